@@ -1,9 +1,10 @@
 """Copy the shared libraries that the compiled module needs beside it, under names of our own.
 
-Run by CMake at install: ``bundle_libraries.py PACKAGE_FOLDER PREFIX``. Every library in PREFIX/lib or PREFIX/lib64 that
-``_core`` needs, directly or not, is copied to ``PACKAGE_FOLDER/_libraries`` as ``libtmkit-NAME``, and the references
-are rewritten. So no 280 MB prefix is installed for users, and another package that brings its own libcoal or Boost
-(pinocchio, coal) can be imported in the same process, before or after: the loader never takes one for the other.
+Run by CMake at install: ``bundle_libraries.py PACKAGE_FOLDER PREFIX``. Every library in PREFIX/lib
+or PREFIX/lib64 that ``_core`` needs, directly or not, is copied to ``PACKAGE_FOLDER/_libraries`` as
+``libtmkit-NAME``, and the references are rewritten. So no 280 MB prefix is installed for users, and
+another package that brings its own libcoal or Boost (pinocchio, coal) can be imported in the same
+process, before or after: the loader never takes one for the other.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ def needed(library: Path) -> list[str]:
 def rewrite(user: Path, renamed: Mapping[str, Path], *arguments: str) -> None:
     """Change what a library says of itself and whom it asks for, in one call: each call appends all its texts anew."""
     replacements = [
-        word for name in needed(user) if name in renamed for word in ("--replace-needed", name, renamed[name].name)
+        word
+        for name in needed(user)
+        if name in renamed
+        for word in ("--replace-needed", name, renamed[name].name)
     ]
     patchelf(*arguments, *replacements, str(user))
 

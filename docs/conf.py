@@ -1,14 +1,16 @@
 """How Sphinx builds these pages: ``sphinx-build -W -b html docs docs/_build`` with the extra ``docs`` installed.
 
-The pages are MyST Markdown; the reference is read from the docstrings of the installed package by the directive
-:class:`Package`. A name that a package re-exports from the compiled core is shown under the package, from which users
-import it. The core writes signatures into the first line of docstrings, which Sphinx understands for functions and
-methods but not for constructors and static methods; a part of this file is about those.
+The pages are MyST Markdown; the reference is read from the docstrings of the installed package by
+the directive :class:`Package`. A name that a package re-exports from the compiled core is shown
+under the package, from which users import it. The core writes signatures into the first line of
+docstrings, which Sphinx understands for functions and methods but not for constructors and static
+methods; a part of this file is about those.
 
-Every tutorial is a notebook too (``tools/notebooks.py``), which its page offers for download. With ``-D
-execute_tutorials=1`` a kernel runs the notebooks, and pages show in 3D what they wrote. For a host, the environment
-variable ``TMKIT_DOCS_URL`` has the address, such as ``https://example.org/tmkit/{version}/``: links in notebooks,
-social cards and canonical addresses use it. ``llms.txt`` lists all pages for programs that read.
+Every tutorial is a notebook too (``tools/notebooks.py``), which its page offers for download. With
+``-D execute_tutorials=1`` a kernel runs the notebooks, and pages show in 3D what they wrote. For a
+host, the environment variable ``TMKIT_DOCS_URL`` has the address, such as
+``https://example.org/tmkit/{version}/``: links in notebooks, social cards and canonical addresses
+use it. ``llms.txt`` lists all pages for programs that read.
 """
 
 from __future__ import annotations
@@ -67,11 +69,15 @@ ogp_site_name = "tmkit: task-and-motion planning over a scene graph"
 ogp_image = "_static/social_card.jpg"
 ogp_image_alt = "A Panda opens a drawer: task-and-motion planning with tmkit"
 ogp_social_cards = {"enable": False}  # one picture for all pages
-notfound_urls_prefix = "/" + html_baseurl.split("://", 1)[-1].partition("/")[2] if html_baseurl else "/"
+notfound_urls_prefix = (
+    "/" + html_baseurl.split("://", 1)[-1].partition("/")[2] if html_baseurl else "/"
+)
 notfound_context = {
     "title": "Page not found",
-    "body": "<h1>Page not found</h1><p>It may have another name now. Try the search, or begin at the "
-    f'<a href="{notfound_urls_prefix}index.html">first page</a>.</p>',
+    "body": (
+        "<h1>Page not found</h1><p>It may have another name now. Try the search, or begin at the "
+        f'<a href="{notfound_urls_prefix}index.html">first page</a>.</p>'
+    ),
 }
 copybutton_prompt_text = "$ "
 copybutton_line_continuation_character = "\\"
@@ -87,7 +93,8 @@ _PACKAGES = tuple(
     re.findall(
         r"^\.\. package:: (tmkit\.\S+)$",
         "\n".join(
-            page.read_text(encoding="utf-8") for page in sorted(Path(__file__).parent.glob("reference/api/*.md"))
+            page.read_text(encoding="utf-8")
+            for page in sorted(Path(__file__).parent.glob("reference/api/*.md"))
         ),
         re.MULTILINE,
     )
@@ -116,7 +123,11 @@ class Package(SphinxDirective):
         for exported, value in public.items():
             if not isinstance(value, type):
                 options = [] if callable(value) else ["   :no-value:"]
-                lines += [f".. auto{'function' if callable(value) else 'data'}:: {name}.{exported}", *options, ""]
+                lines += [
+                    f".. auto{'function' if callable(value) else 'data'}:: {name}.{exported}",
+                    *options,
+                    "",
+                ]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -134,7 +145,9 @@ class Names(SphinxDirective):
             homes = [home for home in _PACKAGES if _is_in(home, name, value)]
             if name[0] != "_" and homes:
                 kind, role = ("class", "class") if isinstance(value, type) else ("function", "func")
-                paragraphs = [" ".join(part.split()) for part in (value.__doc__ or "").strip().split("\n\n")]
+                paragraphs = [
+                    " ".join(part.split()) for part in (value.__doc__ or "").strip().split("\n\n")
+                ]
                 summary = next((part for part in paragraphs if not _SIGNATURE.match(part)), "")
                 lines += [f".. py:{kind}:: {module.__name__}.{name}", ""]
                 lines += [f"   {summary} Reference: :{role}:`{homes[0]}.{name}`.", ""]
@@ -159,7 +172,9 @@ class Result(SphinxDirective):
             return [nodes.image(uri=self.options["picture"], alt=words)]
         address = f"../notebooks/{page}/{name}"
         frame = f'<iframe class="result" src="{address}" title="{words}" loading="lazy"></iframe>'
-        link = f'<p class="result"><a href="{address}">{words}: open it in a page of its own</a></p>'
+        link = (
+            f'<p class="result"><a href="{address}">{words}: open it in a page of its own</a></p>'
+        )
         return [nodes.raw("", frame + link, format="html")]
 
 
@@ -171,14 +186,22 @@ def _is_in(package: str, name: str, value: object) -> bool:
 def _class_lines(path: str, value: type, *, is_indexed: bool = True) -> list[str]:
     """Return the directives for a class; constructors and static methods of the core have to be spelt out."""
     members = vars(value)
-    constructor = _SIGNATURE.match((getattr(members.get("__init__"), "__doc__", None) or "").split("\n", 1)[0])
+    constructor = _SIGNATURE.match(
+        (getattr(members.get("__init__"), "__doc__", None) or "").split("\n", 1)[0]
+    )
     arguments = _shortened(constructor[1]) if constructor is not None else ""
-    lines = [f".. autoclass:: {path}{arguments}", "   :members:", f"   :special-members: {_OPERATORS}"]
+    lines = [
+        f".. autoclass:: {path}{arguments}",
+        "   :members:",
+        f"   :special-members: {_OPERATORS}",
+    ]
     if issubclass(value, Enum):
         lines.append("   :undoc-members:")
     if not is_indexed:
         lines.append("   :no-index:")
-    static = sorted(item for item in members if item[0] != "_" and type(members[item]).__name__ == "nb_func")
+    static = sorted(
+        item for item in members if item[0] != "_" and type(members[item]).__name__ == "nb_func"
+    )
     if static:
         lines.append(f"   :exclude-members: {', '.join(static)}")
     lines.append("")
@@ -193,7 +216,13 @@ def _shortened(arguments: str) -> str:
 
 
 def _on_signature(
-    app: Sphinx, what: str, name: str, value: object, options: object, arguments: str | None, returns: str | None
+    app: Sphinx,
+    what: str,
+    name: str,
+    value: object,
+    options: object,
+    arguments: str | None,
+    returns: str | None,
 ) -> tuple[str | None, str | None] | None:
     """Shorten the signatures of the core."""
     del app, what, name, options
@@ -202,7 +231,9 @@ def _on_signature(
     return _shortened(arguments), _LONG_NAMES.sub("", returns) if returns else returns
 
 
-def _on_docstring(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+def _on_docstring(
+    app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]
+) -> None:
     """Shorten the types of attributes."""
     del app, what, name, value, options
     lines[:] = [_ARRAY.sub("NDArray", _LONG_NAMES.sub("", line)) for line in lines]
@@ -226,7 +257,9 @@ def _on_start(app: Sphinx) -> None:
         own.mkdir(parents=True, exist_ok=True)
         if app.config.execute_tutorials:
             notebook, _ = execute(notebook, own)
-        (folder / f"{page.stem}.ipynb").write_text(json.dumps(notebook, indent=1) + "\n", encoding="utf-8")
+        (folder / f"{page.stem}.ipynb").write_text(
+            json.dumps(notebook, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 def _on_finished(app: Sphinx, failure: Exception | None) -> None:

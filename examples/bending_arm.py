@@ -1,10 +1,11 @@
 """An arm that bends under its own weight: the pose of its tool, its covariance, and how to compensate.
 
-The scene describes a rigid arm of 1.4 m. The real one gives way in its joints and tubes; how much is known to 15 %,
-and the joints have some play. The model says where the tool will be and in which region; two hundred simulated arms,
-each with a stiffness and play of its own and bent to rest, show whether that is so. Then the arm is commanded such
-that the bent arm reaches what was asked. Run it: ``python examples/bending_arm.py``; it draws the picture of the
-documentation into ``--out`` (with the extra ``pictures``).
+The scene describes a rigid arm of 1.4 m. The real one gives way in its joints and tubes; how much
+is known to 15 %, and the joints have some play. The model says where the tool will be and in which
+region; two hundred simulated arms, each with a stiffness and play of its own and bent to rest, show
+whether that is so. Then the arm is commanded such that the bent arm reaches what was asked. Run it:
+``python examples/bending_arm.py``; it draws the picture of the documentation into ``--out`` (with
+the extra ``pictures``).
 """
 
 from __future__ import annotations
@@ -19,15 +20,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import tmkit as tk
-from tmkit.estimation import Deflection, LinearCompliance, apply_compliance, beam_compliance, joint_compliance
-from tmkit.spatial import chi_square_quantile, covariance_root, position_covariance, position_ellipsoid
+from tmkit.estimation import (
+    Deflection,
+    LinearCompliance,
+    apply_compliance,
+    beam_compliance,
+    joint_compliance,
+)
+from tmkit.spatial import (
+    chi_square_quantile,
+    covariance_root,
+    position_covariance,
+    position_ellipsoid,
+)
 
 Array = NDArray[np.float64]
 
 ARMS, SPREAD = 200, 0.15
 PLAY = np.diag([0.0, 0.0, 0.0, 4e-4, 4e-4, 4e-4]) ** 2
 LINKS = (("shoulder", "z", 0.25), ("upper", "y", 0.5), ("elbow", "y", 0.45), ("wrist", "y", 0.2))
-POSTURES = {"stretched": [0.0, 1.35, 0.25, 0.1], "reaching": [0.4, 0.6, 1.2, 0.5], "upright": [0.2, 0.1, 0.15, 0.2]}
+POSTURES = {
+    "stretched": [0.0, 1.35, 0.25, 0.1],
+    "reaching": [0.4, 0.6, 1.2, 0.5],
+    "upright": [0.2, 0.1, 0.15, 0.2],
+}
 
 
 def arm() -> tuple[tk.SceneGraph, dict[str, Array]]:
@@ -42,7 +58,9 @@ def arm() -> tuple[tk.SceneGraph, dict[str, Array]]:
         scene = scene.add_frame(above, f"{name} joint", pose=tk.Pose([0.0, 0.0, length]))
         scene = scene.set_inertia(above, tk.Inertia(4.0 - 0.8 * number, [0.0, 0.0, -0.4 * length]))
         compliances[above] = beam_compliance(length, bending=4e3, torsion=2e3, axis="z")
-    scene = scene.add_frame("tool", above, pose=tk.Pose([0.0, 0.0, 0.1])).set_inertia("tool", tk.Inertia(1.0))
+    scene = scene.add_frame("tool", above, pose=tk.Pose([0.0, 0.0, 0.1])).set_inertia(
+        "tool", tk.Inertia(1.0)
+    )
     return scene, compliances
 
 
@@ -69,7 +87,10 @@ def simulated(compliances: Mapping[str, Array], *, seed: int) -> list[SimulatedA
     for _ in range(ARMS):
         softer = 1.0 + SPREAD * random.normal(size=len(compliances))
         play = {frame: root @ random.normal(size=root.shape[1]) for frame in compliances}
-        real = {frame: factor * matrix for factor, (frame, matrix) in zip(softer, compliances.items(), strict=True)}
+        real = {
+            frame: factor * matrix
+            for factor, (frame, matrix) in zip(softer, compliances.items(), strict=True)
+        }
         arms.append(SimulatedArm(LinearCompliance(real), play))
     return arms
 
@@ -78,7 +99,9 @@ def tools(scene: tk.SceneGraph, arms: list[SimulatedArm], q: Array) -> Array:
     """Return where the tools (n, 3) of simulated arms are, each bent until it rests."""
     return np.array(
         [
-            apply_compliance(scene, one, q=q, iterations=3).pose("tool", relative_to="world", q=q).translation
+            apply_compliance(scene, one, q=q, iterations=3)
+            .pose("tool", relative_to="world", q=q)
+            .translation
             for one in arms
         ]
     )
@@ -97,14 +120,18 @@ def compensated(scene: tk.SceneGraph, model: LinearCompliance, q: Array) -> Arra
 def main() -> None:
     """Predict, simulate, compensate; print millimetres."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     scene, compliances = arm()
     model = LinearCompliance(compliances, fraction=SPREAD, floor=PLAY)
     arms = simulated(compliances, seed=1)
     print(f"{ARMS} simulated arms; distances of their tools in mm, mean and 95 %\n")
-    print(f"{'':<11}{'from the rigid':>16}{'from the':>16}{'in its region':>16}{'from the target,':>18}")
+    print(
+        f"{'':<11}{'from the rigid':>16}{'from the':>16}{'in its region':>16}{'from the target,':>18}"
+    )
     print(f"{'':<11}{'tool':>16}{'predicted':>16}{'of 95 %':>16}{'compensated':>18}")
     panels = {}
     for name, values in POSTURES.items():
@@ -134,11 +161,14 @@ def distances(points: Array, pose: tk.Pose) -> str:
     return f"{far.mean():.1f}, {np.quantile(far, 0.95):.1f}"
 
 
-# ------------------------------------------------------------------------------------------------------------- picture
+# ------------------------------------------------------------------------------------------ picture
 
 
 def draw(
-    scene: tk.SceneGraph, model: LinearCompliance, panel: tuple[Array, tk.GaussianPose, Array, Array, Array], path: Path
+    scene: tk.SceneGraph,
+    model: LinearCompliance,
+    panel: tuple[Array, tk.GaussianPose, Array, Array, Array],
+    path: Path,
 ) -> None:
     """Draw the arm from the side, and the tools of all arms before and after compensation."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -151,20 +181,46 @@ def draw(
     frames = [*reversed(scene.ancestors("tool")), "tool"]
     version = apply_compliance(scene, model, q=q, iterations=3)
     rigid = np.array([scene.pose(name, relative_to="world", q=q).translation for name in frames])
-    bends = np.array([version.pose(name, relative_to="world", q=q).translation for name in frames]) - rigid
+    bends = (
+        np.array([version.pose(name, relative_to="world", q=q).translation for name in frames])
+        - rigid
+    )
     side.plot(rigid[:, 0], rigid[:, 2], color="#999999", marker="o", markersize=4, label="rigid")
     many = rigid + 5 * bends
-    side.plot(many[:, 0], many[:, 2], color="#1f5fa8", marker="o", markersize=4, label="bent, five times as much")
-    side.set(title="the arm from the side", xlabel="x (m)", ylabel="z (m)", aspect="equal", ylim=(-0.15, 0.75))
+    side.plot(
+        many[:, 0],
+        many[:, 2],
+        color="#1f5fa8",
+        marker="o",
+        markersize=4,
+        label="bent, five times as much",
+    )
+    side.set(
+        title="the arm from the side",
+        xlabel="x (m)",
+        ylabel="z (m)",
+        aspect="equal",
+        ylim=(-0.15, 0.75),
+    )
     side.legend(fontsize=8, loc="upper right")
     target = rigid[-1]
-    held = apply_compliance(scene, model, q=command, iterations=3).gaussian_pose("tool", relative_to="world", q=command)
+    held = apply_compliance(scene, model, q=command, iterations=3).gaussian_pose(
+        "tool", relative_to="world", q=command
+    )
     for axes, points, claimed, title in (
         (before, real, predicted, "its tool"),
         (after, reached, held, "its tool, compensated"),
     ):
         offsets = 1e3 * (points - target)
-        axes.scatter(offsets[:, 0], offsets[:, 2], s=9, color="#d9621e", alpha=0.5, linewidths=0, label="arms")
+        axes.scatter(
+            offsets[:, 0],
+            offsets[:, 2],
+            s=9,
+            color="#d9621e",
+            alpha=0.5,
+            linewidths=0,
+            label="arms",
+        )
         outline = 1e3 * (ellipse(claimed) + (claimed.mean.translation - target)[[0, 2]])
         axes.plot(outline[:, 0], outline[:, 1], color="#1f5fa8", label="predicted, 95 %")
         axes.plot(0.0, 0.0, "k+", markersize=12, label="asked for")

@@ -1,7 +1,7 @@
 """Five mistakes with rigid bodies that everybody makes once, and what tmkit says to each.
 
-They are the common errors of De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013. Run it:
-``python examples/common_errors.py``.
+They are the common errors of De Laet et al., "Geometric relations between rigid bodies (part 1)",
+2013. Run it: ``python examples/common_errors.py``.
 """
 
 from __future__ import annotations
@@ -67,14 +67,18 @@ def main() -> None:
     assert np.allclose(right.representation.matrix, matrix @ grasp)
     print("4 either order of operands gives", right)
     with checks_off():  # without semantics the error passes unnoticed
-        wrong = SemanticPose(cup.coord, HomogeneousMatrix(cup.representation.matrix @ hand.representation.matrix))
+        wrong = SemanticPose(
+            cup.coord, HomogeneousMatrix(cup.representation.matrix @ hand.representation.matrix)
+        )
     print(
         "  the product the wrong way round would be off by",
         f"{np.abs(wrong.numbers[0] - right.numbers[0]).max():.3f} m\n",
     )
     said(
         "4 poses that do not meet",
-        lambda: hand.compose(SemanticPose(PoseCoord("{cup}|Cup", "{table}|Table", "[table]"), matrix)),
+        lambda: hand.compose(
+            SemanticPose(PoseCoord("{cup}|Cup", "{table}|Table", "[table]"), matrix)
+        ),
     )
 
     # 5 A twist is integrated when its point and its axes are of one frame.

@@ -11,7 +11,9 @@ DOMAIN = Path(__file__).parent / "dishes" / "domain.pddl"
 
 def main() -> None:
     """Plan, and print what each step changes."""
-    scene = change_task_facts(tk.load_scene("panda_table", "blocks3"), add=["(dirty a)", "(dirty b)"])
+    scene = change_task_facts(
+        tk.load_scene("panda_table", "blocks3"), add=["(dirty a)", "(dirty b)"]
+    )
     goal: list[str | ObjectIn] = ["(and (on a b) (on b c))", ObjectIn("c", "table")]
     result = tk.solve(tk.PlanningProblem(scene, domain=DOMAIN, semantics="blocks", goal=goal))
     assert result.plan is not None, result.explanation

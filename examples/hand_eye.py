@@ -1,16 +1,20 @@
 """How well is a camera mounted on a hand? The answer is fitted from recorded looks, and goes into the scene.
 
-A camera is taken off an arm and put on again, a little differently each time: a decalibration that a scene should know
-of. Three errors are mixed in what is recorded: of the mount (new each time it is put on), of the arm (new in each
-posture) and of the camera (new in each picture). The example generates a year of records with a seed: in each
-mounting some postures, in each posture two pictures of a marker whose place is known. It fits all three covariances:
+A camera is taken off an arm and put on again, a little differently each time: a decalibration that
+a scene should know of. Three errors are mixed in what is recorded: of the mount (new each time it
+is put on), of the arm (new in each posture) and of the camera (new in each picture). The example
+generates a year of records with a seed: in each mounting some postures, in each posture two
+pictures of a marker whose place is known. It fits all three covariances:
 
-* the error of one look is, to first order, xi = Ad(m) mount + Ad(a) arm + camera, each adjoint known from the posture;
+* the error of one look is, to first order, xi = Ad(m) mount + Ad(a) arm + camera, each adjoint
+  known from the posture;
 * looks of two postures have only the mount in common: E[xi xi'^T] = Ad(m) M Ad(m')^T;
-* pictures of one posture also the arm, a picture with itself also the camera: each pair has its own sum of covariances.
+* pictures of one posture also the arm, a picture with itself also the camera: each pair has its own
+  sum of covariances.
 
-These are linear in the covariances: least squares. They come out within the error of so many samples; the scene that
-carries them says how far off the marker is seen, and is honest about it (NEES).
+These are linear in the covariances: least squares. They come out within the error of so many
+samples; the scene that carries them says how far off the marker is seen, and is honest about it
+(NEES).
 
 Run it: ``python examples/hand_eye.py``; it draws the picture of the documentation into
 ``--out`` (with the extra ``pictures``).
@@ -54,7 +58,9 @@ def postures(random: np.random.Generator, count: int) -> list[tk.Pose]:
     """Return marker_from_camera in so many postures: from all round, some near and some far."""
     found = []
     for _ in range(count):
-        turn = tk.Pose.from_rpy([0.0, 0.0, 0.0], random.uniform([-0.8, -0.8, -3.0], [0.8, 0.8, 3.0]))
+        turn = tk.Pose.from_rpy(
+            [0.0, 0.0, 0.0], random.uniform([-0.8, -0.8, -3.0], [0.8, 0.8, 3.0])
+        )
         found.append(turn @ tk.Pose([0.0, 0.0, random.uniform(-0.7, -0.25)]))
     return found
 
@@ -77,7 +83,8 @@ def recorded(seed: int) -> tuple[list[list[tk.Pose]], list[list[Array]]]:
             marker_from_hand = marker_from_camera @ HAND_FROM_CAMERA.inverse()
             really = marker_from_hand @ arm @ HAND_FROM_CAMERA @ mount  # marker_from_camera
             for _ in range(PICTURES):
-                seen = really.inverse() @ tk.Pose.exp(roots["camera"] @ random.normal(size=6))  # camera_from_marker
+                # camera_from_marker
+                seen = really.inverse() @ tk.Pose.exp(roots["camera"] @ random.normal(size=6))
                 places[-1].append(marker_from_camera)
                 errors[-1].append((marker_from_camera @ seen).log())
     return places, errors
@@ -88,14 +95,17 @@ def carriers(marker_from_camera: tk.Pose) -> tuple[Array, Array]:
     return -adjoint(marker_from_camera), -adjoint(marker_from_camera @ HAND_FROM_CAMERA.inverse())
 
 
-# ------------------------------------------------------------------------------------------------------------- fitting
+# ------------------------------------------------------------------------------------------ fitting
 
 
-def fitted(places: list[list[tk.Pose]], errors: list[list[Array]]) -> tuple[dict[str, Array], dict[str, float]]:
+def fitted(
+    places: list[list[tk.Pose]], errors: list[list[Array]]
+) -> tuple[dict[str, Array], dict[str, float]]:
     """Return the three covariances that explain the errors best, and the standard error of each.
 
-    Observations are weighted by the residuals of the previous fit: far views do not dominate near ones. The standard
-    error is the root mean square of the Frobenius norm of what is wrong, from the scatter between mountings.
+    Observations are weighted by the residuals of the previous fit: far views do not dominate near
+    ones. The standard error is the root mean square of the Frobenius norm of what is wrong, from
+    the scatter between mountings.
     """
     spread: dict[str, float] = {}
     found = {name: np.eye(6) * 1e-6 for name in NAMES}
@@ -108,22 +118,33 @@ def _fitted_once(
     places: list[list[tk.Pose]], errors: list[list[Array]], known: dict[str, Array]
 ) -> tuple[dict[str, Array], dict[str, float]]:
     basis = _basis()
-    equations = [_equations(views, looks, known, basis) for views, looks in zip(places, errors, strict=True)]
+    equations = [
+        _equations(views, looks, known, basis) for views, looks in zip(places, errors, strict=True)
+    ]
     inverse = np.linalg.inv(sum(normal for normal, _ in equations))
     solved = inverse @ sum(right for _, right in equations)
-    scatter = sum(np.outer(left, left) for left in (right - normal @ solved for normal, right in equations))
+    scatter = sum(
+        np.outer(left, left) for left in (right - normal @ solved for normal, right in equations)
+    )
     variances = np.diag(inverse @ scatter @ inverse).reshape(3, 21) * (basis**2).sum(axis=0)
     found = {
-        name: _covariance((basis @ row).reshape(6, 6)) for name, row in zip(NAMES, solved.reshape(3, 21), strict=True)
+        name: _covariance((basis @ row).reshape(6, 6))
+        for name, row in zip(NAMES, solved.reshape(3, 21), strict=True)
     }
-    return found, {name: float(np.sqrt(row.sum())) for name, row in zip(NAMES, variances, strict=True)}
+    return found, {
+        name: float(np.sqrt(row.sum())) for name, row in zip(NAMES, variances, strict=True)
+    }
 
 
-def _equations(views: list[tk.Pose], looks: list[Array], known: dict[str, Array], basis: Array) -> tuple[Array, Array]:
+def _equations(
+    views: list[tk.Pose], looks: list[Array], known: dict[str, Array], basis: Array
+) -> tuple[Array, Array]:
     """Return the normal equations (63, 63) and (63,) of one mounting: 21 numbers of each covariance."""
     normal, right = np.zeros((63, 63)), np.zeros(63)
     carried = [carriers(view) for view in views]
-    sizes = [m @ known["mount"] @ m.T + a @ known["arm"] @ a.T + known["camera"] for m, a in carried]
+    sizes = [
+        m @ known["mount"] @ m.T + a @ known["arm"] @ a.T + known["camera"] for m, a in carried
+    ]
     whiten = [np.linalg.inv(np.linalg.cholesky(size)) for size in sizes]
     for i, (mount, arm) in enumerate(carried):
         for j in range(i + 1):
@@ -156,14 +177,18 @@ def _covariance(matrix: Array) -> Array:
     return np.asarray((vectors * np.maximum(values, 1e-12)) @ vectors.T)
 
 
-# --------------------------------------------------------------------------------------------------------------- usage
+# -------------------------------------------------------------------------------------------- usage
 
 
 def scene_of(covariances: dict[str, Array], view: tk.Pose) -> tk.SceneGraph:
     """Return the scene of one view with these covariances: the error of the look is that of a frame 'seen'."""
     return (
         tk.SceneGraph("marker")
-        .add_frame("hand", "marker", pose=GaussianPose(view @ HAND_FROM_CAMERA.inverse(), covariances["arm"]))
+        .add_frame(
+            "hand",
+            "marker",
+            pose=GaussianPose(view @ HAND_FROM_CAMERA.inverse(), covariances["arm"]),
+        )
         .add_frame("camera", "hand", pose=GaussianPose(HAND_FROM_CAMERA, covariances["mount"]))
         .add_frame("seen", "camera", pose=GaussianPose(view.inverse(), covariances["camera"]))
     )
@@ -172,8 +197,13 @@ def scene_of(covariances: dict[str, Array], view: tk.Pose) -> tk.SceneGraph:
 def honesty(covariances: dict[str, Array], *, seed: int) -> str:
     """Return the NEES of new records, one look of each mounting, under the covariances in a scene."""
     places, errors = recorded(seed)
-    claims = [scene_of(covariances, views[0]).gaussian_pose("seen", relative_to="marker") for views in places]
-    found = nees_of_errors([(looks[0], claim.covariance) for looks, claim in zip(errors, claims, strict=True)])
+    claims = [
+        scene_of(covariances, views[0]).gaussian_pose("seen", relative_to="marker")
+        for views in places
+    ]
+    found = nees_of_errors(
+        [(looks[0], claim.covariance) for looks, claim in zip(errors, claims, strict=True)]
+    )
     where = "inside" if found.is_consistent else "OUTSIDE"
     return f"{found.mean:7.2f}, {where} of {found.lower:.2f} to {found.upper:.2f}"
 
@@ -181,12 +211,17 @@ def honesty(covariances: dict[str, Array], *, seed: int) -> str:
 def main() -> None:
     """Record, fit, compare, use."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     places, errors = recorded(seed=7)
     found, spread = fitted(places, errors)
-    print(f"{MOUNTINGS} mountings, {POSTURES} postures in each, {PICTURES} pictures in each of these\n")
+    print(
+        f"{MOUNTINGS} mountings, {POSTURES} postures in each, {PICTURES} pictures in each of"
+        " these\n"
+    )
     print(f"{'':<10}{'true deviations':^34}{'fitted':^34}{'off by':>8}{'expected':>10}")
     for name in NAMES:
         true, off = TRUE[name], float(np.linalg.norm(found[name] - TRUE[name]))
@@ -219,7 +254,10 @@ def draw(found: dict[str, Array], path: Path) -> None:
     turn = np.linspace(0.0, 2.0 * np.pi, 100)
     circle = np.column_stack([np.cos(turn), np.sin(turn)])
     for axes, name in zip(figure.subplots(1, 3), NAMES, strict=True):
-        for covariance, style, label in ((TRUE[name], "k--", "true"), (found[name], "#1f5fa8", "fitted")):
+        for covariance, style, label in (
+            (TRUE[name], "k--", "true"),
+            (found[name], "#1f5fa8", "fitted"),
+        ):
             part = covariance[np.ix_([0, 4], [0, 4])]
             outline = 1e3 * circle @ np.linalg.cholesky(part).T
             axes.plot(outline[:, 0], outline[:, 1], style, label=label)

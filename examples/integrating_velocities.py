@@ -1,9 +1,10 @@
 """Where is a body after a time, if its velocity stays the same? That depends on which velocity stays the same.
 
-Three people say "constant twist" of a cylinder O1 before a robot's base B1, and mean three motions (De Laet et al.,
-"Geometric relations between rigid bodies (part 1)", 2013). tmkit integrates the two that are motions about one frame,
-refuses the third with the reason, and the results are checked against small steps in plain numpy. A page shows
-both motions. Run it: ``python examples/integrating_velocities.py``.
+Three people say "constant twist" of a cylinder O1 before a robot's base B1, and mean three motions
+(De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013). tmkit integrates the
+two that are motions about one frame, refuses the third with the reason, and the results are checked
+against small steps in plain numpy. A page shows both motions. Run it: ``python
+examples/integrating_velocities.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ Array = NDArray[np.float64]
 
 LINEAR, ANGULAR, SECONDS = [0.1, 0.4, -0.2], [0.3, -0.5, 0.2], 1.7
 START = SemanticPose(
-    PoseCoord("{o1}|O1", "{b1}|B1", "[b1]"), Pose.from_rpy([0.5, -0.3, 0.8], [0.7, -0.2, 0.4]).as_matrix()
+    PoseCoord("{o1}|O1", "{b1}|B1", "[b1]"),
+    Pose.from_rpy([0.5, -0.3, 0.8], [0.7, -0.2, 0.4]).as_matrix(),
 )
 
 
@@ -36,7 +38,9 @@ def twist_of(point: str, axes: str) -> SemanticTwist:
 def main() -> None:
     """Integrate the three, and compare each with small steps."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     np.set_printoptions(precision=4, suppress=True)
@@ -49,7 +53,8 @@ def main() -> None:
         print("   ", error)
     else:
         raise AssertionError("a twist of one frame's point in another frame's axes was integrated")
-    # What was meant is a straight way of the point and a turn about fixed axes; each can be integrated by itself.
+    # What was meant is a straight way of the point and a turn about fixed axes; each can be
+    # integrated by itself.
     way = pose_twist.linear.integrate(SECONDS).numbers[0]
     turn = pose_twist.angular.integrate(SECONDS).numbers[0]
     apart = HomogeneousMatrix.of((START.numbers[0] + way, turn @ START.numbers[1])).matrix
@@ -58,16 +63,23 @@ def main() -> None:
     print("2 body-fixed twist: the velocity of o1, in the axes of o1")
     moved = twist_of("o1", "o1").integrate(SECONDS)
     print("   ", moved.coord)
-    # The reference of the result is where o1 was: a frame of B1 for the moment, as far from b1 as o1 was at the start.
+    # The reference of the result is where o1 was: a frame of B1 for the moment, as far from b1 as
+    # o1 was at the start.
     was = SemanticPose(PoseCoord("{o1}|B1", "{b1}|B1", "[b1]"), START.representation)
     show("moved.compose(was)", moved.compose(was).representation.matrix, small_steps(body_rate))
 
-    print("3 screw twist: the velocity of the point of the cylinder that is at b1, in the axes of b1")
+    print(
+        "3 screw twist: the velocity of the point of the cylinder that is at b1, in the axes of b1"
+    )
     moved = twist_of("b1", "b1").integrate(SECONDS)
     print("   ", moved.coord)
     # What moves is the frame of O1 that was at b1; where o1 is relative to it does not change.
     inside = SemanticPose(PoseCoord("{o1}|O1", "{b1}|O1", "[b1]"), START.representation)
-    show("inside.compose(moved)", inside.compose(moved).representation.matrix, small_steps(screw_rate))
+    show(
+        "inside.compose(moved)",
+        inside.compose(moved).representation.matrix,
+        small_steps(screw_rate),
+    )
 
     try:
         print(moved.compose(was))
@@ -75,12 +87,18 @@ def main() -> None:
         print("The pose of case 2 in the place of that of case 3 is refused:\n   ", error)
     else:
         raise AssertionError("the motion of one case was composed with the pose of the other")
-    print("\nThe body-fixed motion (blue) and the screw (orange):", draw(out / "integrating_velocities.html").name)
+    print(
+        "\nThe body-fixed motion (blue) and the screw (orange):",
+        draw(out / "integrating_velocities.html").name,
+    )
 
 
 def draw(path: Path) -> Path:
     """Write a page with the cylinder at ten moments of either motion."""
-    scene, start = tk.SceneGraph().add_frame("b1", "world"), Pose.from_matrix(START.representation.matrix)
+    scene, start = (
+        tk.SceneGraph().add_frame("b1", "world"),
+        Pose.from_matrix(START.representation.matrix),
+    )
     for number, share in enumerate(np.linspace(0.0, SECONDS, 10)):
         step = Pose.exp(share * np.array([*LINEAR, *ANGULAR]))
         for name, pose, color in (
@@ -94,11 +112,14 @@ def draw(path: Path) -> Path:
 
 def show(how: str, result: Array, expected: Array) -> None:
     """Print where the cylinder is, and compare it with what small steps give."""
-    print(f"    {how}: o1 is at {result[:3, 3]} m of b1; small steps agree to {np.abs(result - expected).max():.0e}\n")
+    print(
+        f"    {how}: o1 is at {result[:3, 3]} m of b1; small steps agree to"
+        f" {np.abs(result - expected).max():.0e}\n"
+    )
     np.testing.assert_allclose(result, expected, atol=1e-9)
 
 
-# ------------------------------------------------------------------------------------- the same in small steps, by hand
+# ----------------------------------------------------------------- the same in small steps, by hand
 
 
 def crossing(w: Array) -> Array:

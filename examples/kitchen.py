@@ -1,7 +1,8 @@
 """Wash, cook, go home: actions that move objects, actions that change them, and one that only moves the arm.
 
-An iiwa stands between a stove and a sink. Two of four blocks are to be cooked, which takes washing first. Written to
-``--out``: the plan as a page, and pictures of the start, of the arm taking the second block, and of the end.
+An iiwa stands between a stove and a sink. Two of four blocks are to be cooked, which takes washing
+first. Written to ``--out``: the plan as a page, and pictures of the start, of the arm taking the
+second block, and of the end.
 """
 
 import argparse
@@ -20,14 +21,20 @@ VIEW = Camera((2.3, -1.65, 1.5), (0.03, 0.0, 0.52), field_of_view=0.62, width=48
 def main() -> None:
     """Plan, and say what each step changes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("iiwa_kitchen", "kitchen_blocks4")
-    result = tk.plan(scene, domain="kitchen", goal="(and (cooked b0) (cooked b1) (athome))", robot="iiwa_flange")
+    result = tk.plan(
+        scene, domain="kitchen", goal="(and (cooked b0) (cooked b1) (athome))", robot="iiwa_flange"
+    )
     assert result.plan is not None, result.explanation
     for step in result.plan.steps:
-        made = ", ".join(map(str, step.changes)) or ", ".join(segment.kind.value for segment in step.segments)
+        made = ", ".join(map(str, step.changes)) or ", ".join(
+            segment.kind.value for segment in step.segments
+        )
         print(f"{step.action}: {made}")
     print(tk.validate_plan(result.plan))
 

@@ -1,7 +1,8 @@
 """What stands on something goes where it goes: a loaded tray is picked up by one edit, and put down by another.
 
-A Panda takes a tray by its handle, with two cups and a jug on it, and puts it down on the other side of the table. Only
-the tray's parent changes: what stands on it are its children, and comes along.
+A Panda takes a tray by its handle, with two cups and a jug on it, and puts it down on the other
+side of the table. Only the tray's parent changes: what stands on it are its children, and comes
+along.
 """
 
 import argparse
@@ -23,10 +24,18 @@ def laid(scene: tk.SceneGraph) -> tk.SceneGraph:
     cup, jug = AttachedShape(Cylinder(0.03, 0.08)), AttachedShape(Cylinder(0.05, 0.2))
     with scene.edit() as edit:
         place = tk.Pose([-0.1, -0.25, 0.035])
-        edit.add_frame("tray", "table", pose=place, classes=["movable", "surface"], shapes=[tray, handle])
-        edit.add_frame("cup_1", "tray", pose=tk.Pose([0.06, 0.08, 0.05]), classes=["movable"], shapes=[cup])
-        edit.add_frame("cup_2", "tray", pose=tk.Pose([0.06, -0.08, 0.05]), classes=["movable"], shapes=[cup])
-        edit.add_frame("jug", "tray", pose=tk.Pose([-0.08, 0.0, 0.11]), classes=["movable"], shapes=[jug])
+        edit.add_frame(
+            "tray", "table", pose=place, classes=["movable", "surface"], shapes=[tray, handle]
+        )
+        edit.add_frame(
+            "cup_1", "tray", pose=tk.Pose([0.06, 0.08, 0.05]), classes=["movable"], shapes=[cup]
+        )
+        edit.add_frame(
+            "cup_2", "tray", pose=tk.Pose([0.06, -0.08, 0.05]), classes=["movable"], shapes=[cup]
+        )
+        edit.add_frame(
+            "jug", "tray", pose=tk.Pose([-0.08, 0.0, 0.11]), classes=["movable"], shapes=[jug]
+        )
     return edit.finish()
 
 
@@ -42,7 +51,9 @@ def show(title: str, scene: tk.SceneGraph, q: NDArray[np.float64]) -> None:
 def main() -> None:
     """Load a tray, pick it up, carry it, put it down."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     scene = laid(tk.load_scene("panda_table"))
@@ -53,20 +64,27 @@ def main() -> None:
         """Return a configuration in which the hand points down at the height of the handle."""
         target = tk.Pose.from_rpy([x, y, 0.26], [math.pi, 0.0, turn])
         found = inverse_kinematics_solutions(
-            scene, arm.tool, target_pose=target, joints=arm.joints, q=q, settings=IkSettings(max_solutions=1, seed=0)
+            scene,
+            arm.tool,
+            target_pose=target,
+            joints=arm.joints,
+            q=q,
+            settings=IkSettings(max_solutions=1, seed=0),
         )
         configuration: NDArray[np.float64] = found.configurations[0]
         return configuration
 
     grasp, release = hand_over(0.5, -0.25, 0.0), hand_over(0.5, 0.25, math.pi / 2)
     show("Before", scene, grasp)
-    held = scene.reparent("tray", "panda_hand", q=grasp)  # one edit, however much stands on the tray
+    # one edit, however much stands on the tray
+    held = scene.reparent("tray", "panda_hand", q=grasp)
     show("Carried", held, release)
     put = held.reparent("tray", "table", q=release)
     show("After", put, q)
 
     assert all(
-        put.pose(name, relative_to="tray") == scene.pose(name, relative_to="tray") for name in scene.children("tray")
+        put.pose(name, relative_to="tray") == scene.pose(name, relative_to="tray")
+        for name in scene.children("tray")
     )
     print(
         "On the tray nothing has moved, and the scene from before still has it at",

@@ -1,8 +1,9 @@
 """Blocks that are not where they seem: a plan that looks first, and what becomes of one that does not.
 
-The scene holds the estimate: three blocks, each known to 2 cm. A world is drawn from it, in which they stand somewhere
-else. Looks are taken in that world by a camera with errors of its own; they condition the scene, and the rest is
-planned from there. Written to ``--out``: how both end, and the second plan as a page.
+The scene holds the estimate: three blocks, each known to 2 cm. A world is drawn from it, in which
+they stand somewhere else. Looks are taken in that world by a camera with errors of its own; they
+condition the scene, and the rest is planned from there. Written to ``--out``: how both end, and the
+second plan as a page.
 """
 
 import argparse
@@ -18,7 +19,9 @@ WORLD = 1
 def main() -> None:
     """Plan with looks, take them, plan the rest, and simulate it beside a plan that ignores the uncertainty."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_alone", "unsure_blocks")
@@ -34,7 +37,10 @@ def main() -> None:
         for look in step.observations:
             measured = look.taken(world, q=step.q, seed=number)
             moved = scene.pose(look.frame, relative_to=look.camera, q=step.q).distance(measured)[0]
-            print(f"{step.action}: '{look.frame}' is {moved * 1000:.0f} mm from its estimated position")
+            print(
+                f"{step.action}: '{look.frame}' is {moved * 1000:.0f} mm from its estimated"
+                " position"
+            )
             seen = seen.condition(look.measurement(seen, q=step.q, seen=measured), q=step.q)
 
     rest = tk.plan(seen, domain="blocks_uncertain", goal=GOAL).plan
@@ -44,8 +50,15 @@ def main() -> None:
     print("the rest:", *rest.actions)
     for name, made in (("without looks", blind), ("after looks", rest)):
         picture = out / f"look_before_pick_{name.replace(' ', '_')}.png"
-        error = tk.simulate(made, picture=picture, options=tk.SimulationOptions(world=world)).errors["a"].position
-        print(f"{name}: a ends {error * 1000:.0f} mm from its place, which is {'' if error < 0.04 else 'not '}on b")
+        error = (
+            tk.simulate(made, picture=picture, options=tk.SimulationOptions(world=world))
+            .errors["a"]
+            .position
+        )
+        print(
+            f"{name}: a ends {error * 1000:.0f} mm from its place, which is"
+            f" {'' if error < 0.04 else 'not '}on b"
+        )
         print("see", picture)
     print("see", tk.save_html(rest, out / "look_before_pick.html"))
 

@@ -1,6 +1,7 @@
 """Samplers of one's own: a bottle is held by its neck and put down in the middle of a tray.
 
-A sampler is a function from a request to grasps, or to placements; a class says for which objects it is asked.
+A sampler is a function from a request to grasps, or to placements; a class says for which objects
+it is asked.
 """
 
 import argparse
@@ -19,7 +20,8 @@ def by_the_neck(request: GraspRequest) -> Iterator[Grasp]:
     for k in range(16):
         yaw = k * math.pi / 8
         sideways = tk.Pose.from_rpy(neck, [-math.pi / 2, 0.0, yaw])  # the tool's z axis is level
-        upright = sideways @ tk.Pose.from_rpy([0.0, 0.0, 0.0], [0.0, 0.0, math.pi / 2])  # its y axis too: it closes so
+        # its y axis too: it closes so
+        upright = sideways @ tk.Pose.from_rpy([0.0, 0.0, 0.0], [0.0, 0.0, math.pi / 2])
         yield Grasp(upright, 0.03, f"by the neck at {math.degrees(yaw):.0f} degrees")
 
 
@@ -28,8 +30,14 @@ def in_the_middle(request: PlacementRequest) -> Iterator[Placement]:
     surface = support_surfaces(request.scene, request.support, q=request.q)[0]
     face = next(face for face in stable_faces(request.scene, request.object) if face.is_upright)
     for k in range(16):
-        turned = tk.Pose.from_rpy([*surface.polygon.centroid, face.height], [0.0, 0.0, k * math.pi / 8])
-        yield Placement(request.support, surface.support_from_surface @ turned @ face.rotation, f"middle, turn {k}")
+        turned = tk.Pose.from_rpy(
+            [*surface.polygon.centroid, face.height], [0.0, 0.0, k * math.pi / 8]
+        )
+        yield Placement(
+            request.support,
+            surface.support_from_surface @ turned @ face.rotation,
+            f"middle, turn {k}",
+        )
 
 
 def bottle_scene() -> tk.SceneGraph:
@@ -39,7 +47,9 @@ def bottle_scene() -> tk.SceneGraph:
     neck = tk.AttachedShape(tk.Cylinder(0.015, 0.08), tk.Pose([0.0, 0.0, 0.1]), color=glass)
     tray = tk.AttachedShape(tk.Box([0.16, 0.16, 0.01]), color=wood)
     scene = tk.load_scene("panda_table")
-    scene = scene.add_frame("tray", "table", pose=tk.Pose([-0.1, 0.25, 0.03]), classes=["region"], shapes=[tray])
+    scene = scene.add_frame(
+        "tray", "table", pose=tk.Pose([-0.1, 0.25, 0.03]), classes=["region"], shapes=[tray]
+    )
     scene = scene.add_frame(
         "bottle",
         "table",
@@ -54,11 +64,15 @@ def bottle_scene() -> tk.SceneGraph:
 def main() -> None:
     """Plan with both samplers, check the plan, and say what was chosen."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     samplers = (
-        tk.Samplers().with_grasps(by_the_neck, of_class="bottle").with_placements(in_the_middle, of_class="bottle")
+        tk.Samplers()
+        .with_grasps(by_the_neck, of_class="bottle")
+        .with_placements(in_the_middle, of_class="bottle")
     )
     result = tk.plan(
         bottle_scene(),

@@ -13,7 +13,9 @@ import tmkit as tk
 def main() -> None:
     """Plan, look at the steps, check, save and load."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_table", "blocks3")

@@ -44,7 +44,9 @@ class TrayMeaning(DomainSemantics):
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return objects and trays by name."""
-        return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(scene.frames_of_class("tray"), "tray")
+        return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(
+            scene.frames_of_class("tray"), "tray"
+        )
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return where each object is."""
@@ -57,7 +59,9 @@ class TrayMeaning(DomainSemantics):
             elif parent == self.manipulator.tip:
                 facts.append(holding.fact(object))
             else:
-                raise SceneError(f"object '{object}' is in no tray and not in the hand", frame=object)
+                raise SceneError(
+                    f"object '{object}' is in no tray and not in the hand", frame=object
+                )
         if not any(fact.predicate == holding.name for fact in facts):
             facts.append(hand_empty.fact())
         return State(facts)
@@ -78,10 +82,14 @@ class TrayMeaning(DomainSemantics):
 def main() -> None:
     """Plan in the domain, and check the plan by it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
-    words = make_domain("trays", types="item tray", predicates=[inside, holding, hand_empty], actions=[take, put])
+    words = make_domain(
+        "trays", types="item tray", predicates=[inside, holding, hand_empty], actions=[take, put]
+    )
     domain = PythonDomain(words, TrayMeaning)
     scene = tk.load_scene("panda_table", Path(__file__).parent / "trays" / "trays.robray")
     goal = And(tuple(inside(object, "right") for object in movable_frames(scene)))

@@ -4,14 +4,23 @@ import argparse
 from pathlib import Path
 
 import tmkit as tk
-from tmkit.motion import CollisionWorld, IkSettings, PathSettings, inverse_kinematics_solutions, search_path, time_path
+from tmkit.motion import (
+    CollisionWorld,
+    IkSettings,
+    PathSettings,
+    inverse_kinematics_solutions,
+    search_path,
+    time_path,
+)
 from tmkit.robots import movable_frames
 
 
 def main() -> None:
     """Move the Panda's hand above the other side of the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_table", "blocks3")
@@ -25,10 +34,17 @@ def main() -> None:
     world = CollisionWorld(scene, movable=movable_frames(scene), margin=0.001, pair_margins=margins)
     target = tk.Pose([0.4, -0.3, 0.15], quat_xyzw=[1, 0, 0, 0])  # the tool's z axis points down
     reached = inverse_kinematics_solutions(
-        world, arm.tool, target_pose=target, joints=arm.joints, q=start, settings=IkSettings(max_solutions=4, seed=0)
+        world,
+        arm.tool,
+        target_pose=target,
+        joints=arm.joints,
+        q=start,
+        settings=IkSettings(max_solutions=4, seed=0),
     )
     print(reached)
-    found = search_path(world, arm.joints, start=start, goals=reached.configurations, settings=PathSettings(seed=0))
+    found = search_path(
+        world, arm.joints, start=start, goals=reached.configurations, settings=PathSettings(seed=0)
+    )
     print(found)
 
     columns = arm.joint_indices(scene)

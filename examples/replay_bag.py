@@ -1,8 +1,9 @@
 """A ROS 2 bag without ROS: a simulated robot is recorded, and the bag replays into another world.
 
-A Panda stacks a block. Its joint states and the poses of the blocks go into a buffer, 30 times a simulated second, and
-from there into a bag (MCAP). The bag replays, as fast as possible or by a clock (``--rate 1``), into a buffer that
-knows the robot alone; lookups at the same times give the same there. ``--bag`` replays a bag of your own.
+A Panda stacks a block. Its joint states and the poses of the blocks go into a buffer, 30 times a
+simulated second, and from there into a bag (MCAP). The bag replays, as fast as possible or by a
+clock (``--rate 1``), into a buffer that knows the robot alone; lookups at the same times give the
+same there. ``--bag`` replays a bag of your own.
 """
 
 import argparse
@@ -31,7 +32,9 @@ from tmkit.world import (
 def message(pose: tk.Pose, frame: str, stamp: Time) -> TransformStamped:
     """Return the pose of a frame in the world as a message."""
     x, y, z, *quaternion = pose.as_array().tolist()
-    return TransformStamped(Header(stamp, "world"), frame, Transform(Vector3(x, y, z), Quaternion(*quaternion)))
+    return TransformStamped(
+        Header(stamp, "world"), frame, Transform(Vector3(x, y, z), Quaternion(*quaternion))
+    )
 
 
 def record(path: Path, scene: tk.SceneGraph) -> Buffer:
@@ -44,7 +47,9 @@ def record(path: Path, scene: tk.SceneGraph) -> Buffer:
         nonlocal ticks
         stamp = Time(*divmod(1_700_000_000_000_000_000 + ticks * 33_333_333, 1_000_000_000))
         ticks += 1
-        buffer.set_joint_states(JointState(Header(stamp), list(state.joint_names), q.tolist()), "robot")
+        buffer.set_joint_states(
+            JointState(Header(stamp), list(state.joint_names), q.tolist()), "robot"
+        )
         for frame in ("a", "b", "c"):
             buffer.set_transform(message(state.pose(frame, q=q), frame, stamp), "camera")
 
@@ -69,8 +74,12 @@ def clock(rate: float) -> Callable[[float], None]:
 def main() -> None:
     """Record a bag, replay it, and compare the two worlds."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for the bag")
-    parser.add_argument("--rate", type=float, default=0.0, help="of the replay; 0: as fast as possible")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for the bag"
+    )
+    parser.add_argument(
+        "--rate", type=float, default=0.0, help="of the replay; 0: as fast as possible"
+    )
     parser.add_argument("--bag", type=Path, help="replay this bag into an empty world instead")
     options = parser.parse_args()
     wait_until = clock(options.rate) if options.rate > 0.0 else None
@@ -86,19 +95,30 @@ def main() -> None:
     there = record(path, scene)
     world = Buffer(60.0, scene=scene, capacity=3000)
     report = play_bag(path, world, wait_until=wait_until)
-    print(*(f"{count} messages of {topic}" for topic, count in sorted(report.counts.items())), sep="\n")
+    print(
+        *(f"{count} messages of {topic}" for topic, count in sorted(report.counts.items())),
+        sep="\n",
+    )
 
     history = there.scene.stamped_poses("a")
     assert history is not None
     stamps = history.stamps
     for stamp in np.linspace(stamps[0], stamps[-1], 7):
-        pose, hand = (world.lookup_transform("world", frame, float(stamp)).transform for frame in ("a", "panda_hand"))
+        pose, hand = (
+            world.lookup_transform("world", frame, float(stamp)).transform
+            for frame in ("a", "panda_hand")
+        )
         print(
-            f"{stamp - stamps[0]:5.1f} s: 'a' at height {pose.translation.z:.3f}, the hand at {hand.translation.z:.3f}"
+            f"{stamp - stamps[0]:5.1f} s: 'a' at height {pose.translation.z:.3f}, the hand at"
+            f" {hand.translation.z:.3f}"
         )
     largest = max(
-        there.scene.pose("a", relative_to="panda_hand", stamp=t, q=tk.graph.configuration(there.scene, t)).distance(
-            world.scene.pose("a", relative_to="panda_hand", stamp=t, q=tk.graph.configuration(world.scene, t))
+        there.scene.pose(
+            "a", relative_to="panda_hand", stamp=t, q=tk.graph.configuration(there.scene, t)
+        ).distance(
+            world.scene.pose(
+                "a", relative_to="panda_hand", stamp=t, q=tk.graph.configuration(world.scene, t)
+            )
         )[0]
         for t in stamps
     )

@@ -32,7 +32,8 @@ def replay(bag: Path, simulation: Simulation, finger: str) -> None:
                 continue
             columns = [names.index(name) for name in message.joint_names]
             begin, last = simulation.time, np.array(q[columns])
-            for point in message.points:  # from each to the next in small steps, as a controller does
+            # from each to the next in small steps, as a controller does
+            for point in message.points:
                 due = begin + point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
                 count = round((due - simulation.time) / simulation.settings.time_step)
                 speed = np.zeros(len(q))
@@ -54,19 +55,26 @@ def wait(simulation: Simulation, seconds: float) -> None:
 def main() -> None:
     """Plan for one block, export the plan, replay the bag, and say where the block ended."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for the bag")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for the bag"
+    )
     bag = parser.parse_args().out / "plan_bag"
     bag.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(bag, ignore_errors=True)
     scene = tk.load_scene("panda_table", "blocks1")
-    plan = tk.plan(scene, domain="blocks", goal="(ontable a table__0__1)", robot="panda", seed=0).plan
+    plan = tk.plan(
+        scene, domain="blocks", goal="(ontable a table__0__1)", robot="panda", seed=0
+    ).plan
     assert plan is not None
     export_plan(plan, bag, format="ros2", rate=100.0)
     with Simulation.from_scene(plan.scene, q=plan.q, robot=plan.robots) as simulation:
         replay(bag, simulation, plan.robots[0].gripper_joints[0])
         wait(simulation, 1.0)
         wanted, ended = plan.steps[-1].scene.pose("a", q=plan.steps[-1].q), simulation.pose("a")
-    print(f"block a ended {1000 * ended.distance(wanted)[0]:.1f} mm from its place, after the messages in {bag}")
+    print(
+        f"block a ended {1000 * ended.distance(wanted)[0]:.1f} mm from its place, after the"
+        f" messages in {bag}"
+    )
 
 
 if __name__ == "__main__":

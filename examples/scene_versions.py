@@ -1,7 +1,7 @@
 """A scene is a value: every edit gives a new version, and the old one goes on to answer.
 
-A cup stands on a table, is picked up by a swinging arm, and goes along; the version before still has it on
-the table. It writes a page with the end.
+A cup stands on a table, is picked up by a swinging arm, and goes along; the version before still
+has it on the table. It writes a page with the end.
 """
 
 import argparse
@@ -15,14 +15,21 @@ import tmkit as tk
 def main() -> None:
     """Build a small scene, pick the cup up, and compare the versions."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     scene = tk.SceneGraph()
-    top, cup = [tk.AttachedShape(tk.Box([0.4, 0.6, 0.02]))], [tk.AttachedShape(tk.Cylinder(0.03, 0.08))]
+    top, cup = (
+        [tk.AttachedShape(tk.Box([0.4, 0.6, 0.02]))],
+        [tk.AttachedShape(tk.Cylinder(0.03, 0.08))],
+    )
     bar = [tk.AttachedShape(tk.Box([0.5, 0.04, 0.02]), tk.Pose([0.25, 0.0, 0.0]))]
     scene = scene.add_frame("table", "world", pose=tk.Pose([0.5, 0.0, 0.4]), shapes=top)
-    scene = scene.add_frame("cup", "table", pose=tk.Pose([0.0, 0.0, 0.05]), classes=["movable"], shapes=cup)
+    scene = scene.add_frame(
+        "cup", "table", pose=tk.Pose([0.0, 0.0, 0.05]), classes=["movable"], shapes=cup
+    )
     swing = tk.Revolute([0, 0, 1], lower=-2, upper=2)
     scene = scene.add_frame("arm", "world", pose=tk.Pose([0.0, 0.0, 0.5]), joint=swing, shapes=bar)
     scene = scene.add_frame("hand", "arm", pose=tk.Pose([0.5, 0.0, 0.0]))

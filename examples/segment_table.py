@@ -1,7 +1,8 @@
 """A chain of function blocks: a depth image becomes a point cloud, planes, segments, and a table with what is on it.
 
-The world is simulated; a depth camera with noise looks at it. The live scene knows the camera alone, and gets its point
-cloud. Written to ``--out``: what the camera sees, and what the blocks make of it.
+The world is simulated; a depth camera with noise looks at it. The live scene knows the camera
+alone, and gets its point cloud. Written to ``--out``: what the camera sees, and what the blocks
+make of it.
 """
 
 import argparse
@@ -36,7 +37,9 @@ def simulated_world() -> tk.SceneGraph:
         fixed[f"leg {k}"] = (tk.Box([0.05, 0.05, 0.68]), [x, y, 0.34])
     for name, (shape, place) in fixed.items():
         color = [0.75, 0.6, 0.45, 1.0] if name == "plate" or name.startswith("leg") else None
-        scene = scene.add_frame(name, "world", pose=tk.Pose(place), shapes=[AttachedShape(shape, color=color)])
+        scene = scene.add_frame(
+            name, "world", pose=tk.Pose(place), shapes=[AttachedShape(shape, color=color)]
+        )
     return scene
 
 
@@ -47,9 +50,15 @@ def picture(scene: tk.SceneGraph, camera: Camera) -> Image.Image:
 
     def pixels(frame: str, points: np.ndarray) -> np.ndarray:
         x, y, back = scene.transform_points(points, source=frame, target="camera").T
-        return np.column_stack([camera.width / 2 - focal * x / back, camera.height / 2 + focal * y / back])
+        return np.column_stack(
+            [camera.width / 2 - focal * x / back, camera.height / 2 + focal * y / back]
+        )
 
-    on_tables = {name for table in scene.frames_of_class("table") for name in scene.attributes(table)["objects"]}
+    on_tables = {
+        name
+        for table in scene.frames_of_class("table")
+        for name in scene.attributes(table)["objects"]
+    }
     plates = {scene.parent(table) for table in scene.frames_of_class("table")}
     for frame in (*scene.frames_of_class("plane"), *scene.frames_of_class("segment")):
         number = int(frame.rsplit(" ", 1)[1])
@@ -69,7 +78,9 @@ def picture(scene: tk.SceneGraph, camera: Camera) -> Image.Image:
 def main() -> None:
     """Look once, run the chain, and print what was found beside what is there."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     truth = simulated_world()
@@ -79,7 +90,9 @@ def main() -> None:
 
     matrix = np.eye(4)
     matrix[:3] = np.column_stack([VIEW.axes(), VIEW.position])
-    world = LiveScene(tk.SceneGraph().add_frame("camera", "world", pose=tk.Pose.from_matrix(matrix)))
+    world = LiveScene(
+        tk.SceneGraph().add_frame("camera", "world", pose=tk.Pose.from_matrix(matrix))
+    )
     blocks = [PlaneSegmentation("parts", "camera"), TableRecognition("tables", "camera")]
     runner = BlockRunner(world, blocks, triggers={"parts": OnChange(), "tables": After("parts")})
     world.update(
@@ -95,7 +108,9 @@ def main() -> None:
     for table in scene.frames_of_class("table"):
         box, found = scene.shapes(table)[0].shape, scene.attributes(table)
         size = " x ".join(f"{side:.2f}" for side in sorted(box.dimensions[:2]))
-        print(f"{table}: {size} m, {found['height']:.3f} m high, with {len(found['objects'])} objects")
+        print(
+            f"{table}: {size} m, {found['height']:.3f} m high, with {len(found['objects'])} objects"
+        )
         for name in found["objects"]:
             x, y, _ = scene.pose(name).translation
             print(f"    {name} at {x:.2f}, {y:.2f}")

@@ -1,7 +1,7 @@
 """Two processes share a world: a camera writes where it sees a cup, a robot follows it and takes the cup.
 
-Run: ``python examples/shared_world.py``. A third process, ``tmkit serve``, holds the world. Any number of others could
-join, on this machine or on others: ``tmkit.world.connect(address)``.
+Run: ``python examples/shared_world.py``. A third process, ``tmkit serve``, holds the world. Any
+number of others could join, on this machine or on others: ``tmkit.world.connect(address)``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def main() -> None:
         found.bind(("127.0.0.1", 0))
         address = f"tcp/127.0.0.1:{found.getsockname()[1]}"
     serve = "import sys; from tmkit.cli import main; sys.argv[0] = 'tmkit'; main()"
-    server = subprocess.Popen([sys.executable, "-c", serve, "serve", "--listen", address], stdout=subprocess.PIPE)
+    server = subprocess.Popen(
+        [sys.executable, "-c", serve, "serve", "--listen", address], stdout=subprocess.PIPE
+    )
     try:
         with connect(address) as world:
             with world.edit() as edit:
@@ -64,7 +66,9 @@ def main() -> None:
                 job.join()
             scene = world.scene()
             where = np.round(scene.pose("cup").translation, 3)
-            print(f"world:  the cup is under {scene.parent('cup')}, at {where}; {len(scene)} frames")
+            print(
+                f"world:  the cup is under {scene.parent('cup')}, at {where}; {len(scene)} frames"
+            )
     finally:
         server.terminate()
         server.wait()

@@ -1,8 +1,9 @@
 """A robot sprays a cylinder that moves before a camera: where is the spot to paint, and how does it move past the gun?
 
-The example is that of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013): each relation is
-put in as it was measured, and the graph is asked for what the painting needs. The answers are checked against matrices
-multiplied by hand, and the graph is drawn. Run it: ``python examples/spray_painting.py``.
+The example is that of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013):
+each relation is put in as it was measured, and the graph is asked for what the painting needs. The
+answers are checked against matrices multiplied by hand, and the graph is drawn. Run it: ``python
+examples/spray_painting.py``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ BODIES = {
     "O2": ("o2",),  # the spray gun
 }
 
-# frame, body, reference frame, reference body: angles about z, y', x'' and position, in the axes of the reference
+# frame, body, reference frame, reference body: angles about z, y', x'' and position, in the axes of
+# the reference
 POSES = [
     (("c", "C", "b", "B"), (0.5, -0.3, 0.2), (1.2, -0.4, 0.9)),  # how the camera is mounted
     (("o1", "O1", "c", "C"), (-0.7, 0.4, 1.1), (0.3, -0.1, 1.5)),  # what the camera sees
@@ -50,7 +52,8 @@ POSES = [
 # point, body, reference body, frame of expression: linear and angular velocity
 TWISTS = [
     (("c", "C", "B", "b"), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
-    (("o1", "O1", "C", "c"), (0.2, 0.1, 0.1), (0.05, 0.1, 0.2)),  # in the camera's axes: not as edges are kept
+    # in the camera's axes: not as edges are kept
+    (("o1", "O1", "C", "c"), (0.2, 0.1, 0.1), (0.05, 0.1, 0.2)),
     (("o2", "O2", "E", "o2"), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
     (("e", "E", "B", "e"), (0.1, -0.2, 0.05), (0.3, -0.1, 0.2)),  # what the joint velocities give
 ]
@@ -65,9 +68,12 @@ def build() -> SceneGraph:
             scene = scene.add_root(frame, body=body)
     for (frame, body, ref, ref_body), angles, position in POSES:
         turned = SemanticOrientation(
-            OrientationCoord(f"[{frame}]|{body}", f"[{ref}]|{ref_body}", f"[{ref}]"), EulerAngles(angles, "ZYX")
+            OrientationCoord(f"[{frame}]|{body}", f"[{ref}]|{ref_body}", f"[{ref}]"),
+            EulerAngles(angles, "ZYX"),
         )
-        at = SemanticPosition(PositionCoord(f"{frame}|{body}", f"{ref}|{ref_body}", f"[{ref}]"), position)
+        at = SemanticPosition(
+            PositionCoord(f"{frame}|{body}", f"{ref}|{ref_body}", f"[{ref}]"), position
+        )
         scene = add_pose(scene, SemanticPose.of(at, turned))
     for (point, body, ref_body, axes), linear, angular in TWISTS:
         coord = TwistCoord(f"{point}|{body}", ref_body, f"[{axes}]")
@@ -78,14 +84,20 @@ def build() -> SceneGraph:
 def main() -> None:
     """Build the graph, ask it, and check what it says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     np.set_printoptions(precision=4, suppress=True)
     scene = build()
 
     reference, kept = scene.twist_edge("o1") or ("", [])
-    print("The camera's twist of the cylinder was given in [c]; the edge keeps it in [o1], relative to", reference)
+    print(
+        "The camera's twist of the cylinder was given in [c]; the edge keeps it in [o1],"
+        " relative to",
+        reference,
+    )
     print("   ", np.array(kept), "\n")
 
     pose = relate(scene, PoseCoord("{f1}|O1", "{o2}|O2", "[o2]"))
@@ -98,23 +110,32 @@ def main() -> None:
     )
     twist = relate(scene, TwistCoord("f1|O1", "O2", "[o2]"))
     print(twist.coord)
-    print("    linear", twist.linear.numbers[0], "m/s, angular", twist.angular.numbers[0], "rad/s\n")
+    print(
+        "    linear", twist.linear.numbers[0], "m/s, angular", twist.angular.numbers[0], "rad/s\n"
+    )
 
     expected_pose, expected_twist = by_hand()
-    np.testing.assert_allclose(pose.in_representation(HomogeneousMatrix).matrix, expected_pose, atol=1e-12)
+    np.testing.assert_allclose(
+        pose.in_representation(HomogeneousMatrix).matrix, expected_pose, atol=1e-12
+    )
     np.testing.assert_allclose(np.concatenate(twist.numbers), expected_twist, atol=1e-12)
 
-    print("The point of one frame, the axes of another, expressed in a third: no homogeneous matrix says that.")
+    print(
+        "The point of one frame, the axes of another, expressed in a third: no homogeneous matrix"
+        " says that."
+    )
     try:
         relate(scene, PoseCoord("(f1,[o1])|O1", "{o2}|O2", "[b]"), representation=HomogeneousMatrix)
     except SemanticError as error:
         print("   ", error)
     else:
         raise AssertionError("a homogeneous matrix cannot say that")
-    print("\nBodies, frames and edges:", draw_semantics_graph(scene, out / "spray_painting.svg").name)
+    print(
+        "\nBodies, frames and edges:", draw_semantics_graph(scene, out / "spray_painting.svg").name
+    )
 
 
-# ------------------------------------------------------------------------- the same by hand, in the axes of the base
+# -------------------------------------------------------- the same by hand, in the axes of the base
 
 
 def matrix(angles: ArrayLike, position: ArrayLike) -> Array:
@@ -133,9 +154,13 @@ def by_hand() -> tuple[Array, Array]:
     c, o1, f1, o2, e = (matrix(angles, position) for _, angles, position in POSES)
     spot, gun, wrist = c @ o1 @ f1, e @ o2, e
 
-    def velocity_at(point: Array, *, axes: Array, origin: Array, linear: ArrayLike, angular: ArrayLike) -> Array:
+    def velocity_at(
+        point: Array, *, axes: Array, origin: Array, linear: ArrayLike, angular: ArrayLike
+    ) -> Array:
         turn = axes[:3, :3] @ np.asarray(angular)
-        return np.concatenate([axes[:3, :3] @ np.asarray(linear) + np.cross(turn, point - origin[:3, 3]), turn])
+        return np.concatenate(
+            [axes[:3, :3] @ np.asarray(linear) + np.cross(turn, point - origin[:3, 3]), turn]
+        )
 
     at = spot[:3, 3]
     _, seen, _, driven = TWISTS

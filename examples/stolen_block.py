@@ -7,7 +7,15 @@ import numpy as np
 
 import tmkit as tk
 from tmkit.plans import PlanStep
-from tmkit.simulation import Camera, Film, SensorNoise, SimulatedCamera, SimulatedExecutor, Simulation, open_studio
+from tmkit.simulation import (
+    Camera,
+    Film,
+    SensorNoise,
+    SimulatedCamera,
+    SimulatedExecutor,
+    Simulation,
+    open_studio,
+)
 from tmkit.world import execute_closed_loop
 
 VIEW = Camera((1.7, -1.0, 1.0), (0.35, 0.0, 0.28), width=400, height=300)
@@ -32,12 +40,16 @@ class Thief(SimulatedExecutor):
 def main() -> None:
     """Build the tower, with cameras that miss objects and see some where there are none."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     scene, robot = tk.load_scene("panda_table", "blocks3"), tk.load_manipulator("panda")
     q = robot.ready_configuration(scene)
-    problem = tk.PlanningProblem(scene, q, domain="blocks", goal="(and (on a b) (on b c))", robots="panda")
+    problem = tk.PlanningProblem(
+        scene, q, domain="blocks", goal="(and (on a b) (on b c))", robots="panda"
+    )
     film, states = Film(out / "stolen_block.gif"), 0
     with (
         Simulation.from_scene(scene, q, robot=robot) as simulation,
@@ -55,7 +67,9 @@ def main() -> None:
                 simulation,
                 view,
                 seed=number,
-                noise=SensorNoise(covariance=np.diag([1e-6] * 3 + [1e-4] * 3), misses=0.1, false_rate=0.05),
+                noise=SensorNoise(
+                    covariance=np.diag([1e-6] * 3 + [1e-4] * 3), misses=0.1, false_rate=0.05
+                ),
             )
             for number, view in enumerate(SENSORS)
         ]

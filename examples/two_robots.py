@@ -1,9 +1,10 @@
 """One robot holds a cylinder, another the spray gun: which joint angles bring the gun to the cylinder?
 
-The steps are those of De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013: what is known is
-written down with its meaning, six operations lead to what is wanted, first in meaning alone (1 to 6), then with
-matrices (7 to 12), and inverse kinematics does the rest. The robots are a Panda and a UR5. The result is checked by
-forward kinematics of both, and by a product of matrices. Run it: ``python examples/two_robots.py``.
+The steps are those of De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013:
+what is known is written down with its meaning, six operations lead to what is wanted, first in
+meaning alone (1 to 6), then with matrices (7 to 12), and inverse kinematics does the rest. The
+robots are a Panda and a UR5. The result is checked by forward kinematics of both, and by a product
+of matrices. Run it: ``python examples/two_robots.py``.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ FIRST_JOINTS = (0.4, -0.3, 0.2, -2.0, 0.1, 1.9, 0.5)  # radians; given
 
 # Where the bodies meet: {o1} is the cylinder, {o2} the gun, {b} the bases, {e} the end effectors.
 MOUNTED = {
-    "{b2}|B2 {b1}|B1": tk.Pose.from_rpy([1.1, 0.1, 0.0], [0.0, 0.0, np.pi]),  # the robots face each other
-    "{o1}|O1 {e1}|E1": tk.Pose.from_rpy([0.0, 0.0, 0.15], [np.pi / 2, 0.0, 0.0]),  # the cylinder in the hand
-    "{o2}|O2 {e2}|E2": tk.Pose.from_rpy([0.01, 0.02, 0.25], [0.0, -0.2, 0.0]),  # the gun on the flange
-    "{o2}|O2 {o1}|O1": tk.Pose.from_rpy([0.2, 0.0, 0.05], [0.0, -np.pi / 2, 0.3]),  # where the gun is to spray from
+    # the robots face each other
+    "{b2}|B2 {b1}|B1": tk.Pose.from_rpy([1.1, 0.1, 0.0], [0.0, 0.0, np.pi]),
+    # the cylinder in the hand
+    "{o1}|O1 {e1}|E1": tk.Pose.from_rpy([0.0, 0.0, 0.15], [np.pi / 2, 0.0, 0.0]),
+    # the gun on the flange
+    "{o2}|O2 {e2}|E2": tk.Pose.from_rpy([0.01, 0.02, 0.25], [0.0, -0.2, 0.0]),
+    # where the gun is to spray from
+    "{o2}|O2 {o1}|O1": tk.Pose.from_rpy([0.2, 0.0, 0.05], [0.0, -np.pi / 2, 0.3]),
 }
 
 
@@ -39,7 +44,9 @@ def coord_of(pair: str) -> PoseCoord:
 def main() -> None:
     """Go through the twelve steps, move the robots, and measure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     np.set_printoptions(precision=4, suppress=True)
@@ -52,7 +59,11 @@ def main() -> None:
     reached = first.pose(arm.tip, relative_to=arm.base, q=q1)
     known["{e1}|E1 {b1}|B1"] = SemanticPose(coord_of("{e1}|E1 {b1}|B1"), reached.as_matrix())
     e1_b1, b2_b1 = known["{e1}|E1 {b1}|B1"], known["{b2}|B2 {b1}|B1"]
-    o1_e1, o2_e2, o2_o1 = known["{o1}|O1 {e1}|E1"], known["{o2}|O2 {e2}|E2"], known["{o2}|O2 {o1}|O1"]
+    o1_e1, o2_e2, o2_o1 = (
+        known["{o1}|O1 {e1}|E1"],
+        known["{o2}|O2 {e2}|E2"],
+        known["{o2}|O2 {o1}|O1"],
+    )
 
     print("Steps 1 to 6: meaning alone. No number is needed to see that the plan is sound.")
     meaning = {1: apply("inverse2", o2_e2.coord)}
@@ -82,7 +93,9 @@ def main() -> None:
         assert pose.coord == meaning[number - 6]
         print(f"    ({number}) {pose.coord} at {pose.numbers[0]} m")
     wanted = numbers[12].in_representation(HomogeneousMatrix).matrix
-    matrices = {pair: pose.in_representation(HomogeneousMatrix).matrix for pair, pose in known.items()}
+    matrices = {
+        pair: pose.in_representation(HomogeneousMatrix).matrix for pair, pose in known.items()
+    }
     inverse = np.linalg.inv
     by_hand = (
         inverse(matrices["{b2}|B2 {b1}|B1"])
@@ -95,20 +108,27 @@ def main() -> None:
 
     target = tk.Pose.from_matrix(wanted)
     q = other.ready_configuration(second)
-    found = inverse_kinematics(second, other.tip, target_pose=target, joints=other.joints, q=q, relative_to=other.base)
+    found = inverse_kinematics(
+        second, other.tip, target_pose=target, joints=other.joints, q=q, relative_to=other.base
+    )
     print(f"\nInverse kinematics of the second robot: {found.status.name}")
     assert found.status is InverseKinematicsStatus.SOLVED
     for name, value in zip(other.joints, found.q, strict=True):
         print(f"    {name:20} {value:8.4f} rad")
 
-    # Both robots in one scene, with cylinder and gun: forward kinematics must show the pose that was wanted.
+    # Both robots in one scene, with cylinder and gun: forward kinematics must show the pose that
+    # was wanted.
     bench = first.mount(second, arm.base, prefix="second/", pose=MOUNTED["{b2}|B2 {b1}|B1"])
     bench = bench.add_body("O1").add_body("O2")
     bench = bench.add_frame("o1", arm.tip, pose=MOUNTED["{o1}|O1 {e1}|E1"], body="O1")
     bench = bench.add_frame("o2", f"second/{other.tip}", pose=MOUNTED["{o2}|O2 {e2}|E2"], body="O2")
     angles = dict(zip(arm.joints, FIRST_JOINTS, strict=True))
-    angles.update((f"second/{name}", float(value)) for name, value in zip(other.joints, found.q, strict=True))
-    seen = relate(bench, o2_o1.coord, q=bench.configuration(angles), representation=HomogeneousMatrix)
+    angles.update(
+        (f"second/{name}", float(value)) for name, value in zip(other.joints, found.q, strict=True)
+    )
+    seen = relate(
+        bench, o2_o1.coord, q=bench.configuration(angles), representation=HomogeneousMatrix
+    )
     off = np.abs(seen.representation.matrix - matrices["{o2}|O2 {o1}|O1"]).max()
     print(f"\n{seen.coord} of the two robots is off by {off:.0e}")
     assert off < 1e-4

@@ -1,10 +1,11 @@
 """Mapping with an uncertain neck: a robot drives round an instrument and looks at its markers from a head that sways.
 
-The base is localised by wheel odometry and, now and then, a global fix. The camera sits on a torso and neck moved by
-ropes, whose pose is never quite what the encoders say. Every view is an observation of a marker from where the camera
-is believed to be. All of it is one scene: each stop of the base is a child of the one before, each camera on its base,
-the instrument on the map. As a pose graph it is solved at once, by tmkit and by gtsam (the extra ``world``; without it
-that part is skipped), and the solution is written back as a new version of the scene. ``scene.condition``, one
+The base is localised by wheel odometry and, now and then, a global fix. The camera sits on a torso
+and neck moved by ropes, whose pose is never quite what the encoders say. Every view is an
+observation of a marker from where the camera is believed to be. All of it is one scene: each stop
+of the base is a child of the one before, each camera on its base, the instrument on the map. As a
+pose graph it is solved at once, by tmkit and by gtsam (the extra ``world``; without it that part is
+skipped), and the solution is written back as a new version of the scene. ``scene.condition``, one
 observation after the other, gives nearly the same: the difference is of second order in the errors.
 
 Run it: ``python examples/uncertain_neck_map.py``; it draws the picture of the documentation into
@@ -34,7 +35,12 @@ NECK = np.diag([0.006, 0.006, 0.003, 0.010, 0.014, 0.008]) ** 2
 CAMERA = np.diag([0.004, 0.004, 0.010, 0.010, 0.010, 0.004]) ** 2
 FIX = np.diag([0.03, 0.03, 0.01, 0.01, 0.01, 0.02]) ** 2
 GUESS = np.diag([0.5, 0.5, 0.2, 0.2, 0.2, 0.4]) ** 2
-MARKERS = {"front": [-0.3, 0.0, 0.4], "left": [0.0, 0.3, 0.4], "back": [0.3, 0.0, 0.4], "right": [0.0, -0.3, 0.4]}
+MARKERS = {
+    "front": [-0.3, 0.0, 0.4],
+    "left": [0.0, 0.3, 0.4],
+    "back": [0.3, 0.0, 0.4],
+    "right": [0.0, -0.3, 0.4],
+}
 
 
 def believed(*, size: float = 1.0) -> tk.SceneGraph:
@@ -46,14 +52,22 @@ def believed(*, size: float = 1.0) -> tk.SceneGraph:
     scene, above, at = tk.SceneGraph("map"), "map", tk.Pose()
     for stop in range(STOPS):
         angle = 2.0 * np.pi * stop / STOPS
-        here = tk.Pose.from_rpy([-RADIUS * np.cos(angle), -RADIUS * np.sin(angle), 0.0], [0.0, 0.0, angle])
-        scene = scene.add_frame(f"base {stop}", above, pose=GaussianPose(at.inverse() @ here, size**2 * ODOMETRY))
+        here = tk.Pose.from_rpy(
+            [-RADIUS * np.cos(angle), -RADIUS * np.sin(angle), 0.0], [0.0, 0.0, angle]
+        )
+        scene = scene.add_frame(
+            f"base {stop}", above, pose=GaussianPose(at.inverse() @ here, size**2 * ODOMETRY)
+        )
         neck = tk.Pose.from_rpy([0.1, 0.0, 1.3], [0.0, 0.45, 0.1 * (stop % 3 - 1)])
-        scene = scene.add_frame(f"head {stop}", f"base {stop}", pose=GaussianPose(neck, size**2 * NECK))
+        scene = scene.add_frame(
+            f"head {stop}", f"base {stop}", pose=GaussianPose(neck, size**2 * NECK)
+        )
         optical = tk.Pose.from_rpy([0.06, 0.0, 0.05], [-np.pi / 2, 0.0, -np.pi / 2])
         scene = scene.add_frame(f"camera {stop}", f"head {stop}", pose=optical)
         above, at = f"base {stop}", here
-    scene = scene.add_frame("instrument", "map", pose=GaussianPose(tk.Pose([0.2, -0.1, 0.0]), size**2 * GUESS))
+    scene = scene.add_frame(
+        "instrument", "map", pose=GaussianPose(tk.Pose([0.2, -0.1, 0.0]), size**2 * GUESS)
+    )
     for name, place in MARKERS.items():
         scene = scene.add_frame(f"marker {name}", "instrument", pose=tk.Pose(place))
     return scene
@@ -65,7 +79,9 @@ def drawn(covariance: Array, random: np.random.Generator) -> tk.Pose:
     return tk.Pose.exp(root @ random.normal(size=root.shape[1]))
 
 
-def driven(scene: tk.SceneGraph, *, seed: int, size: float = 1.0) -> tuple[tk.SceneGraph, tk.SceneGraph]:
+def driven(
+    scene: tk.SceneGraph, *, seed: int, size: float = 1.0
+) -> tuple[tk.SceneGraph, tk.SceneGraph]:
     """Return the scene as it really was, and with what was seen: two markers at each stop, a fix at every third."""
     true, random = scene, np.random.default_rng(seed)
     for frame in scene.noisy_frames:
@@ -73,9 +89,13 @@ def driven(scene: tk.SceneGraph, *, seed: int, size: float = 1.0) -> tuple[tk.Sc
         true = true.set_pose(frame, scene.local_pose(frame) @ error).set_covariance(frame, None)
     seen = scene
     for stop in range(STOPS):
-        nearest = sorted(MARKERS, key=lambda name: distance(true, f"marker {name}", f"camera {stop}"))[:2]
+        nearest = sorted(
+            MARKERS, key=lambda name: distance(true, f"marker {name}", f"camera {stop}")
+        )[:2]
         for marker in nearest:
-            seen = look(seen, true, f"marker {marker}", f"camera {stop}", size**2 * CAMERA, stop, random)
+            seen = look(
+                seen, true, f"marker {marker}", f"camera {stop}", size**2 * CAMERA, stop, random
+            )
         if stop % 3 == 0:
             seen = look(seen, true, f"base {stop}", "map", size**2 * FIX, stop, random)
     return true, seen
@@ -93,7 +113,11 @@ def look(
     """Return the scene with one observation of the true one."""
     pose = true.pose(target, relative_to=reference) @ drawn(noise, random)
     return add_observation(
-        scene, target, pose, relative_to=reference, evidence=Evidence(covariance=noise, stamp=float(stop))
+        scene,
+        target,
+        pose,
+        relative_to=reference,
+        evidence=Evidence(covariance=noise, stamp=float(stop)),
     )
 
 
@@ -105,7 +129,9 @@ def distance(scene: tk.SceneGraph, a: str, b: str) -> float:
 def main() -> None:
     """Drive, solve in three ways, compare."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     true, scene = driven(believed(), seed=4)
@@ -131,7 +157,10 @@ def report(scene: tk.SceneGraph, true: tk.SceneGraph) -> str:
     """Return how far off the instrument is, and how far off it is claimed to be."""
     estimate = scene.gaussian_pose("instrument", relative_to="map")
     metres, radians = true.pose("instrument", relative_to="map").distance(estimate.mean)
-    known = [np.sqrt(np.trace(part)) for part in (position_covariance(estimate), estimate.covariance[3:, 3:])]
+    known = [
+        np.sqrt(np.trace(part))
+        for part in (position_covariance(estimate), estimate.covariance[3:, 3:])
+    ]
     claim = f"known to {1e3 * known[0]:.1f} mm and {1e3 * known[1]:.1f} mrad"
     return f"the instrument is {1e3 * metres:.1f} mm and {1e3 * radians:.1f} mrad off, {claim}"
 
@@ -143,12 +172,16 @@ def by_gtsam(scene: tk.SceneGraph, version: tk.SceneGraph) -> None:
         return
     theirs = write_back(scene, solve_with_gtsam(pose_graph(scene)))
     pairs = [("instrument", "map"), ("camera 3", "map"), ("instrument", "base 5")]
-    poses = max(max(theirs.pose(a, relative_to=b).distance(version.pose(a, relative_to=b))) for a, b in pairs)
+    poses = max(
+        max(theirs.pose(a, relative_to=b).distance(version.pose(a, relative_to=b)))
+        for a, b in pairs
+    )
     ours, joint = joint_gaussian(version, pairs)[1], joint_gaussian(theirs, pairs)[1]
     apart = np.linalg.norm(ours - joint) / np.linalg.norm(joint)
     agree = poses < 1e-6 and apart < 1e-6
     print(
-        f"gtsam's solution, written back, {'agrees within' if agree else 'IS NOT WITHIN'} 1e-6 in poses and covariances"
+        f"gtsam's solution, written back, {'agrees within' if agree else 'IS NOT WITHIN'} 1e-6 in"
+        " poses and covariances"
     )
     assert agree, f"{poses:.1e}, {apart:.1e}"
 
@@ -159,10 +192,12 @@ def gap(size: float) -> float:
     solved = write_back(scene, solve_pose_graph(pose_graph(scene)))
     for observation in observations(scene):
         scene = scene.condition(observation.measurement())
-    return solved.pose("instrument", relative_to="map").distance(scene.pose("instrument", relative_to="map"))[0]
+    return solved.pose("instrument", relative_to="map").distance(
+        scene.pose("instrument", relative_to="map")
+    )[0]
 
 
-# ------------------------------------------------------------------------------------------------------------- picture
+# ------------------------------------------------------------------------------------------ picture
 
 
 def draw(scene: tk.SceneGraph, version: tk.SceneGraph, true: tk.SceneGraph, path: Path) -> None:
@@ -179,13 +214,25 @@ def draw(scene: tk.SceneGraph, version: tk.SceneGraph, true: tk.SceneGraph, path
         ("by odometry, and a guess", "after all observations"),
         strict=True,
     ):
-        for frames, color, label in ((stops, "#1f5fa8", "base"), (["instrument"], "#d9621e", "instrument")):
+        for frames, color, label in (
+            (stops, "#1f5fa8", "base"),
+            (["instrument"], "#d9621e", "instrument"),
+        ):
             means = np.array([one.pose(frame, relative_to="map").translation for frame in frames])
-            axes.plot(means[:, 0], means[:, 1], color=color, marker="o", markersize=4, label=f"{label}, and 95 %")
+            axes.plot(
+                means[:, 0],
+                means[:, 1],
+                color=color,
+                marker="o",
+                markersize=4,
+                label=f"{label}, and 95 %",
+            )
             for frame in frames:
                 outline = ellipse(one.gaussian_pose(frame, relative_to="map"))
                 axes.plot(outline[:, 0], outline[:, 1], color=color, linewidth=0.8)
-        places = np.array([true.pose(frame, relative_to="map").translation for frame in (*stops, "instrument")])
+        places = np.array(
+            [true.pose(frame, relative_to="map").translation for frame in (*stops, "instrument")]
+        )
         axes.plot(places[:, 0], places[:, 1], "k+", markersize=7, label="where they really were")
         axes.set(title=title, xlabel="x (m)", aspect="equal", xlim=(-2.7, 2.7), ylim=(-2.6, 3.4))
         axes.grid(visible=True, linewidth=0.3)

@@ -2,14 +2,17 @@
 
 Profiles, chosen by the environment variable ``HYPOTHESIS_PROFILE``:
 
-* ``default``: what a developer runs many times a day; random, so that every run looks somewhere else;
-* ``ci``: fewer examples from a fixed seed, so that a run can be repeated: it tries the same ones each time;
+* ``default``: what a developer runs many times a day; random, so that every run looks somewhere
+  else;
+* ``ci``: fewer examples from a fixed seed, so that a run can be repeated: it tries the same ones
+  each time;
 * ``long``: for a night, or after a change to the core.
 
-A test that needs another effort than the profile's scales it: ``@settings(max_examples=scaled_examples(0.2))``, from
-``support.effort``.
+A test that needs another effort than the profile's scales it:
+``@settings(max_examples=scaled_examples(0.2))``, from ``support.effort``.
 
-No test depends on the clock: time limits guard against hangs only, searches without a plan end by ``max_iterations``.
+No test depends on the clock: time limits guard against hangs only, searches without a plan end by
+``max_iterations``.
 
 Each test process has a folder of its own for temporary files, which is empty after each module.
 """
@@ -38,7 +41,8 @@ settings.register_profile("ci", max_examples=40, derandomize=True, print_blob=Tr
 settings.register_profile("long", max_examples=3000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-# A process that a shell starts in the background ignores SIGINT, and so do its children; tests of interrupts want it.
+# A process that a shell starts in the background ignores SIGINT, and so do its children; tests of
+# interrupts want it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # likewise under nohup
@@ -52,7 +56,8 @@ _TEMPORARY = pytest.StashKey[tuple[str, str | None]]()
 def pytest_configure(config: pytest.Config) -> None:
     """Keep loaded scenes with what pytest keeps, not among those of the user, and temporary files apart."""
     os.environ["TMKIT_CACHE"] = str(config.rootpath / ".pytest_cache" / "scenes")
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # tmp_path stays where it was
+    # tmp_path stays where it was
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     config.stash[_TEMPORARY] = tempfile.mkdtemp(prefix="tests-of-tmkit-"), os.environ.get("TMPDIR")
     os.chmod(config.stash[_TEMPORARY][0], 0o755)  # some tests read as another user
     os.environ["TMPDIR"] = tempfile.tempdir = config.stash[_TEMPORARY][0]

@@ -1,7 +1,8 @@
 """tmkit beside other packages that bring their own coal, Boost or Eigen: pinocchio, coal, ompl, in one process.
 
-The compiled core has libraries of its own, under names of its own. So whichever package is imported first, each
-must go on to use what it was built with. Each test runs in a new interpreter, since an import cannot be undone.
+The compiled core has libraries of its own, under names of its own. So whichever package is imported
+first, each must go on to use what it was built with. Each test runs in a new interpreter, since an
+import cannot be undone.
 """
 
 from __future__ import annotations
@@ -62,7 +63,11 @@ PARTS = {"tmkit": TMKIT, "pinocchio": PINOCCHIO, "coal": COAL, "ompl": OMPL}
 
 @pytest.mark.parametrize(
     "order",
-    [pair for other in ("pinocchio", "coal", "ompl") for pair in itertools.permutations(("tmkit", other))]
+    [
+        pair
+        for other in ("pinocchio", "coal", "ompl")
+        for pair in itertools.permutations(("tmkit", other))
+    ]
     + [("pinocchio", "coal", "tmkit"), ("tmkit", "coal", "pinocchio")],
     ids="-".join,
 )
@@ -74,7 +79,9 @@ def test_imports_in_any_order(order: tuple[str, ...], tmp_path: Path) -> None:
     calls = [f"{name}_answers()" for name in (*order, *reversed(order))]
     code = "\n".join([*(PARTS[name] for name in order), *calls, "print('done')"])
     command = [sys.executable, "-c", code]
-    run = run_process(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False)
+    run = run_process(
+        command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False
+    )
     assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr
 
 
@@ -85,4 +92,6 @@ def test_the_core_needs_no_library_of_another_package(tmp_path: Path) -> None:
     run = run_process(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     loaded = {line.split()[-1] for line in run.stdout.splitlines() if ".so" in line}
     assert any("libtmkit-coal" in path for path in loaded)
-    assert not [path for path in loaded if "cmeel" in path or ("boost" in path and "libtmkit-" not in path)]
+    assert not [
+        path for path in loaded if "cmeel" in path or ("boost" in path and "libtmkit-" not in path)
+    ]

@@ -15,7 +15,9 @@ _CORE = Path(__file__).parent.parent / "tmkit" / "core"
 
 
 def _output(program: str, *arguments: str) -> str:
-    done = run_process([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    done = run_process(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
+    )
     assert done.stderr == ""
     return done.stdout
 
@@ -25,7 +27,11 @@ def test_the_core_names_no_python_module_of_the_package() -> None:
     sources = [path for path in _CORE.rglob("*") if path.suffix in (".cpp", ".hpp")]
     assert len(sources) > 100
     named = re.compile(r"(?<![\w:/])tmkit\.(?!_core\b)[a-z_]\w*")
-    assert [f"{path.name}: {found}" for path in sources for found in named.findall(path.read_text("utf-8"))] == []
+    assert [
+        f"{path.name}: {found}"
+        for path in sources
+        for found in named.findall(path.read_text("utf-8"))
+    ] == []
 
 
 def test_what_is_registered_is_called_without_imports() -> None:
@@ -115,4 +121,7 @@ def test_without_what_is_registered_there_is_still_an_error() -> None:
     lines = _output(program).splitlines()
     assert lines[0] == "RuntimeError unknown frame 'cup' (known: world)"
     assert lines[1].startswith("TypeError parent(): incompatible function arguments")
-    assert lines[2] == "RuntimeError the Python part of tmkit is not imported, or the interpreter is ending"
+    assert (
+        lines[2]
+        == "RuntimeError the Python part of tmkit is not imported, or the interpreter is ending"
+    )

@@ -7,7 +7,8 @@ The marks are HTML comments on the line before a fenced block, invisible in the 
 * ``<!-- file: NAME -->``: a file of that name;
 * ``<!-- shell -->``: a command line beginning with ``tmkit``.
 
-README's Python block needs no mark. Tutorials are notebooks: a kernel runs them (``tools/notebooks.py``).
+README's Python block needs no mark. Tutorials are notebooks: a kernel runs them
+(``tools/notebooks.py``).
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def run_page(page: Path) -> None:
     printed = ""
     for block in blocks_of(page):
         if block.mark == "run":
-            code = compile("\n" * (block.line - 1) + block.text, str(page), "exec", dont_inherit=True)
+            code = compile(
+                "\n" * (block.line - 1) + block.text, str(page), "exec", dont_inherit=True
+            )
             with contextlib.redirect_stdout(io.StringIO()) as output:
                 exec(code, names)
             printed = output.getvalue()
@@ -57,15 +60,20 @@ def run_page(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "README.md", ARENA, *(page for page in PAGES if page not in LESSONS)], ids=lambda page: page.name
+    "page",
+    [ROOT / "README.md", ARENA, *(page for page in PAGES if page not in LESSONS)],
+    ids=lambda page: page.name,
 )
-def test_marked_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marked_blocks_of_a_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every marked block runs without an error, and prints what the page says it prints."""
     monkeypatch.chdir(tmp_path)
     run_page(page)
 
 
-@pytest.mark.filterwarnings("default")  # of the machinery of Jupyter; a warning in a cell is an error
+# of the machinery of Jupyter; a warning in a cell is an error
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.name)
 def test_tutorials_run_as_notebooks(page: Path, tmp_path: Path) -> None:
     """A kernel runs every cell, each prints what the page says it prints, and what the page shows is written."""
@@ -98,11 +106,17 @@ def test_every_mark_stands_before_a_block(page: Path) -> None:
     """No mark is lost by a blank line or a misspelling."""
     text = page.read_text(encoding="utf-8")
     marks = re.findall(r"^<!-- (?:run|output|shell|file\b.*) -->$", text, re.MULTILINE)
-    marked = [block for block in blocks_of(page) if block.mark and (block.mark != "run" or page.name != "README.md")]
+    marked = [
+        block
+        for block in blocks_of(page)
+        if block.mark and (block.mark != "run" or page.name != "README.md")
+    ]
     assert len(marks) == len(marked)
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name
+)
 def test_lines_of_pages_fit_the_width(page: Path) -> None:
     """Lines have at most 120 columns, except rows of tables; pages of results are written by scripts."""
     lines = enumerate(page.read_text(encoding="utf-8").split("\n"), start=1)
@@ -113,10 +127,9 @@ def test_lines_of_pages_fit_the_width(page: Path) -> None:
 def test_the_reference_has_a_page_for_every_package() -> None:
     """Each package of tmkit with public names has a page in the reference; the command has pages of its own."""
     folder = ROOT / "docs" / "reference" / "api"
-    packages = ({path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors"}) - {
-        "cli",
-        "_support",
-    }
+    packages = (
+        {path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors"}
+    ) - {"cli", "_support"}
     missing = {
         name
         for name in packages
@@ -165,7 +178,9 @@ def test_the_drawing_in_the_page_on_looking_at_scenes_is_what_is_drawn() -> None
     exec(page[page.index("<!-- run -->\n```python\n") + 23 :].split("```", 1)[0], names)
     scene = names["scene"]
     assert isinstance(scene, SceneGraph)
-    assert tree_svg(scene) == (ROOT / "docs" / "images" / "scene_tree.svg").read_text(encoding="utf-8")
+    assert tree_svg(scene) == (ROOT / "docs" / "images" / "scene_tree.svg").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_example_of_looks_shows_the_difference(
@@ -178,7 +193,11 @@ def test_the_example_of_looks_shows_the_difference(
     assert "planned: (look a) (look b) (pick-up a table__-2__2) (stack a b)" in printed
     assert "which is not on b" in printed
     assert "which is on b" in printed
-    written = {"look_before_pick.html", "look_before_pick_after_looks.png", "look_before_pick_without_looks.png"}
+    written = {
+        "look_before_pick.html",
+        "look_before_pick_after_looks.png",
+        "look_before_pick_without_looks.png",
+    }
     assert {path.name for path in tmp_path.iterdir()} == written
 
 
@@ -201,7 +220,11 @@ def messages_in_source() -> list[str]:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.append(node.value)
             elif isinstance(node, ast.JoinedStr):
-                texts.append("".join(str(p.value) if isinstance(p, ast.Constant) else "\0" for p in node.values))
+                texts.append(
+                    "".join(
+                        str(p.value) if isinstance(p, ast.Constant) else "\0" for p in node.values
+                    )
+                )
     return texts
 
 
@@ -221,11 +244,14 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
     """Files and anchors that are not there, pages outside the folder, and frames are reported; good links are not."""
     (tmp_path / "sub").mkdir()
     (tmp_path / "index.html").write_text(
-        '<h1 id="top"></h1><a href="sub/page.html#here">a</a><a href="#top">b</a><a href="https://example.org/x">c</a>'
-        '<a href="sub/page.html#gone">d</a><img src="gone.png"><a href="../outside.html">e</a>'
-        '<iframe src="/gone.html"></iframe><a href="sub/">f</a>'
+        '<h1 id="top"></h1><a href="sub/page.html#here">a</a><a href="#top">b</a><a'
+        ' href="https://example.org/x">c</a><a href="sub/page.html#gone">d</a><img'
+        ' src="gone.png"><a href="../outside.html">e</a><iframe src="/gone.html"></iframe><a'
+        ' href="sub/">f</a>'
     )
-    (tmp_path / "sub" / "page.html").write_text('<h2 id="here"></h2><a href="../index.html#top">g</a>')
+    (tmp_path / "sub" / "page.html").write_text(
+        '<h2 id="here"></h2><a href="../index.html#top">g</a>'
+    )
     broken, followed = broken_links(tmp_path)
     found = [line.split(": ")[1] for line in broken]
     assert found == ["sub/page.html#gone", "gone.png", "../outside.html", "/gone.html", "sub/"]

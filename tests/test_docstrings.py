@@ -6,7 +6,13 @@ import inspect
 from pathlib import Path
 
 import pytest
-from support.documented import commands, documented, option_types, undocumented_arguments, undocumented_names
+from support.documented import (
+    commands,
+    documented,
+    option_types,
+    undocumented_arguments,
+    undocumented_names,
+)
 from support.public_names import public
 
 from tmkit.tamp import parts
@@ -28,23 +34,30 @@ def test_every_argument_of_the_core_is_documented() -> None:
 def test_every_argument_of_a_public_name_is_documented() -> None:
     """Functions, methods and constructors of two or more arguments have a line for each under ``Args:``.
 
-    This holds of the names that the reference lists and of the classes that these inherit from, and of all commands;
-    what only modules of tmkit import documents the arguments that type and name do not explain. A method that overrides
-    another one has the arguments that are documented there.
+    This holds of the names that the reference lists and of the classes that these inherit from, and
+    of all commands; what only modules of tmkit import documents the arguments that type and name do
+    not explain. A method that overrides another one has the arguments that are documented there.
     """
     sources = {file: file.read_text(encoding="utf-8") for file in sorted(_TMKIT.rglob("*.py"))}
     options = {name for source in sources.values() for name in option_types(source)}
     objects = [base for _, _, value in public() for base in getattr(value, "__mro__", (value,))]
-    names = {(getattr(value, "__module__", ""), getattr(value, "__name__", "")): value for value in objects}
+    names = {
+        (getattr(value, "__module__", ""), getattr(value, "__name__", "")): value
+        for value in objects
+    }
     missing = []
     for file, text in sources.items():
         module = ".".join(("tmkit", *file.relative_to(_TMKIT).with_suffix("").parts))
-        found = [(line.partition(":")[0].partition(".")[0], line) for line in undocumented_arguments(text, options)]
+        found = [
+            (line.partition(":")[0].partition(".")[0], line)
+            for line in undocumented_arguments(text, options)
+        ]
         own = commands(text, options)
         missing += [
             f"{module}: {line}"
             for name, line in found
-            if name in own or ((module, name) in names and not _is_inherited(names[module, name], line))
+            if name in own
+            or ((module, name) in names and not _is_inherited(names[module, name], line))
         ]
     assert missing == []
     assert len(names) > 500
@@ -53,8 +66,14 @@ def test_every_argument_of_a_public_name_is_documented() -> None:
 def _is_inherited(value: object, line: str) -> bool:
     """Return whether the arguments of ``Class.method: argument, ...`` are documented where it overrides another one."""
     method, _, arguments = line.partition(": ")
-    overridden = (vars(base).get(method.rpartition(".")[2]) for base in getattr(value, "__mro__", ())[1:])
-    return any(set(arguments.split(", ")) <= documented(inspect.getdoc(one) or "") for one in overridden if one)
+    overridden = (
+        vars(base).get(method.rpartition(".")[2]) for base in getattr(value, "__mro__", ())[1:]
+    )
+    return any(
+        set(arguments.split(", ")) <= documented(inspect.getdoc(one) or "")
+        for one in overridden
+        if one
+    )
 
 
 def test_inherited_arguments_are_those_of_the_method_that_is_overridden() -> None:
@@ -110,12 +129,20 @@ def test_an_argument_left_out_is_named(line: str, left: str) -> None:
 
 def test_the_help_of_an_option_documents_it() -> None:
     """An argument of a command is documented by its help, in its annotation or in a type that has a name."""
-    types = 'Seed = Annotated[int, typer.Option(help="Of the generator.")]\nScenes = Annotated[int, typer.Option()]\n'
-    command = 'def plan(seed: Seed, scenes: Scenes, out: Annotated[str, typer.Option(help="File.")]) -> None: ...\n'
+    types = (
+        'Seed = Annotated[int, typer.Option(help="Of the generator.")]\nScenes = Annotated[int,'
+        " typer.Option()]\n"
+    )
+    command = (
+        'def plan(seed: Seed, scenes: Scenes, out: Annotated[str, typer.Option(help="File.")]) ->'
+        " None: ...\n"
+    )
     assert option_types(types) == {"Seed"}
     assert undocumented_arguments(command, option_types(types)) == ["plan: scenes"]
 
 
 def test_a_name_without_docstring_is_named() -> None:
     """A method and a class whose docstrings were taken away are reported."""
-    assert undocumented_names("class A:\n    def go(self) -> None: ...\n\ndef f() -> None: ...\n") == ["A", "A.go", "f"]
+    assert undocumented_names(
+        "class A:\n    def go(self) -> None: ...\n\ndef f() -> None: ...\n"
+    ) == ["A", "A.go", "f"]

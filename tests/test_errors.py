@@ -24,7 +24,15 @@ class OwnError(SceneError):
 @pytest.mark.parametrize("error_class", [*_CLASSES, OwnError])
 def test_every_error_survives_pickling(error_class: type[TmkitError]) -> None:
     """Class, message and facts are the same after pickling and copying, and the facts are attributes."""
-    error = error_class("it went wrong", path="a.txt", line=3, kind="frame", name="x", nearest=None, pairs=[("a", "b")])
+    error = error_class(
+        "it went wrong",
+        path="a.txt",
+        line=3,
+        kind="frame",
+        name="x",
+        nearest=None,
+        pairs=[("a", "b")],
+    )
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(twin) is error_class
         assert str(twin) == twin.message == "it went wrong"
@@ -37,7 +45,15 @@ def test_every_error_is_listed_once(error_class: type[TmkitError]) -> None:
     """Every class derives from TmkitError, and but for the base from a builtin too."""
     assert issubclass(error_class, TmkitError)
     if error_class is not TmkitError:
-        builtins = (TypeError, ValueError, KeyError, OverflowError, RuntimeError, OSError, ImportError)
+        builtins = (
+            TypeError,
+            ValueError,
+            KeyError,
+            OverflowError,
+            RuntimeError,
+            OSError,
+            ImportError,
+        )
         assert issubclass(error_class, builtins)
 
 
@@ -46,7 +62,9 @@ def test_all_names_every_public_class() -> None:
     defined = {
         name
         for name, value in vars(tmkit.errors).items()
-        if isinstance(value, type) and value.__module__ == "tmkit.errors" and not name.startswith("_")
+        if isinstance(value, type)
+        and value.__module__ == "tmkit.errors"
+        and not name.startswith("_")
     }
     assert defined <= set(tmkit.errors.__all__)
 
@@ -88,17 +106,33 @@ def test_nearest_names(name: str, candidates: list[str], nearest: str | None) ->
 def test_unknown_names() -> None:
     """The message says what is unknown, where, what is near and, when few, what there is."""
     error = UnknownNameError.of("frame", "tabel", ["table", "cup"], where="scene.robray:3")
-    assert str(error) == "scene.robray:3: unknown frame 'tabel'; did you mean 'table'? (known: cup, table)"
+    assert (
+        str(error)
+        == "scene.robray:3: unknown frame 'tabel'; did you mean 'table'? (known: cup, table)"
+    )
     assert (error.kind, error.name, error.nearest) == ("frame", "tabel", "table")
-    assert str(UnknownNameError.of("frame", "x", [])) == "unknown frame 'x'; there is no frame at all"
+    assert (
+        str(UnknownNameError.of("frame", "x", [])) == "unknown frame 'x'; there is no frame at all"
+    )
     many = str(UnknownNameError.of("frame", "x", [f"frame{i}" for i in range(50)]))
-    assert many == "unknown frame 'x' (known: frame0, frame1, frame2, frame3, frame4, frame5 and 44 more)"
+    assert (
+        many
+        == "unknown frame 'x' (known: frame0, frame1, frame2, frame3, frame4, frame5 and 44 more)"
+    )
 
 
 def test_places_in_files() -> None:
     """The message begins with path, line and column as editors read them, and shows the line with a caret."""
-    error = FileFormatError.at("a/b.pddl", "expected )", line=3, column=5, source_line="\t(on a", data={"found": "a"})
+    error = FileFormatError.at(
+        "a/b.pddl", "expected )", line=3, column=5, source_line="\t(on a", data={"found": "a"}
+    )
     assert str(error) == "a/b.pddl:3:5: expected )\n    \t(on a\n    \t   ^"
-    assert (error.path, error.line, error.column, error.reason, error.found) == ("a/b.pddl", 3, 5, "expected )", "a")
+    assert (error.path, error.line, error.column, error.reason, error.found) == (
+        "a/b.pddl",
+        3,
+        5,
+        "expected )",
+        "a",
+    )
     assert str(FileFormatError.at("b", "empty")) == "b: empty"
     assert str(FileFormatError.at("b", "odd", line=2)) == "b:2: odd"

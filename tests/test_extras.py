@@ -46,7 +46,10 @@ except MissingExtraError as error:
     print(json.dumps([error.data["extra"], error.data["module"], str(error)]))
 """
 
-_PLAN = "plan = tk.plan(tk.load_scene('panda_table', 'blocks1'), goal='(holding a)', robot='panda').plan\n"
+_PLAN = (
+    "plan = tk.plan(tk.load_scene('panda_table', 'blocks1'), goal='(holding a)',"
+    " robot='panda').plan\n"
+)
 _BATCH = """
 from tmkit.batch import Batch, BatchEntry, FixedProblem, run_batch
 problem = tk.PlanningProblem(tk.load_scene("panda_table", "blocks1"), goal="(holding a)")
@@ -59,27 +62,69 @@ CALLS = [
     ("viser", "viewer", "tk.save_html(tk.load_scene('panda_table'), 'a.html')"),
     ("viser", "viewer", "from tmkit.visualization import Viewer\nViewer(port=0)"),
     ("viser", "viewer", "tk.show(tk.load_scene('panda_table'))"),
-    ("PIL", "pictures", f"from tmkit.simulation.pictures.recording import *\nwrite_picture('a.png', {_PIXELS})"),
-    ("PIL", "pictures", f"from tmkit.simulation.pictures.recording import *\ncaptioned({_PIXELS}, 'a')"),
+    (
+        "PIL",
+        "pictures",
+        f"from tmkit.simulation.pictures.recording import *\nwrite_picture('a.png', {_PIXELS})",
+    ),
+    (
+        "PIL",
+        "pictures",
+        f"from tmkit.simulation.pictures.recording import *\ncaptioned({_PIXELS}, 'a')",
+    ),
     ("PIL", "pictures", "from tmkit.simulation.pictures.recording import Film\nFilm('a.gif')"),
     ("PIL", "pictures", f"from tmkit.plans.lerobot import png_bytes\npng_bytes({_PIXELS})"),
     ("PIL", "pictures", _PLAN + "tk.simulate(plan, picture='b.png')"),
     ("PIL", "pictures", _PLAN + "tk.simulate(plan, record='b.gif')"),
-    ("matplotlib", "pictures", "from tmkit.visualization.drawing import require_plots\nrequire_plots('b.png')"),
+    (
+        "matplotlib",
+        "pictures",
+        "from tmkit.visualization.drawing import require_plots\nrequire_plots('b.png')",
+    ),
     ("imageio", "pictures", "from tmkit.simulation.pictures.recording import Film\nFilm('a.mp4')"),
-    ("imageio_ffmpeg", "pictures", "from tmkit.simulation.pictures.recording import Film\nFilm('a.mp4')"),
-    ("collada", "formats", "from tmkit.formats.mesh.meshes import read_mesh\nread_mesh(Path('a.dae'))"),
+    (
+        "imageio_ffmpeg",
+        "pictures",
+        "from tmkit.simulation.pictures.recording import Film\nFilm('a.mp4')",
+    ),
+    (
+        "collada",
+        "formats",
+        "from tmkit.formats.mesh.meshes import read_mesh\nread_mesh(Path('a.dae'))",
+    ),
     ("pxr", "formats", "tk.load_scene('./a.usda')"),
-    ("pxr", "formats", f"{_SCENE}from tmkit.formats import convert_scene\nconvert_scene(scene, 'b.usda')"),
-    ("xacrodoc", "formats", "tk.load_scene('./a.xacro', reading=tk.ReadingOptions(allow_xacro=True))"),
+    (
+        "pxr",
+        "formats",
+        f"{_SCENE}from tmkit.formats import convert_scene\nconvert_scene(scene, 'b.usda')",
+    ),
+    (
+        "xacrodoc",
+        "formats",
+        "tk.load_scene('./a.xacro', reading=tk.ReadingOptions(allow_xacro=True))",
+    ),
     (
         "coacd",
         "formats",
-        "from tmkit.formats.convex_pieces import *\nconvex_pieces(tk.Mesh(np.eye(4, 3), [[0, 1, 2], [0, 1, 3]]))",
+        (
+            "from tmkit.formats.convex_pieces import *\nconvex_pieces(tk.Mesh(np.eye(4, 3), [[0, 1,"
+            " 2], [0, 1, 3]]))"
+        ),
     ),
     ("mujoco", "formats", "Path('a.xml').write_text('<mujoco/>')\ntk.load_scene('./a.xml')"),
-    ("mujoco", "engines", _PLAN + "tk.simulate(plan, options=tk.SimulationOptions(engine='mujoco'))"),
-    ("mujoco", "engines", "from tmkit.simulation.rendering.studio import chosen_renderer\nchosen_renderer('filament')"),
+    (
+        "mujoco",
+        "engines",
+        _PLAN + "tk.simulate(plan, options=tk.SimulationOptions(engine='mujoco'))",
+    ),
+    (
+        "mujoco",
+        "engines",
+        (
+            "from tmkit.simulation.rendering.studio import"
+            " chosen_renderer\nchosen_renderer('filament')"
+        ),
+    ),
     (
         "z3",
         "planners",
@@ -90,23 +135,36 @@ CALLS = [
         "ompl",
         "planners",
         "from tmkit.motion.ompl.planner import OmplPlanner\n"
-        + _PLAN.replace("robot=", "options=tk.PlanningOptions(motion_planner=OmplPlanner()), robot="),
+        + _PLAN.replace(
+            "robot=", "options=tk.PlanningOptions(motion_planner=OmplPlanner()), robot="
+        ),
     ),
     ("unified_planning", "planners", "tk.task_planning.problem_to_unified(None)"),
     (
         "zenoh",
         "world",
-        "from tmkit.world.service.zenoh.transport import ZenohTransport as T\nT('tcp/127.0.0.1:1', listen=False)",
+        (
+            "from tmkit.world.service.zenoh.transport import ZenohTransport as"
+            " T\nT('tcp/127.0.0.1:1', listen=False)"
+        ),
     ),
     ("rosbags", "world", "from tmkit.world.bags import BagRecorder\nBagRecorder('b')"),
     ("rosbags", "world", "from tmkit.world.bags import read_bag_info\nread_bag_info('bag')"),
-    ("rosbags", "world", _PLAN + "from tmkit.plans import export_plan\nexport_plan(plan, 'b', format='ros2')"),
+    (
+        "rosbags",
+        "world",
+        _PLAN + "from tmkit.plans import export_plan\nexport_plan(plan, 'b', format='ros2')",
+    ),
     ("msgspec", "world", "from tmkit.store import Store\nStore('b')"),
     ("msgspec", "world", "from tmkit.world import WorldServer"),
     ("msgspec", "learning", "from tmkit.batch.results import Journal\nJournal(Path('b'))"),
     ("gtsam", "world", "from tmkit.estimation.pose_graph import *\nsolve_with_gtsam(None)"),
     ("gymnasium", "learning", "from tmkit.envs import SymbolicEnv"),
-    ("pyarrow", "learning", _PLAN + "from tmkit.plans import export_plan\nexport_plan(plan, 'b', format='lerobot')"),
+    (
+        "pyarrow",
+        "learning",
+        _PLAN + "from tmkit.plans import export_plan\nexport_plan(plan, 'b', format='lerobot')",
+    ),
     ("pyarrow", "learning", _BATCH),
     ("distributed", "learning", _BATCH),
     ("pygls", "editor", "from tmkit.lsp import language_server"),
@@ -136,7 +194,9 @@ def test_every_library_of_an_extra_is_tried() -> None:
 
 
 @pytest.mark.parametrize(("module", "extra", "code"), CALLS)
-def test_a_missing_library_is_named_with_its_extra(module: str, extra: str, code: str, tmp_path: Path) -> None:
+def test_a_missing_library_is_named_with_its_extra(
+    module: str, extra: str, code: str, tmp_path: Path
+) -> None:
     """Each function without its library raises an error of one line with the extra and the command."""
     ended = run_without([module], _CALL, code, folder=tmp_path)
     assert ended.returncode == 0, ended.stderr
@@ -149,7 +209,9 @@ def test_a_missing_library_is_named_with_its_extra(module: str, extra: str, code
 
 def test_every_module_can_be_imported_or_names_its_extra(tmp_path: Path) -> None:
     """With nothing but what tmkit requires, importing a module works or raises an error with the extra."""
-    ended = run_without(optional_modules(), _IMPORT_ALL, Path(tmkit.__file__).parent, folder=tmp_path)
+    ended = run_without(
+        optional_modules(), _IMPORT_ALL, Path(tmkit.__file__).parent, folder=tmp_path
+    )
     assert ended.returncode == 0, ended.stderr
     failures = [json.loads(line) for line in ended.stdout.splitlines()]
     for name, extra, module in failures:
@@ -161,15 +223,24 @@ def test_every_module_can_be_imported_or_names_its_extra(tmp_path: Path) -> None
 def test_a_semantics_that_lacks_a_library_is_not_blamed() -> None:
     """An ImportError of a semantics passes as it is: it is no mistake about actions and predicates."""
     domain = load_planning_domain("blocks", manipulator=load_manipulator("panda"))
-    with pytest.raises(ModuleNotFoundError, match="No module named 'no_such_library'"), domain.blamed("the state"):
+    with (
+        pytest.raises(ModuleNotFoundError, match="No module named 'no_such_library'"),
+        domain.blamed("the state"),
+    ):
         importlib.import_module("no_such_library")
-    with pytest.raises(TaskError, match="a semantics defines every action"), domain.blamed("the state"):
+    with (
+        pytest.raises(TaskError, match="a semantics defines every action"),
+        domain.blamed("the state"),
+    ):
         raise KeyError
 
 
 def test_code_of_users_that_needs_an_extra_names_it(tmp_path: Path) -> None:
     """A semantics file, a module of blocks and a cost that need an extra end with its error, not one of their own."""
-    needs = "from tmkit.errors import MissingExtraError\nraise MissingExtraError.of('x needs', 'world', 'x')\n"
+    needs = (
+        "from tmkit.errors import MissingExtraError\nraise MissingExtraError.of('x needs', 'world',"
+        " 'x')\n"
+    )
     (tmp_path / "mine.pddl").write_text("(define (domain mine) (:predicates (p)))")
     (tmp_path / "mine.py").write_text(needs)
 
@@ -178,10 +249,15 @@ def test_code_of_users_that_needs_an_extra_names_it(tmp_path: Path) -> None:
 
     scene, arm = tmkit.load_scene("panda_table", "blocks1"), load_manipulator("panda")
     for call in (
-        lambda: load_planning_domain(tmp_path / "mine.pddl", manipulator=arm, semantics=tmp_path / "mine.py"),
+        lambda: load_planning_domain(
+            tmp_path / "mine.pddl", manipulator=arm, semantics=tmp_path / "mine.py"
+        ),
         lambda: named_module(f"{tmp_path / 'mine.py'}:blocks"),
         lambda: tmkit.plan(
-            scene, goal="(holding a)", robot="panda", options=tmkit.PlanningOptions(cost=cost, improve=1)
+            scene,
+            goal="(holding a)",
+            robot="panda",
+            options=tmkit.PlanningOptions(cost=cost, improve=1),
         ),
     ):
         with pytest.raises(MissingExtraError, match="x needs the extra 'world'"):
@@ -192,7 +268,15 @@ def test_code_of_users_that_needs_an_extra_names_it(tmp_path: Path) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a plan of blocks3, made where no optional library is."""
     made = tmp_path_factory.mktemp("bare")
-    plan = ["plan", "panda_table", "blocks3", "--goal", "(and (on a b) (on b c))", "--output", "plan.json"]
+    plan = [
+        "plan",
+        "panda_table",
+        "blocks3",
+        "--goal",
+        "(and (on a b) (on b c))",
+        "--output",
+        "plan.json",
+    ]
     ended = run_without(optional_modules(), COMMAND, *plan, folder=made)
     assert ended.returncode == 0, ended.stderr
     return made
@@ -218,7 +302,9 @@ def test_the_commands_of_planning_need_no_extra(arguments: list[str], folder: Pa
 
 def test_the_demo_tells_what_it_leaves_out(tmp_path: Path) -> None:
     """Without pillow and viser the demo writes plan and report, and how to get its pictures and its page."""
-    ended = run_without(["PIL", "viser"], COMMAND, "demo", "--out", "demo", "--json", folder=tmp_path)
+    ended = run_without(
+        ["PIL", "viser"], COMMAND, "demo", "--out", "demo", "--json", folder=tmp_path
+    )
     assert ended.returncode == 0, ended.stderr
     result = json.loads(ended.stdout)
     assert result["ok"]
@@ -243,11 +329,15 @@ def test_the_demo_tells_what_it_leaves_out(tmp_path: Path) -> None:
         (["simulate", "plan.json", "--record", "a.gif"], "pictures"),
     ],
 )
-def test_commands_name_the_extra_in_one_line(arguments: list[str], extra: str, folder: Path) -> None:
+def test_commands_name_the_extra_in_one_line(
+    arguments: list[str], extra: str, folder: Path
+) -> None:
     """A command that needs an extra ends with the exit code of bad input, and the install command."""
     ended = run_without(optional_modules(), COMMAND, *arguments, folder=folder)
     assert ended.returncode == 2
     lines = ended.stderr.strip().splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("error: ")
-    assert f"needs the extra '{extra}': pip install -e '.[{extra}]'" in lines[0].replace(" need the", " needs the")
+    assert f"needs the extra '{extra}': pip install -e '.[{extra}]'" in lines[0].replace(
+        " need the", " needs the"
+    )

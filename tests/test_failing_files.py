@@ -28,7 +28,11 @@ class Command:
 
 
 COMMANDS = {
-    "plan": Command(("plan", "table.json", "blocks1", "--goal", "(holding a)", "-o", "new.json"), ("new.json",), 2),
+    "plan": Command(
+        ("plan", "table.json", "blocks1", "--goal", "(holding a)", "-o", "new.json"),
+        ("new.json",),
+        2,
+    ),
     "check": Command(("check", "plan.json"), (), 2),
     "simulate": Command(
         ("simulate", "plan.json", "--report", "r.json", "--picture", "p.png", "--record", "f.gif"),
@@ -38,7 +42,17 @@ COMMANDS = {
     "convert": Command(("scene", "convert", "ball.urdf", "-o", "c.robray"), ("c.robray",), 6),
     "dump": Command(("scene", "dump", "table.json", "ball.urdf", "--log-file", "l.txt"), (), 2),
     "robot": Command(
-        ("robot", "check", "table.json", "--samples", "20", "--base", "panda_link0", "--write-srdf", "r.srdf"),
+        (
+            "robot",
+            "check",
+            "table.json",
+            "--samples",
+            "20",
+            "--base",
+            "panda_link0",
+            "--write-srdf",
+            "r.srdf",
+        ),
         ("r.srdf",),
         2,
     ),
@@ -117,14 +131,22 @@ def ended_well(ended: Run) -> bool:
     """Whether a command ended in a known way, with at most one line of an error and what it points at."""
     said = ended.out + ended.err
     lines = ended.err.strip().splitlines() or [""]
-    shown = all(line.startswith("    ") for line in lines[1:])  # the line of the file that an error speaks of
+    # the line of the file that an error speaks of
+    shown = all(line.startswith("    ") for line in lines[1:])
     is_clear = ended.code != 2 or (lines[0].startswith("error: ") and shown)
-    return ended.code in (0, 1, 2) and "Traceback" not in said and "Exception ignored" not in said and is_clear
+    return (
+        ended.code in (0, 1, 2)
+        and "Traceback" not in said
+        and "Exception ignored" not in said
+        and is_clear
+    )
 
 
 @pytest.mark.parametrize("call", ["read", *WRITING])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_an_operation_that_fails(name: str, call: str, folder: Path, run: Runner, whole: dict[str, Whole]) -> None:
+def test_an_operation_that_fails(
+    name: str, call: str, folder: Path, run: Runner, whole: dict[str, Whole]
+) -> None:
     """Whichever operation fails, the command ends with 0, 1 or 2 and one line, and each output is old or complete."""
     command = COMMANDS[name]
     count, expected = whole[name].counts[call], whole[name].outputs
@@ -136,18 +158,25 @@ def test_an_operation_that_fails(name: str, call: str, folder: Path, run: Runner
         assert ended_well(ended), (call, at, ended)
         for output in command.outputs:
             found = (folder / output).read_bytes()
-            assert found == expected[output] or (found == OLD and ended.code != 0), (call, at, output)
+            assert found == expected[output] or (found == OLD and ended.code != 0), (
+                call,
+                at,
+                output,
+            )
         left = {path.name for path in folder.iterdir()} - there
         assert not [extra for extra in left if extra.startswith(".")], (call, at, left)
         kept = [path.name for path in (folder / "temporary").iterdir()]
-        # Where folders cannot be opened they cannot be emptied either; the next process sweeps them up.
+        # Where folders cannot be opened they cannot be emptied either; the next process sweeps them
+        # up.
         assert all(call == "open" and "tmkit-" in left for left in kept), (call, at, kept)
         prepare(folder, command)
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "rename"])
 @pytest.mark.parametrize("name", ["convert"])
-def test_a_kill_during_an_operation(name: str, call: str, folder: Path, run: Runner, whole: dict[str, Whole]) -> None:
+def test_a_kill_during_an_operation(
+    name: str, call: str, folder: Path, run: Runner, whole: dict[str, Whole]
+) -> None:
     """Whenever the process is killed, each output is old or complete, and the next to write it sweeps up."""
     command = COMMANDS[name]
     count, expected = whole[name].counts[call], whole[name].outputs
@@ -159,6 +188,8 @@ def test_a_kill_during_an_operation(name: str, call: str, folder: Path, run: Run
             assert (folder / output).read_bytes() in (OLD, expected[output]), (call, at, output)
             write_text(folder / output, "next")
         left = {path.name for path in folder.iterdir()} - there
-        assert not [extra for extra in left if any(f".{output}." in extra for output in command.outputs)], left
+        assert not [
+            extra for extra in left if any(f".{output}." in extra for output in command.outputs)
+        ], left
         prepare(folder, command)
     assert killed == len(spread(count, 4)) > 0

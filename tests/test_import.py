@@ -19,7 +19,9 @@ def run_python(code: str, *, folder: Path, **environment: str) -> subprocess.Com
     """Run code in a new interpreter in a folder."""
     command = [sys.executable, "-W", "error", "-c", code]
     variables = {**os.environ, **environment}
-    return run_process(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    return run_process(
+        command, cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
@@ -40,7 +42,9 @@ def test_the_bare_source_folder_says_what_to_do(bare_source: Path) -> None:
     run = run_process(command, cwd=bare_source, capture_output=True, text=True, check=False)
     last = run.stderr.strip().splitlines()[-1]
     assert run.returncode == 1
-    assert last.startswith("ImportError: this is tmkit's source folder, whose compiled core is not installed")
+    assert last.startswith(
+        "ImportError: this is tmkit's source folder, whose compiled core is not installed"
+    )
     assert "pip install -e ." in last
     assert "During handling" not in run.stderr
 
@@ -100,10 +104,13 @@ def without_tmkit(folder: Path, scratch: Path) -> str:
 
 @pytest.mark.parametrize("is_listed", [True, False])
 @pytest.mark.parametrize("init", ["import sys", None])
-def test_a_damaged_installation_says_so(init: str | None, is_listed: bool, beside_the_other: Path) -> None:
+def test_a_damaged_installation_says_so(
+    init: str | None, is_listed: bool, beside_the_other: Path
+) -> None:
     """Where the other project has replaced or removed ``tmkit/__init__.py``, no package loads, nor does the command.
 
-    The core would work, but without the exceptions that it raises. Removed it is when the other project is uninstalled.
+    The core would work, but without the exceptions that it raises. Removed it is when the other
+    project is uninstalled.
     """
     package = beside_the_other / "tmkit"
     core = Path(tmkit._core.__file__)
@@ -115,19 +122,32 @@ def test_a_damaged_installation_says_so(init: str | None, is_listed: bool, besid
         (package / "__init__.py").write_text(init)
     if not is_listed:
         shutil.rmtree(beside_the_other / "tmkit-0.0.5.dist-info")
-    command = [sys.executable, "-S", "-c", IMPORT_EACH, str(beside_the_other)]  # -S: without an editable install
-    others = [without_tmkit(Path(folder), beside_the_other) for folder in sys.path if Path(folder).is_dir()]
+    # -S: without an editable install
+    command = [sys.executable, "-S", "-c", IMPORT_EACH, str(beside_the_other)]
+    others = [
+        without_tmkit(Path(folder), beside_the_other)
+        for folder in sys.path
+        if Path(folder).is_dir()
+    ]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(beside_the_other), *others])}
-    run = run_process(command, cwd=beside_the_other, env=variables, capture_output=True, text=True, check=False)
+    run = run_process(
+        command, cwd=beside_the_other, env=variables, capture_output=True, text=True, check=False
+    )
     told = run.stdout.splitlines()
     assert len(told) > 12
     what = "is another project's" if init else "is missing"
-    who = "'tmkit' 0.0.5 from PyPI is installed" if is_listed else "'tmkit' on PyPI is another project"
+    who = (
+        "'tmkit' 0.0.5 from PyPI is installed"
+        if is_listed
+        else "'tmkit' on PyPI is another project"
+    )
     reason = f"the installation of tmkit is damaged: {package}/__init__.py {what}; {who}"
     assert [line for line in told if not line.startswith(reason)] == []
     assert run.returncode == 2
     assert run.stderr.startswith(f"error: tmkit cannot be loaded: {reason}")
-    assert run.stderr.rstrip().endswith("run 'pip uninstall tmkit', then install tmkit-robotics again")
+    assert run.stderr.rstrip().endswith(
+        "run 'pip uninstall tmkit', then install tmkit-robotics again"
+    )
 
 
 def test_only_the_other_project_is_blamed(beside_the_other: Path) -> None:
@@ -185,8 +205,14 @@ except SystemExit:
 @pytest.mark.parametrize(
     ("code", "heavy"),
     [
-        pytest.param("import tmkit", [*HEAVY, "importlib.metadata", "numpy", "rich", "typer"], id="tmkit"),
-        pytest.param("import tmkit as tk; tk.SceneGraph; tk.plan", [*HEAVY, *SELDOM, "rich", "typer"], id="plan"),
+        pytest.param(
+            "import tmkit", [*HEAVY, "importlib.metadata", "numpy", "rich", "typer"], id="tmkit"
+        ),
+        pytest.param(
+            "import tmkit as tk; tk.SceneGraph; tk.plan",
+            [*HEAVY, *SELDOM, "rich", "typer"],
+            id="plan",
+        ),
         pytest.param(
             HELP,
             [
@@ -211,14 +237,20 @@ def test_importing_is_light(code: str, heavy: list[str], tmp_path: Path) -> None
 
 def test_importing_prints_nothing_and_leaves_logging_alone(tmp_path: Path) -> None:
     """A library is silent: no output, no handler, no warning."""
-    code = "import logging, tmkit; assert not logging.root.handlers; tmkit.SceneGraph().add_frame('a', 'world')"
+    code = (
+        "import logging, tmkit; assert not logging.root.handlers; tmkit.SceneGraph().add_frame('a',"
+        " 'world')"
+    )
     run = run_python(code, folder=tmp_path)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
 def test_public_names_are_there(tmp_path: Path) -> None:
     """Every name in ``tmkit.__all__`` can be had, and ``dir`` lists them; any other is an AttributeError."""
-    code = "import tmkit; [getattr(tmkit, n) for n in tmkit.__all__]; assert set(tmkit.__all__) <= set(dir(tmkit))"
+    code = (
+        "import tmkit; [getattr(tmkit, n) for n in tmkit.__all__]; assert set(tmkit.__all__) <="
+        " set(dir(tmkit))"
+    )
     run = run_python(code, folder=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     with pytest.raises(AttributeError, match="module 'tmkit' has no attribute 'SceneGraf'"):
@@ -272,4 +304,7 @@ print(tk.relations.PoseSemantics.__name__, tk.spatial.adjoint.__name__, tk.graph
 print([hasattr(tk.graph, name) for name in ("no_such_name", "_private", "__wrapped__")])
 """
     run = run_python(code, folder=tmp_path)
-    assert (run.stdout, run.stderr) == ("PoseSemantics adjoint tree_svg\n[False, False, False]\n", "")
+    assert (run.stdout, run.stderr) == (
+        "PoseSemantics adjoint tree_svg\n[False, False, False]\n",
+        "",
+    )

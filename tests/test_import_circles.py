@@ -1,7 +1,7 @@
 """No modules of tmkit import each other in a circle, ``__init__`` files and imports within functions included.
 
-``lint-imports`` compares packages; it counts what a package's ``__init__`` imports as the package's own, and so sees no
-circle between it and the modules of the package.
+``lint-imports`` compares packages; it counts what a package's ``__init__`` imports as the package's
+own, and so sees no circle between it and the modules of the package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import tmkit
 
 def imports_of(sources: Mapping[str, str]) -> dict[str, set[str]]:
     """Return the modules that each module imports, of those whose sources are given by name."""
-    return {name: _imported(ast.parse(source), sources) - {name} for name, source in sources.items()}
+    return {
+        name: _imported(ast.parse(source), sources) - {name} for name, source in sources.items()
+    }
 
 
 def _imported(tree: ast.AST, known: Mapping[str, str]) -> set[str]:
@@ -34,7 +36,10 @@ def _imported(tree: ast.AST, known: Mapping[str, str]) -> set[str]:
 
 def sources_of(package: Path) -> dict[str, str]:
     """Return the sources of a package's modules by their names."""
-    names = {path: ".".join(path.relative_to(package.parent).with_suffix("").parts) for path in package.rglob("*.py")}
+    names = {
+        path: ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        for path in package.rglob("*.py")
+    }
     return {
         name.removesuffix(".__init__"): path.read_text(encoding="utf-8")
         for path, name in names.items()

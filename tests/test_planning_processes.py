@@ -47,14 +47,20 @@ def test_one_seed_is_one_plan_twice_at_once_and_under_load(tmp_path: Path) -> No
     """In one process twice, in two at once with other hash seeds, with busy loops beside: the same bytes."""
     busy = [Process([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
-        processes = [planner(tmp_path, "1.json", "2.json", hash_seed="1"), planner(tmp_path, "3.json", hash_seed="2")]
+        processes = [
+            planner(tmp_path, "1.json", "2.json", hash_seed="1"),
+            planner(tmp_path, "3.json", hash_seed="2"),
+        ]
         assert [process.wait(timeout=HANG) for process in processes] == [0, 0]
     finally:
         for process in busy:
             process.kill()
             process.wait()
     first = (tmp_path / "1.json").read_bytes()
-    assert [(tmp_path / f"{number}.json").read_bytes() == first for number in (2, 3)] == [True, True]
+    assert [(tmp_path / f"{number}.json").read_bytes() == first for number in (2, 3)] == [
+        True,
+        True,
+    ]
 
 
 def descendants(process: int) -> list[int]:
@@ -70,7 +76,10 @@ def descendants(process: int) -> list[int]:
 def is_running(process: int) -> bool:
     """Whether a process is there and no zombie."""
     try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+            != "Z"
+        )
     except OSError:
         return False
 
@@ -80,7 +89,9 @@ def searching(process: Process, folder: Path, count: int) -> list[int]:
     until = time.monotonic() + HANG
     while time.monotonic() < until:
         started = descendants(process.pid)
-        if len(started) >= count and any("task.sas" in files for _, _, files in os.walk(folder / "temporary")):
+        if len(started) >= count and any(
+            "task.sas" in files for _, _, files in os.walk(folder / "temporary")
+        ):
             return started
         time.sleep(0.02)
     raise AssertionError("the task planner does not begin")
@@ -88,9 +99,12 @@ def searching(process: Process, folder: Path, count: int) -> list[int]:
 
 @LINUX
 @pytest.mark.parametrize(
-    ("number", "count"), [(signal.SIGINT, 2), (signal.SIGTERM, 1), (signal.SIGKILL, 1), (signal.SIGKILL, 2)]
+    ("number", "count"),
+    [(signal.SIGINT, 2), (signal.SIGTERM, 1), (signal.SIGKILL, 1), (signal.SIGKILL, 2)],
 )
-def test_however_planning_ends_nothing_is_half_done(tmp_path: Path, number: signal.Signals, count: int) -> None:
+def test_however_planning_ends_nothing_is_half_done(
+    tmp_path: Path, number: signal.Signals, count: int
+) -> None:
     """The plan that was there stays whole, processes end, and what a kill left is removed by the next run."""
     environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
     (tmp_path / "temporary").mkdir()
@@ -109,7 +123,11 @@ def test_however_planning_ends_nothing_is_half_done(tmp_path: Path, number: sign
     finally:
         process.send_signal(number)
         out, err = process.communicate(timeout=HANG)
-    codes = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED, signal.SIGKILL: -signal.SIGKILL}
+    codes = {
+        signal.SIGINT: ExitCode.INTERRUPTED,
+        signal.SIGTERM: ExitCode.TERMINATED,
+        signal.SIGKILL: -signal.SIGKILL,
+    }
     assert process.returncode == codes[number], err
     assert out == ""
     until = time.monotonic() + HANG
@@ -134,6 +152,8 @@ def test_however_planning_ends_nothing_is_half_done(tmp_path: Path, number: sign
         "-o",
         "plan.json",
     ]
-    run_process([*again, "-o", "plan.json"], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    run_process(
+        [*again, "-o", "plan.json"], cwd=tmp_path, env=environment, check=True, capture_output=True
+    )
     assert not list((tmp_path / "temporary").iterdir())
     assert tk.load_plan(tmp_path / "plan.json").goal == "(holding a)"

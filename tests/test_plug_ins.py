@@ -59,17 +59,33 @@ FAULTS = {
     "class": (f"{PLUG_IN}VALUE = PlugIn", "expected a tmkit.*(PlugIn|Format)"),
     "other kind": (other_kind, "expected a tmkit.*(PlugIn|Format)"),
     "other name": ("other", "registers 'other'; its entry point must have this name"),
-    "no suffix": (f"{FORMAT}VALUE = Format('x', ('toy',), None)", "cannot be loaded: ConfigurationError.*'.abc'"),
+    "no suffix": (
+        f"{FORMAT}VALUE = Format('x', ('toy',), None)",
+        "cannot be loaded: ConfigurationError.*'.abc'",
+    ),
 }
-CASES = [(group, fault) for group in GROUPS for fault in FAULTS if fault != "no suffix" or group == "formats"]
+CASES = [
+    (group, fault)
+    for group in GROUPS
+    for fault in FAULTS
+    if fault != "no suffix" or group == "formats"
+]
 
 
 def install(
-    folder: Path, group: str, module: str, text: str | None, *, key: str = "toy", name: str = "bad-toys"
+    folder: Path,
+    group: str,
+    module: str,
+    text: str | None,
+    *,
+    key: str = "toy",
+    name: str = "bad-toys",
 ) -> None:
     """Write a distribution with one entry point."""
     entry_points = f"[{GROUPS[group][0].name}]\n{key} = {module}:VALUE\n"
-    write_distribution(folder, name, modules={} if text is None else {module: text}, entry_points=entry_points)
+    write_distribution(
+        folder, name, modules={} if text is None else {module: text}, entry_points=entry_points
+    )
 
 
 @pytest.fixture
@@ -97,7 +113,9 @@ def test_a_faulty_plug_in_affects_itself_alone(group: str, fault: str, site: Pat
     assert errors == []
     install(site, group, "faulty", faulty_text(group, fault))
     install(site, group, "fine", good(group, "fine"), key="fine", name="fine-toys")
-    with pytest.raises(PlugInError, match=rf"(?s)plug-in 'toy' of the distribution 'bad-toys' .*{FAULTS[fault][1]}"):
+    with pytest.raises(
+        PlugInError, match=rf"(?s)plug-in 'toy' of the distribution 'bad-toys' .*{FAULTS[fault][1]}"
+    ):
         registry.find("toy")
     found, errors = registry.load_all()
     assert [(error.name, error.distribution) for error in errors] == [("toy", "bad-toys")]
@@ -117,7 +135,10 @@ def test_names_that_are_taken_are_not_given_again(group: str, site: Path) -> Non
     install(site, group, "second", good(group, "toy"), name="second-toys")
     assert registry.find(built_in) == value
     assert "thief" not in sys.modules
-    with pytest.raises(PlugInError, match=r"'toy' .* is claimed by the distributions 'first-toys' and 'second-toys'"):
+    with pytest.raises(
+        PlugInError,
+        match=r"'toy' .* is claimed by the distributions 'first-toys' and 'second-toys'",
+    ):
         registry.find("toy")
     assert "toy" not in registry.installed_keys()
     found, errors = registry.load_all()
@@ -136,7 +157,9 @@ def test_a_format_may_not_claim_a_built_in_suffix_or_name(
     text = f"{FORMAT}VALUE = Format('{name}', {suffixes}, lambda path, reading: SceneGraph())\n"
     install(site, "formats", "greedy", text)
     assert FORMATS.find("urdf").value is FORMATS.find_built_in("urdf")
-    with pytest.raises(PlugInError, match=f"'bad-toys' .* claims '{claimed}', the name of a built-in scene format"):
+    with pytest.raises(
+        PlugInError, match=f"'bad-toys' .* claims '{claimed}', the name of a built-in scene format"
+    ):
         FORMATS.find("toy")
 
 
@@ -145,9 +168,19 @@ def test_damaged_metadata_of_others_does_no_harm(has_metadata: bool, site: Path)
     """A distribution without a METADATA file has the name of its folder; unreadable entry points are passed over."""
     points = "[tmkit.formats]\ntoy = fine:VALUE\n"
     write_distribution(
-        site, "fine-toys", modules={"fine": good("formats", "toy")}, entry_points=points, has_metadata=has_metadata
+        site,
+        "fine-toys",
+        modules={"fine": good("formats", "toy")},
+        entry_points=points,
+        has_metadata=has_metadata,
     )
-    write_distribution(site, "damaged", modules={}, entry_points="[tmkit.formats]\nnothing\n= \n[", has_metadata=False)
+    write_distribution(
+        site,
+        "damaged",
+        modules={},
+        entry_points="[tmkit.formats]\nnothing\n= \n[",
+        has_metadata=False,
+    )
     (site / "empty-1.0.dist-info").mkdir()
     assert FORMATS.find("toy").distribution in ("fine-toys", "fine_toys")
     assert FORMATS.load_all()[1] == []
@@ -159,7 +192,9 @@ def test_a_format_with_several_suffixes_is_listed_once(site: Path) -> None:
     points = "[tmkit.formats]\ntoy = two:VALUE\ntoyb = two:VALUE\n"
     write_distribution(site, "toys", modules={"two": text}, entry_points=points)
     assert FORMATS.find("toy") == FORMATS.find("toyb")
-    assert [entry.value.suffixes for entry in FORMATS.load_all()[0] if entry.distribution] == [(".toy", ".toyb")]
+    assert [entry.value.suffixes for entry in FORMATS.load_all()[0] if entry.distribution] == [
+        (".toy", ".toyb")
+    ]
 
 
 def test_only_the_plug_in_of_the_suffix_is_imported(site: Path, tmp_path: Path) -> None:
@@ -170,7 +205,9 @@ def test_only_the_plug_in_of_the_suffix_is_imported(site: Path, tmp_path: Path) 
     (tmp_path / "a.three").write_text("")
     (tmp_path / "a.one").write_text("")
     tk.load_scene(tmp_path / "a.robray")
-    with pytest.raises(FileFormatError, match=r"unknown scene format '\.three' \(accepted: .*, \.one, \.two\)"):
+    with pytest.raises(
+        FileFormatError, match=r"unknown scene format '\.three' \(accepted: .*, \.one, \.two\)"
+    ):
         tk.load_scene(tmp_path / "a.three")
     assert not {"toy_one", "toy_two"} & set(sys.modules)
     tk.load_scene(tmp_path / "a.one")
@@ -187,7 +224,10 @@ READERS = {
     "lacks a module": ("__import__('no_such_module')", "fails: ModuleNotFoundError"),
     "returns nothing": ("None", "returns None, expected a SceneGraph"),
     "returns another type": ("'scene'", "returns 'scene', expected a SceneGraph"),
-    "raises an error of a scene": ("SceneGraph().add_frame('a', 'nowhere')", "unknown frame 'nowhere'"),
+    "raises an error of a scene": (
+        "SceneGraph().add_frame('a', 'nowhere')",
+        "unknown frame 'nowhere'",
+    ),
 }
 
 
@@ -195,7 +235,12 @@ READERS = {
 def test_readers_that_fail_are_errors_of_the_file(reader: str, site: Path, tmp_path: Path) -> None:
     """The command ends with one message that names the file, and no traceback."""
     text, reason = READERS[reader]
-    install(site, "formats", "reader", f"{FORMAT}VALUE = Format('x', ('.toy',), lambda path, reading: {text})\n")
+    install(
+        site,
+        "formats",
+        "reader",
+        f"{FORMAT}VALUE = Format('x', ('.toy',), lambda path, reading: {text})\n",
+    )
     (tmp_path / "cell.toy").write_text("")
     outcome = tmkit(tmp_path, "scene", "check", "cell.toy")
     assert outcome.code == 2
@@ -211,7 +256,10 @@ WRITERS = {
     "omits the scene": ("{'b.toy': ''}", "expected the contents of 'a.toy'"),
     "leaves the folder": ("{name: '', '../b.obj': ''}", "expected the contents of 'a.toy'"),
     "returns numbers": ("{name: 3}", "expected the contents of 'a.toy'"),
-    "loses frames": ("{name: ''}", "a .toy file cannot hold this scene: its frames would read back without 'a'"),
+    "loses frames": (
+        "{name: ''}",
+        "a .toy file cannot hold this scene: its frames would read back without 'a'",
+    ),
 }
 
 
@@ -219,7 +267,10 @@ WRITERS = {
 def test_writers_that_fail_write_nothing(writer: str, site: Path, tmp_path: Path) -> None:
     """Nothing is written unless all is."""
     text, reason = WRITERS[writer]
-    value = f"VALUE = Format('x', ('.toy',), lambda path, reading: SceneGraph(), lambda scene, name: {text})\n"
+    value = (
+        "VALUE = Format('x', ('.toy',), lambda path, reading: SceneGraph(), lambda scene, name:"
+        f" {text})\n"
+    )
     install(site, "formats", "writer", FORMAT + value)
     folder = tmp_path / "out"
     folder.mkdir()
@@ -237,7 +288,9 @@ def test_a_format_without_a_writer_is_not_written(site: Path, tmp_path: Path) ->
         tk.formats.convert_scene(SceneGraph(), tmp_path / "a.toy")
 
 
-def test_scenes_of_plug_ins_are_not_kept(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scenes_of_plug_ins_are_not_kept(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A changed reader is run again, though the file and its meshes are the same."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(MeshLoader, "has_read", True)
@@ -286,7 +339,10 @@ def test_what_a_plug_in_lacks_is_installed_by_a_command(site: Path) -> None:
     ("command", "kind"),
     [
         (("task", "d.pddl", "p.pddl", "--planner"), "planners"),
-        (("plan", "panda_table", "blocks1", "--goal", "(holding a)", "--motion-planner"), "motion planners"),
+        (
+            ("plan", "panda_table", "blocks1", "--goal", "(holding a)", "--motion-planner"),
+            "motion planners",
+        ),
         (("plan", "panda_table", "blocks1", "--goal", "(holding a)", "--task-planner"), "planners"),
         (("simulate", "plan.json", "--engine"), "engines"),
         (("serve", "--transport"), "transports"),
@@ -318,7 +374,9 @@ def test_lists_warn_of_faulty_plug_ins(kind: str, site: Path, tmp_path: Path) ->
     assert whole.err == ""
 
 
-def test_lists_have_what_an_extra_would_add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_have_what_an_extra_would_add(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without its module, an entry has the command that installs it."""
     for kind, module, extra in (
         ("formats", "pxr", "formats"),
@@ -331,7 +389,10 @@ def test_lists_have_what_an_extra_would_add(tmp_path: Path, monkeypatch: pytest.
     ):
         monkeypatch.setitem(sys.modules, module, None)
         listed = tmkit(tmp_path, "list", kind).out
-        assert f"(not installed: pip install -e '.[{extra}]' in the folder of tmkit's sources)" in listed, listed
+        assert (
+            f"(not installed: pip install -e '.[{extra}]' in the folder of tmkit's sources)"
+            in listed
+        ), listed
 
 
 def test_an_argument_is_only_for_names_that_take_one() -> None:
@@ -357,5 +418,7 @@ def test_suffixes_stand_in_the_folder_of_their_format() -> None:
 @pytest.mark.parametrize("suffixes", [(), ".abc", ("abc",), (".ABC",), (".a/b",), (".",)])
 def test_suffixes_have_one_form(suffixes: Any) -> None:
     """Anything but lower case with a dot is refused."""
-    with pytest.raises(ValueError, match=r"suffixes=.* expected a tuple of suffixes in lower case with the dot"):
+    with pytest.raises(
+        ValueError, match=r"suffixes=.* expected a tuple of suffixes in lower case with the dot"
+    ):
         Format("x", suffixes, lambda _path, _reading: None)

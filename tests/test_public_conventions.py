@@ -24,7 +24,9 @@ def test_a_public_name_means_one_object() -> None:
     for package, name, value in public():
         if not any(value is known for known, _ in found[name]):
             found[name].append((value, package))
-    assert {name: [package for _, package in known] for name, known in found.items() if len(known) > 1} == {}
+    assert {
+        name: [package for _, package in known] for name, known in found.items() if len(known) > 1
+    } == {}
     assert len(found) > 500
 
 
@@ -40,9 +42,15 @@ def test_plain_values_are_dictionaries() -> None:
             continue
         if name.endswith("to_dict"):
             written += 1
-            assert str(function.__annotations__["return"]) in ("dict[str, Any]", "dict[str, object]", "Json"), function
+            assert str(function.__annotations__["return"]) in (
+                "dict[str, Any]",
+                "dict[str, object]",
+                "Json",
+            ), function
         elif name.endswith("from_dict"):
-            document = list(inspect.signature(function).parameters.values())[int(isinstance(member, classmethod))]
+            document = list(inspect.signature(function).parameters.values())[
+                int(isinstance(member, classmethod))
+            ]
             assert str(document.annotation) in ("Mapping[str, Any]", "Any", "Json"), function
     assert written >= 12
 
@@ -75,7 +83,9 @@ def booleans(value: type) -> Iterator[str]:
         if not str(base.__module__).startswith("tmkit"):
             continue
         for name, kind in inspect.get_annotations(base).items():
-            if kind in ("bool", bool) and (name not in vars(base) or inspect.ismemberdescriptor(vars(base)[name])):
+            if kind in ("bool", bool) and (
+                name not in vars(base) or inspect.ismemberdescriptor(vars(base)[name])
+            ):
                 fields = getattr(base, "__dataclass_fields__", {})
                 if name not in fields or fields[name].default is MISSING:
                     yield name
@@ -91,15 +101,25 @@ def booleans_of_the_core() -> Iterator[tuple[str, str]]:
     for node in ast.parse((ROOT / "tmkit" / "_core.pyi").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef):
             for member in node.body:
-                if isinstance(member, ast.FunctionDef) and member.returns and ast.unparse(member.returns) == "bool":
+                if (
+                    isinstance(member, ast.FunctionDef)
+                    and member.returns
+                    and ast.unparse(member.returns) == "bool"
+                ):
                     yield node.name, member.name
 
 
 def test_booleans_begin_with_is() -> None:
     """But for verbs that take an argument, each with a reason, and fields that are options."""
-    found = [(value.__name__, name) for value in classes() for name in booleans(value)] + list(booleans_of_the_core())
+    found = [(value.__name__, name) for value in classes() for name in booleans(value)] + list(
+        booleans_of_the_core()
+    )
     public_names = [(owner, name) for owner, name in found if not name.startswith("_")]
-    assert [f"{owner}.{name}" for owner, name in public_names if not name.startswith("is_") and name not in VERBS] == []
+    assert [
+        f"{owner}.{name}"
+        for owner, name in public_names
+        if not name.startswith("is_") and name not in VERBS
+    ] == []
     assert len([name for _, name in public_names if name.startswith("is_")]) > 40
     assert {name for _, name in public_names} >= set(VERBS)
 
@@ -107,9 +127,21 @@ def test_booleans_begin_with_is() -> None:
 def test_what_succeeds_or_fails_is_a_result() -> None:
     """A class that promises success by name or by a boolean has a status, an own repr and what all results have."""
     promises = re.compile(r"(Results?|Report|Validation|Solutions?|Resolution|Fusion)$")
-    success = {"is_solved", "is_valid", "is_successful", "is_converged", "is_accepted", "is_consistent", "is_ok"}
+    success = {
+        "is_solved",
+        "is_valid",
+        "is_successful",
+        "is_converged",
+        "is_accepted",
+        "is_consistent",
+        "is_ok",
+    }
     shared = ("__bool__", "to_dict", "_repr_html_")
-    found = [kind for kind in classes() if promises.search(kind.__name__) or success & set(booleans(kind))]
+    found = [
+        kind
+        for kind in classes()
+        if promises.search(kind.__name__) or success & set(booleans(kind))
+    ]
     found.remove(BatchRow)  # a line of a table, which holds what a result said
     for kind in {*found, *(kind for kind in classes() if hasattr(kind, "status"))}:
         assert hasattr(kind, "status") or "status" in kind.__annotations__, kind
@@ -122,13 +154,20 @@ def test_what_succeeds_or_fails_is_a_result() -> None:
 def test_the_most_iterations_are_max_iterations() -> None:
     """A limit of iterations is called by one name in all public functions and constructors."""
     callables = [value for _, _, value in public() if callable(value)]
-    members = [member for value in classes() for name, member in vars(value).items() if inspect.isfunction(member)]
+    members = [
+        member
+        for value in classes()
+        for name, member in vars(value).items()
+        if inspect.isfunction(member)
+    ]
     for value in {id(value): value for value in (*callables, *members)}.values():
         try:
             parameters = inspect.signature(value).parameters
         except (ValueError, TypeError):  # of the core
             continue
         wrong = {
-            name for name in parameters if re.fullmatch(r"max_iters?|n_iter\w*|most_iterations|rounds|max_rounds", name)
+            name
+            for name in parameters
+            if re.fullmatch(r"max_iters?|n_iter\w*|most_iterations|rounds|max_rounds", name)
         }
         assert wrong == set(), value

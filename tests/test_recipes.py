@@ -38,7 +38,11 @@ def recipe(title: str) -> tuple[str, str, str]:
     section = page.split(f"### {title}\n", 1)[1].split("\n##", 1)[0]
     (code,) = re.findall(r"```python\n# (\w+)\.py\n(.*?)```", section, re.DOTALL)
     tables = [tomllib.loads(text) for text in re.findall(r"```toml\n(.*?)```", section, re.DOTALL)]
-    groups = {group: points for table in tables for group, points in table["project"]["entry-points"].items()}
+    groups = {
+        group: points
+        for table in tables
+        for group, points in table["project"]["entry-points"].items()
+    }
     lines = [
         line
         for group, points in groups.items()
@@ -83,7 +87,9 @@ def test_a_file_format_is_read_and_written(tmp_path: Path) -> None:
     np.testing.assert_array_equal(scene.pose("cup").translation, [1, 0.25, 0.625])
     (tmp_path / "bad.ABC").write_text("table world 1 0 0.5\ncup table 0 0\n")
     refused = tmkit(tmp_path, "scene", "check", "bad.ABC")
-    assert (refused.code, "bad.ABC:2: expected NAME PARENT X Y Z" in refused.err) == (2, True), refused
+    assert (refused.code, "bad.ABC:2: expected NAME PARENT X Y Z" in refused.err) == (2, True), (
+        refused
+    )
     lost = tmkit(tmp_path, "scene", "convert", "cell.abc", "blocks1", "-o", "blocks.abc")
     assert (lost.code, "a .abc file cannot hold this scene" in lost.err) == (2, True), lost
     assert not (tmp_path / "blocks.abc").exists()
@@ -95,13 +101,16 @@ def test_a_file_format_is_read_and_written(tmp_path: Path) -> None:
 def test_a_task_planner_is_found_by_name(tmp_path: Path) -> None:
     """The command plans with it, and so do the options of a whole plan."""
     (tmp_path / "d.pddl").write_text(
-        "(define (domain d) (:predicates (p) (q)) (:action a :parameters () :precondition (p) :effect (q)))"
+        "(define (domain d) (:predicates (p) (q)) (:action a :parameters () :precondition (p)"
+        " :effect (q)))"
     )
     (tmp_path / "p.pddl").write_text("(define (problem p) (:domain d) (:init (p)) (:goal (q)))")
     planned = tmkit(tmp_path, "task", "d.pddl", "p.pddl", "--planner", "split")
     assert (planned.code, planned.out.splitlines()[0]) == (0, "(a)"), planned
     result = tk.plan(
-        tk.load_scene("panda_table", "blocks1"), goal="(holding a)", options=tk.PlanningOptions(task_planner="split")
+        tk.load_scene("panda_table", "blocks1"),
+        goal="(holding a)",
+        options=tk.PlanningOptions(task_planner="split"),
     )
     assert result.plan is not None
     assert result.statistics.task_planner == "FastDownward"
@@ -113,7 +122,9 @@ def test_a_task_planner_is_found_by_name(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_installed")
 def test_a_motion_planner_is_found_by_name(tmp_path: Path) -> None:
     """The command plans with it; the options hold the planner itself."""
-    assert type(PlanningOptions(motion_planner="straight").motion_planner).__name__ == "StraightFirst"
+    assert (
+        type(PlanningOptions(motion_planner="straight").motion_planner).__name__ == "StraightFirst"
+    )
     command = (
         "plan",
         "panda_table",
@@ -167,9 +178,14 @@ def test_a_sampler_is_used_for_its_class(tmp_path: Path) -> None:
 
         scene = tk.load_scene("panda_table", "blocks1")
         assert "movable" in scene.classes("a")
-        result = tk.plan(scene, goal="(holding a)", options=tk.PlanningOptions(samplers=own_samplers.SAMPLERS))
+        result = tk.plan(
+            scene, goal="(holding a)", options=tk.PlanningOptions(samplers=own_samplers.SAMPLERS)
+        )
         assert own_samplers.SAMPLERS.grasp_sampler(scene, "a") is own_samplers.sample_from_above
     assert result.plan is not None
     step = result.plan.steps[-1]
-    assert step.scene.pose("a", relative_to=result.plan.robots[0].tool, q=step.q).rotation[2, 2] < -0.99
+    assert (
+        step.scene.pose("a", relative_to=result.plan.robots[0].tool, q=step.q).rotation[2, 2]
+        < -0.99
+    )
     assert tk.validate_plan(result.plan).is_valid

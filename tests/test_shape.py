@@ -10,7 +10,10 @@ from shape import LIMITS, MEASURES, Checkout, Place, main, new_places, sentences
 from support.processes import run_process
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = '[project]\ndependencies = ["numpy>=2", "Lark"]\n[project.optional-dependencies]\nworld = ["eclipse-zenoh"]\n'
+PROJECT = (
+    '[project]\ndependencies = ["numpy>=2", "Lark"]\n[project.optional-dependencies]\nworld ='
+    ' ["eclipse-zenoh"]\n'
+)
 SKIP = "# fmt: " + "skip"  # in two, since this file is measured too
 OFF = "#fmt:" + "off"
 LONG = " ".join(["word"] * 36)
@@ -33,46 +36,108 @@ SEVEN = "a, b, c, d, e, f, g"
 
 CASES = [
     ("parameters", f"def f({EIGHT}): ...\ndef g({SEVEN}): ...\n", [1]),
-    ("parameters", f"def f({SEVEN}, **more): ...\ndef g({SEVEN}, *more): ...\ndef h(*, {EIGHT}): ...\n", [1, 2, 3]),
-    ("parameters", f"class A:\n def f(self, {SEVEN}): ...\n async def g(self, {EIGHT}): ...\n", [3]),
-    ("parameters", f"class A:\n @staticmethod\n def f({EIGHT}): ...\n @classmethod\n def g(cls, {SEVEN}): ...\n", [3]),
-    ("parameters", f"def f():\n def g({EIGHT}): ...\n class A:\n  def h(self, {SEVEN}): ...\n", [2]),
+    (
+        "parameters",
+        f"def f({SEVEN}, **more): ...\ndef g({SEVEN}, *more): ...\ndef h(*, {EIGHT}): ...\n",
+        [1, 2, 3],
+    ),
+    (
+        "parameters",
+        f"class A:\n def f(self, {SEVEN}): ...\n async def g(self, {EIGHT}): ...\n",
+        [3],
+    ),
+    (
+        "parameters",
+        (
+            f"class A:\n @staticmethod\n def f({EIGHT}): ...\n @classmethod\n def g(cls, {SEVEN}):"
+            " ...\n"
+        ),
+        [3],
+    ),
+    (
+        "parameters",
+        f"def f():\n def g({EIGHT}): ...\n class A:\n  def h(self, {SEVEN}): ...\n",
+        [2],
+    ),
     (
         "keywords",
-        "def f(**more): ...\ndef _g(**more): ...\nclass _A:\n def h(self, **more): ...\ndef i(*more): ...\n",
+        (
+            "def f(**more): ...\ndef _g(**more): ...\nclass _A:\n def h(self, **more): ...\ndef"
+            " i(*more): ...\n"
+        ),
         [1],
     ),
-    ("any", "def f(a: Any): ...\ndef _g(a: Any): ...\ndef h(a: list[Any]): ...\ndef i(*, a: Any = 1): ...\n", [1, 4]),
+    (
+        "any",
+        (
+            "def f(a: Any): ...\ndef _g(a: Any): ...\ndef h(a: list[Any]): ...\ndef i(*, a: Any ="
+            " 1): ...\n"
+        ),
+        [1, 4],
+    ),
     ("patched", "f.__signature__ = 1\nf.__doc__ = ''\n__annotations__ = {}\n", [1]),
     ("outside", "class A:\n n: int\n def f(self, a):\n  self.n = 1\n  a.n = 2\n a.m = 3\n", [5]),
     (
         "outside",
-        "class A:\n def __init__(me, a):\n  me.n = self.n = 1\ndef f(a):\n a.n += 1\n del a.n\n a.k = 1\n",
+        (
+            "class A:\n def __init__(me, a):\n  me.n = self.n = 1\ndef f(a):\n a.n += 1\n del a.n\n"
+            " a.k = 1\n"
+        ),
         [3, 5, 6],
     ),
-    ("outside", "class A:\n n: int\n @staticmethod\n def f(a):\n  a.n = a.n = 1\ndef g(a):\n a.n: int = 2\n", [5, 7]),
+    (
+        "outside",
+        (
+            "class A:\n n: int\n @staticmethod\n def f(a):\n  a.n = a.n = 1\ndef g(a):\n a.n: int"
+            " = 2\n"
+        ),
+        [5, 7],
+    ),
     ("outside", "class A:\n n: int\n def f(self):\n  def g():\n   self.n = 2\n  return g\n", []),
     (
         "outside_calls",
-        "class A:\n n: list\n def f(self, a):\n  self.n.append(1)\n  a.n.append(1)\n  a.n.index(1)\n",
+        (
+            "class A:\n n: list\n def f(self, a):\n  self.n.append(1)\n  a.n.append(1)\n "
+            " a.n.index(1)\n"
+        ),
         [5],
     ),
-    ("outside_calls", "class A:\n n: list\ndef f(a, n):\n n.append(1)\n a.other.append(1)\n a.b.n.clear()\n", [6]),
-    ("setattr", "object.__setattr__(self, 'n', 1)\nsetattr(self, 'n', 1)\nsuper().__setattr__('n', 1)\n", [1]),
+    (
+        "outside_calls",
+        "class A:\n n: list\ndef f(a, n):\n n.append(1)\n a.other.append(1)\n a.b.n.clear()\n",
+        [6],
+    ),
+    (
+        "setattr",
+        "object.__setattr__(self, 'n', 1)\nsetattr(self, 'n', 1)\nsuper().__setattr__('n', 1)\n",
+        [1],
+    ),
     ("headlines", '"""How plans are made."""\n', [1]),
     ("headlines", '"""Howling wolves."""\n', []),
     ("headlines", '"""Plans.\n\nHow they are made.\n"""\ndef f():\n """What it is."""\n', []),
     ("sentences", f'"""{LONG}."""\ndef f():\n """{LONG[5:]}."""\n', [1]),
-    ("sentences", f'def f():\n """Short. {LONG}: a. Short."""\nclass A:\n """``{LONG}`` is one word."""\n', [2]),
+    (
+        "sentences",
+        f'def f():\n """Short. {LONG}: a. Short."""\nclass A:\n """``{LONG}`` is one word."""\n',
+        [2],
+    ),
     ("sentences", f'"""Words.\n\n* {LONG[:90]}\n* {LONG[:90]}\n\n    a   {LONG}\n"""\n', []),
     ("sentences", f'"""Words::\n\n    {LONG}\n\n    more\n\nEnd.\n"""\n', []),
     ("formatter_off", f"a = 1  {SKIP}\nb = 2  # fmt: on\n{OFF}\nfmt = 'skip'\n", [1, 3]),
-    ("search_settings", "class MySearchSettings:\n n: int = 1\n M = 2\nclass Settings:\n n: int = 1\n", [2]),
+    (
+        "search_settings",
+        "class MySearchSettings:\n n: int = 1\n M = 2\nclass Settings:\n n: int = 1\n",
+        [2],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("measure", "text", "lines"), CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)])
-def test_a_measure_finds_its_places(tmp_path: Path, measure: str, text: str, lines: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("measure", "text", "lines"), CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)]
+)
+def test_a_measure_finds_its_places(
+    tmp_path: Path, measure: str, text: str, lines: list[int]
+) -> None:
     """By path and line, in their order."""
     checkout = _checkout(tmp_path, {"tmkit/pddl/text.py": text})
     assert _found(checkout, measure) == [("tmkit/pddl/text.py", line) for line in lines]
@@ -80,7 +145,14 @@ def test_a_measure_finds_its_places(tmp_path: Path, measure: str, text: str, lin
 
 def test_every_measure_of_one_file_has_a_case() -> None:
     """Those of several files are tested below."""
-    apart = {"exports", "exports_nested", "libraries", "extras", "parameters_core", "parameters_cli"}
+    apart = {
+        "exports",
+        "exports_nested",
+        "libraries",
+        "extras",
+        "parameters_core",
+        "parameters_cli",
+    }
     assert {case[0] for case in CASES} == MEASURES.keys() - apart - {"constants_twice", "literals"}
 
 
@@ -97,9 +169,13 @@ def test_exported_names(tmp_path: Path) -> None:
     checkout = _checkout(
         tmp_path,
         {
-            "tmkit/__init__.py": "from tmkit.a import b as b, c, d as e\nfrom numpy import f as f\n__all__ = ['g']\n",
+            "tmkit/__init__.py": (
+                "from tmkit.a import b as b, c, d as e\nfrom numpy import f as f\n__all__ = ['g']\n"
+            ),
             "tmkit/pddl/__init__.py": "from tmkit.pddl.a import ignored as ignored\n",
-            "tmkit/pddl/__init__.pyi": "from .a import b, _c\nfrom tmkit.a import d as d\nfrom numpy import e\n",
+            "tmkit/pddl/__init__.pyi": (
+                "from .a import b, _c\nfrom tmkit.a import d as d\nfrom numpy import e\n"
+            ),
             "tmkit/pddl/parsing/__init__.py": "from tmkit.a import b as b\n",
             "tmkit/cli/__init__.py": "from tmkit.cli.a import main as main\n",
         },
@@ -121,13 +197,17 @@ def test_libraries_and_extras(tmp_path: Path) -> None:
 def test_parameters_of_commands_and_of_the_core(tmp_path: Path) -> None:
     """Commands count as all functions do; those of the core are in its stub alone."""
     many = f"class A:\n def f(self, {EIGHT}): ...\n def g(self, {SEVEN}): ...\n"
-    checkout = _checkout(tmp_path, {"tmkit/cli/a.py": many, "tmkit/pddl/a.py": many, "tmkit/_core.pyi": many})
+    checkout = _checkout(
+        tmp_path, {"tmkit/cli/a.py": many, "tmkit/pddl/a.py": many, "tmkit/_core.pyi": many}
+    )
     assert _found(checkout, "parameters") == [("tmkit/cli/a.py", 2), ("tmkit/pddl/a.py", 2)]
     assert _found(checkout, "parameters_cli") == [("tmkit/cli/a.py", 2)]
     assert _found(checkout, "parameters_core") == [("tmkit/_core.pyi", 2)]
 
 
-@pytest.mark.parametrize("value", ["0.2", "-0.2", "1 << 20", "(1, 2)", "2.0 * math.pi", "np.radians(3)", "1e-3"])
+@pytest.mark.parametrize(
+    "value", ["0.2", "-0.2", "1 << 20", "(1, 2)", "2.0 * math.pi", "np.radians(3)", "1e-3"]
+)
 def test_constants_that_two_modules_have(tmp_path: Path, value: str) -> None:
     """The same name and value; once for both."""
     text = f"_STEP = {value}\nA, B = 1, 2\n"
@@ -147,17 +227,27 @@ def test_constants_that_two_modules_have(tmp_path: Path, value: str) -> None:
 
 def test_literals_of_tamp_and_manipulation(tmp_path: Path) -> None:
     """Small whole numbers and halves are plain; constants at the top of a module count elsewhere."""
-    text = "STEP = 0.3\ndef f(a=0.7):\n return a[0] + 2 * 0.5 - 12\nclass A:\n n: int = 5\n m: bool = True\n"
-    files = dict.fromkeys(["tmkit/tamp/a.py", "tmkit/manipulation/b/c.py", "tmkit/motion/d.py"], text)
+    text = (
+        "STEP = 0.3\ndef f(a=0.7):\n return a[0] + 2 * 0.5 - 12\nclass A:\n n: int = 5\n m: bool ="
+        " True\n"
+    )
+    files = dict.fromkeys(
+        ["tmkit/tamp/a.py", "tmkit/manipulation/b/c.py", "tmkit/motion/d.py"], text
+    )
     found = _found(_checkout(tmp_path, files), "literals")
     assert sorted(found) == [
-        (path, line) for path in ("tmkit/manipulation/b/c.py", "tmkit/tamp/a.py") for line in (2, 3, 5)
+        (path, line)
+        for path in ("tmkit/manipulation/b/c.py", "tmkit/tamp/a.py")
+        for line in (2, 3, 5)
     ]
 
 
 def test_sentences() -> None:
     """Arguments, items and sections begin anew; abbreviations end no sentence."""
-    text = "One, e.g. this. Two.\n\nArgs:\n    a: three\n        goes on.\n    b: four\n* five\n>>> six\nseven (eq. 3)"
+    text = (
+        "One, e.g. this. Two.\n\nArgs:\n    a: three\n        goes on.\n    b: four\n* five\n>>>"
+        " six\nseven (eq. 3)"
+    )
     assert [*sentences_of(text)] == [
         "One, e.g this.",
         "Two.",
@@ -172,7 +262,12 @@ def test_sentences() -> None:
 def test_places_that_moved_are_not_new() -> None:
     """A place is another one where its text or its file is; of equal ones, only those in excess are new."""
     old = [Place("a.py", 1, "x"), Place("a.py", 2, "x"), Place("b.py", 3, "y")]
-    moved = [Place("a.py", 7, "x"), Place("a.py", 8, "x"), Place("a.py", 9, "x"), Place("c.py", 3, "y")]
+    moved = [
+        Place("a.py", 7, "x"),
+        Place("a.py", 8, "x"),
+        Place("a.py", 9, "x"),
+        Place("c.py", 3, "y"),
+    ]
     assert new_places(moved, old) == moved[2:]
     assert new_places(old, moved) == [old[2]]
 
@@ -186,7 +281,9 @@ def test_the_check_names_what_is_new_since_the_limits_changed(
 ) -> None:
     """Without Git it names all places; a figure at its limit passes."""
     file = tmp_path / "tmkit/a.py"
-    _checkout(tmp_path, {"tmkit/a.py": f"def f({EIGHT}): ...\n", str(LIMITS): _limits(parameters=1)})
+    _checkout(
+        tmp_path, {"tmkit/a.py": f"def f({EIGHT}): ...\n", str(LIMITS): _limits(parameters=1)}
+    )
     assert main([str(tmp_path), "--check"]) == 0
     assert "figures are within their limits" in capsys.readouterr().out
 
@@ -211,10 +308,16 @@ def test_the_check_names_what_is_new_since_the_limits_changed(
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("exports = 1\n", r"shape_limits\.toml: one limit for each measure expected, wrong: any, constants_twice"),
+        (
+            "exports = 1\n",
+            r"shape_limits\.toml: one limit for each measure expected, wrong: any, constants_twice",
+        ),
         (_limits() + "more = 1\n", r"wrong: more$"),
         (_limits(setattr=-1), r"setattr: expected a whole number of at least 0, received -1"),
-        (_limits().replace("any = 99", "any = '9'"), r"any: expected a whole number of at least 0, received '9'"),
+        (
+            _limits().replace("any = 99", "any = '9'"),
+            r"any: expected a whole number of at least 0, received '9'",
+        ),
     ],
 )
 def test_limits_are_checked(tmp_path: Path, text: str, match: str) -> None:
@@ -223,7 +326,9 @@ def test_limits_are_checked(tmp_path: Path, text: str, match: str) -> None:
         shape.read_limits(_checkout(tmp_path, {str(LIMITS): text}))
 
 
-def test_the_places_of_a_measure_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_places_of_a_measure_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A line each, as many as the table says; another folder is refused."""
     _checkout(tmp_path, {"tmkit/a.py": f"def f({EIGHT}): ...\n"})
     assert main([str(tmp_path), "--list", "parameters"]) == 0

@@ -16,15 +16,24 @@ from tmkit.formats.mesh.meshes import MeshArrays
 FOLDERS = sorted(path for path in STORED.iterdir() if path.is_dir())
 NEWEST = max(FOLDERS, key=lambda path: int(path.name))
 STORED_FILES = [
-    (folder, name) for folder in FOLDERS for name in sorted(json.loads((folder / "expected.json").read_text()))
+    (folder, name)
+    for folder in FOLDERS
+    for name in sorted(json.loads((folder / "expected.json").read_text()))
 ]
-NEEDED = {"bag_mcap": "rosbags", "bag_sqlite3": "rosbags", "dataset": "pyarrow", "results": "pyarrow"}
+NEEDED = {
+    "bag_mcap": "rosbags",
+    "bag_sqlite3": "rosbags",
+    "dataset": "pyarrow",
+    "results": "pyarrow",
+}
 """Libraries without which a file cannot be read."""
 
 
 def read(folder: Path, name: str, scratch: Path) -> Any:
     """Return the values of a file, read from a copy of its folder."""
-    return json.loads(json.dumps(READERS[name](Path(shutil.copytree(folder, scratch / "copy")) / name)))
+    return json.loads(
+        json.dumps(READERS[name](Path(shutil.copytree(folder, scratch / "copy")) / name))
+    )
 
 
 def assert_holds(received: Any, expected: Any, where: str) -> None:
@@ -45,14 +54,18 @@ def assert_holds(received: Any, expected: Any, where: str) -> None:
         assert received == expected, where
 
 
-@pytest.mark.parametrize(("folder", "name"), STORED_FILES, ids=[f"{f.name}/{name}" for f, name in STORED_FILES])
+@pytest.mark.parametrize(
+    ("folder", "name"), STORED_FILES, ids=[f"{f.name}/{name}" for f, name in STORED_FILES]
+)
 def test_a_stored_file_has_its_values(folder: Path, name: str, tmp_path: Path) -> None:
     """Whatever version wrote it."""
     if name in NEEDED:
         pytest.importorskip(NEEDED[name])
     if name.endswith(".usda"):
         pytest.importorskip("pxr")
-    assert_holds(read(folder, name, tmp_path), json.loads((folder / "expected.json").read_text())[name], name)
+    assert_holds(
+        read(folder, name, tmp_path), json.loads((folder / "expected.json").read_text())[name], name
+    )
 
 
 def test_every_format_is_stored() -> None:
@@ -62,7 +75,9 @@ def test_every_format_is_stored() -> None:
     assert [folder.name for folder in FOLDERS if f"| `{folder.name}` |" not in table] == []
 
 
-@pytest.mark.parametrize("name", ["scene.json", "scene.rsg", "scene.glb", "plan.json", "store", "world.log"])
+@pytest.mark.parametrize(
+    "name", ["scene.json", "scene.rsg", "scene.glb", "plan.json", "store", "world.log"]
+)
 def test_files_do_not_depend_on_the_reader_of_meshes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +92,8 @@ def test_files_do_not_depend_on_the_reader_of_meshes(
 
     monkeypatch.setenv("TMKIT_CACHE", "off")
     monkeypatch.setattr(meshes, "_merged", reversed_vertices)
-    assert_holds(read(NEWEST, name, tmp_path), json.loads((NEWEST / "expected.json").read_text())[name], name)
+    assert_holds(
+        read(NEWEST, name, tmp_path), json.loads((NEWEST / "expected.json").read_text())[name], name
+    )
     if name not in ("store", "world.log"):  # which hold the arrays
         assert count

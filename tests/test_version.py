@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.fixture(scope="module")
 def provider() -> Any:
     """Return the provider of the version, as scikit-build-core loads it."""
-    spec = importlib.util.spec_from_file_location("tmkit_version", ROOT / "cmake" / "tmkit_version.py")
+    spec = importlib.util.spec_from_file_location(
+        "tmkit_version", ROOT / "cmake" / "tmkit_version.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -31,11 +33,20 @@ def provider() -> Any:
 @pytest.fixture
 def git(tmp_path: Path) -> Callable[..., None]:
     """Return a function that runs git in an empty clone."""
-    names = {f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    names = {
+        f"GIT_{who}_{what}": "a@b.c"
+        for who in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
     environment = {**os.environ, **names, "GIT_CONFIG_GLOBAL": os.devnull}
 
     def run(*arguments: str) -> None:
-        run_process(["git", "-C", str(tmp_path), *arguments], env=environment, check=True, capture_output=True)
+        run_process(
+            ["git", "-C", str(tmp_path), *arguments],
+            env=environment,
+            check=True,
+            capture_output=True,
+        )
 
     run("init")
     run("commit", "--allow-empty", "-m", "first")
@@ -53,13 +64,17 @@ def test_tags_give_the_version(provider: Any, git: Callable[..., None], tmp_path
     assert provider.version_of(tmp_path, "0.1.0") == "1.2.10.dev1"
 
 
-def test_archives_have_the_version_of_their_metadata(provider: Any, git: Callable[..., None], tmp_path: Path) -> None:
+def test_archives_have_the_version_of_their_metadata(
+    provider: Any, git: Callable[..., None], tmp_path: Path
+) -> None:
     """An unpacked archive has the version that it records, else the fallback, also within a clone of something else."""
     git("tag", "v7.0.0")
     archive = tmp_path / "archive"
     archive.mkdir()
     assert provider.version_of(archive, "0.1.0") == "0.1.0"
-    (archive / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: tmkit-robotics\nVersion: 2.3.4\n")
+    (archive / "PKG-INFO").write_text(
+        "Metadata-Version: 2.1\nName: tmkit-robotics\nVersion: 2.3.4\n"
+    )
     assert provider.version_of(archive, "0.1.0") == "2.3.4"
 
 

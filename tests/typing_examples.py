@@ -22,7 +22,9 @@ from tmkit.task_planning.z3.planner import SmtTask
 def scenes() -> None:
     """Edits give scenes, queries give poses and arrays; lists, tuples and arrays are all accepted."""
     scene = tk.SceneGraph()
-    scene = scene.add_frame("cup", parent="world", pose=tk.Pose([0.4, 0.1, 0.05]), classes=["movable"])
+    scene = scene.add_frame(
+        "cup", parent="world", pose=tk.Pose([0.4, 0.1, 0.05]), classes=["movable"]
+    )
     scene = scene.add_frame("lid", "cup", joint=tk.Revolute((0, 1, 0), lower=0.0, upper=1.5))
     assert_type(scene, tk.SceneGraph)
     assert_type(scene.frame_names, tuple[str, ...])
@@ -42,7 +44,9 @@ def relations() -> None:
     pose = relate(scene, PoseCoord("{cup}|cup", "{world}|world", "[world]"))
     assert_type(pose, SemanticPose)
     assert_type(relate(scene.at([]), TwistCoord("cup|cup", "world", "[world]")), SemanticTwist)
-    assert_type(gaussian_twist(scene, TwistCoord("cup|cup", "world", "[world]")), tk.spatial.GaussianTwist)
+    assert_type(
+        gaussian_twist(scene, TwistCoord("cup|cup", "world", "[world]")), tk.spatial.GaussianTwist
+    )
     assert_type(add_pose(scene, pose, on_conflict="invert"), tk.SceneGraph)
 
 
@@ -76,7 +80,11 @@ def frames_as_types() -> None:
 
 def looking() -> None:
     """A history has the edits of a scene, with their arguments; matches map roles to frames."""
-    log = SceneHistory(tk.SceneGraph()).add_frame("cup", "world", pose=tk.Pose()).set_classes("cup", ["movable"])
+    log = (
+        SceneHistory(tk.SceneGraph())
+        .add_frame("cup", "world", pose=tk.Pose())
+        .set_classes("cup", ["movable"])
+    )
     assert_type(log.undo(), SceneHistory)
     assert_type(log.scene, tk.SceneGraph)
     assert_type(tree_text(log.scene, depth=3), str)
@@ -101,13 +109,22 @@ def planning() -> None:
     """A result may have no plan, and the type says so."""
     scene = tk.load_scene("panda_table", "blocks3")
     result = tk.plan(
-        scene, domain="blocks", goal="(on a b)", robot="panda", seed=0, options=tk.PlanningOptions(time_limit=30.0)
+        scene,
+        domain="blocks",
+        goal="(on a b)",
+        robot="panda",
+        seed=0,
+        options=tk.PlanningOptions(time_limit=30.0),
     )
     assert_type(result.status, tk.PlanStatus)
     assert_type(result.plan, tk.Plan | None)
-    problem = tk.PlanningProblem(scene, goal=[tk.plans.ObjectAt("a", tk.Pose(), relative_to="table"), "(on a b)"])
+    problem = tk.PlanningProblem(
+        scene, goal=[tk.plans.ObjectAt("a", tk.Pose(), relative_to="table"), "(on a b)"]
+    )
     assert_type(tk.solve(problem, tk.PlanningOptions(seed=1, improve=None)), tk.PlanResult)
-    assert_type(tk.plan(scene, q=[0.0], goal=scene, options=tk.PlanningOptions(workers=2)), tk.PlanResult)
+    assert_type(
+        tk.plan(scene, q=[0.0], goal=scene, options=tk.PlanningOptions(workers=2)), tk.PlanResult
+    )
     tk.plan(scene)  # type: ignore[call-arg]  # a goal is needed
     tk.plan(scene, goal="(on a b)", seed="1")  # type: ignore[arg-type]  # a number is needed
     tk.plan(scene, goal="(on a b)", sed=1)  # type: ignore[call-arg]  # no such argument
@@ -150,9 +167,16 @@ class Idle:
 
 def task_planning() -> None:
     """Planners of tasks differ in what they prepare; any of them may be given."""
-    planners: tuple[TaskPlanner[Any], ...] = (Idle(), FastDownward(), FastDownward.optimal(), Z3Planner())
+    planners: tuple[TaskPlanner[Any], ...] = (
+        Idle(),
+        FastDownward(),
+        FastDownward.optimal(),
+        Z3Planner(),
+    )
     tk.plan(
-        tk.load_scene("panda_table", "blocks3"), goal="(on a b)", options=tk.PlanningOptions(task_planner=planners[0])
+        tk.load_scene("panda_table", "blocks3"),
+        goal="(on a b)",
+        options=tk.PlanningOptions(task_planner=planners[0]),
     )
     domain = make_domain("d", predicates=[make_predicate("p")], actions=[])
     problem = Problem("p", domain, objects={}, init=State(), goal=And())

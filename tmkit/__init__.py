@@ -1,7 +1,8 @@
 """tmkit: a scene graph for task-and-motion planning.
 
-A scene is an immutable value: every edit gives a new version, and the old one goes on to answer. From a robot, a scene
-and a PDDL goal, ``tmkit.plan`` makes a checked plan; ``tmkit.simulate`` executes it in a physics simulator.
+A scene is an immutable value: every edit gives a new version, and the old one goes on to answer.
+From a robot, a scene and a PDDL goal, ``tmkit.plan`` makes a checked plan; ``tmkit.simulate``
+executes it in a physics simulator.
 
     import tmkit as tk
 

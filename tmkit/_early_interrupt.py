@@ -1,7 +1,7 @@
 """Ctrl-C while the ``tmkit`` command starts: exit code 130, without a traceback.
 
-The compiled core is imported before ``tmkit.cli`` can set its own handlers. This module is the first that tmkit
-imports, and changes nothing unless the program is the command.
+The compiled core is imported before ``tmkit.cli`` can set its own handlers. This module is the
+first that tmkit imports, and changes nothing unless the program is the command.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def _end(_number: int, _frame: FrameType | None) -> None:
     """End the process at once: no command has begun, so there is nothing to tidy up."""
     if "--json" in sys.argv or "--json" in sys.orig_argv:
         message = (
-            '{"event": "error", "type": "Interrupted", "message": "interrupted", "signal": "SIGINT"}\n'
-            '{"event": "done", "exit_code": 130}\n'
+            '{"event": "error", "type": "Interrupted", "message": "interrupted", "signal":'
+            ' "SIGINT"}\n{"event": "done", "exit_code": 130}\n'
         )
     else:
         message = "interrupted\n"

@@ -1,11 +1,13 @@
 """Every error tmkit raises, and the data that it carries.
 
-An error tells the user what to do next: it states what was received, what would have been accepted and, for a name, the
-nearest valid one; the same facts are attributes, for programs. Every class derives from :class:`TmkitError` and from
-the builtin that fits (``ValueError``, ``KeyError``, ...): callers may catch either.
+An error tells the user what to do next: it states what was received, what would have been accepted
+and, for a name, the nearest valid one; the same facts are attributes, for programs. Every class
+derives from :class:`TmkitError` and from the builtin that fits (``ValueError``, ``KeyError``, ...):
+callers may catch either.
 
-Invariants: errors survive pickling (planners run in processes), whatever their attributes; ``str(error)`` is the plain
-message. An expected failure (no plan, unreachable pose, time-out) is never an error but a result value.
+Invariants: errors survive pickling (planners run in processes), whatever their attributes;
+``str(error)`` is the plain message. An expected failure (no plan, unreachable pose, time-out) is
+never an error but a result value.
 
 This is the lowest layer of the package: it imports nothing of tmkit.
 """
@@ -72,13 +74,17 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
         candidates: the names that would have been accepted.
 
     Returns:
-        The nearest candidate with a similarity of at least 0.5 (ratio of matching blocks), case ignored, other than the
-        name itself. Names of more than 200 characters are near to none, as comparing takes time that grows with the
-        square of the length.
+        The nearest candidate with a similarity of at least 0.5 (ratio of matching blocks), case
+        ignored, other than the name itself. Names of more than 200 characters are near to none, as
+        comparing takes time that grows with the square of the length.
     """
     if len(name) > _LONGEST_NAME:
         return None
-    others = (candidate for candidate in candidates if candidate != name and len(candidate) <= _LONGEST_NAME)
+    others = (
+        candidate
+        for candidate in candidates
+        if candidate != name and len(candidate) <= _LONGEST_NAME
+    )
     by_lower = {candidate.lower(): candidate for candidate in others}
     found = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.5)
     return by_lower[found[0]] if found else None
@@ -123,7 +129,8 @@ def _restore(cls: type[TmkitError], message: str, data: dict[str, Any]) -> Tmkit
 class ArgumentError(TmkitError, TypeError):
     """An argument of a wrong type, or a call that does not fit the signature.
 
-    Attributes: ``function``; of one wrong argument also ``argument``, ``expected`` and ``received`` (names of types).
+    Attributes: ``function``; of one wrong argument also ``argument``, ``expected`` and ``received``
+        (names of types).
     """
 
 
@@ -177,13 +184,16 @@ class UnknownNameError(TmkitError, KeyError):
         return self.message
 
     @classmethod
-    def of(cls, kind: str, name: str, candidates: Iterable[str], *, where: str = "") -> UnknownNameError:
+    def of(
+        cls, kind: str, name: str, candidates: Iterable[str], *, where: str = ""
+    ) -> UnknownNameError:
         """Create the error of an unknown name.
 
         Args:
             kind: what the name denotes, e.g. ``frame``.
             name: the unknown name.
-            candidates: the valid names; the nearest is suggested, and up to 12 are listed, of more the 6 shortest.
+            candidates: the valid names; the nearest is suggested, and up to 12 are listed, of more
+                the 6 shortest.
             where: prefix of the message, such as a file and a line.
         """
         names = list(candidates)
@@ -204,7 +214,8 @@ class UnknownNameError(TmkitError, KeyError):
 class ConfigurationError(TmkitError, ValueError):
     """A configuration that is missing, of the wrong shape, not finite or outside the joint limits.
 
-    Attributes where they apply: ``joint``, ``value``, ``lower``, ``upper``, ``expected``, ``received``.
+    Attributes where they apply: ``joint``, ``value``, ``lower``, ``upper``, ``expected``,
+    ``received``.
     """
 
 
@@ -231,8 +242,8 @@ class FileFormatError(TmkitError, ValueError):
     ) -> Self:
         """Build the error ``path:line:column: reason``, with the line and a caret under the column when given.
 
-        Of a long line only what is around the column is shown, and a long reason is cut in its middle. Characters that
-        cannot be printed are shown as the replacement character.
+        Of a long line only what is around the column is shown, and a long reason is cut in its
+        middle. Characters that cannot be printed are shown as the replacement character.
 
         Args:
             path: the file.
@@ -267,7 +278,9 @@ def _cut(text: str, length: int) -> str:
 
 def _cropped(line: str, column: int | None) -> tuple[str, int]:
     """Return what is shown of a line, and how many characters of that stand before the column."""
-    line = "".join(letter if letter.isprintable() or letter == "\t" else "\ufffd" for letter in line)
+    line = "".join(
+        letter if letter.isprintable() or letter == "\t" else "\ufffd" for letter in line
+    )
     before = column - 1 if column is not None else 0
     if len(line) <= _SHOWN_COLUMNS:
         return line, min(before, len(line))
@@ -312,7 +325,8 @@ class TaskPlannerError(TmkitError, RuntimeError):
 class SemanticsMismatchError(TmkitError, RuntimeError):
     """The state derived from a scene differs from the state PDDL predicts.
 
-    Attributes: ``action``, and the facts ``missing`` (predicted, not derived) and ``unexpected`` (the other way).
+    Attributes: ``action``, and the facts ``missing`` (predicted, not derived) and ``unexpected``
+        (the other way).
     """
 
 
@@ -375,8 +389,9 @@ class MergeConflictError(StoreError):
 class ServiceError(TmkitError, RuntimeError):
     """The service of a world refuses a request, or cannot be reached.
 
-    Attribute: ``kind``: ``format``, ``version``, ``token``, ``role``, ``size``, ``rate``, ``busy``, ``repeated``,
-    ``edit``, ``conflict``, ``unknown``, ``gone`` or ``internal`` of a refusal; ``transport`` or ``log``.
+    Attribute: ``kind``: ``format``, ``version``, ``token``, ``role``, ``size``, ``rate``, ``busy``,
+    ``repeated``, ``edit``, ``conflict``, ``unknown``, ``gone`` or ``internal`` of a refusal;
+    ``transport`` or ``log``.
     """
 
 
@@ -392,8 +407,9 @@ class LogDamageError(ServiceError):
             offset: of the damaged record, bytes.
         """
         message = (
-            f"{path}: the record at offset {offset} is damaged, and later ones are whole; restore the file from a copy,"
-            f" or cut it there and lose what came later: truncate -s {offset} {path}"
+            f"{path}: the record at offset {offset} is damaged, and later ones are whole; restore"
+            f" the file from a copy, or cut it there and lose what came later: truncate -s {offset}"
+            f" {path}"
         )
         return cls(message, kind="log", path=str(path), offset=offset)
 

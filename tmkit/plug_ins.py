@@ -9,13 +9,13 @@
     physics engines  tmkit.engines           PlugIn   name: tmkit simulate --engine NAME
     transports       tmkit.transports        PlugIn   name: tmkit serve --transport NAME
 
-Each group has a table of its built-in registrations; those of other distributions are entry points, as pytest's and
-Sphinx's plug-ins are. An entry point has the name under which its registration is found (a suffix without its dot), so
-only the module of the one that is used is imported. Entry points are looked up when a name is not built in, and for
-lists.
+Each group has a table of its built-in registrations; those of other distributions are entry points,
+as pytest's and Sphinx's plug-ins are. An entry point has the name under which its registration is
+found (a suffix without its dot), so only the module of the one that is used is imported. Entry
+points are looked up when a name is not built in, and for lists.
 
-Guarantees: built-in names cannot be replaced; a name that two distributions claim is an error; a plug-in that fails
-affects no other, and its error names the distribution.
+Guarantees: built-in names cannot be replaced; a name that two distributions claim is an error; a
+plug-in that fails affects no other, and its error names the distribution.
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from tmkit.errors import MissingExtraError, PlugInError, TmkitError, UnknownNameError, install_command
+from tmkit.errors import (
+    MissingExtraError,
+    PlugInError,
+    TmkitError,
+    UnknownNameError,
+    install_command,
+)
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -42,12 +48,13 @@ class PlugIn(Generic[Product]):
 
     Attributes:
         name: the name under which it is found, which its entry point has too.
-        make: returns the object; imports its modules itself, since registrations are read for lists. Task and motion
-            planners are made without arguments, or with ``argument``; engines as
-            :meth:`tmkit.simulation.Simulation.from_scene`; transports with an address, ``listen``, ``world`` and
-            ``settings``.
+        make: returns the object; imports its modules itself, since registrations are read for
+            lists. Task and motion planners are made without arguments, or with ``argument``;
+            engines as :meth:`tmkit.simulation.Simulation.from_scene`; transports with an address,
+            ``listen``, ``world`` and ``settings``.
         description: one line for ``tmkit list``.
-        argument: metavar of what may follow the name after a colon, such as ``ENGINE``; empty for nothing.
+        argument: metavar of what may follow the name after a colon, such as ``ENGINE``; empty for
+            nothing.
         extra: the extra of tmkit that it needs; empty for none.
         module: the module whose absence means that it cannot be used; empty for none.
     """
@@ -129,7 +136,11 @@ class Installed(Generic[Value]):
         """The command that installs what is missing; empty if nothing is."""
         if self.is_usable:
             return ""
-        return install_command(self.value.extra) if self.value.extra else f"pip install {self.value.module}"
+        return (
+            install_command(self.value.extra)
+            if self.value.extra
+            else f"pip install {self.value.module}"
+        )
 
     def error_of(self, error: Exception) -> TmkitError:
         """Return the error to raise where a function of the registration raises one that is not tmkit's.
@@ -187,10 +198,14 @@ class PlugInGroup(Generic[Value]):
         points = self._points()
         found = [point for point in points if point.name == key]
         if not found:
-            raise UnknownNameError.of(self.noun, key, dict.fromkeys([*self.built_in_keys(), *(p.name for p in points)]))
+            raise UnknownNameError.of(
+                self.noun, key, dict.fromkeys([*self.built_in_keys(), *(p.name for p in points)])
+            )
         if len(found) > 1:
             several = " and ".join(f"'{_distribution(point)}'" for point in found)
-            raise PlugInError.of(key, _distribution(found[0]), f"is claimed by the distributions {several}")
+            raise PlugInError.of(
+                key, _distribution(found[0]), f"is claimed by the distributions {several}"
+            )
         return self._loaded(found[0])
 
     def built_in_keys(self) -> list[str]:
@@ -211,7 +226,9 @@ class PlugInGroup(Generic[Value]):
         for point in self._points():
             try:
                 if point.name in built_in:
-                    raise PlugInError.of(point.name, _distribution(point), f"has the name of a built-in {self.noun}")
+                    raise PlugInError.of(
+                        point.name, _distribution(point), f"has the name of a built-in {self.noun}"
+                    )
                 plug_in = self.find(point.name)
             except PlugInError as error:
                 if str(error) not in map(str, errors):
@@ -232,15 +249,25 @@ class PlugInGroup(Generic[Value]):
             reason = f"({point.value}) cannot be loaded: {type(error).__name__}: {error}"
             raise PlugInError.of(point.name, distribution, reason) from error
         if not isinstance(value, self.type):
-            reason = f"({point.value}) is {repr(value)[:60]}, expected a {self.type.__module__}.{self.type.__name__}"
+            reason = (
+                f"({point.value}) is {repr(value)[:60]}, expected a"
+                f" {self.type.__module__}.{self.type.__name__}"
+            )
             raise PlugInError.of(point.name, distribution, reason)
         if point.name not in value.keys:
-            reason = f"({point.value}) registers {_listed(value.keys)}; its entry point must have this name"
+            reason = (
+                f"({point.value}) registers {_listed(value.keys)}; its entry point must have this"
+                " name"
+            )
             raise PlugInError.of(point.name, distribution, reason)
         taken = {name.lower() for entry in self.built_in() for name in (entry.name, *entry.keys)}
-        claimed = [name for name in dict.fromkeys((value.name, *value.keys)) if name.lower() in taken]
+        claimed = [
+            name for name in dict.fromkeys((value.name, *value.keys)) if name.lower() in taken
+        ]
         if claimed:
-            reason = f"({point.value}) claims {_listed(claimed)}, the name of a built-in {self.noun}"
+            reason = (
+                f"({point.value}) claims {_listed(claimed)}, the name of a built-in {self.noun}"
+            )
             raise PlugInError.of(point.name, distribution, reason)
         return Installed(value, distribution)
 
@@ -248,7 +275,8 @@ class PlugInGroup(Generic[Value]):
         """Return the entry points of the group, by name and distribution."""
         points: dict[tuple[str, str], metadata.EntryPoint] = {}
         for point in _entry_points(self.name):
-            points.setdefault((point.name, _distribution(point)), point)  # of two installations the first counts
+            # of two installations the first counts
+            points.setdefault((point.name, _distribution(point)), point)
         return [points[key] for key in sorted(points)]
 
 
@@ -262,7 +290,9 @@ class MakerGroup(PlugInGroup[PlugIn[Product]]):
 
     methods: tuple[str, ...] = ()
 
-    def make(self, name: str, *arguments: Any, keywords: Mapping[str, object] | None = None) -> Product:
+    def make(
+        self, name: str, *arguments: Any, keywords: Mapping[str, object] | None = None
+    ) -> Product:
         """Return a new object of a name.
 
         Args:
@@ -272,7 +302,8 @@ class MakerGroup(PlugInGroup[PlugIn[Product]]):
 
         Raises:
             UnknownNameError: if there is no such name.
-            PlugInError: if the plug-in cannot be loaded, fails, or returns an object without the methods of the kind.
+            PlugInError: if the plug-in cannot be loaded, fails, or returns an object without the
+                methods of the kind.
             MissingExtraError: if it needs an extra.
         """
         key, colon, argument = name.partition(":")
@@ -280,7 +311,9 @@ class MakerGroup(PlugInGroup[PlugIn[Product]]):
         if colon and not plug_in.value.argument:
             raise UnknownNameError.of(self.noun, name, self.built_in_keys())
         try:
-            made = plug_in.value.make(*arguments, *([argument] if colon else []), **(keywords or {}))
+            made = plug_in.value.make(
+                *arguments, *([argument] if colon else []), **(keywords or {})
+            )
         except (TmkitError, MemoryError):
             raise
         except Exception as error:
@@ -302,7 +335,8 @@ def _entry_points(group: str) -> Iterator[metadata.EntryPoint]:
         try:
             points: Iterable[metadata.EntryPoint] = distribution.entry_points
             yield from points.select(group=group)  # type: ignore[attr-defined]  # of EntryPoints
-        except (OSError, TypeError, ValueError):  # a damaged file of a distribution that may be of no concern
+        except (OSError, TypeError, ValueError):
+            # a damaged file of a distribution that may be of no concern
             continue
 
 

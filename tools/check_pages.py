@@ -1,8 +1,9 @@
 """Find broken links in the built pages: ``python tools/check_pages.py FOLDER [PREFIX]``.
 
-It reads the HTML that Sphinx wrote and needs no network: every link, picture, script, frame and anchor that leads to
-the pages themselves must be there; addresses elsewhere are not followed. Pages that were built for a host have absolute
-paths below a PREFIX, such as ``/tmkit/0.1.0/``, in their 404 page. It ends with 1 when a link is broken.
+It reads the HTML that Sphinx wrote and needs no network: every link, picture, script, frame and
+anchor that leads to the pages themselves must be there; addresses elsewhere are not followed. Pages
+that were built for a host have absolute paths below a PREFIX, such as ``/tmkit/0.1.0/``, in their
+404 page. It ends with 1 when a link is broken.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ class _Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note where the tag leads, and what can lead to it."""
         for name, value in attrs:
-            if name in ("href", "src", "poster", "data") and value and not (tag == "link" and name == "canonical"):
+            if (
+                name in ("href", "src", "poster", "data")
+                and value
+                and not (tag == "link" and name == "canonical")
+            ):
                 self.addresses.append((value, self.getpos()[0]))
             elif name in ("id", "name") and value:
                 self.anchors.add(value)
@@ -55,7 +60,9 @@ def broken_links(folder: Path, *, prefix: str = "/") -> tuple[list[str], int]:
                 continue
             followed += 1
             start = folder if parts.path.startswith("/") else path.parent
-            target = (start / unquote(parts.path).removeprefix(prefix)).resolve() if parts.path else path
+            target = (
+                (start / unquote(parts.path).removeprefix(prefix)).resolve() if parts.path else path
+            )
             target = target / "index.html" if target.is_dir() else target
             is_there = target.is_file() and target.is_relative_to(folder)
             if is_there and parts.fragment and target.suffix == ".html":

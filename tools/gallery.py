@@ -1,7 +1,8 @@
 """Draw the pictures and films of scenes in ``docs/images``, by the renderer ``filament``.
 
-``python tools/gallery.py [NAME...]``, with the extras ``engines`` and ``pictures`` and the packages of all robots; all
-of them take an hour of one core. Films show plans as planned, so nothing here depends on physics.
+``python tools/gallery.py [NAME...]``, with the extras ``engines`` and ``pictures`` and the packages
+of all robots; all of them take an hour of one core. Films show plans as planned, so nothing here
+depends on physics.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ from PIL import Image
 import tmkit as tk
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import swept_volume
-from tmkit.simulation import Camera, draw_failure, draw_swept_volume, fit_camera, record_plan, render, write_picture
+from tmkit.simulation import (
+    Camera,
+    draw_failure,
+    draw_swept_volume,
+    fit_camera,
+    record_plan,
+    render,
+    write_picture,
+)
 from tmkit.simulation.pictures.playback import fit_camera_to_plan
 from tmkit.simulation.rendering.studio import StillScene
 from tmkit.visualization import Viewer
@@ -43,7 +52,9 @@ def problem(domain: str, name: str) -> Path:
 
 def planned(*scenes: str, **problem: Any) -> tk.Plan:
     """Return the plan for a goal in scenes."""
-    result = tk.plan(tk.load_scene(*scenes), **problem, options=tk.PlanningOptions(time_limit=600.0))
+    result = tk.plan(
+        tk.load_scene(*scenes), **problem, options=tk.PlanningOptions(time_limit=600.0)
+    )
     assert result.plan is not None, result.explanation
     return result.plan
 
@@ -51,9 +62,16 @@ def planned(*scenes: str, **problem: Any) -> tk.Plan:
 # By name: the plan, and the planned seconds in a second of its film.
 FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
     "blocks": (lambda: planned("panda_table", "blocks3", domain="blocks", goal=TOWER), 4.0),
-    "ceiling": (lambda: planned("panda_ceiling", "ceiling3", domain="blocks", goal=problem("blocks", "ceiling3")), 8.0),
+    "ceiling": (
+        lambda: planned(
+            "panda_ceiling", "ceiling3", domain="blocks", goal=problem("blocks", "ceiling3")
+        ),
+        8.0,
+    ),
     "blocks_uncertain": (
-        lambda: planned("panda_alone", "unsure_blocks", domain="blocks_uncertain", goal="(surely-on a b)"),
+        lambda: planned(
+            "panda_alone", "unsure_blocks", domain="blocks_uncertain", goal="(surely-on a b)"
+        ),
         2.0,
     ),
     "kitchen": (
@@ -66,13 +84,29 @@ FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
         ),
         9.0,
     ),
-    "hanoi": (lambda: planned("panda_table", "hanoi3", domain="hanoi", goal=problem("hanoi", "hanoi3")), 14.0),
-    "sorting": (lambda: planned("panda_table", "sort8", domain="sorting", goal=problem("sorting", "sort8")), 16.0),
+    "hanoi": (
+        lambda: planned("panda_table", "hanoi3", domain="hanoi", goal=problem("hanoi", "hanoi3")),
+        14.0,
+    ),
+    "sorting": (
+        lambda: planned("panda_table", "sort8", domain="sorting", goal=problem("sorting", "sort8")),
+        16.0,
+    ),
     "rearrangement": (
-        lambda: planned("panda_table", "rearrange_swap", domain="rearrangement", goal=problem("rearrangement", "swap")),
+        lambda: planned(
+            "panda_table",
+            "rearrange_swap",
+            domain="rearrangement",
+            goal=problem("rearrangement", "swap"),
+        ),
         9.0,
     ),
-    "pour": (lambda: planned("panda_table", "tea", domain="pour", goal="(and (filled bowl) (on cup table))"), 5.0),
+    "pour": (
+        lambda: planned(
+            "panda_table", "tea", domain="pour", goal="(and (filled bowl) (on cup table))"
+        ),
+        5.0,
+    ),
     "mobile_manipulation": (
         lambda: planned(
             "mobile_panda",
@@ -86,11 +120,19 @@ FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
     "push": (lambda: planned("panda_push", domain="push", goal="(on plate rack)", seed=0), 5.0),
     "handover": (
         lambda: planned(
-            "baxter_trays", domain="handover", goal=problem("handover", "across"), robot=("baxter", "baxter_left")
+            "baxter_trays",
+            domain="handover",
+            goal=problem("handover", "across"),
+            robot=("baxter", "baxter_left"),
         ),
         3.0,
     ),
-    "drawer": (lambda: planned("panda_drawer", domain="drawer", goal=problem("drawer", "empty"), robot="panda"), 3.0),
+    "drawer": (
+        lambda: planned(
+            "panda_drawer", domain="drawer", goal=problem("drawer", "empty"), robot="panda"
+        ),
+        3.0,
+    ),
 }
 
 
@@ -104,16 +146,25 @@ def film(name: str) -> None:
     record_plan(found, folder / f"{name}.webp", camera=camera, speed=speed, renderer="filament")
 
 
-def at_step(plan: tk.Plan, number: int, camera: Camera | None = None, *, width: int, height: int) -> np.ndarray:
+def at_step(
+    plan: tk.Plan, number: int, camera: Camera | None = None, *, width: int, height: int
+) -> np.ndarray:
     """Return a picture of the world after so many steps."""
-    scene, q = (plan.steps[number - 1].scene, plan.steps[number - 1].q) if number else (plan.scene, plan.q)
-    view = fit_camera(StillScene(scene, q), width=width, height=height) if camera is None else camera
+    scene, q = (
+        (plan.steps[number - 1].scene, plan.steps[number - 1].q) if number else (plan.scene, plan.q)
+    )
+    view = (
+        fit_camera(StillScene(scene, q), width=width, height=height) if camera is None else camera
+    )
     return render(scene, view, q=q, renderer="filament")
 
 
 def beside(pictures: list[np.ndarray], columns: int) -> np.ndarray:
     """Return pictures of one size as a grid."""
-    rows = [np.concatenate(pictures[row : row + columns], axis=1) for row in range(0, len(pictures), columns)]
+    rows = [
+        np.concatenate(pictures[row : row + columns], axis=1)
+        for row in range(0, len(pictures), columns)
+    ]
     return np.concatenate(rows)
 
 
@@ -145,7 +196,11 @@ def classic() -> None:
     """Draw four classic problems."""
     hanoi = planned("panda_table", "hanoi6", domain="hanoi", goal=problem("hanoi", "hanoi6"))
     cells = [(hanoi.steps[6].scene, hanoi.steps[6].q)]
-    for table, scene in (("panda_table", "sort14"), ("panda_table", "rearrange_row"), ("panda_ceiling", "ceiling6")):
+    for table, scene in (
+        ("panda_table", "sort14"),
+        ("panda_table", "rearrange_row"),
+        ("panda_ceiling", "ceiling6"),
+    ):
         loaded = tk.load_scene(table, scene)
         cells.append((loaded, tk.load_manipulator("panda").ready_configuration(loaded)))
     pictures = []
@@ -168,7 +223,10 @@ def robots() -> None:
 
 def samplers() -> None:
     """Draw grasps and stable faces."""
-    subprocess.run([sys.executable, ROOT / "tests/benchmarks/samplers_pictures.py", "--out", IMAGES], check=True)
+    subprocess.run(
+        [sys.executable, ROOT / "tests/benchmarks/samplers_pictures.py", "--out", IMAGES],
+        check=True,
+    )
 
 
 def failures() -> None:
@@ -177,14 +235,23 @@ def failures() -> None:
     scene = tk.load_scene("panda_table", "blocks3")
     x, y, z = scene.pose("a").translation
     covered = scene.add_frame("lid", "world", pose=tk.Pose([x, y, z + 0.09]), shapes=[lid])
-    result = tk.plan(covered, goal="(on a b)", robot="panda", options=tk.PlanningOptions(max_iterations=1))
+    result = tk.plan(
+        covered, goal="(on a b)", robot="panda", options=tk.PlanningOptions(max_iterations=1)
+    )
     draw_failure(result, IMAGES / "failure_lid.png", width=720, height=480, renderer="filament")
     shelf = tk.AttachedShape(tk.Box([0.3, 0.3, 0.05]), color=(0.6, 0.6, 0.6, 1.0))
     block = tk.AttachedShape(tk.Box([0.05, 0.05, 0.05]), color=(0.2, 0.3, 0.8, 1.0))
-    away = scene.add_frame("shelf", "world", pose=tk.Pose([1.4, -0.3, -0.025]), classes=["surface"], shapes=[shelf])
-    away = away.add_frame("far", "shelf", pose=tk.Pose([0.0, 0.0, 0.05]), classes=["movable"], shapes=[block])
+    away = scene.add_frame(
+        "shelf", "world", pose=tk.Pose([1.4, -0.3, -0.025]), classes=["surface"], shapes=[shelf]
+    )
+    away = away.add_frame(
+        "far", "shelf", pose=tk.Pose([0.0, 0.0, 0.05]), classes=["movable"], shapes=[block]
+    )
     result = tk.plan(
-        away, goal="(on far b)", robot="panda", options=tk.PlanningOptions(suggest=False, max_iterations=1)
+        away,
+        goal="(on far b)",
+        robot="panda",
+        options=tk.PlanningOptions(suggest=False, max_iterations=1),
     )
     draw_failure(result, IMAGES / "failure_reach.png", width=720, height=480, renderer="filament")
 
@@ -193,7 +260,9 @@ def swept() -> None:
     """Draw the space that a plan sweeps."""
     plan = planned("panda_table", "blocks3", domain="blocks", goal="(on a b)")
     volume = swept_volume(plan, cell=0.04)
-    draw_swept_volume(plan, volume, IMAGES / "swept.png", width=720, height=480, renderer="filament")
+    draw_swept_volume(
+        plan, volume, IMAGES / "swept.png", width=720, height=480, renderer="filament"
+    )
 
 
 def reach() -> None:
@@ -202,7 +271,17 @@ def reach() -> None:
     text = page.split("```text\n", 1)[1].split("```", 1)[0]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "robot.robray").write_text(text, encoding="utf-8")
-        command = [sys.executable, "-m", "tmkit.cli", "robot", "check", "robot.robray", "--tip", "cup", "--picture"]
+        command = [
+            sys.executable,
+            "-m",
+            "tmkit.cli",
+            "robot",
+            "check",
+            "robot.robray",
+            "--tip",
+            "cup",
+            "--picture",
+        ]
         subprocess.run([*command, IMAGES / "reach.png"], cwd=folder, check=False)
 
 
@@ -210,7 +289,9 @@ def hero() -> None:
     """Write the film of the README: a drawer is opened, emptied and closed."""
     plan = FILMS["drawer"][0]()
     camera = fit_camera_to_plan(plan, width=600, height=420)
-    record_plan(plan, IMAGES / "demo.webp", camera=camera, speed=3.0, supersampling=1.0, renderer="filament")
+    record_plan(
+        plan, IMAGES / "demo.webp", camera=camera, speed=3.0, supersampling=1.0, renderer="filament"
+    )
 
 
 def tutorials() -> None:
@@ -234,11 +315,15 @@ def tutorials() -> None:
                 shutil.copy(drawn, IMAGES / "tutorials" / f"{page.stem}_{drawn.name}")
             os.chdir(here)
         if isinstance(names.get("now"), SceneGraph):
-            picture = render(names["now"], Camera((2.6, -2.2, 2.4), (-0.1, 0.0, 0.3), width=720, height=480))
+            picture = render(
+                names["now"], Camera((2.6, -2.2, 2.4), (-0.1, 0.0, 0.3), width=720, height=480)
+            )
             Image.fromarray(picture).save(IMAGES / "tutorials" / f"{page.stem}.webp", quality=85)
             continue
         plan = names.get("rest") or names.get("plan") or names["result"].plan  # type: ignore[attr-defined]
-        picture = at_step(plan, 1 if page.stem == "own_sampler" else len(plan.steps), width=720, height=480)
+        picture = at_step(
+            plan, 1 if page.stem == "own_sampler" else len(plan.steps), width=720, height=480
+        )
         Image.fromarray(picture).save(IMAGES / "tutorials" / f"{page.stem}.webp", quality=85)
 
 

@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from pygments.lexer import words
-from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, _TokenType
+from pygments.token import (
+    Comment,
+    Keyword,
+    Name,
+    Number,
+    Operator,
+    Punctuation,
+    String,
+    Text,
+    _TokenType,
+)
 
 from tmkit.lsp.lexers import RobrayLexer, RsgLexer
 from tmkit.lsp.text_index import LANGUAGES
@@ -75,7 +85,12 @@ def grammar(language: str) -> bytes:
             continue
         text = rule.get() if isinstance(rule, words) else rule
         patterns.append({"name": scope, "match": f"(?i){text}" if language == "pddl" else text})
-    content = {"name": name, "scopeName": f"source.{language}", "fileTypes": [language], "patterns": patterns}
+    content = {
+        "name": name,
+        "scopeName": f"source.{language}",
+        "fileTypes": [language],
+        "patterns": patterns,
+    }
     return plistlib.dumps(content, sort_keys=False)
 
 

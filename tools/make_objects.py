@@ -1,8 +1,8 @@
 """Write the objects of scenes/objects: ``python tools/make_objects.py``. Each is built from exact convex pieces.
 
-Bodies of revolution are polygons of the r-z plane turned about z in sectors: each sector of a polygon is a convex
-piece, or all sectors together where the polygon touches the axis. What is drawn is their surface: triangles of the
-pieces, without those that two pieces share.
+Bodies of revolution are polygons of the r-z plane turned about z in sectors: each sector of a
+polygon is a convex piece, or all sectors together where the polygon touches the axis. What is drawn
+is their surface: triangles of the pieces, without those that two pieces share.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def hull(points: np.ndarray) -> Mesh:
 def union(pieces: list[Mesh]) -> Mesh:
     """Return the triangles of pieces but those whose middles are on the surface, or inside, of other pieces."""
     kept: list[np.ndarray] = []
-    planes = [trimesh.Trimesh(np.asarray(piece.vertices), np.asarray(piece.faces)) for piece in pieces]
+    planes = [
+        trimesh.Trimesh(np.asarray(piece.vertices), np.asarray(piece.faces)) for piece in pieces
+    ]
     for number, piece in enumerate(planes):
         middles = piece.triangles_center
         hidden = np.zeros(len(middles), dtype=bool)
@@ -46,14 +48,19 @@ def union(pieces: list[Mesh]) -> Mesh:
             )
             hidden |= heights.max(axis=1) < 1e-5
         kept += list(piece.triangles[~hidden])
-    corners, index = np.unique(np.round(np.array(kept).reshape(-1, 3), 6), axis=0, return_inverse=True)
+    corners, index = np.unique(
+        np.round(np.array(kept).reshape(-1, 3), 6), axis=0, return_inverse=True
+    )
     return Mesh(corners, index.reshape(-1, 3))
 
 
 def turned(polygon: Polygon, sectors: int = SECTORS) -> list[Mesh]:
     """Return the convex pieces of a convex polygon (r, z) that is turned about z."""
     angles = np.arange(sectors + 1) * math.tau / sectors
-    rings = [np.array([[r * math.cos(angle), r * math.sin(angle), z] for r, z in polygon]) for angle in angles]
+    rings = [
+        np.array([[r * math.cos(angle), r * math.sin(angle), z] for r, z in polygon])
+        for angle in angles
+    ]
     if min(r for r, _ in polygon) == 0.0:
         return [hull(np.concatenate(rings))]
     return [hull(np.concatenate([first, second])) for first, second in itertools.pairwise(rings)]
@@ -65,13 +72,19 @@ def bent(points: Sequence[tuple[float, float]], *, width: float, thickness: floa
     along = np.gradient(middle, axis=0)
     across = np.column_stack([-along[:, 1], along[:, 0]]) / np.linalg.norm(along, axis=1)[:, None]
     sides = [middle + sign * thickness / 2 * across for sign in (1.0, -1.0)]
-    corners = [np.array([[x, *side[k]] for side in sides for x in (-width / 2, width / 2)]) for k in range(len(points))]
+    corners = [
+        np.array([[x, *side[k]] for side in sides for x in (-width / 2, width / 2)])
+        for k in range(len(points))
+    ]
     return [hull(np.concatenate(pair)) for pair in itertools.pairwise(corners)]
 
 
 def mug() -> list[Mesh]:
     """Return a mug of 7 cm and its handle towards y."""
-    ys, zs = [0.033, 0.050, 0.064, 0.068, 0.064, 0.050, 0.033], [0.078, 0.080, 0.070, 0.052, 0.034, 0.024, 0.026]
+    ys, zs = (
+        [0.033, 0.050, 0.064, 0.068, 0.064, 0.050, 0.033],
+        [0.078, 0.080, 0.070, 0.052, 0.034, 0.024, 0.026],
+    )
     handle = bent(list(zip(ys, zs, strict=True)), width=0.012, thickness=0.008)
     wall = turned([(0.030, 0.0), (0.035, 0.0), (0.035, 0.095), (0.030, 0.095)])
     return [*wall, *turned([(0.0, 0.0), (0.030, 0.0), (0.030, 0.006), (0.0, 0.006)]), *handle]
@@ -81,7 +94,11 @@ def bowl() -> list[Mesh]:
     """Return a bowl of 13 cm."""
     low = [(0.026, 0.004), (0.034, 0.0), (0.052, 0.022), (0.047, 0.025)]
     high = [(0.047, 0.025), (0.052, 0.022), (0.065, 0.055), (0.060, 0.055)]
-    return [*turned([(0.0, 0.0), (0.034, 0.0), (0.026, 0.004), (0.0, 0.004)]), *turned(low), *turned(high)]
+    return [
+        *turned([(0.0, 0.0), (0.034, 0.0), (0.026, 0.004), (0.0, 0.004)]),
+        *turned(low),
+        *turned(high),
+    ]
 
 
 def bottle() -> list[Mesh]:
@@ -96,7 +113,9 @@ def bottle() -> list[Mesh]:
 def pan() -> list[Mesh]:
     """Return a pan of 16 cm and its handle towards y."""
     wall = turned([(0.066, 0.0), (0.07, 0.0), (0.08, 0.045), (0.076, 0.045)])
-    handle = hull(np.array([[x, y, z] for x in (-0.01, 0.01) for y in (0.077, 0.21) for z in (0.028, 0.040)]))
+    handle = hull(
+        np.array([[x, y, z] for x in (-0.01, 0.01) for y in (0.077, 0.21) for z in (0.028, 0.040)])
+    )
     return [*turned([(0.0, 0.0), (0.066, 0.0), (0.066, 0.004), (0.0, 0.004)]), *wall, handle]
 
 
@@ -114,12 +133,16 @@ def lid() -> list[tuple[list[float], list[float]]]:
     return [([0.12, 0.07, 0.005], [0.0, 0.0, 0.0025]), ([0.03, 0.015, 0.02], [0.0, 0.0, 0.015])]
 
 
-def add(scene: SceneGraph, name: str, shapes: list[AttachedShape], mass: float, parent: str, at: Pose) -> SceneGraph:
+def add(
+    scene: SceneGraph, name: str, shapes: list[AttachedShape], mass: float, parent: str, at: Pose
+) -> SceneGraph:
     """Return a scene with an object of one density."""
     bare = SceneGraph().add_frame(name, "world", shapes=shapes)
     inertia = lumped_inertia(bare, (name,), density=500.0)
     share = mass / inertia.mass
-    inertia = Inertia(mass, np.round(inertia.center, 6), matrix=np.round(share * np.asarray(inertia.matrix), 9))
+    inertia = Inertia(
+        mass, np.round(inertia.center, 6), matrix=np.round(share * np.asarray(inertia.matrix), 9)
+    )
     classes = ["movable", name, *(["surface"] if name == "box" else [])]
     made = scene.add_frame(name, parent, pose=at, joint=Free(), classes=classes, shapes=shapes)
     return made.set_inertia(name, inertia)
@@ -136,15 +159,22 @@ def main() -> None:
     }
     for name, (pieces, mass, color) in meshes.items():
         drawn = AttachedShape(union(pieces), color=color, collision=False)
-        solid = [AttachedShape(piece, visual=False, friction=FRICTION, level="hull") for piece in pieces]
+        solid = [
+            AttachedShape(piece, visual=False, friction=FRICTION, level="hull") for piece in pieces
+        ]
         shapes = [drawn, *solid]
-        write_json_scene(add(SceneGraph(), name, shapes, mass, "world", Pose()), FOLDER / f"{name}.json")
+        write_json_scene(
+            add(SceneGraph(), name, shapes, mass, "world", Pose()), FOLDER / f"{name}.json"
+        )
     scene = SceneGraph()
     for name, parts, mass, at, color in (
         ("box", box(), 0.15, Pose(), [0.75, 0.60, 0.40, 1.0]),
         ("lid", lid(), 0.08, Pose([0.0, 0.0, 0.06]), [0.60, 0.45, 0.30, 1.0]),
     ):
-        shapes = [AttachedShape(Box(size), Pose(middle), color=color, friction=FRICTION) for size, middle in parts]
+        shapes = [
+            AttachedShape(Box(size), Pose(middle), color=color, friction=FRICTION)
+            for size, middle in parts
+        ]
         scene = add(scene, name, shapes, mass, "world" if name == "box" else "box", at)
     write_json_scene(scene, FOLDER / "box.json")
 

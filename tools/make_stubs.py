@@ -1,8 +1,9 @@
 """Write tmkit/_core.pyi, the types of the compiled core, from the built module; or check that it is up to date.
 
-Usage: ``python tools/make_stubs.py [--check]``. With ``--check`` nothing is written: a stub that differs is shown as a
-diff and the exit code is 1. The module must be installed (``pip install -e .``). What the module cannot tell of itself,
-since it lies in the Python rooms above it, is written in ``tools/stub_patterns.txt``.
+Usage: ``python tools/make_stubs.py [--check]``. With ``--check`` nothing is written: a stub that
+differs is shown as a diff and the exit code is 1. The module must be installed (``pip install -e
+.``). What the module cannot tell of itself, since it lies in the Python rooms above it, is written
+in ``tools/stub_patterns.txt``.
 """
 
 from __future__ import annotations
@@ -29,17 +30,24 @@ def generate() -> str:
     generator.put(core)
     unused = [pattern.query.pattern for pattern in patterns if not pattern.matches]
     if unused:
-        raise SystemExit(f"{PATTERNS.name}: the built core has nothing that matches {', '.join(unused)}")
+        raise SystemExit(
+            f"{PATTERNS.name}: the built core has nothing that matches {', '.join(unused)}"
+        )
     lines = generator.get().rstrip().splitlines()
     # What pickle keeps is nobody's business, but strict checking wants to know what is in a tuple.
-    lines = [re.sub(r"\btuple\b(?!\[)", "tuple[object, ...]", line) if "state__" in line else line for line in lines]
+    lines = [
+        re.sub(r"\btuple\b(?!\[)", "tuple[object, ...]", line) if "state__" in line else line
+        for line in lines
+    ]
     return HEADER + "\n".join(lines) + "\n"
 
 
 def main() -> int:
     """Write or check the stub."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when the stub differs")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail when the stub differs"
+    )
     arguments = parser.parse_args()
     made = generate()
     if not arguments.check:
@@ -55,7 +63,9 @@ def main() -> int:
         tofile="the built core",
     )
     sys.stderr.writelines(difference)
-    sys.stderr.write("tmkit/_core.pyi is not what the built core says: run 'python tools/make_stubs.py'\n")
+    sys.stderr.write(
+        "tmkit/_core.pyi is not what the built core says: run 'python tools/make_stubs.py'\n"
+    )
     return 1
 
 

@@ -1,12 +1,14 @@
 """The tutorials as Jupyter notebooks: ``python tools/notebooks.py [--execute] [--out FOLDER] [NAME...]``.
 
-A page of ``docs/tutorials`` is the source of its notebook: a page diffs, a notebook does not. The marks of the pages
-(``tests/test_docs.py`` lists them) become cells: ``run`` Python, ``file`` a file to write, ``shell`` a command,
-``output`` the recorded output of the cell before, and the directive ``result`` a display of the file that it names.
-Pictures are put into the notebook, links to other pages become their titles.
+A page of ``docs/tutorials`` is the source of its notebook: a page diffs, a notebook does not. The
+marks of the pages (``tests/test_docs.py`` lists them) become cells: ``run`` Python, ``file`` a file
+to write, ``shell`` a command, ``output`` the recorded output of the cell before, and the directive
+``result`` a display of the file that it names. Pictures are put into the notebook, links to other
+pages become their titles.
 
-With ``--execute`` each notebook is run by a kernel in a folder of its own, and an output that is not the page's is an
-error. This needs the extra ``docs``; ``docs/conf.py`` and the tests use the same functions.
+With ``--execute`` each notebook is run by a kernel in a folder of its own, and an output that is
+not the page's is an error. This needs the extra ``docs``; ``docs/conf.py`` and the tests use the
+same functions.
 """
 
 from __future__ import annotations
@@ -70,7 +72,16 @@ def blocks_of(page: Path) -> list[Block]:
         if page == ROOT / "README.md" and language == "python":
             mark = "run"
         line = text.count("\n", 0, match.start(5)) + 1
-        block = Block(mark, language, match[2] or "", match[3] or "", match[5], line, match.start(), match.end())
+        block = Block(
+            mark,
+            language,
+            match[2] or "",
+            match[3] or "",
+            match[5],
+            line,
+            match.start(),
+            match.end(),
+        )
         found.append(block)
     return found
 
@@ -78,7 +89,8 @@ def blocks_of(page: Path) -> list[Block]:
 def wrapped(text: str) -> str:
     """Return a text whose lines are wrapped at blanks to the width of a page."""
     lines = [
-        textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False) or [""] for line in text.split("\n")
+        textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
+        for line in text.split("\n")
     ]
     return "\n".join(part for line in lines for part in line)
 
@@ -88,7 +100,8 @@ def notebook_of(page: Path, *, url: str = "") -> dict[str, Any]:
 
     Args:
         page: the page.
-        url: where the pages are, with a slash at the end; without it links to pages are their titles only.
+        url: where the pages are, with a slash at the end; without it links to pages are their
+            titles only.
     """
     text, cells, position = page.read_text(encoding="utf-8"), [], 0
 
@@ -126,7 +139,9 @@ def _cell_source(block: Block) -> str:
     if block.mark:
         return f"%%writefile {block.mark.removeprefix('file: ')}\n{code}"
     if block.directive == "result":
-        shown = "Image({!r})" if Path(block.argument).suffix == ".png" else 'IFrame({!r}, "100%", 500)'
+        shown = (
+            "Image({!r})" if Path(block.argument).suffix == ".png" else 'IFrame({!r}, "100%", 500)'
+        )
         return f"from IPython.display import IFrame, Image\n\n{shown.format(block.argument)}"
     return ""
 
@@ -166,7 +181,8 @@ def execute(notebook: dict[str, Any], folder: Path) -> tuple[dict[str, Any], flo
         folder: the working folder of the kernel, which its cells write to.
 
     Returns:
-        The notebook with its outputs, and the seconds of processor time of the kernel with all its children.
+        The notebook with its outputs, and the seconds of processor time of the kernel with all its
+        children.
 
     Raises:
         AssertionError: a cell prints otherwise, or prints a warning; the message has both texts.
@@ -177,11 +193,19 @@ def execute(notebook: dict[str, Any], folder: Path) -> tuple[dict[str, Any], flo
 
     logging.getLogger("traitlets").setLevel(logging.WARNING)
     begin, path = _children_seconds(), os.environ.get("PATH", "")
-    expected = ["".join(output["text"] for output in cell.get("outputs", [])) for cell in notebook["cells"]]
+    expected = [
+        "".join(output["text"] for output in cell.get("outputs", [])) for cell in notebook["cells"]
+    ]
     ran = nbformat.from_dict(json.loads(json.dumps(notebook)))
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}", "NO_COLOR": "1"}
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}",
+        "NO_COLOR": "1",
+    }
     quiet, place = ["--log-level=ERROR"], {"metadata": {"path": str(folder)}}
-    client = NotebookClient(ran, timeout=600, kernel_name="python3", extra_arguments=quiet, resources=place)
+    client = NotebookClient(
+        ran, timeout=600, kernel_name="python3", extra_arguments=quiet, resources=place
+    )
     client.execute(env=environment)
     for number, (cell, recorded) in enumerate(zip(ran.cells, expected, strict=True)):
         streams = [output for output in cell.get("outputs", []) if output.output_type == "stream"]
@@ -189,7 +213,9 @@ def execute(notebook: dict[str, Any], folder: Path) -> tuple[dict[str, Any], flo
         warned = "".join(output.text for output in streams if output.name == "stderr")
         assert not warned, f"cell {number} warns:\n{warned}"
         if not cell.source.startswith("%%writefile"):
-            assert wrapped(printed) == recorded, f"cell {number} prints otherwise:\n{printed}\nrecorded:\n{recorded}"
+            assert wrapped(printed) == recorded, (
+                f"cell {number} prints otherwise:\n{printed}\nrecorded:\n{recorded}"
+            )
     return dict(ran), _children_seconds() - begin
 
 
@@ -203,7 +229,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write the tutorials as Jupyter notebooks.")
     parser.add_argument("names", nargs="*", help="tutorials, all by default")
     parser.add_argument("--out", type=Path, default=Path("notebooks"), help="folder to write to")
-    parser.add_argument("--execute", action="store_true", help="run them, and compare with what the pages say")
+    parser.add_argument(
+        "--execute", action="store_true", help="run them, and compare with what the pages say"
+    )
     given = parser.parse_args()
     pages = [TUTORIALS / f"{name}.md" for name in given.names] or sorted(TUTORIALS.glob("*.md"))
     total = 0.0
@@ -213,8 +241,12 @@ def main() -> None:
         if given.execute:
             notebook, seconds = execute(notebook, given.out)
         total += seconds
-        (given.out / f"{page.stem}.ipynb").write_text(json.dumps(notebook, indent=1) + "\n", encoding="utf-8")
-        sys.stdout.write(f"{page.stem}.ipynb{f'  {seconds:.1f} s of processor' if given.execute else ''}\n")
+        (given.out / f"{page.stem}.ipynb").write_text(
+            json.dumps(notebook, indent=1) + "\n", encoding="utf-8"
+        )
+        sys.stdout.write(
+            f"{page.stem}.ipynb{f'  {seconds:.1f} s of processor' if given.execute else ''}\n"
+        )
     if given.execute:
         sys.stdout.write(f"{total:.1f} s of processor time in all\n")
 

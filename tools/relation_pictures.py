@@ -1,6 +1,7 @@
 """Draw the pictures of ``docs/concepts/relations.md``.
 
-Run by hand, where the words or the pictures change: ``python tools/relation_pictures.py [--out docs/images]``.
+Run by hand, where the words or the pictures change: ``python tools/relation_pictures.py [--out
+docs/images]``.
 """
 
 from __future__ import annotations
@@ -74,10 +75,18 @@ def relation_pictures() -> list[Drawing]:
 
 def turning_body() -> SceneGraph:
     """Return a body C that moves past a body D: g is a frame of it, e a corner."""
-    scene = SceneGraph(root=None).add_body("D").add_body("C").add_root("d", body="D").add_root("g", body="C")
+    scene = (
+        SceneGraph(root=None)
+        .add_body("D")
+        .add_body("C")
+        .add_root("d", body="D")
+        .add_root("g", body="C")
+    )
     scene = scene.attach("g", "d", pose=tk.Pose.from_rpy([0.8, 0.3, 0.0], [0.0, 0.0, 0.5]))
     scene = scene.add_frame("e", "g", pose=tk.Pose([0.3, 0.25, 0.0]), body="C")
-    return add_twist(scene, SemanticTwist(TwistCoord("g|C", "D", "[d]"), [-0.1, 0.9, 0.0, 0.0, 0.0, 1.0]))
+    return add_twist(
+        scene, SemanticTwist(TwistCoord("g|C", "D", "[d]"), [-0.1, 0.9, 0.0, 0.0, 0.0, 1.0])
+    )
 
 
 def point_pictures() -> list[Drawing]:
@@ -130,14 +139,19 @@ def refusal(what: str, name: str, scene: SceneGraph, *, rule: str, on: str = "")
         else:
             scene.add_root(name, body=on)
     except tk.TmkitError as error:
-        return Refused("body" if what == "body" else "frame", str(error), Node("frame", name), rule=rule)
+        return Refused(
+            "body" if what == "body" else "frame", str(error), Node("frame", name), rule=rule
+        )
     raise ValueError(f"the scene takes {what} {name}")
 
 
 def node_pictures() -> list[Drawing]:
     """Draw which bodies and frames there may be."""
     scene = bodies({"A": ["a"], "C": ["c1", "c2"], "E": ["f"]})
-    refused = [refusal("body", "E", scene, rule="N1"), refusal("frame", "a", scene, rule="N2", on="C")]
+    refused = [
+        refusal("body", "E", scene, rule="N1"),
+        refusal("frame", "a", scene, rule="N2", on="C"),
+    ]
     scene = scene.add_root("z")
     drawing = semantics_graph_drawing(scene, refused=refused, title="bodies and frames")
     note = "N3: a frame that is given no body gets one of its own, with its name: {z}"
@@ -157,15 +171,28 @@ def pose_graph_pictures() -> list[Drawing]:
 
     scene = bodies({"A": ["a"], "B": ["b2", "b1"], "C": ["c1", "c2"], "D": ["d"], "F": ["f"]})
     for tail, head in (("a", "b2"), ("b2", "b1"), ("b1", "c1"), ("d", "c2")):
-        scene = add_edge(scene, "pose", tail=frame(tail), head=frame(head), value=tk.Pose([0.1, 0.0, 0.0]))
+        scene = add_edge(
+            scene, "pose", tail=frame(tail), head=frame(head), value=tk.Pose([0.1, 0.0, 0.0])
+        )
     refused = [
         try_edge(scene, "pose", tail=frame("b2"), head=frame("b1")),
         try_edge(scene, "pose", tail=frame("f"), head=frame("c2")),
         try_edge(scene, "pose", tail=frame("d"), head=frame("a")),
         try_edge(scene, "pose", tail=frame("c1"), head=frame("a")),
     ]
-    places = {"A": (0.0, 0.0), "B": (0.0, -2.1), "C": (0.0, -4.2), "D": (3.0, -2.1), "F": (3.6, -4.2)}
-    return [first, semantics_graph_drawing(scene, refused=refused, places=places, title="one path of poses, at most")]
+    places = {
+        "A": (0.0, 0.0),
+        "B": (0.0, -2.1),
+        "C": (0.0, -4.2),
+        "D": (3.0, -2.1),
+        "F": (3.6, -4.2),
+    }
+    return [
+        first,
+        semantics_graph_drawing(
+            scene, refused=refused, places=places, title="one path of poses, at most"
+        ),
+    ]
 
 
 def twist_graph_pictures() -> list[Drawing]:
@@ -180,7 +207,9 @@ def twist_graph_pictures() -> list[Drawing]:
     )
 
     scene = bodies({"A": ["a"], "D": ["d"], "F": ["f"], "C": ["c3", "c1", "c2"]})
-    scene = add_edge(scene, "pose", tail=frame("c1"), head=frame("c3"), value=tk.Pose([0.1, 0.0, 0.0]))
+    scene = add_edge(
+        scene, "pose", tail=frame("c1"), head=frame("c3"), value=tk.Pose([0.1, 0.0, 0.0])
+    )
     for tail, head in (("A", "c1"), ("D", "c2")):
         scene = add_edge(scene, "twist", tail=body(tail), head=frame(head), value=np.zeros(6))
     refused = [
@@ -189,7 +218,12 @@ def twist_graph_pictures() -> list[Drawing]:
         try_edge(scene, "twist", tail=body("C"), head=frame("a")),
     ]
     places = {"A": (-1.2, 0.0), "D": (1.2, 0.0), "F": (3.4, 0.0), "C": (0.4, -3.0)}
-    return [first, semantics_graph_drawing(scene, refused=refused, places=places, title="one path of twists, at most")]
+    return [
+        first,
+        semantics_graph_drawing(
+            scene, refused=refused, places=places, title="one path of twists, at most"
+        ),
+    ]
 
 
 def motion_pictures() -> list[Drawing]:
@@ -210,7 +244,11 @@ def motion_pictures() -> list[Drawing]:
     cases = [
         (body_fixed, "TwistCoord(o1|O1, B1, [o1]) stays", "was, then exp: T exp(ξ t)"),
         (screw, "TwistCoord(b1|O1, B1, [b1]) stays", "exp, then was: exp(ξ t) T"),
-        (pose_twist, "TwistCoord(o1|O1, B1, [b1]) stays", "refused: no frame in which it is one motion"),
+        (
+            pose_twist,
+            "TwistCoord(o1|O1, B1, [b1]) stays",
+            "refused: no frame in which it is one motion",
+        ),
     ]
     drawings = []
     for number, (motion, title, how) in enumerate(cases):
@@ -238,7 +276,13 @@ def _flat_frame(pose: tk.Pose, text: str) -> list[Mark]:
 def painting_pictures() -> list[Drawing]:
     """Draw the graph of the example of spray painting."""
     scene = runpy.run_path(str(ROOT / "examples" / "spray_painting.py"))["build"]()
-    places = {"B": (0.0, 0.0), "E": (3.2, 0.0), "O2": (6.4, 0.0), "C": (0.0, -2.0), "O1": (4.0, -2.0)}
+    places = {
+        "B": (0.0, 0.0),
+        "E": (3.2, 0.0),
+        "O2": (6.4, 0.0),
+        "C": (0.0, -2.0),
+        "O1": (4.0, -2.0),
+    }
     return [semantics_graph_drawing(scene, places=places)]
 
 

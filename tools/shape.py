@@ -4,8 +4,9 @@
     python tools/shape.py --list parameters      # the places behind one
     python tools/shape.py --check                # exit code 1 if a figure is over its limit in tools/shape_limits.toml
 
-Like a linter, it reads source text and imports nothing of tmkit. A figure is the number of its places. A measure that
-is over its limit is named with the places that are new since the commit that changed the limits last.
+Like a linter, it reads source text and imports nothing of tmkit. A figure is the number of its
+places. A measure that is over its limit is named with the places that are new since the commit that
+changed the limits last.
 
 Invariants: equal checkouts have equal figures; only the standard library is needed.
 """
@@ -42,9 +43,13 @@ _FOLDERS = ("tmkit", "tests", "examples", "domains", "tools", "docs", "scenes")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PLAIN_NUMBERS = frozenset((0, 1, 2, 3, 4, 0.5))
 _NUMBER_FUNCTIONS = frozenset(("radians", "deg2rad", "sqrt", "log"))
-_ADDING_METHODS = frozenset(("add", "append", "appendleft", "extend", "insert", "setdefault", "update"))
+_ADDING_METHODS = frozenset(
+    ("add", "append", "appendleft", "extend", "insert", "setdefault", "update")
+)
 _REMOVING_METHODS = frozenset(("clear", "discard", "pop", "popitem", "remove"))
-_FOREIGN_ATTRIBUTES = frozenset(("writeable", "content", "value", "position", "color", "disabled", "quiet", "wxyz"))
+_FOREIGN_ATTRIBUTES = frozenset(
+    ("writeable", "content", "value", "position", "color", "disabled", "quiet", "wxyz")
+)
 """Attributes that classes of numpy and viser have too, so that a set of one proves nothing."""
 
 _HEADLINE_QUESTION = re.compile(r"(What|Whether|How|Where|Which|Why|When|Who)\b")
@@ -116,21 +121,28 @@ class Checkout:
     @cached_property
     def project(self) -> dict[str, object]:
         """The table ``project`` of pyproject.toml."""
-        table: dict[str, object] = tomllib.loads((self.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        table: dict[str, object] = tomllib.loads(
+            (self.root / "pyproject.toml").read_text(encoding="utf-8")
+        )["project"]
         return table
 
 
-# Names and libraries --------------------------------------------------------------------------------------------------
+# Names and libraries
+# --------------------------------------------------------------------------------------------------
 
 
 def find_exports(checkout: Checkout) -> Iterator[Place]:
     """Yield the names that tmkit and its packages export; the command line exports none to readers."""
-    return (place for package, place in _exports(checkout) if len(package) < 2 and package != ["cli"])
+    return (
+        place for package, place in _exports(checkout) if len(package) < 2 and package != ["cli"]
+    )
 
 
 def find_nested_exports(checkout: Checkout) -> Iterator[Place]:
     """Yield the names that packages within packages, and the command line, export."""
-    return (place for package, place in _exports(checkout) if len(package) > 1 or package == ["cli"])
+    return (
+        place for package, place in _exports(checkout) if len(package) > 1 or package == ["cli"]
+    )
 
 
 def _exports(checkout: Checkout) -> Iterator[tuple[list[str], Place]]:
@@ -145,11 +157,17 @@ def _exports(checkout: Checkout) -> Iterator[tuple[list[str], Place]]:
 def _exported_names(module: Module, *, is_stub: bool) -> Iterator[tuple[str, int]]:
     """Yield names with lines: imports as the same name, in a stub all public imports, and the items of ``__all__``."""
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.ImportFrom) and node.module and (node.level or node.module.split(".")[0] == "tmkit"):
+        if (
+            isinstance(node, ast.ImportFrom)
+            and node.module
+            and (node.level or node.module.split(".")[0] == "tmkit")
+        ):
             for alias in node.names:
                 if alias.asname == alias.name or (is_stub and not alias.name.startswith("_")):
                     yield alias.asname or alias.name, node.lineno
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [
+            "__all__"
+        ]:
             yield from ((str(name), node.lineno) for name in ast.literal_eval(node.value))
 
 
@@ -166,7 +184,8 @@ def find_extras(checkout: Checkout) -> Iterator[Place]:
     return (Place("pyproject.toml", 0, name) for name in extras)
 
 
-# Functions ------------------------------------------------------------------------------------------------------------
+# Functions
+# ------------------------------------------------------------------------------------------------------------
 
 
 class Function(NamedTuple):
@@ -195,7 +214,11 @@ class Function(NamedTuple):
     @property
     def is_public(self) -> bool:
         """Whether neither its name nor its class nor its module begins with an underscore."""
-        return not (self.module.is_private or self.node.name.startswith("_") or (self.owner or "").startswith("_"))
+        return not (
+            self.module.is_private
+            or self.node.name.startswith("_")
+            or (self.owner or "").startswith("_")
+        )
 
 
 def _is_static(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -224,7 +247,11 @@ def _functions(checkout: Checkout) -> Iterator[Function]:
 
 def find_parameters(checkout: Checkout) -> Iterator[Place]:
     """Yield functions with many parameters."""
-    return (function.place for function in _functions(checkout) if len(function.parameters) >= MANY_PARAMETERS)
+    return (
+        function.place
+        for function in _functions(checkout)
+        if len(function.parameters) >= MANY_PARAMETERS
+    )
 
 
 def find_command_parameters(checkout: Checkout) -> Iterator[Place]:
@@ -236,7 +263,11 @@ def find_core_parameters(checkout: Checkout) -> Iterator[Place]:
     """Yield functions of the compiled core with many parameters, by its stub."""
     stub = checkout.root / "tmkit/_core.pyi"
     functions = functions_of(checkout.parse(stub)) if stub.exists() else ()
-    return (function.place for function in functions if len(_named_parameters(function.node)) >= MANY_PARAMETERS)
+    return (
+        function.place
+        for function in functions
+        if len(_named_parameters(function.node)) >= MANY_PARAMETERS
+    )
 
 
 def _named_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
@@ -247,15 +278,24 @@ def _named_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.
 
 def find_keywords(checkout: Checkout) -> Iterator[Place]:
     """Yield public functions with ``**keywords``."""
-    return (function.place for function in _functions(checkout) if function.is_public and function.node.args.kwarg)
+    return (
+        function.place
+        for function in _functions(checkout)
+        if function.is_public and function.node.args.kwarg
+    )
 
 
 def find_any(checkout: Checkout) -> Iterator[Place]:
     """Yield public functions with a parameter of type Any."""
     for function in _functions(checkout):
         arguments = function.node.args
-        annotations = [item.annotation for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-        if function.is_public and any(note is not None and ast.unparse(note) == "Any" for note in annotations):
+        annotations = [
+            item.annotation
+            for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        ]
+        if function.is_public and any(
+            note is not None and ast.unparse(note) == "Any" for note in annotations
+        ):
             yield function.place
 
 
@@ -264,11 +304,15 @@ def find_patched(checkout: Checkout) -> Iterator[Place]:
     for module in checkout.modules:
         for node in ast.walk(module.tree):
             for target in node.targets if isinstance(node, ast.Assign) else ():
-                if isinstance(target, ast.Attribute) and target.attr in ("__signature__", "__annotations__"):
+                if isinstance(target, ast.Attribute) and target.attr in (
+                    "__signature__",
+                    "__annotations__",
+                ):
                     yield module.at(node, ast.unparse(target))
 
 
-# Numbers --------------------------------------------------------------------------------------------------------------
+# Numbers
+# --------------------------------------------------------------------------------------------------------------
 
 
 def constants_of(module: Module) -> Iterator[Place]:
@@ -295,7 +339,9 @@ def _is_number(node: ast.AST) -> bool:
         case ast.BinOp(left=left, right=right):
             sides = [_is_number(side) for side in (left, right)]
             named = [isinstance(side, (ast.Name, ast.Attribute)) for side in (left, right)]
-            return any(sides) and all(is_number or is_name for is_number, is_name in zip(sides, named, strict=True))
+            return any(sides) and all(
+                is_number or is_name for is_number, is_name in zip(sides, named, strict=True)
+            )
         case ast.Tuple(elts=elements):
             return bool(elements) and all(map(_is_number, elements))
         case ast.Call(func=function):
@@ -312,15 +358,26 @@ def find_repeated_constants(checkout: Checkout) -> Iterator[Place]:
                 places[place.text].append(place)
     for text, found in sorted(places.items()):
         if len(found) > 1:
-            yield found[0]._replace(text=f"{text} also in {', '.join(place.path for place in found[1:])}")
+            yield found[0]._replace(
+                text=f"{text} also in {', '.join(place.path for place in found[1:])}"
+            )
 
 
 def find_literals(checkout: Checkout) -> Iterator[Place]:
     """Yield numbers within functions and classes of tamp and manipulation, but small whole ones and halves."""
     for module in checkout.modules:
         tops = [node for node in module.tree.body if isinstance(node, (ast.ClassDef, *_FUNCTIONS))]
-        for node in (node for top in tops for node in ast.walk(top) if module.package in ("tamp", "manipulation")):
-            if isinstance(node, ast.Constant) and _is_number(node) and node.value not in _PLAIN_NUMBERS:
+        for node in (
+            node
+            for top in tops
+            for node in ast.walk(top)
+            if module.package in ("tamp", "manipulation")
+        ):
+            if (
+                isinstance(node, ast.Constant)
+                and _is_number(node)
+                and node.value not in _PLAIN_NUMBERS
+            ):
                 yield module.at(node, repr(node.value))
 
 
@@ -330,10 +387,13 @@ def find_search_settings(checkout: Checkout) -> Iterator[Place]:
         for node in ast.walk(module.tree):
             if isinstance(node, ast.ClassDef) and node.name.endswith("SearchSettings"):
                 fields = [item for item in node.body if isinstance(item, ast.AnnAssign)]
-                yield from (module.at(item, f"{node.name}.{ast.unparse(item.target)}") for item in fields)
+                yield from (
+                    module.at(item, f"{node.name}.{ast.unparse(item.target)}") for item in fields
+                )
 
 
-# Layout and state -----------------------------------------------------------------------------------------------------
+# Layout and state
+# -----------------------------------------------------------------------------------------------------
 
 
 def find_formatter_off(checkout: Checkout) -> Iterator[Place]:
@@ -349,7 +409,12 @@ def find_formatter_off(checkout: Checkout) -> Iterator[Place]:
 def own_attributes(modules: list[Module]) -> frozenset[str]:
     """Return the names of attributes that classes of tmkit declare, or set on themselves."""
     names: set[str] = set()
-    for node in (node for module in modules for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)):
+    for node in (
+        node
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+    ):
         for item in node.body:
             if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
                 names.add(item.target.id)
@@ -375,7 +440,9 @@ def _outside_sets(module: Module, own: frozenset[str]) -> Iterator[Place]:
                 yield from visit(child, child.name, None, child.name)
             elif isinstance(child, _FUNCTIONS):
                 inner = _instance(child) if owner and instance is None else instance
-                yield from visit(child, owner, inner, f"{owner}.{child.name}" if owner else child.name)
+                yield from visit(
+                    child, owner, inner, f"{owner}.{child.name}" if owner else child.name
+                )
             else:
                 for target in _targets(child):
                     if target.attr in own and ast.unparse(target.value) != instance:
@@ -409,7 +476,9 @@ def find_outside_changes(checkout: Checkout) -> Iterator[Place]:
     for module in checkout.modules:
         for node in ast.walk(module.tree):
             match node:
-                case ast.Call(func=ast.Attribute(value=ast.Attribute(value=holder, attr=held), attr=method)):
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Attribute(value=holder, attr=held), attr=method)
+                ):
                     is_change = method in _ADDING_METHODS | _REMOVING_METHODS and held in own
                     if is_change and ast.unparse(holder) not in ("self", "cls"):
                         yield module.at(node, ast.unparse(node.func))
@@ -423,7 +492,8 @@ def find_object_setattr(checkout: Checkout) -> Iterator[Place]:
                 yield module.at(node, ast.unparse(node.args[1]) if len(node.args) > 1 else "")
 
 
-# Words ----------------------------------------------------------------------------------------------------------------
+# Words
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def find_headlines(checkout: Checkout) -> Iterator[Place]:
@@ -438,7 +508,9 @@ def find_long_sentences(checkout: Checkout) -> Iterator[Place]:
     """Yield long sentences of docstrings."""
     for module in checkout.modules:
         for node in ast.walk(module.tree):
-            if isinstance(node, (ast.Module, ast.ClassDef, *_FUNCTIONS)) and (text := ast.get_docstring(node)):
+            if isinstance(node, (ast.Module, ast.ClassDef, *_FUNCTIONS)) and (
+                text := ast.get_docstring(node)
+            ):
                 line = 1 if isinstance(node, ast.Module) else node.body[0].lineno
                 for sentence in sentences_of(text):
                     if (count := len(_WORD.findall(sentence))) > LONG_SENTENCE:
@@ -462,7 +534,9 @@ def _paragraphs(docstring: str) -> Iterator[str]:
             continue
         example_indent = indent if text.endswith("::") else None
         is_table = "   " in text or text.startswith("|")
-        is_item = bool(_ITEM.match(text) or (indent and _FIELD.match(text)) or _SECTION.fullmatch(text))
+        is_item = bool(
+            _ITEM.match(text) or (indent and _FIELD.match(text)) or _SECTION.fullmatch(text)
+        )
         if not text or is_table or is_item or text.startswith(_NO_PROSE):
             yield " ".join(words)
             words = []
@@ -471,7 +545,8 @@ def _paragraphs(docstring: str) -> Iterator[str]:
     yield " ".join(words)
 
 
-# The table ------------------------------------------------------------------------------------------------------------
+# The table
+# ------------------------------------------------------------------------------------------------------------
 
 
 class Measure(NamedTuple):
@@ -483,24 +558,36 @@ class Measure(NamedTuple):
 
 MEASURES = {
     "exports": Measure("names exported by tmkit and its packages", find_exports),
-    "exports_nested": Measure("names exported by packages within packages and the command line", find_nested_exports),
+    "exports_nested": Measure(
+        "names exported by packages within packages and the command line", find_nested_exports
+    ),
     "libraries": Measure("mandatory libraries", find_libraries),
     "extras": Measure("extras", find_extras),
-    "parameters": Measure(f"functions with {MANY_PARAMETERS} or more parameters, self left out", find_parameters),
+    "parameters": Measure(
+        f"functions with {MANY_PARAMETERS} or more parameters, self left out", find_parameters
+    ),
     "parameters_core": Measure("of the compiled core, by its stub", find_core_parameters),
     "parameters_cli": Measure("of commands, which count above too", find_command_parameters),
     "keywords": Measure("public functions with **keywords", find_keywords),
     "any": Measure("public functions with a parameter of type Any", find_any),
     "patched": Measure("patched __signature__ or __annotations__", find_patched),
-    "constants_twice": Measure("constants of one name and value in several modules", find_repeated_constants),
-    "literals": Measure("other numbers in functions and classes of tamp and manipulation", find_literals),
+    "constants_twice": Measure(
+        "constants of one name and value in several modules", find_repeated_constants
+    ),
+    "literals": Measure(
+        "other numbers in functions and classes of tamp and manipulation", find_literals
+    ),
     "search_settings": Measure("fields of SearchSettings", find_search_settings),
     "formatter_off": Measure("lines that switch the formatter off", find_formatter_off),
     "outside": Measure("attributes of own objects set from outside", find_outside_sets),
-    "outside_calls": Measure("collections in attributes of other objects changed", find_outside_changes),
+    "outside_calls": Measure(
+        "collections in attributes of other objects changed", find_outside_changes
+    ),
     "setattr": Measure("object.__setattr__", find_object_setattr),
     "headlines": Measure("modules whose headline is a question", find_headlines),
-    "sentences": Measure(f"sentences of docstrings with more than {LONG_SENTENCE} words", find_long_sentences),
+    "sentences": Measure(
+        f"sentences of docstrings with more than {LONG_SENTENCE} words", find_long_sentences
+    ),
 }
 
 
@@ -512,10 +599,14 @@ def read_limits(checkout: Checkout) -> dict[str, int]:
     """
     limits = tomllib.loads((checkout.root / LIMITS).read_text(encoding="utf-8"))
     if wrong := limits.keys() ^ MEASURES.keys():
-        raise ValueError(f"{LIMITS}: one limit for each measure expected, wrong: {', '.join(sorted(wrong))}")
+        raise ValueError(
+            f"{LIMITS}: one limit for each measure expected, wrong: {', '.join(sorted(wrong))}"
+        )
     for name, limit in limits.items():
         if type(limit) is not int or limit < 0:
-            raise ValueError(f"{LIMITS}: {name}: expected a whole number of at least 0, received {limit!r}")
+            raise ValueError(
+                f"{LIMITS}: {name}: expected a whole number of at least 0, received {limit!r}"
+            )
     return limits
 
 
@@ -535,7 +626,11 @@ def new_places(found: list[Place], earlier: list[Place]) -> list[Place]:
 def check_limits(checkout: Checkout) -> list[str]:
     """Return a message for each measure that is over its limit, with the new places; without Git, with all."""
     limits = read_limits(checkout)
-    over = {name: found for name, limit in limits.items() if len(found := _places(checkout, name)) > limit}
+    over = {
+        name: found
+        for name, limit in limits.items()
+        if len(found := _places(checkout, name)) > limit
+    }
     if not over:
         return []
     messages = []
@@ -544,7 +639,10 @@ def check_limits(checkout: Checkout) -> list[str]:
         for name, found in over.items():
             shown = found if earlier is None else new_places(found, _places(earlier, name)) or found
             places = "\n".join(f"  {place}" for place in shown)
-            messages.append(f"{name}: {len(found)} of at most {limits[name]}, {MEASURES[name].description}:\n{places}")
+            messages.append(
+                f"{name}: {len(found)} of at most {limits[name]},"
+                f" {MEASURES[name].description}:\n{places}"
+            )
     return messages
 
 
@@ -556,9 +654,13 @@ def _checkout_of_limits(root: Path, folder: Path) -> Checkout | None:
     """Unpack the commit that changed the limits last into a folder; None if Git does not have it."""
     git = ["git", "-C", str(root)]
     try:
-        log = subprocess.run([*git, "log", "-1", "--format=%H", "--", str(LIMITS)], capture_output=True, check=True)
+        log = subprocess.run(
+            [*git, "log", "-1", "--format=%H", "--", str(LIMITS)], capture_output=True, check=True
+        )
         commit = log.stdout.decode().strip()
-        archive = subprocess.run([*git, "archive", commit or "none"], capture_output=True, check=True)
+        archive = subprocess.run(
+            [*git, "archive", commit or "none"], capture_output=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
@@ -568,11 +670,19 @@ def _checkout_of_limits(root: Path, folder: Path) -> Checkout | None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the figures, the places of one, or what is over its limit."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkout", nargs="?", type=Path, default=ROOT, help="by default the one of this file")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "checkout", nargs="?", type=Path, default=ROOT, help="by default the one of this file"
+    )
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--list", choices=MEASURES, metavar="MEASURE", help=f"one of {', '.join(MEASURES)}")
-    action.add_argument("--check", action="store_true", help="end with exit code 1 if a figure is over its limit")
+    action.add_argument(
+        "--list", choices=MEASURES, metavar="MEASURE", help=f"one of {', '.join(MEASURES)}"
+    )
+    action.add_argument(
+        "--check", action="store_true", help="end with exit code 1 if a figure is over its limit"
+    )
     given = parser.parse_args(arguments)
     checkout = Checkout(given.checkout.resolve())
     if not (checkout.root / "tmkit/__init__.py").is_file():
@@ -582,7 +692,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if given.check:
         messages = check_limits(checkout)
-        print("\n".join(messages) if messages else f"{len(MEASURES)} figures are within their limits")
+        print(
+            "\n".join(messages) if messages else f"{len(MEASURES)} figures are within their limits"
+        )
         return 1 if messages else 0
     limits = read_limits(checkout) if (checkout.root / LIMITS).is_file() else {}
     for name, measure in MEASURES.items():

@@ -1,16 +1,19 @@
 """Semantics of the uncertain blocks domain, in a scene with covariances.
 
-Where blocks stand, as far as is known, is said as in the domain ``blocks``, by the scene's means. Three words more are
-a matter of probability, which the scene's covariances decide:
+Where blocks stand, as far as is known, is said as in the domain ``blocks``, by the scene's means.
+Three words more are a matter of probability, which the scene's covariances decide:
 
-* a block is *located* when the hand finds it where it reaches for it: its error relative to the arm's base is within
-  what the open fingers leave on either side, along both axes of the block, and within a turn;
-* a block is *surely on* another when its middle is above it, and *surely at* a location when its middle is in the cell;
-* a block is *matched* with another when it would be surely on it, should it be put there: with the errors of both, what
-  they share taken out, and the slips that are still to come.
+* a block is *located* when the hand finds it where it reaches for it: its error relative to the
+  arm's base is within what the open fingers leave on either side, along both axes of the block, and
+  within a turn;
+* a block is *surely on* another when its middle is above it, and *surely at* a location when its
+  middle is in the cell;
+* a block is *matched* with another when it would be surely on it, should it be put there: with the
+  errors of both, what they share taken out, and the slips that are still to come.
 
-A *look* measures a block through a camera of the scene (:class:`tmkit.plans.CameraModel`); then it is *sharp*: known
-at least as well as the camera tells. Picking and placing add slips, independent of all else.
+A *look* measures a block through a camera of the scene (:class:`tmkit.plans.CameraModel`); then it
+is *sharp*: known at least as well as the camera tells. Picking and placing add slips, independent
+of all else.
 """
 
 from __future__ import annotations
@@ -50,7 +53,8 @@ PLACE_SLIP = np.diag([1e-6, 1e-6, 0.0, 0.0, 0.0, 1e-4])
 """Covariances that handling adds, [rho, theta] in the axes of the block: level, since a block stands."""
 
 _FINGERS = 0.002  # metres on either side that the open fingers keep from a block
-_EDGE = 0.01  # metres of a block that the fingers must have between them, along the axis across which they close
+# metres of a block that the fingers must have between them, along the axis across which they close
+_EDGE = 0.01
 _TURN = 0.25  # radians that a block may be turned between the fingers
 _LEVEL = np.eye(6)[[0, 1, 5]]  # x, y and the turn about z
 
@@ -90,28 +94,44 @@ class Uncertain(parts.Stacking, parts.Cells):
 
     def facts_located(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
         """Yield the blocks that the hand finds where it reaches for them."""
-        yield from self._probable("located", scene, q, ((block,) for block in movable_frames(scene)))
+        yield from self._probable(
+            "located", scene, q, ((block,) for block in movable_frames(scene))
+        )
 
     def facts_matched(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
         """Yield the blocks with those on which they would stand."""
-        yield from self._probable("matched", scene, q, itertools.permutations(movable_frames(scene), 2))
+        yield from self._probable(
+            "matched", scene, q, itertools.permutations(movable_frames(scene), 2)
+        )
 
-    def facts_surely_on(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+    def facts_surely_on(
+        self, scene: SceneGraph, q: NDArray[np.float64]
+    ) -> Iterator[tuple[str, ...]]:
         """Yield the blocks with those on which they stand."""
         yield from self._probable("surely-on", scene, q, self._standing("stacked", scene))
 
-    def facts_surely_at(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+    def facts_surely_at(
+        self, scene: SceneGraph, q: NDArray[np.float64]
+    ) -> Iterator[tuple[str, ...]]:
         """Yield the blocks with the locations at which they stand."""
         yield from self._probable("surely-at", scene, q, self._standing("on", scene))
 
     def _standing(self, predicate: str, scene: SceneGraph) -> Iterator[tuple[str, ...]]:
         """Yield the arguments of the facts of a predicate about where blocks are."""
         frames = self.frames(scene)
-        facts = itertools.chain.from_iterable(self.place_facts(scene, block) for block in movable_frames(scene))
-        yield from (tuple(frames[name] for name in f.arguments) for f in facts if self.word(f) == predicate)
+        facts = itertools.chain.from_iterable(
+            self.place_facts(scene, block) for block in movable_frames(scene)
+        )
+        yield from (
+            tuple(frames[name] for name in f.arguments) for f in facts if self.word(f) == predicate
+        )
 
     def _probable(
-        self, predicate: str, scene: SceneGraph, q: NDArray[np.float64], asked: Iterable[tuple[str, ...]]
+        self,
+        predicate: str,
+        scene: SceneGraph,
+        q: NDArray[np.float64],
+        asked: Iterable[tuple[str, ...]],
     ) -> Iterator[tuple[str, ...]]:
         for arguments in asked:
             if self.probability(self.fact(predicate, *arguments), scene, q).is_at_least(ASKED):
@@ -123,7 +143,13 @@ class Uncertain(parts.Stacking, parts.Cells):
         if fact.predicate == "located":
             tolerances = self._tolerances(scene, block)
             return pose_probability(
-                scene, block, relative_to=self.manipulator.base, directions=_LEVEL, tolerances=tolerances, q=q, seed=0
+                scene,
+                block,
+                relative_to=self.manipulator.base,
+                directions=_LEVEL,
+                tolerances=tolerances,
+                q=q,
+                seed=0,
             )
         if fact.predicate == "matched":
             return self._matched(scene, block, _blocks(scene)[fact.arguments[1]], q)
@@ -133,7 +159,9 @@ class Uncertain(parts.Stacking, parts.Cells):
         i, j = (int(part) for part in fact.arguments[1].rsplit("__", 2)[1:])
         middle = self.resolution * np.array([i, j, 0.0])
         half = np.array([self.resolution / 2, self.resolution / 2, np.inf])
-        return point_inside(scene, block, relative_to=support, lower=middle - half, upper=middle + half, q=q)
+        return point_inside(
+            scene, block, relative_to=support, lower=middle - half, upper=middle + half, q=q
+        )
 
     def explain_false_fact(self, fact: Fact, scene: SceneGraph, q: NDArray[np.float64]) -> str:
         """Return the probability that is reached, and the one asked."""
@@ -170,7 +198,9 @@ class Uncertain(parts.Stacking, parts.Cells):
         del goal_facts, scene
         yield from ()
 
-    def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
+    def infeasibilities(
+        self, goal_facts: Iterable[Fact], scene: SceneGraph
+    ) -> Iterator[Infeasibility]:
         """Yield why blocks cannot be put surely on others: the slips of the hand alone are too much."""
         facts, frames = tuple(goal_facts), _blocks(scene)
         for fact in facts:
@@ -180,11 +210,16 @@ class Uncertain(parts.Stacking, parts.Cells):
             slipped = self._slipped(scene, below)
             if scene.parent(block) != below and not slipped.is_at_least(ASKED):
                 said = _in_words(Fact("surely-on", fact.arguments))
-                cause = f"with no errors but the slips of the hand P({said}) is {slipped}, and {ASKED} is asked"
+                cause = (
+                    f"with no errors but the slips of the hand P({said}) is {slipped}, and {ASKED}"
+                    " is asked"
+                )
                 yield Infeasibility(cause, (fact,), (block, below))
         yield from super().infeasibilities(facts, scene)
 
-    def _unseen(self, scene: SceneGraph, block: str, camera: str, q: NDArray[np.float64]) -> str | None:
+    def _unseen(
+        self, scene: SceneGraph, block: str, camera: str, q: NDArray[np.float64]
+    ) -> str | None:
         """Return why a camera that no arm carries does not see a block."""
         if self.manipulator.tip in scene.ancestors(camera):
             return None
@@ -199,7 +234,9 @@ class Uncertain(parts.Stacking, parts.Cells):
                 return True
         return False
 
-    def _matched(self, scene: SceneGraph, block: str, below: str, q: NDArray[np.float64]) -> Probability:
+    def _matched(
+        self, scene: SceneGraph, block: str, below: str, q: NDArray[np.float64]
+    ) -> Probability:
         """Return how probably a block would stand on another, put there with the least quarter turn."""
         base = self.manipulator.base
         _, joint = joint_gaussian(scene, [(block, base), (below, base)], q=q)
@@ -208,7 +245,9 @@ class Uncertain(parts.Stacking, parts.Cells):
         turned = np.array([[cos(turn), -sin(turn)], [sin(turn), cos(turn)]])
         relative = np.zeros((2, 12))
         relative[:, :2], relative[:, 6:8] = turned, -np.eye(2)
-        slips = PLACE_SLIP if scene.parent(block) == self.manipulator.tip else PLACE_SLIP + GRASP_SLIP
+        slips = (
+            PLACE_SLIP if scene.parent(block) == self.manipulator.tip else PLACE_SLIP + GRASP_SLIP
+        )
         spread = product(relative, joint, relative.T) + product(turned, slips[:2, :2], turned.T)
         lower, upper = (bound[:2] for bound in shape_bounds(scene, below))
         return inside_box(np.zeros(2), spread, lower=lower, upper=upper)
@@ -224,21 +263,31 @@ class Uncertain(parts.Stacking, parts.Cells):
         scene, q, fact = context.scene, context.q, self.fact("located", block)
         cameras = scene.frames_of_class("camera")
         if not cameras:
-            yield DeadEnd(f"{self.explain_false_fact(fact, scene, q)}; the scene has no camera", is_proved=True)
+            yield DeadEnd(
+                f"{self.explain_false_fact(fact, scene, q)}; the scene has no camera",
+                is_proved=True,
+            )
             return
         unseen = {camera: self._unseen(scene, block, camera, q) for camera in cameras}
         if all(unseen.values()):
-            yield DeadEnd(f"{self.explain_false_fact(fact, scene, q)}; {'; '.join(map(str, unseen.values()))}")
+            yield DeadEnd(
+                f"{self.explain_false_fact(fact, scene, q)}; {'; '.join(map(str, unseen.values()))}"
+            )
             return
         cameras = tuple(camera for camera in cameras if unseen[camera] is None)
-        after = {camera: PlannedObservation(block, camera).expected(scene, q=q) for camera in cameras}
+        after = {
+            camera: PlannedObservation(block, camera).expected(scene, q=q) for camera in cameras
+        }
         reached = {camera: self.probability(fact, after[camera], q) for camera in cameras}
         enough = [camera for camera in cameras if reached[camera].is_at_least(ASKED)]
         if not enough:
             best = max(cameras, key=lambda camera: reached[camera].value)
             before = self.probability(fact, scene, q)
-            looked = f"P({_in_words(fact)}) is {before}, and after a look from '{best}' {reached[best]}"
-            yield DeadEnd(f"{looked}; {ASKED} is asked", is_proved=True)  # a camera tells as much of any place
+            looked = (
+                f"P({_in_words(fact)}) is {before}, and after a look from '{best}' {reached[best]}"
+            )
+            # a camera tells as much of any place
+            yield DeadEnd(f"{looked}; {ASKED} is asked", is_proved=True)
         for camera in enough:
             yield Look(block, camera)
 

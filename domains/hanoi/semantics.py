@@ -1,15 +1,15 @@
 """Semantics of the towers of Hanoi in a scene, made of parts (:mod:`tmkit.tamp.parts`).
 
-A *disc* is a frame of class ``movable``, a *place* one of class ``place``. The parent of a disc says what it lies on:
-a place, another disc, or the hand. A disc fits on every place and on every disc that is wider than itself; how wide it
-is, its collision shape says.
+A *disc* is a frame of class ``movable``, a *place* one of class ``place``. The parent of a disc
+says what it lies on: a place, another disc, or the hand. A disc fits on every place and on every
+disc that is wider than itself; how wide it is, its collision shape says.
 
-Discs are put down in the middle of what they come to lie on, in quarter turns, which is no difference to a disc, but
-one to the arm.
+Discs are put down in the middle of what they come to lie on, in quarter turns, which is no
+difference to a disc, but one to the arm.
 
-Where something stands on a place that is no disc, it is a *rod*, and discs have holes: they are lifted straight up
-until they are above it, and lowered straight down over it. A hand that comes from above to the middle of a disc would
-meet the rod, so such grasps are tried last.
+Where something stands on a place that is no disc, it is a *rod*, and discs have holes: they are
+lifted straight up until they are above it, and lowered straight down over it. A hand that comes
+from above to the middle of a disc would meet the rod, so such grasps are tried last.
 """
 
 from __future__ import annotations
@@ -19,14 +19,29 @@ from dataclasses import replace
 from typing import ClassVar
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, DeadEnd, Grasp, Pick, PickPlaceOptions, Place
+from tmkit.manipulation import (
+    ActionContext,
+    Candidate,
+    DeadEnd,
+    Grasp,
+    Pick,
+    PickPlaceOptions,
+    Place,
+)
 from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial.elementary import norm
 from tmkit.tamp import incremental, parts
 from tmkit.tamp.domains import pick_candidates, shape_bounds
 
-WORDS = {"item": "disc", "rod": "place", "region": "object", "free": "clear", "pick": "take", "place": "put"}
+WORDS = {
+    "item": "disc",
+    "rod": "place",
+    "region": "object",
+    "free": "clear",
+    "pick": "take",
+    "place": "put",
+}
 
 _WIDER = 1e-4  # metres that make a disc wider than another
 _ABOVE_ROD = 0.015  # metres between a rod's top and the foot of a disc that is carried to it
@@ -69,15 +84,25 @@ class Discs(parts.Slots):
         for disc in movable_frames(scene):
             yield from ((disc, other) for other in _fitting(scene, disc))
 
-    def do_pick(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
+    def do_pick(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Candidate]:
         """Yield grasps, those from above the rod last."""
-        lift = self._lift(context.scene, object, context.scene.local_pose(object).translation[2], region)
+        lift = self._lift(
+            context.scene, object, context.scene.local_pose(object).translation[2], region
+        )
         picks = list(pick_candidates(context, object, manipulator=arm))
         yield from (pick for pick in picks if isinstance(pick, DeadEnd))
-        known = [replace(pick, motion=PickPlaceOptions(lift_distance=lift)) for pick in picks if isinstance(pick, Pick)]
+        known = [
+            replace(pick, motion=PickPlaceOptions(lift_distance=lift))
+            for pick in picks
+            if isinstance(pick, Pick)
+        ]
         yield from sorted(known, key=lambda pick: _is_over_middle(context, object, pick.grasp))
 
-    def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
+    def places(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Place]:
         """Yield quarter turns in which a disc is lowered over its rod."""
         for place in super().places(context, arm, object, region):
             lift = self._lift(context.scene, object, place.pose.translation[2], region)
@@ -85,11 +110,20 @@ class Discs(parts.Slots):
 
     def _lift(self, scene: SceneGraph, disc: str, height: float, below: str) -> float:
         """Return how far a disc at a height above what it lies on has to be lifted to come free of its rod."""
-        place = next((frame for frame in (below, *scene.ancestors(below)) if "place" in scene.classes(frame)), below)
+        place = next(
+            (
+                frame
+                for frame in (below, *scene.ancestors(below))
+                if "place" in scene.classes(frame)
+            ),
+            below,
+        )
         foot = height + float(shape_bounds(scene, disc)[0][2])
         lifts = [_LEAST_LIFT]
         for rod in scene.children(place):
-            if rod not in movable_frames(scene) and any(attached.collision for attached in scene.shapes(rod)):
+            if rod not in movable_frames(scene) and any(
+                attached.collision for attached in scene.shapes(rod)
+            ):
                 top = scene.pose(rod, relative_to=below).apply(shape_bounds(scene, rod)[1])[2]
                 lifts.append(float(top) - foot + _ABOVE_ROD)
         return max(lifts)

@@ -1,7 +1,7 @@
 """Semantics of the kitchen domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
 
-Objects are picked from and placed on regions, washed on those of class ``sink`` and cooked on those of class ``stove``;
-the arm has a home.
+Objects are picked from and placed on regions, washed on those of class ``sink`` and cooked on those
+of class ``stove``; the arm has a home.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Semantics of the sorting domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
 
-An object (PDDL type ``item``) is a frame of class ``movable``, an *area* one of class ``area``, with a shape on whose
-top objects stand. An object is in the area that is its parent if all of its footprint is. An object belongs in the
-areas with which it shares a further class, such as ``red``; the scene defines these classes.
+An object (PDDL type ``item``) is a frame of class ``movable``, an *area* one of class ``area``,
+with a shape on whose top objects stand. An object is in the area that is its parent if all of its
+footprint is. An object belongs in the areas with which it shares a further class, such as ``red``;
+the scene defines these classes.
 
-An object is put where the hand has room to release it: at free points of a grid over the area, nearest to the arm
-first, each at some distance from those before, which spreads the first few over the area. The domain does not state
-which object blocks the hand's way to which other.
+An object is put where the hand has room to release it: at free points of a grid over the area,
+nearest to the arm first, each at some distance from those before, which spreads the first few over
+the area. The domain does not state which object blocks the hand's way to which other.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from tmkit.tamp.domains import oversized, shape_bounds, standing_pose, turns_nea
 
 WORDS = {"on": "in", "region": "area", "pick": "take", "place": "put"}
 
-_ROLES = ("movable", "area", "surface")  # classes that say what a frame is for, not of which kind it is
+# classes that say what a frame is for, not of which kind it is
+_ROLES = ("movable", "area", "surface")
 _GRID = 0.01  # metres between points that are looked at
 _WIDE, _NARROW = 0.04, 0.005  # metres left free beside an object, across and along the fingers
 _MOST = 16  # points tried for one object
@@ -57,10 +59,14 @@ class Kinds(parts.Regions):
     def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
         """Yield also whether an object is where it belongs."""
         yield from super().place_facts(scene, object)
-        if scene.parent(object) not in self.hands and object in _belonging(scene, str(self.region_of(scene, object))):
+        if scene.parent(object) not in self.hands and object in _belonging(
+            scene, str(self.region_of(scene, object))
+        ):
             yield self.fact("sorted", object)
 
-    def do_place(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
+    def do_place(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Candidate]:
         """Yield points of the area where the object may stand, best first."""
         scene = context.scene
         if not _has_room(scene, object, region):
@@ -70,7 +76,9 @@ class Kinds(parts.Regions):
             return
         for point in self._free_points(context, arm, object, region):
             for turn in turns_nearest_first(context, object, region):
-                yield Place(object, region, standing_pose(scene, object, region, point=point, turn=turn))
+                yield Place(
+                    object, region, standing_pose(scene, object, region, point=point, turn=turn)
+                )
 
     def _free_points(
         self, context: ActionContext, arm: Manipulator, object: str, area: str
@@ -83,10 +91,18 @@ class Kinds(parts.Regions):
         counts = np.floor((last - first) / _GRID + 1e-9).astype(int) + 1
         axes = [first[axis] + _GRID * np.arange(counts[axis]) for axis in (0, 1)]
         grid = np.array(np.meshgrid(*axes)).reshape(2, -1).T
-        others = [other for other in movable_frames(scene) if scene.parent(other) == area and other != object]
+        others = [
+            other
+            for other in movable_frames(scene)
+            if scene.parent(other) == area and other != object
+        ]
         free = np.ones(len(grid), dtype=bool)
         for other in others:
-            apart = np.abs(grid - scene.local_pose(other).translation[:2]) - half - _half_width(scene, other)
+            apart = (
+                np.abs(grid - scene.local_pose(other).translation[:2])
+                - half
+                - _half_width(scene, other)
+            )
             free &= np.any(apart >= [_NARROW, _WIDE], axis=1)
         base = scene.pose(arm.base, relative_to=area, q=context.q).translation[:2]
         found = grid[free]
@@ -102,7 +118,9 @@ class Kinds(parts.Regions):
 def _belonging(scene: SceneGraph, area: str) -> dict[str, None]:
     """Return the objects of the kinds of an area."""
     kinds = _kinds(scene, area)
-    return dict.fromkeys(object for object in movable_frames(scene) if not kinds.isdisjoint(_kinds(scene, object)))
+    return dict.fromkeys(
+        object for object in movable_frames(scene) if not kinds.isdisjoint(_kinds(scene, object))
+    )
 
 
 def _kinds(scene: SceneGraph, frame: str) -> set[str]:

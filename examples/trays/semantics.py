@@ -1,7 +1,7 @@
 """Semantics of the trays domain in a scene.
 
-An object (PDDL type ``item``) is a frame of class ``movable``; a *tray* is one of class ``tray``. An object is in the
-tray that is its parent. Both are single boxes, centred on their frames.
+An object (PDDL type ``item``) is a frame of class ``movable``; a *tray* is one of class ``tray``.
+An object is in the tray that is its parent. Both are single boxes, centred on their frames.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class Semantics(DomainSemantics):
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return objects and trays by name; the names of such frames must be lower-case PDDL names."""
-        return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(scene.frames_of_class("tray"), "tray")
+        return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(
+            scene.frames_of_class("tray"), "tray"
+        )
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return where each object is.
@@ -49,7 +51,10 @@ class Semantics(DomainSemantics):
             elif parent is not None and objects.get(parent) == "tray":
                 facts.append(Fact.of("in", object, parent))
             else:
-                raise SceneError(f"'{object}' has parent '{parent}', which is no tray and not the hand", frame=object)
+                raise SceneError(
+                    f"'{object}' has parent '{parent}', which is no tray and not the hand",
+                    frame=object,
+                )
         if not any(fact.predicate == "holding" for fact in facts):
             facts.append(Fact.of("handempty"))
         return State(facts)

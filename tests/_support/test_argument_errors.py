@@ -1,4 +1,3 @@
-# ruff: noqa: E501 (a call and its message in a line)
 """Calls that do not fit: the message names the argument, what was expected and what to write instead."""
 
 from __future__ import annotations
@@ -27,11 +26,17 @@ BOX = tk.Box([0.1, 0.1, 0.1])
     [
         (
             lambda: SCENE.add_frame("a", "world", pose=[1, 0, 0]),
-            "'pose' must be a Pose or a GaussianPose, not a list ([1, 0, 0]); write tk.Pose([1, 0, 0])",
+            (
+                "'pose' must be a Pose or a GaussianPose, not a list ([1, 0, 0]); write tk.Pose([1,"
+                " 0, 0])"
+            ),
         ),
         (
             lambda: SCENE.add_frame("a", "world", pose=np.eye(4)),
-            "'pose' must be a Pose or a GaussianPose, not a ndarray; write tk.Pose.from_matrix(...)",
+            (
+                "'pose' must be a Pose or a GaussianPose, not a ndarray; write"
+                " tk.Pose.from_matrix(...)"
+            ),
         ),
         (lambda: SCENE.add_frame("a", "world", shapes=BOX), "write it in brackets: [shape]"),
         (
@@ -42,16 +47,25 @@ BOX = tk.Box([0.1, 0.1, 0.1])
             lambda: SCENE.set_classes("cup", "movable"),
             "'classes' must be a sequence of strings, not a str ('movable'); write ['movable']",
         ),
-        (lambda: SCENE.pose("cup", relative_to=3), "pose(): 'relative_to' must be a string or None, not an int (3)"),
+        (
+            lambda: SCENE.pose("cup", relative_to=3),
+            "pose(): 'relative_to' must be a string or None, not an int (3)",
+        ),
         (
             lambda: SCENE.pose("cup", "world"),
             "pose(): too many positional arguments; write pose(frame, relative_to=...)",
         ),
         (lambda: SCENE.pose(target="cup", reference="world"), "write pose(frame, relative_to=...)"),
-        (lambda: SCENE.gaussian_pose("cup", "world"), "write gaussian_pose(frame, relative_to=...)"),
+        (
+            lambda: SCENE.gaussian_pose("cup", "world"),
+            "write gaussian_pose(frame, relative_to=...)",
+        ),
         (lambda: SCENE.at().twist("cup", "world"), "write twist(frame, relative_to=...)"),
         (lambda: tk.SceneArrays(SCENE).pose("cup", "world"), "write pose(frame, relative_to=...)"),
-        (lambda: SCENE.set_twist("cup", "world", np.zeros(6)), "write set_twist(frame, vector, relative_to_body=...)"),
+        (
+            lambda: SCENE.set_twist("cup", "world", np.zeros(6)),
+            "write set_twist(frame, vector, relative_to_body=...)",
+        ),
         (
             lambda: SCENE.pose("cup", relative_to="world", qq=[]),
             "got an unexpected keyword argument 'qq'; did you mean 'q'?",
@@ -64,34 +78,67 @@ BOX = tk.Box([0.1, 0.1, 0.1])
             lambda: SCENE.reparent("cup"),
             "missing a required argument: 'parent'; the signature is reparent(frame, parent, *, ",
         ),
-        (lambda: tk.Box(1, 2, 3), "Box(): too many positional arguments; the signature is Box(size)"),
-        (lambda: tk.Revolute([0, 0, 1], lower="x"), "Revolute(): 'lower' must be a number, not a str ('x')"),
+        (
+            lambda: tk.Box(1, 2, 3),
+            "Box(): too many positional arguments; the signature is Box(size)",
+        ),
+        (
+            lambda: tk.Revolute([0, 0, 1], lower="x"),
+            "Revolute(): 'lower' must be a number, not a str ('x')",
+        ),
         (
             lambda: tk.SceneArrays(SCENE, capacity="x"),
-            "SceneArrays(): 'capacity' must be an integer or a mapping of strings to integers or None, not a str ('x')",
+            (
+                "SceneArrays(): 'capacity' must be an integer or a mapping of strings to integers"
+                " or None, not a str ('x')"
+            ),
         ),
         (lambda: tk.SceneArrays(SCENE).set_shapes("cup", [None]), "'shapes' must be a sequence"),
-        (lambda: tk.simulate(None), "'plan' must be a Plan, not None; planning found none; see result.explanation"),
-        (lambda: tk.plan("panda_table", goal="(on a b)"), "load it first: tk.load_scene('panda_table')"),
+        (
+            lambda: tk.simulate(None),
+            "'plan' must be a Plan, not None; planning found none; see result.explanation",
+        ),
+        (
+            lambda: tk.plan("panda_table", goal="(on a b)"),
+            "load it first: tk.load_scene('panda_table')",
+        ),
         (lambda: tk.load_scene(SCENE), "'files' must be a str or a PathLike, not a SceneGraph"),
-        (lambda: tk.plans.ObjectAt("a", tk.Pose(), relative_to=tk.Pose()), "'relative_to' must be a str, not a Pose"),
-        (lambda: tk.simulate("plan.json"), "not a str ('plan.json'); load a plan file with tk.load_plan"),
-        (lambda: tk.save_plan(None, "plan.json"), "save_plan(): 'plan' must be a Plan, not None; planning found none"),
+        (
+            lambda: tk.plans.ObjectAt("a", tk.Pose(), relative_to=tk.Pose()),
+            "'relative_to' must be a str, not a Pose",
+        ),
+        (
+            lambda: tk.simulate("plan.json"),
+            "not a str ('plan.json'); load a plan file with tk.load_plan",
+        ),
+        (
+            lambda: tk.save_plan(None, "plan.json"),
+            "save_plan(): 'plan' must be a Plan, not None; planning found none",
+        ),
         (lambda: tk.validate_plan(tk.PlanningOptions()), "load a plan file with tk.load_plan"),
-        (lambda: tk.plans.ObjectAt("a", [0, 0, 0], relative_to="table"), "not a list ([0, 0, 0]); write tk.Pose(...)"),
+        (
+            lambda: tk.plans.ObjectAt("a", [0, 0, 0], relative_to="table"),
+            "not a list ([0, 0, 0]); write tk.Pose(...)",
+        ),
         (
             lambda: tk.plan(SCENE, goal=[["on", "a", "b"]]),
             "'goal' must be PDDL text, a formula, ObjectAt, ObjectIn, ArmAt, a scene",
         ),
         (
             lambda: HINGED.configuration([0.1]),
-            "'values' must be a mapping of strings to numbers, not a list ([0.1]); it is a configuration already: give it as q",
+            (
+                "'values' must be a mapping of strings to numbers, not a list ([0.1]); it is a"
+                " configuration already: give it as q"
+            ),
         ),
         (
             lambda: HINGED.configuration([0.1] * 2),
             "([0.1, 0.1]); write the joint's name for each number, as in {'cup': 0.1}",
         ),
-        (lambda: HINGED.configuration("cup"), "'values' must be a mapping of strings to numbers, not a str ('cup')"),
+        (
+            lambda: HINGED.configuration("cup"),
+            "'values' must be a mapping of strings to numbers, not a str ('cup')",
+        ),
         (lambda: SCENE.configuration([1.0]), "write the joint's name for each number"),
         (
             lambda: SCENE.set_attributes("cup", ["a"]),
@@ -130,7 +177,9 @@ def test_every_signature_of_the_core_is_understood() -> None:
     for function in functions:
         error = argument_error(function, [object()] * 40, {})
         assert "incompatible function arguments" not in str(error)
-        assert isinstance(argument_error(function, [], {"no_such_keyword": object()}), ArgumentError)
+        assert isinstance(
+            argument_error(function, [], {"no_such_keyword": object()}), ArgumentError
+        )
 
 
 def test_wrong_calls_of_the_core_never_show_a_cpp_signature() -> None:
@@ -163,7 +212,10 @@ def test_bare_shapes_sit_in_the_origin_of_their_frame() -> None:
         assert made.shapes("a") == (attached,)
         assert SCENE.set_shapes("cup", [shape]).shapes("cup") == (attached,)
         assert SCENE.add_shape("cup", shape).shapes("cup") == (attached,)
-        assert core.FrameSpecification("a", "world", shapes=[shape, attached]).shapes == (attached, attached)
+        assert core.FrameSpecification("a", "world", shapes=[shape, attached]).shapes == (
+            attached,
+            attached,
+        )
         arrays = tk.SceneArrays(SCENE, capacity={"shapes": 4})
         arrays.set_shapes("cup", [shape])
         assert arrays.freeze().shapes("cup") == (attached,)
@@ -177,7 +229,9 @@ def test_a_matrix_given_as_translation_names_the_constructor_for_it() -> None:
 
 def test_a_robot_that_is_not_in_the_scene_lists_those_that_are() -> None:
     """No frame of another robot is suggested."""
-    with pytest.raises(RobotError, match=r"has none of its joints .*; built-in robots in this scene: panda") as caught:
+    with pytest.raises(
+        RobotError, match=r"has none of its joints .*; built-in robots in this scene: panda"
+    ) as caught:
         tk.plan(tk.load_scene("panda_table", "blocks2"), goal="(on a b)", robot="ur5")
     assert "link8" not in str(caught.value)
 
@@ -186,11 +240,18 @@ def test_a_robot_that_is_not_in_the_scene_lists_those_that_are() -> None:
 def test_a_frame_that_is_no_object_says_which_class_it_lacks(goal: str | list[str]) -> None:
     """A frame without a class is not merely unknown."""
     scene = tk.load_scene("panda_table", "blocks2").set_classes("a", [])
-    with pytest.raises(TaskError, match="frame 'a' is not an object of domain 'blocks': it lacks the class 'movable'"):
+    with pytest.raises(
+        TaskError,
+        match="frame 'a' is not an object of domain 'blocks': it lacks the class 'movable'",
+    ):
         tk.plan(scene, goal=goal)
-    with pytest.raises(TaskError, match=r"unknown object 'zebra' \(known: b, table__0__0, .* and \d+ more\)"):
+    with pytest.raises(
+        TaskError, match=r"unknown object 'zebra' \(known: b, table__0__0, .* and \d+ more\)"
+    ):
         tk.plan(scene, goal="(on zebra b)")
-    with pytest.raises(TaskError, match=r"'table' is not an object .* one of its locations, such as 'table__0__0'"):
+    with pytest.raises(
+        TaskError, match=r"'table' is not an object .* one of its locations, such as 'table__0__0'"
+    ):
         tk.plan(scene, goal="(ontable b table)")
 
 
@@ -198,10 +259,13 @@ def test_a_configuration_is_an_array_and_a_robot_is_in_the_scene() -> None:
     """Joint values by name are refused with the method that makes an array of them."""
     scene = tk.load_scene("panda_table", "blocks1")
     with pytest.raises(
-        tk.errors.SceneError, match=r"q must be an array of numbers, not \{.*scene.configuration\(values\)"
+        tk.errors.SceneError,
+        match=r"q must be an array of numbers, not \{.*scene.configuration\(values\)",
     ):
         tk.plan(scene, {"panda_joint1": 0.5}, goal="(holding a)")  # type: ignore[call-overload]
-    with pytest.raises(tk.errors.UnknownNameError, match="robot 'ur5' is not in the scene: unknown joint"):
+    with pytest.raises(
+        tk.errors.UnknownNameError, match="robot 'ur5' is not in the scene: unknown joint"
+    ):
         tk.load_manipulator("ur5").ready_configuration(scene)
 
 
@@ -209,13 +273,17 @@ def test_a_goal_at_a_pose_alone_is_named_alone() -> None:
     """The empty conjunction of PDDL is not shown."""
     scene = tk.load_scene("panda_table", "blocks1")
     result = tk.plan(
-        scene, goal=tk.plans.ObjectAt("a", scene.pose("a", relative_to="table"), relative_to="table"), seed=0
+        scene,
+        goal=tk.plans.ObjectAt("a", scene.pose("a", relative_to="table"), relative_to="table"),
+        seed=0,
     )
     assert result.explanation.startswith("The goal 'a' at (")
     assert "(and)" not in result.explanation
 
 
-@pytest.mark.parametrize(("name", "message"), [("x.xacro", "expand the file first"), ("x.stl", "this is a mesh")])
+@pytest.mark.parametrize(
+    ("name", "message"), [("x.xacro", "expand the file first"), ("x.stl", "this is a mesh")]
+)
 def test_files_of_other_tools_say_what_to_do(tmp_path: Any, name: str, message: str) -> None:
     """A known foreign format is not taken for a slip of the pen."""
     (tmp_path / name).write_text("")

@@ -20,7 +20,9 @@ def test_folder_and_file_are_found() -> None:
     assert found.is_absolute()
 
 
-def test_data_does_not_depend_on_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_does_not_depend_on_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same name gives the same path from anywhere."""
     before = data_path("scenes/classes.robray")
     monkeypatch.chdir(tmp_path)
@@ -30,7 +32,8 @@ def test_data_does_not_depend_on_the_working_directory(tmp_path: Path, monkeypat
 def test_unknown_data_names_the_nearest() -> None:
     """A misspelt name is answered with the nearest that exists."""
     with pytest.raises(
-        MissingFileError, match=r"no data named 'scenes/blokcs3.robray'; did you mean 'scenes/blocks3"
+        MissingFileError,
+        match=r"no data named 'scenes/blokcs3.robray'; did you mean 'scenes/blocks3",
     ) as e:
         data_path("scenes/blokcs3.robray")
     assert e.value.data["nearest"] == "scenes/blocks3.robray"
@@ -45,10 +48,14 @@ def test_names_cannot_leave_the_data(name: str) -> None:
 
 def test_bare_name_means_ours() -> None:
     """A name without separator and suffix is looked up among ours, with the suffixes tried in order."""
-    assert resolve_name("blocks1", "scenes", suffixes=(".urdf", ".robray")) == data_path("scenes/blocks1.robray")
+    assert resolve_name("blocks1", "scenes", suffixes=(".urdf", ".robray")) == data_path(
+        "scenes/blocks1.robray"
+    )
 
 
-def test_anything_with_separator_or_suffix_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anything_with_separator_or_suffix_is_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A separator, a suffix or a Path object makes it a path of the user's own."""
     monkeypatch.chdir(tmp_path)
     Path("mine.robray").write_text("")
@@ -61,14 +68,18 @@ def test_anything_with_separator_or_suffix_is_a_path(tmp_path: Path, monkeypatch
 def test_missing_names_are_answered_with_the_nearest(tmp_path: Path) -> None:
     """Both kinds of name say what is near; a bare one also says how to write a path."""
     with pytest.raises(
-        MissingFileError, match=r"no 'blocks_1' in scenes; did you mean 'blocks1'\?.*separator or suffix"
+        MissingFileError,
+        match=r"no 'blocks_1' in scenes; did you mean 'blocks1'\?.*separator or suffix",
     ):
         resolve_name("blocks_1", "scenes", suffixes=(".robray",))
     (tmp_path / "kitchen.robray").write_text("")
-    with pytest.raises(MissingFileError, match=r"no file '.*kichen.robray'; did you mean '.*kitchen.robray'"):
+    with pytest.raises(
+        MissingFileError, match=r"no file '.*kichen.robray'; did you mean '.*kitchen.robray'"
+    ):
         resolve_name(tmp_path / "kichen.robray", "scenes")
     (tmp_path / "kichen.md").write_text("")
-    with pytest.raises(MissingFileError, match=r"did you mean '.*kitchen.robray'"):  # the other is no scene
+    # the other is no scene
+    with pytest.raises(MissingFileError, match=r"did you mean '.*kitchen.robray'"):
         resolve_name(tmp_path / "kichen.urdf", "scenes", suffixes=(".urdf", ".robray"))
 
 
@@ -90,7 +101,9 @@ def test_installed_without_a_checkout(tmp_path: Path, monkeypatch: pytest.Monkey
     assert data_path("scenes/one.robray") == scenes / "one.robray"
 
 
-def test_redirected_sources_find_the_installed_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redirected_sources_find_the_installed_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When the sources are redirected, the other places of the package are searched as well."""
     sources, installed = tmp_path / "src" / "tmkit", tmp_path / "lib" / "tmkit"
     (installed / "data_files" / "scenes").mkdir(parents=True)

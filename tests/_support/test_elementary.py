@@ -32,9 +32,13 @@ from tmkit._support.elementary import (
 from tmkit.errors import ConfigurationError
 
 WIDE = np.longdouble
-wide_numbers = pytest.mark.skipif(np.finfo(WIDE).nmant < 63, reason="long doubles are no wider than doubles here")
+wide_numbers = pytest.mark.skipif(
+    np.finfo(WIDE).nmant < 63, reason="long doubles are no wider than doubles here"
+)
 finite = st.floats(allow_nan=False, allow_infinity=False)
-angles = st.one_of(finite, st.floats(-10.0, 10.0), st.integers(-1000, 1000).map(lambda k: k * math.pi / 2))
+angles = st.one_of(
+    finite, st.floats(-10.0, 10.0), st.integers(-1000, 1000).map(lambda k: k * math.pi / 2)
+)
 
 
 def units_off(found: float, wide: np.longdouble) -> float:
@@ -55,7 +59,9 @@ def test_sine_and_cosine_of_every_angle_are_right_to_one_unit(angle: float) -> N
 def test_many_angles() -> None:
     """A hundred thousand of the angles that joints have, and their neighbours near multiples of pi/2."""
     rng = np.random.default_rng(1)
-    near = np.nextafter(rng.integers(-40, 40, 2000) * (math.pi / 2), rng.choice([-np.inf, np.inf], 2000))
+    near = np.nextafter(
+        rng.integers(-40, 40, 2000) * (math.pi / 2), rng.choice([-np.inf, np.inf], 2000)
+    )
     given_angles = np.concatenate([rng.uniform(-7.0, 7.0, 100_000), near])
     found, wide = circle(given_angles), given_angles.astype(WIDE)
     for column, truth in ((found[:, 0], np.cos(wide)), (found[:, 1], np.sin(wide))):
@@ -83,7 +89,9 @@ def test_zeros_keep_their_signs_and_what_is_not_finite_has_no_sine() -> None:
     """The sine of a zero is that zero; infinities and NaN give NaN."""
     assert [math.copysign(1.0, sin(zero)) for zero in (0.0, -0.0)] == [1.0, -1.0]
     assert cos(0.0) == cos(-0.0) == 1.0
-    assert all(math.isnan(function(x)) for function in (sin, cos) for x in (math.inf, -math.inf, math.nan))
+    assert all(
+        math.isnan(function(x)) for function in (sin, cos) for x in (math.inf, -math.inf, math.nan)
+    )
 
 
 @wide_numbers
@@ -118,13 +126,21 @@ def test_powers_of_e_are_right_to_one_unit(x: float) -> None:
 
 def test_powers_of_e_at_their_ends() -> None:
     """Too large gives infinity, too small zero, and zero one."""
-    assert (exp(710.0), exp(math.inf), exp(-760.0), exp(-math.inf), exp(0.0)) == (math.inf, math.inf, 0.0, 0.0, 1.0)
+    assert (exp(710.0), exp(math.inf), exp(-760.0), exp(-math.inf), exp(0.0)) == (
+        math.inf,
+        math.inf,
+        0.0,
+        0.0,
+        1.0,
+    )
     assert math.isnan(exp(math.nan))
 
 
 @pytest.mark.parametrize(("function", "oracle"), [(erf, math.erf), (erfc, math.erfc)])
 @given(x=st.floats(-27.0, 26.0))
-def test_the_error_function(function: Callable[[float], float], oracle: Callable[[float], float], x: float) -> None:
+def test_the_error_function(
+    function: Callable[[float], float], oracle: Callable[[float], float], x: float
+) -> None:
     """Both are those of the C library to 20 units in the last place, also far out in the tail."""
     assert abs(function(x) - oracle(x)) <= 20 * math.ulp(oracle(x))
 
@@ -138,7 +154,14 @@ def test_arcs_are_those_of_the_c_library(x: float) -> None:
 
 @pytest.mark.parametrize(
     "shapes",
-    [((3,), (3,)), ((4, 3), (3,)), ((3,), (3, 5)), ((2, 3), (3, 4)), ((2, 3), (3, 3), (3, 2)), ((0, 3), (3, 2))],
+    [
+        ((3,), (3,)),
+        ((4, 3), (3,)),
+        ((3,), (3, 5)),
+        ((2, 3), (3, 4)),
+        ((2, 3), (3, 3), (3, 2)),
+        ((0, 3), (3, 2)),
+    ],
 )
 def test_products_are_what_numpy_says(shapes: tuple[tuple[int, ...], ...]) -> None:
     """Products of vectors and matrices, two and more, have the values and shapes of ``@``."""
@@ -173,7 +196,9 @@ def test_eigenvalues_and_eigenvectors(size: int) -> None:
     values, vectors = eigen(matrix)
     assert np.allclose(values, np.linalg.eigvalsh(matrix), rtol=1e-12)
     assert np.allclose(vectors.T @ vectors, np.eye(size), atol=1e-14)
-    assert np.allclose(vectors @ np.diag(values) @ vectors.T, matrix, atol=1e-13 * float(values[-1]))
+    assert np.allclose(
+        vectors @ np.diag(values) @ vectors.T, matrix, atol=1e-13 * float(values[-1])
+    )
 
 
 def test_what_is_no_square_matrix_has_no_eigenvalues() -> None:

@@ -44,7 +44,11 @@ class Celsius:
 def calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
     """Yield the calls of :func:`initialize`, each with the function that it is in."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "initialize":
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "initialize"
+        ):
             yield function, node
         is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         yield from calls(node, node.name if is_function else function)
@@ -60,7 +64,9 @@ def test_only_constructors_set_fields_of_immutable_values() -> None:
                 others.add(file)
                 continue
             assert function in CONSTRUCTORS, f"{file}:{call.lineno} sets fields in {function}"
-            assert ast.unparse(call.args[0]) == "self", f"{file}:{call.lineno} sets fields of another value"
+            assert ast.unparse(call.args[0]) == "self", (
+                f"{file}:{call.lineno} sets fields of another value"
+            )
     assert others == set(OTHER_CONSTRUCTORS)
 
 

@@ -89,7 +89,10 @@ def defer() -> None:
 @pytest.mark.parametrize("number", ENDING)
 @pytest.mark.parametrize("work", [use_folder, replace_files, fill_folder, defer])
 def test_a_signal_at_any_moment_leaves_nothing(
-    work: Callable[[], None], number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    work: Callable[[], None],
+    number: signal.Signals,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Temporary files are gone, old files are whole, and the handlers are those from before."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -97,7 +100,8 @@ def test_a_signal_at_any_moment_leaves_nothing(
     kept.mkdir()
     previous = {each: signal.signal(each, stop) for each in ENDING}
     gc.collect()
-    gc.freeze()  # hundreds of collections follow, which need not look at what tests before have loaded
+    # hundreds of collections follow, which need not look at what tests before have loaded
+    gc.freeze()
     try:
         moment = 1
         while interrupt_at(moment, number, work):

@@ -50,7 +50,10 @@ def race(
 def is_running(process: int) -> bool:
     """Whether a process is there and no zombie."""
     try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+            != "Z"
+        )
     except OSError:
         return False
 
@@ -97,7 +100,8 @@ def test_later_jobs_end_when_an_earlier_one_decides(folder: Path) -> None:
 
     assert race([("when", str(sign)), ("sleep", None)], on_message=tell) == (1,)
     assert len(told) == 1
-    assert all_gone(list(told[0][1]))  # the kernel ends the programs of a worker that had to be killed
+    # the kernel ends the programs of a worker that had to be killed
+    assert all_gone(list(told[0][1]))
     assert not list(folder.iterdir())
 
 
@@ -147,21 +151,31 @@ def test_a_killed_worker_is_named() -> None:
     """Which job, by which signal or exit code, and what it wrote."""
     with pytest.raises(WorkerError, match="the process for job 1 was killed by SIGKILL"):
         race([("answer", 0), ("kill", signal.SIGKILL)])
-    with pytest.raises(WorkerError, match="job 0 ended with exit code 5 without a result; it wrote:\nno more of this"):
+    with pytest.raises(
+        WorkerError,
+        match="job 0 ended with exit code 5 without a result; it wrote:\nno more of this",
+    ):
         race([("exit", 5), ("answer", 0)])
 
 
 def test_what_cannot_travel_is_refused() -> None:
     """A job that cannot be pickled is named, with what to do."""
-    with pytest.raises(ConfigurationError, match=r"job 1 cannot be sent to another process: unfit for travel; .* use"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"job 1 cannot be sent to another process: unfit for travel; .* use",
+    ):
         race([("slow", 0.0), ("answer", Unfit())])
 
 
-def test_prints_and_logs_of_jobs(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+def test_prints_and_logs_of_jobs(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     """What a job prints disturbs nobody; what it logs is logged here."""
     with caplog.at_level(logging.INFO, logger="tmkit"):
         assert race([("answer", 0), ("print", "five!")]) == (0, 5)
-    assert [(record.name, record.getMessage()) for record in caplog.records] == [("tmkit.jobs", "said five!")]
+    assert [(record.name, record.getMessage()) for record in caplog.records] == [
+        ("tmkit.jobs", "said five!")
+    ]
     assert capfd.readouterr() == ("", "")
 
 
@@ -184,10 +198,16 @@ def test_workers_end_with_the_one_who_waits(folder: Path, number: signal.Signals
     environment = {
         **os.environ,
         "TMPDIR": str(folder),
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join(
+            [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        ),
     }
     starter = Process(
-        [sys.executable, "-c", STARTER], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", STARTER],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert starter.stdout is not None
     lines = [starter.stdout.readline() for _ in range(2)]
@@ -199,12 +219,16 @@ def test_workers_end_with_the_one_who_waits(folder: Path, number: signal.Signals
     if number == signal.SIGINT:
         assert err.rstrip().endswith("KeyboardInterrupt")
         assert all_gone(processes, 0.0)
-        assert all_gone([program for _, program in workers])  # the kernel ends those of a worker that had to be killed
+        # the kernel ends those of a worker that had to be killed
+        assert all_gone([program for _, program in workers])
     else:
         assert all_gone(processes)
         for _, program in workers:  # it was not tied to the worker
             os.kill(program, signal.SIGKILL)
         assert list(folder.iterdir())
-        again = "from tmkit._support.signals import temporary_folder\nwith temporary_folder('next'): pass"
+        again = (
+            "from tmkit._support.signals import temporary_folder\nwith temporary_folder('next'):"
+            " pass"
+        )
         run_process([sys.executable, "-c", again], env=environment, check=True)
     assert not list(folder.iterdir())

@@ -26,11 +26,18 @@ def test_a_key_that_is_given_twice(tmp_path: Path, text: str) -> None:
     line, column, name = CASES[text]
     path = tmp_path / "x.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(FileFormatError, match=rf"x\.json:{line}:{column}: the key '{name}' is given twice"):
+    with pytest.raises(
+        FileFormatError, match=rf"x\.json:{line}:{column}: the key '{name}' is given twice"
+    ):
         read_json(path, limit=1000)
 
 
-@given(st.lists(st.tuples(st.text('ab:{}"\\\u0061', max_size=3), st.booleans()), unique_by=lambda pair: pair[0]))
+@given(
+    st.lists(
+        st.tuples(st.text('ab:{}"\\\u0061', max_size=3), st.booleans()),
+        unique_by=lambda pair: pair[0],
+    )
+)
 def test_other_documents_are_read(members: list[tuple[str, bool]]) -> None:
     """Keys that differ are no repetition, whatever marks are in them and in values."""
     document = {key: {key: key} if nested else [key, key] for key, nested in members}

@@ -35,7 +35,10 @@ output.write_text(Path(sys.argv[1]), "half")
 def writer(path: Path) -> Process:
     """Start a process that has written a file beside its place, and waits."""
     process = Process(
-        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -51,7 +54,9 @@ def test_a_file_takes_the_place_of_another(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_interruption_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever is raised while writing, the old file stays, and nothing beside it."""
     path = tmp_path / "x.json"
     write_text(path, "old")
@@ -80,7 +85,11 @@ def test_what_a_killed_process_left_goes_and_what_others_write_stays(tmp_path: P
     assert path.read_text(encoding="utf-8") == "old"
     write_text(path, "new")
     assert path.read_text(encoding="utf-8") == "new"
-    left = {entry.name.rpartition(".")[0] for entry in tmp_path.iterdir() if entry not in (path, foreign)}
+    left = {
+        entry.name.rpartition(".")[0]
+        for entry in tmp_path.iterdir()
+        if entry not in (path, foreign)
+    }
     assert left == {".x.json", ".y.json"}
     assert len(list(tmp_path.iterdir())) == 4
     living.communicate("")
@@ -137,13 +146,15 @@ def test_a_pipe_hands_the_output_on(tmp_path: Path) -> None:
 def test_the_standard_output_by_its_path(descriptor: str, through: str, tmp_path: Path) -> None:
     """The standard output gets the text between what is printed before and after, whatever it leads to."""
     program = (
-        "import sys; from pathlib import Path; from tmkit._support.output import write_text; print('one');"
-        f"write_text(Path({descriptor!r}), 'two\\n'); print('three')"
+        "import sys; from pathlib import Path; from tmkit._support.output import write_text;"
+        f" print('one');write_text(Path({descriptor!r}), 'two\\n'); print('three')"
     )
     path = tmp_path / "out"
     with path.open("wb") as file:
         command = [sys.executable, "-c", program]
-        ran = run_process(command, stdout=file if through == "file" else subprocess.PIPE, check=True)
+        ran = run_process(
+            command, stdout=file if through == "file" else subprocess.PIPE, check=True
+        )
     assert (path.read_bytes() if through == "file" else ran.stdout) == b"one\ntwo\nthree\n"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -191,7 +202,11 @@ def test_a_file_keeps_its_mode_and_owner(mode: int, tmp_path: Path) -> None:
     finally:
         os.umask(mask)
     after = os.stat(path)
-    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_gid,
+    )
     assert stat.S_IMODE(os.stat(new).st_mode) == 0o640
 
 
@@ -223,7 +238,9 @@ def test_file_and_folder_are_synchronised(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG])
-def test_files_that_belong_together_stay_together(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_belong_together_stay_together(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If the second of three files cannot be written, all three are the old ones, and nothing is left."""
     paths = [tmp_path / name for name in ("a.obj", "b.obj", "scene.urdf")]
     write_files(dict.fromkeys(paths, "old"))
@@ -295,7 +312,9 @@ def test_no_file_stays_open(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_permission_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file in a folder that may not be written is refused before the work; root may write everywhere."""
     monkeypatch.setattr(output.os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
     with pytest.raises(OutputError, match=r"x.json: cannot be written: permission denied"):

@@ -55,19 +55,27 @@ EVIL = "<script>alert('x')</script>&\"\n\x1b[31m"
 UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)
 
 
-SLIDE = tk.SceneGraph().add_frame("a", "world", joint=tk.Prismatic([1, 0, 0], lower=0.0, upper=1.0, name="j"))
+SLIDE = tk.SceneGraph().add_frame(
+    "a", "world", joint=tk.Prismatic([1, 0, 0], lower=0.0, upper=1.0, name="j")
+)
 SLIDE = SLIDE.add_frame("b", "a", shapes=[tk.Box((0.1, 0.1, 0.1))])
-SEEN = add_observation(SLIDE, "b", UNSURE.mean, relative_to="a", evidence=Evidence(covariance=UNSURE.covariance))
+SEEN = add_observation(
+    SLIDE, "b", UNSURE.mean, relative_to="a", evidence=Evidence(covariance=UNSURE.covariance)
+)
 
 
 def no_plan() -> PlanResult:
     """Return a result whose texts have names that somebody else chose."""
-    return PlanResult(PlanStatus.NO_PLAN_WITHIN_LIMITS, None, EVIL, PlanStatistics(failures=((EVIL, EVIL, 3),)))
+    return PlanResult(
+        PlanStatus.NO_PLAN_WITHIN_LIMITS, None, EVIL, PlanStatistics(failures=((EVIL, EVIL, 3),))
+    )
 
 
 def empty_task() -> Problem:
     """Return a problem whose goal holds."""
-    return Problem("p", make_domain("d", predicates=[], actions=[]), objects={}, init=State(), goal=And())
+    return Problem(
+        "p", make_domain("d", predicates=[], actions=[]), objects={}, init=State(), goal=And()
+    )
 
 
 RESULTS: list[Any] = [
@@ -84,12 +92,19 @@ RESULTS: list[Any] = [
     PathResult(PathStatus.NO_PATH, np.empty((0, 2)), blocking_pairs=((EVIL, "b", 2),)),
     inverse_kinematics(SLIDE, "b", target_pose=tk.Pose([0.5, 0, 0]), joints=["j"], q=[0.0]),
     inverse_kinematics_solutions(
-        SLIDE, "b", target_pose=tk.Pose([2, 0, 0]), joints=["j"], q=[0.0], settings=IkSettings(max_solutions=2)
+        SLIDE,
+        "b",
+        target_pose=tk.Pose([2, 0, 0]),
+        joints=["j"],
+        q=[0.0],
+        settings=IkSettings(max_solutions=2),
     ),
     search_path(CollisionWorld(SLIDE), ["j"], start=[0.0], goals=[0.5]),
     straight_line(SLIDE, "b", start=[0.0], target_pose=tk.Pose([2.0, 0, 0]), joints=["j"]),
     recheck_path(CollisionWorld(SLIDE), [[0.0], [2.0]]),
-    velocity_ik(SLIDE, SemanticTwist(TwistCoord("b|b", "world", "[world]"), [1, 0, 0, 0, 0, 0]), q=[0.0]),
+    velocity_ik(
+        SLIDE, SemanticTwist(TwistCoord("b|b", "world", "[world]"), [1, 0, 0, 0, 0, 0]), q=[0.0]
+    ),
     check_robot(SLIDE, samples=10),
     infer_arm(SLIDE),
     ClosedLoopResult(
@@ -129,19 +144,28 @@ def by_class(result: object) -> str:
 
 def test_all_public_results_are_tested() -> None:
     """Every public class with a status is held to what follows, those of the core included."""
-    with_status = {kind for kind in classes() if hasattr(kind, "status") or "status" in get_annotations(kind)}
+    with_status = {
+        kind for kind in classes() if hasattr(kind, "status") or "status" in get_annotations(kind)
+    }
     assert with_status - {type(result) for result in RESULTS} == set()
-    assert {kind for kind in with_status if kind.__module__ == "tmkit._core"} >= {PathResult, RecheckResult}
+    assert {kind for kind in with_status if kind.__module__ == "tmkit._core"} >= {
+        PathResult,
+        RecheckResult,
+    }
 
 
 @pytest.mark.parametrize("result", RESULTS, ids=by_class)
 def test_a_result_has_no_truth_value(result: Any) -> None:
     """The error says what to write; that is right."""
     name, status = type(result).__name__, type(result.status)
-    with pytest.raises(TypeError, match=rf"^{name} has no truth value; write 'result\.status is ") as error:
+    with pytest.raises(
+        TypeError, match=rf"^{name} has no truth value; write 'result\.status is "
+    ) as error:
         bool(result)
     for written in str(error.value).split("write ", 1)[1].split(" or "):
-        assert isinstance(eval(written.strip("'"), {status.__name__: status, "result": result}), bool)
+        assert isinstance(
+            eval(written.strip("'"), {status.__name__: status, "result": result}), bool
+        )
 
 
 @pytest.mark.parametrize("result", RESULTS, ids=by_class)
@@ -178,7 +202,10 @@ def test_values_without_an_outcome_are_displayed() -> None:
 def test_the_display_of_a_diagnosis() -> None:
     """A diagnosis is no outcome by itself: it has numbers and a display."""
     diagnosis = Diagnosis(iterations=2, skeletons=3, attempts=40, causes=(EVIL,))
-    assert repr(diagnosis) == "Diagnosis(2 iterations, 3 task plans, 40 attempts, 0 actions failed, 0 proofs)"
+    assert (
+        repr(diagnosis)
+        == "Diagnosis(2 iterations, 3 task plans, 40 attempts, 0 actions failed, 0 proofs)"
+    )
     assert "<script" not in diagnosis._repr_html_()
     assert "&lt;script" in diagnosis._repr_html_()
 
@@ -191,7 +218,12 @@ def test_no_text_leaves_its_cell(title: str, values: dict[str, Any]) -> None:
     assert tags.tags <= {"table", "caption", "tr", "th", "td"}
 
 
-@given(st.recursive(st.none() | st.floats() | st.text() | st.integers(), lambda part: st.lists(part) | st.tuples(part)))
+@given(
+    st.recursive(
+        st.none() | st.floats() | st.text() | st.integers(),
+        lambda part: st.lists(part) | st.tuples(part),
+    )
+)
 def test_plain_values_are_json(value: Any) -> None:
     """Numbers that are not finite are null, tuples are lists, and it is done once."""
     plain = plain_values(value)
@@ -218,5 +250,8 @@ def test_a_subclass_needs_a_status_only() -> None:
 
     own = Own(ValidationStatus.VALID, np.array([1.0, math.nan]))
     assert own.to_dict() == {"status": "valid", "numbers": [1.0, None]}
-    with pytest.raises(TypeError, match=r"Own has no truth value; write 'result\.status is ValidationStatus\.VALID'$"):
+    with pytest.raises(
+        TypeError,
+        match=r"Own has no truth value; write 'result\.status is ValidationStatus\.VALID'$",
+    ):
         assert own

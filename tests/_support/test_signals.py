@@ -69,7 +69,9 @@ else:
 """
 
 
-def test_a_command_is_not_interrupted_in_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_is_not_interrupted_in_an_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A module that catches everything while it is imported swallows nothing: the interrupt comes afterwards."""
     (tmp_path / "greedy_module_of_a_test.py").write_text(GREEDY, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -123,7 +125,8 @@ def test_an_ignored_interrupt_stays_ignored() -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-# --- temporary folders ------------------------------------------------------------------------------------------------
+# --- temporary folders
+# ------------------------------------------------------------------------------------------------
 
 HOLDER = """
 import sys

@@ -17,7 +17,8 @@ from tmkit.errors import TaskPlannerError
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal")
 
-# Runs a program that sleeps, in a thread while others work, and tells its number; the argument chooses how it is tied.
+# Runs a program that sleeps, in a thread while others work, and tells its number; the argument
+# chooses how it is tied.
 RUNNER = """\
 import sys, threading, time
 from pathlib import Path
@@ -55,7 +56,10 @@ def wait_for(what: Callable[[], object], seconds: float = 300.0) -> object:
 def is_running(process: int) -> bool:
     """Whether a process is there and no zombie."""
     try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+            != "Z"
+        )
     except OSError:
         return False
 
@@ -68,7 +72,9 @@ def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, way: st
     runner = Process([sys.executable, "-c", RUNNER, way], env=environment)
 
     def told() -> int | None:
-        texts = [log.read_text(encoding="ascii") for log in tmp_path.glob("tmkit-search-*/output.log")]
+        texts = [
+            log.read_text(encoding="ascii") for log in tmp_path.glob("tmkit-search-*/output.log")
+        ]
         return int(texts[0]) if texts and texts[0].endswith("\n") else None
 
     started = wait_for(told)
@@ -78,16 +84,22 @@ def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, way: st
     runner.wait()
     assert wait_for(lambda: not is_running(started))
     assert list(tmp_path.iterdir())
-    again = "from tmkit._support.signals import temporary_folder\nwith temporary_folder('next'): pass"
+    again = (
+        "from tmkit._support.signals import temporary_folder\nwith temporary_folder('next'): pass"
+    )
     run_process([sys.executable, "-c", again], env=environment, check=True)
     assert not list(tmp_path.iterdir())
 
 
 @LINUX
-@pytest.mark.parametrize("way", [processes._TIED_BY_SHELL, processes._TIED_BY_PYTHON], ids=["shell", "python"])
+@pytest.mark.parametrize(
+    "way", [processes._TIED_BY_SHELL, processes._TIED_BY_PYTHON], ids=["shell", "python"]
+)
 def test_a_program_does_not_begin_when_its_starter_is_dead(tmp_path: Path, way: str) -> None:
     """Should the starter die before the signal is asked for, the program is not run."""
-    begin = ["/bin/sh", "-c", way, "sh"] if "PPID" in way else [sys.executable, "-I", "-S", "-c", way]
+    begin = (
+        ["/bin/sh", "-c", way, "sh"] if "PPID" in way else [sys.executable, "-I", "-S", "-c", way]
+    )
     wrong = str(os.getpid() + 1)
     done = run_process([*begin, wrong, "/usr/bin/touch", str(tmp_path / "begun")], check=False)
     assert done.returncode != 0
@@ -95,7 +107,9 @@ def test_a_program_does_not_begin_when_its_starter_is_dead(tmp_path: Path, way: 
 
 
 @pytest.mark.parametrize("found", [True, False], ids=["setpriv", "no-setpriv"])
-def test_words_and_codes_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, found: bool) -> None:
+def test_words_and_codes_arrive_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, found: bool
+) -> None:
     """Arguments with blanks, quotes and stars, and the exit code, are those of the program itself."""
     if not found:
         monkeypatch.setattr(processes.shutil, "which", lambda _: None)
@@ -103,7 +117,9 @@ def test_words_and_codes_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.
     processes._tie.cache_clear()
     try:
         command = [sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit(7)", *words]
-        with processes.Program(command, folder=tmp_path, environment={"A": "b"}, time_limit=600.0) as program:
+        with processes.Program(
+            command, folder=tmp_path, environment={"A": "b"}, time_limit=600.0
+        ) as program:
             finished = program.finished(seconds=600.0)
     finally:
         processes._tie.cache_clear()
@@ -112,9 +128,14 @@ def test_words_and_codes_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_program_is_killed_upon_what_it_writes(tmp_path: Path) -> None:
     """A program that would run for long is killed once the text is there, not before."""
-    code = "import time; print('begun', flush=True); time.sleep(0.1); print('enough', flush=True); time.sleep(600)"
+    code = (
+        "import time; print('begun', flush=True); time.sleep(0.1); print('enough', flush=True);"
+        " time.sleep(600)"
+    )
     command = [sys.executable, "-c", code]
-    with processes.Program(command, folder=tmp_path, environment={}, time_limit=600.0, stop_at="enough") as program:
+    with processes.Program(
+        command, folder=tmp_path, environment={}, time_limit=600.0, stop_at="enough"
+    ) as program:
         finished = program.finished(seconds=600.0)
     assert (finished.code, finished.output) == (-signal.SIGKILL, "begun\nenough\n")
 
@@ -123,6 +144,8 @@ def test_what_is_no_program_is_said(tmp_path: Path) -> None:
     """A program that is missing, or may not be run, is named."""
     (tmp_path / "text").write_text("", encoding="ascii")
     for name in ("missing", "text"):
-        program = processes.Program([str(tmp_path / name)], folder=tmp_path, environment={}, time_limit=1.0)
+        program = processes.Program(
+            [str(tmp_path / name)], folder=tmp_path, environment={}, time_limit=1.0
+        )
         with pytest.raises(TaskPlannerError, match=f"cannot run .*{name}"), program:
             pass

@@ -60,7 +60,10 @@ def test_commands_print_names_without_what_terminals_obey(run: Run, tmp_path: Pa
     for command in ("dump", "check"):
         _, out, err = run("scene", command, path)
         assert all(letter.isprintable() or letter == "\n" for letter in out + err)
-        assert command == "check" or r"cup\x1b[31m\x1b]0;title\x07\r\n\x9b2J\u202egnp.exe (red\x1b[31m)" in out
+        assert (
+            command == "check"
+            or r"cup\x1b[31m\x1b]0;title\x07\r\n\x9b2J\u202egnp.exe (red\x1b[31m)" in out
+        )
     _, out, _ = run("scene", "dump", "--json", path)
     assert EVIL in [frame["name"] for frame in json.loads(out)["frames"]]
 

@@ -58,10 +58,28 @@ def test_a_limit_stops_and_is_gone_behind_its_block() -> None:
     ("goal", "holds"),
     [
         (f"(forall ({MANY} - block) (and (clear ?v0) (clear ?v11)))", True),
-        (f"(forall ({MANY} - block) (or (on ?v0 ?v1) (held ?v2) (held ?v3) (on ?v4 ?v5) (held ?v11)))", False),
-        (f"(exists ({MANY} - block) (and (clear ?v3) (or (clear ?v9) (held ?v1)) (not (held ?v11))))", True),
+        (
+            (
+                f"(forall ({MANY} - block) (or (on ?v0 ?v1) (held ?v2) (held ?v3) (on ?v4 ?v5)"
+                " (held ?v11)))"
+            ),
+            False,
+        ),
+        (
+            (
+                f"(exists ({MANY} - block) (and (clear ?v3) (or (clear ?v9) (held ?v1)) (not (held"
+                " ?v11))))"
+            ),
+            True,
+        ),
         (f"(forall ({MANY} - block) (imply (and (clear ?v0) (held ?v11)) (held ?v5)))", True),
-        ("(and " + "".join(f"(forall (?x{i} - block) " for i in range(12)) + "(clear ?x11)" + ")" * 13, True),
+        (
+            "(and "
+            + "".join(f"(forall (?x{i} - block) " for i in range(12))
+            + "(clear ?x11)"
+            + ")" * 13,
+            True,
+        ),
     ],
 )
 def test_quantifiers_over_a_dozen_variables_are_judged_at_once(goal: str, holds: bool) -> None:
@@ -77,7 +95,8 @@ def test_quantifiers_over_a_dozen_variables_are_judged_at_once(goal: str, holds:
 def test_what_cannot_be_judged_at_once_is_stopped() -> None:
     """Variables that hang together take as long as they take, until the limit."""
     equal = " ".join(f"(= ?v{i} ?v{j})" for i, j in itertools.combinations(range(12), 2))
-    problem = places_problem(f"(forall ({MANY} - block) (or {equal}))")  # more variables than blocks: two are the same
+    # more variables than blocks: two are the same
+    problem = places_problem(f"(forall ({MANY} - block) (or {equal}))")
     with pytest.raises(TimeLimitError), time_limit(1000, clock=Polls()):
         problem.holds(problem.init, problem.goal)
 
@@ -103,7 +122,18 @@ def test_all_that_grows_looks_at_the_time() -> None:
 def test_planning_for_a_hard_goal_ends_in_time() -> None:
     """The whole command ends with an answer soon after its limit; the guard is a hundred times as long."""
     goal = f"(forall ({MANY} - block) (or {' '.join(f'(on ?v{i} ?v{i + 1})' for i in range(11))}))"
-    command = [sys.executable, "-m", "tmkit.cli", "plan", "panda_table", "blocks5", "--goal", goal, "--time-limit", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "tmkit.cli",
+        "plan",
+        "panda_table",
+        "blocks5",
+        "--goal",
+        goal,
+        "--time-limit",
+        "1",
+    ]
     done = run_process(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 1, done.stderr
     assert "within the limits; there may be one" in done.stdout

@@ -18,9 +18,14 @@ def _written(folder: Path, text: str) -> Path:
     return file
 
 
-def test_a_grid_makes_an_entry_for_each_combination_and_a_problem_for_each_seed(tmp_path: Path) -> None:
+def test_a_grid_makes_an_entry_for_each_combination_and_a_problem_for_each_seed(
+    tmp_path: Path,
+) -> None:
     """The last key of the grid changes first, and seeds before it."""
-    grid = '[problems.grid]\nrobots = ["panda"]\n"options.max_iterations" = [1, 4]\ngoal = ["(on a b)", "(on b a)"]\n'
+    grid = (
+        '[problems.grid]\nrobots = ["panda"]\n"options.max_iterations" = [1, 4]\ngoal = ["(on a'
+        ' b)", "(on b a)"]\n'
+    )
     batch = load_batch(_written(tmp_path, f"tries = 2\n{TABLE}seeds = 3\n{grid}"))
     assert batch.options.tries == 2
     assert len(batch) == 2 * 2 * 3
@@ -28,18 +33,19 @@ def test_a_grid_makes_an_entry_for_each_combination_and_a_problem_for_each_seed(
     assert len({*keys}) == len(keys)
     assert keys[0] == "tower[robots=panda,options.max_iterations=1,goal=(on a b)]/0"
     tasks = [job.entry.source.problem(job.seed) for job in batch.jobs()]
-    assert [(task.goals[0], options.max_iterations, options.seed) for task, options in tasks[:4]] == [
-        ("(on a b)", 1, 0),
-        ("(on a b)", 1, 1),
-        ("(on a b)", 1, 2),
-        ("(on b a)", 1, 0),
-    ]
+    assert [
+        (task.goals[0], options.max_iterations, options.seed) for task, options in tasks[:4]
+    ] == [("(on a b)", 1, 0), ("(on a b)", 1, 1), ("(on a b)", 1, 2), ("(on b a)", 1, 0)]
 
 
 def test_a_problem_file_is_the_base_of_an_entry(tmp_path: Path) -> None:
     """What the entry says goes before the file."""
-    (tmp_path / "tower.toml").write_text('scene = ["panda_table", "blocks2"]\ngoal = "(on a b)"\n', encoding="utf-8")
-    batch = load_batch(_written(tmp_path, '[[problems]]\nproblem = "tower.toml"\nseeds = [7]\ngoal = "(on b a)"\n'))
+    (tmp_path / "tower.toml").write_text(
+        'scene = ["panda_table", "blocks2"]\ngoal = "(on a b)"\n', encoding="utf-8"
+    )
+    batch = load_batch(
+        _written(tmp_path, '[[problems]]\nproblem = "tower.toml"\nseeds = [7]\ngoal = "(on b a)"\n')
+    )
     (job,) = batch.jobs()
     task, options = job.entry.source.problem(job.seed)
     assert (job.key, task.goals, options.seed) == ("problems[0]/7", ("(on b a)",), 7)
@@ -52,7 +58,11 @@ def test_digests_tell_what_differs(tmp_path: Path) -> None:
         return load_batch(_written(tmp_path, text)).entries[0].source.digest
 
     assert digest(TABLE) == digest(TABLE + "seeds = 5\n")
-    others = [TABLE.replace("(on a b)", "(on b a)"), TABLE.replace("blocks2", "blocks3"), TABLE + "options.improve = 1"]
+    others = [
+        TABLE.replace("(on a b)", "(on b a)"),
+        TABLE.replace("blocks2", "blocks3"),
+        TABLE + "options.improve = 1",
+    ]
     assert len({digest(TABLE), *map(digest, others)}) == 4
 
 
@@ -63,15 +73,24 @@ def test_digests_tell_what_differs(tmp_path: Path) -> None:
         ("problems = []\n", r"problems: the batch has no problem"),
         ("retries = 2\n" + TABLE, r"unknown key 'retries'; did you mean 'tries'\?"),
         ("tries = 0\n" + TABLE, r"batch.toml:1.*tries must be at least 1, not 0"),
-        (TABLE + "seeds = 0\n", r"batch.toml:5.*expected 1 to 10000000 seeds or a list of them, received 0"),
+        (
+            TABLE + "seeds = 0\n",
+            r"batch.toml:5.*expected 1 to 10000000 seeds or a list of them, received 0",
+        ),
         (TABLE + "seeds = [3, 3]\n", r"a seed stands twice in the entry 'tower'"),
         (TABLE + "seeds = [-1]\n", r"batch.toml:5.*expected seeds of at least 0"),
         (TABLE + TABLE, r"two entries of the batch are called 'tower'"),
         (TABLE + "[problems.grid]\nrobots = []\n", r"batch.toml:6.*expected at least one value"),
-        (TABLE + '[problems.grid]\n"goal.x" = [1]\n', r"batch.toml:6.*'goal' is no table in which 'x' could be"),
+        (
+            TABLE + '[problems.grid]\n"goal.x" = [1]\n',
+            r"batch.toml:6.*'goal' is no table in which 'x' could be",
+        ),
         (TABLE + "gaol = 2\n", r"batch.toml:5.*unknown key; did you mean 'goal'\?"),
         (TABLE + 'domain = "mine.py"\n', r"batch.toml:5.*is not a built-in domain"),
-        (TABLE + '[problems.grid]\nscene = ["../../../etc/passwd"]\n', r"batch.toml.*lies outside the folders"),
+        (
+            TABLE + '[problems.grid]\nscene = ["../../../etc/passwd"]\n',
+            r"batch.toml.*lies outside the folders",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, match: str) -> None:

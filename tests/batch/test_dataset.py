@@ -13,10 +13,24 @@ import pytest
 from PIL import Image
 
 import tmkit as tk
-from tmkit.batch import Batch, BatchEntry, Dataset, FixedProblem, open_results, run_batch, write_dataset
+from tmkit.batch import (
+    Batch,
+    BatchEntry,
+    Dataset,
+    FixedProblem,
+    open_results,
+    run_batch,
+    write_dataset,
+)
 from tmkit.batch.dataset import DatasetOptions
 from tmkit.batch.generators import GeneratorSource
-from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, OutputError, UnknownNameError
+from tmkit.errors import (
+    ConfigurationError,
+    FileFormatError,
+    MissingFileError,
+    OutputError,
+    UnknownNameError,
+)
 from tmkit.formats import scene_from_dict
 from tmkit.tamp.options import PlanningOptions
 
@@ -32,20 +46,33 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = tk.load_scene("panda_table", "blocks2")
     never = FixedProblem(tk.PlanningProblem(table, goal="(and (on a b) (on b a))"), options)
     swaps = GeneratorSource("swaps", {"blocks": 2}, options)
-    run_batch(Batch((BatchEntry("swaps", swaps, range(2)), BatchEntry("never", never, [0]))), folder, workers=1)
+    run_batch(
+        Batch((BatchEntry("swaps", swaps, range(2)), BatchEntry("never", never, [0]))),
+        folder,
+        workers=1,
+    )
     return folder
 
 
 def test_tables_say_what_the_plans_say(results: Path, tmp_path: Path) -> None:
     """States follow from each other by the actions, paths are the plan's, and the same results give the same rows."""
-    write_dataset(results, tmp_path / "data", options=DatasetOptions(picture_size=(64, 48), points=200))
+    write_dataset(
+        results, tmp_path / "data", options=DatasetOptions(picture_size=(64, 48), points=200)
+    )
     data = Dataset(tmp_path / "data")
     data.check()
-    assert [row["status"] for row in data.rows("problems", "status")] == ["solved", "solved", "proved unsolvable"]
+    assert [row["status"] for row in data.rows("problems", "status")] == [
+        "solved",
+        "solved",
+        "proved unsolvable",
+    ]
     solved = [row.plan for row in open_results(results) if row.is_solved]
     for number, plan in enumerate(solved):
         assert plan is not None
-        mine = {name: [row for row in data.rows(name) if row["problem"] == number] for name in data.tables[3:]}
+        mine = {
+            name: [row for row in data.rows(name) if row["problem"] == number]
+            for name in data.tables[3:]
+        }
         facts = [set(row["facts"]) for row in mine["states"]]
         for action, (before, after) in zip(mine["actions"], pairwise(facts), strict=True):
             assert (before - {*action["deletes"]}) | {*action["adds"]} == after
@@ -71,7 +98,9 @@ def test_tables_say_what_the_plans_say(results: Path, tmp_path: Path) -> None:
     scene = scene_from_dict(json.loads(next(data.rows("scenes"))["json"]))
     assert scene == next(iter(open_results(results))).scene
     assert data.table("states").to_table(columns=["q"]).num_rows == len([*data.rows("states")])
-    write_dataset(results, tmp_path / "again", options=DatasetOptions(picture_size=(64, 48), points=200))
+    write_dataset(
+        results, tmp_path / "again", options=DatasetOptions(picture_size=(64, 48), points=200)
+    )
     assert Dataset(tmp_path / "again").card == data.card
 
 
@@ -81,9 +110,19 @@ def test_a_damaged_table_is_told(results: Path, tmp_path: Path) -> None:
 
     write_dataset(results, tmp_path / "data")
     data, file = Dataset(tmp_path / "data"), tmp_path / "data" / "actions.parquet"
-    assert data.tables == ("problems", "failures", "scenes", "states", "actions", "grasps", "motions")
+    assert data.tables == (
+        "problems",
+        "failures",
+        "scenes",
+        "states",
+        "actions",
+        "grasps",
+        "motions",
+    )
     pq.write_table(pq.read_table(file).slice(1), file)
-    with pytest.raises(FileFormatError, match=r"actions\.parquet: the table is not what the card says"):
+    with pytest.raises(
+        FileFormatError, match=r"actions\.parquet: the table is not what the card says"
+    ):
         data.check()
     file.write_bytes(b"nothing")
     with pytest.raises(FileFormatError, match=r"actions\.parquet: the table cannot be read"):
@@ -94,7 +133,11 @@ def test_a_damaged_table_is_told(results: Path, tmp_path: Path) -> None:
 
 def test_episodes_have_the_layout_of_lerobot(results: Path, tmp_path: Path) -> None:
     """Frames, episodes, tasks and statistics agree with what pandas and numpy find in the table."""
-    write_dataset(results, tmp_path / "data", options=DatasetOptions(layout="lerobot", rate=2.0, picture_size=(32, 24)))
+    write_dataset(
+        results,
+        tmp_path / "data",
+        options=DatasetOptions(layout="lerobot", rate=2.0, picture_size=(32, 24)),
+    )
     information = json.loads((tmp_path / "data/meta/info.json").read_text())
     frames = pd.read_parquet(tmp_path / "data/data/chunk-000/file-000.parquet")
     episodes = pd.read_parquet(tmp_path / "data/meta/episodes/chunk-000/file-000.parquet")
@@ -109,23 +152,41 @@ def test_episodes_have_the_layout_of_lerobot(results: Path, tmp_path: Path) -> N
         assert tasks.index[mine["task_index"].iloc[0]] == row.tasks[0]
     stats = json.loads((tmp_path / "data/meta/stats.json").read_text())
     state = np.stack(frames["observation.state"].tolist()).astype(float)
-    for what, found in (("mean", state.mean(0)), ("std", state.std(0)), ("min", state.min(0)), ("max", state.max(0))):
+    for what, found in (
+        ("mean", state.mean(0)),
+        ("std", state.std(0)),
+        ("min", state.min(0)),
+        ("max", state.max(0)),
+    ):
         np.testing.assert_allclose(stats["observation.state"][what], found, atol=1e-9)
-    pictures = [np.asarray(Image.open(io.BytesIO(one["bytes"]))) for one in frames["observation.images.scene"]]
+    pictures = [
+        np.asarray(Image.open(io.BytesIO(one["bytes"])))
+        for one in frames["observation.images.scene"]
+    ]
     assert np.shape(pictures) == (len(frames), 24, 32, 3)
     channels = np.reshape(pictures, (-1, 3)) / 255.0
-    np.testing.assert_allclose(np.ravel(stats["observation.images.scene"]["std"]), channels.std(0), atol=1e-9)
+    np.testing.assert_allclose(
+        np.ravel(stats["observation.images.scene"]["std"]), channels.std(0), atol=1e-9
+    )
     assert any(np.any(one != pictures[0]) for one in pictures)
 
 
 def test_what_makes_no_dataset_is_refused(results: Path, tmp_path: Path) -> None:
     """And leaves no folder behind."""
     for match, error, wanted in (
-        (r"unknown layout 'parket'; did you mean 'parquet'", UnknownNameError, {"layout": "parket"}),
+        (
+            r"unknown layout 'parket'; did you mean 'parquet'",
+            UnknownNameError,
+            {"layout": "parket"},
+        ),
         (r"points must be at least 0", ConfigurationError, {"points": -1}),
         (r"and 0 for 'lerobot'", ConfigurationError, {"points": 5, "layout": "lerobot"}),
         (r"pictures are 1 to 4096 pixels", ConfigurationError, {"picture_size": (0, 5)}),
-        (r"a whole number of frames a second, not 2\.5", ConfigurationError, {"layout": "lerobot", "rate": 2.5}),
+        (
+            r"a whole number of frames a second, not 2\.5",
+            ConfigurationError,
+            {"layout": "lerobot", "rate": 2.5},
+        ),
     ):
         with pytest.raises(error, match=match):
             write_dataset(results, tmp_path / "data", options=DatasetOptions(**wanted))  # type: ignore[arg-type]
@@ -142,13 +203,24 @@ def test_what_makes_no_dataset_is_refused(results: Path, tmp_path: Path) -> None
 def test_episodes_of_other_joints_are_refused(tmp_path: Path) -> None:
     """By the problem; and a batch without plans has no episodes."""
     options = PlanningOptions(max_iterations=4)
-    sources = [GeneratorSource("sussman4", {"robot": robot}, options) for robot in ("panda", "iiwa")]
+    sources = [
+        GeneratorSource("sussman4", {"robot": robot}, options) for robot in ("panda", "iiwa")
+    ]
     entries = tuple(BatchEntry(f"e{at}", source, [0]) for at, source in enumerate(sources))
     run_batch(Batch(entries), tmp_path / "results", workers=1)
     assert all(row.is_solved for row in open_results(tmp_path / "results"))
-    with pytest.raises(ConfigurationError, match=r"e1/0: episodes of one dataset have the same joints.*panda_joint1"):
-        write_dataset(tmp_path / "results", tmp_path / "data", options=DatasetOptions(layout="lerobot"))
-    never = tk.PlanningProblem(tk.load_scene("panda_table", "blocks2"), goal="(and (on a b) (on b a))")
-    run_batch(Batch((BatchEntry("never", FixedProblem(never, options), [0]),)), tmp_path / "no", workers=1)
+    with pytest.raises(
+        ConfigurationError,
+        match=r"e1/0: episodes of one dataset have the same joints.*panda_joint1",
+    ):
+        write_dataset(
+            tmp_path / "results", tmp_path / "data", options=DatasetOptions(layout="lerobot")
+        )
+    never = tk.PlanningProblem(
+        tk.load_scene("panda_table", "blocks2"), goal="(and (on a b) (on b a))"
+    )
+    run_batch(
+        Batch((BatchEntry("never", FixedProblem(never, options), [0]),)), tmp_path / "no", workers=1
+    )
     with pytest.raises(ConfigurationError, match="there are no episodes"):
         write_dataset(tmp_path / "no", tmp_path / "data", options=DatasetOptions(layout="lerobot"))

@@ -30,7 +30,9 @@ def test_a_problem_is_solved_with_the_fewest_actions(name: str) -> None:
     made, again = (generate(name, seed=2, parameters=SMALL.get(name, {})) for _ in range(2))
     assert made.scene == again.scene
     assert (made.goal, made.domain) == (again.goal, again.domain)
-    problem, options = GeneratorSource(name, SMALL.get(name, {}), tk.PlanningOptions(max_iterations=12)).problem(2)
+    problem, options = GeneratorSource(
+        name, SMALL.get(name, {}), tk.PlanningOptions(max_iterations=12)
+    ).problem(2)
     result = tk.solve(problem, options)
     assert result.plan is not None
     assert tk.validate_plan(result.plan).is_valid
@@ -50,14 +52,28 @@ def test_hardness_stands_for_parameters() -> None:
     ("name", "parameters", "match"),
     [
         ("swap", {}, r"unknown generator 'swap'; did you mean 'swaps'\?"),
-        ("swaps", {"block": 2}, r"has no parameter 'block'; did you mean 'blocks'\? \(known: blocks\)"),
-        ("swaps", {"blocks": 2.5}, r"'blocks' of the generator 'swaps' must be of type int, not 2.5"),
+        (
+            "swaps",
+            {"block": 2},
+            r"has no parameter 'block'; did you mean 'blocks'\? \(known: blocks\)",
+        ),
+        (
+            "swaps",
+            {"blocks": 2.5},
+            r"'blocks' of the generator 'swaps' must be of type int, not 2.5",
+        ),
         ("swaps", {"blocks": 17}, r"'blocks' of the generator 'swaps' must be 2 to 16, not 17"),
         ("sussman4", {"robot": "pander"}, r"unknown robot 'pander'; did you mean 'panda'\?"),
-        ("scattered", {"objects": 24, "gap": 0.2}, r"24 objects of 0.05 m with gaps of 0.2 m do not fit on the table"),
+        (
+            "scattered",
+            {"objects": 24, "gap": 0.2},
+            r"24 objects of 0.05 m with gaps of 0.2 m do not fit on the table",
+        ),
     ],
 )
-def test_what_cannot_be_made_is_refused(name: str, parameters: dict[str, object], match: str) -> None:
+def test_what_cannot_be_made_is_refused(
+    name: str, parameters: dict[str, object], match: str
+) -> None:
     """By the generator, the parameter and what would do."""
     with pytest.raises(TmkitError, match=match):
         generate(name, parameters=parameters)
@@ -65,7 +81,10 @@ def test_what_cannot_be_made_is_refused(name: str, parameters: dict[str, object]
 
 @pytest.mark.parametrize(
     ("name", "hardness", "match"),
-    [("swaps", 2.0, r"hardness must be 0 to 1, not 2.0"), ("mobile", 0.5, r"the generator 'mobile' has no hardness")],
+    [
+        ("swaps", 2.0, r"hardness must be 0 to 1, not 2.0"),
+        ("mobile", 0.5, r"the generator 'mobile' has no hardness"),
+    ],
 )
 def test_a_hardness_out_of_range_is_refused(name: str, hardness: float, match: str) -> None:
     """And one of a generator that has none."""
@@ -76,7 +95,10 @@ def test_a_hardness_out_of_range_is_refused(name: str, hardness: float, match: s
 def test_batch_files_name_generators(tmp_path: Path) -> None:
     """Parameters may be in the grid; what the generator refuses is named with its line."""
     file = tmp_path / "batch.toml"
-    text = '[[problems]]\ngenerator = "swaps"\nseeds = 3\noptions = { max_iterations = 4 }\n[problems.grid]\n'
+    text = (
+        '[[problems]]\ngenerator = "swaps"\nseeds = 3\noptions = { max_iterations = 4'
+        " }\n[problems.grid]\n"
+    )
     file.write_text(text + '"parameters.blocks" = [2, 4]\n', encoding="utf-8")
     batch = load_batch(file)
     assert [job.key for job in batch.jobs()][-1] == "problems[0][parameters.blocks=4]/2"
@@ -86,7 +108,8 @@ def test_batch_files_name_generators(tmp_path: Path) -> None:
     assert batch.entries[0].source.digest != batch.entries[1].source.digest
     file.write_text(text + '"parameters.blocks" = [2, 99]\n', encoding="utf-8")
     with pytest.raises(
-        FileFormatError, match=r"batch\.toml.*'blocks' of the generator 'swaps' must be 2 to 16, not 99"
+        FileFormatError,
+        match=r"batch\.toml.*'blocks' of the generator 'swaps' must be 2 to 16, not 99",
     ):
         load_batch(file)
     file.write_text('[[problems]]\ngenerator = "swap"\n', encoding="utf-8")

@@ -85,7 +85,9 @@ def test_problems_of_a_source_are_planned_in_other_processes(tmp_path: Path, mod
     pytest.importorskip("distributed")
     name = f"{module}:Stack"
     grid = '[problems.grid]\n"parameters.goal" = ["(on a b)", "(on b a)"]'
-    file = _batch(tmp_path, f'source = "{name}"', "seeds = 2", "options = { max_iterations = 2 }", grid)
+    file = _batch(
+        tmp_path, f'source = "{name}"', "seeds = 2", "options = { max_iterations = 2 }", grid
+    )
     batch = load_batch(file, allow_sources=[name])
     assert [entry.source.problem(0)[1].max_iterations for entry in batch.entries] == [2, 2]
     assert len({entry.source.digest for entry in batch.entries}) == 2
@@ -99,7 +101,12 @@ def test_problems_of_a_source_are_planned_in_other_processes(tmp_path: Path, mod
 
 @pytest.mark.parametrize(
     "allowed",
-    [lambda _: [], lambda module: [module], lambda module: [f"{module}:stack"], lambda module: [f"{module}:Stack "]],
+    [
+        lambda _: [],
+        lambda module: [module],
+        lambda module: [f"{module}:stack"],
+        lambda module: [f"{module}:Stack "],
+    ],
     ids=["nothing", "the module", "another name", "another text"],
 )
 @pytest.mark.parametrize("place", ["the batch", "a problem file", "a grid"])
@@ -114,7 +121,9 @@ def test_nothing_is_imported_that_is_not_allowed(
         "a problem file": 'problem = "problem.toml"',
         "a grid": f'[problems.grid]\nsource = ["{name}"]',
     }[place]
-    with pytest.raises(FileFormatError, match=rf"source: '{name}' is code, .*--allow-source {name} on the command"):
+    with pytest.raises(
+        FileFormatError, match=rf"source: '{name}' is code, .*--allow-source {name} on the command"
+    ):
         load_batch(_batch(tmp_path, line), allow_sources=allowed(module))
     assert not (tmp_path / f"{module}.imported").exists()
     assert module not in sys.modules
@@ -123,23 +132,85 @@ def test_nothing_is_imported_that_is_not_allowed(
 @pytest.mark.parametrize(
     ("source", "more", "match"),
     [
-        ("nowhere_at_all:Stack", "", r"batch\.toml:2: .*source: .*cannot be imported: ModuleNotFoundError: No module"),
-        ("{0}_fails:Stack", "", r"batch\.toml:2: .*source: .*cannot be imported: SystemExit: not now"),
-        ("{0}:Stacks", "", r"batch\.toml:2: .*unknown problem source 'Stacks'; did you mean '[Ss]tack'"),
-        ("{0}:NO_SOURCE", "", r"batch\.toml:2: .*is no problem source: expected a class or a function, received 3"),
-        ("{0}", "", r"batch\.toml:2: .*expected MODULE:NAME, a module that Python can import, received 'named_"),
-        ("{0}.py:Stack", "", r"expected MODULE:NAME, a module that Python can import, received 'named_.*py:Stack'"),
+        (
+            "nowhere_at_all:Stack",
+            "",
+            r"batch\.toml:2: .*source: .*cannot be imported: ModuleNotFoundError: No module",
+        ),
+        (
+            "{0}_fails:Stack",
+            "",
+            r"batch\.toml:2: .*source: .*cannot be imported: SystemExit: not now",
+        ),
+        (
+            "{0}:Stacks",
+            "",
+            r"batch\.toml:2: .*unknown problem source 'Stacks'; did you mean '[Ss]tack'",
+        ),
+        (
+            "{0}:NO_SOURCE",
+            "",
+            r"batch\.toml:2: .*is no problem source: expected a class or a function, received 3",
+        ),
+        (
+            "{0}",
+            "",
+            (
+                r"batch\.toml:2: .*expected MODULE:NAME, a module that Python can import, received"
+                r" 'named_"
+            ),
+        ),
+        (
+            "{0}.py:Stack",
+            "",
+            r"expected MODULE:NAME, a module that Python can import, received 'named_.*py:Stack'",
+        ),
         ("/tmp/{0}:Stack", "", r"expected MODULE:NAME, a module that Python can import"),
         ("{0}:Stack.problem", "", r"expected MODULE:NAME"),
-        ("{0}:NoDigest", "", r"is no problem source: expected a method 'problem' and a text 'digest', received <"),
-        ("{0}:class_itself", "", r"is no problem source: expected a method 'problem' and a text 'digest'"),
-        ("{0}:OnlyProblem", "", r"is no problem source: expected a PlanningProblem and PlanningOptions of 'problem'"),
-        ("{0}:broken", "", r"batch\.toml:2: .*'named_.*:broken' cannot be made: ValueError: received \[\]"),
-        ("{0}:stack", "", r"cannot be made: TypeError: stack\(\) missing 1 required keyword-only argument: 'swapped'"),
-        ("{0}:Stack", "parameters = {{ gaol = 1 }}", r"toml:3: .*unknown parameter 'gaol'; did you mean 'goal'"),
+        (
+            "{0}:NoDigest",
+            "",
+            r"is no problem source: expected a method 'problem' and a text 'digest', received <",
+        ),
+        (
+            "{0}:class_itself",
+            "",
+            r"is no problem source: expected a method 'problem' and a text 'digest'",
+        ),
+        (
+            "{0}:OnlyProblem",
+            "",
+            r"is no problem source: expected a PlanningProblem and PlanningOptions of 'problem'",
+        ),
+        (
+            "{0}:broken",
+            "",
+            r"batch\.toml:2: .*'named_.*:broken' cannot be made: ValueError: received \[\]",
+        ),
+        (
+            "{0}:stack",
+            "",
+            (
+                r"cannot be made: TypeError: stack\(\) missing 1 required keyword-only argument:"
+                r" 'swapped'"
+            ),
+        ),
+        (
+            "{0}:Stack",
+            "parameters = {{ gaol = 1 }}",
+            r"toml:3: .*unknown parameter 'gaol'; did you mean 'goal'",
+        ),
         ("{0}:stack", "options = {{ seed = 1 }}", r"batch\.toml:3: .*unknown parameter 'options'"),
-        ("{0}:Stack", "seeds = [8]", r"the problem of seed 8 of 'named_.*:Stack': LookupError: seeds are 0 to 7"),
-        ("{0}:Stack", "scene = ['blocks2']", r"unknown key 'scene'; .*\(known: options, parameters, source\)"),
+        (
+            "{0}:Stack",
+            "seeds = [8]",
+            r"the problem of seed 8 of 'named_.*:Stack': LookupError: seeds are 0 to 7",
+        ),
+        (
+            "{0}:Stack",
+            "scene = ['blocks2']",
+            r"unknown key 'scene'; .*\(known: options, parameters, source\)",
+        ),
         ("{0}:Stack", "parameters = 3", r"batch\.toml:3: .*parameters: expected a"),
     ],
 )
@@ -152,7 +223,9 @@ def test_what_is_wrong_with_a_source_is_named_with_its_line(
         load_batch(_batch(tmp_path, f'source = "{name}"', more.format()), allow_sources=[name])
 
 
-def test_the_command_line_allows_sources_by_name(tmp_path: Path, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_allows_sources_by_name(
+    tmp_path: Path, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without the option, the command ends with the error of the file."""
     pytest.importorskip("distributed")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -63,7 +63,9 @@ def test_code_of_the_users_has_a_process_for_each_problem(shared: bool) -> None:
     """Problems of what is built in share one."""
     server, source = AttemptServer(), _Processes(shared)
     try:
-        rows = [server.run("processes", pickle.dumps(source), seed, BatchOptions()) for seed in range(4)]
+        rows = [
+            server.run("processes", pickle.dumps(source), seed, BatchOptions()) for seed in range(4)
+        ]
     finally:
         server.close()
     assert len({row["explanation"] for row in rows}) == (1 if shared else 4)
@@ -217,7 +219,9 @@ def test_workers_and_the_scheduler_may_die(tmp_path: Path, monkeypatch: pytest.M
             threading.Event().wait(0.05)
         address.append(json.loads(file.read_text(encoding="utf-8"))["address"])
         batch = Batch((BatchEntry("tower", tower_problem(), range(6)),), BatchOptions(tries=10))
-        summary = run_batch(batch, tmp_path / "out", scheduler=address[0], patience=120.0, on_progress=on_progress)
+        summary = run_batch(
+            batch, tmp_path / "out", scheduler=address[0], patience=120.0, on_progress=on_progress
+        )
     finally:
         for process in processes:
             process.kill()

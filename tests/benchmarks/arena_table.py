@@ -1,10 +1,11 @@
 """Planners on suites of problems, as one table: solved, valid, time, length of plans and paths.
 
-    python tests/benchmarks/arena_table.py hanoi ceiling -o results
-    python tests/benchmarks/arena_table.py geometry -o results --planner tmkit --planner my_planner:plan --simulate
+    python tests/benchmarks/arena_table.py hanoi ceiling -o results python
+    tests/benchmarks/arena_table.py geometry -o results --planner tmkit --planner my_planner:plan
+    --simulate
 
-A suite has a name, or is a batch file; ``comparison/README.md`` has both, and how planners enter. Planners are code
-that is run. A run that was stopped goes on in its folder.
+A suite has a name, or is a batch file; ``comparison/README.md`` has both, and how planners enter.
+Planners are code that is run. A run that was stopped goes on in its folder.
 """
 
 from __future__ import annotations
@@ -23,14 +24,26 @@ from tmkit.errors import TmkitError
 
 def main(arguments: list[str] | None = None) -> int:
     """Run planners on suites, print the table and write it into the folder."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("suites", nargs="+", help=f"{', '.join(suite_names())}, or BATCH.toml")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the results and the table")
-    parser.add_argument("--planner", action="append", help="tmkit, pddlstream:FOLDER, MODULE:NAME or FILE.py:NAME")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, help="folder of the results and the table"
+    )
+    parser.add_argument(
+        "--planner", action="append", help="tmkit, pddlstream:FOLDER, MODULE:NAME or FILE.py:NAME"
+    )
     parser.add_argument("--seeds", type=int, help="problems of each kind; all by default")
-    parser.add_argument("--simulate", action="store_true", help="execute the plans in the simulator")
-    parser.add_argument("--workers", type=int, help="problems solved at a time; by default one a core")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="a scheduler of dask, in place of this machine")
+    parser.add_argument(
+        "--simulate", action="store_true", help="execute the plans in the simulator"
+    )
+    parser.add_argument(
+        "--workers", type=int, help="problems solved at a time; by default one a core"
+    )
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="a scheduler of dask, in place of this machine"
+    )
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     given = parser.parse_args(arguments)
     if given.seeds is not None and given.seeds < 1:

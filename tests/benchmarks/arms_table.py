@@ -1,10 +1,10 @@
 """Two Baxter arms sort eight objects at once: the makespan of schedules, and that of one arm alone.
 
-``python tests/benchmarks/arms_table.py [--seeds K] [--improve N] [--simulate]`` prints a row for each random scene:
-seconds of the right arm alone, of both arms one step after the other, and of both at once; the part of the first that
-the last is; and the processor's seconds of planning and scheduling. With ``--improve`` also the seconds of both at once
-after so many iterations that make the makespan small, and the processor's seconds of these. Every schedule is
-validated.
+``python tests/benchmarks/arms_table.py [--seeds K] [--improve N] [--simulate]`` prints a row for
+each random scene: seconds of the right arm alone, of both arms one step after the other, and of
+both at once; the part of the first that the last is; and the processor's seconds of planning and
+scheduling. With ``--improve`` also the seconds of both at once after so many iterations that make
+the makespan small, and the processor's seconds of these. Every schedule is validated.
 """
 
 from __future__ import annotations
@@ -57,21 +57,31 @@ def eight_objects(seed: int) -> tk.SceneGraph:
         scene = scene.remove_frame(frame)
     for name, y, width in (("mixed", 0.0, 0.4), *((name, y, 0.24) for name, y in SIDES.items())):
         plate = tk.AttachedShape(tk.Box([0.24, width, 0.01]))
-        scene = scene.add_frame(name, "table", pose=Pose([-0.1, y, 0.03]), classes=["surface"], shapes=[plate])
+        scene = scene.add_frame(
+            name, "table", pose=Pose([-0.1, y, 0.03]), classes=["surface"], shapes=[plate]
+        )
     brick = tk.AttachedShape(tk.Box([0.04, 0.04, 0.06]))
     spots = [(x, y) for y in (-0.14, -0.05, 0.05, 0.14) for x in (-0.06, 0.06)]
     for number, spot in enumerate(rng.permutation(spots)):
         x, y = spot + rng.uniform(-0.01, 0.01, 2)
         pose = Pose.from_rpy([x, y, 0.035], [0.0, 0.0, rng.uniform(-0.3, 0.3)])
-        scene = scene.add_frame(f"b{number}", "mixed", pose=pose, joint=tk.Free(), classes=["movable"], shapes=[brick])
+        scene = scene.add_frame(
+            f"b{number}", "mixed", pose=pose, joint=tk.Free(), classes=["movable"], shapes=[brick]
+        )
     return scene
 
 
-def planned(scene: tk.SceneGraph, arms: list[tk.Manipulator], seed: int, *, improve: int = 0) -> tuple[Plan, float]:
+def planned(
+    scene: tk.SceneGraph, arms: list[tk.Manipulator], seed: int, *, improve: int = 0
+) -> tuple[Plan, float]:
     """Return a plan by which each tray gets four objects, and the processor's seconds that it took."""
     q = scene.configuration({joint: value for arm in arms for joint, value in arm.ready.items()})
     near = {"baxter": "right_tray", "baxter_left": "left_tray"}
-    ways = " ".join(f"(= (way {a.name} {t}) {1 if near[a.name] == t else 10})" for a in arms for t in (*SIDES, "mixed"))
+    ways = " ".join(
+        f"(= (way {a.name} {t}) {1 if near[a.name] == t else 10})"
+        for a in arms
+        for t in (*SIDES, "mixed")
+    )
     goal = " ".join(f"(on b{number} {list(SIDES)[number % 2]})" for number in range(8))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sort.pddl"
@@ -84,7 +94,9 @@ def planned(scene: tk.SceneGraph, arms: list[tk.Manipulator], seed: int, *, impr
             goal=path,
             robot=arms,
             seed=seed,
-            options=tk.PlanningOptions(time_limit=1000.0, arms_at_once=len(arms) > 1, cost="makespan", improve=improve),
+            options=tk.PlanningOptions(
+                time_limit=1000.0, arms_at_once=len(arms) > 1, cost="makespan", improve=improve
+            ),
         )
     assert result.plan is not None, result.explanation
     return result.plan, time.process_time() - began
@@ -98,7 +110,10 @@ def main() -> None:
     parser.add_argument("--simulate", action="store_true")
     asked = parser.parse_args()
     arms = [tk.load_manipulator("baxter"), tk.load_manipulator("baxter_left")]
-    print("scene  one arm  both in turn  both at once  of one arm  planning s  scheduling s  simulated  improved  s")
+    print(
+        "scene  one arm  both in turn  both at once  of one arm  planning s  scheduling s "
+        " simulated  improved  s"
+    )
     shares = []
     for seed in range(asked.seeds):
         scene = eight_objects(seed)
@@ -118,7 +133,10 @@ def main() -> None:
             assert tk.validate_plan(better, domain=DOMAIN).is_valid
             improved = f"{Schedule.of(better).makespan:.1f}  {took:.0f}"
         simulated = tk.simulate(at_once).is_successful if asked.simulate else "-"
-        row = f"{seed:5}  {seconds[0]:7.1f}  {seconds[1]:12.1f}  {seconds[2]:12.1f}  {shares[-1]:10.2f}"
+        row = (
+            f"{seed:5}  {seconds[0]:7.1f}  {seconds[1]:12.1f}  {seconds[2]:12.1f} "
+            f" {shares[-1]:10.2f}"
+        )
         print(f"{row}  {planning:10.2f}  {scheduling:12.2f}  {simulated}  {improved}", flush=True)
     print(f"mean {np.mean(shares):.2f}, worst {max(shares):.2f}")
 

@@ -2,16 +2,18 @@
 
 Run by hand: ``python tests/benchmarks/batch_table.py [processes] [memory] [workers] [--out FILE]``.
 
-* ``processes``: 500 problems of three blocks by ``run_batch`` with two workers, and the same problems in two processes
-  of their own that call ``tk.plan`` one after the other, in turns of 250; problems a second, and processor time of all
-  processes a problem, between the first and the last 40 rows of the batch, and after the first problem of the loops.
-* ``memory``: resident memory of the process that runs a batch of 5,000 problems of two blocks, of the servers from
-  which those that plan are forked, and of the largest that plans, at each fifth of it, and by how much it grows after
-  the first.
-* ``workers``: 64 workers of dask, each a process, whose 12,800 problems only sleep; after all have started, how much
-  longer a problem takes than it sleeps, and the processor time of the process that gives them out, with the scheduler.
-* ``survival``: 500 problems while 24 workers are killed and the scheduler once; a disk that is full for a while, and
-  stays full; a batch that is killed and goes on.
+* ``processes``: 500 problems of three blocks by ``run_batch`` with two workers, and the same
+  problems in two processes of their own that call ``tk.plan`` one after the other, in turns of 250;
+  problems a second, and processor time of all processes a problem, between the first and the last
+  40 rows of the batch, and after the first problem of the loops.
+* ``memory``: resident memory of the process that runs a batch of 5,000 problems of two blocks, of
+  the servers from which those that plan are forked, and of the largest that plans, at each fifth of
+  it, and by how much it grows after the first.
+* ``workers``: 64 workers of dask, each a process, whose 12,800 problems only sleep; after all have
+  started, how much longer a problem takes than it sleeps, and the processor time of the process
+  that gives them out, with the scheduler.
+* ``survival``: 500 problems while 24 workers are killed and the scheduler once; a disk that is full
+  for a while, and stays full; a batch that is killed and goes on.
 """
 
 from __future__ import annotations
@@ -70,14 +72,17 @@ def three_blocks() -> FixedProblem:
     """Return the problem of a tower of three blocks."""
     scene = tk.load_scene("panda_table", "blocks3")
     return FixedProblem(
-        tk.PlanningProblem(scene, goal="(and (on a b) (on b c))"), tk.PlanningOptions(max_iterations=4, workers=1)
+        tk.PlanningProblem(scene, goal="(and (on a b) (on b c))"),
+        tk.PlanningOptions(max_iterations=4, workers=1),
     )
 
 
 def two_blocks() -> FixedProblem:
     """Return the problem of a block on another."""
     scene = tk.load_scene("panda_table", "blocks2")
-    return FixedProblem(tk.PlanningProblem(scene, goal="(on a b)"), tk.PlanningOptions(max_iterations=2, workers=1))
+    return FixedProblem(
+        tk.PlanningProblem(scene, goal="(on a b)"), tk.PlanningOptions(max_iterations=2, workers=1)
+    )
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,11 @@ class Sleeping:
 
 
 def _resident(process: int) -> float:
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return (
+        int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        * os.sysconf("SC_PAGE_SIZE")
+        / 2**20
+    )
 
 
 def _children(process: int) -> list[int]:
@@ -126,13 +135,18 @@ def processes(count: int = 500, turn: int = 250) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
             marks: list[tuple[float, float]] = []
 
-            def on_progress(progress: BatchProgress, marks: list[tuple[float, float]] = marks) -> None:
+            def on_progress(
+                progress: BatchProgress, marks: list[tuple[float, float]] = marks
+            ) -> None:
                 if progress.phase == "planning":
                     at = progress.step in (_EDGE, turn - _EDGE)
                     marks.append((time.monotonic(), _processor_seconds(os.getpid()) if at else 0.0))
 
             summary = run_batch(
-                Batch((BatchEntry("towers", source, seeds),)), folder, workers=2, on_progress=on_progress
+                Batch((BatchEntry("towers", source, seeds),)),
+                folder,
+                workers=2,
+                on_progress=on_progress,
             )
             assert summary.statuses == {"solved": turn}, summary
             (began, before), (ended, after) = marks[_EDGE - 1], marks[-_EDGE - 1]
@@ -140,23 +154,28 @@ def processes(count: int = 500, turn: int = 250) -> list[str]:
             used["batch"] += (after - before) * turn / (turn - 2 * _EDGE)
         halves = [pickle.dumps((source, list(seeds)[half::2])) for half in (0, 1)]
         loops = [
-            subprocess.Popen([sys.executable, "-c", _LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            subprocess.Popen(
+                [sys.executable, "-c", _LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
             for _ in halves
         ]
         for loop, half in zip(loops, halves, strict=True):
             assert loop.stdin is not None
             loop.stdin.write(half)
             loop.stdin.close()
-        told = [[*map(float, loop.stdout.read().split())] for loop in loops if loop.stdout is not None]
+        told = [
+            [*map(float, loop.stdout.read().split())] for loop in loops if loop.stdout is not None
+        ]
         spent["loops"] += max(seconds for seconds, _ in told)
         used["loops"] += sum(seconds for _, seconds in told)
     rates = {name: count / seconds for name, seconds in spent.items()}
     each = {name: 1e3 * seconds / count for name, seconds in used.items()}
     return [
-        f"* {count} problems of three blocks: {rates['batch']:.1f} a second in a batch with two workers, "
-        f"{rates['loops']:.1f} in two processes with a loop each ({100.0 * rates['batch'] / rates['loops']:.0f} %); "
-        f"{each['batch']:.1f} and {each['loops']:.1f} ms of processor time a problem, with the scheduler "
-        f"({100.0 * each['loops'] / each['batch']:.0f} %)."
+        f"* {count} problems of three blocks: {rates['batch']:.1f} a second in a batch with two"
+        f" workers, {rates['loops']:.1f} in two processes with a loop each"
+        f" ({100.0 * rates['batch'] / rates['loops']:.0f} %); {each['batch']:.1f} and"
+        f" {each['loops']:.1f} ms of processor time a problem, with the scheduler"
+        f" ({100.0 * each['loops'] / each['batch']:.0f} %)."
     ]
 
 
@@ -168,22 +187,34 @@ def memory(count: int = 5000) -> list[str]:
         if progress.phase == "planning" and progress.step % 50 == 0:
             servers = _children(os.getpid())
             planning = [_resident(child) for server in servers for child in _children(server)]
-            mine = [_resident(os.getpid()), max(map(_resident, servers), default=0.0), max(planning, default=0.0)]
+            mine = [
+                _resident(os.getpid()),
+                max(map(_resident, servers), default=0.0),
+                max(planning, default=0.0),
+            ]
             seen.append((progress.step, *mine))
 
     with tempfile.TemporaryDirectory() as folder:
         summary = run_batch(
-            Batch((BatchEntry("stack", two_blocks(), range(count)),)), folder, workers=2, on_progress=on_progress
+            Batch((BatchEntry("stack", two_blocks(), range(count)),)),
+            folder,
+            workers=2,
+            on_progress=on_progress,
         )
     rate = summary.problems / summary.seconds
     table = np.array(seen)
     later = table[table[:, 0] >= count // 5]
     slopes = [1e3 * np.polyfit(later[:, 0], later[:, column], 1)[0] for column in (1, 2, 3)]
-    fifths = [" + ".join(f"{value:.0f}" for value in row[1:]) for row in table if row[0] % (count // 5) == 0]
+    fifths = [
+        " + ".join(f"{value:.0f}" for value in row[1:])
+        for row in table
+        if row[0] % (count // 5) == 0
+    ]
     return [
-        f"* {count} problems, {summary.statuses}, {rate:.1f} a second; MiB of the batch, of the larger server and of "
-        f"the largest process that plans, after each fifth: {', '.join(fifths)}; after the first they grow by "
-        f"{', '.join(f'{slope:.2f}' for slope in slopes)} MiB in 1,000 problems."
+        f"* {count} problems, {summary.statuses}, {rate:.1f} a second; MiB of the batch, of the"
+        " larger server and of the largest process that plans, after each fifth:"
+        f" {', '.join(fifths)}; after the first they grow by"
+        f" {', '.join(f'{slope:.2f}' for slope in slopes)} MiB in 1,000 problems."
     ]
 
 
@@ -216,7 +247,11 @@ def workers(turns: int = 200) -> list[str]:
     options = {"dashboard_address": "127.0.0.1:0"}
     with (
         LocalCluster(
-            n_workers=0, silence_logs=50, protocol="tcp://", dashboard_address=None, scheduler_kwargs=options
+            n_workers=0,
+            silence_logs=50,
+            protocol="tcp://",
+            dashboard_address=None,
+            scheduler_kwargs=options,
         ) as cluster,
         _workers(cluster.scheduler_address, WORKERS),
         tempfile.TemporaryDirectory() as folder,
@@ -234,9 +269,10 @@ def workers(turns: int = 200) -> list[str]:
     problems = len(marks) - 1 - first
     over = seconds - problems * SLEEP / WORKERS
     return [
-        f"* {WORKERS} workers on this machine, {problems} problems that sleep for {SLEEP:g} s each: "
-        f"{1e3 * processor / problems:.2f} ms of processor time a problem in the process that gives them out, with the "
-        f"scheduler; in all {1e3 * over / problems:.2f} ms a problem more than they sleep."
+        f"* {WORKERS} workers on this machine, {problems} problems that sleep for {SLEEP:g} s each:"
+        f" {1e3 * processor / problems:.2f} ms of processor time a problem in the process that"
+        f" gives them out, with the scheduler; in all {1e3 * over / problems:.2f} ms a problem more"
+        " than they sleep."
     ]
 
 
@@ -251,12 +287,18 @@ def _digest_after_kills(batch: Batch, folder: Path, kills: int) -> tuple[str, in
     processes = [_dask("scheduler", "--port", "0", "--scheduler-file", str(file))]
 
     def start_worker() -> None:
-        processes.append(_dask("worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny"))
+        processes.append(
+            _dask("worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny")
+        )
 
     every, left = len(batch) // (kills + 1), [*range(kills)]
 
     def on_progress(progress: BatchProgress) -> None:
-        if progress.phase != "planning" or not left or progress.step < every * (kills - len(left) + 1):
+        if (
+            progress.phase != "planning"
+            or not left
+            or progress.step < every * (kills - len(left) + 1)
+        ):
             return
         if len(left) == kills // 2:
             processes[0].kill()
@@ -275,7 +317,9 @@ def _digest_after_kills(batch: Batch, folder: Path, kills: int) -> tuple[str, in
         while not file.exists() or not file.read_text(encoding="utf-8"):
             time.sleep(0.1)
         address = json.loads(file.read_text(encoding="utf-8"))["address"]
-        summary = run_batch(batch, folder / "out", scheduler=address, patience=300.0, on_progress=on_progress)
+        summary = run_batch(
+            batch, folder / "out", scheduler=address, patience=300.0, on_progress=on_progress
+        )
         assert not left, left
         return summary.digest, summary.tries
     finally:
@@ -329,11 +373,17 @@ def survival(count: int = 500, kills: int = 24) -> list[str]:
         alone = run_batch(batch, folder / "alone", workers=2)
         killed, tries = _digest_after_kills(batch, folder, kills)
         full, before = _digest_on_a_full_disk(batch, folder / "disk")
-        assert {alone.digest, killed, kept, full} == {alone.digest}, (alone.digest, killed, kept, full)
+        assert {alone.digest, killed, kept, full} == {alone.digest}, (
+            alone.digest,
+            killed,
+            kept,
+            full,
+        )
     return [
-        f"* {count} problems, {alone.statuses}: with {kills} kills of workers and a new scheduler {tries} attempts "
-        f"came back; killed at half it went on from {resumed} rows; on a full disk it was refused after 5 s with "
-        f"{before} rows, and went on from there. One row a problem and the same digest each time."
+        f"* {count} problems, {alone.statuses}: with {kills} kills of workers and a new scheduler"
+        f" {tries} attempts came back; killed at half it went on from {resumed} rows; on a full"
+        f" disk it was refused after 5 s with {before} rows, and went on from there. One row a"
+        " problem and the same digest each time."
     ]
 
 

@@ -1,8 +1,9 @@
 """Speed of stamped poses and of the buffer, beside sorted lists of plain Python, in the same run.
 
-Run by hand: ``pytest tests/benchmarks/bench_buffer.py --benchmark-enable --benchmark-only -s``. The tree is that of
-tf2's own measurements: leaf to leaf over eight edges, each turned, seen 100 times a second. The plain one keeps lists
-of stamps and poses by ``bisect``, and multiplies tuples; both give the same numbers. Times are processor seconds.
+Run by hand: ``pytest tests/benchmarks/bench_buffer.py --benchmark-enable --benchmark-only -s``. The
+tree is that of tf2's own measurements: leaf to leaf over eight edges, each turned, seen 100 times a
+second. The plain one keeps lists of stamps and poses by ``bisect``, and multiplies tuples; both
+give the same numbers. Times are processor seconds.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ class PlainLists:
         cosine = p[0] * q[0] + p[1] * q[1] + p[2] * q[2] + p[3] * q[3]
         sign = 1.0 if cosine >= 0 else -1.0
         angle = math.acos(min(1.0, abs(cosine)))
-        one, other = (1 - f, f) if angle < 1e-6 else (math.sin((1 - f) * angle), math.sin(f * angle))
+        one, other = (
+            (1 - f, f) if angle < 1e-6 else (math.sin((1 - f) * angle), math.sin(f * angle))
+        )
         scale = 1.0 if angle < 1e-6 else math.sin(angle)
         turn = tuple((one * x + sign * other * y) / scale for x, y in zip(p, q, strict=True))
         return tuple(x + f * (y - x) for x, y in zip(t, u, strict=True)), turn
@@ -104,7 +107,11 @@ class PlainLists:
 def test_insert_and_query(benchmark: BenchmarkFixture, kept: int) -> None:
     """A pose in, and a query over eight edges: scene, arrays, buffer, plain lists."""
     rng = np.random.default_rng(0)
-    scene, plain, buffer = SceneGraph().add_frame("map", body="map"), PlainLists(10.0), Buffer(capacity=kept)
+    scene, plain, buffer = (
+        SceneGraph().add_frame("map", body="map"),
+        PlainLists(10.0),
+        Buffer(capacity=kept),
+    )
     for parent, child in EDGES:
         scene = scene.add_frame(child, parent)
     for k in range(kept):
@@ -113,10 +120,16 @@ def test_insert_and_query(benchmark: BenchmarkFixture, kept: int) -> None:
             x, y, z, *q = Pose.from_rpy(rng.normal(size=3), turn).as_array().tolist()
             time_of = Time(*divmod(10_000_000 * k, 10**9))
             scene = scene.add_stamped_pose(
-                child, Pose.from_array(np.array([x, y, z, *q])), stamp=k / 100, capacity=kept, window=10.0
+                child,
+                Pose.from_array(np.array([x, y, z, *q])),
+                stamp=k / 100,
+                capacity=kept,
+                window=10.0,
             )
             plain.insert(child, k / 100, ((x, y, z), tuple(q)))
-            message = TransformStamped(Header(time_of, parent), child, Transform(Vector3(x, y, z), Quaternion(*q)))
+            message = TransformStamped(
+                Header(time_of, parent), child, Transform(Vector3(x, y, z), Quaternion(*q))
+            )
             assert buffer.set_transform(message)
     stamp = (kept - 1) / 100 - 0.004
     arrays = SceneArrays(scene, capacity={"stamps": 8 * kept + 8})
@@ -125,7 +138,9 @@ def test_insert_and_query(benchmark: BenchmarkFixture, kept: int) -> None:
     assert np.allclose(ours.translation, place, atol=1e-9)
     assert abs(abs(float(ours.quat_xyzw @ np.array(turned_by))) - 1) < 1e-9
     now, pose = [kept / 100] * 3, Pose([0.1, 0.2, 0.3])
-    message = TransformStamped(Header(Time(), "map"), "seen", Transform(Vector3(0.1, 0.2, 0.3), Quaternion()))
+    message = TransformStamped(
+        Header(Time(), "map"), "seen", Transform(Vector3(0.1, 0.2, 0.3), Quaternion())
+    )
     seen = scene.add_frame("seen", "map").set_stamped_poses("seen", scene.stamped_poses("a0"))
 
     def step(which: int) -> float:
@@ -153,9 +168,14 @@ def test_insert_and_query(benchmark: BenchmarkFixture, kept: int) -> None:
         "latest common time, scene": lambda: common_stamps(scene, "a3", "b3"),
     }
     queries = [name for name in rows if not name.startswith("insert")]
-    found = {name: least(rows[name]) for name in [*queries, *(row for row in rows if row not in queries)]}
+    found = {
+        name: least(rows[name]) for name in [*queries, *(row for row in rows if row not in queries)]
+    }
     for name in rows:
         base = found[f"{'insert' if name.startswith('insert') else 'query'}, plain lists"]
-        print(f"{kept:5d} kept  {name:32s} {found[name]:8.2f} us  {found[name] / base:6.3f} of plain lists")
+        print(
+            f"{kept:5d} kept  {name:32s} {found[name]:8.2f} us  {found[name] / base:6.3f} of plain"
+            " lists"
+        )
         benchmark.extra_info[name] = found[name]
     benchmark(rows["query, scene"])

@@ -1,7 +1,8 @@
 """Speed of the motion core: a Panda before a table with ten blocks, as ratios to pinocchio where it can do the same.
 
-Run by hand: ``pytest tests/benchmarks/bench_motion.py --benchmark-enable --benchmark-only --benchmark-group-by=group``.
-The ratios are what counts; the times depend on the machine and on what else runs there.
+Run by hand: ``pytest tests/benchmarks/bench_motion.py --benchmark-enable --benchmark-only
+--benchmark-group-by=group``. The ratios are what counts; the times depend on the machine and on
+what else runs there.
 """
 
 from __future__ import annotations
@@ -63,20 +64,26 @@ def test_check(benchmark: BenchmarkFixture, world: CollisionWorld, qs: NDArray[n
 
 
 @pytest.mark.benchmark(group="state check")
-def test_check_batch(benchmark: BenchmarkFixture, world: CollisionWorld, qs: NDArray[np.float64]) -> None:
+def test_check_batch(
+    benchmark: BenchmarkFixture, world: CollisionWorld, qs: NDArray[np.float64]
+) -> None:
     """All configurations in one call."""
     benchmark(world.in_collision_batch, qs)
 
 
 @pytest.mark.benchmark(group="state check")
-def test_check_beside_pinocchio(benchmark: BenchmarkFixture, world: CollisionWorld, qs: NDArray[np.float64]) -> None:
+def test_check_beside_pinocchio(
+    benchmark: BenchmarkFixture, world: CollisionWorld, qs: NDArray[np.float64]
+) -> None:
     """A check beside pinocchio's broad phase in the same run, both called from Python; the ratio is what counts."""
     oracle = PinocchioOracle("panda", BOXES, world)
     manager = oracle.broad_phase()
     theirs = [oracle.configuration(q) for q in qs]
     ours = list(qs)
     other = process_time_of(
-        lambda: [pinocchio.computeCollisions(oracle.model, oracle.data, manager, q, True) for q in theirs]
+        lambda: [
+            pinocchio.computeCollisions(oracle.model, oracle.data, manager, q, True) for q in theirs
+        ]
     )
     own = process_time_of(lambda: [world.is_in_collision(q) for q in ours])
     benchmark.extra_info["ratio_to_pinocchio"] = own / other
@@ -91,31 +98,46 @@ def test_construct_world(benchmark: BenchmarkFixture, scene: SceneGraph) -> None
 
 
 @pytest.mark.benchmark(group="inverse kinematics")
-def test_inverse_kinematics(benchmark: BenchmarkFixture, scene: SceneGraph, qs: NDArray[np.float64]) -> None:
+def test_inverse_kinematics(
+    benchmark: BenchmarkFixture, scene: SceneGraph, qs: NDArray[np.float64]
+) -> None:
     """200 reachable random poses with up to 25 restarts."""
     targets = [scene.pose(TIP, relative_to="world", q=q) for q in qs[:200]]
     middle = scene.joint_limits.mean(axis=1)
-    results = benchmark(lambda: [inverse_kinematics(scene, TIP, target_pose=t, joints=ARM, q=middle) for t in targets])
+    results = benchmark(
+        lambda: [
+            inverse_kinematics(scene, TIP, target_pose=t, joints=ARM, q=middle) for t in targets
+        ]
+    )
     assert all(result.status.name == "SOLVED" for result in results)
 
 
 @pytest.mark.benchmark(group="versions")
-def test_first_check_of_a_version(benchmark: BenchmarkFixture, scene: SceneGraph, qs: NDArray[np.float64]) -> None:
+def test_first_check_of_a_version(
+    benchmark: BenchmarkFixture, scene: SceneGraph, qs: NDArray[np.float64]
+) -> None:
     """A block hangs off the hand: the world is moved and asked once; the ratios are those to a plain check."""
     world = CollisionWorld(scene, pair_margins=NEVER)
     versions = [scene.reparent(f"block{i % 10}", "panda_hand", q=q) for i, q in enumerate(qs)]
     held = world.moved_to(versions[0])
     pairs = list(zip(versions, qs, strict=True))
     plain = process_time_of(lambda: [world.is_in_collision(q) for q in qs], 15)
-    first = process_time_of(lambda: [world.moved_to(version).is_in_collision(q) for version, q in pairs], 15)
+    first = process_time_of(
+        lambda: [world.moved_to(version).is_in_collision(q) for version, q in pairs], 15
+    )
     later = process_time_of(lambda: [held.is_in_collision(q) for q in qs], 15)
     benchmark.extra_info |= {"first_to_plain": first / plain, "later_to_plain": later / plain}
     benchmark(lambda: [world.moved_to(version).is_in_collision(q) for version, q in pairs])
-    print(f"\nfirst check {first / plain:.2f}, later checks {later / plain:.2f} of the time of a plain check")
+    print(
+        f"\nfirst check {first / plain:.2f}, later checks {later / plain:.2f} of the time of a"
+        " plain check"
+    )
 
 
 @pytest.mark.benchmark(group="versions")
-def test_move_world(benchmark: BenchmarkFixture, scene: SceneGraph, qs: NDArray[np.float64]) -> None:
+def test_move_world(
+    benchmark: BenchmarkFixture, scene: SceneGraph, qs: NDArray[np.float64]
+) -> None:
     """Only moving the world to versions that differ in one parent."""
     world = CollisionWorld(scene, pair_margins=NEVER)
     versions = [scene.reparent(f"block{i % 10}", "panda_hand", q=q) for i, q in enumerate(qs)]
@@ -151,7 +173,9 @@ def test_constrained_query(benchmark: BenchmarkFixture, degrees: float) -> None:
     """The wall with the hand upright within an angle; the ratio is that to the same query without constraints."""
     query = wall_query()
     world = query.world(0.001)
-    upright = PathConstraint("orientation", TIP, tolerance=math.radians(degrees), direction=(0.0, 0.0, -1.0))
+    upright = PathConstraint(
+        "orientation", TIP, tolerance=math.radians(degrees), direction=(0.0, 0.0, -1.0)
+    )
 
     def searches(*constraints: PathConstraint) -> list[PathStatus]:
         return [

@@ -1,8 +1,9 @@
 """Speed of the arrays for control loops: edits, forward kinematics beside a plain C++ loop, and poses.
 
-Run by hand: ``pytest tests/benchmarks/bench_scene_arrays.py --benchmark-enable --benchmark-only -s``. The ratios are
-what counts: the floor is compiled here from ``floors.cpp``, with and without vectors of two numbers, and measured in
-the same run, in turns with ours; the faster floor counts. Our times include the call from Python.
+Run by hand: ``pytest tests/benchmarks/bench_scene_arrays.py --benchmark-enable --benchmark-only
+-s``. The ratios are what counts: the floor is compiled here from ``floors.cpp``, with and without
+vectors of two numbers, and measured in the same run, in turns with ours; the faster floor counts.
+Our times include the call from Python.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def tree(joints: int) -> SceneGraph:
         for i in range(FRAMES - 1):
             joint = Revolute(rng.normal(size=3)) if i < joints else Fixed()
             pose = Pose.from_rpy(rng.uniform(-1, 1, 3), rng.uniform(-3, 3, 3))
-            edit.add_frame(f"frame{i}", f"frame{i - 1}" if i % 8 else "world", pose=pose, joint=joint)
+            edit.add_frame(
+                f"frame{i}", f"frame{i - 1}" if i % 8 else "world", pose=pose, joint=joint
+            )
     return edit.finish()
 
 
@@ -66,19 +69,27 @@ def same_bits(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def test_forward_beside_a_plain_loop(
-    benchmark: BenchmarkFixture, scene: SceneGraph, floors: list[ctypes.CDLL], same_bits: ctypes.CDLL
+    benchmark: BenchmarkFixture,
+    scene: SceneGraph,
+    floors: list[ctypes.CDLL],
+    same_bits: ctypes.CDLL,
 ) -> None:
     """Forward kinematics of the arrays beside the floor: the same bits, but for those of the C library's sines."""
     q = np.linspace(-1.0, 1.0, len(scene.joint_names))
     arrays, floor = SceneArrays(scene, 256), Floor(scene)
-    ours, *loops = least_times(lambda: arrays.forward(q), *(floor.runner(library, q) for library in floors))
+    ours, *loops = least_times(
+        lambda: arrays.forward(q), *(floor.runner(library, q) for library in floors)
+    )
     theirs = min(loops) / REPEAT
     assert np.allclose(arrays.poses, floor.poses[floor.rows], rtol=0.0, atol=1e-14)
     floor.runner(same_bits, q)()
     assert np.array_equal(arrays.poses, floor.poses[floor.rows])
     benchmark.extra_info["ratio_to_floor"] = ours / theirs
     benchmark(arrays.forward, q)
-    print(f"\n{len(q)} of {FRAMES} frames turn: forward {ours * 1e6:.2f} us, {ours / theirs:.2f} of the plain loop")
+    print(
+        f"\n{len(q)} of {FRAMES} frames turn: forward {ours * 1e6:.2f} us, {ours / theirs:.2f} of"
+        " the plain loop"
+    )
 
 
 def test_reparent(benchmark: BenchmarkFixture) -> None:
@@ -146,7 +157,8 @@ def test_relative_pose(benchmark: BenchmarkFixture) -> None:
     arrays = SceneArrays(scene, 256)
     q = scene.zero_configuration()
     ours, theirs = least_times(
-        lambda: arrays.pose("frame126", relative_to="frame7"), lambda: scene.pose("frame126", relative_to="frame7", q=q)
+        lambda: arrays.pose("frame126", relative_to="frame7"),
+        lambda: scene.pose("frame126", relative_to="frame7", q=q),
     )
     benchmark(arrays.pose, "frame126", relative_to="frame7")
     print(f"\na relative pose takes {ours / theirs:.2f} of the time of the persistent scene")

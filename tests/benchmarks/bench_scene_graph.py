@@ -31,7 +31,9 @@ def scene(request: pytest.FixtureRequest) -> SceneGraph:
         parent = "world"
         for i in range(LINKS):
             place = Pose.from_rpy([0, 0, 0.3], [0.1 * i, 0, 0])
-            edit.add_frame(f"link{i}", parent, pose=place, joint=Revolute([0, 1, 0], name=f"joint{i}"))
+            edit.add_frame(
+                f"link{i}", parent, pose=place, joint=Revolute([0, 1, 0], name=f"joint{i}")
+            )
             parent = f"link{i}"
         for i in range(request.param - LINKS - 1):
             edit.add_frame(f"thing{i}", "world", pose=Pose([i, 0, 0]), joint=Free())
@@ -73,7 +75,10 @@ def test_remove(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
     def version() -> tuple[tuple[SceneGraph, str], dict[str, object]]:
         return (scene.set_pose("thing4", Pose([next(made), 0, 1])), "thing3"), {}
 
-    assert len(benchmark.pedantic(SceneGraph.remove_frame, setup=version, rounds=200)) == len(scene) - 1
+    assert (
+        len(benchmark.pedantic(SceneGraph.remove_frame, setup=version, rounds=200))
+        == len(scene) - 1
+    )
 
 
 def test_children(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
@@ -88,7 +93,9 @@ def test_children(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
 
 def test_equality(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
     """Compare a scene with one that went there and back."""
-    back = scene.reparent("thing3", "link7", pose=Pose()).reparent("thing3", "world", pose=scene.local_pose("thing3"))
+    back = scene.reparent("thing3", "link7", pose=Pose()).reparent(
+        "thing3", "world", pose=scene.local_pose("thing3")
+    )
     assert benchmark(SceneGraph.__eq__, scene, back)
 
 
@@ -119,7 +126,8 @@ def test_pickle(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
     assert benchmark(lambda: pickle.loads(pickle.dumps(scene))) == scene
 
 
-# --- the same in plain Python ------------------------------------------------------------------------------------
+# --- the same in plain Python
+# ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -136,15 +144,19 @@ def plain(scene: SceneGraph) -> dict[str, PlainFrame]:
     return {
         name: PlainFrame(
             scene.parent(name),
-            np.eye(4)
-            if (above := scene.parent(name)) is None
-            else scene.pose(name, relative_to=above, q=Q).as_matrix(),
+            (
+                np.eye(4)
+                if (above := scene.parent(name)) is None
+                else scene.pose(name, relative_to=above, q=Q).as_matrix()
+            ),
         )
         for name in scene.frame_names
     }
 
 
-def test_reparent_in_plain_python(benchmark: BenchmarkFixture, plain: dict[str, PlainFrame]) -> None:
+def test_reparent_in_plain_python(
+    benchmark: BenchmarkFixture, plain: dict[str, PlainFrame]
+) -> None:
     """Copy the dict with one frame changed: what an immutable scene costs without sharing."""
     matrix = Pose([0, 0, 0.1]).as_matrix()
 

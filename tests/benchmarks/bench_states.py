@@ -1,8 +1,8 @@
 """Speed of PDDL states: derived in full, and from the version before, beside an edit of the scene.
 
-Run by hand: ``pytest tests/benchmarks/bench_states.py --benchmark-enable --benchmark-only``. What counts is the ratio
-to the edit in the same run. On one core of a shared machine, for 18 frames and 120 objects of the blocks domain, a
-state in full costs 270 edits, and one after a pick 22.
+Run by hand: ``pytest tests/benchmarks/bench_states.py --benchmark-enable --benchmark-only``. What
+counts is the ratio to the edit in the same run. On one core of a shared machine, for 18 frames and
+120 objects of the blocks domain, a state in full costs 270 edits, and one after a pick 22.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Plan, check and play 50 blocks problems, and write the table of results into the docs.
 
-Run by hand: ``python tests/benchmarks/blocks_table.py [--out docs/results/blocks_results.md] [--blocks 1 2] [--seeds 0
-1]``. N blocks go from the table to one tower, and to a row; every plan is saved, loaded, checked and simulated with
-real fingers. A block misses when it ends more than 15 mm or 5 degrees from where the plan puts it.
+Run by hand: ``python tests/benchmarks/blocks_table.py [--out docs/results/blocks_results.md]
+[--blocks 1 2] [--seeds 0 1]``. N blocks go from the table to one tower, and to a row; every plan is
+saved, loaded, checked and simulated with real fingers. A block misses when it ends more than 15 mm
+or 5 degrees from where the plan puts it.
 """
 
 from __future__ import annotations
@@ -59,7 +60,19 @@ def run(kind: str, blocks: int, seed: int, folder: Path) -> Outcome:
     result = tk.plan(scene, domain="blocks", goal=goal_of(kind, blocks), robot="panda", seed=seed)
     seconds = time.perf_counter() - began
     if result.plan is None:
-        return Outcome(kind, blocks, seed, 0, seconds, False, False, False, math.nan, math.nan, result.explanation)
+        return Outcome(
+            kind,
+            blocks,
+            seed,
+            0,
+            seconds,
+            False,
+            False,
+            False,
+            math.nan,
+            math.nan,
+            result.explanation,
+        )
     path = folder / f"{kind}-{blocks}-{seed}.json"
     tk.save_plan(result.plan, path)
     plan = tk.load_plan(path)
@@ -85,29 +98,55 @@ def table_of(outcomes: list[Outcome]) -> str:
     lines = [
         "# Blocks: plan, check, play",
         "",
-        "N blocks of 5 cm go from the table to one tower, or to a row of neighbouring locations, on the Panda.",
-        "Each line sums up one problem over all seeds: how many were planned, how many plans passed the check at finer",
-        "steps, how many were played in pybullet with every block within 15 mm and 5 degrees of the plan, held by",
-        "friction between real fingers. Made by `python tests/benchmarks/blocks_table.py`; the planning time is the",
+        (
+            "N blocks of 5 cm go from the table to one tower, or to a row of neighbouring"
+            " locations, on the Panda."
+        ),
+        (
+            "Each line sums up one problem over all seeds: how many were planned, how many plans"
+            " passed the check at finer"
+        ),
+        (
+            "steps, how many were played in pybullet with every block within 15 mm and 5 degrees of"
+            " the plan, held by"
+        ),
+        (
+            "friction between real fingers. Made by `python tests/benchmarks/blocks_table.py`; the"
+            " planning time is the"
+        ),
         "median, on two shared cores.",
         "",
-        *markdown_head("goal | blocks | actions | planned | checked | played | worst error | median planning time"),
+        *markdown_head(
+            "goal | blocks | actions | planned | checked | played | worst error | median planning"
+            " time"
+        ),
     ]
-    for kind, blocks in sorted({(o.goal, o.blocks) for o in outcomes}, key=lambda key: (key[0] != "tower", key[1])):
+    for kind, blocks in sorted(
+        {(o.goal, o.blocks) for o in outcomes}, key=lambda key: (key[0] != "tower", key[1])
+    ):
         rows = [o for o in outcomes if (o.goal, o.blocks) == (kind, blocks)]
         times = sorted(o.planning_seconds for o in rows)
         actions = "/".join(str(n) for n in sorted({o.actions for o in rows}))
-        worst = f"{max(o.worst_millimetres for o in rows):.1f} mm, {max(o.worst_degrees for o in rows):.2f}°"
-        counts = " | ".join(
-            f"{sum(getattr(o, key) for o in rows)} of {len(rows)}" for key in ("solved", "checked", "played")
+        worst = (
+            f"{max(o.worst_millimetres for o in rows):.1f} mm,"
+            f" {max(o.worst_degrees for o in rows):.2f}°"
         )
-        lines.append(f"| {kind} | {blocks} | {actions} | {counts} | {worst} | {times[len(times) // 2]:.2f} s |")
+        counts = " | ".join(
+            f"{sum(getattr(o, key) for o in rows)} of {len(rows)}"
+            for key in ("solved", "checked", "played")
+        )
+        lines.append(
+            f"| {kind} | {blocks} | {actions} | {counts} | {worst} |"
+            f" {times[len(times) // 2]:.2f} s |"
+        )
     total = len(outcomes)
     sums = {key: sum(getattr(o, key) for o in outcomes) for key in ("solved", "checked", "played")}
     lines += [
         "",
-        f"In all: {sums['solved']} of {total} planned, {sums['checked']} of {total} checked, "
-        f"{sums['played']} of {total} played.",
+        (
+            f"In all: {sums['solved']} of {total} planned, {sums['checked']} of {total} checked, "
+            f"{sums['played']} of {total} played."
+        ),
     ]
     missed = [o for o in outcomes if not (o.solved and o.checked and o.played)]
     lines += ["", "Misses:" if missed else "No misses.", ""] if missed else ["", "No misses."]

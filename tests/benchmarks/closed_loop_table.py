@@ -1,16 +1,17 @@
 """Executions in a closed loop in which something goes wrong: what they reach, and what they say where they do not.
 
-Run by hand: ``python tests/benchmarks/closed_loop_table.py [--out docs/results/closed_loop_results.md] [--seeds 40]``.
-Seed by seed it takes one of three problems and one disturbance: an object is moved, knocked over, taken away, added, or
-slips out of the hand, after a step or after a motion within a step, which the seed decides. Three simulated cameras
-miss one object in twenty and put one in fifty in a wrong place. The runs named *hard* have two cameras that miss one in
-seven, put one in ten in a wrong place and cannot tell objects apart, and a board that hides some of the scene from one
-of them.
+Run by hand: ``python tests/benchmarks/closed_loop_table.py [--out
+docs/results/closed_loop_results.md] [--seeds 40]``. Seed by seed it takes one of three problems and
+one disturbance: an object is moved, knocked over, taken away, added, or slips out of the hand,
+after a step or after a motion within a step, which the seed decides. Three simulated cameras miss
+one object in twenty and put one in fifty in a wrong place. The runs named *hard* have two cameras
+that miss one in seven, put one in ten in a wrong place and cannot tell objects apart, and a board
+that hides some of the scene from one of them.
 
-A run is right if the goal holds in the simulation as it truly is (objects within 15 mm and joints within 20 mm or mrad
-of the version in which the goal was seen to hold), or if the failure that is told is what happened: it names the
-object, and where the object is believed to be, or that it is gone, is true. It is wrong if success is claimed and the
-goal does not hold.
+A run is right if the goal holds in the simulation as it truly is (objects within 15 mm and joints
+within 20 mm or mrad of the version in which the goal was seen to hold), or if the failure that is
+told is what happened: it names the object, and where the object is believed to be, or that it is
+gone, is true. It is wrong if success is claimed and the goal does not hold.
 """
 
 from __future__ import annotations
@@ -57,11 +58,20 @@ class Problem:
 
 def around(x: float, y: float, z: float) -> tuple[Camera, ...]:
     """Return cameras on three sides of a point."""
-    return tuple(Camera((x + dx, y + dy, z + 0.9), (x, y, z)) for dx, dy in ((0.9, -0.5), (-0.2, 1.1), (-0.1, -1.1)))
+    return tuple(
+        Camera((x + dx, y + dy, z + 0.9), (x, y, z))
+        for dx, dy in ((0.9, -0.5), (-0.2, 1.1), (-0.1, -1.1))
+    )
 
 
 PROBLEMS = {
-    "blocks": Problem(("panda_table", "blocks3"), "blocks", "(and (on a b) (on b c))", "panda", around(0.45, 0, 0.1)),
+    "blocks": Problem(
+        ("panda_table", "blocks3"),
+        "blocks",
+        "(and (on a b) (on b c))",
+        "panda",
+        around(0.45, 0, 0.1),
+    ),
     "kitchen": Problem(
         ("iiwa_kitchen", "kitchen_blocks4"),
         "kitchen",
@@ -85,7 +95,11 @@ class Disturbed(SimulatedExecutor):
     def __init__(self, simulation: Simulation, kind: str, random: np.random.Generator) -> None:
         super().__init__(simulation)
         self.kind, self.random, self.happened = kind, random, ""
-        self.left, self.is_within, self.motions = int(random.integers(1, 5)), bool(random.integers(2)), 0
+        self.left, self.is_within, self.motions = (
+            int(random.integers(1, 5)),
+            bool(random.integers(2)),
+            0,
+        )
         self.step: PlanStep | None = None
 
     def begin_step(self, number: int, step: PlanStep) -> None:
@@ -99,7 +113,10 @@ class Disturbed(SimulatedExecutor):
         self.motions += 1
         if self.is_within and self.left <= 1 and self.motions > self.left % 2 and not self.happened:
             carries = motion.segment.kind in ("lift", "transfer", "lower")
-            self.happen([motion.segment.held] if carries and motion.segment.held else [], {motion.segment.held})
+            self.happen(
+                [motion.segment.held] if carries and motion.segment.held else [],
+                {motion.segment.held},
+            )
 
     def end_step(self, number: int, step: PlanStep) -> None:
         """Let it happen, once."""
@@ -107,7 +124,11 @@ class Disturbed(SimulatedExecutor):
         self.left -= 1
         if self.left <= 0 and not self.happened:
             tips = [arm.tip for arm in self.arms]
-            held = [name for name in self.simulation.objects if name in step.scene and step.scene.parent(name) in tips]
+            held = [
+                name
+                for name in self.simulation.objects
+                if name in step.scene and step.scene.parent(name) in tips
+            ]
             self.happen(held, {*held})
 
     def happen(self, held: list[str], busy: Collection[str | None]) -> None:
@@ -118,7 +139,8 @@ class Disturbed(SimulatedExecutor):
             if held:  # else after a later step
                 pose = sim.pose(held[0])
                 sim.set_object_pose(
-                    held[0], Pose([0, 0, -0.02]) @ pose if not random.integers(2) else self.beside(pose)
+                    held[0],
+                    Pose([0, 0, -0.02]) @ pose if not random.integers(2) else self.beside(pose),
                 )
                 self.happened = f"'{held[0]}' slipped"
         elif self.kind == "added":
@@ -133,7 +155,9 @@ class Disturbed(SimulatedExecutor):
                 sim.set_object_pose(name, Pose([6.0, 6.0, 0.2]))
             else:
                 beside = self.beside(pose, most=0.08)
-                sim.set_object_pose(name, Pose([0, 0, 0.02]) @ beside @ Pose.from_rpy([0, 0, 0], [np.pi / 2, 0, 0]))
+                sim.set_object_pose(
+                    name, Pose([0, 0, 0.02]) @ beside @ Pose.from_rpy([0, 0, 0], [np.pi / 2, 0, 0])
+                )
             self.happened = f"'{name}' was {self.kind}"
         if self.happened and self.motions and self.is_within:
             self.happened += ", within a step"
@@ -170,10 +194,16 @@ def one(seed: int, *, is_hard: bool = False, pictures: Path | None = None) -> Ou
     q, views = robot.ready_configuration(scene), problem.views
     noise, is_naming = SensorNoise(NOISE, misses=0.05, false_rate=0.02), True
     if is_hard:
-        views, noise, is_naming = views[:2], SensorNoise(NOISE, misses=0.15, false_rate=0.1), kind == "added"
+        views, noise, is_naming = (
+            views[:2],
+            SensorNoise(NOISE, misses=0.15, false_rate=0.1),
+            kind == "added",
+        )
         eye, target = np.array(views[0].position), np.array(views[0].target)
         board = tk.AttachedShape(tk.Box([0.02, 0.16, 0.16]))
-        scene = scene.add_frame("board", scene.root(robot.base), pose=Pose(eye + 0.3 * (target - eye)), shapes=[board])
+        scene = scene.add_frame(
+            "board", scene.root(robot.base), pose=Pose(eye + 0.3 * (target - eye)), shapes=[board]
+        )
     true = scene
     if kind == "added":
         like = tk.robots.movable_frames(scene)[0]
@@ -186,10 +216,14 @@ def one(seed: int, *, is_hard: bool = False, pictures: Path | None = None) -> Ou
             shapes=spec.shapes,
             joint=tk.graph.Free(),
         )
-    task = tk.PlanningProblem(scene, q, domain=problem.domain, goal=problem.goal, robots=problem.robot)
+    task = tk.PlanningProblem(
+        scene, q, domain=problem.domain, goal=problem.goal, robots=problem.robot
+    )
     first = tk.solve(task, tk.PlanningOptions(seed=seed)).plan
     assert first is not None
-    moved = {joint for step in first.steps for part in step.segments for joint in part.joint_names} - {*robot.joints}
+    moved = {
+        joint for step in first.steps for part in step.segments for joint in part.joint_names
+    } - {*robot.joints}
     began = time.process_time()
     with Simulation.from_scene(true, q, robot=robot, passive=sorted(moved)) as simulation:
         cameras = [
@@ -198,16 +232,28 @@ def one(seed: int, *, is_hard: bool = False, pictures: Path | None = None) -> Ou
         ]
         executor = Disturbed(simulation, kind, random)
         result = execute_closed_loop(
-            task, executor, cameras, plan=first, options=tk.PlanningOptions(seed=seed, time_limit=20.0)
+            task,
+            executor,
+            cameras,
+            plan=first,
+            options=tk.PlanningOptions(seed=seed, time_limit=20.0),
         )
         seconds = time.process_time() - began
         is_reached = result.status is ClosedLoopStatus.REACHED
-        is_right = goal_holds(result, simulation, task) if is_reached else is_explained(result, executor)
+        is_right = (
+            goal_holds(result, simulation, task) if is_reached else is_explained(result, executor)
+        )
     if pictures is not None and not is_reached:
         result.events[-1].draw(pictures / f"closed_loop_{seed}.png")
     told = result.explanation.split("\n")[0]
     return Outcome(
-        name, executor.happened or "nothing", result.status.value, told, is_right, len(result.plans), seconds
+        name,
+        executor.happened or "nothing",
+        result.status.value,
+        told,
+        is_right,
+        len(result.plans),
+        seconds,
     )
 
 
@@ -230,13 +276,20 @@ def goal_holds(result: Any, simulation: Simulation, task: tk.PlanningProblem) ->
     text = goal.read_text().split("(:goal", 1)[1] if isinstance(goal, Path) else str(goal)
     wanted = {word.strip("()") for word in text.split()}
     names = [name for name in simulation.objects if name in wanted]
-    near = (name in result.scene and at.pose(name).distance(simulation.pose(name))[0] < 0.015 for name in names)
-    robots = {*tk.load_manipulator(str(task.robots)).joints, *tk.load_manipulator(str(task.robots)).gripper_joints}
+    near = (
+        name in result.scene and at.pose(name).distance(simulation.pose(name))[0] < 0.015
+        for name in names
+    )
+    robots = {
+        *tk.load_manipulator(str(task.robots)).joints,
+        *tk.load_manipulator(str(task.robots)).gripper_joints,
+    }
     joints = zip(result.scene.joint_names, result.q, simulation.q, strict=True)
     return all(near) and all(abs(a - b) < 0.02 for joint, a, b in joints if joint not in robots)
 
 
-# --- how long a decision takes ----------------------------------------------------------------------------------------
+# --- how long a decision takes
+# ----------------------------------------------------------------------------------------
 
 
 class Stopwatch(SimulatedExecutor):
@@ -290,15 +343,21 @@ def decision_times() -> tuple[float, float]:
     problem = PROBLEMS["blocks"]
     scene, robot = tk.load_scene("panda_table", "blocks5"), tk.load_manipulator("panda")
     q, right, moved = robot.ready_configuration(scene), [], []
-    task = tk.PlanningProblem(scene, q, domain="blocks", goal="(and (on a b) (on b c) (on c d))", robots=problem.robot)
+    task = tk.PlanningProblem(
+        scene, q, domain="blocks", goal="(and (on a b) (on b c) (on c d))", robots=problem.robot
+    )
     for seed in range(5):
         with Simulation.from_scene(scene, q, robot=robot) as simulation:
             executor = Stopwatch(simulation)
             executor.spent, cameras = [], []
             for number, view in enumerate(problem.views[:2]):
-                cameras.append(Watched(simulation, view, noise=SensorNoise(NOISE), seed=10 * seed + number))
+                cameras.append(
+                    Watched(simulation, view, noise=SensorNoise(NOISE), seed=10 * seed + number)
+                )
                 cameras[-1].executor = executor
-            result = execute_closed_loop(task, executor, cameras, options=tk.PlanningOptions(seed=seed))
+            result = execute_closed_loop(
+                task, executor, cameras, options=tk.PlanningOptions(seed=seed)
+            )
         assert len(result.plans) == 2
         moved.append(executor.spent[0])
         right += executor.spent[1:]
@@ -315,8 +374,9 @@ def main() -> None:
     arguments = parser.parse_args()
     right, moved = decision_times()
     speed = (
-        "From the last look to the next motion, with five blocks and two cameras, in processor time: "
-        f"{right:.2f} ms when nothing is wrong (median), {moved:.0f} ms when a block was moved (least of five runs)."
+        "From the last look to the next motion, with five blocks and two cameras, in processor"
+        f" time: {right:.2f} ms when nothing is wrong (median), {moved:.0f} ms when a block was"
+        " moved (least of five runs)."
     )
     print(speed)
     end = arguments.first + arguments.seeds
@@ -343,10 +403,22 @@ def table(title: str, seeds: range, is_hard: bool, pictures: Path | None) -> str
         right += run.is_right
         wrong += run.status == ClosedLoopStatus.REACHED.value and not run.is_right
         is_right = "yes" if run.is_right else "**no**"
-        cells = (seed, run.problem, run.happened, run.status, run.told[:90], is_right, run.plans, f"{run.seconds:.1f}")
+        cells = (
+            seed,
+            run.problem,
+            run.happened,
+            run.status,
+            run.told[:90],
+            is_right,
+            run.plans,
+            f"{run.seconds:.1f}",
+        )
         rows.append(markdown_row(cells))
         print(rows[-1], flush=True)
-    summary = f"Seeds {seeds[0]} to {seeds[-1]}: {right} of {len(rows)} right, {wrong} claimed success wrongly."
+    summary = (
+        f"Seeds {seeds[0]} to {seeds[-1]}: {right} of {len(rows)} right, {wrong} claimed success"
+        " wrongly."
+    )
     print(summary)
     head = markdown_head("seed | problem | what happened | outcome | told | right | plans | s")
     return f"## {title}\n\n{summary}\n\n" + "\n".join([*head, *rows]) + "\n"

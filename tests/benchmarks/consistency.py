@@ -1,7 +1,7 @@
 """NEES and NIS of repeated measurements, by kind, prior, number of updates and iterations; by hand.
 
-``python tests/benchmarks/consistency.py --runs 1000`` prints one line a cell. All numbers are 1 for covariances that
-are right, and 1 +- 0.05 for so many runs.
+``python tests/benchmarks/consistency.py --runs 1000`` prints one line a cell. All numbers are 1 for
+covariances that are right, and 1 +- 0.05 for so many runs.
 """
 
 from __future__ import annotations
@@ -46,12 +46,17 @@ def main() -> None:
                     ]
                     turn = runs.normalised_errors(outcomes, lambda one: one.orientation)
                     whole = runs.normalised_errors(outcomes, lambda one: one.pose)
-                    innovations = np.mean([one.distances for one in outcomes]) / NUMBERS.get(kind, 6)
-                    deviation = np.sqrt(np.mean([np.trace(one.estimate.covariance[3:, 3:]) for one in outcomes]) / 3.0)
+                    innovations = np.mean([one.distances for one in outcomes]) / NUMBERS.get(
+                        kind, 6
+                    )
+                    deviation = np.sqrt(
+                        np.mean([np.trace(one.estimate.covariance[3:, 3:]) for one in outcomes])
+                        / 3.0
+                    )
                     cell = f"{kind:20} {prior:10} {updates:4} updates, {iterations:2} iterations"
                     print(
-                        f"{cell}: NEES orientation {turn:.3f} pose {whole:.3f}, NIS {innovations:.3f}, "
-                        f"orientation {deviation:.4f} rad",
+                        f"{cell}: NEES orientation {turn:.3f} pose {whole:.3f}, NIS"
+                        f" {innovations:.3f}, orientation {deviation:.4f} rad",
                         flush=True,
                     )
 

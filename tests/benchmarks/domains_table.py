@@ -1,10 +1,11 @@
 """Plan, check and play the problems of our domains, and write the table of results into the docs.
 
-Run by hand: ``python tests/benchmarks/domains_table.py [--out docs/results/domains_results.md] [--quick] [--seeds 0 1 2
-3 4] [--play-seeds 0 1 2] [--only DOMAIN/PROBLEM/ROBOT ...]``. Towers of Hanoi, towers where a ceiling is low, sorting
-in clutter, objects that come back to where they were, a drawer, a hand-over and a kitchen; every plan is saved, loaded
-and checked, and those of the play seeds are played, but for the longest. ``--quick`` leaves the large problems out and
-takes the first seed alone.
+Run by hand: ``python tests/benchmarks/domains_table.py [--out docs/results/domains_results.md]
+[--quick] [--seeds 0 1 2 3 4] [--play-seeds 0 1 2] [--only DOMAIN/PROBLEM/ROBOT ...]``. Towers of
+Hanoi, towers where a ceiling is low, sorting in clutter, objects that come back to where they were,
+a drawer, a hand-over and a kitchen; every plan is saved, loaded and checked, and those of the play
+seeds are played, but for the longest. ``--quick`` leaves the large problems out and takes the first
+seed alone.
 """
 
 from __future__ import annotations
@@ -56,10 +57,15 @@ class Outcome:
     report: SimulationReport | None = None
 
     def __str__(self) -> str:
-        said = f"{self.entry.name}, seed {self.seed}: {self.actions} actions in {self.seconds:.1f} s"
+        said = (
+            f"{self.entry.name}, seed {self.seed}: {self.actions} actions in {self.seconds:.1f} s"
+        )
         said += ", checked" if self.is_checked else ", NOT checked"
         if self.report is not None:
-            said += f", played {'well' if self.report.is_successful else 'BADLY'}: {_errors([self.report])}"
+            said += (
+                f", played {'well' if self.report.is_successful else 'BADLY'}:"
+                f" {_errors([self.report])}"
+            )
         return f"{said}; {self.note}" if self.note else said
 
 
@@ -79,7 +85,8 @@ def entries() -> list[Entry]:
         for robot, n in (("panda", 8), ("panda", 14), ("panda", 28), ("iiwa", 8), ("iiwa", 14))
     ]
     found += [
-        Entry("rearrangement", "swap", (f"{robot}_table", "rearrange_swap"), (robot,)) for robot in ("panda", "iiwa")
+        Entry("rearrangement", "swap", (f"{robot}_table", "rearrange_swap"), (robot,))
+        for robot in ("panda", "iiwa")
     ]
     found += [
         Entry("rearrangement", problem, ("panda_table", f"rearrange_{scene}"), ("panda",), is_large)
@@ -89,13 +96,17 @@ def entries() -> list[Entry]:
             ("row", "row", True),
         )
     ]
-    found += [Entry("drawer", problem, ("panda_drawer",), ("panda",)) for problem in ("empty", "swap")]
+    found += [
+        Entry("drawer", problem, ("panda_drawer",), ("panda",)) for problem in ("empty", "swap")
+    ]
     found.append(Entry("handover", "across", ("baxter_trays",), ("baxter", "baxter_left")))
     found.append(Entry("push", "rack", ("panda_push",), ("panda",)))
     mobile = ("mobile_panda", "three_tables")
     found.append(Entry("mobile_manipulation", "fetch3", mobile, ("panda", "panda_base")))
     kitchen = ("iiwa_kitchen", "kitchen_blocks4")
-    found += [Entry("kitchen", problem, kitchen, ("iiwa_flange",)) for problem in ("cook2", "stove4")]
+    found += [
+        Entry("kitchen", problem, kitchen, ("iiwa_flange",)) for problem in ("cook2", "stove4")
+    ]
     return found
 
 
@@ -122,7 +133,9 @@ def run(entry: Entry, seed: int, folder: Path, *, time_limit: float, play: bool)
     notes = list(check.problems)
     report = tk.simulate(plan) if play and entry.is_played else None
     notes += [] if report is None else [f"played: {note}" for note in report.notes[:3]]
-    return Outcome(entry, seed, seconds, len(plan.steps), task_plans, check.is_valid, "; ".join(notes), report)
+    return Outcome(
+        entry, seed, seconds, len(plan.steps), task_plans, check.is_valid, "; ".join(notes), report
+    )
 
 
 def table_of(outcomes: list[Outcome], *, time_limit: float) -> str:
@@ -130,22 +143,51 @@ def table_of(outcomes: list[Outcome], *, time_limit: float) -> str:
     lines = [
         "# Problems of our domains: plan, check, play",
         "",
-        f"Each line sums up one problem over so many seeds as it says, with {time_limit:g} s each: how many were",
-        "planned, how many plans passed the check at finer steps, and how many of those that were played in pybullet",
-        "ended with every object within 15 mm and 5 degrees of the plan. Errors are the worst of all objects at the",
-        "end, *in the hand* how far a carried object was, at worst, from where the plan has it in the hand. A problem",
-        "that is not in the table was not run, one without entry under *played* was not played. Made by",
-        "`python tests/benchmarks/domains_table.py`. Times are medians over the plans found, on two cores shared with",
-        "much else: they are for comparison within the table. The problems: [](../tutorials/classic_problems.md),",
+        (
+            f"Each line sums up one problem over so many seeds as it says, with {time_limit:g} s"
+            " each: how many were"
+        ),
+        (
+            "planned, how many plans passed the check at finer steps, and how many of those that"
+            " were played in pybullet"
+        ),
+        (
+            "ended with every object within 15 mm and 5 degrees of the plan. Errors are the worst"
+            " of all objects at the"
+        ),
+        (
+            "end, *in the hand* how far a carried object was, at worst, from where the plan has it"
+            " in the hand. A problem"
+        ),
+        (
+            "that is not in the table was not run, one without entry under *played* was not played."
+            " Made by"
+        ),
+        (
+            "`python tests/benchmarks/domains_table.py`. Times are medians over the plans found, on"
+            " two cores shared with"
+        ),
+        (
+            "much else: they are for comparison within the table. The problems:"
+            " [](../tutorials/classic_problems.md),"
+        ),
         "[](../tutorials/arms_and_drawers.md), [](../tutorials/kitchen.md).",
         "",
         *markdown_head(
-            "domain | problem | arm | actions | task plans | planned | checked | played | worst error | in the hand | "
-            "median planning time"
+            "domain | problem | arm | actions | task plans | planned | checked | played | worst"
+            " error | in the hand | median planning time"
         ),
     ]
-    lines += [line for entry in entries() for line in _line(entry, [o for o in outcomes if o.entry == entry])]
-    missed = [o for o in outcomes if not o.is_checked or (o.report is not None and not o.report.is_successful)]
+    lines += [
+        line
+        for entry in entries()
+        for line in _line(entry, [o for o in outcomes if o.entry == entry])
+    ]
+    missed = [
+        o
+        for o in outcomes
+        if not o.is_checked or (o.report is not None and not o.report.is_successful)
+    ]
     lines += ["", "Misses:" if missed else "No misses."]
     lines += [""] if missed else []
     lines += [f"* {o.entry.name}, seed {o.seed}: {_short(o.note)}" for o in missed]
@@ -206,14 +248,22 @@ def _short(text: str, most: int = 300) -> str:
 def main() -> int:
     """Run the table."""
     parser = table_parser(__doc__)
-    parser.add_argument("--quick", action="store_true", help="small problems and the first seed alone")
+    parser.add_argument(
+        "--quick", action="store_true", help="small problems and the first seed alone"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
-    parser.add_argument("--play-seeds", type=int, nargs="*", default=[0, 1, 2], help="those whose plans are played")
-    parser.add_argument("--only", nargs="+", default=None, help="problems, such as rearrangement/behind/panda")
+    parser.add_argument(
+        "--play-seeds", type=int, nargs="*", default=[0, 1, 2], help="those whose plans are played"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=None, help="problems, such as rearrangement/behind/panda"
+    )
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for one problem")
     arguments = parser.parse_args()
     seeds = arguments.seeds[:1] if arguments.quick else arguments.seeds
-    chosen = [entry for entry in entries() if arguments.only is None or entry.name in arguments.only]
+    chosen = [
+        entry for entry in entries() if arguments.only is None or entry.name in arguments.only
+    ]
     outcomes = []
     with tempfile.TemporaryDirectory() as folder:
         for entry in chosen:

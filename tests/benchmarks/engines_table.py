@@ -1,7 +1,7 @@
 """The plans of the golden test under both physics engines: ``python tests/benchmarks/engines_table.py [NAME ...]``.
 
-One row a plan and engine: the outcome, the largest error of an object and of a joint at the end, the largest slip in a
-hand, and the processor time a simulated second.
+One row a plan and engine: the outcome, the largest error of an object and of a joint at the end,
+the largest slip in a hand, and the processor time a simulated second.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _ENGINES: tuple[Literal["pybullet", "mujoco"], ...] = ("pybullet", "mujoco")
 
 def main(names: list[str]) -> None:
     """Print the table of some plans, or of all."""
-    titles = "plan | engine | outcome | objects end within | joints within | slip in the hand | CPU a second"
+    titles = (
+        "plan | engine | outcome | objects end within | joints within | slip in the hand | CPU a"
+        " second"
+    )
     print("\n".join(markdown_head(titles)))
     for name in names or PLANS:
         plan = PLANS[name]().plan
@@ -39,8 +42,8 @@ def main(names: list[str]) -> None:
             joints = max((str(error) for error in report.joints.values()), default="")
             slip = f"{max(slips, default=0.0):.1f} mm, {max(turns, default=0.0):.1f} deg"
             print(
-                f"| {name} | {engine} | {report.status} | {position:.1f} mm, {rotation:.1f} deg | {joints} | {slip} "
-                f"| {share:.2f} s |",
+                f"| {name} | {engine} | {report.status} | {position:.1f} mm, {rotation:.1f} deg |"
+                f" {joints} | {slip} | {share:.2f} s |",
                 flush=True,
             )
 

@@ -1,10 +1,11 @@
 """Random families of planning problems: success, steps and processor time of ``tk.plan``, in one table.
 
-Run by hand: ``python tests/benchmarks/families_table.py [FAMILY ...] [--numbers 0:50] [--only even|odd] [--limit 20]
-[--wall-limit 20] [--simulate-every 10] [--out FILE] [--verbose]``. The instances are those of
-``tests/support/families.py``. Seconds are of the processor, of this process and its children, without imports. The
-planner stops after ``--wall-limit`` seconds of the clock. A plan that took more processor time than a column allows
-does not count in it. The seed of the planner is 0.
+Run by hand: ``python tests/benchmarks/families_table.py [FAMILY ...] [--numbers 0:50] [--only
+even|odd] [--limit 20] [--wall-limit 20] [--simulate-every 10] [--out FILE] [--verbose]``. The
+instances are those of ``tests/support/families.py``. Seconds are of the processor, of this process
+and its children, without imports. The planner stops after ``--wall-limit`` seconds of the clock. A
+plan that took more processor time than a column allows does not count in it. The seed of the
+planner is 0.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ POSITION_TOLERANCE = 0.015
 """Distance by which an object may miss its place in the simulation [m]."""
 
 HEADER = (
-    "| family | numbers | solved in {short:g} s | solved in {limit:g} s | median s | 90 % s | steps over known: mean"
-    " | largest | valid | simulated |"
+    "| family | numbers | solved in {short:g} s | solved in {limit:g} s | median s | 90 % s | steps"
+    " over known: mean | largest | valid | simulated |"
 )
 
 
@@ -81,7 +82,9 @@ def run(instance: FamilyInstance, *, limit: float, is_simulated: bool) -> Run:
     is_valid = tk.validate_plan(plan, domain=domain).is_valid
     is_simulated_well = None
     if is_simulated:
-        report = tk.simulate(plan, options=tk.SimulationOptions(position_tolerance=POSITION_TOLERANCE))
+        report = tk.simulate(
+            plan, options=tk.SimulationOptions(position_tolerance=POSITION_TOLERANCE)
+        )
         is_simulated_well = report.status is SimulationStatus.SUCCEEDED
     excess = len(plan.steps) - instance.known_steps
     return Run(instance.number, seconds, excess, is_valid, is_simulated_well)
@@ -112,39 +115,58 @@ def describe_run(family: str, each: Run) -> str:
     """Return one line about a run."""
     if each.excess_steps is None:
         return f"{family} {each.number}: no plan, {each.seconds:.2f} s: {each.reason}"
-    ending = {None: "", True: ", simulated", False: ", FAILED in simulation"}[each.is_simulated_well]
+    ending = {None: "", True: ", simulated", False: ", FAILED in simulation"}[
+        each.is_simulated_well
+    ]
     validity = "valid" if each.is_valid else "INVALID"
-    return f"{family} {each.number}: {each.seconds:.2f} s, steps {each.excess_steps:+d}, {validity}{ending}"
+    return (
+        f"{family} {each.number}: {each.seconds:.2f} s, steps {each.excess_steps:+d},"
+        f" {validity}{ending}"
+    )
 
 
 def selected_numbers(numbers: str, only: str | None) -> list[int]:
     """Return the numbers of a range ``START:STOP``, or those that are even or odd."""
     start, _, stop = numbers.partition(":")
     selected = range(int(start), int(stop) if stop else int(start) + 1)
-    return [number for number in selected if only is None or number % 2 == ("even", "odd").index(only)]
+    return [
+        number for number in selected if only is None or number % 2 == ("even", "odd").index(only)
+    ]
 
 
 def main() -> None:
     """Print the table, or write it."""
     parser = table_parser(__doc__)
-    parser.add_argument("families", nargs="*", choices=[[], *FAMILIES], help="families; by default all")
+    parser.add_argument(
+        "families", nargs="*", choices=[[], *FAMILIES], help="families; by default all"
+    )
     parser.add_argument("--numbers", default="0:50", metavar="START:STOP")
     parser.add_argument("--only", choices=["even", "odd"])
-    parser.add_argument("--limit", type=float, default=20.0, help="processor time of the second column [s]")
-    parser.add_argument("--wall-limit", type=float, help="time limit of the planner [s]; as --limit by default")
     parser.add_argument(
-        "--simulate-every", type=int, default=10, help="one of so many instances is simulated; 0 for none"
+        "--limit", type=float, default=20.0, help="processor time of the second column [s]"
+    )
+    parser.add_argument(
+        "--wall-limit", type=float, help="time limit of the planner [s]; as --limit by default"
+    )
+    parser.add_argument(
+        "--simulate-every",
+        type=int,
+        default=10,
+        help="one of so many instances is simulated; 0 for none",
     )
     parser.add_argument("--verbose", action="store_true", help="print a line for each instance")
     options = parser.parse_args()
     wall_limit = options.wall_limit or options.limit
     table = LiveTable([HEADER.format(short=SHORT_LIMIT, limit=options.limit), "|---" * 10 + "|"])
-    run(FAMILIES["towers10"].instance(0), limit=wall_limit, is_simulated=False)  # imports are not timed
+    # imports are not timed
+    run(FAMILIES["towers10"].instance(0), limit=wall_limit, is_simulated=False)
     for name in options.families or FAMILIES:
         runs: list[Run] = []
         for index, number in enumerate(selected_numbers(options.numbers, options.only)):
             is_simulated = options.simulate_every > 0 and index % options.simulate_every == 0
-            runs.append(run(FAMILIES[name].instance(number), limit=wall_limit, is_simulated=is_simulated))
+            runs.append(
+                run(FAMILIES[name].instance(number), limit=wall_limit, is_simulated=is_simulated)
+            )
             if options.verbose:
                 print(describe_run(name, runs[-1]), file=sys.stderr, flush=True)
         for parity, kind in enumerate(("even", "odd")):

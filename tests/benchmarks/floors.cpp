@@ -1,11 +1,12 @@
-// Floors: the least that the numbers of a task can cost, in plain loops over arrays, for comparison with the library.
+// Floors: the least that the numbers of a task can cost, in plain loops over arrays, for comparison
+// with the library.
 //
-// Compiled by the benchmarks with `g++ -O3 -ffp-contract=off -shared -fPIC` and called by ctypes. Nothing here knows
-// names, edits, threads or errors; every function does its task `repeat` times, so that the cost of the call does not
-// count.
+// Compiled by the benchmarks with `g++ -O3 -ffp-contract=off -shared -fPIC` and called by ctypes.
+// Nothing here knows names, edits, threads or errors; every function does its task `repeat` times,
+// so that the cost of the call does not count.
 //
-// Sines are the C library's; with -DTMKIT_SINES they are those of the library, and then all bits are the same as its
-// own.
+// Sines are the C library's; with -DTMKIT_SINES they are those of the library, and then all bits
+// are the same as its own.
 #include <cmath>
 
 #ifdef TMKIT_SINES
@@ -41,12 +42,14 @@ Vector cross(const Vector& a, const Vector& b) {
 // With the correction of the norm that keeps long chains from drifting.
 Pose compose(const Pose& a, const Pose& b) {
     const Quaternion &p = a.rotation, &q = b.rotation;
-    Quaternion r{p.w * q.x + p.x * q.w + p.y * q.z - p.z * q.y, p.w * q.y - p.x * q.z + p.y * q.w + p.z * q.x,
-                 p.w * q.z + p.x * q.y - p.y * q.x + p.z * q.w, p.w * q.w - p.x * q.x - p.y * q.y - p.z * q.z};
+    Quaternion r{p.w * q.x + p.x * q.w + p.y * q.z - p.z * q.y,
+                 p.w * q.y - p.x * q.z + p.y * q.w + p.z * q.x,
+                 p.w * q.z + p.x * q.y - p.y * q.x + p.z * q.w,
+                 p.w * q.w - p.x * q.x - p.y * q.y - p.z * q.z};
     const double c = 1.5 - 0.5 * (r.x * r.x + r.y * r.y + r.z * r.z + r.w * r.w);
     r = {r.x * c, r.y * c, r.z * c, r.w * c};
-    const Vector u{p.x, p.y, p.z}, v = b.translation, half = cross(u, v), t{2 * half.x, 2 * half.y, 2 * half.z},
-                                   w = cross(u, t);
+    const Vector u{p.x, p.y, p.z}, v = b.translation, half = cross(u, v),
+                                   t{2 * half.x, 2 * half.y, 2 * half.z}, w = cross(u, t);
     return {{v.x + p.w * t.x + w.x + a.translation.x, v.y + p.w * t.y + w.y + a.translation.y,
              v.z + p.w * t.z + w.z + a.translation.z},
             r};
@@ -54,10 +57,10 @@ Pose compose(const Pose& a, const Pose& b) {
 
 }  // namespace
 
-// Forward kinematics of fixed and revolute edges, frames numbered with parents first: parent -1 is a root, entry -1
-// fixed.
-extern "C" void floor_forward(int repeat, int frames, const int* parent, const int* entry, const Pose* pose,
-                              const Vector* axis, const double* q, Pose* poses) {
+// Forward kinematics of fixed and revolute edges, frames numbered with parents first: parent -1 is
+// a root, entry -1 fixed.
+extern "C" void floor_forward(int repeat, int frames, const int* parent, const int* entry,
+                              const Pose* pose, const Vector* axis, const double* q, Pose* poses) {
     for (int round = 0; round < repeat; ++round)
         for (int i = 0; i < frames; ++i) {
             if (parent[i] < 0) {

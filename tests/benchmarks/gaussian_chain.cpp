@@ -1,5 +1,6 @@
-// A chain of uncertain poses composed inside the core, again and again: what the arithmetic takes without any call from
-// Python. Compiled by uncertainty_table.py with the core's own sources and options.
+// A chain of uncertain poses composed inside the core, again and again: what the arithmetic takes
+// without any call from Python. Compiled by uncertainty_table.py with the core's own sources and
+// options.
 #include <algorithm>
 #include <vector>
 
@@ -22,7 +23,8 @@ tmkit::GaussianPose link_of(const double* row) {
 
 }  // namespace
 
-// `links` has `count` rows of 7 + 36 numbers; `result` takes 36. The chain is composed `repeat` times.
+// `links` has `count` rows of 7 + 36 numbers; `result` takes 36. The chain is composed `repeat`
+// times.
 extern "C" void compose_chain(int repeat, int count, const double* links, double* result) {
     std::vector<tmkit::GaussianPose> chain;
     for (int i = 0; i < count; ++i) chain.push_back(link_of(links + 43 * i));

@@ -36,17 +36,32 @@ def draw(axes: Axes, scene: SceneGraph, world: SceneGraph, title: str) -> None:
     """Draw from above where blocks are, full, and where they are believed to be, with ellipses of 95 %."""
     for block, color in COLORS.items():
         axes.add_patch(
-            Polygon(world.pose(block, relative_to="world").apply(HALF)[:, :2], color=color, alpha=0.45, lw=0)
+            Polygon(
+                world.pose(block, relative_to="world").apply(HALF)[:, :2],
+                color=color,
+                alpha=0.45,
+                lw=0,
+            )
         )
         axes.add_patch(
-            Polygon(scene.pose(block, relative_to="world").apply(HALF)[:, :2], fill=False, ec=color, lw=1.2, ls="--")
+            Polygon(
+                scene.pose(block, relative_to="world").apply(HALF)[:, :2],
+                fill=False,
+                ec=color,
+                lw=1.2,
+                ls="--",
+            )
         )
         mean, covariance = point_distribution(scene, block, relative_to="world")
         values, vectors = np.linalg.eigh(covariance[:2, :2])
         width, height = 2.0 * np.sqrt(5.991 * values)
         angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
-        axes.add_patch(Ellipse(mean[:2].tolist(), width, height, angle=angle, fill=False, ec="black", lw=0.9))
-        axes.annotate(block, (float(mean[0]) + 0.06, float(mean[1])), ha="center", va="center", fontsize=10)
+        axes.add_patch(
+            Ellipse(mean[:2].tolist(), width, height, angle=angle, fill=False, ec="black", lw=0.9)
+        )
+        axes.annotate(
+            block, (float(mean[0]) + 0.06, float(mean[1])), ha="center", va="center", fontsize=10
+        )
     axes.set(xlim=(0.28, 0.62), ylim=(-0.3, 0.3), aspect="equal", title=title, xlabel="x [m]")
 
 
@@ -55,7 +70,12 @@ def played(axes: Axes, plan: Plan, world: SceneGraph, title: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "end.png"
         view = Camera(position=(1.15, -0.75, 0.6), target=(0.4, 0.0, 0.15), width=400, height=480)
-        tk.simulate(plan, picture=path, options=tk.SimulationOptions(world=world), recording=tk.Recording(camera=view))
+        tk.simulate(
+            plan,
+            picture=path,
+            options=tk.SimulationOptions(world=world),
+            recording=tk.Recording(camera=view),
+        )
         axes.imshow(plt.imread(path))
     axes.set_title(title)
     axes.axis("off")
@@ -72,7 +92,9 @@ def main() -> None:
     seen = looked(plan, world, seed=WORLD)
     rest = tk.plan(seen, domain="blocks_uncertain", goal=ON_B).plan
     assert rest is not None
-    figure, axes = plt.subplots(1, 4, figsize=(11, 4.4), width_ratios=[1, 1, 1.5, 1.5], layout="constrained")
+    figure, axes = plt.subplots(
+        1, 4, figsize=(11, 4.4), width_ratios=[1, 1, 1.5, 1.5], layout="constrained"
+    )
     draw(axes[0], scene, world, "estimates at the start")
     draw(axes[1], seen, world, "after looks at a and b")
     axes[0].set_ylabel("y [m]")

@@ -1,8 +1,9 @@
 """How often a block comes to stand on another that is not where it seems, with looks and without, in physics.
 
-Run by hand: ``python tests/benchmarks/look_table.py [--worlds 20] [--out docs/uncertain_blocks_results.md]``. Worlds
-are drawn from the scene's distribution, seeded; looks have the errors of the camera. A run succeeds when the block ends
-within 4 cm of its place: one that fell is at least 5 cm lower. Beside it stands the probability that the domain gives.
+Run by hand: ``python tests/benchmarks/look_table.py [--worlds 20] [--out
+docs/uncertain_blocks_results.md]``. Worlds are drawn from the scene's distribution, seeded; looks
+have the errors of the camera. A run succeeds when the block ends within 4 cm of its place: one that
+fell is at least 5 cm lower. Beside it stands the probability that the domain gives.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def row(deviation: float, worlds: int) -> str:
     blind = tk.plan(scene, domain="blocks", goal="(on a b)").plan
     assert planned is not None
     assert blind is not None
-    semantics = load_planning_domain("blocks_uncertain", manipulator=load_manipulator("panda")).semantics
+    semantics = load_planning_domain(
+        "blocks_uncertain", manipulator=load_manipulator("panda")
+    ).semantics
     found = semantics.probability(Fact.of("located", "a"), scene, planned.q)  # type: ignore[attr-defined]
     with_looks = without = 0
     for seed in range(worlds):
@@ -43,7 +46,8 @@ def row(deviation: float, worlds: int) -> str:
         without += succeeds(blind, world)
     looks = sum(len(step.observations) for step in planned.steps)
     return (
-        f"| {deviation * 1000:g} mm | {found.value:.3f} | {looks} | {without} of {worlds} | {with_looks} of {worlds} |"
+        f"| {deviation * 1000:g} mm | {found.value:.3f} | {looks} | {without} of {worlds} |"
+        f" {with_looks} of {worlds} |"
     )
 
 
@@ -54,7 +58,10 @@ def main() -> None:
     parser.add_argument("--deviations", type=float, nargs="*", default=DEVIATIONS)
     given = parser.parse_args()
     lines = [
-        *markdown_head("deviation of each block | P(the hand finds a) | looks planned | without looks | as planned")
+        *markdown_head(
+            "deviation of each block | P(the hand finds a) | looks planned | without looks | as"
+            " planned"
+        )
     ]
     table = LiveTable(lines)
     for deviation in np.asarray(given.deviations).tolist():

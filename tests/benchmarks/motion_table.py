@@ -1,9 +1,10 @@
 """All numbers of motion in one table: state checks, versions, inverse kinematics, and motion queries.
 
-Run by hand: ``python tests/benchmarks/motion_table.py [--out docs/results/motion_results.md] [--quick]``. Times are CPU
-times, the best of several runs that take turns, so that what else runs on the machine strikes all alike; the ratios are
-what counts. pinocchio and OMPL run in the same process on the same scenes; OMPL asks our checker, and is left out when
-the ``ompl`` package is missing.
+Run by hand: ``python tests/benchmarks/motion_table.py [--out docs/results/motion_results.md]
+[--quick]``. Times are CPU times, the best of several runs that take turns, so that what else runs
+on the machine strikes all alike; the ratios are what counts. pinocchio and OMPL run in the same
+process on the same scenes; OMPL asks our checker, and is left out when the ``ompl`` package is
+missing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ from benchmarks.tables import deliver, least_times, markdown_table, table_parser
 from support.motion_scenes import ARM, BOXES, TIP, Query, blocks_scene, cubby_query, wall_query
 from support.pinocchio_oracle import PinocchioOracle
 
-from tmkit.motion import CollisionWorld, IkSettings, PathSettings, inverse_kinematics, recheck_path, search_path
+from tmkit.motion import (
+    CollisionWorld,
+    IkSettings,
+    PathSettings,
+    inverse_kinematics,
+    recheck_path,
+    search_path,
+)
 
 STEP, RESOLUTION, MARGIN = 0.5, 0.01, 0.001
 CHECK_RESOLUTION = 0.003
@@ -56,7 +64,9 @@ def collision_rows(effort: Effort) -> list[str]:
     world = CollisionWorld(scene, pair_margins={("panda_link0", name): -math.inf for name in BOXES})
     margins = {("panda_link0", name): -math.inf for name in BOXES}
     limits = scene.joint_limits
-    matrix = np.random.default_rng(2).uniform(limits[:, 0], limits[:, 1], (effort.configurations, len(limits)))
+    matrix = np.random.default_rng(2).uniform(
+        limits[:, 0], limits[:, 1], (effort.configurations, len(limits))
+    )
     qs = list(matrix)
     oracle = PinocchioOracle("panda", BOXES, world)
     manager = oracle.broad_phase()
@@ -75,12 +85,20 @@ def collision_rows(effort: Effort) -> list[str]:
         [
             lambda: [world.is_in_collision(q) for q in qs],
             lambda: world.in_collision_batch(matrix),
-            lambda: [pinocchio.computeCollisions(oracle.model, oracle.data, manager, q, True) for q in theirs],
             lambda: [
-                pinocchio.computeCollisions(oracle.model, oracle.data, oracle.geometry, oracle.geometry_data, q, True)
+                pinocchio.computeCollisions(oracle.model, oracle.data, manager, q, True)
+                for q in theirs
+            ],
+            lambda: [
+                pinocchio.computeCollisions(
+                    oracle.model, oracle.data, oracle.geometry, oracle.geometry_data, q, True
+                )
                 for q in theirs[:200]
             ],
-            lambda: [world.moved_to(version).is_in_collision(q) for version, q in zip(versions, qs, strict=True)],
+            lambda: [
+                world.moved_to(version).is_in_collision(q)
+                for version, q in zip(versions, qs, strict=True)
+            ],
             lambda: [held.is_in_collision(q) for q in qs],
             lambda: [held_anew.is_in_collision(q) for q in qs],
             lambda: [world.moved_to(version) for version in versions],
@@ -92,11 +110,23 @@ def collision_rows(effort: Effort) -> list[str]:
     count = len(qs)
     check, manager_check = plain / count, broad / count
     rows = [
-        ["state check, one call each", check, f"{check / manager_check:.2f} of pinocchio's broad phase"],
-        ["state check, in a batch", batch / count, f"{batch / broad:.2f} of pinocchio's broad phase"],
+        [
+            "state check, one call each",
+            check,
+            f"{check / manager_check:.2f} of pinocchio's broad phase",
+        ],
+        [
+            "state check, in a batch",
+            batch / count,
+            f"{batch / broad:.2f} of pinocchio's broad phase",
+        ],
         ["pinocchio, broad phase", manager_check, ""],
         ["pinocchio, all pairs", all_pairs / len(theirs[:200]), ""],
-        ["another version: the world moved, and its first check", first / count, f"{first / plain:.2f} plain checks"],
+        [
+            "another version: the world moved, and its first check",
+            first / count,
+            f"{first / plain:.2f} plain checks",
+        ],
         ["  of that, moving the world", moving / count, ""],
         [
             "another version: later checks",
@@ -107,10 +137,15 @@ def collision_rows(effort: Effort) -> list[str]:
         ["pinocchio, structures rebuilt", rebuilt / 20, f"{rebuilt / 20 / check:.0f} plain checks"],
     ]
     return [
-        f"A Panda, a table and ten blocks; {count} random configurations, of which {agree} are judged as by pinocchio",
+        (
+            f"A Panda, a table and ten blocks; {count} random configurations, of which {agree} are"
+            " judged as by pinocchio"
+        ),
         "testing all pairs. *Another version*: a block hangs off the hand.",
         "",
-        *markdown_table(["", "µs", ""], [[str(a), microseconds(float(b)), str(c)] for a, b, c in rows]),
+        *markdown_table(
+            ["", "µs", ""], [[str(a), microseconds(float(b)), str(c)] for a, b, c in rows]
+        ),
     ]
 
 
@@ -129,12 +164,16 @@ def kinematics_rows(effort: Effort) -> list[str]:
             target_pose=target,
             joints=ARM,
             q=middle,
-            settings=IkSettings(restarts=restarts, position_tolerance=0.001, rotation_tolerance=0.005),
+            settings=IkSettings(
+                restarts=restarts, position_tolerance=0.001, rotation_tolerance=0.005
+            ),
         )
 
     rows = []
     for restarts in (0, 25):
-        runs = [lambda target=target, restarts=restarts: solve(target, restarts) for target in targets]
+        runs = [
+            lambda target=target, restarts=restarts: solve(target, restarts) for target in targets
+        ]
         times = least_times(runs, effort.rounds)
         solved = sum(run().status.name == "SOLVED" for run in runs)
         spread = sorted(times)
@@ -148,7 +187,10 @@ def kinematics_rows(effort: Effort) -> list[str]:
             ]
         )
     return [
-        f"{len(targets)} poses of the Panda's tip at random configurations, to 1 mm and 5 mrad, from the middle of the",
+        (
+            f"{len(targets)} poses of the Panda's tip at random configurations, to 1 mm and 5 mrad,"
+            " from the middle of the"
+        ),
         "limits.",
         "",
         *markdown_table(["", "solved", "mean µs", "median µs", "95 % µs"], rows),
@@ -202,14 +244,20 @@ def query_rows(effort: Effort) -> list[str]:
     for query in (wall_query(), cubby_query()):
         world = query.world(MARGIN)
 
-        def ours(seed: int, cuts: int, proved: bool, query: Query = query, world: CollisionWorld = world) -> Any:
+        def ours(
+            seed: int, cuts: int, proved: bool, query: Query = query, world: CollisionWorld = world
+        ) -> Any:
             found = search_path(
                 world,
                 ARM,
                 start=query.start,
                 goals=query.goal,
                 settings=PathSettings(
-                    seed=seed, step=STEP, resolution=RESOLUTION, shortcut_iterations=cuts, proved=proved
+                    seed=seed,
+                    step=STEP,
+                    resolution=RESOLUTION,
+                    shortcut_iterations=cuts,
+                    proved=proved,
                 ),
             )
             return found.path if found.status.name == "SOLVED" else None
@@ -220,25 +268,45 @@ def query_rows(effort: Effort) -> list[str]:
             ("search, 100 cuts", 100, False),
             ("search, 100 cuts, proved", 100, True),
         ):
-            runs = run_query(query, lambda seed, c=cuts, p=proved: ours(seed, c, p), effort, effort.repeats)
+            runs = run_query(
+                query, lambda seed, c=cuts, p=proved: ours(seed, c, p), effort, effort.repeats
+            )
             rows.append(runs.row(query.name, name))
         if with_ompl:
             from support.ompl_queries import OmplPlanner
 
             planner = OmplPlanner(query, world, step=STEP, resolution=RESOLUTION)
-            for name, simplify in (("OMPL RRT-Connect, our edges", False), ("the same, simplified", True)):
-                runs = run_query(query, lambda _, p=planner, s=simplify: p.solve(simplify=s), effort, 1)
+            for name, simplify in (
+                ("OMPL RRT-Connect, our edges", False),
+                ("the same, simplified", True),
+            ):
+                runs = run_query(
+                    query, lambda _, p=planner, s=simplify: p.solve(simplify=s), effort, 1
+                )
                 rows.append(runs.row(query.name, name))
     about_ompl = (
-        "OMPL's random numbers belong to its process, so its runs have no seeds, and each counts once."
+        "OMPL's random numbers belong to its process, so its runs have no seeds, and each counts"
+        " once."
         if with_ompl
         else "OMPL is not installed, and left out."
     )
     return [
-        f"{effort.seeds} seeds each. *Wall*: between grasps from above on both sides of a wall of 34 cm, among the ten",
-        "blocks. *Cubby*: over that wall into a box that is open towards the arm, grasping horizontally. Edges are",
-        f"checked at {RESOLUTION} rad with a margin of {1000 * MARGIN:g} mm; *valid* is what `recheck_path` says of",
-        f"the path at {CHECK_RESOLUTION} rad and 1 mm of tool travel, without the margin. Lengths are in radians.",
+        (
+            f"{effort.seeds} seeds each. *Wall*: between grasps from above on both sides of a wall"
+            " of 34 cm, among the ten"
+        ),
+        (
+            "blocks. *Cubby*: over that wall into a box that is open towards the arm, grasping"
+            " horizontally. Edges are"
+        ),
+        (
+            f"checked at {RESOLUTION} rad with a margin of {1000 * MARGIN:g} mm; *valid* is what"
+            " `recheck_path` says of"
+        ),
+        (
+            f"the path at {CHECK_RESOLUTION} rad and 1 mm of tool travel, without the margin."
+            " Lengths are in radians."
+        ),
         about_ompl,
         "",
         *markdown_table(["", "by", "median ms", "90 % ms", "solved", "valid", "length"], rows),
@@ -255,7 +323,10 @@ def page(effort: Effort) -> str:
     lines = [
         "# Motion: checks, inverse kinematics, queries",
         "",
-        "CPU times on one of two shared cores, the best of several; the ratios are what counts. Made by",
+        (
+            "CPU times on one of two shared cores, the best of several; the ratios are what counts."
+            " Made by"
+        ),
         "`python tests/benchmarks/motion_table.py`.",
     ]
     for title, measure in sections.items():

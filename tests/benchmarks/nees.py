@@ -1,8 +1,9 @@
 """Is what a scene claims of its errors true after looking, picking, carrying, placing, looking and grasping again?
 
-Simulates runs whose errors are drawn from the scene's own sources (``tests/support/nees_runs.py``) and compares the
-mean squared Mahalanobis distance of the cup's true pose (NEES) with its chi-square band, after every stage: with noise
-sources, and with every edge's covariance made independent after each change. Prints a table and draws a figure:
+Simulates runs whose errors are drawn from the scene's own sources (``tests/support/nees_runs.py``)
+and compares the mean squared Mahalanobis distance of the cup's true pose (NEES) with its chi-square
+band, after every stage: with noise sources, and with every edge's covariance made independent after
+each change. Prints a table and draws a figure:
 
     python tests/benchmarks/nees.py --runs 2000 --picture docs/images/nees.png
 
@@ -32,7 +33,9 @@ def main() -> int:
     """Run, print, draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--probability", type=float, default=0.99, help="of each mean to lie in its band")
+    parser.add_argument(
+        "--probability", type=float, default=0.99, help="of each mean to lie in its band"
+    )
     parser.add_argument("--picture", type=Path, help="PNG file to write")
     arguments = parser.parse_args()
     runs, tail = arguments.runs, 0.5 * (1.0 - arguments.probability)
@@ -42,7 +45,10 @@ def main() -> int:
         for way, forget in (("sources", keep_all), ("independent", as_independent))
         for reference in REFERENCES
     }
-    print(f"NEES of the cup's pose, {runs} runs; band of {arguments.probability:.0%}: {low:.3f} to {high:.3f}\n")
+    print(
+        f"NEES of the cup's pose, {runs} runs; band of {arguments.probability:.0%}: {low:.3f} to"
+        f" {high:.3f}\n"
+    )
     print(f"{'relative to':<14}{'errors':<14}" + "".join(f"{stage:>13}" for stage in STAGES))
     for (way, reference), row in means.items():
         print(f"{reference:<14}{way:<14}" + "".join(f"{value:13.3f}" for value in row))
@@ -52,7 +58,9 @@ def main() -> int:
     return 0 if ((kept >= low) & (kept <= high)).all() else 1
 
 
-def draw(means: dict[tuple[str, str], Array], low: float, high: float, runs: int, path: Path) -> None:
+def draw(
+    means: dict[tuple[str, str], Array], low: float, high: float, runs: int, path: Path
+) -> None:
     """Draw the means beside their band."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -64,7 +72,9 @@ def draw(means: dict[tuple[str, str], Array], low: float, high: float, runs: int
         axes.axhspan(low, high, color="#9ccc9c", label="chi-square band")
         for way, color, marker in (("sources", "#1f5fa8", "o"), ("independent", "#d9621e", "s")):
             label = "noise sources" if way == "sources" else "made independent"
-            axes.plot(places, means[way, reference], color=color, marker=marker, markersize=4, label=label)
+            axes.plot(
+                places, means[way, reference], color=color, marker=marker, markersize=4, label=label
+            )
         axes.set_yscale("log")
         axes.set_ylim(0.7, 10.0)
         axes.set_yticks([1, 2, 3, 4, 6, 8], ["1", "2", "3", "4", "6", "8"])

@@ -1,10 +1,11 @@
 """Objects put down in every way, in both engines: ``python tests/benchmarks/objects_table.py [SEED:SEED] [OBJECT...]``.
 
-The mug of pybullet_data (its visual mesh, cut into convex pieces) and ours are held by their wall or handle, and put
-upright on a tray, upside down on it or on two bars, and hung on a peg; the other dishes of the scene are put on the
-tray, the lid also beside its box and back on it, and the pan is moved on the table. A row has the plans that are valid,
-the simulations that end within 1 cm and 5 degrees (15 by the wall), and the largest errors at the end and in the hand.
-The seeds are those from the first to the last.
+The mug of pybullet_data (its visual mesh, cut into convex pieces) and ours are held by their wall
+or handle, and put upright on a tray, upside down on it or on two bars, and hung on a peg; the other
+dishes of the scene are put on the tray, the lid also beside its box and back on it, and the pan is
+moved on the table. A row has the plans that are valid, the simulations that end within 1 cm and 5
+degrees (15 by the wall), and the largest errors at the end and in the hand. The seeds are those
+from the first to the last.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from tmkit.plans import ObjectAt
 from tmkit.spatial import Pose
 
 _ENGINES: tuple[Literal["pybullet", "mujoco"], ...] = ("pybullet", "mujoco")
-_MUGS = {"mug": (0.095, 0.041), "pybullet_data's mug": (0.1, 0.047)}  # height, and where the handle begins along y
+# height, and where the handle begins along y
+_MUGS = {"mug": (0.095, 0.041), "pybullet_data's mug": (0.1, 0.047)}
 _DISHES = ("bowl", "bottle", "box", "lid", "pan")
 _WAYS = (
     ("wall", "upright"),
@@ -40,7 +42,11 @@ _WAYS = (
     ("handle", "hung on a peg"),
 )
 _WAYS_OF = {
-    "lid": (("any part", "upright"), ("any part", "beside the box"), ("any part", "back on the box")),
+    "lid": (
+        ("any part", "upright"),
+        ("any part", "beside the box"),
+        ("any part", "back on the box"),
+    ),
     "pan": (("any part", "elsewhere on the table"),),
 }
 _POSITION, _ROTATION = 0.01, {"wall": 15.0}  # metres; degrees, 5 if not by the wall
@@ -54,7 +60,8 @@ def scene(name: str) -> tk.SceneGraph:
         if other != kept:
             world = world.remove_frame(other, subtree=True)
     if name == "box":
-        return world.remove_frame("lid", subtree=True).set_classes("box", ["movable"])  # no surface: it is carried
+        # no surface: it is carried
+        return world.remove_frame("lid", subtree=True).set_classes("box", ["movable"])
     if name == "lid":
         return world.set_classes("box", ["surface"])
     if name != "pybullet_data's mug":
@@ -93,18 +100,26 @@ def rows(name: str, seeds: range) -> Iterator[str]:
     for part, where in _WAYS if name in _MUGS else _WAYS_OF.get(name, (("any part", "upright"),)):
         world, samplers = scene(name), Samplers()
         top = world.pose("tray", relative_to="table").translation[2] - 0.005
-        goal: list[Any] = [f"(and (on {name} {'table' if where == 'beside the box' else 'tray'}) (handempty))"]
+        goal: list[Any] = [
+            f"(and (on {name} {'table' if where == 'beside the box' else 'tray'}) (handempty))"
+        ]
         if name in _MUGS:
             height, begins = _MUGS[name]
             goal, samplers = goal_of(height, where), by(part, begins)
         elif where == "back on the box":  # from the table to where it lay on the rim
             on_box = world.pose("lid", relative_to="box")
-            goal = ["(handempty)", ObjectAt("lid", on_box, relative_to="box", metres=0.003, radians=0.1)]
+            goal = [
+                "(handempty)",
+                ObjectAt("lid", on_box, relative_to="box", metres=0.003, radians=0.1),
+            ]
             world = world.reparent("lid", "table", pose=Pose([-0.15, -0.15, top + 0.002]))
         elif name == "pan":
             world = world.set_pose("pan", Pose([-0.12, -0.25, top]))
             pose = Pose([0.08, 0.0, top])
-            goal = ["(handempty)", ObjectAt("pan", pose, relative_to="table", metres=0.03, radians=0.5)]
+            goal = [
+                "(handempty)",
+                ObjectAt("pan", pose, relative_to="table", metres=0.03, radians=0.5),
+            ]
         begin = time.process_time()
         found = [
             tk.plan(
@@ -133,19 +148,25 @@ def rows(name: str, seeds: range) -> Iterator[str]:
             ]
             good = sum(report.is_successful for report in reports)
             metres = 1e3 * max((report.worst_position for report in reports), default=math.nan)
-            turned = math.degrees(max((report.worst_rotation for report in reports), default=math.nan))
+            turned = math.degrees(
+                max((report.worst_rotation for report in reports), default=math.nan)
+            )
             slips = [slip for report in reports for slip in report.slips]
             slip = 1e3 * max((one.position for one in slips), default=math.nan)
             twist = math.degrees(max((one.rotation for one in slips), default=math.nan))
             yield (
-                f"| {name} | {part} | {where} | {valid} of {len(seeds)} | {seconds:.1f} s | {engine} "
-                f"| {good} of {len(plans)} | {metres:.1f} mm, {turned:.1f} deg | {slip:.1f} mm, {twist:.1f} deg |"
+                f"| {name} | {part} | {where} | {valid} of {len(seeds)} | {seconds:.1f} s |"
+                f" {engine} | {good} of {len(plans)} | {metres:.1f} mm, {turned:.1f} deg |"
+                f" {slip:.1f} mm, {twist:.1f} deg |"
             )
 
 
 def main(seeds: range, names: list[str]) -> None:
     """Print the table."""
-    titles = "object | held by | put down | valid plans | planned in | engine | succeeded | ends within | in the hand"
+    titles = (
+        "object | held by | put down | valid plans | planned in | engine | succeeded | ends within"
+        " | in the hand"
+    )
     print("\n".join(markdown_head(titles)))
     for name in names or [*_MUGS, *_DISHES]:
         for row in rows(name, seeds):

@@ -1,8 +1,9 @@
 """Compare our reader of PDDL with Fast Downward's translator on every domain and problem under some folders.
 
-Run by hand: ``python tests/benchmarks/pddl_table.py FOLDER... [--states 3] [--seconds 60] [--each 5] [--all]``.
-A problem goes with the nearest domain file whose name it gives. Each pair is compared in a process of its own, which is
-ended after the time limit. The table has a line for each domain, and below it each pair that is not in agreement.
+Run by hand: ``python tests/benchmarks/pddl_table.py FOLDER... [--states 3] [--seconds 60] [--each
+5] [--all]``. A problem goes with the nearest domain file whose name it gives. Each pair is compared
+in a process of its own, which is ended after the time limit. The table has a line for each domain,
+and below it each pair that is not in agreement.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def _nearness(domain: Path, problem: Path) -> tuple[int, int, int]:
     shared = sum(a == b for a, b in zip(domain.parts, problem.parts, strict=False))
     twin = re.sub(r"_test$", "", problem.parent.name)
     stem = re.sub(r"(problem|prob|pfile|_|-)", "", problem.stem)
-    likeness = sum(a == b for a, b in zip(re.sub(r"(domain|_|-)", "", domain.stem), stem, strict=False))
+    likeness = sum(
+        a == b for a, b in zip(re.sub(r"(domain|_|-)", "", domain.stem), stem, strict=False)
+    )
     return shared, int(domain.stem == twin), likeness
 
 
@@ -83,7 +86,11 @@ def judged(pair: Pair, states: int) -> tuple[str, str]:
 
 
 def _line(error: Exception) -> str:
-    lines = [line for line in str(error).splitlines() if line.strip() and not line.lstrip().startswith("->")]
+    lines = [
+        line
+        for line in str(error).splitlines()
+        if line.strip() and not line.lstrip().startswith("->")
+    ]
     return " / ".join(lines[-3:])
 
 
@@ -102,7 +109,9 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("fork")
         self._pairs, self._results = context.Queue(), context.Queue()
-        self._process = context.Process(target=_work, args=(self._pairs, self._results, self._states), daemon=True)
+        self._process = context.Process(
+            target=_work, args=(self._pairs, self._results, self._states), daemon=True
+        )
         self._process.start()
 
     def judge(self, pair: Pair) -> tuple[str, str]:
@@ -130,15 +139,21 @@ def chosen(pairs: list[Pair], each: int) -> dict[Path, list[Pair]]:
     for domain, mine in by_domain.items():
         mine.sort(key=lambda pair: (pair.problem.stat().st_size, str(pair.problem)))
         if len(mine) > each:
-            by_domain[domain] = [mine[round(i * (len(mine) - 1) / max(1, each - 1))] for i in range(each)]
+            by_domain[domain] = [
+                mine[round(i * (len(mine) - 1) / max(1, each - 1))] for i in range(each)
+            ]
     return by_domain
 
 
 def main() -> int:
     """Print the table; the exit status is 1 when a pair that the translator reads is read otherwise or refused."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--states", type=int, default=3, help="random states in which a pair is judged")
+    parser.add_argument(
+        "--states", type=int, default=3, help="random states in which a pair is judged"
+    )
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit of a pair")
     parser.add_argument("--each", type=int, default=5, help="most problems of one domain")
     parser.add_argument("--all", action="store_true", help="also list what the translator refuses")
@@ -152,13 +167,18 @@ def main() -> int:
             for pair in pairs:
                 column, note = worker.judge(pair)
                 counts[column] += 1
-                if column != "agree" and (options.all or column not in ("both refuse", "only FD refuses")):
+                if column != "agree" and (
+                    options.all or column not in ("both refuse", "only FD refuses")
+                ):
                     notes.append(f"    {column}: {pair.problem.relative_to(folder)}: {note}")
             total += counts
             said = ", ".join(f"{counts[column]} {column}" for column in COLUMNS if counts[column])
             print(f"{domain.relative_to(folder)}: {said}", *notes, sep="\n", flush=True)
     worker.close()
-    print("total:", ", ".join(f"{total[column]} {column}" for column in COLUMNS if total[column]) or "no pairs")
+    print(
+        "total:",
+        ", ".join(f"{total[column]} {column}" for column in COLUMNS if total[column]) or "no pairs",
+    )
     return int(any(total[column] for column in ("differ", "we refuse", "broke")))
 
 

@@ -1,10 +1,11 @@
 """What it costs that relations say what they mean: a table of operations, of queries, and of the rules of scenes.
 
-Run by hand: ``python tests/benchmarks/relations_table.py [--out docs/results/relations_results.md]``; as a benchmark of
-pytest: ``pytest tests/benchmarks/relations_table.py --benchmark-enable --benchmark-only``. Each operation is timed with
-its checks, with the checks off, and beside the same arithmetic on plain arrays. Times are the best of many short
-bursts, all kinds in turn, so that what else runs on the machine slows none more than the others; what counts is how
-they compare.
+Run by hand: ``python tests/benchmarks/relations_table.py [--out
+docs/results/relations_results.md]``; as a benchmark of pytest: ``pytest
+tests/benchmarks/relations_table.py --benchmark-enable --benchmark-only``. Each operation is timed
+with its checks, with the checks off, and beside the same arithmetic on plain arrays. Times are the
+best of many short bursts, all kinds in turn, so that what else runs on the machine slows none more
+than the others; what counts is how they compare.
 """
 
 from __future__ import annotations
@@ -97,10 +98,16 @@ def operations() -> list[Operation]:
     return [
         Operation("position: compose", lambda: position.compose(second), lambda: V + W),
         Operation("position: change point", lambda: position.change_point(step), lambda: V + STEP),
-        Operation("position: change coordinate frame", lambda: position.change_coordinate_frame(turn), lambda: R @ V),
+        Operation(
+            "position: change coordinate frame",
+            lambda: position.change_coordinate_frame(turn),
+            lambda: R @ V,
+        ),
         Operation("orientation: compose", lambda: first.compose(then), lambda: R @ R),
         Operation("orientation: inverse2", lambda: first.inverse2(), lambda: R.T.copy()),
-        Operation("pose: compose, as matrices", lambda: pose.compose(above), lambda: MATRIX @ MATRIX),
+        Operation(
+            "pose: compose, as matrices", lambda: pose.compose(above), lambda: MATRIX @ MATRIX
+        ),
         Operation("pose: inverse2, as a matrix", lambda: pose.inverse2(), lambda: inverted(MATRIX)),
         Operation("pose: change point", lambda: loose.change_point(way), lambda: V + STEP),
         Operation("twist: compose", lambda: twist.compose(below), lambda: SIX + SIX),
@@ -114,7 +121,11 @@ def operations() -> list[Operation]:
             lambda: twist.change_coordinate_frame(turn),
             lambda: np.concatenate([R @ SIX[:3], R @ SIX[3:]]),
         ),
-        Operation("twist: integrate", lambda: fixed.integrate(0.1), lambda: Pose.exp(SIX / 9 * 0.1).as_matrix()),
+        Operation(
+            "twist: integrate",
+            lambda: fixed.integrate(0.1),
+            lambda: Pose.exp(SIX / 9 * 0.1).as_matrix(),
+        ),
         Operation(
             "wrench: change point",
             lambda: wrench.change_point(step),
@@ -141,7 +152,9 @@ def batches() -> list[Operation]:
     turn = SemanticOrientation(OrientationCoord("[r]|X", "[s]|Y", "[s]"), R)
     return [
         Operation("poses: compose", lambda: pose.compose(above), lambda: matrices @ matrices),
-        Operation("poses: compose with one", lambda: pose.compose(above[0]), lambda: MATRIX @ matrices),
+        Operation(
+            "poses: compose with one", lambda: pose.compose(above[0]), lambda: MATRIX @ matrices
+        ),
         Operation("poses: inverse2", lambda: pose.inverse2(), lambda: np.linalg.inv(matrices)),
         Operation("twists: compose", lambda: twist.compose(below), lambda: six + six),
         Operation(
@@ -162,8 +175,12 @@ def arm(*, twists: bool) -> SceneGraph:
     scene = SceneGraph(root=None).add_body("World").add_frame("world", body="World")
     for i in range(8):
         joint = Revolute([0, 1, 0], name=f"joint{i}")
-        scene = scene.add_frame(f"link{i}", f"link{i - 1}" if i else "world", pose=Pose([0, 0, 0.3]), joint=joint)
-    scene = scene.add_frame("tool", "link7", pose=Pose([0, 0, 0.1]), body="link7").add_frame("table", "world")
+        scene = scene.add_frame(
+            f"link{i}", f"link{i - 1}" if i else "world", pose=Pose([0, 0, 0.3]), joint=joint
+        )
+    scene = scene.add_frame("tool", "link7", pose=Pose([0, 0, 0.1]), body="link7").add_frame(
+        "table", "world"
+    )
     for i in range(20):
         scene = scene.add_frame(f"thing{i}", "table", pose=Pose([0.1 * i, 0, 0]))
         if twists:
@@ -182,7 +199,9 @@ def queries(scene: SceneGraph) -> tuple[Work, dict[str, Work]]:
     spin = AngularVelocityCoord("thing3", "table", "[tool]")
     return lambda: scene.pose("thing3", relative_to="tool", q=q), {
         "pose, as vector and matrix": lambda: relate(scene, full, q=q),
-        "pose, as a homogeneous matrix": lambda: relate(scene, full, q=q, representation=HomogeneousMatrix),
+        "pose, as a homogeneous matrix": lambda: relate(
+            scene, full, q=q, representation=HomogeneousMatrix
+        ),
         "pose, by the method of the scene": lambda: relate(scene, full, q=q),
         "position": lambda: relate(scene, position, q=q),
         "orientation": lambda: relate(scene, orientation, q=q),
@@ -221,7 +240,9 @@ def motions_and_facts() -> dict[str, Work]:
     arrays, few, many = SceneArrays(free), spread(128), spread(100_000)
     fact = SemanticPose(PoseCoord("{cup}|cup", "{f120}|f120", "[f120]"), pose)
     return {
-        "`graph.twist` over 8 edges, 4 of them joints, 4 fixed": lambda: twist(fixed, "l7", q=q, qd=qd),
+        "`graph.twist` over 8 edges, 4 of them joints, 4 fixed": lambda: twist(
+            fixed, "l7", q=q, qd=qd
+        ),
         "the same, 4 of them with twist edges": lambda: twist(free, "l7", q=q, qd=qd),
         "the same of `SceneArrays`, six numbers": lambda: arrays.twist("l7", q=q, qd=qd),
         "`add_fact`, an exact pose that joins a tree, 128 frames": lambda: add_fact(few, fact),
@@ -229,8 +250,12 @@ def motions_and_facts() -> dict[str, Work]:
         "the same with a covariance, kept as an observation, 128 frames": lambda: add_fact(
             few, fact, evidence=Evidence(covariance=ERROR)
         ),
-        "the same without a relation: `attach`, 128 frames": lambda: few.attach("cup", "f120", pose=pose),
-        "`reparent`, 128 frames, none of this in use": lambda: few.reparent("f120", "f90", pose=pose),
+        "the same without a relation: `attach`, 128 frames": lambda: few.attach(
+            "cup", "f120", pose=pose
+        ),
+        "`reparent`, 128 frames, none of this in use": lambda: few.reparent(
+            "f120", "f90", pose=pose
+        ),
         "`pose` over 8 edges, none of this in use": lambda: fixed.pose("l7", q=q),
     }
 
@@ -271,10 +296,14 @@ def measured_edits() -> dict[str, float]:
     return best(
         {
             "reparent": lambda: still.reparent("thing3", "tool", pose=grasp),
-            "reparent, twenty twists in the scene": lambda: moving.reparent("thing3", "tool", pose=grasp),
+            "reparent, twenty twists in the scene": lambda: moving.reparent(
+                "thing3", "tool", pose=grasp
+            ),
             "set_pose": lambda: still.set_pose("thing3", grasp),
             "set_pose, twenty twists in the scene": lambda: moving.set_pose("thing3", grasp),
-            "set_twist on one of twenty": lambda: moving.set_twist("thing3", SIX, relative_to_body="table"),
+            "set_twist on one of twenty": lambda: moving.set_twist(
+                "thing3", SIX, relative_to_body="table"
+            ),
         }
     )
 
@@ -283,9 +312,12 @@ def page() -> str:
     """Measure, and return the results as a Markdown page."""
     rows = measured_operations()
     table = [
-        *markdown_head("operation | arithmetic | checks off | checks on | checks cost | on / arithmetic"),
+        *markdown_head(
+            "operation | arithmetic | checks off | checks on | checks cost | on / arithmetic"
+        ),
         *(
-            f"| {name} | {bare:.2f} µs | {off:.2f} µs | {on:.2f} µs | {on - off:.2f} µs | {on / bare:.1f} |"
+            f"| {name} | {bare:.2f} µs | {off:.2f} µs | {on:.2f} µs | {on - off:.2f} µs |"
+            f" {on / bare:.1f} |"
             for name, bare, off, on in rows
         ),
     ]
@@ -293,54 +325,72 @@ def page() -> str:
     many = [
         (
             operation.name,
-            *(took * 1e3 / COUNT for took in best({"m": operation.meant, "b": operation.bare}, rounds=20).values()),
+            *(
+                took * 1e3 / COUNT
+                for took in best({"m": operation.meant, "b": operation.bare}, rounds=20).values()
+            ),
         )
         for operation in batches()
     ]
     batch_table = [
         *markdown_head("operation | each | arithmetic of numpy, each | ratio"),
-        *(f"| {name} | {meant:.1f} ns | {bare:.1f} ns | {meant / bare:.2f} |" for name, meant, bare in many),
+        *(
+            f"| {name} | {meant:.1f} ns | {bare:.1f} ns | {meant / bare:.2f} |"
+            for name, meant, bare in many
+        ),
     ]
     plain, asked = queries(arm(twists=True))
     times = best({"plain": plain, **asked})
     query_table = [
         *markdown_head("query | time | more than `pose()`"),
         f"| `scene.pose(...)`, without semantics | {times['plain']:.2f} µs | |",
-        *(f"| {name} | {times[name]:.2f} µs | {times[name] - times['plain']:.2f} µs |" for name in asked),
+        *(
+            f"| {name} | {times[name]:.2f} µs | {times[name] - times['plain']:.2f} µs |"
+            for name in asked
+        ),
     ]
     edits = measured_edits()
     moved = best(motions_and_facts())
-    edit_table = ["| edit | time |", "|---|---|", *(f"| {name} | {took:.2f} µs |" for name, took in edits.items())]
-    motion_table = ["| work | time |", "|---|---|", *(f"| {name} | {took:.2f} µs |" for name, took in moved.items())]
+    edit_table = [
+        "| edit | time |",
+        "|---|---|",
+        *(f"| {name} | {took:.2f} µs |" for name, took in edits.items()),
+    ]
+    motion_table = [
+        "| work | time |",
+        "|---|---|",
+        *(f"| {name} | {took:.2f} µs |" for name, took in moved.items()),
+    ]
     parts = [
         "# What relations cost",
         wrapped(
-            "What the rules say of an operation depends on coordinates alone, so it is looked up after the first time: "
-            f"checks cost at most {most:.2f} µs. An operation is that look-up, one call of the arithmetic and one new "
-            "object. Poses are composed by the core, faster than numpy multiplies two matrices."
+            "What the rules say of an operation depends on coordinates alone, so it is looked up"
+            f" after the first time: checks cost at most {most:.2f} µs. An operation is that"
+            " look-up, one call of the arithmetic and one new object. Poses are composed by the"
+            " core, faster than numpy multiplies two matrices."
         ),
         "\n".join(table),
         f"## Batches of {COUNT:,}",
         "\n".join(batch_table),
         "## Queries of a scene",
         wrapped(
-            "Over eleven edges, from a thing on a table to the tool of an arm. The core finds the numbers and checks "
-            "the names in one call; the rest is making the relation."
+            "Over eleven edges, from a thing on a table to the tool of an arm. The core finds the"
+            " numbers and checks the names in one call; the rest is making the relation."
         ),
         "\n".join(query_table),
         "## Motions and facts",
         "\n".join(motion_table),
         "## The rules of a scene",
         wrapped(
-            "A reparent looks for cycles, for bodies that would have two paths, and for parts of one body that would "
-            "move; a build of the core without these three looks is faster by 0.07 µs, an eighth. Where there are no "
-            "twists, nothing is looked at for them; where there are, an edit of poses looks at them only when it joins "
-            "two parts of one body."
+            "A reparent looks for cycles, for bodies that would have two paths, and for parts of"
+            " one body that would move; a build of the core without these three looks is faster by"
+            " 0.07 µs, an eighth. Where there are no twists, nothing is looked at for them; where"
+            " there are, an edit of poses looks at them only when it joins two parts of one body."
         ),
         "\n".join(edit_table),
         wrapped(
-            "Made by `python tests/benchmarks/relations_table.py`. Times are those of a call from Python, the best of "
-            "many short bursts on two shared cores."
+            "Made by `python tests/benchmarks/relations_table.py`. Times are those of a call from"
+            " Python, the best of many short bursts on two shared cores."
         ),
     ]
     return "\n\n".join(parts) + "\n"
@@ -351,7 +401,8 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, width=118, break_long_words=False, break_on_hyphens=False)
 
 
-# --- as benchmarks of pytest ------------------------------------------------------------------------------------------
+# --- as benchmarks of pytest
+# ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("operation", operations(), ids=lambda operation: operation.name)

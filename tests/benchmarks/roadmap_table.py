@@ -1,9 +1,9 @@
 """Second queries of a roadmap, in changed scenes, beside searches anew.
 
-Run by hand: ``python tests/benchmarks/roadmap_table.py RESOURCES [--robots built-in,panda,fetch] [--problems 10]
-[--rounds 4] [--out docs/results/roadmap_results.md]``. RESOURCES is the folder of ``search_table.py``. Times are CPU
-times of calls from Python, the best of several rounds in which both take turns; each round begins with an empty
-roadmap.
+Run by hand: ``python tests/benchmarks/roadmap_table.py RESOURCES [--robots built-in,panda,fetch]
+[--problems 10] [--rounds 4] [--out docs/results/roadmap_results.md]``. RESOURCES is the folder of
+``search_table.py``. Times are CPU times of calls from Python, the best of several rounds in which
+both take turns; each round begins with an empty roadmap.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class Setting:
         """Return the world of a version."""
         return CollisionWorld(scene, pair_margins=self.margins)
 
-    def nearby(self, q: NDArray[np.float64], scenes: list[tk.SceneGraph], rng: Any) -> NDArray[np.float64]:
+    def nearby(
+        self, q: NDArray[np.float64], scenes: list[tk.SceneGraph], rng: Any
+    ) -> NDArray[np.float64]:
         """Return a configuration near another, free in all versions; the same after 100 tries."""
         entries = [self.scene.joint_names.index(joint) for joint in self.joints]
         limits, worlds = self.scene.joint_limits[entries], [self.world(scene) for scene in scenes]
@@ -74,8 +76,12 @@ def mbm(robot: str, resources: Path, count: int) -> Iterator[tuple[str, list[Set
     for folder in sorted((resources / robot / "problems").iterdir()):
         found = []
         for one in problems_of(folder, scene, arm, count):
-            things = [name for name in one.scene.frame_names if "/" in name and one.scene.shapes(name)]
-            found.append(Setting(one.scene, tuple(arm.joints), arm.tool, one.start, one.goals[0], things, {}))
+            things = [
+                name for name in one.scene.frame_names if "/" in name and one.scene.shapes(name)
+            ]
+            found.append(
+                Setting(one.scene, tuple(arm.joints), arm.tool, one.start, one.goals[0], things, {})
+            )
         yield folder.name, found
 
 
@@ -84,11 +90,18 @@ def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
     rng = np.random.default_rng(0)
     for name, query in (("blocks and a wall", wall_query()), ("shelf", cubby_query())):
         blocks = [frame for frame in query.scene.frame_names if frame.startswith("block")]
-        known = {pair: margin for pair, margin in NEVER.items() if pair[1] in query.scene}  # what a foot stands on
+        # what a foot stands on
+        known = {pair: margin for pair, margin in NEVER.items() if pair[1] in query.scene}
         one = Setting(query.scene, tuple(ARM), TIP, query.start, query.goal, blocks, known)
-        ends = [[one.nearby(q, [query.scene], rng) for q in (query.start, query.goal)] for _ in range(count)]
+        ends = [
+            [one.nearby(q, [query.scene], rng) for q in (query.start, query.goal)]
+            for _ in range(count)
+        ]
         yield name, [replace(one, start=start, goal=goal) for start, goal in ends]
-    scene, arm = tk.load_scene("iiwa_kitchen", "kitchen_blocks4"), tk.load_manipulator("iiwa_flange")
+    scene, arm = (
+        tk.load_scene("iiwa_kitchen", "kitchen_blocks4"),
+        tk.load_manipulator("iiwa_flange"),
+    )
     ready, found = arm.ready_configuration(scene), []
     while len(found) < count:
         ends = []
@@ -116,8 +129,12 @@ def changed(one: Setting, how: str, path: NDArray[np.float64], rng: Any) -> tk.S
     scene = one.scene
     if how == "across":
         at = int(rng.integers(len(path) - 1))
-        place = scene.pose(one.tool, relative_to=scene.root(one.tool), q=path[at : at + 2].mean(axis=0))
-        return scene.add_frame("ball", scene.root(one.tool), pose=tk.Pose(place.translation), shapes=[Sphere(0.03)])
+        place = scene.pose(
+            one.tool, relative_to=scene.root(one.tool), q=path[at : at + 2].mean(axis=0)
+        )
+        return scene.add_frame(
+            "ball", scene.root(one.tool), pose=tk.Pose(place.translation), shapes=[Sphere(0.03)]
+        )
     thing = one.objects[int(rng.integers(len(one.objects)))]
     return scene.set_pose(thing, tk.Pose(rng.uniform(-0.1, 0.1, 3)) @ scene.local_pose(thing))
 
@@ -143,7 +160,11 @@ def measure(one: Setting, how: str, rounds: int, rng: Any) -> list[float] | None
         roadmap = Roadmap(one.joints, pair_margins=one.margins)
         roadmap.search(one.scene, start=one.start, goals=one.goal)
         second = partial(roadmap.search, scene, start=start, goals=goal)
-        runs = (partial(anew, one.scene, one.start, one.goal), partial(anew, scene, start, goal), second)
+        runs = (
+            partial(anew, one.scene, one.start, one.goal),
+            partial(anew, scene, start, goal),
+            second,
+        )
         for i, run in enumerate(runs):
             began = time.process_time()
             found = run()
@@ -163,18 +184,27 @@ def main() -> None:
     sets: list[tuple[str, list[Setting]]] = []
     for robot in arguments.robots.split(","):
         ours = robot == "built-in"
-        sets += built_in(arguments.problems) if ours else mbm(robot, arguments.resources, arguments.problems)
+        sets += (
+            built_in(arguments.problems)
+            if ours
+            else mbm(robot, arguments.resources, arguments.problems)
+        )
     text = HEAD
     for how in CHANGES:
         lines, ratios = [], []
         for name, settings in sets:
             rngs = map(np.random.default_rng, range(len(settings)))
-            rows = [measure(one, how, arguments.rounds, rng) for one, rng in zip(settings, rngs, strict=True)]
+            rows = [
+                measure(one, how, arguments.rounds, rng)
+                for one, rng in zip(settings, rngs, strict=True)
+            ]
             rows = [row for row in rows if row is not None]
             if not rows:
                 continue
             first, new, second, longer, known, valid = np.transpose(rows)
-            ratios.append([np.median(second) / np.median(first), np.median(second) / np.median(new)])
+            ratios.append(
+                [np.median(second) / np.median(first), np.median(second) / np.median(new)]
+            )
             lines.append(
                 [
                     name,
@@ -188,7 +218,17 @@ def main() -> None:
             print(how, *lines[-1], sep=" | ", file=sys.stderr, flush=True)
         middle = [f"{ratio:.2f}" for ratio in np.median(ratios, axis=0)]
         lines.append(["*median of the sets*", "", "", "", *middle, "", "", ""])
-        head = ["set", "first, ms", "anew, ms", "second, ms", "to first", "to anew", "known", "length", "valid"]
+        head = [
+            "set",
+            "first, ms",
+            "anew, ms",
+            "second, ms",
+            "to first",
+            "to anew",
+            "known",
+            "length",
+            "valid",
+        ]
         text += "\n".join(["", f"## {TITLES[how]}", "", *markdown_table(head, lines)]) + "\n"
     deliver(text, arguments.out)
 
@@ -206,7 +246,9 @@ blocks of the kitchen; MotionBenchMaker's sets, with the first 10 problems of ea
 
 TITLES = {
     "moved": "An object is moved by up to 10 cm along each axis",
-    "moved, other ends": "The same, and both ends differ by 0.1 rad in each joint (standard deviation)",
+    "moved, other ends": (
+        "The same, and both ends differ by 0.1 rad in each joint (standard deviation)"
+    ),
     "across": "A ball of 3 cm is put where the tool was on the first path",
 }
 

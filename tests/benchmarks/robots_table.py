@@ -1,8 +1,8 @@
 """Plan, check and play the demo goal with every robot of ours, and write the table and the picture into the docs.
 
-Run by hand: ``python tests/benchmarks/robots_table.py [--out docs/results/robots_results.md] [--picture
-docs/images/robots.jpg] [--robots panda iiwa] [--seeds 0 1 2]``. Three blocks go to a tower; besides, towers and rows of
-one to four blocks are planned and checked.
+Run by hand: ``python tests/benchmarks/robots_table.py [--out docs/results/robots_results.md]
+[--picture docs/images/robots.jpg] [--robots panda iiwa] [--seeds 0 1 2]``. Three blocks go to a
+tower; besides, towers and rows of one to four blocks are planned and checked.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class Row:
 def goals(blocks: int) -> list[str]:
     """Return the goals of a tower and of a row."""
     names = "abcd"[:blocks]
-    tower = [f"(on {a} {b})" for a, b in itertools.pairwise(names)] + [f"(ontable {names[-1]} table__0__0)"]
+    tower = [f"(on {a} {b})" for a, b in itertools.pairwise(names)] + [
+        f"(ontable {names[-1]} table__0__0)"
+    ]
     row = [f"(ontable {name} table__0__{i - blocks // 2})" for i, name in enumerate(names)]
     return [f"(and {' '.join(facts)})" for facts in (tower, row)]
 
@@ -85,7 +87,16 @@ def run(robot: str, seeds: list[int], picture: Path) -> Row:
             good += found is not None and tk.validate_plan(found).is_valid
     hand = "suction cup" if arm.gripper_kind == "suction" else "two fingers"
     return Row(
-        robot, hand, len(arm.joints), seconds, *counts, len(seeds), 1000 * worst[0], math.degrees(worst[1]), good, tried
+        robot,
+        hand,
+        len(arm.joints),
+        seconds,
+        *counts,
+        len(seeds),
+        1000 * worst[0],
+        math.degrees(worst[1]),
+        good,
+        tried,
     )
 
 
@@ -94,22 +105,34 @@ def table_of(rows: list[Row]) -> str:
     lines = [
         "# Robots: the same goal on each",
         "",
-        "Three blocks go to a tower, `(and (on a b) (on b c))`, from the same places on the table; only the scene and",
-        "`--robot` differ. Planning time is the median on two shared cores; errors are the worst of all blocks and",
-        "seeds in pybullet. *Towers and rows* says how many of the towers and rows of one to four blocks were planned",
+        (
+            "Three blocks go to a tower, `(and (on a b) (on b c))`, from the same places on the"
+            " table; only the scene and"
+        ),
+        (
+            "`--robot` differ. Planning time is the median on two shared cores; errors are the"
+            " worst of all blocks and"
+        ),
+        (
+            "seeds in pybullet. *Towers and rows* says how many of the towers and rows of one to"
+            " four blocks were planned"
+        ),
         "and passed the check. Made by `python tests/benchmarks/robots_table.py`.",
         "",
         *markdown_head(
-            "`--robot` | robot | described in | hand | joints | planning | planned | checked | played | worst error | "
-            "towers and rows"
+            "`--robot` | robot | described in | hand | joints | planning | planned | checked |"
+            " played | worst error | towers and rows"
         ),
     ]
     for row in rows:
         name, source = SOURCES[row.robot]
-        counts = " | ".join(f"{number} of {row.runs}" for number in (row.planned, row.checked, row.played))
+        counts = " | ".join(
+            f"{number} of {row.runs}" for number in (row.planned, row.checked, row.played)
+        )
         lines.append(
-            f"| `{row.robot}` | {name} | {source} | {row.hand} | {row.joints} | {statistics.median(row.seconds):.2f} s "
-            f"| {counts} | {row.millimetres:.1f} mm, {row.degrees:.1f}° | {row.others} of {row.others_of} |"
+            f"| `{row.robot}` | {name} | {source} | {row.hand} | {row.joints} |"
+            f" {statistics.median(row.seconds):.2f} s | {counts} | {row.millimetres:.1f} mm,"
+            f" {row.degrees:.1f}° | {row.others} of {row.others_of} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -1,6 +1,7 @@
 """Draw what the samplers find: grasps on meshes, and the stable faces of one.
 
-Run by hand: ``python tests/benchmarks/samplers_pictures.py [--out docs/images]``. No screen is needed.
+Run by hand: ``python tests/benchmarks/samplers_pictures.py [--out docs/images]``. No screen is
+needed.
 """
 
 from __future__ import annotations
@@ -53,11 +54,16 @@ def mug() -> tk.Shape:
 def glyph(grasp: Grasp, color: tuple[float, ...]) -> list[tk.AttachedShape]:
     """Return the outline of a hand that holds like this, in the object's frame."""
     width, length, thin = grasp.width, PANDA.finger_depth, 0.003
-    bars = [([thin, thin, length + 0.008], [0.0, side * (width + thin) / 2, (0.008 - length) / 2]) for side in (1, -1)]
+    bars = [
+        ([thin, thin, length + 0.008], [0.0, side * (width + thin) / 2, (0.008 - length) / 2])
+        for side in (1, -1)
+    ]
     bars.append(([thin, width + 2 * thin, thin], [0.0, 0.0, -length]))
     bars.append(([thin, thin, 0.03], [0.0, 0.0, -length - 0.015]))
     return [
-        tk.AttachedShape(tk.Box(size), grasp.object_from_tool @ tk.Pose(at), color=color, collision=False)
+        tk.AttachedShape(
+            tk.Box(size), grasp.object_from_tool @ tk.Pose(at), color=color, collision=False
+        )
         for size, at in bars
     ]
 
@@ -93,7 +99,11 @@ def grasps_picture() -> np.ndarray:
             scene = scene.add_frame(f"grasp{number}_{k}", f"thing{number}", shapes=parts)
     with Simulation.from_scene(scene) as simulation:
         camera = Camera(
-            (0.62, -0.12, 0.42), (0.0, 0.0, 0.055), field_of_view=math.radians(23.0), width=1100, height=460
+            (0.62, -0.12, 0.42),
+            (0.0, 0.0, 0.055),
+            field_of_view=math.radians(23.0),
+            width=1100,
+            height=460,
         )
         return render(simulation, camera)
 
@@ -104,14 +114,23 @@ def faces_picture() -> np.ndarray:
     thing = tk.AttachedShape(l_mesh(), color=ORANGE, level="exact")
     faces = stable_faces(scene.add_frame("thing", "world", shapes=[thing]), "thing")
     for number, face in enumerate(faces):
-        turned = tk.Pose.from_rpy([0.0, 0.19 * (number - (len(faces) - 1) / 2), face.height], [0.0, 0.0, 0.6])
-        low = np.column_stack([face.outline.vertices * 1.0, np.full(len(face.outline.vertices), -face.height)])
+        turned = tk.Pose.from_rpy(
+            [0.0, 0.19 * (number - (len(faces) - 1) / 2), face.height], [0.0, 0.0, 0.6]
+        )
+        low = np.column_stack(
+            [face.outline.vertices * 1.0, np.full(len(face.outline.vertices), -face.height)]
+        )
         slab = trimesh.convex.convex_hull(np.concatenate([low, low - [0.0, 0.0, 0.004]]))
         base = tk.AttachedShape(mesh_of(slab), face.rotation.inverse(), color=BLUE, collision=False)
-        scene = scene.add_frame(f"face{number}", "world", pose=turned @ face.rotation, shapes=[thing, base])
+        scene = scene.add_frame(
+            f"face{number}", "world", pose=turned @ face.rotation, shapes=[thing, base]
+        )
     with Simulation.from_scene(scene) as simulation:
         eye, target = (0.8, -0.1, 0.5), (0.0, 0.0, 0.03)
-        return render(simulation, Camera(eye, target, field_of_view=math.radians(20.0), width=1100, height=330))
+        return render(
+            simulation,
+            Camera(eye, target, field_of_view=math.radians(20.0), width=1100, height=330),
+        )
 
 
 def main() -> None:

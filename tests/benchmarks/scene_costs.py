@@ -1,9 +1,10 @@
 """How the costs of a scene grow with its frames: a table and a plot, from ten frames to a hundred thousand.
 
 Run by hand: ``python tests/benchmarks/scene_costs.py [--out docs/results/scene_costs.md] [--picture
-docs/images/scene_costs.png] [--sizes 10 100 1000]``. The times depend on the machine and on what else runs there; how
-they grow does not. Each is the best of several, over things spread through the whole scene, so that no cache holds the
-answer. Memory is asked of the allocator, in a process of its own in which Python's objects come from it too.
+docs/images/scene_costs.png] [--sizes 10 100 1000]``. The times depend on the machine and on what
+else runs there; how they grow does not. Each is the best of several, over things spread through the
+whole scene, so that no cache holds the answer. Memory is asked of the allocator, in a process of
+its own in which Python's objects come from it too.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ GRASP = Pose([0.0, 0.0, 0.1])
 VERSIONS = 1000
 ROUNDS, LEAST_SECONDS = 15, 0.02
 HOW = (
-    "The scene is an arm of eight joints, and free things on the world. A reparent hangs one of them, any one, from"
-    " the arm's last link. The pose is that of the last link relative to the world. The two versions differ by one "
-    "reparent. Times are those of a call from Python, the best of several on two shared cores; the memory is the "
-    "mean over a thousand versions, all kept, each of which moves one thing more, and counts Python's own object "
-    "too. The dict holds a parent and a pose for each name. Made by `python tests/benchmarks/scene_costs.py`; the "
-    "reason for the growth is in [](../concepts/core.md#why-a-weight-balanced-tree)."
+    "The scene is an arm of eight joints, and free things on the world. A reparent hangs one of"
+    " them, any one, from the arm's last link. The pose is that of the last link relative to the"
+    " world. The two versions differ by one reparent. Times are those of a call from Python, the"
+    " best of several on two shared cores; the memory is the mean over a thousand versions, all"
+    " kept, each of which moves one thing more, and counts Python's own object too. The dict holds"
+    " a parent and a pose for each name. Made by `python tests/benchmarks/scene_costs.py`; the"
+    " reason for the growth is in [](../concepts/core.md#why-a-weight-balanced-tree)."
 )
 
 
@@ -64,7 +66,9 @@ def scene_of(frames: int) -> SceneGraph:
         for i in range(LINKS):
             above = f"link{i - 1}" if i else "world"
             joint = Revolute([0, 1, 0], name=f"joint{i}")
-            edit.add_frame(f"link{i}", above, pose=Pose.from_rpy([0, 0, 0.3], [0.1 * i, 0, 0]), joint=joint)
+            edit.add_frame(
+                f"link{i}", above, pose=Pose.from_rpy([0, 0, 0.3], [0.1 * i, 0, 0]), joint=joint
+            )
         for i in range(frames - LINKS - 1):
             edit.add_frame(f"thing{i}", "world", pose=Pose([i, 0, 0]), joint=Free())
     return edit.finish()
@@ -148,7 +152,9 @@ def bytes_a_version(frames: int) -> float:
     assert all(there)
     before = allocated()
     for i in range(VERSIONS):
-        scene = scene.reparent(things[i % len(things)], parents[i // len(things) % 2], pose=poses[i])
+        scene = scene.reparent(
+            things[i % len(things)], parents[i // len(things) % 2], pose=poses[i]
+        )
         versions[i] = scene
     return (allocated() - before) / VERSIONS
 
@@ -185,26 +191,37 @@ def allocated() -> int:
 def page_of(rows: list[Costs], picture: str) -> str:
     """Return the results as a Markdown page."""
     first, last = rows[0], rows[-1]
-    grown = {entry.name: getattr(last, entry.name) / getattr(first, entry.name) for entry in fields(Costs)}
+    grown = {
+        entry.name: getattr(last, entry.name) / getattr(first, entry.name)
+        for entry in fields(Costs)
+    }
     growth = (
-        f"From {first.frames} frames to {last.frames:,}, {grown['frames']:,.0f} times as many, a reparent takes "
-        f"{grown['reparent']:.1f} times as long, a pose over eight edges {grown['pose']:.1f} times and the difference "
-        f"of two versions {grown['difference']:.1f} times, and a further version takes {grown['bytes_a_version']:.1f} "
-        "times the memory. Copying a dict, which is what an immutable scene costs without sharing, takes "
-        f"{grown['copy']:,.0f} times as long."
+        f"From {first.frames} frames to {last.frames:,}, {grown['frames']:,.0f} times as many, a"
+        f" reparent takes {grown['reparent']:.1f} times as long, a pose over eight edges"
+        f" {grown['pose']:.1f} times and the difference of two versions {grown['difference']:.1f}"
+        f" times, and a further version takes {grown['bytes_a_version']:.1f} times the memory."
+        " Copying a dict, which is what an immutable scene costs without sharing, takes"
+        f" {grown['copy']:,.0f} times as long."
     )
     table = [
         *markdown_head(
-            "frames | reparent | pose over 8 edges | difference of two versions | a further version | copying a dict"
+            "frames | reparent | pose over 8 edges | difference of two versions | a further version"
+            " | copying a dict"
         ),
         *(
-            f"| {row.frames:,} | {row.reparent:.2f} µs | {row.pose:.2f} µs | {row.difference:.2f} µs "
-            f"| {row.bytes_a_version:,.0f} bytes | {row.copy:,.2f} µs |"
+            f"| {row.frames:,} | {row.reparent:.2f} µs | {row.pose:.2f} µs | {row.difference:.2f}"
+            f" µs | {row.bytes_a_version:,.0f} bytes | {row.copy:,.2f} µs |"
             for row in rows
         ),
     ]
     picture_line = f"![Costs over the number of frames]({picture})"
-    paragraphs = ["# What a scene costs", wrapped(growth), picture_line, "\n".join(table), wrapped(HOW)]
+    paragraphs = [
+        "# What a scene costs",
+        wrapped(growth),
+        picture_line,
+        "\n".join(table),
+        wrapped(HOW),
+    ]
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -221,7 +238,9 @@ def plot(rows: list[Costs], out: Path) -> None:
     from matplotlib import pyplot
 
     frames = [row.frames for row in rows]
-    figure, (times, memory) = pyplot.subplots(1, 2, figsize=(11, 4.4), width_ratios=[3, 2], layout="constrained")
+    figure, (times, memory) = pyplot.subplots(
+        1, 2, figsize=(11, 4.4), width_ratios=[3, 2], layout="constrained"
+    )
     curves = [
         ("copy", "copying a dict of frames", "#9aa0a8", "--"),
         ("difference", "difference of two versions", "#13875a", "-"),
@@ -229,12 +248,35 @@ def plot(rows: list[Costs], out: Path) -> None:
         ("pose", "pose over 8 edges", "#d0661f", "-"),
     ]
     for name, label, colour, style in curves:
-        times.loglog(frames, [getattr(row, name) for row in rows], style, marker="o", ms=4, color=colour, label=label)
+        times.loglog(
+            frames,
+            [getattr(row, name) for row in rows],
+            style,
+            marker="o",
+            ms=4,
+            color=colour,
+            label=label,
+        )
     times.set(xlabel="frames", ylabel="microseconds", title="Time of one call from Python")
     times.legend(frameon=False)
-    memory.loglog(frames, [row.bytes_a_version for row in rows], marker="o", ms=4, color="#1f6fd0", label="scene")
+    memory.loglog(
+        frames,
+        [row.bytes_a_version for row in rows],
+        marker="o",
+        ms=4,
+        color="#1f6fd0",
+        label="scene",
+    )
     copied = [sys.getsizeof(dict.fromkeys(range(row.frames))) for row in rows]
-    memory.loglog(frames, copied, "--", marker="o", ms=4, color="#9aa0a8", label="a copied dict, its table alone")
+    memory.loglog(
+        frames,
+        copied,
+        "--",
+        marker="o",
+        ms=4,
+        color="#9aa0a8",
+        label="a copied dict, its table alone",
+    )
     memory.set(xlabel="frames", ylabel="bytes", title="Memory of one more version")
     memory.legend(frameon=False)
     for axes in (times, memory):
@@ -247,7 +289,9 @@ def main() -> int:
     """Measure, and write what was asked for."""
     parser = table_parser(__doc__)
     parser.add_argument("--picture", type=Path, default=None, help="PNG to write")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of frames, 10 or more")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=SIZES, help="numbers of frames, 10 or more"
+    )
     parser.add_argument("--bytes", type=int, default=None, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.bytes is not None:

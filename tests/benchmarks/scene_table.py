@@ -1,9 +1,10 @@
 """The numbers of the scene graph, each beside a peer, a floor or a limit measured in the same run.
 
-Run by hand: ``python tests/benchmarks/scene_table.py [--out docs/results/scene_results.md] [--quick]``. The floor is a
-plain loop in C++ over arrays (``floors.cpp``), compiled here in two ways, of which the faster counts; ``immutables``
-and ``pytransform3d`` are peers where they are installed. Times are the best of several rounds, in which all work takes
-turns, so that what else runs on the machine slows none more than the others. What counts are the ratios.
+Run by hand: ``python tests/benchmarks/scene_table.py [--out docs/results/scene_results.md]
+[--quick]``. The floor is a plain loop in C++ over arrays (``floors.cpp``), compiled here in two
+ways, of which the faster counts; ``immutables`` and ``pytransform3d`` are peers where they are
+installed. Times are the best of several rounds, in which all work takes turns, so that what else
+runs on the machine slows none more than the others. What counts are the ratios.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ class Row:
         """Return the line in Markdown."""
         holds = "yes" if self.measured <= self.aim else "no"
         measured = f"{self.measured:.0f}" if self.unit == "bytes" else f"{self.measured:.2f}"
-        return f"| {self.work} | {measured} {self.unit} | {self.aim:g} {self.unit} | {holds} | {self.beside} |"
+        return (
+            f"| {self.work} | {measured} {self.unit} | {self.aim:g} {self.unit} | {holds} |"
+            f" {self.beside} |"
+        )
 
 
 class Clock:
@@ -97,10 +101,16 @@ def scene_of(frames: int) -> SceneGraph:
     random = np.random.default_rng(0)
     with SceneGraph().edit() as edit:
         for i in range(DEPTH):
-            edit.add_frame(f"link{i}", f"link{i - 1}" if i else "world", pose=Pose.from_rpy([0, 0, 0.3], [0.1, 0, 0]))
+            edit.add_frame(
+                f"link{i}",
+                f"link{i - 1}" if i else "world",
+                pose=Pose.from_rpy([0, 0, 0.3], [0.1, 0, 0]),
+            )
         for i in range(frames - DEPTH - 1):
             parent = int(random.integers(DEPTH - 1))
-            edit.add_frame(f"thing{i}", f"link{parent}", pose=Pose([0.01 * (i % 100), 0, 0]), joint=Free())
+            edit.add_frame(
+                f"thing{i}", f"link{parent}", pose=Pose([0.01 * (i % 100), 0, 0]), joint=Free()
+            )
     return edit.finish()
 
 
@@ -112,7 +122,11 @@ def joints_scene(joints: int, frames: int = 128) -> SceneGraph:
         for i in range(1, frames + (joints == frames)):
             parent = f"f{random.integers(max(1, i - 12), i)}" if i > 1 else "world"
             pose = Pose.from_rpy(random.uniform(-1, 1, 3), random.uniform(-3, 3, 3))
-            joint = Revolute(random.normal(size=3), lower=-3, upper=3) if i in moving or joints == frames else None
+            joint = (
+                Revolute(random.normal(size=3), lower=-3, upper=3)
+                if i in moving or joints == frames
+                else None
+            )
             if joint is None:
                 edit.add_frame(f"f{i}", parent, pose=pose)
             else:
@@ -120,7 +134,8 @@ def joints_scene(joints: int, frames: int = 128) -> SceneGraph:
     return edit.finish()
 
 
-# --- rows ---------------------------------------------------------------------------------------------------------
+# --- rows
+# ---------------------------------------------------------------------------------------------------------
 
 
 def edits(clock: Clock) -> Callable[[], list[Row]]:
@@ -147,7 +162,9 @@ def edits(clock: Clock) -> Callable[[], list[Row]]:
     def singly() -> SceneGraph:
         version = scene
         for _ in range(500):
-            version = version.reparent("thing3", "link6", pose=grasp).reparent("thing3", "link2", pose=grasp)
+            version = version.reparent("thing3", "link6", pose=grasp).reparent(
+                "thing3", "link2", pose=grasp
+            )
         return version
 
     clock.add("many", many, per_call=1000)
@@ -162,14 +179,20 @@ def edits(clock: Clock) -> Callable[[], list[Row]]:
         best = clock.best
         idle = best["nothing"]  # drawing a name, which is no part of the work
         given, large = best["given 128"] - idle, best[f"given {LARGE}"] - idle
-        peer = f"immutables.Map.set, unchecked: {best['immutables'] - idle:.2f} us" if "immutables" in best else ""
+        peer = (
+            f"immutables.Map.set, unchecked: {best['immutables'] - idle:.2f} us"
+            if "immutables" in best
+            else ""
+        )
         far = f"100,000 frames: {best[f'kept {LARGE}']:.2f} us"
         single = f"1,000 single edits: {best['singly']:.2f} us each"
         counted = "allocates nothing: test_scene_arrays.cpp counts"
         return [
             Row("reparent, checks, 128 frames, given pose", given, 1.0, "us", peer),
             Row("the same, 100,000 frames", large / given, 3.0, "times that", f"{large:.2f} us"),
-            Row("reparent that keeps the world pose over 8 edges", best["kept 128"], 1.6, "us", far),
+            Row(
+                "reparent that keeps the world pose over 8 edges", best["kept 128"], 1.6, "us", far
+            ),
             Row("one of 1,000 edits through edit()", best["many"], 0.3, "us", single),
             Row("SceneArrays.reparent, 128 frames", best["arrays"] - idle, 0.5, "us", counted),
         ]
@@ -186,7 +209,11 @@ def queries(clock: Clock) -> Callable[[], list[Row]]:
     q = np.linspace(-1, 1, DEPTH)
     clock.add("pose", lambda: scene.pose("link7", relative_to="world"))
     clock.add("turning", lambda: turning.pose("link7", relative_to="world", q=q))
-    changed = large.reparent("thing7", "link7").set_pose("thing50000", Pose([1, 2, 3])).set_pose("thing99", Pose())
+    changed = (
+        large.reparent("thing7", "link7")
+        .set_pose("thing50000", Pose([1, 2, 3]))
+        .set_pose("thing99", Pose())
+    )
     clock.add("diff", lambda: diff(large, changed))
     if importlib.util.find_spec("pytransform3d"):
         from pytransform3d.transform_manager import TransformManager
@@ -201,8 +228,16 @@ def queries(clock: Clock) -> Callable[[], list[Row]]:
         peer = f"pytransform3d: {best['pytransform3d']:.1f} us" if "pytransform3d" in best else ""
         turning = f"{best['turning']:.2f} us when all of them turn"
         return [
-            Row("pose over 8 edges", best["pose"], 0.35, "us", "; ".join(filter(None, [turning, peer]))),
-            Row("diff of two versions of 100,000 frames that differ in 3", best["diff"], 20.0, "us"),
+            Row(
+                "pose over 8 edges",
+                best["pose"],
+                0.35,
+                "us",
+                "; ".join(filter(None, [turning, peer])),
+            ),
+            Row(
+                "diff of two versions of 100,000 frames that differ in 3", best["diff"], 20.0, "us"
+            ),
         ]
 
     return rows
@@ -230,9 +265,12 @@ def sweeps(clock: Clock) -> Callable[[], list[Row]]:
         last = scene.frame_names[-1]
         scene.at(q)  # versions are made from one that was laid out, as a search makes them
         clock.add(f"edit {joints}", lambda s=scene, p=poses, n=last: s.set_pose(n, next(p)))  # type: ignore[misc]
-        clock.add(f"first {joints}", lambda s=scene, p=poses, n=last, q=q: s.set_pose(n, next(p)).at(q))  # type: ignore[misc]
+        clock.add(
+            f"first {joints}", lambda s=scene, p=poses, n=last, q=q: s.set_pose(n, next(p)).at(q)
+        )  # type: ignore[misc]
         fresh = SceneGraph.from_frames(list(map(scene.specification, scene.frame_names)))
-        for name, base in (("more", scene), ("scratch", fresh)):  # the one was laid out, the other was not
+        # the one was laid out, the other was not
+        for name, base in (("more", scene), ("scratch", fresh)):
             clock.add(f"{name} {joints}", lambda s=base, q=q: s.add_frame("x", "f60").at(q))  # type: ignore[misc]
             clock.add(f"{name} alone {joints}", lambda s=base: s.add_frame("x", "f60"))  # type: ignore[misc]
 
@@ -241,22 +279,50 @@ def sweeps(clock: Clock) -> Callable[[], list[Row]]:
         for joints in MIXES:
             base = min(best[f"floor {joints}, {number}"] for number in range(len(floors)))
             first = best[f"first {joints}"] - best[f"edit {joints}"]
-            more, scratch = (best[f"{name} {joints}"] - best[f"{name} alone {joints}"] for name in ("more", "scratch"))
+            more, scratch = (
+                best[f"{name} {joints}"] - best[f"{name} alone {joints}"]
+                for name in ("more", "scratch")
+            )
             other = f"where no version before was asked: {scratch / base:.2f} times"
             loop = f"the loop: {base:.2f} us"
             what = f"all poses of 128 frames, {joints} revolutes"
             found += [
-                Row(f"{what}: SceneArrays", best[f"arrays {joints}"] / base, 1.3, "times the loop", loop),
-                Row(f"{what}: at(q), version made by a move", first / base, 2.0, "times the loop", loop),
-                Row(f"{what}: at(q), version with a frame more", more / base, 2.0, "times the loop", other),
-                Row(f"{what}: at(q), later", best[f"later {joints}"] / base, 1.5, "times the loop", loop),
+                Row(
+                    f"{what}: SceneArrays",
+                    best[f"arrays {joints}"] / base,
+                    1.3,
+                    "times the loop",
+                    loop,
+                ),
+                Row(
+                    f"{what}: at(q), version made by a move",
+                    first / base,
+                    2.0,
+                    "times the loop",
+                    loop,
+                ),
+                Row(
+                    f"{what}: at(q), version with a frame more",
+                    more / base,
+                    2.0,
+                    "times the loop",
+                    other,
+                ),
+                Row(
+                    f"{what}: at(q), later",
+                    best[f"later {joints}"] / base,
+                    1.5,
+                    "times the loop",
+                    loop,
+                ),
             ]
         return found
 
     return rows
 
 
-# --- memory -------------------------------------------------------------------------------------------------------
+# --- memory
+# -------------------------------------------------------------------------------------------------------
 
 
 def memory(count: int) -> list[Row]:
@@ -268,14 +334,22 @@ def memory(count: int) -> list[Row]:
         Row("memory of one more version, 128 frames", small, 1536, "bytes", also),
         Row("memory of one more version, 100,000 frames", large, 4096, "bytes", also),
         Row(f"{count:,} versions of 200 frames, held", held, 40.0, "MiB"),
-        Row("the longest pause while they are dropped one by one", pause, 5.0, "ms", f"all at once: {at_once:.1f} ms"),
+        Row(
+            "the longest pause while they are dropped one by one",
+            pause,
+            5.0,
+            "ms",
+            f"all at once: {at_once:.1f} ms",
+        ),
     ]
 
 
 def _apart(what: str, count: int) -> str:
     command = [sys.executable, __file__, "--apart", what, str(count)]
     environment = {**os.environ, "PYTHONMALLOC": "malloc"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
 
 
 class _Arena(ctypes.Structure):
@@ -327,7 +401,8 @@ def bytes_a_version(frames: int) -> float:
 def held_and_dropped(count: int) -> tuple[float, float, float]:
     """Return the mebibytes of so many versions of a scene of 200 frames, and milliseconds of dropping them.
 
-    These are the longest pause when they go one by one, and the time it takes when all go in one call.
+    These are the longest pause when they go one by one, and the time it takes when all go in one
+    call.
     """
     versions, size = versions_of(scene_of(200), count)
     held = size / 2**20
@@ -342,12 +417,16 @@ def held_and_dropped(count: int) -> tuple[float, float, float]:
     return held, 1e3 * max(pauses), 1e3 * (time.perf_counter() - began)
 
 
-# --- the table ----------------------------------------------------------------------------------------------------
+# --- the table
+# ----------------------------------------------------------------------------------------------------
 
 
 def table(rows: list[Row]) -> str:
     """Return the rows as Markdown."""
-    head = ["| work, from Python | measured | aim | holds | beside it, in the same run |", "|---|---|---|---|---|"]
+    head = [
+        "| work, from Python | measured | aim | holds | beside it, in the same run |",
+        "|---|---|---|---|---|",
+    ]
     return "\n".join([*head, *(row.line() for row in rows)]) + "\n"
 
 
@@ -359,7 +438,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.apart:
         what, count = options.apart[0], int(options.apart[1])
-        print(bytes_a_version(count) if what == "bytes" else "{} {} {}".format(*held_and_dropped(count)))
+        print(
+            bytes_a_version(count)
+            if what == "bytes"
+            else "{} {} {}".format(*held_and_dropped(count))
+        )
         return
     clock = Clock(3 if options.quick else 25)
     parts = [edits(clock), queries(clock), sweeps(clock)]

@@ -1,11 +1,12 @@
 """Path search on MotionBenchMaker's problems, beside vamp in the same run.
 
-Run by hand: ``python tests/benchmarks/search_table.py RESOURCES [--robots panda,ur5,fetch,baxter] [--sets cage,box]
-[--problems 100] [--rounds 4] [--out docs/results/search_results.md]``. RESOURCES is the folder ``resources`` of the
-source distribution of ``vamp-planner``, with each ``problems.tar.bz2`` unpacked where it is. The Panda is tmkit's own,
-beside vamp; the other robots are the URDFs and SRDFs of that folder, alone. Where the package ``vamp`` is not installed
-OMPL's RRT-Connect on our checker is the peer. Times are CPU times of calls from Python, the best of several rounds in
-which the planners take turns.
+Run by hand: ``python tests/benchmarks/search_table.py RESOURCES [--robots panda,ur5,fetch,baxter]
+[--sets cage,box] [--problems 100] [--rounds 4] [--out docs/results/search_results.md]``. RESOURCES
+is the folder ``resources`` of the source distribution of ``vamp-planner``, with each
+``problems.tar.bz2`` unpacked where it is. The Panda is tmkit's own, beside vamp; the other robots
+are the URDFs and SRDFs of that folder, alone. Where the package ``vamp`` is not installed OMPL's
+RRT-Connect on our checker is the peer. Times are CPU times of calls from Python, the best of
+several rounds in which the planners take turns.
 """
 
 from __future__ import annotations
@@ -29,16 +30,30 @@ from benchmarks.comparison.motion_problems import MotionProblem, read_motion_pro
 from benchmarks.tables import deliver, least_times, markdown_table, table_parser
 
 import tmkit as tk
-from tmkit.motion import CollisionWorld, PathQuery, PathSettings, PathStatus, recheck_path, search_path
+from tmkit.motion import (
+    CollisionWorld,
+    PathQuery,
+    PathSettings,
+    PathStatus,
+    recheck_path,
+    search_path,
+)
 from tmkit.motion.ompl.planner import OmplPlanner
 from tmkit.robots.robot_files import find_manipulators
 
 ARMS = {
-    "ur5": "shoulder_pan_joint shoulder_lift_joint elbow_joint wrist_1_joint wrist_2_joint wrist_3_joint",
-    "fetch": "torso_lift_joint shoulder_pan_joint shoulder_lift_joint upperarm_roll_joint elbow_flex_joint "
-    "forearm_roll_joint wrist_flex_joint wrist_roll_joint",
+    "ur5": (
+        "shoulder_pan_joint shoulder_lift_joint elbow_joint wrist_1_joint wrist_2_joint"
+        " wrist_3_joint"
+    ),
+    "fetch": (
+        "torso_lift_joint shoulder_pan_joint shoulder_lift_joint upperarm_roll_joint"
+        " elbow_flex_joint forearm_roll_joint wrist_flex_joint wrist_roll_joint"
+    ),
     "baxter": " ".join(
-        f"{side}_{joint}" for side in ("left", "right") for joint in ("s0", "s1", "e0", "e1", "w0", "w1", "w2")
+        f"{side}_{joint}"
+        for side in ("left", "right")
+        for joint in ("s0", "s1", "e0", "e1", "w0", "w1", "w2")
     ),
 }
 TOOLS = {"ur5": "ee_link", "fetch": "gripper_link", "baxter": "left_gripper"}
@@ -72,7 +87,9 @@ def robot_of(name: str, resources: Path) -> tuple[tk.SceneGraph, Any]:
     return scene, SimpleNamespace(joints=tuple(ARMS[name].split()), tool=TOOLS[name])
 
 
-def problems_of(folder: Path, scene: tk.SceneGraph, arm: Any, count: int) -> Iterator[MotionProblem]:
+def problems_of(
+    folder: Path, scene: tk.SceneGraph, arm: Any, count: int
+) -> Iterator[MotionProblem]:
     """Read the problems of a set."""
     for file in sorted(folder.glob("scene[0-9]*.yaml"))[:count]:
         request = file.with_name(file.name.replace("scene", "request"))
@@ -82,8 +99,8 @@ def problems_of(folder: Path, scene: tk.SceneGraph, arm: Any, count: int) -> Ite
 class Vamp:
     """vamp's planner for the Panda, whose samples are the same for each problem.
 
-    Its memory for all samples that it may draw is allocated at each call: with its own settings for 1,000,000, or for
-    50,000, as many as our default iterations.
+    Its memory for all samples that it may draw is allocated at each call: with its own settings for
+    1,000,000, or for 50,000, as many as our default iterations.
     """
 
     def __init__(self, samples: int | None = None) -> None:
@@ -114,7 +131,9 @@ class Vamp:
     def path(self, found: Any, problem: MotionProblem) -> Any:
         """Return full configurations (k, n_joints) of what was found."""
         rows = np.tile(problem.start, (len(found), 1))
-        rows[:, [problem.scene.joint_names.index(joint) for joint in problem.arm.joints]] = found.numpy()
+        rows[:, [problem.scene.joint_names.index(joint) for joint in problem.arm.joints]] = (
+            found.numpy()
+        )
         return rows
 
     def _environment(self, problem: MotionProblem, name: str) -> Any:
@@ -130,7 +149,9 @@ class Vamp:
                 elif shape.kind == "box":
                     made.add_cuboid(self._vamp.Cuboid(place, turn, [0.5 * size for size in sizes]))
                 elif name.startswith("box"):
-                    made.add_cuboid(self._vamp.Cuboid(place, turn, [sizes[0], sizes[0], 0.5 * sizes[1]]))
+                    made.add_cuboid(
+                        self._vamp.Cuboid(place, turn, [sizes[0], sizes[0], 0.5 * sizes[1]])
+                    )
                 else:
                     made.add_capsule(self._vamp.Cylinder(place, turn, sizes[0], sizes[1]))
         return made
@@ -145,7 +166,10 @@ class Ompl:
         """Return its search of full configurations (k, n_joints)."""
         world = CollisionWorld(problem.scene)
         query = PathQuery(world, problem.arm.joints, problem.start, problem.goals, resolution=0.02)
-        planners = {choice: OmplPlanner("RRTConnect", shortcut_steps=100 * choice) for choice in (False, True)}
+        planners = {
+            choice: OmplPlanner("RRTConnect", shortcut_steps=100 * choice)
+            for choice in (False, True)
+        }
 
         def plan(is_simplified: bool) -> Any:
             found = planners[is_simplified].search(query)
@@ -158,36 +182,53 @@ class Ompl:
         return found
 
 
-def measure(name: str, problems: list[MotionProblem], peers: list[Any], rounds: int) -> tuple[dict[str, Runs], int]:
+def measure(
+    name: str, problems: list[MotionProblem], peers: list[Any], rounds: int
+) -> tuple[dict[str, Runs], int]:
     """Run all on the problems of a set; also return how many have valid ends."""
     runs: dict[str, Runs] = {}
     count = 0
     for problem in problems:
         world = CollisionWorld(problem.scene)
 
-        def ours(options: dict[str, Any], problem: MotionProblem = problem, world: CollisionWorld = world) -> Any:
+        def ours(
+            options: dict[str, Any], problem: MotionProblem = problem, world: CollisionWorld = world
+        ) -> Any:
             return search_path(
-                world, problem.arm.joints, start=problem.start, goals=problem.goals, settings=PathSettings(**options)
+                world,
+                problem.arm.joints,
+                start=problem.start,
+                goals=problem.goals,
+                settings=PathSettings(**options),
             )
 
         first = ours({"max_iterations": 0})
         if first.status.name.startswith(("START", "GOAL")):
             continue
         count += 1
-        solves: dict[str, Callable[[], Any]] = {label: partial(ours, options) for label, options in OURS.items()}
+        solves: dict[str, Callable[[], Any]] = {
+            label: partial(ours, options) for label, options in OURS.items()
+        }
         owner: dict[str, Any] = {}
         for peer in peers:
             plan = peer.of(problem, name)
-            solves |= {peer.name: partial(plan, False), f"{peer.name}, simplified": partial(plan, True)}
+            solves |= {
+                peer.name: partial(plan, False),
+                f"{peer.name}, simplified": partial(plan, True),
+            }
             owner |= dict.fromkeys((peer.name, f"{peer.name}, simplified"), peer)
-        for (label, solve), seconds in zip(solves.items(), least_times(list(solves.values()), rounds), strict=True):
+        for (label, solve), seconds in zip(
+            solves.items(), least_times(list(solves.values()), rounds), strict=True
+        ):
             one, found = runs.setdefault(label, Runs()), solve()
             if label in OURS:
                 found = found.path if found.status is PathStatus.SOLVED else None
             elif found is not None:
                 found = owner[label].path(found, problem)
             if found is None:
-                print(f"{name}: {label} finds no path from {problem.start.tolist()}", file=sys.stderr)
+                print(
+                    f"{name}: {label} finds no path from {problem.start.tolist()}", file=sys.stderr
+                )
                 continue
             one.seconds.append(seconds)
             one.lengths[count] = float(np.linalg.norm(np.diff(found, axis=0), axis=1).sum())
@@ -209,7 +250,9 @@ def rows_of(name: str, runs: dict[str, Runs], count: int, peers: list[str]) -> I
             lengths += [[one.lengths[number] for number in beside.valid & one.lengths.keys()]]
         for peer in peers if label in OURS else []:
             beside = runs[f"{peer}, simplified" if "simplified" in label else peer]
-            ratios.append(" / ".join(f"{a / b:.1f}" for a, b in zip(times, beside.spread(), strict=True)))
+            ratios.append(
+                " / ".join(f"{a / b:.1f}" for a, b in zip(times, beside.spread(), strict=True))
+            )
         yield [
             name,
             label,

@@ -1,9 +1,10 @@
 """What the service of a world costs: updates and queries a second, lag of a replica, recovery of a log.
 
-Run: ``python tests/benchmarks/service_table.py [--seconds S] [--updates N] [--out FILE.json]``. A server in a process
-of its own, with a log, and four clients in four more, on loopback by zenoh; a world of 1,000 frames. Clients work one
-kind at a time, each with one batch of 32 under way. Times are of the clock, as a client sees them, so they tell little
-where other programs run; beside them stand the processor seconds of server and clients.
+Run: ``python tests/benchmarks/service_table.py [--seconds S] [--updates N] [--out FILE.json]``. A
+server in a process of its own, with a log, and four clients in four more, on loopback by zenoh; a
+world of 1,000 frames. Clients work one kind at a time, each with one batch of 32 under way. Times
+are of the clock, as a client sees them, so they tell little where other programs run; beside them
+stand the processor seconds of server and clients.
 """
 
 from __future__ import annotations
@@ -47,14 +48,18 @@ def server(address: str, log: str | None, ready: Event, done: Event, times: Any)
 
     sys.setswitchinterval(0.0005)
     limits = ServiceLimits(requests_per_second=1e6, bytes_per_second=1e12)
-    with WorldServer(ZenohTransport(address, listen=True), thousand_frames(), log=log, limits=limits):
+    with WorldServer(
+        ZenohTransport(address, listen=True), thousand_frames(), log=log, limits=limits
+    ):
         ready.set()
         while not done.wait(0.05):
             times[0] = time.process_time()
         times[0] = time.process_time()
 
 
-def client(address: str, number: int, kind: str, seconds: float, barrier: Barrier, results: Any) -> None:
+def client(
+    address: str, number: int, kind: str, seconds: float, barrier: Barrier, results: Any
+) -> None:
     """Send batches for some seconds."""
     world, k, latencies = connect(address), 0, list[float]()
     world.server_status()
@@ -65,9 +70,13 @@ def client(address: str, number: int, kind: str, seconds: float, barrier: Barrie
         if kind == "updates":
             with world.edit() as edit:
                 for j in range(BATCH):
-                    edit.set_pose(f"f{(4 * (k + j) + number) % 999}", Pose([k, j, 0]), covariance=COVARIANCE)
+                    edit.set_pose(
+                        f"f{(4 * (k + j) + number) % 999}", Pose([k, j, 0]), covariance=COVARIANCE
+                    )
         else:
-            world.gaussian_poses([(f"f{(k + j) % 999}", f"f{(7 * (k + j)) % 999}") for j in range(BATCH)])
+            world.gaussian_poses(
+                [(f"f{(k + j) % 999}", f"f{(7 * (k + j)) % 999}") for j in range(BATCH)]
+            )
         latencies.append(time.perf_counter() - before)
         k += BATCH
     results.put((k, time.perf_counter() - begun, time.process_time() - processor, latencies))
@@ -82,7 +91,10 @@ def throughput(kind: str, seconds: float, log: str | None) -> dict[str, float]:
     serving.start()
     ready.wait()
     barrier, results = context.Barrier(CLIENTS + 1), context.Queue()
-    jobs = [context.Process(target=client, args=(address, k, kind, seconds, barrier, results)) for k in range(CLIENTS)]
+    jobs = [
+        context.Process(target=client, args=(address, k, kind, seconds, barrier, results))
+        for k in range(CLIENTS)
+    ]
     for job in jobs:
         job.start()
     barrier.wait()
@@ -154,7 +166,8 @@ def write_stamps(address: str, count: int, rate: float) -> None:
 def recovery(updates: int, batch: int, folder: Path) -> dict[str, float]:
     """Return the times of writing a log of so many updates with covariance, and of recovering from it."""
     log = folder / f"log{batch}"
-    limits = ServiceLimits(requests_per_second=1e9, bytes_per_second=1e12, log_bytes=10**12)  # it never begins anew
+    # it never begins anew
+    limits = ServiceLimits(requests_per_second=1e9, bytes_per_second=1e12, log_bytes=10**12)
     transport = InProcessTransport()
     before = time.process_time()
     with WorldServer(transport, thousand_frames(), log=log, limits=limits) as live:
@@ -162,10 +175,16 @@ def recovery(updates: int, batch: int, folder: Path) -> dict[str, float]:
         for number in range(updates // batch):
             first = number * batch
             operations = [
-                m.SetPose(f"f{(first + j) % 999}", (first + j, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), COVARIANCE.tobytes())
+                m.SetPose(
+                    f"f{(first + j) % 999}",
+                    (first + j, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+                    COVARIANCE.tobytes(),
+                )
                 for j in range(batch)
             ]
-            live._receive(m.encode((m.FORMAT, "", session, number, m.Edit(operations))), wanted.append)
+            live._receive(
+                m.encode((m.FORMAT, "", session, number, m.Edit(operations))), wanted.append
+            )
             if number % 64 == 0:
                 Client(transport).look("roots")  # waits until all is on disk
         fingerprint, version = live.live.scene.fingerprint, live.version
@@ -200,7 +219,9 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement of a rate")
-    parser.add_argument("--updates", type=int, default=1_000_000, help="in the log that is recovered")
+    parser.add_argument(
+        "--updates", type=int, default=1_000_000, help="in the log that is recovered"
+    )
     parser.add_argument("--out", type=Path, help="write the numbers as JSON")
     arguments = parser.parse_args()
     table: dict[str, Any] = {}
@@ -208,7 +229,10 @@ def main() -> None:
 
         def measure(name: str, numbers: dict[str, float]) -> None:
             table[name] = numbers
-            print(f"{name}: {', '.join(f'{key} {value}' for key, value in numbers.items())}", flush=True)
+            print(
+                f"{name}: {', '.join(f'{key} {value}' for key, value in numbers.items())}",
+                flush=True,
+            )
 
         measure("queries", throughput("queries", arguments.seconds, None))
         measure("updates", throughput("updates", arguments.seconds, None))

@@ -1,8 +1,8 @@
 """What versions cost in a store: ``python tests/benchmarks/store_table.py [--json NUMBERS.json]``.
 
-Processor times are medians of many short bursts; what counts is how they compare with the floor in the same process: a
-transaction of bare SQLite that inserts a row of the same size and moves a tip. Engines are compared with the same rows;
-LMDB is measured where its wheel (``lmdb``) is installed.
+Processor times are medians of many short bursts; what counts is how they compare with the floor in
+the same process: a transaction of bare SQLite that inserts a row of the same size and moves a tip.
+Engines are compared with the same rows; LMDB is measured where its wheel (``lmdb``) is installed.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ def sqlite_rows(folder: Path, batch: int) -> tuple[float, float]:
     base = sqlite3.connect(folder / "rows.sqlite", isolation_level=None)
     base.execute("PRAGMA journal_mode=WAL")
     base.execute("PRAGMA synchronous=NORMAL")
-    base.execute("CREATE TABLE rows (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, body BLOB NOT NULL)")
+    base.execute(
+        "CREATE TABLE rows (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, body BLOB NOT"
+        " NULL)"
+    )
     base.execute("CREATE TABLE tips (name TEXT PRIMARY KEY, id BLOB NOT NULL) WITHOUT ROWID")
     body = os.urandom(BYTES)
 
@@ -146,7 +149,9 @@ def measured(folder: Path) -> dict[str, float]:
     store.put(scenes[0])
     found["us: a version in, a transaction each"] = burst(lambda k: store.put(scenes[k + 1]))
     with store.batch():
-        found["us: a version in, in one batch"] = burst(lambda k: store.put(scenes[k + 1]), BURST * ROUNDS)
+        found["us: a version in, in one batch"] = burst(
+            lambda k: store.put(scenes[k + 1]), BURST * ROUNDS
+        )
     ids = [version.id for version in store.log()][::-1]
     reader = Store(folder / "one")
     reader.get(ids[0])
@@ -155,7 +160,9 @@ def measured(folder: Path) -> dict[str, float]:
     found["us: SHA-256 of a scene of 1,000 frames"] = once(lambda: scenes[9].digest) * 1e3
     found["us: pickle of a scene of 1,000 frames"] = once(lambda: pickle.dumps(scenes[9])) * 1e3
     far = StoreLimits(cached_versions=1)
-    found["ms: a version that is far from a snapshot"] = once(lambda: Store(folder / "one", limits=far).get(ids[-1]))
+    found["ms: a version that is far from a snapshot"] = once(
+        lambda: Store(folder / "one", limits=far).get(ids[-1])
+    )
     store.close()
     sizes = []
     for first, last in ((0, 1), (1, 50)):
@@ -196,7 +203,9 @@ def main() -> None:
         print(f"| {what} | {value:.3g} {unit.replace('us', 'µs').replace('ratio', '')} | {ratio} |")
     if arguments.json:
         ratios = {name: value / floors[name] for name, value in found.items() if name in floors}
-        arguments.json.write_text(json.dumps({"measured": found, "ratios": ratios}, indent=1) + "\n", encoding="utf-8")
+        arguments.json.write_text(
+            json.dumps({"measured": found, "ratios": ratios}, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

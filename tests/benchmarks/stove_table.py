@@ -1,13 +1,14 @@
 """An iiwa puts blocks on a stove, and cooks them: planning times, success and physics, in one table.
 
-Run by hand: ``python tests/benchmarks/stove_table.py [--out docs/results/stove_results.md] [--quick] [--physics]``.
-The scene is the one on which PDDLStream was measured: blocks of 0.06 m x 0.06 m x 0.2 m on the floor around the arm, a
-stove and a sink of 0.25 m x 0.25 m, suction at the flange. Times are wall times of ``tk.plan`` without imports, median
-over the seeds. Beside each stands the time of Fast Downward alone (translator and search, as programs) on the first
-task, measured in the same run before each seed, since it is most of it and drifts with what else the machine does; and
-the processor time of all processes, which drifts less.
-Every plan is checked; with ``--physics`` some are played in pybullet. At the end two workers plan at once, and their
-plans must have the same bytes as those made alone.
+Run by hand: ``python tests/benchmarks/stove_table.py [--out docs/results/stove_results.md]
+[--quick] [--physics]``. The scene is the one on which PDDLStream was measured: blocks of 0.06 m x
+0.06 m x 0.2 m on the floor around the arm, a stove and a sink of 0.25 m x 0.25 m, suction at the
+flange. Times are wall times of ``tk.plan`` without imports, median over the seeds. Beside each
+stands the time of Fast Downward alone (translator and search, as programs) on the first task,
+measured in the same run before each seed, since it is most of it and drifts with what else the
+machine does; and the processor time of all processes, which drifts less. Every plan is checked;
+with ``--physics`` some are played in pybullet. At the end two workers plan at once, and their plans
+must have the same bytes as those made alone.
 """
 
 from __future__ import annotations
@@ -159,11 +160,26 @@ def run(task: Task, scene: SceneGraph, seed: int, *, play: bool) -> Run:
     marks.append(processor_seconds())
     processor_alone, processor = marks[1] - marks[0], marks[2] - marks[1]
     if result.plan is None:
-        return Run(False, False, seconds, alone, processor, processor_alone, 0, 0, 0, {}, "", result.explanation)
+        return Run(
+            False,
+            False,
+            seconds,
+            alone,
+            processor,
+            processor_alone,
+            0,
+            0,
+            0,
+            {},
+            "",
+            result.explanation,
+        )
     report = tk.validate_plan(result.plan)
     played, millimetres, notes = None, math.nan, list(report.problems)
     if play:
-        outcome = tk.simulate(result.plan, options=tk.SimulationOptions(position_tolerance=POSITION_TOLERANCE))
+        outcome = tk.simulate(
+            result.plan, options=tk.SimulationOptions(position_tolerance=POSITION_TOLERANCE)
+        )
         played = outcome.is_successful
         millimetres = 1000.0 * max(error.position for error in outcome.errors.values())
         notes += map(str, outcome.notes)
@@ -190,7 +206,9 @@ def area_proof() -> tuple[float, str]:
     """Return the seconds and words of the proof that three blocks do not fit on a shelf for two."""
     scene = tk.load_scene("iiwa_kitchen")
     shelf = [AttachedShape(Box([0.2, 0.1, 0.02]))]
-    scene = scene.add_frame("shelf", "world", pose=Pose([0.0, 0.5, 0.01]), classes=["region"], shapes=shelf)
+    scene = scene.add_frame(
+        "shelf", "world", pose=Pose([0.0, 0.5, 0.01]), classes=["region"], shapes=shelf
+    )
     for number in range(3):
         block = [AttachedShape(Box([0.1, 0.1, 0.1]))]
         pose = Pose([-0.6 + 0.15 * number, -0.5, 0.075])
@@ -199,7 +217,13 @@ def area_proof() -> tuple[float, str]:
     times = []
     for _ in range(5):
         result, seconds = timed(
-            lambda: tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT, options=tk.PlanningOptions(suggest=False))
+            lambda: tk.plan(
+                scene,
+                domain="kitchen",
+                goal=goal,
+                robot=ROBOT,
+                options=tk.PlanningOptions(suggest=False),
+            )
         )
         assert result.status is PlanStatus.PROVED_UNSOLVABLE, result.explanation
         times.append(seconds)
@@ -214,8 +238,12 @@ def replanning(blocks: int) -> tuple[float, float]:
     found, searched = timed(lambda: planner.search(task))
     again = []
     for step in found.steps[:5]:
-        state = [fact for fact in problem.init if step.arguments and step.arguments[0] in fact.arguments]
-        again.append(timed(lambda step=step, state=state: planner.search(task.forbid(step, state)))[1])
+        state = [
+            fact for fact in problem.init if step.arguments and step.arguments[0] in fact.arguments
+        ]
+        again.append(
+            timed(lambda step=step, state=state: planner.search(task.forbid(step, state)))[1]
+        )
     return prepared + searched, statistics.median(again)
 
 
@@ -238,23 +266,31 @@ def row_of(task: Task, runs: Sequence[Run]) -> str:
     if not solved:
         return f"| {task.name} | 0 of {len(runs)} |{' |' * 8} {task.peer} |"
     seconds, processor, actions = (
-        statistics.median([getattr(one, key) for one in solved]) for key in ("seconds", "processor", "actions")
+        statistics.median([getattr(one, key) for one in solved])
+        for key in ("seconds", "processor", "actions")
     )
     alone, processor_alone = (
-        statistics.median([getattr(one, key) for one in runs]) for key in ("alone", "processor_alone")
+        statistics.median([getattr(one, key) for one in runs])
+        for key in ("alone", "processor_alone")
     )
-    phases = {key: statistics.median([one.phases[key] for one in solved]) for key in solved[0].phases}
+    phases = {
+        key: statistics.median([one.phases[key] for one in solved]) for key in solved[0].phases
+    }
     kept = phases["bookkeeping"] + phases["outside the run"]
     said = f"FD + {task.beyond:g}" if task.beyond is not None else f"{task.aim:g}"
     met = [
-        "yes" if time <= (task.aim or base + (task.beyond or 0.0)) and len(solved) == len(runs) else "no"
+        (
+            "yes"
+            if time <= (task.aim or base + (task.beyond or 0.0)) and len(solved) == len(runs)
+            else "no"
+        )
         for time, base in ((seconds, alone), (processor, processor_alone))
     ]
     worst = max(one.seconds for one in solved)
     return (
-        f"| {task.name} | {len(solved)} of {len(runs)} | {actions:.0f} | {processor:.3f} | {processor_alone:.3f} | "
-        f"{seconds:.3f} | {alone:.3f} | {worst:.2f} | {said} | {met[1]}, {met[0]} | {kept / seconds:.0%} | "
-        f"{task.peer} |"
+        f"| {task.name} | {len(solved)} of {len(runs)} | {actions:.0f} | {processor:.3f} |"
+        f" {processor_alone:.3f} | {seconds:.3f} | {alone:.3f} | {worst:.2f} | {said} | {met[1]},"
+        f" {met[0]} | {kept / seconds:.0%} | {task.peer} |"
     )
 
 
@@ -265,7 +301,9 @@ def phases_of(runs: dict[Task, list[Run]]) -> list[str]:
     for task, found in runs.items():
         solved = [one for one in found if one.solved]
         if solved:
-            values = (1000.0 * statistics.median([one.phases[key] for one in solved]) for key in keys)
+            values = (
+                1000.0 * statistics.median([one.phases[key] for one in solved]) for key in keys
+            )
             lines.append(f"| {task.name} | {' | '.join(f'{value:.1f}' for value in values)} |")
     return lines
 
@@ -294,7 +332,9 @@ def page_of(runs: dict[Task, list[Run]], others: Sequence[str]) -> str:
 def main() -> int:
     """Run the table."""
     parser = table_parser(__doc__)
-    parser.add_argument("--quick", action="store_true", help="three seeds, without the largest problems")
+    parser.add_argument(
+        "--quick", action="store_true", help="three seeds, without the largest problems"
+    )
     parser.add_argument("--seeds", type=int, default=10, help="how many seeds")
     parser.add_argument("--physics", action="store_true", help="play some plans of every problem")
     parser.add_argument("--only", nargs="+", default=None, help="names of problems")
@@ -313,23 +353,39 @@ def main() -> int:
             print(task.name, seed, one, file=sys.stderr, flush=True)
     proof, words = area_proof()
     fresh, again = replanning(4)
-    sample = [(task, seed, runs[task][seed].digest) for task in tasks for seed in range(min(2, seeds))]
+    sample = [
+        (task, seed, runs[task][seed].digest) for task in tasks for seed in range(min(2, seeds))
+    ]
     changed = same_bytes(sample)
     played = [one for found in runs.values() for one in found if one.played is not None]
     others = [
-        f"Three blocks of 0.1 m wanted on 0.2 m x 0.1 m: proved impossible in {proof:.3f} s. “{words}”",
-        f"Actions of *stove 4* are planned in {fresh:.3f} s, and again after one learned constraint in {again:.3f} s.",
-        f"Two workers at once: {len(sample) - changed} of {len(sample)} plans have the same bytes as those made alone.",
+        (
+            f"Three blocks of 0.1 m wanted on 0.2 m x 0.1 m: proved impossible in {proof:.3f} s."
+            f" “{words}”"
+        ),
+        (
+            f"Actions of *stove 4* are planned in {fresh:.3f} s, and again after one learned"
+            f" constraint in {again:.3f} s."
+        ),
+        (
+            f"Two workers at once: {len(sample) - changed} of {len(sample)} plans have the same"
+            " bytes as those made alone."
+        ),
     ]
     if played:
         worst = max(one.millimetres for one in played)
         others.append(
-            f"Played in pybullet: {sum(one.played is True for one in played)} of {len(played)} plans with every block "
-            f"within {POSITION_TOLERANCE * 1000:.0f} mm of where the plan puts it; the worst error is {worst:.2f} mm."
+            f"Played in pybullet: {sum(one.played is True for one in played)} of {len(played)}"
+            f" plans with every block within {POSITION_TOLERANCE * 1000:.0f} mm of where the plan"
+            f" puts it; the worst error is {worst:.2f} mm."
         )
     text = page_of(runs, others)
     deliver(text, arguments.out)
-    everything = all(one.solved and one.checked and one.played is not False for found in runs.values() for one in found)
+    everything = all(
+        one.solved and one.checked and one.played is not False
+        for found in runs.values()
+        for one in found
+    )
     return 0 if everything and not changed else 1
 
 

@@ -1,7 +1,7 @@
 """The frame of the scripts that print tables: command line, clocks, Markdown, and writing a page.
 
-A script makes its parser by :func:`table_parser`, which has ``--out``. It ends with :func:`deliver`, or prints rows as
-they come by :class:`LiveTable`.
+A script makes its parser by :func:`table_parser`, which has ``--out``. It ends with
+:func:`deliver`, or prints rows as they come by :class:`LiveTable`.
 """
 
 from __future__ import annotations

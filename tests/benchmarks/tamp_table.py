@@ -1,9 +1,10 @@
 """Problems whose geometry decides: success, actions and processor time of ``tk.plan``, in one table.
 
-Run by hand: ``python tests/benchmarks/tamp_table.py [--out docs/results/tamp_results.md] [--seeds 5] [NAME ...]``.
-The scenes are those of ``tests/support/tamp_problems.py``, in which the seed also varies where things stand. Times are
-processor seconds of this process and its children, without imports. Each plan passes the checker, and the plans of
-every third run are simulated in pybullet, where each object must end within 1.5 cm of where the plan puts it.
+Run by hand: ``python tests/benchmarks/tamp_table.py [--out docs/results/tamp_results.md] [--seeds
+5] [NAME ...]``. The scenes are those of ``tests/support/tamp_problems.py``, in which the seed also
+varies where things stand. Times are processor seconds of this process and its children, without
+imports. Each plan passes the checker, and the plans of every third run are simulated in pybullet,
+where each object must end within 1.5 cm of where the plan puts it.
 """
 
 from __future__ import annotations
@@ -117,7 +118,10 @@ def row(name: str, seeds: int) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-TITLES = "problem | solved | valid | simulated within 1.5 cm | actions | fewest | median s | longest s | aim s"
+TITLES = (
+    "problem | solved | valid | simulated within 1.5 cm | actions | fewest | median s | longest s |"
+    " aim s"
+)
 """The titles of the table."""
 
 
@@ -130,7 +134,10 @@ def main() -> None:
     lines = [
         "# Problems whose geometry decides",
         "",
-        "A Panda at a table, a Baxter for handovers and towers, a Panda on a mobile base, an iiwa that cooks. Seconds",
+        (
+            "A Panda at a table, a Baxter for handovers and towers, a Panda on a mobile base, an"
+            " iiwa that cooks. Seconds"
+        ),
         "are of the processor, without imports, all processes together. Made by",
         "`python tests/benchmarks/tamp_table.py`.",
         "",

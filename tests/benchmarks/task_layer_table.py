@@ -1,10 +1,11 @@
 """The task layer's costs: planning with its processes, replanning, states; one table of medians.
 
-Run by hand: ``python tests/benchmarks/task_layer_table.py [--runs 15]``. Times of planning are of the processor, of all
-processes, Fast Downward's and its translator's too; the translator is loaded, each translation is made anew. Replanning
-is ``forbid`` and ``search`` after one learned constraint, where the task is kept, and ``prepare`` and ``search`` where
-it is translated again. States are those of 120 objects after one reparent: three blocks with the locations on a table,
-and 120 objects on the table of a kitchen. Objects come to a task that was prepared with room for them.
+Run by hand: ``python tests/benchmarks/task_layer_table.py [--runs 15]``. Times of planning are of
+the processor, of all processes, Fast Downward's and its translator's too; the translator is loaded,
+each translation is made anew. Replanning is ``forbid`` and ``search`` after one learned constraint,
+where the task is kept, and ``prepare`` and ``search`` where it is translated again. States are
+those of 120 objects after one reparent: three blocks with the locations on a table, and 120 objects
+on the table of a kitchen. Objects come to a task that was prepared with room for them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from tmkit.tamp.domains.problems import derive_problem
 from tmkit.task_planning import FastDownward, fast_downward
 
 
-def median(work: Callable[[], object], runs: int, clock: Callable[[], float] = processor_seconds) -> float:
+def median(
+    work: Callable[[], object], runs: int, clock: Callable[[], float] = processor_seconds
+) -> float:
     """Return the median of the seconds that some work takes; the first two runs do not count."""
     taken = []
     for _ in range(runs + 2):
@@ -68,10 +71,16 @@ def replanning(runs: int) -> None:
     def again(action: GroundAction = action) -> None:
         planner.search(task.forbid(action, context))
 
-    print(f"forbid: {median(lambda: task.forbid(action, context), runs, time.process_time) * 1000:.2f} ms")
+    print(
+        "forbid:"
+        f" {median(lambda: task.forbid(action, context), runs, time.process_time) * 1000:.2f} ms"
+    )
     print(f"forbid and search: {median(again, runs) * 1000:.0f} ms of processor time", end=", ")
     print(f"{median(again, runs, time.perf_counter) * 1000:.0f} ms")
-    print(f"prepare and search: {median(lambda: planner.search(planner.prepare(problem)), runs) * 1000:.0f} ms")
+    print(
+        "prepare and search:"
+        f" {median(lambda: planner.search(planner.prepare(problem)), runs) * 1000:.0f} ms"
+    )
 
 
 def states(runs: int) -> None:
@@ -81,15 +90,22 @@ def states(runs: int) -> None:
     cube = [AttachedShape(Box([0.03, 0.03, 0.05]))]
     for k in range(120):
         at = tk.Pose([(k % 12 - 5.5) * 0.05, (k // 12 - 4.5) * 0.09, 0.05])
-        crowd = crowd.add_frame(f"o{k}", "table", pose=at, joint=tk.Free(), classes=["movable"], shapes=cube)
-    for name, scene, object in (("blocks", tk.load_scene("panda_table", "blocks3"), "a"), ("kitchen", crowd, "o3")):
+        crowd = crowd.add_frame(
+            f"o{k}", "table", pose=at, joint=tk.Free(), classes=["movable"], shapes=cube
+        )
+    for name, scene, object in (
+        ("blocks", tk.load_scene("panda_table", "blocks3"), "a"),
+        ("kitchen", crowd, "o3"),
+    ):
         q = robot.ready_configuration(scene)
         domain = load_planning_domain(name, manipulator=robot)
         deriver = StateDeriver(domain, domain.semantics.objects(scene))
         held = scene.reparent(object, "panda_hand", q=q)
         before = deriver.derive(scene, q)
 
-        def derive(deriver: Any = deriver, held: Any = held, q: Any = q, before: Any = before) -> None:
+        def derive(
+            deriver: Any = deriver, held: Any = held, q: Any = q, before: Any = before
+        ) -> None:
             for _ in range(100):
                 deriver.derive(held, q, before)
 
@@ -104,10 +120,15 @@ def objects(runs: int) -> None:
     domain = load_planning_domain("blocks", manipulator=robot)
     problem = derive_problem(scene, domain, goal="(on a b)")
     task = FastDownward().prepare(problem, spare={"block": 1})
-    state = problem.init.change(add=[Fact.of("on", "d", "a"), Fact.of("clear", "d")], delete=[Fact.of("clear", "a")])
+    state = problem.init.change(
+        add=[Fact.of("on", "d", "a"), Fact.of("clear", "d")], delete=[Fact.of("clear", "a")]
+    )
     comes = median(lambda: task.with_object("d", "block", state), runs, time.process_time)
     anew = median(lambda: FastDownward().prepare(problem), runs)
-    print(f"an object comes to {len(problem.objects)}: {comes * 1000:.1f} ms, prepared anew {anew * 1000:.0f} ms")
+    print(
+        f"an object comes to {len(problem.objects)}: {comes * 1000:.1f} ms, prepared anew"
+        f" {anew * 1000:.0f} ms"
+    )
 
 
 def main() -> None:

@@ -23,7 +23,11 @@ def test_tables_have_a_rule_with_a_cell_for_each_title() -> None:
     assert markdown_head("plan | s") == ["| plan | s |", "|---|---|"]
     assert markdown_head("plan") == ["| plan |", "|---|"]
     assert markdown_row(["a", 1, 0.5]) == "| a | 1 | 0.5 |"
-    assert markdown_table(["plan", "s"], [("a", 1), ("b", 2)]) == [*markdown_head("plan | s"), "| a | 1 |", "| b | 2 |"]
+    assert markdown_table(["plan", "s"], [("a", 1), ("b", 2)]) == [
+        *markdown_head("plan | s"),
+        "| a | 1 |",
+        "| b | 2 |",
+    ]
 
 
 def test_a_page_is_written_or_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

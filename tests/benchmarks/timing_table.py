@@ -1,7 +1,8 @@
 """How long the motions of plans take: at rest after each segment, as before corners were rounded, and blended.
 
-Run by hand: ``python tests/benchmarks/timing_table.py [--out docs/results/timing_results.md] [--only NAME ...]``.
-Durations are of the arms alone; every sample at 1 kHz is checked by ``tests/support/motion_limits.py``.
+Run by hand: ``python tests/benchmarks/timing_table.py [--out docs/results/timing_results.md]
+[--only NAME ...]``. Durations are of the arms alone; every sample at 1 kHz is checked by
+``tests/support/motion_limits.py``.
 """
 
 from __future__ import annotations
@@ -42,14 +43,23 @@ SHARP_TURN = 0.1  # radians at which arms stopped before
 
 PROBLEMS: dict[str, Callable[[], PlanResult]] = {
     "demo": lambda: tk.plan(
-        tk.load_scene("panda_table", "blocks3"), domain="blocks", goal="(and (on a b) (on b c))", robot="panda", seed=0
+        tk.load_scene("panda_table", "blocks3"),
+        domain="blocks",
+        goal="(and (on a b) (on b c))",
+        robot="panda",
+        seed=0,
     ),
     "blocks5": lambda: tk.plan(
-        tk.load_scene("panda_table", "blocks5"), domain="blocks", goal="(and (on a b) (on b c) (on c d) (on d e))"
+        tk.load_scene("panda_table", "blocks5"),
+        domain="blocks",
+        goal="(and (on a b) (on b c) (on c d) (on d e))",
     ),
     **PLANS,
     "push": lambda: tk.plan(
-        tk.load_scene("panda_push"), domain="push", goal=tk.data_path("domains/push/problems/rack.pddl"), robot="panda"
+        tk.load_scene("panda_push"),
+        domain="push",
+        goal=tk.data_path("domains/push/problems/rack.pddl"),
+        robot="panda",
     ),
     "mobile": lambda: tk.plan(
         tk.load_scene("mobile_panda", "three_tables"),
@@ -72,7 +82,9 @@ def ramps(length: float, v: float, a: float, j: float) -> float:
     if length >= v * rise:
         return length / v + rise
     peak = 0.5 * a * (math.sqrt((a / j) ** 2 + 4.0 * length / a) - a / j)
-    return 2.0 * (peak / a + a / j) if peak >= a * a / j else 4.0 * (length / (2.0 * j)) ** (1.0 / 3.0)
+    return (
+        2.0 * (peak / a + a / j) if peak >= a * a / j else 4.0 * (length / (2.0 * j)) ** (1.0 / 3.0)
+    )
 
 
 def before(piece: Piece) -> float:
@@ -102,8 +114,18 @@ def line(name: str, plan: Plan) -> tuple[str, tuple[float, float, float]]:
     apart, old = sum(blend_run([piece]).duration for piece in pieces), sum(map(before, pieces))
     shares = np.max([run_shares(plan, run) for run in motions_of(plan).runs()], axis=0)
     rests = sum(len(blend_run(run).parts) for run in runs)
-    cells = [name, len(plan.steps), f"{len(pieces)} / {rests}", *(f"{t:.2f} s" for t in (apart, old, blended))]
-    cells += [f"{blended / apart:.2f}", f"{blended / old:.2f}", " ".join(f"{x:.4f}" for x in shares), f"{cpu:.2f} s"]
+    cells = [
+        name,
+        len(plan.steps),
+        f"{len(pieces)} / {rests}",
+        *(f"{t:.2f} s" for t in (apart, old, blended)),
+    ]
+    cells += [
+        f"{blended / apart:.2f}",
+        f"{blended / old:.2f}",
+        " ".join(f"{x:.4f}" for x in shares),
+        f"{cpu:.2f} s",
+    ]
     return markdown_row(cells), (apart, old, blended)
 
 
@@ -113,7 +135,9 @@ def loads(plan: Plan) -> str:
     for mass in (0.1, 1.0, 2.0, 2.5, 2.75, 3.0):
         log = motions_of(with_mass(plan, mass, effort=46.0))
         seconds = sum(motion.timed.duration for motion in log.runs()[1])
-        rows.append(markdown_row((f"{mass} kg", f"{seconds:.2f} s", f"{plan_torque_shares(log)[1]:.3f}")))
+        rows.append(
+            markdown_row((f"{mass} kg", f"{seconds:.2f} s", f"{plan_torque_shares(log)[1]:.3f}"))
+        )
     return chr(10).join([*markdown_head("block | motion with it | of the limit"), *rows])
 
 

@@ -1,8 +1,8 @@
 """Pictures of uncertain poses for the documentation.
 
-Run by hand: ``python tests/benchmarks/uncertainty_pictures.py [--out docs/images]``. Draws ``banana.png``: where a
-thing is after a hundred steps of a metre, each with a small error of the turn; samples, and what closed forms say.
-Same numbers every time: all samples are seeded.
+Run by hand: ``python tests/benchmarks/uncertainty_pictures.py [--out docs/images]``. Draws
+``banana.png``: where a thing is after a hundred steps of a metre, each with a small error of the
+turn; samples, and what closed forms say. Same numbers every time: all samples are seeded.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def steps() -> list[GaussianPose]:
 def contour(pose: GaussianPose, count: int = 241) -> Array:
     """Return points (count, 2), x and y: the 95 % ellipse of [rho_x, rho_y], each with the turn that goes with it.
 
-    The turn is the one to be expected of such a rho; exp then bends the ellipse. To first order rho_x has no
-    variance here, so that the ellipse is a line and the region an arc.
+    The turn is the one to be expected of such a rho; exp then bends the ellipse. To first order
+    rho_x has no variance here, so that the ellipse is a line and the region an arc.
     """
     rim = flat_ellipse(np.zeros(2), pose.covariance[:2, :2], count)
     turn = rim @ np.linalg.pinv(pose.covariance[:2, :2], hermitian=True) @ pose.covariance[:2, 5]
@@ -60,9 +60,13 @@ def banana(out: Path) -> None:
     first, fourth = compose(steps()), compose(steps(), order=4)
     drawn = sample_chain(steps(), SAMPLES, seed=1)[:, :2]
     figure, axes = pyplot.subplots(figsize=(7.6, 5.6), layout="constrained")
-    axes.plot(*drawn.T, ".", ms=2.2, color=GREY, alpha=0.6, label=f"{SAMPLES} samples", rasterized=True)
+    axes.plot(
+        *drawn.T, ".", ms=2.2, color=GREY, alpha=0.6, label=f"{SAMPLES} samples", rasterized=True
+    )
     axes.plot(*contour(first).T, "-", lw=1.6, color=BLUE, label="95 % to first order, bent by exp")
-    axes.plot(*contour(fourth).T, "-", lw=1.6, color=GREEN, label="95 % to fourth order, bent by exp")
+    axes.plot(
+        *contour(fourth).T, "-", lw=1.6, color=GREEN, label="95 % to fourth order, bent by exp"
+    )
     fitted = flat_ellipse(drawn.mean(axis=0), np.cov(drawn.T))
     axes.plot(*fitted.T, "--", lw=1.6, color=ORANGE, label="95 %, ellipse fitted to x and y")
     axes.plot(0, 0, "o", color="black", ms=6)
@@ -86,7 +90,9 @@ def finish(figure: Any, axes: Any, out: Path) -> None:
 def main() -> int:
     """Draw what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, default=Path("docs/images"), help="folder of the pictures")
+    parser.add_argument(
+        "--out", type=Path, default=Path("docs/images"), help="folder of the pictures"
+    )
     arguments = parser.parse_args()
     banana(arguments.out / "banana.png")
     return 0

@@ -1,12 +1,14 @@
 """The numbers of uncertain poses, each beside peers measured in the same run; and a published evaluation.
 
-Run by hand: ``python tests/benchmarks/uncertainty_table.py [--out docs/results/uncertainty_results.md] [--picture
-docs/images/uncertainty_times.png] [--quick]``. Peers are gtsam and pytransform3d where they are installed, and plain
-numpy. Times are the best of several rounds, in which all work takes turns, so that what else runs on the machine slows
-none more than the others: what counts are the ratios.
+Run by hand: ``python tests/benchmarks/uncertainty_table.py [--out
+docs/results/uncertainty_results.md] [--picture docs/images/uncertainty_times.png] [--quick]``.
+Peers are gtsam and pytransform3d where they are installed, and plain numpy. Times are the best of
+several rounds, in which all work takes turns, so that what else runs on the machine slows none more
+than the others: what counts are the ratios.
 
-The evaluation is that of Sewtz et al. 2025: a tree of four levels, 100,000 queries from leaf to leaf, how long each
-takes; beside drawing samples, at several numbers of them, and how far their covariances are off.
+The evaluation is that of Sewtz et al. 2025: a tree of four levels, 100,000 queries from leaf to
+leaf, how long each takes; beside drawing samples, at several numbers of them, and how far their
+covariances are off.
 """
 
 from __future__ import annotations
@@ -34,7 +36,16 @@ from support.gaussian_poses import random_chain
 
 from tmkit import Measurement, NoiseSource, Pose, SceneGraph
 from tmkit._core import EdgeNoise, sample_poses
-from tmkit.spatial import GaussianPose, PoseMeasurement, adjoint, compose, condition, fit_gaussian, fuse, sample_chain
+from tmkit.spatial import (
+    GaussianPose,
+    PoseMeasurement,
+    adjoint,
+    compose,
+    condition,
+    fit_gaussian,
+    fuse,
+    sample_chain,
+)
 from tmkit.spatial.converters import to_gtsam, to_pytransform3d
 
 Array = NDArray[np.float64]
@@ -45,10 +56,16 @@ NO_AIM = float("inf")
 REPEAT = 200  # how often one call into the core does its work
 
 
-# --- scenes ----------------------------------------------------------------------------------------------------------
+# --- scenes
+# ----------------------------------------------------------------------------------------------------------
 
 
-_CORE_SOURCES = ("linalg/elementary.cpp", "linalg/pose.cpp", "uncertainty/covariance.cpp", "error.cpp")
+_CORE_SOURCES = (
+    "linalg/elementary.cpp",
+    "linalg/pose.cpp",
+    "uncertainty/covariance.cpp",
+    "error.cpp",
+)
 
 
 def tree(frames: int = 31) -> SceneGraph:
@@ -85,7 +102,9 @@ def correlated(scene: SceneGraph, target: str, reference: str, sources: int = 4)
     with scene.edit() as edit:
         for i, frame in enumerate(frames):
             two = (shared[i % sources], shared[(i + 1) % sources])
-            edit.set_noise(frame, EdgeNoise({source: 0.001 * random.normal(size=(6, 3)) for source in two}))
+            edit.set_noise(
+                frame, EdgeNoise({source: 0.001 * random.normal(size=(6, 3)) for source in two})
+            )
     return edit.finish()
 
 
@@ -103,7 +122,8 @@ def long_path(frames: int = 128) -> SceneGraph:
     return edit.finish()
 
 
-# --- rows: poses by themselves ---------------------------------------------------------------------------------------
+# --- rows: poses by themselves
+# ---------------------------------------------------------------------------------------
 
 
 def algebra(clock: Clock) -> Rows:
@@ -128,11 +148,23 @@ def algebra(clock: Clock) -> Rows:
         four = said(best, "pytransform3d chain", "pytransform3d")
         thousand = f"1,000 samples drawn: {best['samples']:.0f} us"
         return [
-            Row("8 edges composed inside the core", best["core"], 0.35, "us", "no call from Python in it"),
+            Row(
+                "8 edges composed inside the core",
+                best["core"],
+                0.35,
+                "us",
+                "no call from Python in it",
+            ),
             Row("`a @ b`", best["product"], NO_AIM, "us"),
             Row("`a.inverse()`", best["inverse"], NO_AIM, "us"),
             Row("`compose` of 8, first order", best["chain"], NO_AIM, "us", joined(*others)),
-            Row("`compose` of 8, fourth order", best["chain 4"], NO_AIM, "us", joined(four, thousand)),
+            Row(
+                "`compose` of 8, fourth order",
+                best["chain 4"],
+                NO_AIM,
+                "us",
+                joined(four, thousand),
+            ),
         ]
 
     return rows
@@ -145,10 +177,19 @@ def core_chain(links: list[GaussianPose]) -> Callable[[], object]:
     sources += [core / "src" / name for name in _CORE_SOURCES]
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "chain.so"
-        flags = ["-std=c++20", "-O3", "-ffp-contract=off", "-shared", "-fPIC", f"-I{core / 'include'}"]
+        flags = [
+            "-std=c++20",
+            "-O3",
+            "-ffp-contract=off",
+            "-shared",
+            "-fPIC",
+            f"-I{core / 'include'}",
+        ]
         subprocess.run(["g++", *flags, *map(str, sources), "-o", str(library)], check=True)
         function = ctypes.CDLL(str(library)).compose_chain
-    rows = np.array([np.concatenate([link.mean.as_array(), link.covariance.ravel()]) for link in links])
+    rows = np.array(
+        [np.concatenate([link.mean.as_array(), link.covariance.ravel()]) for link in links]
+    )
     result = np.zeros((6, 6))
     pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (rows, result)]
 
@@ -217,7 +258,9 @@ def estimation(clock: Clock) -> Rows:
     other = GaussianPose(one.mean @ Pose.exp(0.01 * random.normal(size=6)), 1e-4 * np.eye(6))
     clock.add("fusion", lambda: fuse([one, other]))
     links = random_chain(8, linear=0.01, angular=0.01, seed=5)
-    seen = GaussianPose(compose(links).mean @ Pose.exp(0.01 * random.normal(size=6)), 1e-4 * np.eye(6))
+    seen = GaussianPose(
+        compose(links).mean @ Pose.exp(0.01 * random.normal(size=6)), 1e-4 * np.eye(6)
+    )
     measurement = PoseMeasurement(seen)
     clock.add("conditioned", lambda: condition(links, measurement))
     clock.add("filtered", lambda: condition(links, measurement, max_iterations=1))
@@ -234,8 +277,20 @@ def estimation(clock: Clock) -> Rows:
         best = clock.best
         batch = said(best, "gtsam solved", "gtsam, the batch solved, one marginal")
         return [
-            Row("`fuse` of 2", best["fusion"], NO_AIM, "us", said(best, "pytransform3d fusion", "pytransform3d")),
-            Row("`condition` of 8 links on a pose, until it converges", best["conditioned"], NO_AIM, "us", batch),
+            Row(
+                "`fuse` of 2",
+                best["fusion"],
+                NO_AIM,
+                "us",
+                said(best, "pytransform3d fusion", "pytransform3d"),
+            ),
+            Row(
+                "`condition` of 8 links on a pose, until it converges",
+                best["conditioned"],
+                NO_AIM,
+                "us",
+                batch,
+            ),
             Row("the same, one turn", best["filtered"], NO_AIM, "us", ""),
         ]
 
@@ -273,7 +328,8 @@ def solved(graph: Any, values: Any) -> Any:
     return gtsam.Marginals(graph, result).marginalCovariance(result.size() - 1)
 
 
-# --- rows: in the scene graph ----------------------------------------------------------------------------------------
+# --- rows: in the scene graph
+# ----------------------------------------------------------------------------------------
 
 
 def scenes(clock: Clock) -> Rows:
@@ -284,7 +340,10 @@ def scenes(clock: Clock) -> Rows:
     assert len(links_of(small, *pairs["small"])) == len(links_of(large, *pairs["large"])) == 8
     expected = compose(links_of(small, *pairs["small"]))
     assert np.allclose(
-        small.gaussian_pose("n31", relative_to="n16").covariance, expected.covariance, rtol=1e-9, atol=1e-18
+        small.gaussian_pose("n31", relative_to="n16").covariance,
+        expected.covariance,
+        rtol=1e-9,
+        atol=1e-18,
     )
     clock.add("pose", lambda: small.pose("n31", relative_to="n16"))
     clock.add("gaussian", lambda: small.gaussian_pose("n31", relative_to="n16"))
@@ -295,22 +354,50 @@ def scenes(clock: Clock) -> Rows:
     assert len(wide.path("a3", "b3")) == 9
     assert other.noise("a3") is not None
     clock.add("reparent", lambda: wide.reparent("a3", "b3"))
-    seen = small.pose("n31", relative_to="n16") @ Pose.exp(0.002 * np.random.default_rng(6).normal(size=6))
+    seen = small.pose("n31", relative_to="n16") @ Pose.exp(
+        0.002 * np.random.default_rng(6).normal(size=6)
+    )
     measurement = Measurement.of_pose("n31", seen, relative_to="n16", covariance=1e-6 * np.eye(6))
     clock.add("measured", lambda: small.condition(measurement))
     marginals(clock, small)
 
     def rows() -> list[Row]:
         best = clock.best
-        peer = joined(f"numpy: {best['numpy']:.0f} us", said(best, "gtsam chain", "gtsam and numpy, path given"))
+        peer = joined(
+            f"numpy: {best['numpy']:.0f} us",
+            said(best, "gtsam chain", "gtsam and numpy, path given"),
+        )
         batch = said(best, "gtsam marginals", "gtsam, marginals of 31 poses")
         ratio = best["gaussian large"] / best["gaussian"]
         alone = f"pose alone: {best['pose']:.2f} us"
         return [
-            Row("`scene.gaussian_pose`, 8 edges of 31 frames", best["gaussian"], 0.8, "us", joined(alone, peer)),
-            Row("the same, 1,023 frames", ratio, 1.3, "times that", f"{best['gaussian large']:.2f} us"),
-            Row("the same, correlated through 4 shared sources", best["correlated"], 2.5, "us", batch),
-            Row("`scene.reparent` keeping correlations, 128 frames, 8 edges", best["reparent"], 4.0, "us"),
+            Row(
+                "`scene.gaussian_pose`, 8 edges of 31 frames",
+                best["gaussian"],
+                0.8,
+                "us",
+                joined(alone, peer),
+            ),
+            Row(
+                "the same, 1,023 frames",
+                ratio,
+                1.3,
+                "times that",
+                f"{best['gaussian large']:.2f} us",
+            ),
+            Row(
+                "the same, correlated through 4 shared sources",
+                best["correlated"],
+                2.5,
+                "us",
+                batch,
+            ),
+            Row(
+                "`scene.reparent` keeping correlations, 128 frames, 8 edges",
+                best["reparent"],
+                4.0,
+                "us",
+            ),
             Row("`scene.condition` on a pose, 8 edges", best["measured"], 40.0, "us", batch),
         ]
 
@@ -330,10 +417,14 @@ def marginals(clock: Clock, scene: SceneGraph) -> None:
         i = int(name[1:])
         values.insert(i, gtsam.Pose3(scene.pose(name, relative_to="n1").as_matrix()))
         if i > 1:
-            matrix, covariance = to_gtsam(GaussianPose(scene.local_pose(name), _covariance(scene, name)))
+            matrix, covariance = to_gtsam(
+                GaussianPose(scene.local_pose(name), _covariance(scene, name))
+            )
             model = gtsam.noiseModel.Gaussian.Covariance(covariance)
             graph.add(gtsam.BetweenFactorPose3(i // 2, i, gtsam.Pose3(matrix), model))
-    between = adjoint(scene.pose("n31", relative_to="n16").inverse())[np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])]
+    between = adjoint(scene.pose("n31", relative_to="n16").inverse())[
+        np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])
+    ]
     maps = np.hstack([-between, np.eye(6)])
 
     def work() -> Array:
@@ -353,13 +444,16 @@ def joined(*parts: str) -> str:
     return "; ".join(filter(None, parts))
 
 
-# --- the evaluation --------------------------------------------------------------------------------------------------
+# --- the evaluation
+# --------------------------------------------------------------------------------------------------
 
 
 def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
     """Time queries between random leaves one by one; return microseconds, and how far samples' covariances are off."""
     scene, random = tree(), np.random.default_rng(7)
-    ends = [(f"n{16 + a}", f"n{16 + b}") for a, b in random.integers(0, 16, size=(queries, 2)) if a != b]
+    ends = [
+        (f"n{16 + a}", f"n{16 + b}") for a, b in random.integers(0, 16, size=(queries, 2)) if a != b
+    ]
     ways: dict[str, tuple[Callable[..., object], int]] = {
         "pose alone": (scene.pose, len(ends)),
         "pose and covariance": (scene.gaussian_pose, len(ends)),
@@ -375,13 +469,17 @@ def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
             exact = scene.gaussian_pose(target, relative_to=reference)
             drawn = sample_poses(scene, target, relative_to=reference, count=count, seed=count)
             sampled = fit_gaussian(drawn, mean=exact.mean).covariance
-            errors.append(float(np.linalg.norm(sampled - exact.covariance) / np.linalg.norm(exact.covariance)))
+            errors.append(
+                float(np.linalg.norm(sampled - exact.covariance) / np.linalg.norm(exact.covariance))
+            )
         off[count] = float(np.median(errors))
     return times, off
 
 
 def _sampler(scene: SceneGraph, count: int) -> Callable[..., object]:
-    return lambda target, relative_to: sample_poses(scene, target, relative_to=relative_to, count=count, seed=0)
+    return lambda target, relative_to: sample_poses(
+        scene, target, relative_to=relative_to, count=count, seed=0
+    )
 
 
 def _each(work: Callable[..., object], ends: list[tuple[str, str]]) -> Array:
@@ -409,12 +507,23 @@ def picture(times: dict[str, Array], off: dict[int, float], out: Path) -> None:
     from matplotlib import pyplot, ticker
 
     colours = ["#9aa0a8", "#1f6fd0", "#f0b990", "#e89a5e", "#d0661f", "#8f4310"]
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.4), width_ratios=[3, 2], layout="constrained")
+    figure, (left, right) = pyplot.subplots(
+        1, 2, figsize=(11, 4.4), width_ratios=[3, 2], layout="constrained"
+    )
     bins = np.geomspace(0.05, 3000.0, 160)
     for (name, taken), colour in zip(times.items(), colours, strict=True):
         share = np.histogram(taken, bins)[0] / len(taken)
-        left.stairs(share, bins, fill=True, alpha=0.75, color=colour, label=f"{name}: {np.median(taken):.2f} us")
-    left.set(xscale="log", xlabel="microseconds of one query, from Python", ylabel="share of queries")
+        left.stairs(
+            share,
+            bins,
+            fill=True,
+            alpha=0.75,
+            color=colour,
+            label=f"{name}: {np.median(taken):.2f} us",
+        )
+    left.set(
+        xscale="log", xlabel="microseconds of one query, from Python", ylabel="share of queries"
+    )
     left.set_title("Leaf to leaf, a tree of four levels")
     left.legend(frameon=False, fontsize=9, title="medians", loc="upper left", ncols=2)
     left.set_ylim(0.0, 1.35 * left.get_ylim()[1])
@@ -423,8 +532,14 @@ def picture(times: dict[str, Array], off: dict[int, float], out: Path) -> None:
     spent = [float(np.median(times[f"{count} samples"])) for count in counts]
     right.loglog(spent, [off[count] for count in counts], "o-", color="#d0661f")
     for count, x in zip(counts, spent, strict=True):
-        right.annotate(f"{count} samples", (x, off[count]), textcoords="offset points", xytext=(7, 5))
-    right.axvline(float(np.median(times["pose and covariance"])), color="#1f6fd0", label="closed form, first order")
+        right.annotate(
+            f"{count} samples", (x, off[count]), textcoords="offset points", xytext=(7, 5)
+        )
+    right.axvline(
+        float(np.median(times["pose and covariance"])),
+        color="#1f6fd0",
+        label="closed form, first order",
+    )
     right.set(xlabel="median microseconds of one query", ylabel="relative error of the covariance")
     right.set_ylim(0.03, 1.0)
     right.set_yticks([0.05, 0.1, 0.2, 0.5, 1.0])
@@ -443,17 +558,30 @@ def picture(times: dict[str, Array], off: dict[int, float], out: Path) -> None:
 def evaluated(times: dict[str, Array], off: dict[int, float]) -> str:
     """Return the evaluation as a table."""
     base = float(np.median(times["pose alone"]))
-    lines = ["| query | median | 5 % to 95 % | times the pose alone | covariance off by |", "|---|---|---|---|---|"]
+    lines = [
+        "| query | median | 5 % to 95 % | times the pose alone | covariance off by |",
+        "|---|---|---|---|---|",
+    ]
     for name, taken in times.items():
         low, middle, high = np.percentile(taken, [5, 50, 95])
         count = int(name.split()[0]) if "sample" in name else 0
-        error = "first order" if name == "pose and covariance" else f"{off[count]:.1%}" if count in off else ""
+        error = (
+            "first order"
+            if name == "pose and covariance"
+            else f"{off[count]:.1%}"
+            if count in off
+            else ""
+        )
         error = "no covariance of one sample" if count == 1 else error
-        lines.append(f"| {name} | {middle:.2f} us | {low:.2f} to {high:.2f} us | {middle / base:.1f} | {error} |")
+        lines.append(
+            f"| {name} | {middle:.2f} us | {low:.2f} to {high:.2f} us | {middle / base:.1f} |"
+            f" {error} |"
+        )
     return "\n".join(lines)
 
 
-# --- the page --------------------------------------------------------------------------------------------------------
+# --- the page
+# --------------------------------------------------------------------------------------------------------
 
 PAGE = """# Speed of uncertain poses
 
@@ -489,13 +617,18 @@ def main() -> int:
     """Measure, and write what was asked for."""
     parser = table_parser(__doc__)
     parser.add_argument("--picture", type=Path, default=None, help="PNG to write")
-    parser.add_argument("--quick", action="store_true", help="few rounds and queries, to see that it runs")
+    parser.add_argument(
+        "--quick", action="store_true", help="few rounds and queries, to see that it runs"
+    )
     arguments = parser.parse_args()
     rounds, queries = (2, 2000) if arguments.quick else (300, 100_000)
     clock = Clock(rounds, least=0.001)  # short, so that some are not interrupted
     parts = [scenes(clock), algebra(clock), estimation(clock)]
     clock.run()
-    header = "| work, from Python | measured | aim | holds | beside it, in the same run |\n|---|---|---|---|---|\n"
+    header = (
+        "| work, from Python | measured | aim | holds | beside it, in the same run"
+        " |\n|---|---|---|---|---|\n"
+    )
     table = header + "\n".join(line_of(row) for part in parts for row in part())
     times, off = evaluation(queries)
     if arguments.picture is not None:

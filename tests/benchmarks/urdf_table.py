@@ -1,10 +1,10 @@
 """Load every robot description of two packages of robots, compare with pinocchio, and write the table into the docs.
 
-Run by hand: ``python tests/benchmarks/urdf_table.py [--out docs/results/urdf_results.md] [--configurations 100]
-[--wheels DIR]``. The packages are pybullet_data and example_robot_data. Every link of every robot is compared at random
-configurations.
-``DIR`` has one folder for each package more, in which its wheel is unpacked; of these, the files that pinocchio reads
-are counted, and those that do not load are listed.
+Run by hand: ``python tests/benchmarks/urdf_table.py [--out docs/results/urdf_results.md]
+[--configurations 100] [--wheels DIR]``. The packages are pybullet_data and example_robot_data.
+Every link of every robot is compared at random configurations. ``DIR`` has one folder for each
+package more, in which its wheel is unpacked; of these, the files that pinocchio reads are counted,
+and those that do not load are listed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,16 @@ def run(path: Path, base: Path, configurations: int, *, package: str) -> Outcome
     seconds = time.perf_counter() - began
     shapes = sum(len(scene.shapes(frame)) for frame in scene.frame_names)
     difference = worst_difference(path, scene, configurations=configurations)
-    return Outcome(name, "", len(scene.joint_names), len(scene.frame_names), shapes, seconds, tuple(notes), difference)
+    return Outcome(
+        name,
+        "",
+        len(scene.joint_names),
+        len(scene.frame_names),
+        shapes,
+        seconds,
+        tuple(notes),
+        difference,
+    )
 
 
 def pinocchio_reads(path: Path) -> bool:
@@ -81,18 +90,33 @@ def wheels_of(folder: Path, configurations: int) -> tuple[list[str], bool]:
         paths = [path for path in sorted(base.rglob("*.urdf")) if pinocchio_reads(path)]
         outcomes = [run(path, base, configurations, package=base.name) for path in paths]
         loaded = [one for one in outcomes if not one.reason]
-        counts = [len(paths), len(loaded), sum(one.agrees for one in loaded), sum(bool(one.notes) for one in loaded)]
+        counts = [
+            len(paths),
+            len(loaded),
+            sum(one.agrees for one in loaded),
+            sum(bool(one.notes) for one in loaded),
+        ]
         if paths:
             lines.append(f"| {base.name} | {' | '.join(map(str, counts))} |")
         total = [a + b for a, b in zip(total, counts, strict=True)]
         agrees &= counts[1] == counts[2]
-        reasons += [f"* {one.name}, {plain(one.reason.replace(str(folder), ''))}" for one in outcomes if one.reason]
+        reasons += [
+            f"* {one.name}, {plain(one.reason.replace(str(folder), ''))}"
+            for one in outcomes
+            if one.reason
+        ]
     head = [
         "",
         "## Robots in other wheels",
         "",
-        f"**{total[1]} of the {total[0]} files load that pinocchio reads as they are, without meshes, in the wheels",
-        f"below; in {total[2]} of these it puts every link where tmkit does.** What does not load is listed.",
+        (
+            f"**{total[1]} of the {total[0]} files load that pinocchio reads as they are, without"
+            " meshes, in the wheels"
+        ),
+        (
+            f"below; in {total[2]} of these it puts every link where tmkit does.** What does not"
+            " load is listed."
+        ),
         "",
         *markdown_head("wheel | files | loaded | agree | with notes"),
     ]
@@ -107,13 +131,31 @@ def table_of(outcomes: list[Outcome], configurations: int) -> str:
     lines = [
         "# Robot descriptions: loaded, and compared with pinocchio",
         "",
-        f"**{len(loaded)} of {len(outcomes)} files load; in {agreeing} of these pinocchio puts every link where tmkit",
-        f"does**, at {configurations} random configurations each, to {TOLERANCE:g} in every entry of its rotation",
-        f"matrix and, in metres, of its translation. The slowest took {slowest.seconds:.1f} s ({slowest.name}).",
+        (
+            f"**{len(loaded)} of {len(outcomes)} files load; in {agreeing} of these pinocchio puts"
+            " every link where tmkit"
+        ),
+        (
+            f"does**, at {configurations} random configurations each, to {TOLERANCE:g} in every"
+            " entry of its rotation"
+        ),
+        (
+            f"matrix and, in metres, of its translation. The slowest took {slowest.seconds:.1f} s"
+            f" ({slowest.name})."
+        ),
         "",
-        "Every file of the packages pybullet_data and example_robot_data, without the thousand objects of",
-        "`random_urdfs`. What does not load is no complete robot description: the reason is given. Of files marked *",
-        "pinocchio got a copy in which the slips noted below are mended, since it does not read them itself.",
+        (
+            "Every file of the packages pybullet_data and example_robot_data, without the thousand"
+            " objects of"
+        ),
+        (
+            "`random_urdfs`. What does not load is no complete robot description: the reason is"
+            " given. Of files marked *"
+        ),
+        (
+            "pinocchio got a copy in which the slips noted below are mended, since it does not read"
+            " them itself."
+        ),
         "Made by `python tests/benchmarks/urdf_table.py`, on two shared cores.",
         "",
         *markdown_head("file | joints | frames | shapes | notes | seconds | worst difference"),
@@ -124,7 +166,9 @@ def table_of(outcomes: list[Outcome], configurations: int) -> str:
             continue
         mark = "*" if one.difference.mended else ""
         counts = f"{one.joints} | {one.frames} | {one.shapes} | {len(one.notes)}"
-        lines.append(f"| {one.name} | {counts} | {one.seconds:.2f} | {one.difference.entry:.1e}{mark} |")
+        lines.append(
+            f"| {one.name} | {counts} | {one.seconds:.2f} | {one.difference.entry:.1e}{mark} |"
+        )
     lines += ["", "## Not loaded", ""]
     lines += [f"* {one.name}, {plain(one.reason)}" for one in outcomes if one.reason]
     lines += ["", "## Mended or left out", ""]
@@ -148,11 +192,16 @@ def main() -> int:
     """Run the table."""
     parser = table_parser(__doc__)
     parser.add_argument("--configurations", type=int, default=100)
-    parser.add_argument("--wheels", type=Path, default=None, help="folder of unpacked wheels, one folder each")
+    parser.add_argument(
+        "--wheels", type=Path, default=None, help="folder of unpacked wheels, one folder each"
+    )
     arguments = parser.parse_args()
     logging.getLogger("tmkit").setLevel(logging.ERROR)
     outcomes: list[Outcome] = []
-    for package, base in (("pybullet_data", pybullet_data()), ("example_robot_data", example_robot_data())):
+    for package, base in (
+        ("pybullet_data", pybullet_data()),
+        ("example_robot_data", example_robot_data()),
+    ):
         paths = [path for path in sorted(base.rglob("*.urdf")) if "random_urdfs" not in path.parts]
         outcomes += [run(path, base, arguments.configurations, package=package) for path in paths]
     text, agrees = table_of(outcomes, arguments.configurations), True

@@ -1,7 +1,8 @@
 """Costs of pages and the live viewer: ``python tests/benchmarks/viewer_table.py [--frames N] [--actions N]``.
 
-Sizes of pages; main-thread time of the browser for one step of scrubbing, forward and back, by chromium's own count of
-the seconds in tasks; processor time of Python for one update of a followed scene, and the updates a page sees.
+Sizes of pages; main-thread time of the browser for one step of scrubbing, forward and back, by
+chromium's own count of the seconds in tasks; processor time of Python for one update of a followed
+scene, and the updates a page sees.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from support.browser import open_browser, open_page
 import tmkit as tk
 from tmkit.visualization import LatestScene, Viewer, save_html
 
-_FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+_FRAME = (
+    "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>"
+    " done(true))))"
+)
 
 
 def crowded(scene: tk.SceneGraph, count: int) -> tk.SceneGraph:
@@ -47,7 +51,8 @@ def long_plan(plan: tk.Plan, *, actions: int, frames: int) -> tk.Plan:
 def scrubbing(page: Any, *, steps: int) -> tuple[float, float, float]:
     """Return milliseconds of the main thread for a step forward, a step back, and drawing alone."""
     session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # processor time, not the clock
+    # processor time, not the clock
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def spent() -> float:
         metrics = session.send("Performance.getMetrics")["metrics"]
@@ -68,7 +73,9 @@ def scrubbing(page: Any, *, steps: int) -> tuple[float, float, float]:
 
 def following(frames: int, *, rate: float = 30.0, seconds: float = 8.0) -> tuple[float, float]:
     """Return milliseconds of Python for an update of a scene, and the updates a second that a page sees."""
-    scene = tk.SceneGraph().add_frame("arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0))
+    scene = tk.SceneGraph().add_frame(
+        "arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0)
+    )
     scene = scene.set_shapes("arm", [tk.AttachedShape(tk.Box([0.3, 0.1, 0.1]))])
     for number in range(frames - 2):
         scene = scene.add_frame(f"f{number}", "arm", pose=tk.Pose([0.001 * number, 0.0, 0.0]))
@@ -105,19 +112,27 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=1000)
     parser.add_argument("--actions", type=int, default=40)
     given = parser.parse_args()
-    plan = tk.plan(tk.load_scene("panda_table", "blocks3"), goal="(and (on a b) (on b c))", seed=0).plan
+    plan = tk.plan(
+        tk.load_scene("panda_table", "blocks3"), goal="(and (on a b) (on b c))", seed=0
+    ).plan
     assert plan is not None
     print("\n".join(markdown_head("page | MB | forward, ms | back, ms | drawing alone, ms")))
     long = long_plan(plan, actions=given.actions, frames=given.frames)
     with tempfile.TemporaryDirectory() as folder:
-        for name, shown in (("demo", plan), (f"{given.actions} actions, {given.frames} more frames", long)):
+        for name, shown in (
+            ("demo", plan),
+            (f"{given.actions} actions, {given.frames} more frames", long),
+        ):
             path = save_html(shown, Path(folder) / "plan.html", autoplay=False)
             size = path.stat().st_size / 1e6
             with open_browser() as browser, open_page(browser, path.as_uri()) as (page, _, _):
                 forward, back, drawing = scrubbing(page, steps=min(len(shown.steps), 40))
             print(f"| {name} | {size:.2f} | {forward:.1f} | {back:.1f} | {drawing:.1f} |")
     python, rate = following(500)
-    print(f"\nfollowing 500 frames: {python:.2f} ms of Python an update, {rate:.1f} of 30 updates a second seen")
+    print(
+        f"\nfollowing 500 frames: {python:.2f} ms of Python an update, {rate:.1f} of 30 updates a"
+        " second seen"
+    )
 
 
 if __name__ == "__main__":

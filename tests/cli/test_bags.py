@@ -28,7 +28,9 @@ _T0 = 1_700_000_000
 
 def arm() -> SceneGraph:
     """Return a robot with one joint."""
-    return SceneGraph().add_frame("arm", "world", joint=Revolute([0, 0, 1], lower=-3.0, upper=3.0, name="elbow"))
+    return SceneGraph().add_frame(
+        "arm", "world", joint=Revolute([0, 0, 1], lower=-3.0, upper=3.0, name="elbow")
+    )
 
 
 def recorded(path: Path, steps: int = 30) -> Buffer:
@@ -74,7 +76,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return call
 
 
-def test_a_bag_is_replayed_into_a_served_world_and_recorded_from_it(tmp_path: Path, run: Run) -> None:
+def test_a_bag_is_replayed_into_a_served_world_and_recorded_from_it(
+    tmp_path: Path, run: Run
+) -> None:
     """What a client sees, what a second bag has, and what a file has, is what was recorded; others edit meanwhile."""
     there, address = recorded(tmp_path / "run").scene, free_address()
     convert_scene(arm(), tmp_path / "arm.json")
@@ -84,12 +88,17 @@ def test_a_bag_is_replayed_into_a_served_world_and_recorded_from_it(tmp_path: Pa
         with command("bag", "record", again, "--from", address) as recorder:
             assert recorder.stdout is not None
             assert recorder.stdout.readline().startswith("recording 'world' at tcp/")
-            with command("bag", "replay", "run", "--into", address, "--window", "100", cwd=tmp_path) as player:
+            with command(
+                "bag", "replay", "run", "--into", address, "--window", "100", cwd=tmp_path
+            ) as player:
                 while player.poll() is None:
-                    world.set_attribute("fork", "n", world.look("attributes", "fork").get("n", 0) + 1)
+                    world.set_attribute(
+                        "fork", "n", world.look("attributes", "fork").get("n", 0) + 1
+                    )
                 assert player.returncode == 0, player.communicate()
-                assert player.communicate()[0] == (
-                    "Replayed 63 messages of /joint_states, /poses/cup, /tf, /tf_static\n"
+                assert (
+                    player.communicate()[0]
+                    == "Replayed 63 messages of /joint_states, /poses/cup, /tf, /tf_static\n"
                 )
             scene = world.scene()
             assert same(scene, there)
@@ -111,15 +120,23 @@ def test_what_is_in_a_bag_is_listed(tmp_path: Path, run: Run) -> None:
     recorded(tmp_path / "run")
     assert run("info", "run") == (
         0,
-        "63 messages in 2.900 s from 1700000000.000 s\n"
-        "  /joint_states: 30 of sensor_msgs/msg/JointState\n"
-        "  /poses/cup: 1 of geometry_msgs/msg/PoseWithCovarianceStamped of frame 'cup'\n"
-        "  /tf: 31 of tf2_msgs/msg/TFMessage\n"
-        "  /tf_static: 1 of tf2_msgs/msg/TFMessage\n",
+        (
+            "63 messages in 2.900 s from 1700000000.000 s\n"
+            "  /joint_states: 30 of sensor_msgs/msg/JointState\n"
+            "  /poses/cup: 1 of geometry_msgs/msg/PoseWithCovarianceStamped of frame 'cup'\n"
+            "  /tf: 31 of tf2_msgs/msg/TFMessage\n"
+            "  /tf_static: 1 of tf2_msgs/msg/TFMessage\n"
+        ),
         "",
     )
     _, out, _ = run("info", "run", "--json")
-    assert json.loads(out)["topics"][0].keys() == {"name", "type", "messages", "frame", "is_replayed"}
+    assert json.loads(out)["topics"][0].keys() == {
+        "name",
+        "type",
+        "messages",
+        "frame",
+        "is_replayed",
+    }
 
 
 def test_what_is_refused(tmp_path: Path, run: Run) -> None:
@@ -132,9 +149,22 @@ def test_what_is_refused(tmp_path: Path, run: Run) -> None:
         ("info", "none"): "no bag at none",
         ("info", "torn"): "torn: is no bag that can be read",
         ("replay", "run"): "expected either --into ADDRESS, or -o FILE",
-        ("replay", "run", "panda_table", "--into", nobody): "expected either --into ADDRESS, or -o FILE",
+        (
+            "replay",
+            "run",
+            "panda_table",
+            "--into",
+            nobody,
+        ): "expected either --into ADDRESS, or -o FILE",
         ("replay", "run", "-o", "no/where.json"): "no/where.json",
-        ("replay", "run", "-o", "a.json", "--topic", "/tg"): "run: unknown topic '/tg'; did you mean '/tf'",
+        (
+            "replay",
+            "run",
+            "-o",
+            "a.json",
+            "--topic",
+            "/tg",
+        ): "run: unknown topic '/tg'; did you mean '/tf'",
         ("replay", "run", "-o", "a.json", "--pose", "/p"): "'/p' is not of the form TOPIC=FRAME",
         ("record", "run", "--from", nobody): f"{nobody}: the server has not answered for 10 s",
     }.items():
@@ -144,10 +174,16 @@ def test_what_is_refused(tmp_path: Path, run: Run) -> None:
     assert not (tmp_path / "a.json").exists()
     code, out, err = run("replay", "run", "-o", "a.json")
     assert (code, out.splitlines()[-1]) == (0, "Written to a.json")
-    assert "run: 3 parts of messages were refused; the last: /joint_states: unknown joint 'elbow'" in err
+    assert (
+        "run: 3 parts of messages were refused; the last: /joint_states: unknown joint 'elbow'"
+        in err
+    )
     address = free_address()
     with serving("--listen", address):
         assert "run: cannot be written: " in run("record", "run", "--from", address)[2]
-        assert "unknown storage 'csv'" in run("record", "new", "--storage", "csv", "--from", address)[2]
+        assert (
+            "unknown storage 'csv'"
+            in run("record", "new", "--storage", "csv", "--from", address)[2]
+        )
         code, out, _ = run("record", "new", "--from", address, "--seconds", 0)
         assert (code, out.splitlines()[-1]) == (0, "Recorded 1 version to new")

@@ -76,7 +76,8 @@ GOAL = ("--goal", "(on a b)")
 PLAN = ("plan", "panda_table", "blocks2")
 
 
-# --- what is done -----------------------------------------------------------------------------------------------------
+# --- what is done
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_version(run: Run) -> None:
@@ -84,7 +85,9 @@ def test_version(run: Run) -> None:
     assert run("--version") == Outcome(0, f"tmkit {tk.__version__}\n", "")
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("plan", "--help"), ("scene", "--help"), ("check", "--help")])
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("plan", "--help"), ("scene", "--help"), ("check", "--help")]
+)
 def test_help(run: Run, arguments: tuple[str, ...]) -> None:
     """Help goes to the standard output."""
     outcome = run(*arguments)
@@ -107,7 +110,9 @@ def test_plan_writes_a_plan_that_checks(run: Run, tmp_path: Path) -> None:
     outcome = run("check", "plan.json")
     assert outcome.code == 0
     assumed, verdict = outcome.out.splitlines()
-    assert assumed.startswith("  not checked: the validity depends on the plan's own scene of 17 frames")
+    assert assumed.startswith(
+        "  not checked: the validity depends on the plan's own scene of 17 frames"
+    )
     assert verdict.startswith("plan.json: 2 actions, ")
     assert outcome.out.endswith(" configurations: the plan is valid\n")
 
@@ -121,13 +126,18 @@ def test_a_plan_need_not_be_written(run: Run, tmp_path: Path) -> None:
 def test_json_answers_parse(run: Run, plan_file: Path) -> None:
     """With ``--json`` the standard output is one JSON document."""
     answer = json.loads(run(*PLAN, *GOAL, "--json").out)
-    assert (answer["status"], answer["actions"]) == ("solved", ["(pick-up a table__-2__1)", "(stack a b)"])
+    assert (answer["status"], answer["actions"]) == (
+        "solved",
+        ["(pick-up a table__-2__1)", "(stack a b)"],
+    )
     answer = json.loads(run("check", plan_file, "--json").out)
     assert (answer["ok"], answer["problems"], answer["actions"]) == (True, [], 2)
     answer = json.loads(run("scene", "dump", "panda_table", "--json").out)
     assert answer["frames"][0]["name"] == "world"
     assert answer["frames"][0]["parent"] is None
-    assert {"name", "parent", "body", "type", "translation", "quat_xyzw"} <= set(answer["frames"][-1])
+    assert {"name", "parent", "body", "type", "translation", "quat_xyzw"} <= set(
+        answer["frames"][-1]
+    )
 
 
 def test_a_scene_is_shown_as_a_tree(run: Run) -> None:
@@ -144,16 +154,26 @@ def test_a_scene_is_shown_as_a_tree(run: Run) -> None:
 def test_a_problem_file_and_a_start_file(run: Run, tmp_path: Path) -> None:
     """The goal may come from a PDDL problem, the start from a JSON file or from the command line."""
     (tmp_path / "p.pddl").write_text(
-        "(define (problem p) (:domain blocks) (:objects a b - block) (:init) (:goal (on a b)))", encoding="utf-8"
+        "(define (problem p) (:domain blocks) (:objects a b - block) (:init) (:goal (on a b)))",
+        encoding="utf-8",
     )
-    (tmp_path / "start.json").write_text('{"panda_joint1": 0.5, "panda_finger_joint1": 0.01}', encoding="utf-8")
+    (tmp_path / "start.json").write_text(
+        '{"panda_joint1": 0.5, "panda_finger_joint1": 0.01}', encoding="utf-8"
+    )
     for start in ("start.json", "panda_joint1=0.5, panda_finger_joint1=0.01"):
-        assert run(*PLAN, "--problem", "p.pddl", "--start", start, "-o", f"{len(start)}.json").code == 0
+        assert (
+            run(*PLAN, "--problem", "p.pddl", "--start", start, "-o", f"{len(start)}.json").code
+            == 0
+        )
     first, second = sorted(path for path in tmp_path.glob("*.json") if path.stem.isdigit())
     assert first.read_bytes() == second.read_bytes()
     plan = tk.load_plan(first)
     start_of = dict(zip(plan.scene.joint_names, plan.q, strict=True))
-    assert (start_of["panda_joint1"], start_of["panda_finger_joint1"], start_of["panda_joint4"]) == (0.5, 0.01, -2.2)
+    assert (
+        start_of["panda_joint1"],
+        start_of["panda_finger_joint1"],
+        start_of["panda_joint4"],
+    ) == (0.5, 0.01, -2.2)
 
 
 def test_simulate_reports(run: Run, plan_file: Path, tmp_path: Path) -> None:
@@ -165,7 +185,8 @@ def test_simulate_reports(run: Run, plan_file: Path, tmp_path: Path) -> None:
     assert "a" in json.dumps(report)
 
 
-# --- the answer is no -------------------------------------------------------------------------------------------------
+# --- the answer is no
+# -------------------------------------------------------------------------------------------------
 
 
 def test_no_plan_is_exit_code_1(run: Run, tmp_path: Path) -> None:
@@ -181,29 +202,32 @@ def test_no_plan_is_exit_code_1(run: Run, tmp_path: Path) -> None:
 def test_proved_unsolvable_is_exit_code_1(run: Run, tmp_path: Path) -> None:
     """A goal that contradicts itself is proved unsolvable."""
     (tmp_path / "small.robray").write_text(
-        'include "package://pybullet_data/franka_panda/panda.urdf"\n'
-        "frame pad { translation [0.5, 0, -0.02]; isa surface; geometry { shape box; dimension [0.2, 0.1, 0.04]; } }\n"
-        "frame a { parent pad; isa movable; translation [-0.1, 0, 0.04];\n"
-        "  geometry { shape box; dimension [0.04, 0.04, 0.04]; } }\n"
-        "frame b { parent pad; isa movable; translation [0.1, 0, 0.04];\n"
-        "  geometry { shape box; dimension [0.04, 0.04, 0.04]; } }\n"
-        "class surface { }\nclass movable { }\n",
+        'include "package://pybullet_data/franka_panda/panda.urdf"\nframe pad { translation [0.5,'
+        " 0, -0.02]; isa surface; geometry { shape box; dimension [0.2, 0.1, 0.04]; } }\nframe a {"
+        " parent pad; isa movable; translation [-0.1, 0, 0.04];\n  geometry { shape box; dimension"
+        " [0.04, 0.04, 0.04]; } }\nframe b { parent pad; isa movable; translation [0.1, 0, 0.04];\n"
+        "  geometry { shape box; dimension [0.04, 0.04, 0.04]; } }\nclass surface { }\nclass"
+        " movable { }\n",
         encoding="utf-8",
     )
     outcome = run("plan", "small.robray", "--goal", "(and (on a b) (on b a))")
     assert (outcome.code, outcome.err) == (ExitCode.NO, "")
-    assert outcome.out.startswith("No sequence of the domain's actions leads from the state of the scene")
+    assert outcome.out.startswith(
+        "No sequence of the domain's actions leads from the state of the scene"
+    )
 
 
 def test_a_picture_of_what_was_in_the_way(run: Run, tmp_path: Path) -> None:
     """Without a plan a picture is written where motions failed; where none did, it is said that there is none."""
     (tmp_path / "far.robray").write_text(
-        "frame shelf { translation [2, 0, 0]; isa surface; geometry { shape box; dimension [0.1, 0.1, 0.1]; } }\n"
-        "frame far { parent shelf; isa movable; translation [0, 0, 0.07];\n"
-        "  geometry { shape box; dimension [0.04, 0.04, 0.04]; } }\n",
+        "frame shelf { translation [2, 0, 0]; isa surface; geometry { shape box; dimension [0.1,"
+        " 0.1, 0.1]; } }\nframe far { parent shelf; isa movable; translation [0, 0, 0.07];\n "
+        " geometry { shape box; dimension [0.04, 0.04, 0.04]; } }\n",
         encoding="utf-8",
     )
-    outcome = run(*PLAN, "far.robray", "--goal", "(on far a)", "--picture", "far.png", "--max-iterations", "1")
+    outcome = run(
+        *PLAN, "far.robray", "--goal", "(on far a)", "--picture", "far.png", "--max-iterations", "1"
+    )
     assert (outcome.code, outcome.err) == (ExitCode.NO, "")
     assert "out of the arm's reach, by at least" in outcome.out
     assert outcome.out.endswith("What was in the way: far.png\n")
@@ -215,7 +239,9 @@ def test_a_picture_of_what_was_in_the_way(run: Run, tmp_path: Path) -> None:
     refused(run(*PLAN, *GOAL, "--picture", "nowhere/far.png"), "nowhere")
 
 
-def test_a_plan_that_does_not_hold_is_exit_code_1(run: Run, plan_file: Path, tmp_path: Path) -> None:
+def test_a_plan_that_does_not_hold_is_exit_code_1(
+    run: Run, plan_file: Path, tmp_path: Path
+) -> None:
     """A falsified plan fails its check; all problems are listed, and counted."""
     document = json.loads(plan_file.read_text(encoding="utf-8"))
     document["goal"] = "(holding a)"
@@ -231,7 +257,8 @@ def test_a_plan_that_does_not_hold_is_exit_code_1(run: Run, plan_file: Path, tmp
     assert len(answer["problems"]) >= 2
 
 
-# --- bad usage --------------------------------------------------------------------------------------------------------
+# --- bad usage
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -242,13 +269,22 @@ def test_a_plan_that_does_not_hold_is_exit_code_1(run: Run, plan_file: Path, tmp
         (("check",), ["Missing argument", "PLAN.json"]),
         ((*PLAN, "--gaol", "x"), ["No such option", "--gaol"]),
         ((*PLAN,), ["--goal", "--problem", "give a goal, in one or several ways"]),
-        ((*PLAN, *GOAL, "--problem", "x"), ["--goal", "--problem", "give a goal, in one or several ways"]),
+        (
+            (*PLAN, *GOAL, "--problem", "x"),
+            ["--goal", "--problem", "give a goal, in one or several ways"],
+        ),
         ((*PLAN, *GOAL, "--seed", "-1"), ["--seed", "0"]),
         ((*PLAN, *GOAL, "--seed", "one"), ["--seed", "int"]),
-        ((*PLAN, *GOAL, "--time-limit", "0"), ["--time-limit", "must be positive seconds, not 0.0"]),
+        (
+            (*PLAN, *GOAL, "--time-limit", "0"),
+            ["--time-limit", "must be positive seconds, not 0.0"],
+        ),
         ((*PLAN, *GOAL, "--time-limit", "nan"), ["time"]),
         ((*PLAN, *GOAL, "--time-limit", "soon"), ["--time-limit"]),
-        (("simulate", "x.json", "--grasp", "glue"), ["--grasp", "'glue' is none of contact, constraint"]),
+        (
+            ("simulate", "x.json", "--grasp", "glue"),
+            ["--grasp", "'glue' is none of contact, constraint"],
+        ),
     ],
 )
 def test_wrong_usage_is_refused(run: Run, arguments: tuple[str, ...], words: list[str]) -> None:
@@ -264,9 +300,13 @@ def test_a_command_is_needed(run: Run, arguments: tuple[str, ...]) -> None:
     assert "Commands" in outcome.out
 
 
-# --- bad scenes -------------------------------------------------------------------------------------------------------
+# --- bad scenes
+# -------------------------------------------------------------------------------------------------------
 
-JOINT = '<joint name="j" type="{type}"><parent link="{parent}"/><child link="b"/><axis xyz="0 0 1"/>{limit}</joint>'
+JOINT = (
+    '<joint name="j" type="{type}"><parent link="{parent}"/><child link="b"/><axis xyz="0 0'
+    ' 1"/>{limit}</joint>'
+)
 LIMIT = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
 
 
@@ -285,8 +325,16 @@ def solid(geometry: str, origin: str = "") -> str:
     ("name", "text", "words"),
     [
         ("x.urdf", '<robot name="r"><link name="a"></robot>', ["x.urdf:1", "link"]),
-        ("x.urdf", urdf(JOINT.format(type="screw", parent="a", limit=LIMIT)), ["x.urdf:2", "'j'", "'screw'"]),
-        ("x.urdf", urdf(JOINT.format(type="revolute", parent="zz", limit=LIMIT)), ["x.urdf:2", "'j'", "'zz'"]),
+        (
+            "x.urdf",
+            urdf(JOINT.format(type="screw", parent="a", limit=LIMIT)),
+            ["x.urdf:2", "'j'", "'screw'"],
+        ),
+        (
+            "x.urdf",
+            urdf(JOINT.format(type="revolute", parent="zz", limit=LIMIT)),
+            ["x.urdf:2", "'j'", "'zz'"],
+        ),
         ("x.urdf", urdf('<link name="a"/>'), ["x.urdf:2", "'a'", "already declared", "x.urdf:1"]),
         (
             "x.urdf",
@@ -299,20 +347,42 @@ def solid(geometry: str, origin: str = "") -> str:
         ("x.urdf", solid('<mesh filename="nothing.stl"/>'), ["x.urdf:2", "nothing.stl"]),
         ("x.urdf", solid('<mesh filename="bad.stl"/>'), ["x.urdf:2", "bad.stl", "mesh"]),
         ("x.urdf", solid('<box size="1 -1 1"/>'), ["x.urdf:2", "size", "1 -1 1"]),
-        ("x.urdf", solid('<box size="1 1 1"/>', '<origin xyz="nan 0 0"/>'), ["x.urdf:1", "xyz", "'nan'"]),
-        ("x.robray", "frame x {\n geometry { shape box; dimension [1, -1, 1]; } }\n", ["x.robray:2:38", "-1"]),
+        (
+            "x.urdf",
+            solid('<box size="1 1 1"/>', '<origin xyz="nan 0 0"/>'),
+            ["x.urdf:1", "xyz", "'nan'"],
+        ),
+        (
+            "x.robray",
+            "frame x {\n geometry { shape box; dimension [1, -1, 1]; } }\n",
+            ["x.robray:2:38", "-1"],
+        ),
         ("x.robray", "frame x {\n quaternion [0, 0, 0, 0];\n}\n", ["x.robray:2:13", "zero"]),
-        ("x.robray", "frame x {\n translation [0, 0, 0/0];\n}\n", ["x.robray:2:22", "division by zero"]),
+        (
+            "x.robray",
+            "frame x {\n translation [0, 0, 0/0];\n}\n",
+            ["x.robray:2:22", "division by zero"],
+        ),
         ("x.robray", "frame x { parent y; }\nframe y { parent x; }\n", ["x.robray:", "cycle"]),
-        ("x.robray", "frame x { }\nframe x { }\n", ["x.robray:2:7", "'x'", "already declared at x.robray:1:7"]),
+        (
+            "x.robray",
+            "frame x { }\nframe x { }\n",
+            ["x.robray:2:7", "'x'", "already declared at x.robray:1:7"],
+        ),
         ("x.robray", "frame x {\n translation [0, 0\n}\n", ["x.robray:3:1", "'}'", "']'"]),
-        ("x.robray", 'frame x {\n geometry { mesh "nothing.stl"; } }\n', ["x.robray:2:18", "nothing.stl"]),
+        (
+            "x.robray",
+            'frame x {\n geometry { mesh "nothing.stl"; } }\n',
+            ["x.robray:2:18", "nothing.stl"],
+        ),
         ("x.robray", "\udcff", ["x.robray", "UTF-8"]),
         ("x.json", '{"format": "tmkit-scene",\n', ["x.json:2", "JSON"]),
         ("x.yaml", "", ["x.yaml", "'.yaml'", ".robray, .rsg, .urdf, .sdf, .world, .xml, .usd"]),
     ],
 )
-def test_a_wrong_scene_is_refused(run: Run, tmp_path: Path, name: str, text: str, words: list[str]) -> None:
+def test_a_wrong_scene_is_refused(
+    run: Run, tmp_path: Path, name: str, text: str, words: list[str]
+) -> None:
     """Each mistake in a scene file is said with file, line, and the thing, by every command that reads scenes."""
     (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
     (tmp_path / "bad.stl").write_text("this is no mesh", encoding="utf-8")
@@ -325,15 +395,29 @@ def test_a_wrong_scene_is_refused(run: Run, tmp_path: Path, name: str, text: str
 def test_a_missing_scene_is_refused(run: Run, tmp_path: Path) -> None:
     """A name of ours, or a file, that is not there is named with the nearest that is."""
     (tmp_path / "kitchen.robray").write_text("frame x { }", encoding="utf-8")
-    refused(run("scene", "dump", "kitchn.robray"), "there is no file 'kitchn.robray'; did you mean 'kitchen.robray'?")
-    refused(run("scene", "dump", "panda_tabel"), "tmkit has no 'panda_tabel' in scenes; did you mean 'panda_table'?")
-    refused(run("scene", "dump", "panda"), "no 'panda' in scenes, only in scenes/robots (all: tmkit list scenes)")
+    refused(
+        run("scene", "dump", "kitchn.robray"),
+        "there is no file 'kitchn.robray'; did you mean 'kitchen.robray'?",
+    )
+    refused(
+        run("scene", "dump", "panda_tabel"),
+        "tmkit has no 'panda_tabel' in scenes; did you mean 'panda_table'?",
+    )
+    refused(
+        run("scene", "dump", "panda"),
+        "no 'panda' in scenes, only in scenes/robots (all: tmkit list scenes)",
+    )
     refused(run("scene", "dump", "."), "is a folder; give a scene file in it")
-    refused(run("plan", "blocks2", *GOAL), "blocks2.robray:6:", "parent 'table', which no file declares")
-    refused(run("scene", "dump", "blocks1", "blocks1"), "blocks1.robray:5:7", "'a'", "already declared")
+    refused(
+        run("plan", "blocks2", *GOAL), "blocks2.robray:6:", "parent 'table', which no file declares"
+    )
+    refused(
+        run("scene", "dump", "blocks1", "blocks1"), "blocks1.robray:5:7", "'a'", "already declared"
+    )
 
 
-# --- bad goals, problems and domains ----------------------------------------------------------------------------------
+# --- bad goals, problems and domains
+# ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -341,7 +425,10 @@ def test_a_missing_scene_is_refused(run: Run, tmp_path: Path) -> None:
     [
         ("(on a b", ["goal:1:1", "never closed"]),
         ("(on a)", ["goal:1:5", "'on' takes 2 arguments, but 1 was given"]),
-        ("(on a table__0__0)", ["goal:1:7", "must be of type block", "'table__0__0' is of type location"]),
+        (
+            "(on a table__0__0)",
+            ["goal:1:7", "must be of type block", "'table__0__0' is of type location"],
+        ),
         ("(on a zebra)", ["goal:1:7", "unknown object 'zebra'"]),
         ("(onn a b)", ["goal:1:2", "unknown predicate 'onn'; did you mean 'on'"]),
         ("", ["expected a goal such as (on a b)"]),
@@ -368,7 +455,8 @@ def test_a_wrong_problem_is_refused(run: Run, tmp_path: Path, goal: str, words: 
     objects = "a b - block table__0__0 l - location" if " l)" in goal else "a b - block"
     objects += " c - block" if " c)" in goal else ""
     (tmp_path / "p.pddl").write_text(
-        f"(define (problem p)\n(:domain blocks) (:objects {objects})\n(:init)\n(:goal {goal}))", encoding="utf-8"
+        f"(define (problem p)\n(:domain blocks) (:objects {objects})\n(:init)\n(:goal {goal}))",
+        encoding="utf-8",
     )
     refused(run(*PLAN, "--problem", "p.pddl"), *words)
 
@@ -384,26 +472,51 @@ def test_a_wrong_domain_or_robot_is_refused(run: Run, tmp_path: Path) -> None:
     """Names and files of domain and robot are checked."""
     (tmp_path / "own").mkdir()
     (tmp_path / "arm.toml").write_text('name = "arm"\nbase = \n', encoding="utf-8")
-    refused(run(*PLAN, *GOAL, "--domain", "blok"), "tmkit has no 'blok' in domains; did you mean 'blocks'?")
-    refused(run(*PLAN, *GOAL, "--domain", "own/"), "needs the file domain.pddl, which is not in own")
-    (tmp_path / "own" / "domain.pddl").write_text("(define (domain own)\n (:action))", encoding="utf-8")
+    refused(
+        run(*PLAN, *GOAL, "--domain", "blok"),
+        "tmkit has no 'blok' in domains; did you mean 'blocks'?",
+    )
+    refused(
+        run(*PLAN, *GOAL, "--domain", "own/"), "needs the file domain.pddl, which is not in own"
+    )
+    (tmp_path / "own" / "domain.pddl").write_text(
+        "(define (domain own)\n (:action))", encoding="utf-8"
+    )
     (tmp_path / "own" / "semantics.py").write_text("1 / 0", encoding="utf-8")
     refused(run(*PLAN, *GOAL, "--domain", "own/"), "domain.pddl:2:")
     (tmp_path / "own" / "domain.pddl").write_text("(define (domain own))", encoding="utf-8")
     refused(run(*PLAN, *GOAL, "--domain", "own/"), "semantics.py:1: ZeroDivisionError")
-    refused(run(*PLAN, *GOAL, "--robot", "pnda"), "tmkit has no 'pnda' in scenes/robots; did you mean 'panda'?")
+    refused(
+        run(*PLAN, *GOAL, "--robot", "pnda"),
+        "tmkit has no 'pnda' in scenes/robots; did you mean 'panda'?",
+    )
     refused(run(*PLAN, *GOAL, "--robot", "arm.toml"), "arm.toml:2:8: is not TOML")
-    refused(run("plan", "blocks1", *GOAL), "'table', which no file declares; load a file that declares 'table', too")
+    refused(
+        run("plan", "blocks1", *GOAL),
+        "'table', which no file declares; load a file that declares 'table', too",
+    )
 
 
-# --- bad starts -------------------------------------------------------------------------------------------------------
+# --- bad starts
+# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("start", "words"),
     [
-        ("panda_joint1=9", ["joint 'panda_joint1' starts at 9, outside its limits from -2.9671 to 2.9671"]),
-        ("panda_joint2=1.5", ["the start is in collision", "'panda_link5' and 'table' by ", " mm", "move them apart"]),
+        (
+            "panda_joint1=9",
+            ["joint 'panda_joint1' starts at 9, outside its limits from -2.9671 to 2.9671"],
+        ),
+        (
+            "panda_joint2=1.5",
+            [
+                "the start is in collision",
+                "'panda_link5' and 'table' by ",
+                " mm",
+                "move them apart",
+            ],
+        ),
         ("panda_joint1=far", ["--start: 'panda_joint1=far' is not of the form joint=number"]),
         ("panda_joint1=nan", ["joint 'panda_joint1'", "nan"]),
         ("panda_joint1=0,panda_joint1=1", ["--start: joint 'panda_joint1' is given twice"]),
@@ -433,7 +546,8 @@ def test_a_wrong_start_is_refused(run: Run, tmp_path: Path, start: str, words: l
     assert not (tmp_path / "plan.json").exists()
 
 
-# --- bad plan files and outputs ---------------------------------------------------------------------------------------
+# --- bad plan files and outputs
+# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", ["check", "simulate"])
@@ -443,7 +557,10 @@ def test_a_wrong_start_is_refused(run: Run, tmp_path: Path, start: str, words: l
         (None, ["there is no plan file 'broken.json'"]),
         (b"{}", ["broken.json: is not a plan"]),
         (b'{"format": "tmkit-plan", "version": 1', ["broken.json:1:38: is not JSON"]),
-        (b'{"format": "tmkit-plan", "version": 7}', ["broken.json: has plan version 7, this tmkit reads 2"]),
+        (
+            b'{"format": "tmkit-plan", "version": 7}',
+            ["broken.json: has plan version 7, this tmkit reads 2"],
+        ),
         (b"\xff", ["broken.json:1: is not JSON: not UTF-8"]),
     ],
 )
@@ -461,11 +578,15 @@ def test_an_edited_plan_file_is_refused(run: Run, plan_file: Path, tmp_path: Pat
     document = json.loads(plan_file.read_text(encoding="utf-8"))
     document["steps"][1]["segments"][0]["path"][0][3] = None
     (tmp_path / "edited.json").write_text(json.dumps(document), encoding="utf-8")
-    refused(run("check", "edited.json"), "edited.json: steps[1].segments[0].path[0][3]: expected a finite number")
+    refused(
+        run("check", "edited.json"),
+        "edited.json: steps[1].segments[0].path[0][3]: expected a finite number",
+    )
 
 
 @pytest.mark.parametrize(
-    ("path", "reason"), [("nowhere/out.{}", "there is no folder 'nowhere'"), ("folder.{}", "it is a folder")]
+    ("path", "reason"),
+    [("nowhere/out.{}", "there is no folder 'nowhere'"), ("folder.{}", "it is a folder")],
 )
 def test_an_output_that_cannot_be_written_is_refused_at_once(
     run: Run, plan_file: Path, tmp_path: Path, path: str, reason: str
@@ -473,10 +594,15 @@ def test_an_output_that_cannot_be_written_is_refused_at_once(
     """An output is refused before the work is done, and nothing is left."""
     for suffix in ("json", "gif", "png"):
         (tmp_path / f"folder.{suffix}").mkdir()
-    refused(run(*PLAN, *GOAL, "-o", path.format("json")), f"{path.format('json')}: cannot be written: {reason}")
+    refused(
+        run(*PLAN, *GOAL, "-o", path.format("json")),
+        f"{path.format('json')}: cannot be written: {reason}",
+    )
     for option, suffix in (("--report", "json"), ("--record", "gif"), ("--picture", "png")):
         output = path.format(suffix)
-        refused(run("simulate", plan_file, option, output), f"{output}: cannot be written: {reason}")
+        refused(
+            run("simulate", plan_file, option, output), f"{output}: cannot be written: {reason}"
+        )
     assert len(list(tmp_path.rglob("*"))) == 3
 
 
@@ -494,28 +620,41 @@ def test_a_demo_needs_a_folder(run: Run, tmp_path: Path) -> None:
     refused(run("demo", "--out", "file/folder"), "file/folder: cannot be made: Not a directory")
 
 
-# --- processes --------------------------------------------------------------------------------------------------------
+# --- processes
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_exit_codes_of_the_process(tmp_path: Path, plan_file: Path) -> None:
     """A process ends with the code of its answer."""
     wrong = tmp_path / "wrong.json"
     wrong.write_text("{}", encoding="utf-8")
-    for code, arguments in ((0, ["check", str(plan_file)]), (2, ["check", str(wrong)]), (2, ["fly"])):
-        done = run_process([*TMKIT, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+    for code, arguments in (
+        (0, ["check", str(plan_file)]),
+        (2, ["check", str(wrong)]),
+        (2, ["fly"]),
+    ):
+        done = run_process(
+            [*TMKIT, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
         assert done.returncode == code
         assert "Traceback" not in done.stderr
 
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     """When nobody reads on, the command ends quietly."""
-    command = f"{' '.join(TMKIT)} scene dump panda_table --json | head -c 1; echo ${{PIPESTATUS[0]}}"
-    done = run_process(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    command = (
+        f"{' '.join(TMKIT)} scene dump panda_table --json | head -c 1; echo ${{PIPESTATUS[0]}}"
+    )
+    done = run_process(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "{0\n"
     assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["progress", "done"]
 
 
-def test_an_error_of_ours_says_where_to_report_it(run: Run, monkeypatch: pytest.MonkeyPatch, plan_file: Path) -> None:
+def test_an_error_of_ours_says_where_to_report_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, plan_file: Path
+) -> None:
     """What no input should bring about has a traceback and exit code 3."""
 
     def fail(*arguments: object, **options: object) -> None:
@@ -544,7 +683,18 @@ def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
     """Ctrl-C ends a run with 130, whatever it is doing, and leaves neither files nor processes behind."""
     goal = "(and (on a b) (on b c) (on c a))"  # the task planner searches for long
     process = Process(
-        [*TMKIT, "plan", "panda_table", "blocks4", "--goal", goal, "--time-limit", "3600", "-o", "plan.json"],
+        [
+            *TMKIT,
+            "plan",
+            "panda_table",
+            "blocks4",
+            "--goal",
+            goal,
+            "--time-limit",
+            "3600",
+            "-o",
+            "plan.json",
+        ],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
@@ -559,7 +709,9 @@ def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
         while not (started := children(process.pid)) and time.monotonic() < deadline:
             time.sleep(0.01)
         if moment == "late":  # the search has the translated task by now
-            while not list(tmp_path.glob("tmkit-search-*/task.sas")) and time.monotonic() < deadline:
+            while (
+                not list(tmp_path.glob("tmkit-search-*/task.sas")) and time.monotonic() < deadline
+            ):
                 time.sleep(0.01)
             while not (started := children(process.pid)) and time.monotonic() < deadline:
                 time.sleep(0.01)
@@ -576,15 +728,13 @@ def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
 def test_an_interrupt_of_motion_planning(tmp_path: Path) -> None:
     """The search for motions answers Ctrl-C as well."""
     script = (
-        "import numpy as np, tmkit as tk, sys\n"
-        "from tmkit.graph import AttachedShape, Box\n"
-        "scene = tk.load_scene('panda_table', 'blocks2')\n"
-        "for name, at in (('lid', [0.4, 0.1, 0.13]),):\n"
-        "    scene = scene.add_frame(name, 'world', pose=tk.Pose(at), shapes=[AttachedShape(Box([0.3, 0.3, 0.02]))])\n"
-        "def tell(progress):\n"
-        "    if progress.phase == 'motion': print('motion', flush=True)\n"
-        "problem = tk.PlanningProblem(scene, goal='(on a b)')\n"
-        "tk.solve(problem, tk.PlanningOptions(time_limit=3600.0), on_progress=tell)\n"
+        "import numpy as np, tmkit as tk, sys\nfrom tmkit.graph import AttachedShape, Box\nscene ="
+        " tk.load_scene('panda_table', 'blocks2')\nfor name, at in (('lid', [0.4, 0.1, 0.13]),):\n "
+        "   scene = scene.add_frame(name, 'world', pose=tk.Pose(at),"
+        " shapes=[AttachedShape(Box([0.3, 0.3, 0.02]))])\ndef tell(progress):\n    if"
+        " progress.phase == 'motion': print('motion', flush=True)\nproblem ="
+        " tk.PlanningProblem(scene, goal='(on a b)')\ntk.solve(problem,"
+        " tk.PlanningOptions(time_limit=3600.0), on_progress=tell)\n"
     )
     process = Process(
         [sys.executable, "-c", script],
@@ -638,7 +788,12 @@ def test_a_demo_that_misses_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -
 def test_an_output_of_a_long_name_is_refused(run: Run, plan_file: Path) -> None:
     """An output whose name no file system takes is refused before any work is done, or when it is written."""
     for option in ("--report", "--picture", "--record"):
-        outcome = run("simulate", plan_file, option, f"{'a' * 300}.{'gif' if option == '--record' else 'json'}")
+        outcome = run(
+            "simulate",
+            plan_file,
+            option,
+            f"{'a' * 300}.{'gif' if option == '--record' else 'json'}",
+        )
         refused(outcome, "aaaa")
     refused(run("plan", "panda_table", "blocks1", "--goal", "(holding a)", "-o", "a" * 300), "aaaa")
 
@@ -646,7 +801,18 @@ def test_an_output_of_a_long_name_is_refused(run: Run, plan_file: Path) -> None:
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_interrupt_while_improving_gives_the_best_plan(tmp_path: Path, *, as_json: bool) -> None:
     """Ctrl-C ends improving with 130; the best plan so far is written, whole, and passes its check."""
-    arguments = ["plan", "panda_table", "blocks2", *GOAL, "--improve", "all", "--time-limit", "3600", "-o", "plan.json"]
+    arguments = [
+        "plan",
+        "panda_table",
+        "blocks2",
+        *GOAL,
+        "--improve",
+        "all",
+        "--time-limit",
+        "3600",
+        "-o",
+        "plan.json",
+    ]
     process = Process(
         [*TMKIT, *arguments, *(["--json"] if as_json else ["--log-file", "log"])],
         cwd=tmp_path,
@@ -661,13 +827,18 @@ def test_an_interrupt_while_improving_gives_the_best_plan(tmp_path: Path, *, as_
             assert process.poll() is None
     else:
         deadline = time.monotonic() + HANG
-        while not ((tmp_path / "log").exists() and "best plan" in (tmp_path / "log").read_text(encoding="utf-8")):
+        while not (
+            (tmp_path / "log").exists()
+            and "best plan" in (tmp_path / "log").read_text(encoding="utf-8")
+        ):
             assert time.monotonic() < deadline
             time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=HANG)
     assert process.returncode == ExitCode.INTERRUPTED
-    assert {path.name for path in tmp_path.iterdir()} == {"plan.json"} | (set() if as_json else {"log"})
+    assert {path.name for path in tmp_path.iterdir()} == {"plan.json"} | (
+        set() if as_json else {"log"}
+    )
     assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).is_valid
     if as_json:
         assert json.loads(out)["actions"] == ["(pick-up a table__-2__1)", "(stack a b)"]
@@ -679,7 +850,21 @@ def test_an_interrupt_while_improving_gives_the_best_plan(tmp_path: Path, *, as_
 def test_seeds_and_processes(run: Run, tmp_path: Path) -> None:
     """Several seeds over several processes write the plan that the first seed writes alone."""
     goal = ("--goal", "(ontable a table__0__0)")
-    assert run("plan", "panda_table", "blocks1", *goal, "-o", "alone.json", "--seed", "3", "--improve", "1").code == 0
+    assert (
+        run(
+            "plan",
+            "panda_table",
+            "blocks1",
+            *goal,
+            "-o",
+            "alone.json",
+            "--seed",
+            "3",
+            "--improve",
+            "1",
+        ).code
+        == 0
+    )
     outcome = run(
         "plan",
         "panda_table",
@@ -701,7 +886,11 @@ def test_seeds_and_processes(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "plan.json").read_bytes() == (tmp_path / "alone.json").read_bytes()
     answer = json.loads(outcome.out)
     assert (answer["entry"], [entry["seed"] for entry in answer["entries"]]) == (0, [3])
-    refused(run("plan", "panda_table", "blocks1", *goal, "--improve", "often"), "--improve", "neither a number nor")
+    refused(
+        run("plan", "panda_table", "blocks1", *goal, "--improve", "often"),
+        "--improve",
+        "neither a number nor",
+    )
 
 
 def test_packages_and_meshes_on_the_command_line(run: Run, tmp_path: Path) -> None:

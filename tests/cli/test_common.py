@@ -10,7 +10,15 @@ import pytest
 import typer
 
 from tmkit.cli import ExitCode
-from tmkit.cli.common import errors_about, load, load_goal, make_folder, note, package_folders, write_json
+from tmkit.cli.common import (
+    errors_about,
+    load,
+    load_goal,
+    make_folder,
+    note,
+    package_folders,
+    write_json,
+)
 from tmkit.cli.reporting import fail, print_json, say
 from tmkit.errors import MissingExtraError, OutputError, SceneError, TmkitError
 from tmkit.formats import ReadingOptions
@@ -25,7 +33,9 @@ def test_packages_by_name() -> None:
 @pytest.mark.parametrize("text", ["a", "=x", "a=", "a/b=x", ""])
 def test_a_package_of_another_form_is_refused(text: str) -> None:
     """A text without a name or a folder is refused, and so is a name with a slash or given twice."""
-    with pytest.raises(typer.BadParameter, match=re.escape(f"'{text}' is not of the form NAME=DIR")) as caught:
+    with pytest.raises(
+        typer.BadParameter, match=re.escape(f"'{text}' is not of the form NAME=DIR")
+    ) as caught:
         package_folders(["b=x", text])
     assert caught.value.param_hint == "--package"
     with pytest.raises(typer.BadParameter, match="package 'b' is given twice"):
@@ -44,7 +54,9 @@ def test_errors_begin_with_their_file() -> None:
     assert message("goal.pddl", SceneError("unknown frame")) == "goal.pddl: unknown frame"
     assert message("goal.pddl", SceneError("line 1 of goal.pddl")) == "line 1 of goal.pddl"
     assert message(None, SceneError("unknown frame")) == "unknown frame"
-    assert message("goal.pddl", OutputError("cannot write", path="x", reason="full")) == "cannot write"
+    assert (
+        message("goal.pddl", OutputError("cannot write", path="x", reason="full")) == "cannot write"
+    )
     missing = MissingExtraError("needs numbers", extra="pictures")
     assert message("goal.pddl", missing) == "needs numbers"
     with errors_about("goal.pddl"):

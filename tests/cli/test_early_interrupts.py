@@ -19,7 +19,8 @@ COMMANDS = {
     "python -mtmkit": [sys.executable, "-mtmkit"],
     "python -m tmkit.cli": [sys.executable, "-m", "tmkit.cli"],
 }
-# Python imports this module when it starts. The first import of a module makes the process interrupt itself.
+# Python imports this module when it starts. The first import of a module makes the process
+# interrupt itself.
 INTERRUPT_AT_IMPORT = """
 import os, signal, sys
 
@@ -53,12 +54,16 @@ MODULES = [
 ]
 
 
-def run(command: list[str], folder: Path, module: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(
+    command: list[str], folder: Path, module: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run a command that is interrupted when it imports a module."""
     (folder / "usercustomize.py").write_text("", encoding="ascii")
     (folder / "sitecustomize.py").write_text(INTERRUPT_AT_IMPORT, encoding="ascii")
     variables = {**os.environ, "PYTHONPATH": str(folder), "INTERRUPT_AT": module, **environment}
-    return run_process(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=120)
+    return run_process(
+        command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -75,7 +80,12 @@ def test_an_interrupt_for_programs(tmp_path: Path) -> None:
     """With ``--json`` the standard error has the two events of every interrupted command."""
     ended = run([*COMMANDS["python -m tmkit"], "list", "scenes", "--json"], tmp_path, "tmkit._core")
     error, done = map(json.loads, ended.stderr.splitlines())
-    assert error == {"event": "error", "type": "Interrupted", "message": "interrupted", "signal": "SIGINT"}
+    assert error == {
+        "event": "error",
+        "type": "Interrupted",
+        "message": "interrupted",
+        "signal": "SIGINT",
+    }
     assert done == {"event": "done", "exit_code": 130}
     assert ended.returncode == done["exit_code"]
 
@@ -91,6 +101,9 @@ def test_other_programs_keep_their_handler(tmp_path: Path) -> None:
     """In a program that imports tmkit, an interrupt is a ``KeyboardInterrupt``, before and after the import."""
     ended = run([sys.executable, "-c", "import tmkit"], tmp_path, "tmkit._core")
     assert ended.stderr.endswith("KeyboardInterrupt\n")
-    program = "import signal, tmkit.cli; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    program = (
+        "import signal, tmkit.cli; print(signal.getsignal(signal.SIGINT) is"
+        " signal.default_int_handler)"
+    )
     ended = run([sys.executable, "-c", program], tmp_path, "no module")
     assert ended.stdout == "True\n"

@@ -43,12 +43,17 @@ def test_a_plan(tmp_path: Path) -> None:
     assert {"task", "motion"} <= {event["phase"] for event in told}
     logs = [event for event in events if event["event"] == "log"]
     assert logs
-    assert all(event["level"] in ("DEBUG", "INFO") and event["logger"].startswith("tmkit.") for event in logs)
+    assert all(
+        event["level"] in ("DEBUG", "INFO") and event["logger"].startswith("tmkit.")
+        for event in logs
+    )
 
 
 def test_quiet_leaves_progress_out(tmp_path: Path) -> None:
     """Only the end is told."""
-    _, _, events = run("scene", "dump", "blocks2", "panda_table", "--json", "--quiet", folder=tmp_path)
+    _, _, events = run(
+        "scene", "dump", "blocks2", "panda_table", "--json", "--quiet", folder=tmp_path
+    )
     assert [event["event"] for event in events] == ["done"]
 
 
@@ -56,7 +61,10 @@ def test_quiet_leaves_progress_out(tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         ((*PLAN, "--goal", "(on a", "--json"), {"type": "TaskError", "line": 1, "column": 1}),
-        (("check", "no.json", "--json"), {"type": "MissingFileError", "file": "no.json", "line": None}),
+        (
+            ("check", "no.json", "--json"),
+            {"type": "MissingFileError", "file": "no.json", "line": None},
+        ),
         (("check", "bad.json", "--json"), {"type": "PlanFileError", "file": "bad.json", "line": 2}),
         (("plan", "--json", "--gaol"), {"type": "UsageError", "file": None, "line": None}),
     ],
@@ -98,16 +106,28 @@ def test_a_signal_ends_a_command(tmp_path: Path, number: signal.Signals, as_json
     )
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     deadline = time.monotonic() + HANG
-    while not (running := children.read_text(encoding="ascii").split()) and time.monotonic() < deadline:
+    while (
+        not (running := children.read_text(encoding="ascii").split())
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.01)
     process.send_signal(number)
     process.send_signal(number)  # asked twice, it still tidies up
     out, err = process.communicate(timeout=HANG)
-    message = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}[number]
+    message = {
+        signal.SIGINT: "interrupted",
+        signal.SIGTERM: "terminated",
+        signal.SIGHUP: "hung up",
+    }[number]
     assert (process.returncode, out) == (128 + number, "")
     if as_json:
         *_, error, done = events_of(err)
-        assert error == {"event": "error", "type": "Interrupted", "message": message, "signal": number.name}
+        assert error == {
+            "event": "error",
+            "type": "Interrupted",
+            "message": message,
+            "signal": number.name,
+        }
         assert done["exit_code"] == 128 + number
     else:
         assert err == f"{message}\n"
@@ -119,7 +139,8 @@ def test_an_interrupt_during_imports(tmp_path: Path) -> None:
     """As soon as the command runs, Ctrl-C shows no traceback, whatever is being imported."""
     for delay in (0.0, 0.02, 0.05, 0.1, 0.2):
         program = (
-            "import sys; sys.argv[:] = ['tmkit', *sys.argv[1:]]; import tmkit.cli; print(flush=True); tmkit.cli.main()"
+            "import sys; sys.argv[:] = ['tmkit', *sys.argv[1:]]; import tmkit.cli;"
+            " print(flush=True); tmkit.cli.main()"
         )
         process = Process(
             [sys.executable, "-c", program, *PLAN, "--goal", "(on a b)"],
@@ -139,7 +160,11 @@ def test_an_interrupt_during_imports(tmp_path: Path) -> None:
 def test_a_log_file(tmp_path: Path) -> None:
     """All of the log goes into the file, and the plan is the same as without."""
     for name, options in (("one", ["--log-file", "log.txt"]), ("two", [])):
-        code, _, _ = run(*PLAN, "--goal", "(on a b)", "-o", f"{name}.json", "--json", *options, folder=tmp_path)
+        code, _, _ = run(
+            *PLAN, "--goal", "(on a b)", "-o", f"{name}.json", "--json", *options, folder=tmp_path
+        )
         assert code == 0
-    assert "INFO tmkit.tamp.search.version_search: " in (tmp_path / "log.txt").read_text(encoding="utf-8")
+    assert "INFO tmkit.tamp.search.version_search: " in (tmp_path / "log.txt").read_text(
+        encoding="utf-8"
+    )
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()

@@ -57,14 +57,19 @@ def test_options_say_what_the_library_would_be_given() -> None:
     assert wanted(at="a@table=0.1,-0.2,0.3") == [point]
     pose = ObjectAt("a", tk.Pose.from_rpy([0.1, -0.2, 0.3], [0.0, 0.0, 0.4]), relative_to="table")
     assert wanted("(on a b)", at="a @ table = 0.1, -0.2, 0.3, 0, 0, 0.4") == ["(on a b)", pose]
-    assert wanted(inside="a@tray", arm="j1=0.5,j2=-1") == [ObjectIn("a", "tray"), ArmAt({"j1": 0.5, "j2": -1.0})]
+    assert wanted(inside="a@tray", arm="j1=0.5,j2=-1") == [
+        ObjectIn("a", "tray"),
+        ArmAt({"j1": 0.5, "j2": -1.0}),
+    ]
 
 
 def test_a_goal_file_holds_all_of_them(tmp_path: Path) -> None:
     """PDDL and goals in one list; tolerances that are left out are those of the classes."""
     file = tmp_path / "goals.json"
     pose = [0.1, 0.2, 0.05, 0.0, 0.0, 0.0, 1.0]
-    exact = ObjectAt("b", tk.Pose([0.1, 0.2, 0.05]), relative_to="table", metres=0.002, radians=None)
+    exact = ObjectAt(
+        "b", tk.Pose([0.1, 0.2, 0.05]), relative_to="table", metres=0.002, radians=None
+    )
     goals = [
         "(handempty)",
         {"object": "a", "at": "table", "pose": pose},
@@ -125,7 +130,14 @@ def test_broken_goal_files_are_refused(text: str, reason: str, tmp_path: Path) -
 
 def test_the_command_plans_for_them(run: Run) -> None:
     """The plan holds for its exact goals, which its file carries."""
-    goals = ("--goal", "(handempty)", "--goal-at", "a@table=-0.12,0.11,0.05", "--goal-arm", "panda_joint1=0.5")
+    goals = (
+        "--goal",
+        "(handempty)",
+        "--goal-at",
+        "a@table=-0.12,0.11,0.05",
+        "--goal-arm",
+        "panda_joint1=0.5",
+    )
     code, _, err = run(*PLAN, *goals, "-o", "plan.json")
     assert code == cli.ExitCode.DONE, err
     plan = tk.load_plan("plan.json")
@@ -142,7 +154,10 @@ def test_names_that_are_not_there_are_bad_input(run: Run) -> None:
         (("--goal-at", "a@tabel=0,0,0.05"), "table"),
         (("--goal-arm", "panda_joint11=0"), "panda_joint1"),
         (("--goal-at", "a@table=0,0"), "OBJECT@FRAME"),
-        (("--goal-at", "a@table=0,0,0.05", "--problem", "x.pddl"), "give a goal, in one or several ways, or a problem"),
+        (
+            ("--goal-at", "a@table=0,0,0.05", "--problem", "x.pddl"),
+            "give a goal, in one or several ways, or a problem",
+        ),
     ):
         code, out, err = run(*PLAN, *options)
         assert (code, out) == (cli.ExitCode.BAD_INPUT, ""), err
@@ -158,7 +173,9 @@ def test_names_that_are_not_there_are_bad_input(run: Run) -> None:
         (["(on a b)", {"object": "zz", "in": "table"}], r"goals.json: [1]: unknown frame 'zz'"),
     ],
 )
-def test_errors_of_a_goal_file_name_it(run: Run, tmp_path: Path, goals: list[object], told: str) -> None:
+def test_errors_of_a_goal_file_name_it(
+    run: Run, tmp_path: Path, goals: list[object], told: str
+) -> None:
     """Also what is found out only when the domain and the scene are there."""
     (tmp_path / "goals.json").write_text(json.dumps(goals))
     code, _, err = run(*PLAN, "--goal-file", "goals.json")
@@ -181,7 +198,9 @@ def test_errors_of_a_plan_name_its_file(run: Run, tmp_path: Path) -> None:
     assert run(*PLAN, "--goal", "(on a b)", "-o", "plan.json")[0] == 0
     document = json.loads((tmp_path / "plan.json").read_text())
     (tmp_path / "goal.json").write_text(json.dumps(document | {"goal": "(foo a)"}))
-    (tmp_path / "domain.json").write_text(json.dumps(document | {"domain": document["domain"] | {"name": "nothing"}}))
+    (tmp_path / "domain.json").write_text(
+        json.dumps(document | {"domain": document["domain"] | {"name": "nothing"}})
+    )
     for file, told in (
         ("goal.json", "goal:1:2: unknown predicate 'foo'"),
         ("domain.json", "the plan's domain 'nothing'"),

@@ -34,7 +34,9 @@ def new_robot(*arguments: str | Path) -> Result:
         ("panda_description/urdf/panda.urdf", [], "parallel"),
     ],
 )
-def test_robots_that_do_not_ship_pick(robot: str, options: list[str], hand: str, tmp_path: Path) -> None:
+def test_robots_that_do_not_ship_pick(
+    robot: str, options: list[str], hand: str, tmp_path: Path
+) -> None:
     """The files that are written are a robot that picks the cube by itself."""
     toml = tmp_path / "mine.toml"
     run = new_robot(example_robot(robot), "--out", toml, *options)
@@ -42,20 +44,36 @@ def test_robots_that_do_not_ship_pick(robot: str, options: list[str], hand: str,
     assert "trial pick: 'mine' picks a cube of 4 cm, looking down" in run.stdout
     arm = load_manipulator(toml)
     assert arm.gripper_kind == hand
-    scene = load_scene(toml.with_suffix(".json") if toml.with_suffix(".json").exists() else example_robot(robot))
+    scene = load_scene(
+        toml.with_suffix(".json") if toml.with_suffix(".json").exists() else example_robot(robot)
+    )
     assert trial_pick(scene, arm).status is TrialPickStatus.PICKED
 
 
 @pytest.mark.parametrize(
     ("robot", "options", "sentence"),
     [
-        ("ur_description/urdf/ur10_robot.urdf", [], "no gripper found: below 'wrist_3_link' nothing opens and closes"),
+        (
+            "ur_description/urdf/ur10_robot.urdf",
+            [],
+            "no gripper found: below 'wrist_3_link' nothing opens and closes",
+        ),
         ("kinova_description/robots/kinova.urdf", [], "no gripper found: below 'j2s6s200_link_6'"),
-        ("so_arm_description/urdf/so101.urdf", [], "the jaw 'gripper' moves against a finger that is fixed to"),
-        ("tiago_description/robots/tiago.urdf", [], "the hand at 'arm_7_link' has 36 joints of its own"),
+        (
+            "so_arm_description/urdf/so101.urdf",
+            [],
+            "the jaw 'gripper' moves against a finger that is fixed to",
+        ),
+        (
+            "tiago_description/robots/tiago.urdf",
+            [],
+            "the hand at 'arm_7_link' has 36 joints of its own",
+        ),
     ],
 )
-def test_what_is_missing_is_one_sentence(robot: str, options: list[str], sentence: str, tmp_path: Path) -> None:
+def test_what_is_missing_is_one_sentence(
+    robot: str, options: list[str], sentence: str, tmp_path: Path
+) -> None:
     """The answer is no, and nothing is written."""
     run = new_robot(example_robot(robot), "--out", tmp_path / "mine.toml", *options)
     assert run.exit_code == 1
@@ -67,17 +85,24 @@ def arm(*, prefix: str = "", sideways: float = 0.0, hand: bool = True) -> SceneG
     """Return an arm of six joints at one side, with two fingers or without a hand."""
     axes = ((0, 0, 1), (0, 1, 0), (0, 1, 0), (0, 0, 1), (0, 1, 0), (0, 0, 1))
     heights = (0.1, 0.1, 0.25, 0.1, 0.15, 0.08)
-    link, finger = [AttachedShape(Box((0.03, 0.03, 0.03)))], [AttachedShape(Box((0.02, 0.01, 0.05)))]
+    link, finger = (
+        [AttachedShape(Box((0.03, 0.03, 0.03)))],
+        [AttachedShape(Box((0.02, 0.01, 0.05)))],
+    )
     scene = SceneGraph().add_frame(f"{prefix}base", "world", pose=Pose((0.0, sideways, 0.3)))
     above = f"{prefix}base"
     for number, (axis, height) in enumerate(zip(axes, heights, strict=True)):
         joint = Revolute(axis, lower=-2.8, upper=2.8, velocity=1, name=f"{prefix}j{number}")
-        scene = scene.add_frame(f"{prefix}link{number}", above, pose=Pose((0, 0, height)), joint=joint, shapes=link)
+        scene = scene.add_frame(
+            f"{prefix}link{number}", above, pose=Pose((0, 0, height)), joint=joint, shapes=link
+        )
         above = f"{prefix}link{number}"
     for sign, name in ((1, "left"), (-1, "right")) if hand else ():
         joint = Prismatic((0, sign, 0), lower=0.0, upper=0.03, velocity=1, name=f"{prefix}{name}")
         pose = Pose((0, 0.005 * sign, 0.07))
-        scene = scene.add_frame(f"{prefix}{name}_side", above, pose=pose, joint=joint, shapes=finger)
+        scene = scene.add_frame(
+            f"{prefix}{name}_side", above, pose=pose, joint=joint, shapes=finger
+        )
     return scene
 
 
@@ -100,22 +125,36 @@ def test_a_terminal_is_asked_where_it_is_unsure(tmp_path: Path) -> None:
     assert "Ready configuration: joint=value,... [as inferred]: " in run.text
     assert run.text.count("Error: ") == 2
     described = load_manipulator(tmp_path / "r.toml")
-    assert (described.tip, described.ready["r_j0"], described.ready["r_j1"]) == ("r_link5", 0.1, 0.5)
+    assert (described.tip, described.ready["r_j0"], described.ready["r_j1"]) == (
+        "r_link5",
+        0.1,
+        0.5,
+    )
     described.check(load_scene(tmp_path / "r.json"))
-    assert (tmp_path / "r.toml").read_text(encoding="utf-8").startswith("# The arm of r.json, inferred by 'tmkit new")
+    assert (
+        (tmp_path / "r.toml")
+        .read_text(encoding="utf-8")
+        .startswith("# The arm of r.json, inferred by 'tmkit new")
+    )
 
 
 def test_a_terminal_is_asked_for_a_hand(tmp_path: Path) -> None:
     """A file that is not there is refused, and the question put again; a built-in hand is mounted."""
     robot = written(arm(hand=False), tmp_path)
-    run = on_terminal("new", "robot", str(robot), folder=tmp_path, answers="./no.urdf\nparallel_gripper\n\n\n")
+    run = on_terminal(
+        "new", "robot", str(robot), folder=tmp_path, answers="./no.urdf\nparallel_gripper\n\n\n"
+    )
     assert run.code == 0, run.text
     assert "A hand to mount: a file, parallel_gripper, suction_cup [none]: " in run.text
     assert load_manipulator(tmp_path / "r.toml").gripper_joints == ("gripper_opening",)
 
 
-@pytest.mark.parametrize(("options", "answers", "code"), [(["--yes"], "", 0), ([], "\nn\n", 1), ([], "\x04", 130)])
-def test_questions_need_no_answer(options: list[str], answers: str, code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "answers", "code"), [(["--yes"], "", 0), ([], "\nn\n", 1), ([], "\x04", 130)]
+)
+def test_questions_need_no_answer(
+    options: list[str], answers: str, code: int, tmp_path: Path
+) -> None:
     """With --yes nothing is asked; a hand that is none, and the end of the input, end the command without a file."""
     robot = written(arm(prefix="l_", sideways=0.8).merge(arm(prefix="r_", sideways=-0.8)), tmp_path)
     run = on_terminal("new", "robot", str(robot), *options, folder=tmp_path, answers=answers)
@@ -127,15 +166,21 @@ def test_questions_need_no_answer(options: list[str], answers: str, code: int, t
 def test_shapes_that_overlap_by_their_making_may_touch(tmp_path: Path) -> None:
     """A cover around a link is allowed to touch it, and this is said; without leave, the cover is what keeps it."""
     cover = [AttachedShape(Box((0.06, 0.06, 0.06)))]
-    robot = written(arm().add_frame("cover", "base", pose=Pose((0, 0, 0.2)), shapes=cover), tmp_path)
+    robot = written(
+        arm().add_frame("cover", "base", pose=Pose((0, 0, 0.2)), shapes=cover), tmp_path
+    )
     run = new_robot(robot, "--out", tmp_path / "mine.toml")
     assert run.exit_code == 0, run.output
     line = "collisions: 'link1' and 'cover' overlap in most configurations: allowed"
     assert f"inferred: {line}\n" in run.stdout
     assert f"# {line}\n" in (tmp_path / "mine.toml").read_text(encoding="utf-8")
     allowed = load_scene(tmp_path / "mine.json").allowed_pairs
-    assert {frozenset(pair[:2]): pair[2] for pair in allowed}[frozenset(("cover", "link1"))] == "always"
-    refused = on_terminal("new", "robot", str(robot), folder=tmp_path, answers="n\n\n\n", columns=300)
+    assert {frozenset(pair[:2]): pair[2] for pair in allowed}[
+        frozenset(("cover", "link1"))
+    ] == "always"
+    refused = on_terminal(
+        "new", "robot", str(robot), folder=tmp_path, answers="n\n\n\n", columns=300
+    )
     assert refused.code == 1
     assert "missing: 'link1' and 'cover' collide in every configuration" in refused.text
 
@@ -143,7 +188,11 @@ def test_shapes_that_overlap_by_their_making_may_touch(tmp_path: Path) -> None:
 def test_ready_is_given_by_a_flag(tmp_path: Path) -> None:
     """Joints that are omitted stay as inferred; unknown joints and values beyond the limits are refused."""
     robot, toml = written(arm(), tmp_path), tmp_path / "r.toml"
-    for text, words in (("j9=0", "unknown joint 'j9'"), ("j0=7", "outside its limits"), ("j0", "not of the form")):
+    for text, words in (
+        ("j9=0", "unknown joint 'j9'"),
+        ("j0=7", "outside its limits"),
+        ("j0", "not of the form"),
+    ):
         run = new_robot(robot, "--out", toml, "--ready", text)
         assert words in str(run.exception)
     assert new_robot(robot, "--out", toml, "--ready", "j0=1").exit_code == 0
@@ -176,7 +225,9 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     for existing in (toml, toml.with_suffix(".json")):
         existing.write_text("precious", encoding="utf-8")
         run = new_robot(robot, "--out", toml)
-        assert f"{existing}: cannot be written: it exists; choose another name by --out" in str(run.exception)
+        assert f"{existing}: cannot be written: it exists; choose another name by --out" in str(
+            run.exception
+        )
         assert existing.read_text(encoding="utf-8") == "precious"
         existing.unlink()
     assert "does not end in .toml" in " ".join(new_robot(robot, "--out", "r.json").output.split())

@@ -23,7 +23,17 @@ def test_a_mesh_becomes_an_object(tmp_path: Path) -> None:
     lines += [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in shape.faces]
     (tmp_path / "2 my part.obj").write_text("\n".join(lines), encoding="utf-8")
     cache = {"TMKIT_CACHE": str(tmp_path / "cache")}
-    arguments = ["object", "add", "2 my part.obj", "--scale", "0.01", "--mass", "0.4", "--friction", "0.9"]
+    arguments = [
+        "object",
+        "add",
+        "2 my part.obj",
+        "--scale",
+        "0.01",
+        "--mass",
+        "0.4",
+        "--friction",
+        "0.9",
+    ]
     outcome = tmkit(tmp_path, *arguments, "--picture", "part.png", "--json", **cache)
     assert outcome.code == 0, outcome.err
     told = json.loads(outcome.out)
@@ -45,7 +55,9 @@ def test_a_mesh_becomes_an_object(tmp_path: Path) -> None:
 def test_an_object_may_have_the_name_of_a_frame_of_the_arms_scene(tmp_path: Path) -> None:
     """The scene in which grasps are counted has a ``table`` of its own."""
     trimesh.creation.box([0.05, 0.05, 0.05]).export(tmp_path / "table.stl")
-    outcome = tmkit(tmp_path, "object", "add", "table.stl", "--json", TMKIT_CACHE=str(tmp_path / "cache"))
+    outcome = tmkit(
+        tmp_path, "object", "add", "table.stl", "--json", TMKIT_CACHE=str(tmp_path / "cache")
+    )
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["grasps of panda"] > 20
     assert "table" in tk.load_scene(tmp_path / "table.json")
@@ -80,14 +92,21 @@ def test_a_urdf_without_joints_becomes_an_object(tmp_path: Path) -> None:
     outcome = tmkit(tmp_path, "object", "add", "bar.urdf", "--json")
     assert outcome.code == 0, outcome.err
     told = json.loads(outcome.out)
-    assert (told["size in mm"], told["mass in kg"], told["convex pieces"]) == ([40.0, 100.0, 30.0], 0.2, 1)
+    assert (told["size in mm"], told["mass in kg"], told["convex pieces"]) == (
+        [40.0, 100.0, 30.0],
+        0.2,
+        1,
+    )
     scene = tk.load_scene(tmp_path / "bar.json")
     inertia = scene.inertia("bar")
     assert inertia is not None
     assert inertia.center == pytest.approx([0.01, 0.0, 0.0])
     assert inertia.matrix[2, 2] == pytest.approx(0.2 / 12.0 * (0.1**2 + 0.04**2), rel=1e-3)
     assert scene.local_pose("bar").translation[2] == pytest.approx(0.015)
-    limb = '<link name="limb"/><joint name="j" type="continuous"><parent link="base"/><child link="limb"/></joint>'
+    limb = (
+        '<link name="limb"/><joint name="j" type="continuous"><parent link="base"/><child'
+        ' link="limb"/></joint>'
+    )
     (tmp_path / "bar.urdf").write_text(URDF.replace("LIMB", limb), encoding="utf-8")
     outcome = tmkit(tmp_path, "object", "add", "bar.urdf")
     assert outcome.code == 2
@@ -113,7 +132,9 @@ def test_an_object_stands_where_the_hand_has_room(tmp_path: Path) -> None:
     """
     for sides in (10, 180):
         trimesh.creation.cylinder(0.045, 0.02, sections=sides).export(tmp_path / f"disc{sides}.stl")
-    outcome = tmkit(tmp_path, "object", "add", "disc10.stl", "--json", TMKIT_CACHE=str(tmp_path / "cache"))
+    outcome = tmkit(
+        tmp_path, "object", "add", "disc10.stl", "--json", TMKIT_CACHE=str(tmp_path / "cache")
+    )
     assert outcome.code == 0, outcome.err
     scene = tk.load_scene(tmp_path / "disc10.json")
     pose, inertia = scene.local_pose("disc10"), scene.inertia("disc10")
@@ -123,5 +144,7 @@ def test_an_object_stands_where_the_hand_has_room(tmp_path: Path) -> None:
     assert inertia.matrix[2, 2] < max(inertia.matrix[0, 0], inertia.matrix[1, 1])
     outcome = tmkit(tmp_path, "object", "add", "disc180.stl", TMKIT_CACHE=str(tmp_path / "cache"))
     assert outcome.code == 2
-    assert "in none of its 2 stable poses it can be taken from a table: with +z up, all" in outcome.err
+    assert (
+        "in none of its 2 stable poses it can be taken from a table: with +z up, all" in outcome.err
+    )
     assert "grasps of 'disc180' collide with 'table'" in outcome.err

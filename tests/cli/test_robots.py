@@ -21,7 +21,9 @@ URDF = f"""<robot name="r"><link name="base">{BOX}</link><link name="a"/><link n
 <limit lower="0" upper="0.005" effort="1" velocity="0.5"/></joint><joint name="spin" type="continuous">
 <parent link="b"/><child link="c"/><origin xyz="0 0 0.5"/><axis xyz="0 0 1"/></joint></robot>
 """
-NO_GRIPPER = "no gripper found: below 'c' nothing opens and closes, and no link is named after a suction cup"
+NO_GRIPPER = (
+    "no gripper found: below 'c' nothing opens and closes, and no link is named after a suction cup"
+)
 
 
 @pytest.fixture
@@ -55,7 +57,11 @@ def test_the_report_of_a_robot_without_a_gripper(urdf: Path) -> None:
     assert missing.startswith(f"  missing: {NO_GRIPPER}")
     assert report == "RobotReport(valid, 0 of 5 configurations collide, 5 of 5 poses reached)"
     answer = json.loads(check(urdf, "--json").stdout)
-    assert (answer["ok"], answer["status"], answer["robot"]["joints"]) == (False, "valid", ["turn", "slide", "spin"])
+    assert (answer["ok"], answer["status"], answer["robot"]["joints"]) == (
+        False,
+        "valid",
+        ["turn", "slide", "spin"],
+    )
     assert (answer["robot"]["name"], answer["samples"]) == ("r", 5)
     assert answer["inferred"] == ["arm: 3 joints from 'base' to 'c'"]
     assert answer["missing"].startswith(NO_GRIPPER)
@@ -89,7 +95,9 @@ def test_the_srdf_that_is_written_holds_the_arm(urdf: Path, tmp_path: Path) -> N
 
 def test_an_arm_with_a_hand_is_valid_without_a_trial(tmp_path: Path) -> None:
     """A given arm needs nothing inferred; its hand becomes a group with two states and an end effector."""
-    run = check("panda_alone", "--robot", "panda", "--no-trial", "--write-srdf", tmp_path / "p.srdf")
+    run = check(
+        "panda_alone", "--robot", "panda", "--no-trial", "--write-srdf", tmp_path / "p.srdf"
+    )
     assert run.exit_code == 0, run.output
     assert "  arm of 7 joints from 'panda_link0' to 'panda_hand', parallel gripper\n" in run.stdout
     assert not any(word in run.stdout for word in ("inferred", "trial", "missing", "problem"))

@@ -52,7 +52,10 @@ def test_a_world_is_served_and_goes_on_from_its_log(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
         assert process.stderr is not None
-        assert "the world goes on from version 10 of the log; the scene files are not used" in process.stderr.read()
+        assert (
+            "the world goes on from version 10 of the log; the scene files are not used"
+            in process.stderr.read()
+        )
 
 
 def test_what_does_not_speak_the_protocol_does_not_slow_others() -> None:
@@ -91,10 +94,14 @@ def test_edits_that_cannot_be_kept_harm_no_others(tmp_path: Path) -> None:
             deep: list[object] = []
             for _ in range(depth - 1):
                 deep = [deep]
-            with pytest.raises(SceneError, match=f"attribute 'k' is nested {depth:,} deep; expected at most 64"):
+            with pytest.raises(
+                SceneError, match=f"attribute 'k' is nested {depth:,} deep; expected at most 64"
+            ):
                 first.set_attribute("b", "k", deep)
             message = b"\x91" * depth + b"\xc0"
-            with pytest.raises(ServiceError, match=f"nested {depth} deep; expected at most 64|recursion"):
+            with pytest.raises(
+                ServiceError, match=f"nested {depth} deep; expected at most 64|recursion"
+            ):
                 first._ask(m.Edit([m.SetAttribute("b", "k", msgspec.Raw(message))]), m.Done)
             second.set_attribute("b", "after", number + 1)
             assert first.look("attributes", "b") == {"after": number + 1}
@@ -139,16 +146,24 @@ class Failing(Above):
 def test_a_served_world_runs_blocks(tmp_path: Path) -> None:
     """Blocks of a file and of tmkit run on change, after another and at a rate, and clients see what they make."""
     (tmp_path / "my_blocks.py").write_text(_BLOCKS)
-    (tmp_path / "facts.toml").write_text("name = 'facts'\ninput_hook = 'world'\ndomain = 'blocks'\n")
+    (tmp_path / "facts.toml").write_text(
+        "name = 'facts'\ninput_hook = 'world'\ndomain = 'blocks'\n"
+    )
     mine, address, log = tmp_path / "my_blocks.py", free_address(), tmp_path / "world.log"
     blocks = [
         f"{mine}:Above={{name = 'above', input_hook = 'table', height = 0.2}}",
-        f"{mine}:Above={{name = 'later', input_hook = 'a', output_hook = 'world', trigger = {{after = 'above'}}}}",
+        (
+            f"{mine}:Above={{name = 'later', input_hook = 'a', output_hook = 'world', trigger ="
+            " {after = 'above'}}"
+        ),
         f"{mine}:Failing={{name = 'failing', input_hook = 'table', trigger = {{every = 0.001}}}}",
         f"tmkit.world:StatePublisher={tmp_path / 'facts.toml'}",
     ]
     options = [word for block in blocks for word in ("--block", block)]
-    with serving("panda_table", "blocks3", "--listen", address, "--log", log, *options) as (process, line):
+    with serving("panda_table", "blocks3", "--listen", address, "--log", log, *options) as (
+        process,
+        line,
+    ):
         assert line.endswith("version 0")
         with connect(address) as world, world.replica() as replica:
 
@@ -165,13 +180,21 @@ def test_a_served_world_runs_blocks(tmp_path: Path) -> None:
             assert scene.group("later").frames == ("later a",)
             world.set_attribute("world", "seen", 1)  # no input of it: it stays as it is
             world.remove_frame("c", subtree=True)
-            scene = wait_for(lambda scene: "above c" not in scene and len(scene.group("above").frames) == 2)
-            wait_for(lambda scene: not any(" c" in fact for fact in scene.group("facts").attributes["facts"]))
+            scene = wait_for(
+                lambda scene: "above c" not in scene and len(scene.group("above").frames) == 2
+            )
+            wait_for(
+                lambda scene: (
+                    not any(" c" in fact for fact in scene.group("facts").attributes["facts"])
+                )
+            )
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 143
         assert process.stderr is not None
         said = process.stderr.read()
-        assert said.count("warning: function block 'failing' failed: ValueError: no light") == 1, said
+        assert said.count("warning: function block 'failing' failed: ValueError: no light") == 1, (
+            said
+        )
     with serving("--listen", address, "--log", log) as (_, line), connect(address) as world:
         assert world.look("exists", "above a"), "what blocks made is in the log"
 
@@ -189,9 +212,18 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 def test_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Other machines need tokens; a bad transport, setting, address, token file or log is named, without traceback."""
-    for address in ("tcp/0.0.0.0:7447", "tcp/192.168.0.1:7447", "tcp/127.0.0.1.evil.example:1", "tls/[::]:7447"):
-        assert "is open to other machines: --tokens FILE is needed" in refusal(capsys, "--listen", address)
-    assert "unknown transport 'zeno'; did you mean 'zenoh'?" in refusal(capsys, "--transport", "zeno")
+    for address in (
+        "tcp/0.0.0.0:7447",
+        "tcp/192.168.0.1:7447",
+        "tcp/127.0.0.1.evil.example:1",
+        "tls/[::]:7447",
+    ):
+        assert "is open to other machines: --tokens FILE is needed" in refusal(
+            capsys, "--listen", address
+        )
+    assert "unknown transport 'zeno'; did you mean 'zenoh'?" in refusal(
+        capsys, "--transport", "zeno"
+    )
     assert "zenoh refuses the setting 'no/such'" in refusal(capsys, "--setting", "no/such=1")
     assert "'a b' is no name of a world" in refusal(capsys, "--world", "a b")
     assert "none: No such file" in refusal(capsys, "--tokens", tmp_path / "none")
@@ -204,9 +236,13 @@ def test_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     tracker, mine = "tmkit.world:ObjectTracker", f"{tmp_path / 'my_blocks.py'}:Above"
     for block, reason in {
         "Above": "Above: expected MODULE:NAME or FILE.py:NAME",
-        "no_such_module:A": "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'",
+        "no_such_module:A": (
+            "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"
+        ),
         f"{tmp_path}/none.py:A": "cannot be imported: FileNotFoundError",
-        "tmkit.world:ObjectTrack={}": "unknown function block 'ObjectTrack'; did you mean 'ObjectTracker'",
+        "tmkit.world:ObjectTrack={}": (
+            "unknown function block 'ObjectTrack'; did you mean 'ObjectTracker'"
+        ),
         "tmkit.world:Buffer={}": "unknown function block 'Buffer'",
         tracker: "Is a directory",
         f"{tracker}=none.toml": "none.toml: cannot be read: No such file",
@@ -214,12 +250,24 @@ def test_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         f"{tracker}={{}}": "the configuration needs name, input_hook",
         f"{tracker}={{nam = 'a'}}": "unknown configuration 'nam'; did you mean 'name'",
         f"{tracker}={{name = 'a', input_hook = 3}}": "input_hook: Expected `str`, got `int`",
-        f"{tracker}={{name = 'a', input_hook = 'b', trigger = 3}}": "trigger is one of {below = FRAME}",
-        f"{tracker}={{name = 'a', input_hook = 'b', trigger = {{every = 'x'}}}}": "trigger.every: Expected `float`",
-        f"{mine}={{name = 'a', input_hook = 'b', trigger = {{every = 0}}}}": "needs a period above 0, not 0.0",
-        f"{mine}={{name = 'a', input_hook = 'b', trigger = {{after = 'c'}}}}": "unknown function block 'c'",
-        "tmkit.world:StatePublisher={name = 'a', input_hook = 'b', domain = './mine'}": "domain is a name or",
-        "tmkit.world:OutdatedRemover={name = 'a', input_hook = 'b', clock = 3}": "clock: Expected `Callable`, got",
+        f"{tracker}={{name = 'a', input_hook = 'b', trigger = 3}}": (
+            "trigger is one of {below = FRAME}"
+        ),
+        f"{tracker}={{name = 'a', input_hook = 'b', trigger = {{every = 'x'}}}}": (
+            "trigger.every: Expected `float`"
+        ),
+        f"{mine}={{name = 'a', input_hook = 'b', trigger = {{every = 0}}}}": (
+            "needs a period above 0, not 0.0"
+        ),
+        f"{mine}={{name = 'a', input_hook = 'b', trigger = {{after = 'c'}}}}": (
+            "unknown function block 'c'"
+        ),
+        "tmkit.world:StatePublisher={name = 'a', input_hook = 'b', domain = './mine'}": (
+            "domain is a name or"
+        ),
+        "tmkit.world:OutdatedRemover={name = 'a', input_hook = 'b', clock = 3}": (
+            "clock: Expected `Callable`, got"
+        ),
     }.items():
         assert reason in refusal(capsys, "--block", block), block
     with serving("--listen", address := free_address()):

@@ -45,14 +45,18 @@ def test_what_is_listed_can_be_used_by_its_name(
         assert len(entry["description"]) > 20
         assert entry["missing_packages"] == []
     lines = run("list", kind, folder=tmp_path).out.splitlines()
-    assert [line.split(maxsplit=1) for line in lines] == [[entry["name"], entry["description"]] for entry in listed]
+    assert [line.split(maxsplit=1) for line in lines] == [
+        [entry["name"], entry["description"]] for entry in listed
+    ]
 
 
 def test_a_kind_that_there_is_not(tmp_path: Path) -> None:
     """Another word than the kinds is wrong usage; the message gives the kinds and the nearest."""
     ended = run("list", "robot", folder=tmp_path)
     assert ended.code == 2
-    assert f"'robot' is not one of {', '.join(Kind)}; did you mean 'robots'?" in " ".join(ended.err.split())
+    assert f"'robot' is not one of {', '.join(Kind)}; did you mean 'robots'?" in " ".join(
+        ended.err.split()
+    )
     assert "Value error" not in ended.err
 
 
@@ -76,7 +80,9 @@ def test_nothing_is_overwritten(kind: str, file: str, tmp_path: Path) -> None:
     (tmp_path / file).write_text("precious")
     ended = run("new", kind, "mine", folder=tmp_path)
     assert ended.code == 2
-    assert ended.err.startswith(f"error: {file}: cannot be written: File exists; choose another name")
+    assert ended.err.startswith(
+        f"error: {file}: cannot be written: File exists; choose another name"
+    )
     assert (tmp_path / file).read_text() == "precious"
     assert [path.name for path in tmp_path.iterdir()] == [file]
 
@@ -120,7 +126,9 @@ def test_bash_completes(line: list[str], completed: list[str], tmp_path: Path) -
     call = f"COMP_WORDS=({words}); COMP_CWORD={len(line)}; _tmkit_completion tmkit"
     code = f'{script.out}\n{call}; echo "${{COMPREPLY[*]}}"'
     variables = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    ended = run_process(["bash", "-c", code], env=variables, capture_output=True, text=True, check=False)
+    ended = run_process(
+        ["bash", "-c", code], env=variables, capture_output=True, text=True, check=False
+    )
     assert (sorted(ended.stdout.split()), ended.stderr) == (completed, "")
 
 

@@ -29,25 +29,44 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 def test_a_store_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Put, list, compare, merge, write and collect; the answer no is exit code 1."""
     folder = tmp_path / "worlds"
-    code, known = run(capsys, "store", "put", folder, "panda_table", "blocks3", "-m", "three\x1b blocks")
+    code, known = run(
+        capsys, "store", "put", folder, "panda_table", "blocks3", "-m", "three\x1b blocks"
+    )
     assert (code, len(known.strip())) == (0, 64)
     with Store(folder) as store:
         scene = store.get("main")
         assert scene == load_scene("panda_table", "blocks3")
         moved = store.put(scene.set_pose("a", Pose([0, 0, 1])))
         store.set_branch("try", known.strip())
-        store.put(scene.set_pose("b", Pose([0, 0, 2])).allow_collision("a", "b", reason="why"), "try")
-    assert run(capsys, "store", "ls", folder)[1].splitlines()[0] == f"{moved[:12]} main: {len(scene)} frames"
+        store.put(
+            scene.set_pose("b", Pose([0, 0, 2])).allow_collision("a", "b", reason="why"), "try"
+        )
+    assert (
+        run(capsys, "store", "ls", folder)[1].splitlines()[0]
+        == f"{moved[:12]} main: {len(scene)} frames"
+    )
     assert json.loads(run(capsys, "store", "ls", folder, "--json")[1])["main"] == moved
     code, text = run(capsys, "store", "log", folder)
-    assert [line.split(" ", 1)[-1] for line in text.splitlines()] == [moved[:12], "three\\x1b blocks"]
-    assert json.loads(run(capsys, "store", "log", folder, "--json")[1])[1]["message"] == "three\x1b blocks"
+    assert [line.split(" ", 1)[-1] for line in text.splitlines()] == [
+        moved[:12],
+        "three\\x1b blocks",
+    ]
+    assert (
+        json.loads(run(capsys, "store", "log", folder, "--json")[1])[1]["message"]
+        == "three\x1b blocks"
+    )
     code, text = run(capsys, "store", "diff", folder, "main", "try")
-    assert (code, text.splitlines()) == (1, ["'a': pose", "'b': pose", "pair 'a' and 'b': checked -> why"])
+    assert (code, text.splitlines()) == (
+        1,
+        ["'a': pose", "'b': pose", "pair 'a' and 'b': checked -> why"],
+    )
     assert run(capsys, "store", "diff", folder, "main", "main") == (0, "")
     code, merged = run(capsys, "store", "merge", folder, "try")
     assert code == 0
-    assert f"(merges {Store(folder).branches['try'][:12]})" in run(capsys, "store", "log", folder)[1].splitlines()[0]
+    assert (
+        f"(merges {Store(folder).branches['try'][:12]})"
+        in run(capsys, "store", "log", folder)[1].splitlines()[0]
+    )
     assert "a" in run(capsys, "store", "show", folder)[1]
     assert run(capsys, "store", "get", folder, "-o", tmp_path / "out.json")[0] == 0
     assert load_scene(tmp_path / "out.json") == Store(folder).get(merged.strip())

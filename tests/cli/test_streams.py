@@ -14,7 +14,9 @@ TMKIT = f"{sys.executable} -m tmkit.cli"
 def shell(line: str, folder: Path) -> tuple[int, str, str]:
     """Run a line of bash with ``TMKIT`` put in; return exit code, standard output and standard error."""
     line = f"set -o pipefail; {line.replace('TMKIT', TMKIT)}"
-    ended = run_process(["bash", "-c", line], check=False, capture_output=True, text=True, cwd=folder)
+    ended = run_process(
+        ["bash", "-c", line], check=False, capture_output=True, text=True, cwd=folder
+    )
     return ended.returncode, ended.stdout, ended.stderr
 
 
@@ -25,8 +27,14 @@ def shell(line: str, folder: Path) -> tuple[int, str, str]:
             "TMKIT scene dump panda_table > /dev/full",
             "error: the standard output cannot be written: No space left on device",
         ),
-        ("TMKIT scene dump panda_table >&-", "error: the standard output cannot be written: Bad file descriptor"),
-        ("TMKIT --version > /dev/full", "error: the standard output cannot be written: No space left on device"),
+        (
+            "TMKIT scene dump panda_table >&-",
+            "error: the standard output cannot be written: Bad file descriptor",
+        ),
+        (
+            "TMKIT --version > /dev/full",
+            "error: the standard output cannot be written: No space left on device",
+        ),
         ("TMKIT scene dump nosuch 2> /dev/full", ""),
         ("TMKIT scene dump nosuch 2>&- <&-", ""),
         (
@@ -57,7 +65,10 @@ def test_an_answer_is_complete_or_the_code_says_so(tmp_path: Path) -> None:
     """For programs, too: the last line of the standard error has the exit code, the one before it the reason."""
     code, out, err = shell("TMKIT scene dump panda_table --json > /dev/full", tmp_path)
     assert (code, out) == (2, "")
-    assert '"message": "the standard output cannot be written: No space left on device"' in err.splitlines()[-2]
+    assert (
+        '"message": "the standard output cannot be written: No space left on device"'
+        in err.splitlines()[-2]
+    )
     assert err.splitlines()[-1] == '{"event": "done", "exit_code": 2}'
 
 
@@ -83,7 +94,9 @@ def test_nothing_that_is_opened_takes_the_place_of_a_closed_stream(tmp_path: Pat
 
 def test_a_spinner_is_for_terminals_alone(tmp_path: Path) -> None:
     """A notebook sets FORCE_COLOR for the commands of its cells; what they print has no control characters."""
-    line = 'FORCE_COLOR=1 TMKIT plan panda_table blocks1 --goal "(ontable a table__0__1)" -o plan.json'
+    line = (
+        'FORCE_COLOR=1 TMKIT plan panda_table blocks1 --goal "(ontable a table__0__1)" -o plan.json'
+    )
     code, out, err = shell(line, tmp_path)
     assert code == 0
     assert "\x1b" not in out + err

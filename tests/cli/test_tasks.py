@@ -13,7 +13,14 @@ from support.task_problems import DATA
 import tmkit as tk
 from tmkit import cli
 from tmkit.errors import TaskError
-from tmkit.pddl import Fact, GroundAction, load_domain, load_problem, parse_problem, validate_task_plan
+from tmkit.pddl import (
+    Fact,
+    GroundAction,
+    load_domain,
+    load_problem,
+    parse_problem,
+    validate_task_plan,
+)
 
 Run = Callable[..., tuple[int, str, str]]
 DOMAIN, PROBLEM = DATA / "places" / "domain.pddl", DATA / "places" / "problem.pddl"
@@ -90,11 +97,14 @@ def test_bad_input_is_refused(run: Run, tmp_path: Path) -> None:
         assert "Traceback" not in error
 
 
-# --- problems and goals beside a scene --------------------------------------------------------------------------------
+# --- problems and goals beside a scene
+# --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("objects", ["", "(:objects)", "(:objects a - block)"])
-def test_a_problem_may_leave_to_the_scene_what_that_shows(run: Run, tmp_path: Path, objects: str) -> None:
+def test_a_problem_may_leave_to_the_scene_what_that_shows(
+    run: Run, tmp_path: Path, objects: str
+) -> None:
     """Neither an initial state nor all objects are needed beside a scene."""
     path = tmp_path / "p.pddl"
     path.write_text(f"(define (problem p) (:domain blocks) {objects} (:goal (and (on a b))))")
@@ -106,7 +116,9 @@ def test_a_problem_may_leave_to_the_scene_what_that_shows(run: Run, tmp_path: Pa
 def test_what_a_problem_says_must_still_hold_in_the_scene(run: Run, tmp_path: Path) -> None:
     """A partial problem that contradicts the scene is refused as a whole one is."""
     path = tmp_path / "p.pddl"
-    path.write_text("(define (problem p) (:domain blocks) (:init (holding a)) (:goal (and (on a b))))")
+    path.write_text(
+        "(define (problem p) (:domain blocks) (:init (holding a)) (:goal (and (on a b))))"
+    )
     code, _, error = run("plan", "panda_table", "blocks2", "--problem", path)
     assert code == 2
     assert "its initial facts do not hold in the scene: (holding a)" in error
@@ -137,8 +149,12 @@ def test_a_goal_scene_and_a_goal_are_both_wanted(run: Run) -> None:
     )
     assert alone.plan is not None
     assert both.plan is None
-    code, out, _ = run("plan", "panda_table", "blocks2", "--goal-scene", "blocks2", "--goal", "(on a b)")
+    code, out, _ = run(
+        "plan", "panda_table", "blocks2", "--goal-scene", "blocks2", "--goal", "(on a b)"
+    )
     assert code == 1
     assert "(on a b)" in out
-    with pytest.raises(TaskError, match=r"the problem file 'p\.pddl' states the whole goal; give it alone"):
+    with pytest.raises(
+        TaskError, match=r"the problem file 'p\.pddl' states the whole goal; give it alone"
+    ):
         tk.plan(scene, goal=[shown, "p.pddl"])

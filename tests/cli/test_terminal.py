@@ -41,16 +41,22 @@ def test_the_seconds_of_a_line_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line.__rich__().plain == "reading the scene, 2.5 s"
     line.show(PlanningProgress("motion", 1, 4, 7.0, 3, 57, "cost 4, paths 2.00 rad"))
     now[0] += 1.5
-    assert line.__rich__().plain == (
-        "planning, 8.5 s: task plan 3, motion 1/4, attempt 57; best cost 4, paths 2.00 rad"
+    assert (
+        line.__rich__().plain
+        == "planning, 8.5 s: task plan 3, motion 1/4, attempt 57; best cost 4, paths 2.00 rad"
     )
     line.show(ImprovementProgress("improve", 6, 0, 9.0, 3, 60, "cost 3, paths 1.00 rad", 3.0, 1.0))
-    assert line.__rich__().plain == "improving, 9.0 s: best cost 3, paths 1.00 rad, after 6 iterations"
+    assert (
+        line.__rich__().plain == "improving, 9.0 s: best cost 3, paths 1.00 rad, after 6 iterations"
+    )
 
 
 def test_a_narrow_terminal_gets_whole_words(tmp_path: Path) -> None:
     """With 40 columns no line of an answer or of an error is longer, and none ends inside a word."""
-    for arguments, code in (((*PLAN, "(on a a)"), 1), (("plan", "panda_tabel", "--goal", "(on a b)"), 2)):
+    for arguments, code in (
+        ((*PLAN, "(on a a)"), 1),
+        (("plan", "panda_tabel", "--goal", "(on a b)"), 2),
+    ):
         run = on_terminal(*arguments, folder=tmp_path, columns=40)
         assert run.code == code
         answer = CONTROL.sub("", run.text.split("\x1b[?25h")[-1])

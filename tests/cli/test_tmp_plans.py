@@ -37,7 +37,9 @@ def test_a_plan_that_is_written_is_checked_and_played(folder: Path) -> None:
 def test_arm_and_domain_have_the_defaults_of_planning(folder: Path) -> None:
     """Left out, the arm is the Panda, the domain blocks, and no goal is claimed."""
     outcome = tmkit(folder, "check", "plan.tmp", "--scene", "panda_table", "--scene", "blocks1")
-    assert (outcome.code, outcome.out.endswith("the plan is valid\n")) == (ExitCode.DONE, True), outcome
+    assert (outcome.code, outcome.out.endswith("the plan is valid\n")) == (ExitCode.DONE, True), (
+        outcome
+    )
 
 
 def test_a_goal_that_is_not_reached_is_told(folder: Path) -> None:
@@ -67,14 +69,25 @@ def test_joints_that_the_plan_does_not_name_are_where_start_says(folder: Path) -
         (("check", "plan.json", "--allow", "."), ["--allow", "'plan.json' contains this"]),
         (("check", "plan.json", "--goal", GOAL), ["--goal", "'plan.json' contains this"]),
         (("simulate", "plan.json", "--robot", "panda"), ["--robot", "'plan.json' contains this"]),
-        (("simulate", "plan.json", "--domain", "sorting"), ["plan.json: its domain 'blocks'", "is not the one"]),
+        (
+            ("simulate", "plan.json", "--domain", "sorting"),
+            ["plan.json: its domain 'blocks'", "is not the one"],
+        ),
         (("check", "none.tmp", *FOR), ["none.tmp"]),
-        (("check", "plan.tmp", "--scene", "panda_table"), ["plan.tmp:", "the scene has no object 'a'"]),
-        (("check", "plan.tmp", *FOR, "--goal", "(on a"), ["goal:1:1: this parenthesis is never closed"]),
+        (
+            ("check", "plan.tmp", "--scene", "panda_table"),
+            ["plan.tmp:", "the scene has no object 'a'"],
+        ),
+        (
+            ("check", "plan.tmp", *FOR, "--goal", "(on a"),
+            ["goal:1:1: this parenthesis is never closed"],
+        ),
         (("check", "plan.tmp", *FOR, "--start", "panda_joint9=1"), ["--start", "panda_joint9"]),
     ],
 )
-def test_what_does_not_fit_is_refused(folder: Path, arguments: tuple[str, ...], words: list[str]) -> None:
+def test_what_does_not_fit_is_refused(
+    folder: Path, arguments: tuple[str, ...], words: list[str]
+) -> None:
     """A missing scene, options that a JSON plan does not need, and wrong files and names end in one clear error."""
     outcome = tmkit(folder, *arguments)
     assert (outcome.code, outcome.out) == (ExitCode.BAD_INPUT, ""), outcome
@@ -88,7 +101,17 @@ def test_a_json_plan_is_compared_with_the_scene_and_arm_beside_it(folder: Path) 
     """The same ones find nothing; others are problems, by frame and arm; without, the check says what it rests on."""
     same = tmkit(folder, "check", "plan.json", *FOR[:-2])
     assert (same.code, same.out) == (ExitCode.DONE, same.out[same.out.index("plan.json") :]), same
-    other = tmkit(folder, "check", "plan.json", "--scene", "panda_table", "--scene", "blocks2", "--robot", "panda")
+    other = tmkit(
+        folder,
+        "check",
+        "plan.json",
+        "--scene",
+        "panda_table",
+        "--scene",
+        "blocks2",
+        "--robot",
+        "panda",
+    )
     assert other.code == ExitCode.NO
     assert "the plan's scene lacks your frame 'b'" in other.out
     alone = tmkit(folder, "check", "plan.json")

@@ -34,7 +34,11 @@ def physical() -> Iterator[PhysicalEnv]:
 def test_symbolic_environments_pass_the_checker(observation: str) -> None:
     """With each kind of observation."""
     made = gymnasium.make(
-        "tmkit/Symbolic-v0", source="towers", parameters={"blocks": 3}, observation=observation, render_mode="ansi"
+        "tmkit/Symbolic-v0",
+        source="towers",
+        parameters={"blocks": 3},
+        observation=observation,
+        render_mode="ansi",
     )
     check_env(made.unwrapped)
 
@@ -42,7 +46,9 @@ def test_symbolic_environments_pass_the_checker(observation: str) -> None:
 @pytest.mark.parametrize("observation", ["array", "graph", "picture"])
 def test_physical_environments_pass_the_checker(observation: str) -> None:
     """With each kind of observation; pictures show something."""
-    made = gymnasium.make("tmkit/Physical-v0", **BLOCKS, observation=observation, render_mode="rgb_array").unwrapped
+    made = gymnasium.make(
+        "tmkit/Physical-v0", **BLOCKS, observation=observation, render_mode="rgb_array"
+    ).unwrapped
     check_env(made)
     made.reset(seed=0)
     assert np.ptp(made.render()) > 50
@@ -56,7 +62,9 @@ def test_a_task_plan_reaches_the_goal_and_the_domain_agrees_at_each_step() -> No
     context = planning_context(*GeneratorSource("towers", {"blocks": 4}).problem(3))
     problem, state = context.problem, context.problem.init
     result = tk.plan(
-        context.scene, goal="(and (on b0 b1) (on b1 b2) (on b2 b3))", options=tk.PlanningOptions(max_iterations=4)
+        context.scene,
+        goal="(and (on b0 b1) (on b1 b2) (on b2 b3))",
+        options=tk.PlanningOptions(max_iterations=4),
     )
     assert result.plan is not None
     rewards = []
@@ -70,7 +78,12 @@ def test_a_task_plan_reaches_the_goal_and_the_domain_agrees_at_each_step() -> No
         assert (same["state"] == observation["state"]).all()
         state = problem.apply(state, action)
         observation, reward, terminated, _, info = env.step(env.actions.index(action))
-        assert State(fact for fact, holds in zip(env.facts, observation["state"], strict=True) if holds) == state
+        assert (
+            State(
+                fact for fact, holds in zip(env.facts, observation["state"], strict=True) if holds
+            )
+            == state
+        )
         assert terminated is problem.holds(state, problem.goal)
         rewards.append(reward)
     assert rewards == [0.0] * (len(rewards) - 1) + [1.0]
@@ -94,7 +107,10 @@ def test_joints_follow_their_velocities_and_hands_close(physical: PhysicalEnv) -
         after, *_ = physical.step(action)
     arm = tk.load_manipulator("panda")
     scene = tk.load_scene("panda_table")
-    joint, finger = scene.joint_names.index(arm.joints[0]), scene.joint_names.index(arm.gripper_joints[0])
+    joint, finger = (
+        scene.joint_names.index(arm.joints[0]),
+        scene.joint_names.index(arm.gripper_joints[0]),
+    )
     limit, speed = scene.joint_limits[joint][1], arm.velocity_limits(scene)[0]
     assert after[joint] == pytest.approx(min(limit, before[joint] + 0.5 * speed), abs=0.02)
     assert before[finger] == pytest.approx(0.04, abs=1e-3)
@@ -114,13 +130,17 @@ def test_the_goal_is_judged_by_where_objects_rest(physical: PhysicalEnv) -> None
 
 def test_what_cannot_be_is_refused() -> None:
     """By the name of what is wrong."""
-    with pytest.raises(ConfigurationError, match="observation must be 'array' or 'graph', not 'picture'"):
+    with pytest.raises(
+        ConfigurationError, match="observation must be 'array' or 'graph', not 'picture'"
+    ):
         SymbolicEnv("towers", observation="picture")
     with pytest.raises(ConfigurationError, match="rate must be positive"):
         PhysicalEnv(**BLOCKS, rate=0.0)
     with pytest.raises(ConfigurationError, match="parameters are those of a generator"):
         SymbolicEnv(GeneratorSource("towers"), parameters={"blocks": 2})
-    with pytest.raises(ConfigurationError, match="the problem of seed 1 has other objects than the first"):
+    with pytest.raises(
+        ConfigurationError, match="the problem of seed 1 has other objects than the first"
+    ):
         SymbolicEnv(_Growing()).reset(options={"problem": 1})
     env = PhysicalEnv(**BLOCKS)
     env.close()

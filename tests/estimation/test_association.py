@@ -13,7 +13,11 @@ from tmkit.estimation.policies import associate
 
 _costs = st.integers(1, 4).flatmap(
     lambda columns: st.lists(
-        st.lists(st.one_of(st.integers(0, 20).map(float), st.just(math.inf)), min_size=columns, max_size=columns),
+        st.lists(
+            st.one_of(st.integers(0, 20).map(float), st.just(math.inf)),
+            min_size=columns,
+            max_size=columns,
+        ),
         min_size=1,
         max_size=4,
     )

@@ -7,14 +7,22 @@ import pytest
 
 from tmkit import Inertia, Pose, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
-from tmkit.estimation import Deflection, LinearCompliance, apply_compliance, beam_compliance, joint_compliance
+from tmkit.estimation import (
+    Deflection,
+    LinearCompliance,
+    apply_compliance,
+    beam_compliance,
+    joint_compliance,
+)
 from tmkit.estimation.compliance import ComplianceModel
 
 G = 9.80665
 LENGTH, BENDING = 1.2, 8.0e3
 
 
-def cantilever(segments: int, *, load: float = 0.0, weight: float = 0.0) -> tuple[SceneGraph, LinearCompliance]:
+def cantilever(
+    segments: int, *, load: float = 0.0, weight: float = 0.0
+) -> tuple[SceneGraph, LinearCompliance]:
     """Return a beam along x, cut into segments, with a load at its end and a weight spread along it, and its model."""
     step = LENGTH / segments
     scene = SceneGraph()
@@ -36,17 +44,31 @@ def arm() -> tuple[SceneGraph, LinearCompliance]:
     """Return a spatial arm of three joints whose joints and links give way, with masses, and its model."""
     scene = SceneGraph()
     parent = "world"
-    for number, (axis, at) in enumerate((([0, 0, 1], [0, 0, 0.3]), ([0, 1, 0], [0, 0, 0.2]), ([0, 1, 0], [0.1, 0, 0]))):
-        scene = scene.add_frame(f"joint{number}", parent, pose=Pose(at), joint=Revolute(axis, name=f"q{number}"))
+    for number, (axis, at) in enumerate(
+        (([0, 0, 1], [0, 0, 0.3]), ([0, 1, 0], [0, 0, 0.2]), ([0, 1, 0], [0.1, 0, 0]))
+    ):
+        scene = scene.add_frame(
+            f"joint{number}", parent, pose=Pose(at), joint=Revolute(axis, name=f"q{number}")
+        )
         scene = scene.add_frame(
             f"link{number}", f"joint{number}", pose=Pose.from_rpy([0.5, 0, 0], [0.2 * number, 0, 0])
         )
         scene = scene.set_inertia(f"link{number}", Inertia(3.0 - number, [-0.2, 0.01, 0.02]))
         parent = f"link{number}"
-    scene = scene.add_frame("tool", parent, pose=Pose([0.1, 0, 0.05])).set_inertia("tool", Inertia(1.5))
-    compliances = {f"link{n}": beam_compliance(0.5, bending=(2e3, 3e3), torsion=1e3, axial=1e6) for n in range(3)}
-    compliances |= {f"joint{n}": joint_compliance([0, 0, 1] if n == 0 else [0, 1, 0], stiffness=4e3) for n in range(3)}
-    return scene, LinearCompliance(compliances, fraction=0.15, floor=np.diag([0, 0, 0, 1e-8, 1e-8, 1e-8]))
+    scene = scene.add_frame("tool", parent, pose=Pose([0.1, 0, 0.05])).set_inertia(
+        "tool", Inertia(1.5)
+    )
+    compliances = {
+        f"link{n}": beam_compliance(0.5, bending=(2e3, 3e3), torsion=1e3, axial=1e6)
+        for n in range(3)
+    }
+    compliances |= {
+        f"joint{n}": joint_compliance([0, 0, 1] if n == 0 else [0, 1, 0], stiffness=4e3)
+        for n in range(3)
+    }
+    return scene, LinearCompliance(
+        compliances, fraction=0.15, floor=np.diag([0, 0, 0, 1e-8, 1e-8, 1e-8])
+    )
 
 
 Q = np.array([0.4, 0.3, -0.7])
@@ -71,7 +93,11 @@ def test_a_beam_bends_under_its_own_weight() -> None:
     for segments in (4, 8, 16):
         scene, model = cantilever(segments, weight=weight)
         defects.append(
-            abs(-apply_compliance(scene, model).pose("end", relative_to="world").translation[2] / expected - 1)
+            abs(
+                -apply_compliance(scene, model).pose("end", relative_to="world").translation[2]
+                / expected
+                - 1
+            )
         )
     assert defects[-1] < 3e-3
     assert defects[1] / defects[0] == pytest.approx(0.25, abs=0.03)
@@ -90,7 +116,9 @@ def test_beams_along_all_axes_are_one_beam_turned(axis: str) -> None:
 
 def test_two_half_beams_are_a_beam() -> None:
     """The compliance at the end is that of the second half and that of the first, carried over: series of springs."""
-    half, whole = (beam_compliance(length, bending=(2e3, 5e3), torsion=7e2, axial=1e5) for length in (0.3, 0.6))
+    half, whole = (
+        beam_compliance(length, bending=(2e3, 5e3), torsion=7e2, axial=1e5) for length in (0.3, 0.6)
+    )
     carry = Pose([-0.3, 0, 0])  # end_from_middle
     skew = np.array([[0, 0, 0], [0, 0, 0.3], [0, -0.3, 0]])
     adjoint = np.block([[np.eye(3), skew], [np.zeros((3, 3)), np.eye(3)]])
@@ -111,7 +139,9 @@ def test_deflection_is_the_derivative_of_the_strain_energy() -> None:
     step = 1e-3
     by_energy = (energy(step) - energy(-step)) / (2 * step) / G  # metres along the pull, downwards
     stiffer = 1e-3  # the deflection is linear only in the limit
-    soft = LinearCompliance({frame: stiffer * matrix for frame, matrix in model.compliances.items()})
+    soft = LinearCompliance(
+        {frame: stiffer * matrix for frame, matrix in model.compliances.items()}
+    )
     moved = apply_compliance(scene, soft, q=Q).at(Q).pose("tool")
     assert (tool.translation - moved.translation)[2] / stiffer == pytest.approx(by_energy, rel=1e-4)
 
@@ -129,12 +159,19 @@ def test_covariances_are_the_finite_difference_by_stiffness() -> None:
         for sign in (1, -1):
             changed = LinearCompliance({**model.compliances, frame: (1 + sign * step) * matrix})
             ends.append(
-                (mean.inverse() @ apply_compliance(scene, changed, q=Q).pose("tool", relative_to="world", q=Q)).log()
+                (
+                    mean.inverse()
+                    @ apply_compliance(scene, changed, q=Q).pose("tool", relative_to="world", q=Q)
+                ).log()
             )
         column = 0.15 * (ends[0] - ends[1]) / (2 * step)
         expected += np.outer(column, column)
     play = LinearCompliance(model.compliances, floor=np.diag([0, 0, 0, 1e-8, 1e-8, 1e-8]))
-    expected += apply_compliance(scene, play, q=Q).gaussian_pose("tool", relative_to="world", q=Q).covariance
+    expected += (
+        apply_compliance(scene, play, q=Q)
+        .gaussian_pose("tool", relative_to="world", q=Q)
+        .covariance
+    )
     np.testing.assert_allclose(claimed, expected, rtol=2e-2, atol=2e-3 * np.abs(expected).max())
 
 
@@ -147,7 +184,9 @@ def test_the_offset_is_behind_the_joint() -> None:
         expected = scene.pose(frame, relative_to=parent, q=Q) @ Pose.exp(deflection.offset)
         assert version.pose(frame, relative_to=parent, q=Q).is_close(expected)
         assert deflection.noise is not None
-        np.testing.assert_allclose(version.edge_covariance(frame), deflection.noise.covariance, atol=1e-24)
+        np.testing.assert_allclose(
+            version.edge_covariance(frame), deflection.noise.covariance, atol=1e-24
+        )
 
 
 def test_loads_at_the_bent_arm() -> None:
@@ -194,21 +233,29 @@ def test_a_model_of_ones_own() -> None:
             return {"tool": Deflection(np.array([0, 0, -0.01, 0, 0, 0]))}
 
     scene, _ = arm()
-    assert apply_compliance(scene, Sagging(), q=Q).local_pose("tool").translation[2] == pytest.approx(0.04)
+    assert apply_compliance(scene, Sagging(), q=Q).local_pose("tool").translation[
+        2
+    ] == pytest.approx(0.04)
 
 
 def test_bad_input_says_what_is_wrong() -> None:
     """Each refusal names the frame and the number."""
     scene, model = arm()
-    with pytest.raises(UnknownNameError, match="compliance model: unknown frame 'lnk1'; did you mean 'link1'"):
+    with pytest.raises(
+        UnknownNameError, match="compliance model: unknown frame 'lnk1'; did you mean 'link1'"
+    ):
         apply_compliance(scene, LinearCompliance({"lnk1": np.eye(6)}), q=Q)
     with pytest.raises(UnknownNameError, match="floor: unknown frame 'b'"):
         LinearCompliance({"a": np.eye(6)}, floor={"b": np.eye(6)})
     with pytest.raises(SceneError, match="frame 'world' is a root, which cannot give way"):
         apply_compliance(scene, LinearCompliance({"world": np.eye(6)}), q=Q)
-    with pytest.raises(SceneError, match="the compliance of 'a' is not positive semi-definite: its eigenvalues are"):
+    with pytest.raises(
+        SceneError, match="the compliance of 'a' is not positive semi-definite: its eigenvalues are"
+    ):
         LinearCompliance({"a": -np.eye(6)})
-    with pytest.raises(SceneError, match="fraction must be a finite number and not negative, not -1"):
+    with pytest.raises(
+        SceneError, match="fraction must be a finite number and not negative, not -1"
+    ):
         LinearCompliance({}, fraction=-1)
     with pytest.raises(SceneError, match="gravity must be three finite numbers"):
         LinearCompliance({}, gravity=[0, 0])

@@ -36,11 +36,19 @@ def test_what_was_expected_only_makes_surer(seed: int) -> None:
     random = np.random.default_rng(seed)
     scene = jumbled(random)
     target, reference = "f8", "f0"
-    if target == reference or scene.gaussian_pose(target, relative_to=reference).covariance.max() < 1e-20:
+    if (
+        target == reference
+        or scene.gaussian_pose(target, relative_to=reference).covariance.max() < 1e-20
+    ):
         return
     noise = model.random_covariance(random) + 1e-9 * np.eye(6)
     after = scene.condition(
-        Measurement.of_pose(target, scene.pose(target, relative_to=reference), relative_to=reference, covariance=noise)
+        Measurement.of_pose(
+            target,
+            scene.pose(target, relative_to=reference),
+            relative_to=reference,
+            covariance=noise,
+        )
     )
     pairs = [(target, reference), *((f"f{n}", "world") for n in range(9)), ("f3", "f6")]
     means, prior = joint_gaussian(scene, pairs)
@@ -57,7 +65,9 @@ def most_likely(scene: SceneGraph, seen: Measurement, residual_of: object) -> di
     noises = {frame: scene.noise(frame) for frame in frames}
     sources = list(dict.fromkeys(source for noise in noises.values() for source in noise.sources))  # type: ignore[union-attr]
     starts = np.cumsum([0, *(source.dimension for source in sources)])
-    slices = {source: slice(a, b) for source, a, b in zip(sources, starts, starts[1:], strict=False)}
+    slices = {
+        source: slice(a, b) for source, a, b in zip(sources, starts, starts[1:], strict=False)
+    }
 
     def moved(w: np.ndarray) -> SceneGraph:
         with scene.edit() as edit:
@@ -88,13 +98,19 @@ def test_means_are_the_most_likely_ones(kind: str, seed: int) -> None:
         seen = Measurement.of_pose("f5", seen_pose, relative_to="f0", covariance=root @ root.T)
 
         def residual(s: SceneGraph) -> np.ndarray:
-            return np.linalg.solve(root, (seen_pose.inverse() @ s.pose("f5", relative_to="f0")).log())
+            return np.linalg.solve(
+                root, (seen_pose.inverse() @ s.pose("f5", relative_to="f0")).log()
+            )
+
     elif kind == "position":
         corner = np.linalg.cholesky((root @ root.T)[:3, :3])
-        seen = Measurement.of_position("f5", place, relative_to="f0", covariance=corner @ corner.T, point=point)
+        seen = Measurement.of_position(
+            "f5", place, relative_to="f0", covariance=corner @ corner.T, point=point
+        )
 
         def residual(s: SceneGraph) -> np.ndarray:
             return np.linalg.solve(corner, s.pose("f5", relative_to="f0").apply(point) - place)
+
     elif kind == "bearing":
         seen = Measurement.of_bearing("f5", place, relative_to="f0", deviation=1e-3, point=point)
 
@@ -102,17 +118,28 @@ def test_means_are_the_most_likely_ones(kind: str, seed: int) -> None:
             a, b = place / np.linalg.norm(place), s.pose("f5", relative_to="f0").apply(point)
             axis = np.cross(a, b / np.linalg.norm(b))  # of length sin(angle); small angles here
             return axis * (np.arcsin(np.linalg.norm(axis)) / np.linalg.norm(axis)) / 1e-3
+
     else:
-        seen = Measurement.of_range("f5", float(np.linalg.norm(place)), relative_to="f0", deviation=1e-3, point=point)
+        seen = Measurement.of_range(
+            "f5", float(np.linalg.norm(place)), relative_to="f0", deviation=1e-3, point=point
+        )
 
         def residual(s: SceneGraph) -> np.ndarray:
             return (
-                np.array([np.linalg.norm(s.pose("f5", relative_to="f0").apply(point)) - np.linalg.norm(place)]) / 1e-3
+                np.array(
+                    [
+                        np.linalg.norm(s.pose("f5", relative_to="f0").apply(point))
+                        - np.linalg.norm(place)
+                    ]
+                )
+                / 1e-3
             )
 
     after = scene.condition(seen)
     for frame, pose in most_likely(scene, seen, residual).items():
-        assert after.local_pose(frame).is_close(pose, translation_tolerance=1e-7, rotation_tolerance=1e-7), frame
+        assert after.local_pose(frame).is_close(
+            pose, translation_tolerance=1e-7, rotation_tolerance=1e-7
+        ), frame
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -128,18 +155,34 @@ def test_innovations_say_how_far_off_a_measurement_is(kind: str) -> None:
         place = pose.apply(point)
         if kind == "pose":
             seen = Measurement.of_pose(
-                "f4", pose @ Pose.exp(1e-3 * random.normal(size=6)), relative_to="world", covariance=1e-6 * np.eye(6)
+                "f4",
+                pose @ Pose.exp(1e-3 * random.normal(size=6)),
+                relative_to="world",
+                covariance=1e-6 * np.eye(6),
             )
         elif kind == "position":
             near = place + 1e-3 * random.normal(size=3)
-            seen = Measurement.of_position("f4", near, relative_to="world", covariance=1e-6 * np.eye(3), point=point)
+            seen = Measurement.of_position(
+                "f4", near, relative_to="world", covariance=1e-6 * np.eye(3), point=point
+            )
         elif kind == "bearing":
             across = np.cross(place, random.normal(size=3))
-            turn = Pose.exp([0, 0, 0, *(1e-3 * across / np.linalg.norm(across) * np.hypot(*random.normal(size=2)))])
-            seen = Measurement.of_bearing("f4", turn.rotate(place), relative_to="world", deviation=1e-3, point=point)
+            turn = Pose.exp(
+                [
+                    0,
+                    0,
+                    0,
+                    *(1e-3 * across / np.linalg.norm(across) * np.hypot(*random.normal(size=2))),
+                ]
+            )
+            seen = Measurement.of_bearing(
+                "f4", turn.rotate(place), relative_to="world", deviation=1e-3, point=point
+            )
         else:
             near = float(np.linalg.norm(place) + 1e-3 * random.normal())
-            seen = Measurement.of_range("f4", near, relative_to="world", deviation=1e-3, point=point)
+            seen = Measurement.of_range(
+                "f4", near, relative_to="world", deviation=1e-3, point=point
+            )
         expected = innovation(scene, seen)
         assert expected.residual.shape == (size,)
         assert expected.covariance.shape == (size, size)
@@ -161,14 +204,19 @@ def test_what_hangs_on_what_was_measured_moves_along() -> None:
     q = [0.3, 0.0]
     held = scene.reparent("cup", "hand", q=q)
     expected = Measurement.of_pose(
-        "hand", held.pose("hand", relative_to="camera", q=q), relative_to="camera", covariance=1e-8 * np.eye(6)
+        "hand",
+        held.pose("hand", relative_to="camera", q=q),
+        relative_to="camera",
+        covariance=1e-8 * np.eye(6),
     )
     seen = held.condition(expected, q=q)
     assert np.trace(seen.gaussian_pose("cup", relative_to="world", q=q).covariance) < np.trace(
         held.gaussian_pose("hand", relative_to="world", q=q).covariance
     )
     shifted = held.pose("cup", relative_to="camera", q=q) @ Pose([0.005, 0, 0])
-    here = held.condition(Measurement.of_pose("cup", shifted, relative_to="camera", covariance=1e-10 * np.eye(6)), q=q)
+    here = held.condition(
+        Measurement.of_pose("cup", shifted, relative_to="camera", covariance=1e-10 * np.eye(6)), q=q
+    )
     assert here.pose("cup", relative_to="camera", q=q).is_close(
         shifted, translation_tolerance=1e-5, rotation_tolerance=1e-5
     )
@@ -178,17 +226,24 @@ def test_what_hangs_on_what_was_measured_moves_along() -> None:
     away = [0.3, -1.2]  # there the arm's errors are the cup's
     shifted = held.pose("cup", relative_to="camera", q=away) @ Pose([0, 0.005, 0])
     there = held.condition(
-        Measurement.of_pose("cup", shifted, relative_to="camera", covariance=1e-10 * np.eye(6)), q=away
+        Measurement.of_pose("cup", shifted, relative_to="camera", covariance=1e-10 * np.eye(6)),
+        q=away,
     )
     assert (
-        held.pose("hand", relative_to="camera", q=away).distance(there.pose("hand", relative_to="camera", q=away))[0]
+        held.pose("hand", relative_to="camera", q=away).distance(
+            there.pose("hand", relative_to="camera", q=away)
+        )[0]
         > 1e-4
     )
     seen_turned = Measurement.of_pose(
-        "hand", held.pose("hand", relative_to="world", q=[0.35, 0.0]), relative_to="world", covariance=1e-10 * np.eye(6)
+        "hand",
+        held.pose("hand", relative_to="world", q=[0.35, 0.0]),
+        relative_to="world",
+        covariance=1e-10 * np.eye(6),
     )
     turned = held.condition(seen_turned, q=q)
-    for other in ([0.0, 0.0], [1.0, 0.5]):  # an error along the joint's own axis is right at every configuration
+    # an error along the joint's own axis is right at every configuration
+    for other in ([0.0, 0.0], [1.0, 0.5]):
         distance = turned.pose("hand", relative_to="world", q=other).distance(
             held.pose("hand", relative_to="world", q=[other[0] + 0.05, other[1]])
         )
@@ -203,13 +258,21 @@ def test_many_looks_stay_small() -> None:
     for number in range(30):
         target = f"f{number % 8}"
         near = looked.pose(target, relative_to="world") @ Pose.exp(1e-4 * random.normal(size=6))
-        looked = looked.condition(Measurement.of_pose(target, near, relative_to="world", covariance=1e-6 * np.eye(6)))
+        looked = looked.condition(
+            Measurement.of_pose(target, near, relative_to="world", covariance=1e-6 * np.eye(6))
+        )
     noises = [looked.noise(frame) for frame in looked.noisy_frames]
     sources = {source for noise in noises for source in noise.sources}  # type: ignore[union-attr]
     assert sum(source.dimension for source in sources) <= 6 * len(looked.noisy_frames)
-    before, after = (np.trace(each.gaussian_pose("f7", relative_to="world").covariance) for each in (scene, looked))
+    before, after = (
+        np.trace(each.gaussian_pose("f7", relative_to="world").covariance)
+        for each in (scene, looked)
+    )
     assert after < before
-    assert np.linalg.eigvalsh(joint_gaussian(looked, [("f7", "world"), ("f3", "world")])[1])[0] > -1e-15
+    assert (
+        np.linalg.eigvalsh(joint_gaussian(looked, [("f7", "world"), ("f3", "world")])[1])[0]
+        > -1e-15
+    )
 
 
 def test_exact_measurements_and_exact_paths() -> None:
@@ -220,15 +283,29 @@ def test_exact_measurements_and_exact_paths() -> None:
         .add_frame("b", "a")
     )
     exact = scene.condition(
-        Measurement.of_pose("b", Pose([0.01, -0.02, 0]), relative_to="world", covariance=np.zeros((6, 6)))
+        Measurement.of_pose(
+            "b", Pose([0.01, -0.02, 0]), relative_to="world", covariance=np.zeros((6, 6))
+        )
     )
     assert exact.pose("b", relative_to="world").is_close(Pose([0.01, -0.02, 0]))
     assert np.abs(exact.gaussian_pose("b", relative_to="world").covariance).max() < 1e-18
     same = Measurement.of_pose("b", Pose(), relative_to="a", covariance=np.zeros((6, 6)))
     assert scene.condition(same) is scene
-    assert scene.condition(Measurement.of_pose("b", Pose([1, 0, 0]), relative_to="a", covariance=np.eye(6))) is scene
-    with pytest.raises(SceneError, match="measurement of frame 'b' in frame 'world' contradicts what is known exactly"):
-        scene.condition(Measurement.of_pose("b", Pose([0, 0, 0.01]), relative_to="world", covariance=np.zeros((6, 6))))
+    assert (
+        scene.condition(
+            Measurement.of_pose("b", Pose([1, 0, 0]), relative_to="a", covariance=np.eye(6))
+        )
+        is scene
+    )
+    with pytest.raises(
+        SceneError,
+        match="measurement of frame 'b' in frame 'world' contradicts what is known exactly",
+    ):
+        scene.condition(
+            Measurement.of_pose(
+                "b", Pose([0, 0, 0.01]), relative_to="world", covariance=np.zeros((6, 6))
+            )
+        )
 
 
 def test_bad_measurements_are_refused() -> None:
@@ -242,18 +319,28 @@ def test_bad_measurements_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="joint 'a' is on the path"):
         scene.condition(good)
     with pytest.raises(UnknownNameError, match="unknown frame 'b'"):
-        scene.condition(Measurement.of_pose("b", Pose(), relative_to="world", covariance=np.eye(6)), q=[0.0])
+        scene.condition(
+            Measurement.of_pose("b", Pose(), relative_to="world", covariance=np.eye(6)), q=[0.0]
+        )
     with pytest.raises(DisconnectedError):
-        scene.condition(Measurement.of_pose("a", Pose(), relative_to="moon", covariance=np.eye(6)), q=[0.0])
+        scene.condition(
+            Measurement.of_pose("a", Pose(), relative_to="moon", covariance=np.eye(6)), q=[0.0]
+        )
     with pytest.raises(SceneError, match=r"covariance must have shape \(3, 3\)"):
         Measurement.of_position("a", [0, 0, 0], relative_to="world", covariance=np.eye(3)[:2])
-    with pytest.raises(SceneError, match=r"covariance is not positive semi-definite: its eigenvalues are \[-1"):
+    with pytest.raises(
+        SceneError, match=r"covariance is not positive semi-definite: its eigenvalues are \[-1"
+    ):
         Measurement.of_pose("a", Pose(), relative_to="world", covariance=-np.eye(6))
     with pytest.raises(SceneError, match="direction is zero, which points nowhere"):
         Measurement.of_bearing("a", [0, 0, 0], relative_to="world", deviation=0.1)
-    with pytest.raises(SceneError, match="standard deviation of a range must be a finite number and not negative"):
+    with pytest.raises(
+        SceneError, match="standard deviation of a range must be a finite number and not negative"
+    ):
         Measurement.of_range("a", 1.0, relative_to="world", deviation=-1.0)
-    with pytest.raises(SceneError, match="frame 'a' stands where frame 'world' does: there is no direction"):
+    with pytest.raises(
+        SceneError, match="frame 'a' stands where frame 'world' does: there is no direction"
+    ):
         scene.condition(Measurement.of_range("a", 1.0, relative_to="world", deviation=1.0), q=[0.0])
     with pytest.raises(SceneError, match="iterations must be at least 1, not 0"):
         scene.condition(good, q=[0.0], max_iterations=0)
@@ -270,7 +357,9 @@ def test_one_source_may_move_many_frames() -> None:
     for name in ("a", "b", "c"):
         scene = scene.add_frame(name, "world").set_noise(name, {warm: longer})
     seen = scene.condition(
-        Measurement.of_position("a", [2e-3, 0, 0], relative_to="world", covariance=1e-12 * np.eye(3))
+        Measurement.of_position(
+            "a", [2e-3, 0, 0], relative_to="world", covariance=1e-12 * np.eye(3)
+        )
     )
     for name in ("a", "b", "c"):
         assert seen.pose(name, relative_to="world").translation[0] == pytest.approx(2e-3, rel=1e-5)
@@ -288,7 +377,9 @@ def test_tiny_errors_far_away_come_to_rest(reach: float, deviation: float) -> No
         scene = scene.add_frame(name, parent, pose=GaussianPose(pose, deviation**2 * np.eye(6)))
         parent = name
     seen = scene.pose("c", relative_to="world") @ Pose.exp(random.normal(size=6) * deviation)
-    after = scene.condition(Measurement.of_pose("c", seen, relative_to="world", covariance=deviation**2 * np.eye(6)))
+    after = scene.condition(
+        Measurement.of_pose("c", seen, relative_to="world", covariance=deviation**2 * np.eye(6))
+    )
     assert np.trace(after.gaussian_pose("c", relative_to="world").covariance) < 6.0 * deviation**2
 
 
@@ -298,18 +389,25 @@ def test_what_nobody_knows_does_not_hide_what_is_known(unknown: float) -> None:
     variances = np.array([1e-4, 1e-4, unknown, unknown, 1e-6, 1e-6])
     scene = SceneGraph().add_frame("a", "world", pose=GaussianPose(covariance=np.diag(variances)))
     _, joint = joint_gaussian(scene, [("a", "world")])
-    np.testing.assert_allclose(joint, scene.gaussian_pose("a", relative_to="world").covariance, rtol=1e-12)
+    np.testing.assert_allclose(
+        joint, scene.gaussian_pose("a", relative_to="world").covariance, rtol=1e-12
+    )
     [(_, share)] = contributions(scene, "a", relative_to="world")
     np.testing.assert_allclose(np.diag(share), variances, rtol=1e-12)
     after = scene.condition(
-        Measurement.of_pose("a", Pose([0.0, 0.0, 0.002]), relative_to="world", covariance=1e-6 * np.eye(6))
+        Measurement.of_pose(
+            "a", Pose([0.0, 0.0, 0.002]), relative_to="world", covariance=1e-6 * np.eye(6)
+        )
     )
     expected = 1.0 / (1.0 / variances + 1e6)
-    np.testing.assert_allclose(np.diag(after.gaussian_pose("a", relative_to="world").covariance), expected, rtol=1e-4)
+    np.testing.assert_allclose(
+        np.diag(after.gaussian_pose("a", relative_to="world").covariance), expected, rtol=1e-4
+    )
     assert after.pose("a", relative_to="world").translation[2] == pytest.approx(0.002, rel=2e-3)
     assert (
         innovation(
-            scene, Measurement.of_pose("a", Pose(), relative_to="world", covariance=1e-6 * np.eye(6))
+            scene,
+            Measurement.of_pose("a", Pose(), relative_to="world", covariance=1e-6 * np.eye(6)),
         ).squared_mahalanobis
         < 1e-12
     )

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from support import consistency_runs as runs
 
 from tmkit import GaussianPose, Measurement, Pose, SceneGraph
-from tmkit.estimation import Fused, pose_graph, resolve_observations, solve_pose_graph, solve_with_gtsam
+from tmkit.estimation import (
+    Fused,
+    pose_graph,
+    resolve_observations,
+    solve_pose_graph,
+    solve_with_gtsam,
+)
 from tmkit.graph import Evidence, FactPolicy, add_fact, add_observation, innovation
 from tmkit.spatial import (
     JointGaussianPose,
@@ -52,7 +58,9 @@ def require_consistent(mean: float, numbers: int) -> None:
 def require_consistent_runs(outcomes: list[runs.Outcome]) -> None:
     """Check NEES of poses and of orientations alone."""
     require_consistent(runs.normalised_errors(outcomes, lambda one: one.pose), 6 * len(outcomes))
-    require_consistent(runs.normalised_errors(outcomes, lambda one: one.orientation), 3 * len(outcomes))
+    require_consistent(
+        runs.normalised_errors(outcomes, lambda one: one.orientation), 3 * len(outcomes)
+    )
 
 
 @pytest.mark.parametrize("prior", ["wide", "tight"])
@@ -60,23 +68,33 @@ def require_consistent_runs(outcomes: list[runs.Outcome]) -> None:
 @pytest.mark.parametrize("updates", [1, 10])
 def test_iterated_updates_are_consistent(kind: str, prior: str, updates: int) -> None:
     """NEES and NIS of every kind of measurement, with components that are strong, weak and unknown."""
-    outcomes = [runs.run(kind, prior, updates=updates, max_iterations=50, seed=seed) for seed in range(60)]
+    outcomes = [
+        runs.run(kind, prior, updates=updates, max_iterations=50, seed=seed) for seed in range(60)
+    ]
     require_consistent_runs(outcomes)
     distances = np.array([one.distances for one in outcomes]) / DEGREES.get(kind, 6)
     require_consistent(float(distances.mean()), distances.size * DEGREES.get(kind, 6))
 
 
-@pytest.mark.parametrize("kind", ["unknown orientation", "unknown yaw", "weak orientation", "position", "bearing"])
+@pytest.mark.parametrize(
+    "kind", ["unknown orientation", "unknown yaw", "weak orientation", "position", "bearing"]
+)
 def test_many_updates_are_consistent(kind: str) -> None:
     """Two hundred measurements contain no more than two hundred times the information of one."""
-    require_consistent_runs([runs.run(kind, "wide", updates=200, max_iterations=50, seed=seed) for seed in range(20)])
+    require_consistent_runs(
+        [runs.run(kind, "wide", updates=200, max_iterations=50, seed=seed) for seed in range(20)]
+    )
 
 
 @pytest.mark.parametrize("kind", ["unknown orientation", "position", "bearing"])
 def test_the_extended_kalman_filter_does_not_learn_what_is_not_measured(kind: str) -> None:
     """One iteration an update: the orientation stays as unknown as it was."""
-    outcomes = [runs.run(kind, "wide", updates=100, max_iterations=1, seed=seed) for seed in range(20)]
-    require_consistent(runs.normalised_errors(outcomes, lambda one: one.orientation), 3 * len(outcomes))
+    outcomes = [
+        runs.run(kind, "wide", updates=100, max_iterations=1, seed=seed) for seed in range(20)
+    ]
+    require_consistent(
+        runs.normalised_errors(outcomes, lambda one: one.orientation), 3 * len(outcomes)
+    )
     for one in outcomes:
         np.testing.assert_allclose(np.sqrt(np.diag(one.estimate.covariance)[3:]), 0.5, rtol=0.03)
 
@@ -84,8 +102,12 @@ def test_the_extended_kalman_filter_does_not_learn_what_is_not_measured(kind: st
 @pytest.mark.parametrize("kind", ["unknown orientation", "position"])
 def test_a_lever_is_measured_and_nothing_else(kind: str) -> None:
     """The error turns the frame about a point 0.3 m away, so that its position says how it is turned about two axes."""
-    outcomes = [runs.run(kind, "at a lever", updates=10, max_iterations=50, seed=seed) for seed in range(60)]
-    require_consistent(runs.normalised_errors(outcomes, lambda one: one.orientation), 3 * len(outcomes))
+    outcomes = [
+        runs.run(kind, "at a lever", updates=10, max_iterations=50, seed=seed) for seed in range(60)
+    ]
+    require_consistent(
+        runs.normalised_errors(outcomes, lambda one: one.orientation), 3 * len(outcomes)
+    )
 
 
 def fixes(random: np.random.Generator, truth: Pose, count: int) -> list[Pose]:
@@ -102,7 +124,9 @@ def by_conditions(seen: list[Pose]) -> GaussianPose:
     """Condition a scene on one after the other."""
     scene = runs.known_scene(WIDE)
     for pose in seen:
-        scene = scene.condition(Measurement.of_pose("cup", pose, relative_to="world", covariance=FIX))
+        scene = scene.condition(
+            Measurement.of_pose("cup", pose, relative_to="world", covariance=FIX)
+        )
     return scene.gaussian_pose("cup", relative_to="world")
 
 
@@ -111,7 +135,13 @@ def by_facts(seen: list[Pose]) -> GaussianPose:
     scene = runs.known_scene(WIDE)
     for pose in seen:
         fact = GaussianPose(pose, FIX)
-        scene = add_fact(scene, fact, frame="cup", relative_to="world", policy=FactPolicy(known="fuse", gate=1 - 1e-9))
+        scene = add_fact(
+            scene,
+            fact,
+            frame="cup",
+            relative_to="world",
+            policy=FactPolicy(known="fuse", gate=1 - 1e-9),
+        )
     return scene.gaussian_pose("cup", relative_to="world")
 
 
@@ -121,7 +151,11 @@ def by_chain(seen: list[Pose]) -> GaussianPose:
     for pose in seen:
         end = GaussianPose(pose, FIX) @ Pose([0.1, 0.2, 0.0])
         links = condition(links, PoseMeasurement(end)).links
-    return JointGaussianPose.independent(links).marginal(0) if isinstance(links, list) else links.marginal(0)
+    return (
+        JointGaussianPose.independent(links).marginal(0)
+        if isinstance(links, list)
+        else links.marginal(0)
+    )
 
 
 def by_positions(seen: list[Pose]) -> GaussianPose:
@@ -130,7 +164,11 @@ def by_positions(seen: list[Pose]) -> GaussianPose:
     for pose in seen:
         measurement: MeasurementModel = PositionMeasurement(pose.translation, 1e-4 * np.eye(3))
         links = condition(links, measurement).links
-    return JointGaussianPose.independent(links).marginal(0) if isinstance(links, list) else links.marginal(0)
+    return (
+        JointGaussianPose.independent(links).marginal(0)
+        if isinstance(links, list)
+        else links.marginal(0)
+    )
 
 
 def by_fusion(seen: list[Pose]) -> GaussianPose:
@@ -142,7 +180,9 @@ def observed(seen: list[Pose]) -> SceneGraph:
     """Return the scene with observations."""
     scene = runs.known_scene(WIDE)
     for pose in seen:
-        scene = add_observation(scene, "cup", pose, relative_to="world", evidence=Evidence(covariance=FIX))
+        scene = add_observation(
+            scene, "cup", pose, relative_to="world", evidence=Evidence(covariance=FIX)
+        )
     return scene
 
 
@@ -162,7 +202,9 @@ def by_resolution(seen: list[Pose]) -> GaussianPose:
     [by_conditions, by_facts, by_chain, by_positions, by_fusion, by_pose_graph, by_resolution],
     ids=lambda estimate: estimate.__name__,
 )
-def test_position_fixes_leave_the_orientation_unknown(estimate: Callable[[list[Pose]], GaussianPose]) -> None:
+def test_position_fixes_leave_the_orientation_unknown(
+    estimate: Callable[[list[Pose]], GaussianPose],
+) -> None:
     """Whoever combines position fixes, the orientation keeps the deviation of 0.5 rad and the true one is plausible."""
     squared = []
     for seed in range(12):
@@ -185,14 +227,21 @@ def test_a_later_orientation_passes_the_gate_of_the_scene() -> None:
         truth = drawn_truth(random)
         scene = runs.known_scene(WIDE)
         for pose in fixes(random, truth, 200):
-            scene = scene.condition(Measurement.of_pose("cup", pose, relative_to="world", covariance=FIX))
-        seen = Measurement.of_pose("cup", truth, relative_to="world", covariance=np.diag([1e-4] * 3 + [0.0027] * 3))
+            scene = scene.condition(
+                Measurement.of_pose("cup", pose, relative_to="world", covariance=FIX)
+            )
+        seen = Measurement.of_pose(
+            "cup", truth, relative_to="world", covariance=np.diag([1e-4] * 3 + [0.0027] * 3)
+        )
         assert innovation(scene, seen).squared_mahalanobis < chi_square_quantile(0.999, 6)
 
 
 def kalman_filter(seen: list[Pose]) -> tuple[Array, Array]:
     """Return position and covariance of a plain Kalman filter of positions in the world's axes."""
-    mean, covariance = np.array(runs.START.translation), runs.START.rotation @ WIDE[:3, :3] @ runs.START.rotation.T
+    mean, covariance = (
+        np.array(runs.START.translation),
+        runs.START.rotation @ WIDE[:3, :3] @ runs.START.rotation.T,
+    )
     for pose in seen:
         gain = covariance @ np.linalg.inv(covariance + 1e-4 * np.eye(3))
         mean, covariance = mean + gain @ (pose.translation - mean), covariance - gain @ covariance
@@ -217,10 +266,16 @@ def test_gtsam_solves_the_same_graph_with_unknown_orientations() -> None:
     pytest.importorskip("gtsam")
     random = np.random.default_rng(7)
     truth = drawn_truth(random)
-    scene = observed(fixes(random, truth, 20)).add_frame("table", "world", pose=GaussianPose(Pose([1, 1, 0]), WIDE))
+    scene = observed(fixes(random, truth, 20)).add_frame(
+        "table", "world", pose=GaussianPose(Pose([1, 1, 0]), WIDE)
+    )
     seen = Pose([1.0, 1.1, 0.1]).inverse() @ truth
     scene = add_observation(
-        scene, "cup", seen, relative_to="table", evidence=Evidence(covariance=np.diag([1e-4] * 3 + [1e-3, 1e-3, 1.0]))
+        scene,
+        "cup",
+        seen,
+        relative_to="table",
+        evidence=Evidence(covariance=np.diag([1e-4] * 3 + [1e-3, 1e-3, 1.0])),
     )
     graph = pose_graph(scene)
     ours, theirs = solve_pose_graph(graph), solve_with_gtsam(graph)
@@ -236,7 +291,11 @@ def test_position_fixes_are_those_of_gtsam() -> None:
     random = np.random.default_rng(5)
     truth = drawn_truth(random)
     seen = fixes(random, truth, 30)
-    graph, values, start = gtsam.NonlinearFactorGraph(), gtsam.Values(), gtsam.Pose3(runs.START.as_matrix())
+    graph, values, start = (
+        gtsam.NonlinearFactorGraph(),
+        gtsam.Values(),
+        gtsam.Pose3(runs.START.as_matrix()),
+    )
     sigmas = gtsam.noiseModel.Isotropic.Sigma
     graph.add(gtsam.PoseRotationPrior3D(0, start, sigmas(3, 0.5)))
     graph.add(gtsam.PoseTranslationPrior3D(0, start, sigmas(3, 0.1)))
@@ -244,7 +303,9 @@ def test_position_fixes_are_those_of_gtsam() -> None:
         graph.add(gtsam.PoseTranslationPrior3D(0, gtsam.Pose3(pose.as_matrix()), sigmas(3, 0.01)))
     values.insert(0, start)
     solved = gtsam.LevenbergMarquardtOptimizer(graph, values).optimize()
-    covariance = gtsam.Marginals(graph, solved).marginalCovariance(0)[np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])]
+    covariance = gtsam.Marginals(graph, solved).marginalCovariance(0)[
+        np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])
+    ]
     found = by_conditions(seen)
     np.testing.assert_allclose(found.mean.translation, solved.atPose3(0).translation(), atol=1e-6)
     np.testing.assert_allclose(found.covariance, covariance, rtol=1e-3, atol=1e-6)

@@ -37,7 +37,9 @@ def test_an_error_behind_a_joint_is_corrected_for_the_configuration_of_the_measu
     """On the joint's own edge a correction is right at q; on a fixed frame behind the joint, at every configuration."""
     xi = np.array([2e-3, -1e-3, 3e-3, 2e-3, 4e-3, -1e-3])
     small = 1e-5 * np.eye(6)
-    on_joint = SceneGraph().add_frame("elbow", "world", joint=Revolute([0, 0, 1]), pose=GaussianPose(covariance=small))
+    on_joint = SceneGraph().add_frame(
+        "elbow", "world", joint=Revolute([0, 0, 1]), pose=GaussianPose(covariance=small)
+    )
     behind = (
         SceneGraph()
         .add_frame("turn", "world", joint=Revolute([0, 0, 1]))
@@ -46,7 +48,10 @@ def test_an_error_behind_a_joint_is_corrected_for_the_configuration_of_the_measu
     true = behind.set_covariance("elbow", None).set_pose("elbow", Pose.exp(xi))
     here, there = [0.3], [1.8]
     look = Measurement.of_pose(
-        "elbow", true.pose("elbow", relative_to="world", q=here), relative_to="world", covariance=np.zeros((6, 6))
+        "elbow",
+        true.pose("elbow", relative_to="world", q=here),
+        relative_to="world",
+        covariance=np.zeros((6, 6)),
     )
     for scene, everywhere in ((on_joint, False), (behind, True)):
         known = scene.condition(look, q=here)
@@ -54,6 +59,8 @@ def test_an_error_behind_a_joint_is_corrected_for_the_configuration_of_the_measu
             true.pose("elbow", relative_to="world", q=here)
         )
         assert (
-            known.pose("elbow", relative_to="world", q=there).is_close(true.pose("elbow", relative_to="world", q=there))
+            known.pose("elbow", relative_to="world", q=there).is_close(
+                true.pose("elbow", relative_to="world", q=there)
+            )
             is everywhere
         )

@@ -38,7 +38,10 @@ class Look:
     def measurement(self) -> Measurement:
         """Return it as a measurement."""
         return Measurement.of_pose(
-            self.frame, self.pose.mean, relative_to=self.relative_to, covariance=self.pose.covariance
+            self.frame,
+            self.pose.mean,
+            relative_to=self.relative_to,
+            covariance=self.pose.covariance,
         )
 
 
@@ -60,7 +63,9 @@ def as_looks(found: Iterable[Observation]) -> list[Look]:
     return [Look(one.frame, one.pose, one.relative_to, one.stamp, one.tags) for one in found]
 
 
-def resolved(scene: SceneGraph, looks: Iterable[Look], frame: str, *, policy: object, **options: object) -> Resolution:
+def resolved(
+    scene: SceneGraph, looks: Iterable[Look], frame: str, *, policy: object, **options: object
+) -> Resolution:
     """Return the resolution of a version with observations."""
     return resolve_observations(observed(scene, looks), frame, policy=policy, **options)  # type: ignore[arg-type]
 
@@ -88,7 +93,9 @@ def seen(
 ) -> Look:
     """Return a look that is off from the pose in the scene by a tangent vector."""
     pose = scene.pose(target, relative_to=reference) @ Pose.exp(np.asarray(off, dtype=float))
-    return Look(target, GaussianPose(pose, np.asarray(covariance)), reference, stamp, frozenset(tags))
+    return Look(
+        target, GaussianPose(pose, np.asarray(covariance)), reference, stamp, frozenset(tags)
+    )
 
 
 def alike(a: Pose, b: Pose, tolerance: float = 1e-10) -> bool:
@@ -112,7 +119,9 @@ def test_fusing_is_conditioning(seed: int) -> None:
     """One observation fused says of every frame what conditioning on it says; several, what one after another says."""
     random = np.random.default_rng(seed)
     scene = room()
-    draws = [seen(scene, camera, 2e-3 * random.normal(size=6)) for camera in ("left", "right", "left")]
+    draws = [
+        seen(scene, camera, 2e-3 * random.normal(size=6)) for camera in ("left", "right", "left")
+    ]
     one = resolved(scene, draws[:1], "cup", policy=Fused(), probability=None)
     for frame, other in (("cup", "world"), ("left", "world"), ("cup", "right")):
         expected = scene.condition(draws[0].measurement()).gaussian_pose(frame, relative_to=other)
@@ -136,7 +145,11 @@ def test_the_order_of_addition_means_nothing(seed: int, order: list[int]) -> Non
     scene = room()
     every = [
         seen(
-            scene, ("left", "right")[k % 2], 3e-3 * random.normal(size=6), stamp=float(random.integers(3)), tags=("a",)
+            scene,
+            ("left", "right")[k % 2],
+            3e-3 * random.normal(size=6),
+            stamp=float(random.integers(3)),
+            tags=("a",),
         )
         for k in range(5)
     ]
@@ -146,7 +159,9 @@ def test_the_order_of_addition_means_nothing(seed: int, order: list[int]) -> Non
         edges = [remove_observations(answer.scene) for answer in (first, second)]
         assert edges[0] == edges[1]
         assert edges[0].digest == edges[1].digest
-        assert [str(result) for result in first.gate_results] == [str(result) for result in second.gate_results]
+        assert [str(result) for result in first.gate_results] == [
+            str(result) for result in second.gate_results
+        ]
 
 
 @settings(max_examples=scaled_examples(0.25))
@@ -163,19 +178,32 @@ def test_choosing_a_path_is_hanging_the_frame_there_and_back(seed: int) -> None:
     assert answer.scene.parent("cup") == "table"
     assert close(joint_gaussian(answer.scene, pairs)[1], joint_gaussian(back, pairs)[1])
     assert alike(answer.scene.pose("cup", relative_to="left"), draw.pose.mean)
-    assert close(answer.scene.gaussian_pose("cup", relative_to="left").covariance, draw.pose.covariance, 1e-8)
+    assert close(
+        answer.scene.gaussian_pose("cup", relative_to="left").covariance, draw.pose.covariance, 1e-8
+    )
 
 
 def test_policies_look_at_whole_paths() -> None:
     """A new look by a camera that was seen long ago is as old; the minimal covariance includes the camera's error."""
     scene = room().add_frame("tripod", "world").add_frame("third", "tripod", pose=Pose([0, 0, 1]))
-    camera = seen(scene, "world", target="tripod", covariance=1e-8 * np.eye(6), stamp=2.0, tags=("survey",))
+    camera = seen(
+        scene, "world", target="tripod", covariance=1e-8 * np.eye(6), stamp=2.0, tags=("survey",)
+    )
     by_third = seen(scene, "third", (2e-3, 0, 0, 0, 0, 0), stamp=9.0, tags=("survey",))
-    by_left = seen(scene, "left", (1e-3, 0, 0, 0, 0, 0), covariance=1e-10 * np.eye(6), stamp=5.0, tags=("marker",))
+    by_left = seen(
+        scene,
+        "left",
+        (1e-3, 0, 0, 0, 0, 0),
+        covariance=1e-10 * np.eye(6),
+        stamp=5.0,
+        tags=("marker",),
+    )
     everything = [camera, by_third, by_left]
     estimates = {
         str(result.estimate): result.estimate
-        for result in resolved(scene, everything, "cup", policy=Latest(), probability=None).gate_results
+        for result in resolved(
+            scene, everything, "cup", policy=Latest(), probability=None
+        ).gate_results
     }
     assert {estimate.stamp for estimate in estimates.values()} == {None, 2.0, 9.0, 5.0}
     chain = next(estimate for estimate in estimates.values() if len(estimate.observations) == 2)
@@ -193,12 +221,16 @@ def test_policies_look_at_whole_paths() -> None:
     assert as_looks(chosen(MinCovariance()).observations) == [by_third]
     moved = scene.add_stamped_pose("tripod", scene.local_pose("tripod"), stamp=1.0)
     newest = resolved(moved, everything, "cup", policy=Latest(), probability=None)
-    assert [as_looks(result.estimate.observations) for result in newest.gate_results if result.is_used] == [[by_left]]
+    assert [
+        as_looks(result.estimate.observations) for result in newest.gate_results if result.is_used
+    ] == [[by_left]]
 
 
 def test_one_observation_used_twice_is_one_error() -> None:
     """Two cups seen through one look at a camera share its error: relative to each other it cancels."""
-    scene = SceneGraph().add_frame("camera", "world").add_frame("a", "world").add_frame("b", "world")
+    scene = (
+        SceneGraph().add_frame("camera", "world").add_frame("a", "world").add_frame("b", "world")
+    )
     looks = [
         seen(scene, "world", target="camera", covariance=1e-2 * np.eye(6)),
         seen(scene, "camera", target="a"),
@@ -207,7 +239,9 @@ def test_one_observation_used_twice_is_one_error() -> None:
     for target in ("a", "b"):
         answer = resolved(scene, looks, target, policy=_Chains())
         scene = answer.scene
-    assert scene.gaussian_pose("a", relative_to="world").covariance[0, 0] == pytest.approx(1e-2 + 1e-6)
+    assert scene.gaussian_pose("a", relative_to="world").covariance[0, 0] == pytest.approx(
+        1e-2 + 1e-6
+    )
     assert scene.gaussian_pose("a", relative_to="b").covariance[0, 0] == pytest.approx(2e-6)
 
 
@@ -221,13 +255,17 @@ class _Chains:
 def test_an_outlier_is_rejected_and_named() -> None:
     """What contradicts the others is taken out with its distance; the answer is that without it."""
     scene = room()
-    good = [seen(scene, camera, (k * 1e-3, 0, 0, 0, 0, 0)) for k, camera in enumerate(("left", "right"))]
+    good = [
+        seen(scene, camera, (k * 1e-3, 0, 0, 0, 0, 0)) for k, camera in enumerate(("left", "right"))
+    ]
     bad = seen(scene, "right", (0.2, 0, 0, 0, 0, 0), stamp=7.5, tags=("reflection",))
     answer = resolved(scene, [bad, *good], "cup", policy=Fused())
     (result,) = answer.rejected
     assert as_looks(result.estimate.observations) == [bad]
     assert result.squared_distance > 100 * result.threshold > 0
-    assert "'cup' seen from 'right' at 7.5 s (reflection): rejected, squared distance" in str(answer)
+    assert "'cup' seen from 'right' at 7.5 s (reflection): rejected, squared distance" in str(
+        answer
+    )
     assert bad not in as_looks(answer.used)
     assert as_looks(observations(answer.scene)) == [bad]
     assert remove_observations(answer.scene) == resolved(scene, good, "cup", policy=Fused()).scene
@@ -240,10 +278,15 @@ def test_an_outlier_is_rejected_and_named() -> None:
 def test_a_majority_outvotes_what_the_scene_said() -> None:
     """A cup that was moved by somebody: three looks agree, so what the scene said is what is rejected."""
     scene = room()
-    looks = [seen(scene, camera, (0.2 + k * 1e-3, 0, 0, 0, 0, 0)) for k, camera in enumerate(("left", "right", "left"))]
+    looks = [
+        seen(scene, camera, (0.2 + k * 1e-3, 0, 0, 0, 0, 0))
+        for k, camera in enumerate(("left", "right", "left"))
+    ]
     answer = resolved(scene, looks, "cup", policy=Fused())
     assert [str(result.estimate) for result in answer.rejected] == ["the pose in the scene"]
-    assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(0.201, abs=2e-3)
+    assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(
+        0.201, abs=2e-3
+    )
 
 
 def test_an_exact_edge_is_a_placeholder() -> None:
@@ -252,19 +295,33 @@ def test_an_exact_edge_is_a_placeholder() -> None:
     looks = [seen(scene, "left", (0.3, 0, 0, 0, 0, 0)), seen(scene, "right", (0.3, 0, 0, 0, 0, 0))]
     answer = resolved(scene, looks, "cup", policy=Fused())
     assert not answer.rejected
-    assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(0.3, abs=1e-6)
-    both = [scene.gaussian_pose(look.relative_to, relative_to="table") @ look.pose for look in looks]
-    expected = np.linalg.inv(sum((np.linalg.inv(pose.covariance) for pose in both), start=np.zeros((6, 6))))
+    assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(
+        0.3, abs=1e-6
+    )
+    both = [
+        scene.gaussian_pose(look.relative_to, relative_to="table") @ look.pose for look in looks
+    ]
+    expected = np.linalg.inv(
+        sum((np.linalg.inv(pose.covariance) for pose in both), start=np.zeros((6, 6)))
+    )
     assert close(answer.scene.gaussian_pose("cup", relative_to="table").covariance, expected, 1e-6)
     assert resolved(scene, [], "cup", policy=Fused()).scene == scene
 
 
 def test_estimates_that_know_directions_exactly_agree_in_them() -> None:
     """Exact directions that differ by rounding are the same; where they really differ, the distance is infinite."""
-    scene = room().set_covariance("cup", None).set_covariance("left", None).set_covariance("right", None)
+    scene = (
+        room()
+        .set_covariance("cup", None)
+        .set_covariance("left", None)
+        .set_covariance("right", None)
+    )
     scene = scene.set_pose("left", Pose.from_rpy([1, 0.2, 0.3], [2, 0.2, 0.3]))
     along = np.diag([1e-4, 0, 0, 0, 0, 0])
-    ends = [seen(scene, "table", (0.01, 0, 0, 0, 0, 0), covariance=along), seen(scene, "left", covariance=along)]
+    ends = [
+        seen(scene, "table", (0.01, 0, 0, 0, 0, 0), covariance=along),
+        seen(scene, "left", covariance=along),
+    ]
     answer = resolved(scene, ends, "cup", policy=Fused())
     assert not answer.rejected
     assert answer.gate_results[0].squared_distance == pytest.approx(0.5)
@@ -291,7 +348,8 @@ def test_frames_on_joints_can_only_be_fused() -> None:
         Measurement.of_pose("lid", pose.mean, relative_to="left", covariance=pose.covariance), q=q
     )
     assert same(
-        fused.gaussian_pose("lid", relative_to="world", q=q), expected.gaussian_pose("lid", relative_to="world", q=q)
+        fused.gaussian_pose("lid", relative_to="world", q=q),
+        expected.gaussian_pose("lid", relative_to="world", q=q),
     )
     with pytest.raises(SceneError, match="frame 'lid' is on a revolute joint"):
         resolved(scene, looks, "lid", policy=Latest(), q=q)
@@ -334,7 +392,9 @@ def test_observations_are_part_of_the_version() -> None:
         "'mug' seen from 'third' at 1 s",
         "'mug' seen from 'right' at 2 s (tag)",
     ]
-    assert [one.frame for one in observations(SceneGraph().mount(version, "world", prefix="b/"))] == ["b/cup"] * 2
+    assert [
+        one.frame for one in observations(SceneGraph().mount(version, "world", prefix="b/"))
+    ] == ["b/cup"] * 2
     assert observations(version, "table") == observations(version.remove_frame("cup")) == ()
     first, second = observations(version)
     assert observations(remove_observations(version, [first])) == (second,)
@@ -345,13 +405,20 @@ def test_observations_are_part_of_the_version() -> None:
 def test_what_a_policy_chose_may_be_resolved_again() -> None:
     """Chosen observations stay, and count once: the edge has their error. Fused ones are in the edge and gone."""
     scene = room()
-    version = observed(scene, [seen(scene, "left", (1e-3, 0, 0, 0, 0, 0), stamp=1.0), seen(scene, "right", stamp=2.0)])
+    version = observed(
+        scene,
+        [seen(scene, "left", (1e-3, 0, 0, 0, 0, 0), stamp=1.0), seen(scene, "right", stamp=2.0)],
+    )
     once = resolve_observations(version, "cup", policy=Latest()).scene
     again = resolve_observations(once, "cup", policy=Latest()).scene
     assert len(observations(again)) == 2
     assert same(again.gaussian_pose("cup"), once.gaussian_pose("cup"))
     newer = observed(once, [seen(scene, "left", (2e-3, 0, 0, 0, 0, 0), stamp=3.0)])
-    (result,) = [one for one in resolve_observations(newer, "cup", policy=Latest()).gate_results if one.is_used]
+    (result,) = [
+        one
+        for one in resolve_observations(newer, "cup", policy=Latest()).gate_results
+        if one.is_used
+    ]
     assert result.estimate.stamp == 3.0
     assert observations(resolve_observations(newer, "cup", policy=Fused()).scene) == ()
 
@@ -362,25 +429,38 @@ def test_bad_input_says_what_is_wrong() -> None:
     good = seen(scene, "left")
     with pytest.raises(SceneError, match="frame 'cup' cannot be observed from itself"):
         add_observation(scene, "cup", Pose(), relative_to="cup")
-    with pytest.raises(SceneError, match="the stamp of an observation must be a finite number or None, not nan"):
-        add_observation(scene, "cup", Pose(), relative_to="left", evidence=Evidence(stamp=float("nan")))
+    with pytest.raises(
+        SceneError, match="the stamp of an observation must be a finite number or None, not nan"
+    ):
+        add_observation(
+            scene, "cup", Pose(), relative_to="left", evidence=Evidence(stamp=float("nan"))
+        )
     with pytest.raises(SceneError, match="tags are a set of texts, not the text 'marker'"):
         add_observation(scene, "cup", Pose(), relative_to="left", evidence=Evidence(tags="marker"))
     with pytest.raises(UnknownNameError, match="unknown kind of observation 'range'"):
         add_observation(scene, "cup", Pose(), relative_to="left", kind="range")  # type: ignore[arg-type]
-    with pytest.raises(SceneError, match="seen from 'left' is of its orientation alone, which is no measurement"):
-        observations(add_observation(scene, "cup", Pose(), relative_to="left", kind="orientation"))[0].measurement()
+    with pytest.raises(
+        SceneError, match="seen from 'left' is of its orientation alone, which is no measurement"
+    ):
+        observations(add_observation(scene, "cup", Pose(), relative_to="left", kind="orientation"))[
+            0
+        ].measurement()
     with pytest.raises(UnknownNameError, match="unknown frame 'lefd'; did you mean 'left'"):
         add_observation(scene, "cup", Pose(), relative_to="lefd")
     with pytest.raises(UnknownNameError, match="unknown frame 'cupp'"):
         resolved(scene, [], "cupp", policy=Latest())
-    with pytest.raises(SceneError, match="frame 'world' is a root, of which there are no estimates"):
+    with pytest.raises(
+        SceneError, match="frame 'world' is a root, of which there are no estimates"
+    ):
         resolved(scene, [], "world", policy=Latest())
     with pytest.raises(SceneError, match="frame 'table' is an ancestor of 'cup'"):
         resolved(scene, [], "table", policy=Latest(), base="cup")
     with pytest.raises(DisconnectedError):
         resolved(scene.add_root("moon"), [Look("cup", good.pose, "moon")], "cup", policy=Latest())
-    many = [Look("cup", GaussianPose(good.pose.mean @ Pose([1e-6 * k, 0, 0]), SMALL), "left") for k in range(501)]
+    many = [
+        Look("cup", GaussianPose(good.pose.mean @ Pose([1e-6 * k, 0, 0]), SMALL), "left")
+        for k in range(501)
+    ]
     with pytest.raises(SceneError, match="frame 'cup' has more than 500 paths of observations"):
         resolved(scene, many, "cup", policy=Latest())
 
@@ -388,6 +468,8 @@ def test_bad_input_says_what_is_wrong() -> None:
 def test_observers_that_hang_on_the_target_say_nothing() -> None:
     """What a camera on the cup sees of the cup says nothing of where the cup is."""
     scene = room().add_frame("eye", "cup")
-    answer = resolved(scene, [Look("cup", GaussianPose(Pose(), SMALL), "eye")], "cup", policy=Fused())
+    answer = resolved(
+        scene, [Look("cup", GaussianPose(Pose(), SMALL), "eye")], "cup", policy=Fused()
+    )
     assert remove_observations(answer.scene) == scene
     assert len(answer.gate_results) == 1

@@ -9,14 +9,29 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
-from tmkit.estimation import ByTag, Fused, Latest, MinCovariance, pose_graph, resolve_observations, solve_pose_graph
+from tmkit.estimation import (
+    ByTag,
+    Fused,
+    Latest,
+    MinCovariance,
+    pose_graph,
+    resolve_observations,
+    solve_pose_graph,
+)
 from tmkit.estimation.policies import ResolutionPolicy
 from tmkit.graph import Evidence, FactPolicy, Fixed, SceneGraph, add_fact, observations, twist
 from tmkit.relations import PoseCoord, SemanticError, SemanticPose
 from tmkit.spatial import Pose
 
 SEEDS = st.integers(0, 2**32 - 1)
-POLICIES: list[ResolutionPolicy] = [Latest(), Latest("newest"), MinCovariance(), Fused(), ByTag("x"), ByTag("y", "x")]
+POLICIES: list[ResolutionPolicy] = [
+    Latest(),
+    Latest("newest"),
+    MinCovariance(),
+    Fused(),
+    ByTag("x"),
+    ByTag("y", "x"),
+]
 
 
 def bodies_and_facts(
@@ -69,27 +84,40 @@ def test_policies_do_not_see_the_order_of_facts(seed: int) -> None:
         assert len(observations(made)) == len(facts)
         for index, policy in enumerate(POLICIES):
             for probability in (None, 0.997):
-                answer = resolve_observations(made, target, policy=policy, base=base, probability=probability)
-                known = answer.scene.gaussian_pose(target, relative_to=base) if answer.used else None
+                answer = resolve_observations(
+                    made, target, policy=policy, base=base, probability=probability
+                )
+                known = (
+                    answer.scene.gaussian_pose(target, relative_to=base) if answer.used else None
+                )
                 before = expected.setdefault((index, probability), known)
                 assert (known is None) == (before is None)
                 if known is not None:
-                    assert known.mean.is_close(before.mean, translation_tolerance=1e-9, rotation_tolerance=1e-9)
+                    assert known.mean.is_close(
+                        before.mean, translation_tolerance=1e-9, rotation_tolerance=1e-9
+                    )
                     spread = np.abs(before.covariance).max()
-                    np.testing.assert_allclose(known.covariance, before.covariance, atol=1e-9 * spread, rtol=0)
+                    np.testing.assert_allclose(
+                        known.covariance, before.covariance, atol=1e-9 * spread, rtol=0
+                    )
 
 
 def tag_and_cup() -> tuple[SceneGraph, dict[str, str]]:
     """Return a camera, and a cup with a tag."""
     scene = SceneGraph("table").add_body("Camera").add_root("camera", body="Camera").add_body("Cup")
-    scene = scene.add_root("cup", body="Cup").add_frame("tag", "cup", pose=Pose([0.04, 0, 0.05]), body="Cup")
+    scene = scene.add_root("cup", body="Cup").add_frame(
+        "tag", "cup", pose=Pose([0.04, 0, 0.05]), body="Cup"
+    )
     return scene, {"camera": "Camera", "cup": "Cup", "tag": "Cup", "table": "table"}
 
 
 def sighting(frame: str, reference: str, pose: Pose, bodies: dict[str, str]) -> SemanticPose:
     """Return the pose of a frame relative to another."""
     return SemanticPose(
-        PoseCoord(f"{{{frame}}}|{bodies[frame]}", f"{{{reference}}}|{bodies[reference]}", f"[{reference}]"), pose
+        PoseCoord(
+            f"{{{frame}}}|{bodies[frame]}", f"{{{reference}}}|{bodies[reference]}", f"[{reference}]"
+        ),
+        pose,
     )
 
 
@@ -99,7 +127,9 @@ def test_a_tag_that_is_seen_twice_says_where_its_cup_is() -> None:
     spread = 1e-6 * np.eye(6)
     for x, stamp in ((0.5, 2.0), (0.502, 1.0)):
         scene = add_fact(
-            scene, sighting("tag", "camera", Pose([x, 0, 1]), bodies), evidence=Evidence(covariance=spread, stamp=stamp)
+            scene,
+            sighting("tag", "camera", Pose([x, 0, 1]), bodies),
+            evidence=Evidence(covariance=spread, stamp=stamp),
         )
     scene = add_fact(
         scene,
@@ -108,10 +138,13 @@ def test_a_tag_that_is_seen_twice_says_where_its_cup_is() -> None:
     )
     for frame, off in (("cup", 0.04), ("tag", 0.0)):
         latest, fused = (
-            resolve_observations(scene, frame, policy=policy, base="camera") for policy in (Latest(), Fused())
+            resolve_observations(scene, frame, policy=policy, base="camera")
+            for policy in (Latest(), Fused())
         )
         assert len(fused.gate_results) == 3
-        assert latest.scene.pose(frame, relative_to="camera").translation[0] == pytest.approx(0.5 - off)
+        assert latest.scene.pose(frame, relative_to="camera").translation[0] == pytest.approx(
+            0.5 - off
+        )
         found = fused.scene.gaussian_pose(frame, relative_to="camera")
         assert found.mean.translation[0] == pytest.approx(0.502 - off, abs=3e-4)
         assert not observations(fused.scene)
@@ -145,10 +178,14 @@ def test_what_was_seen_does_not_say_what_a_frame_moves_with() -> None:
     for facts in ((look, on_belt), (on_belt, look)):
         made = scene
         for fact in facts:
-            made = add_fact(made, fact, evidence=Evidence(covariance=1e-6 * np.eye(6) if fact is look else None))
+            made = add_fact(
+                made, fact, evidence=Evidence(covariance=1e-6 * np.eye(6) if fact is look else None)
+            )
         with pytest.raises(SemanticError, match="between 'cup' and its parent 'belt' is unknown"):
             twist(made, "cup", relative_to="camera")
         fixed = made.set_joint("cup", Fixed())
         assert twist(fixed, "cup", relative_to="camera").numbers[0].tolist() == [0, 0.2, 0]
-        assert made.pose("cup", relative_to="table").translation.tolist() == pytest.approx([0.5, 0, 1])
+        assert made.pose("cup", relative_to="table").translation.tolist() == pytest.approx(
+            [0.5, 0, 1]
+        )
         assert len(observations(made)) == 1

@@ -4,10 +4,11 @@ Each folder of ``tests/data/bad`` has an ``index.toml`` of cases. Of a case ther
 
 * ``file``: the broken file, beside the index;
 * ``scene``: files or names of scenes of ours that are loaded before it;
-* ``kind``: ``scene`` (the default), ``robot`` (a robot description), ``plan``, ``tmp`` (a plan of the original), or
-  ``group`` (an SRDF file whose ``group`` is looked up in the ``scene``);
+* ``kind``: ``scene`` (the default), ``robot`` (a robot description), ``plan``, ``tmp`` (a plan of
+  the original), or ``group`` (an SRDF file whose ``group`` is looked up in the ``scene``);
 * ``error``: the class of the error, exactly;
-* ``match``: a regular expression found in the message: file, line, and column where the format has it;
+* ``match``: a regular expression found in the message: file, line, and column where the format has
+  it;
 * ``names``: what the message names, where that is another file than the broken one;
 * ``shown``: true where ``tmkit scene dump`` makes a note and shows the rest;
 * ``note``: what is wrong.
@@ -49,18 +50,24 @@ def cases_of(index: Path) -> list[Case]:
 
 
 CASES = [case for index in INDICES for case in cases_of(index)]
-COMMAND_CASES = [case for case in CASES if case.get("kind", "scene") in COMMANDS and not case.get("shown")]
+COMMAND_CASES = [
+    case for case in CASES if case.get("kind", "scene") in COMMANDS and not case.get("shown")
+]
 
 
 def named(case: Case) -> str:
     """Return a name for a case."""
-    return f"{case['folder'].name}/{case['file']}" + (f"[{case['group']}]" if "group" in case else "")
+    return f"{case['folder'].name}/{case['file']}" + (
+        f"[{case['group']}]" if "group" in case else ""
+    )
 
 
 def files_of(case: Case) -> list[str]:
     """Return the files to load, the broken one last; what is no file beside the index is a scene of ours."""
     beside = [(name, case["folder"] / name) for name in (*case.get("scene", ()), case["file"])]
-    return [str(path) if path.exists() else name for name, path in beside[:-1]] + [str(beside[-1][1])]
+    return [str(path) if path.exists() else name for name, path in beside[:-1]] + [
+        str(beside[-1][1])
+    ]
 
 
 def read(case: Case) -> object:
@@ -97,7 +104,9 @@ def test_the_command_line_says_what_is_wrong(
 ) -> None:
     """The command ends with the code of bad input, one message and no traceback."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["tmkit", *COMMANDS[case.get("kind", "scene")], *files_of(case)])
+    monkeypatch.setattr(
+        sys, "argv", ["tmkit", *COMMANDS[case.get("kind", "scene")], *files_of(case)]
+    )
     with pytest.raises(SystemExit) as ended:
         cli.main()
     said = capsys.readouterr()
@@ -112,7 +121,9 @@ def test_the_index_tells_of_every_file(index: Path) -> None:
     """No broken file is forgotten: what no case reads is named by a file beside it."""
     used = {name for case in cases_of(index) for name in (case["file"], *case.get("scene", ()))}
     rest = {path.name for path in index.parent.iterdir() if path.is_file()} - used - {index.name}
-    texts = [path.read_bytes() for path in index.parent.iterdir() if path.is_file() and path != index]
+    texts = [
+        path.read_bytes() for path in index.parent.iterdir() if path.is_file() and path != index
+    ]
     assert not {name for name in rest if not any(name.encode() in text for text in texts)}
 
 

@@ -20,8 +20,16 @@ MEGABYTES = 300.0
 
 def outcomes(paths: list[Path]) -> dict[str, str]:
     """Return how reading each file ends, in a process with limits."""
-    command = [sys.executable, bounded_reader.__file__, str(SECONDS), str(MEGABYTES), *map(str, paths)]
-    run = run_process(command, capture_output=True, text=True, check=False, timeout=SECONDS * len(paths) + 300)
+    command = [
+        sys.executable,
+        bounded_reader.__file__,
+        str(SECONDS),
+        str(MEGABYTES),
+        *map(str, paths),
+    ]
+    run = run_process(
+        command, capture_output=True, text=True, check=False, timeout=SECONDS * len(paths) + 300
+    )
     lines = [line.partition(" ")[::2] for line in run.stdout.splitlines()]
     assert run.returncode == 0, f"{lines[-1:]}: {run.stderr[-2000:]}"
     assert len(lines) == len(paths)
@@ -43,10 +51,21 @@ def robot_of(links: str, *joints: tuple[str, str, str]) -> GeneratedRobot:
     """Return a robot of links by letter (``w`` is ``world``), and joints of a kind between two."""
     names = {"w": "world"}
     made = [
-        GeneratedJoint(f"j{number}", kind, names.get(parent, parent), names.get(child, child), -1.0, 1.0, "", 1.0)
+        GeneratedJoint(
+            f"j{number}",
+            kind,
+            names.get(parent, parent),
+            names.get(child, child),
+            -1.0,
+            1.0,
+            "",
+            1.0,
+        )
         for number, (kind, parent, child) in enumerate(joints)
     ]
-    return GeneratedRobot(tuple((names.get(letter, letter), False) for letter in links), tuple(made))
+    return GeneratedRobot(
+        tuple((names.get(letter, letter), False) for letter in links), tuple(made)
+    )
 
 
 WORLDS = {
@@ -70,7 +89,9 @@ def test_generated_robots_end(suffix: str, tmp_path: Path) -> None:
     random = Random(f"robots in {suffix}")
     robots = [*WORLDS.values(), *(drawn_robot(random) for _ in range(scaled_examples(5.0)))]
     ends = outcomes(written(tmp_path, suffix, robots))
-    assert {*ends.values()} == {"value", "error"}, [item for item in ends.items() if item[1] not in ("value", "error")]
+    assert {*ends.values()} == {"value", "error"}, [
+        item for item in ends.items() if item[1] not in ("value", "error")
+    ]
 
 
 def test_the_limits_bind(tmp_path: Path) -> None:
@@ -87,7 +108,11 @@ def test_the_limits_bind(tmp_path: Path) -> None:
     )
     for fault, code in (("pass", -24), ("calls.extend(calls)", 1)):  # SIGXCPU, MemoryError
         run = run_process(
-            [sys.executable, "-c", program.format(fault)], capture_output=True, text=True, check=False, timeout=300
+            [sys.executable, "-c", program.format(fault)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
         )
         assert run.returncode == code, run.stderr
         assert run.stdout == "x "

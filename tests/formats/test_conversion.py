@@ -13,7 +13,10 @@ from tmkit.errors import SceneError
 from tmkit.formats import check_scene, convert_scene, load_scene
 from tmkit.graph import AttachedShape, Box, Mesh, Revolute, SceneGraph
 
-CORNERS, FACES = [[0, 0, 0], [0.1, 0, 0], [0, 0.3, 0], [0, 0, 1 / 3]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+CORNERS, FACES = (
+    [[0, 0, 0], [0.1, 0, 0], [0, 0.3, 0], [0, 0, 1 / 3]],
+    [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
+)
 
 
 def plain_scene() -> SceneGraph:
@@ -22,8 +25,12 @@ def plain_scene() -> SceneGraph:
     scene = SceneGraph().add_frame("a b", "world", pose=tk.Pose([0.1, -1e-9, 1 / 3]), shapes=[box])
     turned = tk.Pose.from_rpy([0, 0, 1], [0.1, 0.2, 0.3])
     joint = Revolute([0, 0.6, 0.8], lower=-1 / 3, upper=2.0, name="q 1")
-    scene = scene.add_frame("frame", "a b", pose=turned, joint=joint, classes=["movable", "odd one"])
-    mesh = AttachedShape(Mesh(CORNERS, FACES), tk.Pose([0, 1 / 3, 0], turned.quat_xyzw), collision=False)
+    scene = scene.add_frame(
+        "frame", "a b", pose=turned, joint=joint, classes=["movable", "odd one"]
+    )
+    mesh = AttachedShape(
+        Mesh(CORNERS, FACES), tk.Pose([0, 1 / 3, 0], turned.quat_xyzw), collision=False
+    )
     return scene.add_frame("c", "frame", shapes=[mesh, AttachedShape(tk.Sphere(0.05))])
 
 
@@ -35,7 +42,9 @@ def test_robray_gives_the_same_bits(tmp_path: Path) -> None:
     assert load_scene(written[0]) == scene
 
 
-@pytest.mark.parametrize("names", [("panda_table", "blocks3"), ("iiwa_table", "blocks2"), ("xarm_table",)])
+@pytest.mark.parametrize(
+    "names", [("panda_table", "blocks3"), ("iiwa_table", "blocks2"), ("xarm_table",)]
+)
 def test_json_says_everything(tmp_path: Path, names: tuple[str, ...]) -> None:
     """JSON reads back to the same scene, whatever it came from."""
     scene = load_scene(*names)
@@ -45,7 +54,9 @@ def test_json_says_everything(tmp_path: Path, names: tuple[str, ...]) -> None:
 
 def test_a_robot_goes_through_json_and_back_to_urdf(tmp_path: Path) -> None:
     """URDF, JSON and URDF again: frames, joints and pairs stay, poses up to the rounding of angles."""
-    (tmp_path / "panda.robray").write_text('include "package://pybullet_data/franka_panda/panda.urdf"\n')
+    (tmp_path / "panda.robray").write_text(
+        'include "package://pybullet_data/franka_panda/panda.urdf"\n'
+    )
     scene = load_scene(tmp_path / "panda.robray")
     convert_scene(scene, tmp_path / "x.json")
     written = convert_scene(load_scene(tmp_path / "x.json"), tmp_path / "out.urdf")
@@ -62,18 +73,48 @@ def test_a_robot_goes_through_json_and_back_to_urdf(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("suffix", "change", "message"),
     [
-        ("robray", lambda s: s.add_frame("d", "c", joint=Revolute([0, 0, 1], velocity=2.0)), "the joint of frame 'd'"),
-        ("robray", lambda s: s.add_frame("d", "c", pose=tk.Pose([0, 0, 1]), body="c"), "the body of frame 'd'"),
-        ("robray", lambda s: s.set_inertia("c", tk.Inertia(1.0)), "the mass and inertia of frame 'c'"),
-        ("robray", lambda s: s.allow_collision("c", "a b", reason="why not"), r"'why not'\) would be lost"),
-        ("robray", lambda s: s.set_twist("c", [0.1] * 6, relative_to_body="world"), "the twist of frame 'c'"),
-        ("robray", lambda s: s.add_stamped_pose("c", tk.Pose(), stamp=1.0), "the stamped poses of frame 'c'"),
+        (
+            "robray",
+            lambda s: s.add_frame("d", "c", joint=Revolute([0, 0, 1], velocity=2.0)),
+            "the joint of frame 'd'",
+        ),
+        (
+            "robray",
+            lambda s: s.add_frame("d", "c", pose=tk.Pose([0, 0, 1]), body="c"),
+            "the body of frame 'd'",
+        ),
+        (
+            "robray",
+            lambda s: s.set_inertia("c", tk.Inertia(1.0)),
+            "the mass and inertia of frame 'c'",
+        ),
+        (
+            "robray",
+            lambda s: s.allow_collision("c", "a b", reason="why not"),
+            r"'why not'\) would be lost",
+        ),
+        (
+            "robray",
+            lambda s: s.set_twist("c", [0.1] * 6, relative_to_body="world"),
+            "the twist of frame 'c'",
+        ),
+        (
+            "robray",
+            lambda s: s.add_stamped_pose("c", tk.Pose(), stamp=1.0),
+            "the stamped poses of frame 'c'",
+        ),
         ("robray", lambda s: s.add_frame('"', "c"), "cannot be written in a robray file"),
-        ("robray", lambda s: s.set_shapes("c", [AttachedShape(tk.Cylinder(1, 1))]), "shapes of frame"),
+        (
+            "robray",
+            lambda s: s.set_shapes("c", [AttachedShape(tk.Cylinder(1, 1))]),
+            "shapes of frame",
+        ),
         ("urdf", lambda s: s, "the classes of frame 'frame'"),
     ],
 )
-def test_what_cannot_be_said_is_refused(tmp_path: Path, suffix: str, change: object, message: str) -> None:
+def test_what_cannot_be_said_is_refused(
+    tmp_path: Path, suffix: str, change: object, message: str
+) -> None:
     """The first thing that would be lost is named, and nothing is written."""
     assert callable(change)
     with pytest.raises(SceneError, match=message):
@@ -91,7 +132,9 @@ def test_a_check_tells_problems_from_notes() -> None:
     """What always overlaps is a problem; what the joints may part, and what is odd, are notes."""
     box = AttachedShape(Box([1, 1, 1]))
     scene = SceneGraph().add_frame("a", "world", shapes=[box])
-    scene = scene.add_frame("b", "world", pose=tk.Pose([5, 0, 0]), shapes=[box], joint=Revolute([0, 0, 1]))
+    scene = scene.add_frame(
+        "b", "world", pose=tk.Pose([5, 0, 0]), shapes=[box], joint=Revolute([0, 0, 1])
+    )
     assert check_scene(scene).is_valid
     assert check_scene(scene).notes == ("joint 'b' has no limits",)
     turning = Revolute([0, 0, 1], lower=1.0, upper=2.0)
@@ -110,13 +153,17 @@ def test_a_check_tells_problems_from_notes() -> None:
     )
 
 
-def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """``scene check`` answers with 0, 1 or 2, and ``scene convert`` with 0 or 2."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "good.robray").write_text("frame a { geometry { shape sphere; radius 1; } }", encoding="ascii")
+    (tmp_path / "good.robray").write_text(
+        "frame a { geometry { shape sphere; radius 1; } }", encoding="ascii"
+    )
     (tmp_path / "bad.robray").write_text(
-        "class ball { shape sphere; radius 1; } frame a { geometry { isa ball; } } frame b { isa movable; geometry "
-        "{ isa ball; } }",
+        "class ball { shape sphere; radius 1; } frame a { geometry { isa ball; } } frame b { isa"
+        " movable; geometry { isa ball; } }",
         encoding="ascii",
     )
 

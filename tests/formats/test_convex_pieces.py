@@ -41,7 +41,9 @@ def _is_inside(pieces: tuple[Shape, ...], points: np.ndarray) -> np.ndarray:
         corners = np.asarray(piece.vertices)[np.asarray(piece.faces)]
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         normals /= np.linalg.norm(normals, axis=1)[:, None]
-        inside |= np.all(np.einsum("fi,pfi->pf", normals, points[:, None] - corners[:, 0]) <= 1e-7, axis=1)
+        inside |= np.all(
+            np.einsum("fi,pfi->pf", normals, points[:, None] - corners[:, 0]) <= 1e-7, axis=1
+        )
     return inside
 
 
@@ -56,7 +58,9 @@ def test_pieces_of_an_l_are_its_arms(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def in_l(grown: float) -> np.ndarray:
         arms = np.minimum(x, z) < 0.04 + grown
-        return arms & np.all((points > -grown) & (points < np.array([0.12, 0.04, 0.12]) + grown), axis=1)
+        return arms & np.all(
+            (points > -grown) & (points < np.array([0.12, 0.04, 0.12]) + grown), axis=1
+        )
 
     inside = _is_inside(pieces, points)
     assert np.all(inside[in_l(-1e-6)])
@@ -67,18 +71,25 @@ def test_pieces_of_an_l_are_its_arms(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list(tmp_path.iterdir()) == kept
 
 
-def test_closed_convex_parts_stay_and_neighbours_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_convex_parts_stay_and_neighbours_are_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A ball is its hull; boxes of a bridge are pieces as they are; a row of boxes becomes few without CoACD."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", "")  # no program is started
 
     def mesh_of(*boxes: tuple[list[float], list[float]]) -> Shape:
-        made = trimesh.util.concatenate([trimesh.creation.box(size).apply_translation(at) for size, at in boxes])
+        made = trimesh.util.concatenate(
+            [trimesh.creation.box(size).apply_translation(at) for size, at in boxes]
+        )
         return Mesh(np.asarray(made.vertices), np.asarray(made.faces))
 
     ball = trimesh.creation.icosphere(subdivisions=3, radius=0.03)
     assert len(convex_pieces(Mesh(np.asarray(ball.vertices), np.asarray(ball.faces)))) == 1
-    bridge = [([0.2, 0.05, 0.02], [0.0, 0.0, 0.05]), *(([0.02, 0.05, 0.06], [x, 0.0, 0.02]) for x in (-0.08, 0.08))]
+    bridge = [
+        ([0.2, 0.05, 0.02], [0.0, 0.0, 0.05]),
+        *(([0.02, 0.05, 0.06], [x, 0.0, 0.02]) for x in (-0.08, 0.08)),
+    ]
     assert len(convex_pieces(mesh_of(*bridge))) == 3
     row = [([0.02, 0.02, 0.02], [0.02 * k, 0.0, 0.0]) for k in range(6)]
     corner = ([0.02, 0.02, 0.08], [0.0, 0.0, 0.05])
@@ -95,7 +106,9 @@ def test_parts_that_overlap_are_cut_one_by_one(
     """Two angles that cross are two boxes each; where that is too many pieces, the bound is doubled, with a warning."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
     vertices, faces = np.asarray(l_mesh().vertices), np.asarray(l_mesh().faces)
-    both = np.concatenate([vertices, vertices[:, [1, 0, 2]] * [-1.0, 1.0, 1.0] + [0.03, -0.01, 0.011]])
+    both = np.concatenate(
+        [vertices, vertices[:, [1, 0, 2]] * [-1.0, 1.0, 1.0] + [0.03, -0.01, 0.011]]
+    )
     assert len(convex_pieces(Mesh(both, np.concatenate([faces, faces + len(vertices)])))) == 4
     assert not caplog.records
     step = [
@@ -104,8 +117,22 @@ def test_parts_that_overlap_are_cut_one_by_one(
     ]
     made = trimesh.util.concatenate(step)
     for _ in range(2):  # cut, and remembered
-        assert len(convex_pieces(Mesh(np.asarray(made.vertices), np.asarray(made.faces)), max_pieces=1)) == 1
-    assert len([record for record in caplog.records if "is cut within 2 mm: 1 mm needs more" in record.message]) == 2
+        assert (
+            len(
+                convex_pieces(Mesh(np.asarray(made.vertices), np.asarray(made.faces)), max_pieces=1)
+            )
+            == 1
+        )
+    assert (
+        len(
+            [
+                record
+                for record in caplog.records
+                if "is cut within 2 mm: 1 mm needs more" in record.message
+            ]
+        )
+        == 2
+    )
 
 
 def test_walls_without_thickness_get_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,9 +148,14 @@ def test_walls_without_thickness_get_some(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_json_scene_has_a_mesh_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A level ``pieces`` and a mesh file beside the scene; a document that is no file may ask for neither."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "cache"))
-    boxes = [trimesh.creation.box([1, 1, 4]), trimesh.creation.box([4, 1, 1]).apply_translation([1.5, 0, 2.5])]
+    boxes = [
+        trimesh.creation.box([1, 1, 4]),
+        trimesh.creation.box([4, 1, 1]).apply_translation([1.5, 0, 2.5]),
+    ]
     trimesh.util.concatenate(boxes).export(tmp_path / "corner.obj")
-    scene = tk.SceneGraph().add_frame("a", "world", shapes=[AttachedShape(Box([1, 1, 1]), friction=0.4)])
+    scene = tk.SceneGraph().add_frame(
+        "a", "world", shapes=[AttachedShape(Box([1, 1, 1]), friction=0.4)]
+    )
     document = scene_to_dict(scene)
     (part,) = next(frame for frame in document["frames"] if frame["name"] == "a")["shapes"]
     part |= {"level": "pieces", "shape": "corner"}
@@ -161,15 +193,21 @@ def test_a_cup_keeps_its_cavity(cup: tuple[AttachedShape, ...]) -> None:
     assert 16 < len(pieces) <= 64
     scene = tk.SceneGraph().add_frame("cup", "world", shapes=cup)
     ball = [AttachedShape(tk.Sphere(0.01))]
-    scene = scene.add_frame("ball", "world", pose=Pose([0.0, 0.0, 0.03]), joint=tk.Free(), classes=["movable"])
+    scene = scene.add_frame(
+        "ball", "world", pose=Pose([0.0, 0.0, 0.03]), joint=tk.Free(), classes=["movable"]
+    )
     scene = scene.set_shapes("ball", ball)
     assert not CollisionWorld(scene).is_in_collision([])
     movable = scene.set_classes("cup", ["movable"]).set_joint("cup", tk.Free())
-    movable = movable.add_frame("floor", "world", pose=Pose([0, 0, -0.05]), shapes=[AttachedShape(Box([1, 1, 0.1]))])
+    movable = movable.add_frame(
+        "floor", "world", pose=Pose([0, 0, -0.05]), shapes=[AttachedShape(Box([1, 1, 0.1]))]
+    )
     for engine in (Simulation, MujocoSimulation):
         with engine.from_scene(movable) as simulation:
             simulation.step(400)
-            assert simulation.pose("ball").translation == pytest.approx([0.0, 0.0, 0.015], abs=0.002)
+            assert simulation.pose("ball").translation == pytest.approx(
+                [0.0, 0.0, 0.015], abs=0.002
+            )
             assert simulation.pose("cup").translation == pytest.approx([0.0, 0.0, 0.0], abs=0.001)
 
 
@@ -179,7 +217,8 @@ def test_a_cup_is_held_by_its_wall(cup: tuple[AttachedShape, ...]) -> None:
     scene = scene.add_frame("cup", "table", pose=Pose([0, 0, 0.025]), joint=tk.Free(), shapes=cup)
     found = grasps_of(scene, "cup", manipulator=tk.load_manipulator("panda"))
     assert len(found) >= 8
-    assert all(grasp.width < 0.008 for grasp in found)  # flat pads across a round wall, and pieces a little thicker
+    # flat pads across a round wall, and pieces a little thicker
+    assert all(grasp.width < 0.008 for grasp in found)
     assert all(grasp.name.startswith("between points") for grasp in found)
 
 
@@ -193,7 +232,9 @@ def test_closing_fingers_neither_push_nor_turn_a_cup(cup: tuple[AttachedShape, .
     def gaps(object_from_tool: Pose, width: float) -> np.ndarray:
         held = scene.set_pose("cup", root_from_tool @ object_from_tool.inverse())
         at = held.configuration(arm.finger_values(width), base=q)
-        return np.array([pair_distance(held, at, frame_a=link, frame_b="cup") for link in arm.contact_links])
+        return np.array(
+            [pair_distance(held, at, frame_a=link, frame_b="cup") for link in arm.contact_links]
+        )
 
     for grasp in grasps_of(scene, "cup", manipulator=arm)[::4]:
         pose, opening = grasp.object_from_tool, grasp.width + 0.004
@@ -217,13 +258,20 @@ def test_closing_fingers_do_not_slide_off_a_handle() -> None:
     def thickness(object_from_tool: Pose, opening: float) -> float:
         held = scene.set_pose("mug", root_from_tool @ object_from_tool.inverse())
         at = held.configuration(arm.finger_values(opening), base=q)
-        return opening - sum(pair_distance(held, at, frame_a=link, frame_b="mug") for link in arm.contact_links)
+        return opening - sum(
+            pair_distance(held, at, frame_a=link, frame_b="mug") for link in arm.contact_links
+        )
 
-    found = [one for one in grasps_of(scene, "mug", manipulator=arm) if one.object_from_tool.translation[1] > 0.041]
+    found = [
+        one
+        for one in grasps_of(scene, "mug", manipulator=arm)
+        if one.object_from_tool.translation[1] > 0.041
+    ]
     assert len(found) >= 8
     for grasp in found:
         pose, opening = grasp.object_from_tool, grasp.width + 0.004
         least = min(
-            thickness(pose @ Pose(by), opening) for by in np.vstack([np.eye(3), -np.eye(3)])[[0, 2, 3, 5]] * 0.002
+            thickness(pose @ Pose(by), opening)
+            for by in np.vstack([np.eye(3), -np.eye(3)])[[0, 2, 3, 5]] * 0.002
         )
         assert thickness(pose, opening) - least <= 0.002  # 0.002 m on two wedges of slope 0.5

@@ -70,7 +70,10 @@ def test_a_text_is_read_in_each_encoding(tmp_path: Path, name: str, encoding: st
 def test_xml_that_declares_utf_16(tmp_path: Path, declared: str, mark: bytes) -> None:
     """With and without a byte order mark, as XML allows; columns and lines of errors are those of the text."""
     path = tmp_path / "x.urdf"
-    text = f'<?xml version="1.0" encoding="{declared}"?>\n<robot name="r">\n<link/><link name="a"/></robot>\n'
+    text = (
+        f'<?xml version="1.0" encoding="{declared}"?>\n<robot name="r">\n<link/><link'
+        ' name="a"/></robot>\n'
+    )
     path.write_bytes(mark + text.replace("<link/>", "").encode("utf-16-le"))
     assert "a" in load_scene(path)
     path.write_bytes(mark + text.encode("utf-16-le"))
@@ -83,7 +86,9 @@ def test_a_text_that_is_not_in_the_encoding_of_its_mark(tmp_path: Path, name: st
     """It is refused by the name of the encoding and of the file."""
     path = tmp_path / name
     path.write_bytes(codecs.BOM_UTF16_LE + b"\x00\xd8a\x00b")
-    with pytest.raises(TmkitError, match=rf"{path.name}.*is not UTF-16 text, of which it has the byte order mark"):
+    with pytest.raises(
+        TmkitError, match=rf"{path.name}.*is not UTF-16 text, of which it has the byte order mark"
+    ):
         TEXTS[name][1](path)
 
 

@@ -16,8 +16,14 @@ from tmkit.graph import SceneGraph
 NAMING = {
     "robray mesh": ("x.robray", 'frame a {{ geometry {{ mesh "{uri}"; }} }}'),
     "robray include": ("x.robray", 'include "{uri}"'),
-    "rsg import": ("x.rsg", 'import "{uri}" as p at w\nroot w\nGroup w {{ child b }}\nNode b {{ }}\n'),
-    "sdf include": ("x.sdf", '<sdf version="1.9"><model name="m"><include><uri>{uri}</uri></include></model></sdf>'),
+    "rsg import": (
+        "x.rsg",
+        'import "{uri}" as p at w\nroot w\nGroup w {{ child b }}\nNode b {{ }}\n',
+    ),
+    "sdf include": (
+        "x.sdf",
+        '<sdf version="1.9"><model name="m"><include><uri>{uri}</uri></include></model></sdf>',
+    ),
     "mjcf include": ("x.xml", '<mujoco><include file="{uri}"/></mujoco>'),
 }
 
@@ -49,7 +55,10 @@ def test_the_received_name_is_never_suggested(name: str, candidates: list[str]) 
 
 def joint(name: str, parent: str, child: str) -> str:
     """Return a fixed joint in URDF on a line of its own."""
-    return f'<joint name="{name}" type="fixed"><parent link="{parent}"/><child link="{child}"/></joint>\n'
+    return (
+        f'<joint name="{name}" type="fixed"><parent link="{parent}"/><child'
+        f' link="{child}"/></joint>\n'
+    )
 
 
 def urdf(*joints: str) -> str:
@@ -62,7 +71,10 @@ def sdf_joint(parent: str, child: str) -> str:
     """Return a model with a joint on the second line."""
     ends = f"<parent>{parent}</parent><child>{child}</child>"
     links = '<link name="a"/><link name="b"/>'
-    return f'<sdf version="1.9"><model name="m">{links}\n<joint name="j" type="fixed">{ends}</joint></model></sdf>'
+    return (
+        f'<sdf version="1.9"><model name="m">{links}\n<joint name="j"'
+        f' type="fixed">{ends}</joint></model></sdf>'
+    )
 
 
 def json_scene(parents: dict[str, str]) -> str:
@@ -100,13 +112,21 @@ LOOPS = {
         r":[234]: the links form a cycle, each the child of the next: a -> c -> b -> a",
     ),
     "sdf": ("sdf", sdf_joint("a", "a"), r":2: the joint 'j' has 'a' as its parent and its child"),
-    "robray, one": ("robray", "\nframe a { parent a; }", r":2:\d+: the parents form a cycle: a -> a"),
+    "robray, one": (
+        "robray",
+        "\nframe a { parent a; }",
+        r":2:\d+: the parents form a cycle: a -> a",
+    ),
     "robray, three": (
         "robray",
         "frame a { parent b; }\nframe b { parent c; }\nframe c { parent a; }",
         "form a cycle: a -> b -> c -> a",
     ),
-    "rsg": ("rsg", "root w\nGroup w { child a }\nGroup a { child b }\nGroup b { child a }\n", "a -> b -> a"),
+    "rsg": (
+        "rsg",
+        "root w\nGroup w { child a }\nGroup a { child b }\nGroup b { child a }\n",
+        "a -> b -> a",
+    ),
     "json, one": ("json", json_scene({"a": "a"}), "frame 'a' is its own ancestor"),
     "json, two": ("json", json_scene({"a": "b", "b": "a"}), "is its own ancestor"),
     "gltf, one": (
@@ -116,12 +136,18 @@ LOOPS = {
     ),
     "gltf, two": (
         "gltf",
-        '{"asset": {"version": "2.0"}, "nodes": [{"children": [1]}, {"children": [0]}], "scenes": [{"nodes": [0]}]}',
+        (
+            '{"asset": {"version": "2.0"}, "nodes": [{"children": [1]}, {"children": [0]}],'
+            ' "scenes": [{"nodes": [0]}]}'
+        ),
         "nodes are below themselves: 0 -> 1 -> 0",
     ),
     "gltf, several parents": (
         "gltf",
-        '{"asset": {"version": "2.0"}, "nodes": [{"children": [1]}, {}], "scenes": [{"nodes": [0, 1]}]}',
+        (
+            '{"asset": {"version": "2.0"}, "nodes": [{"children": [1]}, {}], "scenes": [{"nodes":'
+            " [0, 1]}]}"
+        ),
         "node 1 has several parents",
     ),
 }
@@ -142,7 +168,9 @@ def test_a_usd_joint_of_one_body(tmp_path: Path) -> None:
     pytest.importorskip("pxr")
     body = 'def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {\n}\n'
     ends = "rel physics:body0 = </a>\n rel physics:body1 = </a>"
-    (tmp_path / "x.usda").write_text(f'#usda 1.0\n{body}def PhysicsFixedJoint "j" {{\n {ends}\n}}\n', encoding="ascii")
+    (tmp_path / "x.usda").write_text(
+        f'#usda 1.0\n{body}def PhysicsFixedJoint "j" {{\n {ends}\n}}\n', encoding="ascii"
+    )
     notes: list[str] = []
     load_scene(tmp_path / "x.usda", on_note=lambda note: notes.append(note.text))
     assert notes == ["the joint joins 'a' to itself, and is omitted"]

@@ -17,13 +17,16 @@ from tmkit.robots import manipulator_from_srdf
 from tmkit.tamp import load_tmp_plan
 
 
-@pytest.mark.parametrize("shape", ["shape box; dimension [1, 1, 1e308];", "shape sphere; radius 1e200;"])
+@pytest.mark.parametrize(
+    "shape", ["shape box; dimension [1, 1, 1e308];", "shape sphere; radius 1e200;"]
+)
 def test_a_solid_too_large_for_its_inertia(tmp_path: Path, shape: str) -> None:
     """Sizes whose squares are no numbers any more are refused, where the mass is given."""
     path = tmp_path / "large.robray"
     path.write_text(f"frame a {{\n  mass 2;\n  geometry {{ {shape} }}\n}}\n", encoding="utf-8")
     with pytest.raises(
-        FileFormatError, match=r"large.robray:\d.*(so large that the inertia|the volume is beyond the range)"
+        FileFormatError,
+        match=r"large.robray:\d.*(so large that the inertia|the volume is beyond the range)",
     ):
         tk.load_scene(path)
 
@@ -42,11 +45,15 @@ def test_nothing_is_told_of_folders_that_may_not_be_read(tmp_path: Path) -> None
     inner.mkdir(parents=True)
     for folder in (tmp_path, inner):
         (folder / "secret.stl").write_bytes(b"")
-    (inner / "x.robray").write_text('frame x { geometry { mesh "../../../secrets.stl"; } }', encoding="utf-8")
+    (inner / "x.robray").write_text(
+        'frame x { geometry { mesh "../../../secrets.stl"; } }', encoding="utf-8"
+    )
     with pytest.raises(MeshError, match="there is no file") as caught:
         tk.load_scene(inner / "x.robray")
     assert "did you mean" not in str(caught.value)
-    (inner / "x.robray").write_text('frame x { geometry { mesh "secrets.stl"; } }', encoding="utf-8")
+    (inner / "x.robray").write_text(
+        'frame x { geometry { mesh "secrets.stl"; } }', encoding="utf-8"
+    )
     with pytest.raises(MeshError, match=r"did you mean 'secret\.stl'"):
         tk.load_scene(inner / "x.robray")
 
@@ -88,8 +95,10 @@ def test_a_file_name_that_no_system_takes(tmp_path: Path, uri: str, form: str) -
     texts = {
         "robray": f'frame a {{ geometry {{ mesh "{uri}"; }} }}',
         "include": f'include "{uri}"',
-        "urdf": f'<robot name="r"><link name="a"><collision><geometry><mesh filename="{uri}"/></geometry></collision>'
-        "</link></robot>",
+        "urdf": (
+            '<robot name="r"><link name="a"><collision><geometry><mesh'
+            f' filename="{uri}"/></geometry></collision></link></robot>'
+        ),
     }
     path = tmp_path / f"main.{'urdf' if form == 'urdf' else 'robray'}"
     path.write_text(texts[form], encoding="utf-8")
@@ -131,10 +140,16 @@ def test_a_mesh_of_a_long_source(tmp_path: Path) -> None:
 
 def test_a_solid_too_small_for_its_inertia(tmp_path: Path) -> None:
     """A mesh scaled until its volume is no number any more has no mass to spread."""
-    (tmp_path / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
+    (tmp_path / "m.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    )
     path = tmp_path / "small.robray"
-    path.write_text('frame a { mass 1; geometry { mesh "m.obj"; scale 1e-320; } }', encoding="utf-8")
-    with pytest.raises(FileFormatError, match=r"small\.robray:1:\d+: .*no volume, or one too small for a number"):
+    path.write_text(
+        'frame a { mass 1; geometry { mesh "m.obj"; scale 1e-320; } }', encoding="utf-8"
+    )
+    with pytest.raises(
+        FileFormatError, match=r"small\.robray:1:\d+: .*no volume, or one too small for a number"
+    ):
         tk.load_scene(path)
 
 
@@ -159,7 +174,9 @@ def test_a_tmp_waypoint_of_any_size_is_read_without_a_warning(tmp_path: Path) ->
     last = max(index for index, line in enumerate(lines) if line.startswith("p "))
     lines[last] = " ".join(["p", "1e300", *lines[last].split()[2:]])
     (tmp_path / "plan.tmp").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    read = load_tmp_plan(tmp_path / "plan.tmp", plan.scene, q=plan.q, robot=plan.robots, goal=plan.goal)
+    read = load_tmp_plan(
+        tmp_path / "plan.tmp", plan.scene, q=plan.q, robot=plan.robots, goal=plan.goal
+    )
     assert not tk.validate_plan(read).is_valid
 
 
@@ -171,7 +188,9 @@ def test_a_goal_file_with_no_rotation_is_named(tmp_path: Path) -> None:
         wanted_goals(None, at=None, inside=None, arm=None, file=tmp_path / "goal.json")
 
 
-@pytest.mark.parametrize("header", ["{'descr': (", "{", "{'descr': '<f8', 'shape': (3", "(((", '"""'])
+@pytest.mark.parametrize(
+    "header", ["{'descr': (", "{", "{'descr': '<f8', 'shape': (3", "(((", '"""']
+)
 def test_an_array_header_with_an_open_bracket(header: str, tmp_path: Path) -> None:
     """The header of an array is parsed as Python, and whatever its parser raises names the file."""
     text = (header + " " * (117 - len(header)) + "\n").encode()

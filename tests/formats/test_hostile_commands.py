@@ -1,7 +1,7 @@
 """Hostile files given to the command: it ends soon, in little memory, with a message and exit code 2.
 
-Every case runs in a process of its own, forked from one that has imported what the command needs, with bounded address
-space and time.
+Every case runs in a process of its own, forked from one that has imported what the command needs,
+with bounded address space and time.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def _everything_is_imported(tmp_path_factory: pytest.TempPathFactory) -> None:
     (folder / "x.obj").write_text(TETRAHEDRON, encoding="ascii")
     (folder / "x.dae").write_text(DAE, encoding="ascii")
     (folder / "x.robray").write_text(
-        'frame a { geometry { mesh "x.obj"; } } frame b { geometry { mesh "x.dae"; } }', encoding="ascii"
+        'frame a { geometry { mesh "x.obj"; } } frame b { geometry { mesh "x.dae"; } }',
+        encoding="ascii",
     )
     load_scene(folder / "x.robray")
     scene = load_scene("panda_table", "blocks2")
@@ -80,7 +81,9 @@ def run(*arguments: str | Path, megabytes: int = MEGABYTES) -> tuple[int, str]:
     """Run the command in a process with limits; return its exit code and what it says."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_command, args=(theirs, [str(word) for word in arguments], megabytes))
+    process = context.Process(
+        target=_command, args=(theirs, [str(word) for word in arguments], megabytes)
+    )
     process.start()
     theirs.close()
     process.join(SECONDS)
@@ -99,7 +102,9 @@ def _command(connection: Connection, arguments: list[str], megabytes: int) -> No
     os.dup2(said, 2)
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # pytest has put its own there
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (megabytes << 20),) * 2)
+    resource.setrlimit(
+        resource.RLIMIT_AS, (pages * resource.getpagesize() + (megabytes << 20),) * 2
+    )
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.argv = ["tmkit", *arguments]
     try:
@@ -118,36 +123,61 @@ def refused(outcome: tuple[int, str], *parts: str) -> None:
         assert part in " ".join(said.split())
 
 
-# --- size -------------------------------------------------------------------------------------------------------------
+# --- size
+# -------------------------------------------------------------------------------------------------------------
 
 
 def test_too_many_frames_are_refused_before_they_are_made(folder: Path) -> None:
     """A robot of 100,001 links and a JSON scene of as many frames are refused by the limit, which the message names."""
     links = "".join(f'<link name="{i}"/>' for i in range(100_001))
     (folder / "x.urdf").write_text(f'<robot name="r">{links}</robot>', encoding="ascii")
-    document = {"format": "tmkit-scene", "version": 1, "shapes": {}, "allowed": [], "frames": [0] * 100_001}
+    document = {
+        "format": "tmkit-scene",
+        "version": 1,
+        "shapes": {},
+        "allowed": [],
+        "frames": [0] * 100_001,
+    }
     (folder / "x.json").write_text(json.dumps(document), encoding="ascii")
     (folder / "x.robray").write_text("frame a {}\n" * 400_000, encoding="ascii")
     for suffix in ("urdf", "json"):
         refused(run("scene", "dump", f"./x.{suffix}"), f"x.{suffix}", "more than 100000 frames")
-    refused(run("scene", "dump", "./x.robray"), "x.robray: is too large: 4.4 MB, expected at most 4 MB")
+    refused(
+        run("scene", "dump", "./x.robray"), "x.robray: is too large: 4.4 MB, expected at most 4 MB"
+    )
 
 
 def test_the_limit_of_frames_counts_all_files(folder: Path) -> None:
     """Frames of several files, included ones too, count together; so do the bytes of robray files."""
     for name in "abc":
-        (folder / f"{name}.robray").write_text(f"frame {name}1 {{}} frame {name}2 {{}}\n", encoding="ascii")
-    (folder / "all.robray").write_text("".join(f'include "{name}.robray"\n' for name in "abc"), encoding="ascii")
+        (folder / f"{name}.robray").write_text(
+            f"frame {name}1 {{}} frame {name}2 {{}}\n", encoding="ascii"
+        )
+    (folder / "all.robray").write_text(
+        "".join(f'include "{name}.robray"\n' for name in "abc"), encoding="ascii"
+    )
     limits = ReadingLimits(frames=5)
     for files in (["a.robray", "b.robray", "c.robray"], ["all.robray"]):
         assert (
-            len(load_scene(*(folder / file for file in files), reading=ReadingOptions(limits=ReadingLimits(frames=6))))
+            len(
+                load_scene(
+                    *(folder / file for file in files),
+                    reading=ReadingOptions(limits=ReadingLimits(frames=6)),
+                )
+            )
             == 7
         )
-        with pytest.raises(FileFormatError, match=r"c\.robray:1:\d+: the scene has more than 5 frames"):
+        with pytest.raises(
+            FileFormatError, match=r"c\.robray:1:\d+: the scene has more than 5 frames"
+        ):
             load_scene(*(folder / file for file in files), reading=ReadingOptions(limits=limits))
-    with pytest.raises(FileFormatError, match=r"b\.robray: with the files read before it, it has more than 0\.0001 MB"):
-        load_scene(folder / "all.robray", reading=ReadingOptions(limits=ReadingLimits(robray_bytes=100)))
+    with pytest.raises(
+        FileFormatError,
+        match=r"b\.robray: with the files read before it, it has more than 0\.0001 MB",
+    ):
+        load_scene(
+            folder / "all.robray", reading=ReadingOptions(limits=ReadingLimits(robray_bytes=100))
+        )
 
 
 @pytest.mark.parametrize(
@@ -164,7 +194,18 @@ def test_the_limit_of_frames_counts_all_files(folder: Path) -> None:
         ("x.json", f'{{"format": "tmkit-scene", "version": {LONG!r}}}'.replace("'", '"')),
         ("x.srdf", f'<robot><group name="{LONG}"/><joint/><group/></robot>'),
     ],
-    ids=["link", "joint-type", "tag", "frame", "class", "include", "key", "format", "version", "group"],
+    ids=[
+        "link",
+        "joint-type",
+        "tag",
+        "frame",
+        "class",
+        "include",
+        "key",
+        "format",
+        "version",
+        "group",
+    ],
 )
 def test_names_of_a_megabyte(folder: Path, file: str, text: str) -> None:
     """A message about a name of a megabyte is short."""
@@ -186,17 +227,20 @@ def test_a_robot_all_of_whose_links_collide(folder: Path) -> None:
     """Three hundred links in one place are loaded, with the note that they were not looked at in pairs."""
     box = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
     links = "".join(
-        f'<link name="l{i}">{box}</link><joint name="j{i}" type="continuous"><parent link="l"/><child link="l{i}"/>'
-        "</joint>"
+        f'<link name="l{i}">{box}</link><joint name="j{i}" type="continuous"><parent'
+        f' link="l"/><child link="l{i}"/></joint>'
         for i in range(300)
     )
-    (folder / "x.urdf").write_text(f'<robot name="r"><link name="l"/>{links}</robot>', encoding="ascii")
+    (folder / "x.urdf").write_text(
+        f'<robot name="r"><link name="l"/>{links}</robot>', encoding="ascii"
+    )
     code, said = run("scene", "dump", "./x.urdf")
     assert code == 0, said
     assert "more than 1000 pairs of links collide at some configuration" in " ".join(said.split())
 
 
-# --- meshes -----------------------------------------------------------------------------------------------------------
+# --- meshes
+# -----------------------------------------------------------------------------------------------------------
 
 
 def mesh(name: str, data: bytes | str) -> tuple[int, str]:
@@ -230,7 +274,9 @@ def test_packed_meshes_are_not_unpacked(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("body", ['<COLLADA x="&i;"/>', "<COLLADA><a>&i;</a></COLLADA>", "<COLLADA/>"])
+@pytest.mark.parametrize(
+    "body", ['<COLLADA x="&i;"/>', "<COLLADA><a>&i;</a></COLLADA>", "<COLLADA/>"]
+)
 def test_entities_in_meshes_are_refused(folder: Path, coding: str, body: str) -> None:
     """COLLADA with a document type is refused, so entities do not grow, neither in attributes nor in texts."""
     text = f'<?xml version="1.0" encoding="{coding}"?><!DOCTYPE a [{LAUGHS}]>{body}'
@@ -242,15 +288,28 @@ def test_meshes_beyond_the_limits(folder: Path) -> None:
     with (folder / "x.stl").open("wb") as file:
         file.truncate(300_000_000)
     (folder / "x.robray").write_text('frame a { geometry { mesh "x.stl"; } }', encoding="ascii")
-    refused(run("scene", "dump", "./x.robray"), "x.robray:1", "is too large: 300 MB, expected at most 200 MB")
+    refused(
+        run("scene", "dump", "./x.robray"),
+        "x.robray:1",
+        "is too large: 300 MB, expected at most 200 MB",
+    )
     with (folder / "x.stl").open("wb") as file:
         file.write(bytes(80) + struct.pack("<I", 2_000_001))
         file.truncate(84 + 50 * 2_000_001)
-    refused(run("scene", "dump", "./x.robray", megabytes=150), "x.robray:1", "the mesh needs more memory than there is")
-    refused(run("scene", "dump", "./x.robray"), "x.robray:1", "2000001 triangles, expected at most 2000000")
+    refused(
+        run("scene", "dump", "./x.robray", megabytes=150),
+        "x.robray:1",
+        "the mesh needs more memory than there is",
+    )
+    refused(
+        run("scene", "dump", "./x.robray"),
+        "x.robray:1",
+        "2000001 triangles, expected at most 2000000",
+    )
 
 
-# --- depth ------------------------------------------------------------------------------------------------------------
+# --- depth
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_deep_nesting(folder: Path) -> None:
@@ -270,12 +329,15 @@ def test_deep_nesting(folder: Path) -> None:
     goal = ("--goal", "(on a b)", "-o", "p.json")
     refused(run("plan", "panda_table", "blocks2", *goal, "--robot", "./a.toml"), "a.toml")
     refused(run("plan", "panda_table", "blocks2", *goal, "--start", "a.json"), "a.json")
-    refused(run("plan", "panda_table", "blocks2", "--goal", "(and " * 20_000, "-o", "p.json"), "goal")
+    refused(
+        run("plan", "panda_table", "blocks2", "--goal", "(and " * 20_000, "-o", "p.json"), "goal"
+    )
     (folder / "a.pddl").write_text("(" * DEEP, encoding="ascii")
     refused(run("plan", "panda_table", "blocks2", "--problem", "a.pddl", "-o", "p.json"), "a.pddl")
 
 
-# --- what is no file --------------------------------------------------------------------------------------------------
+# --- what is no file
+# --------------------------------------------------------------------------------------------------
 
 
 def commands(name: str) -> Iterator[tuple[str, ...]]:
@@ -283,7 +345,16 @@ def commands(name: str) -> Iterator[tuple[str, ...]]:
     for suffix in ("robray", "urdf", "json", "srdf"):
         yield "scene", "dump", f"./{name}.{suffix}"
     yield "check", f"./{name}.json"
-    yield "check", f"./{name}.tmp", "--scene", "panda_table", "--scene", "blocks2", "--goal", "(on a b)"
+    yield (
+        "check",
+        f"./{name}.tmp",
+        "--scene",
+        "panda_table",
+        "--scene",
+        "blocks2",
+        "--goal",
+        "(on a b)",
+    )
     plan = ("plan", "panda_table", "blocks2", "-o", "out.json")
     yield *plan, "--goal-scene", f"./{name}.robray"
     yield *plan, "--problem", f"./{name}.pddl"
@@ -319,7 +390,9 @@ def test_what_is_no_file(folder: Path, kind: str) -> None:
         refused(run("scene", "dump", "./x.robray"), "x.robray:1", "odd")
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="takes another user's rights for a moment")
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="takes another user's rights for a moment"
+)
 def test_files_that_may_not_be_read() -> None:
     """A file without rights, and one in a folder without rights, is refused with the reason."""
     with tempfile.TemporaryDirectory() as name:
@@ -332,17 +405,26 @@ def test_files_that_may_not_be_read() -> None:
             path.chmod(0o000)
         closed.chmod(0o000)
         for file, mesh_name in (("y", "m.stl"), ("z", "closed/m.stl")):
-            (folder / f"{file}.robray").write_text(f'frame a {{ geometry {{ mesh "{mesh_name}"; }} }}')
+            (folder / f"{file}.robray").write_text(
+                f'frame a {{ geometry {{ mesh "{mesh_name}"; }} }}'
+            )
         roots = data_roots()
         os.seteuid(65534)
         try:
             if not all(os.access(root, os.R_OK, effective_ids=True) for root in roots):
                 pytest.skip("the installed package itself may not be read by other users")
-            with pytest.raises(FileFormatError, match=r"x\.robray: cannot be read: Permission denied"):
+            with pytest.raises(
+                FileFormatError, match=r"x\.robray: cannot be read: Permission denied"
+            ):
                 load_scene(folder / "x.robray")
-            with pytest.raises(FileFormatError, match=r"y\.robray:1:\d+: .*m\.stl: cannot be read: Permission denied"):
+            with pytest.raises(
+                FileFormatError,
+                match=r"y\.robray:1:\d+: .*m\.stl: cannot be read: Permission denied",
+            ):
                 load_scene(folder / "y.robray")
-            with pytest.raises(FileFormatError, match=r"z\.robray:1:\d+: there is no file 'closed/m\.stl'"):
+            with pytest.raises(
+                FileFormatError, match=r"z\.robray:1:\d+: there is no file 'closed/m\.stl'"
+            ):
                 load_scene(folder / "z.robray")
             with pytest.raises(TmkitError, match=r"closed/x\.robray"):
                 load_scene(closed / "x.robray")
@@ -353,14 +435,21 @@ def test_files_that_may_not_be_read() -> None:
 
 def test_files_that_change_while_they_are_read(folder: Path) -> None:
     """Whatever another program does to scene and mesh meanwhile, a load ends in a scene or in an error of ours."""
-    texts = ['frame a { geometry { mesh "m.obj"; } }\n', "frame a {", 'frame a {} frame b { parent "c"; }\n' * 50, ""]
+    texts = [
+        'frame a { geometry { mesh "m.obj"; } }\n',
+        "frame a {",
+        'frame a {} frame b { parent "c"; }\n' * 50,
+        "",
+    ]
     done = threading.Event()
 
     def change() -> None:
         while not done.is_set():
             for index, text in enumerate(texts):
                 (folder / "x.robray").write_text(text, encoding="ascii")
-                (folder / "m.obj").write_text(TETRAHEDRON[: 10 * index] or TETRAHEDRON, encoding="ascii")
+                (folder / "m.obj").write_text(
+                    TETRAHEDRON[: 10 * index] or TETRAHEDRON, encoding="ascii"
+                )
                 (folder / "new").write_text(texts[0], encoding="ascii")
                 (folder / "new").replace(folder / "x.robray")
                 (folder / "m.obj").unlink()
@@ -378,7 +467,9 @@ def test_files_that_change_while_they_are_read(folder: Path) -> None:
         thread.join()
 
 
-def test_a_scene_that_needs_more_memory_than_there_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scene_that_needs_more_memory_than_there_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Want of memory is an error of the file, not of tmkit."""
 
     def exhaust(*arguments: object, **options: object) -> None:
@@ -386,6 +477,8 @@ def test_a_scene_that_needs_more_memory_than_there_is(folder: Path, monkeypatch:
 
     (folder / "x.robray").write_text("frame a {}", encoding="ascii")
     monkeypatch.setattr("tmkit.formats.reading.build_scene", exhaust)
-    with pytest.raises(FileFormatError, match=r"x\.robray: reading the scene needs more memory than there is"):
+    with pytest.raises(
+        FileFormatError, match=r"x\.robray: reading the scene needs more memory than there is"
+    ):
         tk.load_scene(folder / "x.robray")
     refused(run("scene", "dump", "./x.robray"), "more memory than there is")

@@ -90,7 +90,8 @@ def test_a_long_integer_in_json_is_refused(load: Loader) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["../meshes/ours.obj", "beside.obj", "{project}/beside.obj", "file://{project}/beside.obj"]
+    "uri",
+    ["../meshes/ours.obj", "beside.obj", "{project}/beside.obj", "file://{project}/beside.obj"],
 )
 def test_ordinary_paths_are_read(project: Path, uri: str) -> None:
     """Meshes beside the file and in a folder beside its folder are read, by relative and absolute paths."""
@@ -116,7 +117,9 @@ def test_paths_that_leave_the_folders_are_refused_unless_allowed(project: Path, 
     (project / "link.obj").symlink_to(secret)
     path.write_text(mesh_frame(uri.format(project=project)))
     if not uri.startswith("package:"):  # a package is one by its name, when the file is part of it
-        with pytest.raises(MeshError, match=r"x.robray:1:\d+: .* outside the folders that .* may read .*--allow"):
+        with pytest.raises(
+            MeshError, match=r"x.robray:1:\d+: .* outside the folders that .* may read .*--allow"
+        ):
             load_scene(path)
     assert "f" in load_scene(path, reading=ReadingOptions(allow_folders=[secret.parent]))
 
@@ -134,7 +137,13 @@ def test_circles_of_includes_are_refused(project: Path) -> None:
     path, other = project / "x.robray", project / "y.robray"
     (project / "link.robray").symlink_to(path)
     other.write_text('include "link.robray"')
-    for uri in ("x.robray", "../urdf/x.robray", "y.robray", "link.robray", "package://urdf/x.robray"):
+    for uri in (
+        "x.robray",
+        "../urdf/x.robray",
+        "y.robray",
+        "link.robray",
+        "package://urdf/x.robray",
+    ):
         path.write_text(f'include "{uri}"')
         with pytest.raises(FileFormatError, match="the includes form a cycle"):
             load_scene(path)
@@ -155,7 +164,9 @@ def test_files_beyond_the_limit_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.robray"
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(FileFormatError, match=r"x.robray: is too large: .* MB, expected at most 4 MB"):
+    with pytest.raises(
+        FileFormatError, match=r"x.robray: is too large: .* MB, expected at most 4 MB"
+    ):
         load_scene(path)
     path.write_text("frame a {}")
     with pytest.raises(FileFormatError, match="is too large"):
@@ -173,7 +184,10 @@ def test_files_beyond_the_limit_are_refused(tmp_path: Path) -> None:
         ("m.obj", b""),
         ("m.stl", b"solid\nendsolid\n"),
         ("m.dae", b"<!DOCTYPE a [<!ENTITY c SYSTEM 'file:///etc/passwd'>]><a>&c;</a>"),
-        ("m.ply", b"ply\nformat ascii 1.0\nelement vertex 4000000000\nproperty float x\nend_header\n"),
+        (
+            "m.ply",
+            b"ply\nformat ascii 1.0\nelement vertex 4000000000\nproperty float x\nend_header\n",
+        ),
     ],
 )
 def test_broken_meshes_are_refused(tmp_path: Path, name: str, data: bytes) -> None:
@@ -186,7 +200,9 @@ def test_broken_meshes_are_refused(tmp_path: Path, name: str, data: bytes) -> No
 
 def test_a_chain_of_ten_thousand_frames(load: Loader) -> None:
     """A deep chain is loaded, dumped and written without recursion."""
-    text = "\n".join(f"frame f{i} {{ parent {f'f{i - 1}' if i else 'world'}; }}" for i in range(10_000))
+    text = "\n".join(
+        f"frame f{i} {{ parent {f'f{i - 1}' if i else 'world'}; }}" for i in range(10_000)
+    )
     scene = load(text)
     assert len(scene_dump(scene)["frames"]) == 10_001
     assert scene_from_dict(scene_to_dict(scene)) == scene

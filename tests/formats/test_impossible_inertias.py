@@ -52,7 +52,9 @@ def _urdf(folder: Path, matrix: np.ndarray) -> Path:
 
 def _turned_urdf(folder: Path, matrix: np.ndarray) -> Path:
     path = _urdf(folder, matrix)
-    path.write_text(path.read_text().replace("<inertial>", '<inertial><origin rpy="0.4 -1 2" xyz="1 2 3"/>'))
+    path.write_text(
+        path.read_text().replace("<inertial>", '<inertial><origin rpy="0.4 -1 2" xyz="1 2 3"/>')
+    )
     return path
 
 
@@ -60,19 +62,27 @@ def _sdf(folder: Path, matrix: np.ndarray) -> Path:
     moments = "".join(f"<{key}>{value!r}</{key}>" for key, value in _six(matrix).items())
     inertial = f"<inertial><mass>2</mass><inertia>{moments}</inertia></inertial>"
     path = folder / "m.sdf"
-    path.write_text(f'<sdf version="1.7"><model name="m">\n<link name="a">{inertial}</link></model></sdf>')
+    path.write_text(
+        f'<sdf version="1.7"><model name="m">\n<link name="a">{inertial}</link></model></sdf>'
+    )
     return path
 
 
 def _plain(folder: Path) -> tk.SceneGraph:
-    return tk.SceneGraph().add_frame("a", "world").set_inertia("a", tk.Inertia(2.0, matrix=0.25 * np.eye(3)))
+    return (
+        tk.SceneGraph()
+        .add_frame("a", "world")
+        .set_inertia("a", tk.Inertia(2.0, matrix=0.25 * np.eye(3)))
+    )
 
 
 def _json(folder: Path, matrix: np.ndarray) -> Path:
     path = folder / "s.json"
     write_json_scene(_plain(folder), path)
     document = json.loads(path.read_text())
-    next(frame for frame in document["frames"] if frame["name"] == "a")["inertia"]["matrix"] = matrix.ravel().tolist()
+    next(frame for frame in document["frames"] if frame["name"] == "a")["inertia"]["matrix"] = (
+        matrix.ravel().tolist()
+    )
     path.write_text(json.dumps(document))
     return path
 
@@ -82,7 +92,9 @@ def _rsg(folder: Path, matrix: np.ndarray) -> Path:
     text = write_rsg(_plain(folder))
     numbers = json.dumps((0.25 * np.eye(3)).ravel().tolist()).replace(" ", "")
     assert numbers in text.replace(" ", "")
-    compact = text.replace(json.dumps((0.25 * np.eye(3)).ravel().tolist()), json.dumps(matrix.ravel().tolist()))
+    compact = text.replace(
+        json.dumps((0.25 * np.eye(3)).ravel().tolist()), json.dumps(matrix.ravel().tolist())
+    )
     assert compact != text
     path.write_text(compact)
     return path
@@ -95,10 +107,10 @@ def _usd(folder: Path, matrix: np.ndarray) -> Path:
     x, y, z, w = Rotation.from_matrix(axes).as_quat()
     path = folder / "s.usda"
     path.write_text(
-        "#usda 1.0\n(metersPerUnit = 1)\n"
-        'def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])\n'
-        f"{{\nfloat physics:mass = 2\nfloat3 physics:diagonalInertia = ({moments[0]}, {moments[1]}, {moments[2]})\n"
-        f"quatf physics:principalAxes = ({w}, {x}, {y}, {z})\n}}\n"
+        '#usda 1.0\n(metersPerUnit = 1)\ndef Xform "a" (prepend apiSchemas ='
+        ' ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])\n{\nfloat physics:mass = 2\nfloat3'
+        f" physics:diagonalInertia = ({moments[0]}, {moments[1]}, {moments[2]})\nquatf"
+        f" physics:principalAxes = ({w}, {x}, {y}, {z})\n}}\n"
     )
     return path
 
@@ -116,7 +128,9 @@ _FILES: dict[str, Callable[[Path, np.ndarray], Path]] = {
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("name", _IMPOSSIBLE)
 @pytest.mark.parametrize("file", _FILES)
-def test_what_no_solid_has_is_a_point_mass(file: str, name: str, turned: bool, tmp_path: Path) -> None:
+def test_what_no_solid_has_is_a_point_mass(
+    file: str, name: str, turned: bool, tmp_path: Path
+) -> None:
     """With a note that names the link; in any axes."""
     matrix = _TURN @ _IMPOSSIBLE[name] @ _TURN.T if turned else _IMPOSSIBLE[name]
     matrix = (matrix + matrix.T) / 2
@@ -148,7 +162,10 @@ def test_what_some_solid_has_is_kept(file: str, name: str, turned: bool, tmp_pat
     assert inertia is not None
     assert not [note for note in notes if "inertia" in str(note)]
     np.testing.assert_allclose(
-        np.sort(np.linalg.eigvalsh(inertia.matrix)), np.diag(_POSSIBLE[name]), rtol=1e-6, atol=1e-7 * matrix.max()
+        np.sort(np.linalg.eigvalsh(inertia.matrix)),
+        np.diag(_POSSIBLE[name]),
+        rtol=1e-6,
+        atol=1e-7 * matrix.max(),
     )
 
 
@@ -171,12 +188,19 @@ def test_numbers_that_are_not_finite_are_refused(number: float, tmp_path: Path) 
             load_scene(_FILES[file](tmp_path, matrix))
 
 
-@given(st.lists(st.floats(-1, 1), min_size=12, max_size=12), st.lists(st.floats(0.01, 10), min_size=4, max_size=4))
-def test_points_with_masses_have_possible_inertias(numbers: list[float], masses: list[float]) -> None:
+@given(
+    st.lists(st.floats(-1, 1), min_size=12, max_size=12),
+    st.lists(st.floats(0.01, 10), min_size=4, max_size=4),
+)
+def test_points_with_masses_have_possible_inertias(
+    numbers: list[float], masses: list[float]
+) -> None:
     """Whatever the points: the definition as the oracle; and their sum about another frame."""
     points, weights = np.array(numbers).reshape(4, 3), np.array(masses)
     points = points - (weights[:, None] * points).sum(axis=0) / weights.sum()
-    matrix = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(weights, points, strict=True))
+    matrix = sum(
+        m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(weights, points, strict=True)
+    )
     inertia = tk.Inertia(float(weights.sum()), matrix=matrix)
     scene = tk.SceneGraph().add_frame("a", "world", pose=Pose.from_rpy([1, 2, 3], [0.3, 0.4, 0.5]))
     moved = scene.set_inertia("a", inertia).inertia("a")
@@ -185,7 +209,9 @@ def test_points_with_masses_have_possible_inertias(numbers: list[float], masses:
 
 
 @given(st.floats(1e-6, 1e6), st.floats(0.0, 1.0), st.floats(1.02, 100.0), st.integers(0, 2**32 - 1))
-def test_a_moment_above_the_sum_of_the_others_is_impossible(size: float, share: float, above: float, seed: int) -> None:
+def test_a_moment_above_the_sum_of_the_others_is_impossible(
+    size: float, share: float, above: float, seed: int
+) -> None:
     """Beyond the tolerance of 1 %, in any axes."""
     moments = size * np.array([share, 1.0 - share, above])
     turn = Rotation.random(random_state=seed).as_matrix()

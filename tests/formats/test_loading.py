@@ -35,7 +35,9 @@ def test_files_are_merged_in_order_and_name_each_other(tmp_path: Path) -> None:
     """A file may name frames of another, earlier or later; the order is that of the files as far as parents allow."""
     files = write(
         tmp_path,
-        cup__robray="frame cup { parent table; } frame tool { parent hand; } allow_collision cup lid;",
+        cup__robray=(
+            "frame cup { parent table; } frame tool { parent hand; } allow_collision cup lid;"
+        ),
         robot__urdf=ROBOT,
         table__robray="frame table {} frame lid { parent cup; }",
     )
@@ -45,7 +47,9 @@ def test_files_are_merged_in_order_and_name_each_other(tmp_path: Path) -> None:
     assert scene.root_names == ("world",)
 
 
-def test_bare_names_are_ours_and_paths_are_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bare_names_are_ours_and_paths_are_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A bare name is a scene of ours; a suffix or separator makes it a path."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path, blocks1__robray="frame mine {}")
@@ -55,8 +59,13 @@ def test_bare_names_are_ours_and_paths_are_paths(tmp_path: Path, monkeypatch: py
 
 def test_constants_and_classes_stay_in_their_file(tmp_path: Path) -> None:
     """Two files may define the same names differently; one does not see what the other defines."""
-    one = "def size 1; class c { shape box; dimension [size, size, size]; } frame a { geometry { isa c; } }"
-    files = write(tmp_path, one__robray=one, two__robray=one.replace("1;", "2;").replace("frame a", "frame b"))
+    one = (
+        "def size 1; class c { shape box; dimension [size, size, size]; } frame a { geometry { isa"
+        " c; } }"
+    )
+    files = write(
+        tmp_path, one__robray=one, two__robray=one.replace("1;", "2;").replace("frame a", "frame b")
+    )
     scene = load_scene(*files)
     assert [scene.shapes(name)[0].shape.dimensions[0] for name in "ab"] == [1, 2]
     with pytest.raises(FileFormatError, match=r"three.robray:1:22: unknown constant 'size'"):
@@ -66,8 +75,16 @@ def test_constants_and_classes_stay_in_their_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("one", "two", "reason"),
     [
-        (("robray", "frame a {}"), ("robray", "\nframe a {}"), r"two.robray:2:7: .*frame 'a' .* at .*one.robray:1:7"),
-        (("urdf", ROBOT), ("robray", "frame hand {}"), r"two.robray:1:7: .*frame 'hand' .* at .*one.urdf:1"),
+        (
+            ("robray", "frame a {}"),
+            ("robray", "\nframe a {}"),
+            r"two.robray:2:7: .*frame 'a' .* at .*one.robray:1:7",
+        ),
+        (
+            ("urdf", ROBOT),
+            ("robray", "frame hand {}"),
+            r"two.robray:1:7: .*frame 'hand' .* at .*one.urdf:1",
+        ),
         (
             ("urdf", ROBOT),
             ("robray", "frame x { type revolute; axis [1, 0, 0]; variable j; }"),
@@ -75,7 +92,9 @@ def test_constants_and_classes_stay_in_their_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_duplicates_name_both_files(one: tuple[str, str], two: tuple[str, str], reason: str, tmp_path: Path) -> None:
+def test_duplicates_name_both_files(
+    one: tuple[str, str], two: tuple[str, str], reason: str, tmp_path: Path
+) -> None:
     """A frame or joint that two files declare is refused, and both places are named."""
     files = write(tmp_path, **{f"one__{one[0]}": one[1], f"two__{two[0]}": two[1]})
     with pytest.raises(FileFormatError, match=reason):
@@ -101,12 +120,18 @@ def test_shapes_on_the_world_are_united(tmp_path: Path) -> None:
 def elaborate() -> SceneGraph:
     """Return a scene with joints, a follower, a body of two frames, an inertia and allowed pairs."""
     scene = SceneGraph().add_frame("base", "world", pose=Pose((1, 2, 3)))
-    scene = scene.add_frame("lead", "base", joint=Prismatic([1, 0, 0], lower=0, upper=1, name="slide"))
+    scene = scene.add_frame(
+        "lead", "base", joint=Prismatic([1, 0, 0], lower=0, upper=1, name="slide")
+    )
     rule = Mimic("slide", multiplier=2.0, offset=0.5)
-    scene = scene.add_frame("follower", "base", joint=Revolute([0, 0, 1], lower=-9, upper=9, mimic=rule))
+    scene = scene.add_frame(
+        "follower", "base", joint=Revolute([0, 0, 1], lower=-9, upper=9, mimic=rule)
+    )
     box = AttachedShape(Box([1, 2, 3]), Pose((0, 0, 1)), color=(1, 0, 0, 1), visual=False)
     scene = scene.add_frame("plate", "lead", body="lead", shapes=[box], classes=["movable"])
-    return scene.set_inertia("plate", Inertia(2.0, (0, 0, 1), matrix=np.eye(3))).allow_collision("base", "plate")
+    return scene.set_inertia("plate", Inertia(2.0, (0, 0, 1), matrix=np.eye(3))).allow_collision(
+        "base", "plate"
+    )
 
 
 def test_json_scenes_merge_with_others(tmp_path: Path) -> None:
@@ -119,7 +144,9 @@ def test_json_scenes_merge_with_others(tmp_path: Path) -> None:
     (around,) = write(tmp_path, around__robray='include "s.json"')
     assert load_scene(around) == scene
     write_json_scene(scene.add_frame("cup", "base"), tmp_path / "s.json")
-    with pytest.raises(FileFormatError, match=r"cup.robray:1:7: .*already declared at .*s.json \(frame 'cup'\)"):
+    with pytest.raises(
+        FileFormatError, match=r"cup.robray:1:7: .*already declared at .*s.json \(frame 'cup'\)"
+    ):
         load_scene(tmp_path / "s.json", cup)
 
 
@@ -138,7 +165,8 @@ def test_json_scenes_keep_their_other_roots(tmp_path: Path) -> None:
         (
             "x.sdff",
             r"unknown scene format '.sdff'; did you mean '.sdf'\? "
-            r"\(accepted: .robray, .rsg, .urdf, .sdf, .world, .xml, .usd, .usda, .usdc, .usdz, .gltf, .glb, "
+            r"\(accepted: .robray, .rsg, .urdf, .sdf, .world, .xml, .usd, .usda, .usdc, .usdz,"
+            r" .gltf, .glb, "
             r".json, .srdf\)",
         ),
         ("x.blend", r"unknown scene format '.blend' \(accepted"),
@@ -154,9 +182,13 @@ def test_unknown_formats_are_refused(name: str, reason: str, tmp_path: Path) -> 
 def test_missing_files_and_no_files(tmp_path: Path) -> None:
     """Missing files are answered with the nearest name; at least one file is needed."""
     write(tmp_path, kitchen__robray="")
-    with pytest.raises(MissingFileError, match=r"no file '.*kichen.robray'; did you mean '.*kitchen.robray'"):
+    with pytest.raises(
+        MissingFileError, match=r"no file '.*kichen.robray'; did you mean '.*kitchen.robray'"
+    ):
         load_scene(tmp_path / "kichen.robray")
-    with pytest.raises(MissingFileError, match=r"no 'panda_tabel' in scenes; did you mean 'panda_table'"):
+    with pytest.raises(
+        MissingFileError, match=r"no 'panda_tabel' in scenes; did you mean 'panda_table'"
+    ):
         load_scene("panda_tabel")
     with pytest.raises(SceneError, match="at least one file"):
         load_scene()
@@ -183,13 +215,22 @@ def test_errors_survive_pickling(tmp_path: Path) -> None:
 def test_the_same_files_give_the_same_scene_in_every_process() -> None:
     """Nothing depends on the hash seed, the working directory or what was loaded before."""
     program = (
-        "import tmkit.formats as f, json; print(json.dumps(f.scene_to_dict(f.load_scene('panda_table', 'blocks2'))))"
+        "import tmkit.formats as f, json;"
+        " print(json.dumps(f.scene_to_dict(f.load_scene('panda_table', 'blocks2'))))"
     )
     texts = []
     for seed, folder in (("1", "/"), ("2", str(Path(__file__).parent))):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])}
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        }
         made = run_process(
-            [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, check=True
+            [sys.executable, "-c", program],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            check=True,
         )
         texts.append(made.stdout)
     assert texts[0] == texts[1]
@@ -198,8 +239,14 @@ def test_the_same_files_give_the_same_scene_in_every_process() -> None:
 def test_nothing_of_a_json_scene_is_lost_in_a_merge(tmp_path: Path) -> None:
     """Groups, attributes, levels and friction of shapes come along, and groups of one name are united."""
     rough = AttachedShape(Box([0.1, 0.1, 0.1]), friction=0.7, visual=False)
-    cup = SceneGraph().add_frame("cup", "world", shapes=[rough]).set_attribute("cup", "colour", "red")
-    cup = cup.set_group("inner", frames=["cup"]).set_group("all", groups=["inner"]).set_attribute("world", "floor", 1)
+    cup = (
+        SceneGraph().add_frame("cup", "world", shapes=[rough]).set_attribute("cup", "colour", "red")
+    )
+    cup = (
+        cup.set_group("inner", frames=["cup"])
+        .set_group("all", groups=["inner"])
+        .set_attribute("world", "floor", 1)
+    )
     plate = SceneGraph().add_frame("plate", "world").set_group("all", frames=["plate"])
     write_json_scene(cup, tmp_path / "cup.json")
     write_json_scene(plate, tmp_path / "plate.json")
@@ -215,12 +262,24 @@ def test_nothing_of_a_json_scene_is_lost_in_a_merge(tmp_path: Path) -> None:
 def test_groups_of_two_files_are_united_with_their_places_and_attributes(tmp_path: Path) -> None:
     """Parents and attributes with their stamps come along; of two values of one attribute the first file's counts."""
     seen = AttachedShape(Box([0.1, 0.1, 0.1])).replace(stamp=2.0)
-    cup = SceneGraph().add_frame("cup", "world", shapes=[seen]).set_attribute("cup", "full", Stamped(True, 1.5))
+    cup = (
+        SceneGraph()
+        .add_frame("cup", "world", shapes=[seen])
+        .set_attribute("cup", "full", Stamped(True, 1.5))
+    )
     cup = cup.set_group("all", parents=["world"]).set_group_attribute("all", "x", Stamped(1, 3))
     cup = cup.set_attribute("world", "w", 1)
-    plate = SceneGraph().add_frame("plate", "world").set_group("all", parents=["plate"], attributes={"x": 2})
-    plate = plate.set_group_attribute("all", "x", Stamped(2, 4)).set_group_attribute("all", "y", Stamped(5, 6))
-    plate = plate.set_attribute("world", "w", Stamped(2, 7)).set_attribute("world", "v", Stamped(3, 8))
+    plate = (
+        SceneGraph()
+        .add_frame("plate", "world")
+        .set_group("all", parents=["plate"], attributes={"x": 2})
+    )
+    plate = plate.set_group_attribute("all", "x", Stamped(2, 4)).set_group_attribute(
+        "all", "y", Stamped(5, 6)
+    )
+    plate = plate.set_attribute("world", "w", Stamped(2, 7)).set_attribute(
+        "world", "v", Stamped(3, 8)
+    )
     write_json_scene(cup, tmp_path / "cup.json")
     write_json_scene(plate, tmp_path / "plate.json")
     merged = load_scene(tmp_path / "cup.json", tmp_path / "plate.json")
@@ -228,24 +287,37 @@ def test_groups_of_two_files_are_united_with_their_places_and_attributes(tmp_pat
     assert group.parents == ("world", "plate")
     assert (group.attributes, group.attribute_stamps) == ({"x": 1, "y": 5}, {"x": 3, "y": 6})
     assert merged.attribute_stamps("cup") == {"full": 1.5}
-    assert (merged.attributes("world"), merged.attribute_stamps("world")) == ({"w": 1, "v": 3}, {"v": 8})
+    assert (merged.attributes("world"), merged.attribute_stamps("world")) == (
+        {"w": 1, "v": 3},
+        {"v": 8},
+    )
     assert merged.shapes("cup") == (seen,)
 
 
 @pytest.mark.parametrize("kind", [str, Path])
-def test_a_scene_may_be_named_by_a_package_uri(kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scene_may_be_named_by_a_package_uri(
+    kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A URI finds the file in a given package, also as a path, which has lost a slash; a missing one is named whole."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm").mkdir()
     write(tmp_path / "arm", robot__urdf=ROBOT)
     found = load_scene(
-        kind("package://my_arm/robot.urdf"), reading=ReadingOptions(packages={"my_arm": tmp_path / "arm"})
+        kind("package://my_arm/robot.urdf"),
+        reading=ReadingOptions(packages={"my_arm": tmp_path / "arm"}),
     )
     assert "hand" in found
     assert "panda_link0" in load_scene(kind("package://tmkit/scenes/panda_table.robray"))
     with pytest.raises(
-        MissingFileError, match=r"there is no file 'package://my_arm/robt.urdf'.*did you mean 'robot.urdf'"
+        MissingFileError,
+        match=r"there is no file 'package://my_arm/robt.urdf'.*did you mean 'robot.urdf'",
     ):
-        load_scene(kind("package://my_arm/robt.urdf"), reading=ReadingOptions(packages={"my_arm": tmp_path / "arm"}))
+        load_scene(
+            kind("package://my_arm/robt.urdf"),
+            reading=ReadingOptions(packages={"my_arm": tmp_path / "arm"}),
+        )
     with pytest.raises(MissingFileError, match="package 'my_arm': there is no folder 'nowhere'"):
-        load_scene(kind("package://my_arm/robot.urdf"), reading=ReadingOptions(packages={"my_arm": "nowhere"}))
+        load_scene(
+            kind("package://my_arm/robot.urdf"),
+            reading=ReadingOptions(packages={"my_arm": "nowhere"}),
+        )

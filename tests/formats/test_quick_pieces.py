@@ -44,7 +44,10 @@ def _is_inside(points: np.ndarray, whole: trimesh.Trimesh) -> np.ndarray:
 def _require_right(mesh: Shape, pieces: tuple[Shape, ...], error: float) -> None:
     """Require that the surface lies in the pieces, and that no random point of theirs is too far outside the mesh."""
     whole = _trimesh(mesh)
-    scene, above = SceneGraph().add_frame("mesh", "world", shapes=[AttachedShape(mesh, level="exact")]), "world"
+    scene, above = (
+        SceneGraph().add_frame("mesh", "world", shapes=[AttachedShape(mesh, level="exact")]),
+        "world",
+    )
     for number, axis in enumerate(np.eye(3)):
         frame = ("along x", "along y", "ball")[number]
         scene, above = scene.add_frame(frame, above, joint=Prismatic(axis)), frame
@@ -55,7 +58,10 @@ def _require_right(mesh: Shape, pieces: tuple[Shape, ...], error: float) -> None
         points = trimesh.sample.sample_surface(_trimesh(piece), 100, seed=0)[0]
         assert (
             max(
-                (world.distance("mesh", "ball", point).distance for point in points[~_is_inside(points, whole)]),
+                (
+                    world.distance("mesh", "ball", point).distance
+                    for point in points[~_is_inside(points, whole)]
+                ),
                 default=0.0,
             )
             < 1.25 * error
@@ -69,7 +75,9 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("suffix", ["obj", "stl"])
 @pytest.mark.parametrize("name", CONCAVE_MESHES)
-def test_concave_meshes_of_files_need_pieces_that_are_right(name: str, suffix: str, tmp_path: Path) -> None:
+def test_concave_meshes_of_files_need_pieces_that_are_right(
+    name: str, suffix: str, tmp_path: Path
+) -> None:
     """Each kind, written by trimesh and read by the loader, becomes few pieces within the error."""
     _trimesh(CONCAVE_MESHES[name]()).export(tmp_path / f"mesh.{suffix}")
     mesh = MeshLoader().load(MeshSpec(tmp_path / f"mesh.{suffix}", (1.0, 1.0, 1.0)))
@@ -98,7 +106,9 @@ def test_convex_and_flat_meshes_need_none(made: trimesh.Trimesh) -> None:
     assert not needs_pieces(Mesh(np.asarray(made.vertices), np.asarray(made.faces)))
 
 
-@pytest.mark.parametrize(("radius", "is_needed"), [(0.5 * FINGER_ROOM, False), (3.0 * FINGER_ROOM, True)])
+@pytest.mark.parametrize(
+    ("radius", "is_needed"), [(0.5 * FINGER_ROOM, False), (3.0 * FINGER_ROOM, True)]
+)
 def test_a_hole_matters_if_a_finger_fits(radius: float, is_needed: bool) -> None:
     """A hole as deep as the brick is none of a hand's business while no finger enters it."""
     brick = tub_mesh(square_outline(0.1), circle_outline(radius), height=0.06, floor=0.002)
@@ -117,14 +127,18 @@ def test_parts_that_are_convex_stay_whole() -> None:
     ]
     made = trimesh.util.concatenate(boxes)
     pieces, _ = quick_pieces(Mesh(np.asarray(made.vertices), np.asarray(made.faces)))
-    assert sorted(piece.volume for piece in pieces) == pytest.approx(sorted(box.volume for box in boxes))
+    assert sorted(piece.volume for piece in pieces) == pytest.approx(
+        sorted(box.volume for box in boxes)
+    )
 
 
 def test_an_l_is_two_boxes() -> None:
     """The cut follows a face of the L, so nothing is added."""
     pieces, _ = quick_pieces(l_mesh())
     assert len(pieces) == 2
-    assert sum(piece.volume for piece in pieces) == pytest.approx(_trimesh(l_mesh()).volume, rel=1e-6)
+    assert sum(piece.volume for piece in pieces) == pytest.approx(
+        _trimesh(l_mesh()).volume, rel=1e-6
+    )
 
 
 def test_a_mesh_is_cut_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +171,9 @@ def test_too_many_pieces_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     height=st.floats(0.02, 0.12),
     floor=st.floats(0.1, 0.9),
     is_round=st.booleans(),
-    matrix=st.sampled_from([np.eye(3), trimesh.transformations.euler_matrix(0.3, 0.7, 1.1)[:3, :3]]),
+    matrix=st.sampled_from(
+        [np.eye(3), trimesh.transformations.euler_matrix(0.3, 0.7, 1.1)[:3, :3]]
+    ),
 )
 def test_pieces_of_vessels_are_right(
     inner: float, height: float, floor: float, is_round: bool, matrix: np.ndarray
@@ -165,7 +181,10 @@ def test_pieces_of_vessels_are_right(
     """Vessels of any proportions, straight or turned, have pieces that trimesh finds right."""
     outline = circle_outline if is_round else square_outline
     made = tub_mesh(
-        square_outline(0.1), outline(0.05 * inner * (1 if is_round else 2)), height=height, floor=floor * height
+        square_outline(0.1),
+        outline(0.05 * inner * (1 if is_round else 2)),
+        height=height,
+        floor=floor * height,
     )
     mesh = Mesh(np.asarray(made.vertices) @ matrix.T, made.faces)
     pieces, error = quick_pieces(mesh)

@@ -27,7 +27,11 @@ SECONDS = 120
 
 def sdf(following: str | None) -> str:
     """Return an SDF model that includes another."""
-    parts = [f"<include><uri>{following}</uri><name>m{copy}</name></include>" for copy in COPIES if following]
+    parts = [
+        f"<include><uri>{following}</uri><name>m{copy}</name></include>"
+        for copy in COPIES
+        if following
+    ]
     return f'<sdf version="1.9"><model name="m"><link name="l"/>{"".join(parts)}</model></sdf>'
 
 
@@ -44,7 +48,11 @@ def rsg(following: str | None) -> str:
 
 def usda(following: str | None) -> str:
     """Return a USD layer that references another."""
-    parts = [f'def Xform "m{copy}" (references = @{following}@</m>) {{}}\n' for copy in COPIES if following]
+    parts = [
+        f'def Xform "m{copy}" (references = @{following}@</m>) {{}}\n'
+        for copy in COPIES
+        if following
+    ]
     return f'#usda 1.0\n(defaultPrim="m")\ndef Xform "m" {{\n{"".join(parts)}}}\n'
 
 
@@ -52,7 +60,9 @@ def usda_inside(following: str | None) -> str:
     """Return a USD layer whose prims inherit from each other, without other files."""
     parts = []
     for number in range(FILES):
-        copies = "".join(f'def Xform "m{copy}" (inherits = </c{number + 1}>) {{}}\n' for copy in COPIES)
+        copies = "".join(
+            f'def Xform "m{copy}" (inherits = </c{number + 1}>) {{}}\n' for copy in COPIES
+        )
         parts.append(f'class Xform "c{number}" {{\n{copies if number + 1 < FILES else ""}}}\n')
     return f'#usda 1.0\n{"".join(parts)}def Xform "m" (inherits = </c0>) {{}}\n'
 
@@ -92,16 +102,29 @@ def test_the_limit_of_includes_can_be_raised_and_lowered(tmp_path: Path) -> None
     """It is one of the limits of reading, and counts a file as often as it is included."""
     (tmp_path / "tree.sdf").write_text(sdf(None), encoding="ascii")
     (tmp_path / "forest.sdf").write_text(sdf("tree.sdf"), encoding="ascii")
-    assert len(load_scene(tmp_path / "forest.sdf", reading=ReadingOptions(limits=ReadingLimits(includes=10)))) == 12
+    assert (
+        len(
+            load_scene(
+                tmp_path / "forest.sdf", reading=ReadingOptions(limits=ReadingLimits(includes=10))
+            )
+        )
+        == 12
+    )
     with pytest.raises(FileFormatError, match=r"forest\.sdf:1: more than 9 files are included"):
-        load_scene(tmp_path / "forest.sdf", reading=ReadingOptions(limits=ReadingLimits(includes=9)))
+        load_scene(
+            tmp_path / "forest.sdf", reading=ReadingOptions(limits=ReadingLimits(includes=9))
+        )
 
 
 def test_mujoco_takes_a_file_once(tmp_path: Path) -> None:
     """As in MuJoCo, a file is not included twice in one model."""
     pytest.importorskip("mujoco")
-    (tmp_path / "part.xml").write_text("<mujocoinclude><worldbody><site/></worldbody></mujocoinclude>")
-    (tmp_path / "main.xml").write_text('<mujoco>\n<include file="part.xml"/>\n<include file="part.xml"/></mujoco>')
+    (tmp_path / "part.xml").write_text(
+        "<mujocoinclude><worldbody><site/></worldbody></mujocoinclude>"
+    )
+    (tmp_path / "main.xml").write_text(
+        '<mujoco>\n<include file="part.xml"/>\n<include file="part.xml"/></mujoco>'
+    )
     with pytest.raises(FileFormatError, match=r"main\.xml:3: 'part\.xml' is already included"):
         load_scene(tmp_path / "main.xml")
 
@@ -122,7 +145,9 @@ def test_imports_with_prefixes_that_form_a_cycle(tmp_path: Path) -> None:
     for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
         text = f'import "{other}.rsg" as x at w\nroot w\nGroup w {{ child b }}\nNode b {{ }}\n'
         (tmp_path / f"{name}.rsg").write_text(text, encoding="ascii")
-    with pytest.raises(FileFormatError, match=r"form a cycle: \S*b\.rsg -> \S*c\.rsg -> \S*a\.rsg -> \S*b\.rsg"):
+    with pytest.raises(
+        FileFormatError, match=r"form a cycle: \S*b\.rsg -> \S*c\.rsg -> \S*a\.rsg -> \S*b\.rsg"
+    ):
         load_scene(tmp_path / "a.rsg")
 
 
@@ -134,14 +159,18 @@ def test_errors_of_imports_in_imports_are_listed(tmp_path: Path) -> None:
         imports = f'import "{other}.rsg" as x at w\nimport "{other}.rsg" as y at w\n'
         text = f"{imports}root w\nGroup w {{ child b }}\nNode b {{ }}\n"
         (tmp_path / f"{name}.rsg").write_text(text, encoding="ascii")
-    with pytest.raises(FileFormatError, match=r"(?s)bad\.rsg:2.*bad\.rsg:3.*bad\.rsg:2.*bad\.rsg:3"):
+    with pytest.raises(
+        FileFormatError, match=r"(?s)bad\.rsg:2.*bad\.rsg:3.*bad\.rsg:2.*bad\.rsg:3"
+    ):
         load_scene(tmp_path / "main.rsg")
 
 
 def test_groups_of_an_srdf_that_contain_each_other_many_times() -> None:
     """Each group is looked at once: forty groups that name the next twice would take years."""
     names = [f"g{number}" for number in range(40)]
-    groups = [SrdfGroup(name, subgroups=(after, after)) for name, after in itertools.pairwise(names)]
+    groups = [
+        SrdfGroup(name, subgroups=(after, after)) for name, after in itertools.pairwise(names)
+    ]
     semantics = RobotSemantics("r", (*groups, SrdfGroup(names[-1], links=("a",))))
     scene = SceneGraph().add_frame("a", "world", joint=Continuous([0, 0, 1], name="turn"))
     assert group_members(semantics, scene, group="g0").joints == ("turn",)

@@ -28,7 +28,10 @@ from tmkit.formats.mesh import meshes
 from tmkit.formats.scene_cache import SceneCache
 from tmkit.graph import Box, SceneGraph
 
-OBJ = "mtllib cube.mtl\nusemtl red\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+OBJ = (
+    "mtllib cube.mtl\nusemtl red\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf"
+    " 2 3 4\n"
+)
 MTL = "newmtl red\nKd {} 0 0\n"
 URDF = """<robot name="r"><link name="base"><visual><geometry><mesh filename="{mesh}"/></geometry></visual></link>
 <link name="hand"/><joint name="j" type="revolute"><parent link="base"/><child link="hand"/><axis xyz="0 0 2"/></joint>
@@ -61,7 +64,10 @@ def loaded(path: Path) -> tuple[SceneGraph, list[ImportNote]]:
 
 
 def test_the_second_load_reads_no_file(
-    cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    cache: SceneCache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Scene and notes are the same; the notes are logged again."""
     first, notes = loaded(tmp_path)
@@ -125,16 +131,24 @@ def test_files_that_changed_just_now_are_not_trusted(
     assert cache.entries() == []
 
 
-@settings(max_examples=scaled_examples(0.4), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=scaled_examples(0.4), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
-def test_a_damaged_entry_is_replaced(cache: SceneCache, tmp_path: Path, data: st.DataObject) -> None:
+def test_a_damaged_entry_is_replaced(
+    cache: SceneCache, tmp_path: Path, data: st.DataObject
+) -> None:
     """Cut anywhere or with any byte changed, it counts as missing, and the next load is kept again."""
     first, notes = loaded(tmp_path)
     [(_, size, path)] = cache.entries()
     whole = path.read_bytes()
     at = data.draw(st.integers(0, size - 1))
     byte = data.draw(st.integers(1, 255))
-    path.write_bytes(data.draw(st.sampled_from([whole[:at], whole[:at] + bytes([whole[at] ^ byte]) + whole[at + 1 :]])))
+    path.write_bytes(
+        data.draw(
+            st.sampled_from([whole[:at], whole[:at] + bytes([whole[at] ^ byte]) + whole[at + 1 :]])
+        )
+    )
     assert loaded(tmp_path) == (first, notes)
     assert path.read_bytes() == whole
 
@@ -189,7 +203,8 @@ def test_two_processes_share_a_folder(cache: SceneCache, tmp_path: Path) -> None
         f"print(tk.load_scene({str(tmp_path / 'robot' / 'r.urdf')!r}).digest)"
     )
     running = [
-        Process([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)
+        Process([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        for _ in range(2)
     ]
     digests = {process.communicate()[0] for process in running}
     assert [process.returncode for process in running] == [0, 0]
@@ -227,11 +242,14 @@ def test_other_code_is_another_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scene_cache, "_code", lambda: [("reader.py", (1, 2, 3))])
     assert before != scene_cache.key_of("a")
     monkeypatch.undo()
-    monkeypatch.setattr(scene_cache, "sites", lambda: [Path("site-packages")])  # another library, or another version
+    # another library, or another version
+    monkeypatch.setattr(scene_cache, "sites", lambda: [Path("site-packages")])
     assert before != scene_cache.key_of("a")
 
 
-def test_a_full_disk_leaves_nothing(cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_nothing(
+    cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The scene is loaded all the same."""
 
     def full(*_: object) -> None:
@@ -245,7 +263,8 @@ def test_a_full_disk_leaves_nothing(cache: SceneCache, tmp_path: Path, monkeypat
     assert loaded(tmp_path)[0] == first
 
 
-# --- every kind of file in place of an entry, its folder, and the folders above --------------------------------------
+# --- every kind of file in place of an entry, its folder, and the folders above
+# --------------------------------------
 
 
 def entry_of(scene: object, key: str, files: object = (), notes: object = ()) -> bytes:
@@ -369,13 +388,20 @@ def loads_in_time(path: Path, cache: SceneCache) -> str:
     )
     environment = {**os.environ, "TMKIT_CACHE": str(cache.folder)}
     done = run_process(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, env=environment, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+        check=True,
     )
     return done.stdout.strip()
 
 
 @pytest.mark.parametrize("kind", ENTRIES)
-def test_whatever_stands_for_an_entry_is_not_taken(kind: str, cache: SceneCache, tmp_path: Path) -> None:
+def test_whatever_stands_for_an_entry_is_not_taken(
+    kind: str, cache: SceneCache, tmp_path: Path
+) -> None:
     """It counts as missing, at once, and only a folder stays where the next entry would be."""
     first, notes = loaded(tmp_path)
     [(_, _, path)] = cache.entries()
@@ -389,7 +415,9 @@ def test_whatever_stands_for_an_entry_is_not_taken(kind: str, cache: SceneCache,
     assert again is None or again == (first, notes)
 
 
-@pytest.mark.parametrize("kind", ["fifo", "link to a fifo", "link to itself", "link to a device", "socket", "text"])
+@pytest.mark.parametrize(
+    "kind", ["fifo", "link to a fifo", "link to itself", "link to a device", "socket", "text"]
+)
 @pytest.mark.parametrize("above", [0, 1])
 def test_whatever_stands_for_the_folder_is_no_cache(
     kind: str, above: int, cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -416,7 +444,9 @@ def test_a_process_does_not_wait_for_a_fifo(cache: SceneCache, tmp_path: Path) -
     assert loads_in_time(tmp_path, SceneCache(tmp_path / "fifo")) == first
 
 
-def test_a_folder_that_is_a_link_is_used(cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_a_link_is_used(
+    cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Users put caches on other disks."""
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to("disk")
@@ -427,7 +457,8 @@ def test_a_folder_that_is_a_link_is_used(cache: SceneCache, tmp_path: Path, monk
     assert cache.entries() == []
 
 
-# --- every kind of change of an input ---------------------------------------------------------------------------------
+# --- every kind of change of an input
+# ---------------------------------------------------------------------------------
 
 XML = """<mujoco><worldbody><body name="b"><geom type="box" size="{} 1 1"/></body></worldbody></mujoco>"""
 SDF = """<sdf version="1.9"><world name="w"><include><uri>part.sdf</uri></include></world></sdf>"""
@@ -470,7 +501,10 @@ INPUTS: dict[str, tuple[str, tuple[bytes, bytes], dict[str, str], tuple[str, ...
     "material": ("cube.mtl", numbered(MTL), {}, ()),
     "description": (
         "r.urdf",
-        (URDF.format(mesh="cube.obj").encode(), URDF.format(mesh="cube.obj").replace("0 0 2", "0 2 0").encode()),
+        (
+            URDF.format(mesh="cube.obj").encode(),
+            URDF.format(mesh="cube.obj").replace("0 0 2", "0 2 0").encode(),
+        ),
         {},
         (),
     ),
@@ -479,17 +513,24 @@ INPUTS: dict[str, tuple[str, tuple[bytes, bytes], dict[str, str], tuple[str, ...
         (GLTF_BUFFER.tobytes(), (2 * GLTF_BUFFER).tobytes()),
         {
             "p.gltf": gltf(),
-            "p.urdf": robot_with("p.gltf")
-            .replace('"r"', '"p"')
-            .replace('"base"', '"p1"')
-            .replace('"hand"', '"p2"')
-            .replace('"j"', '"p3"'),
+            "p.urdf": (
+                robot_with("p.gltf")
+                .replace('"r"', '"p"')
+                .replace('"base"', '"p1"')
+                .replace('"hand"', '"p2"')
+                .replace('"j"', '"p3"')
+            ),
         },
         ("p.urdf",),
     ),
     "second file": ("b.xml", numbered(XML), {}, ("b.xml",)),
     "included SDF": ("part.sdf", numbered(PART), {"w.sdf": SDF}, ("w.sdf",)),
-    "included robray": ("part.robray", numbered(ROBRAY), {"w.robray": 'include "part.robray"\n'}, ("w.robray",)),
+    "included robray": (
+        "part.robray",
+        numbered(ROBRAY),
+        {"w.robray": 'include "part.robray"\n'},
+        ("w.robray",),
+    ),
     "layer of USD": ("layer.usda", numbered(LAYER), {"s.usda": USDA}, ("s.usda",)),
 }
 """A file that changes, its two contents, other files, and those that are loaded after the robot."""
@@ -543,7 +584,11 @@ CHANGES = [in_place, by_map, by_rename, by_link, by_folder]
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", INPUTS)
 def test_every_change_of_an_input_is_read(
-    name: str, change: Callable[[Path, bytes], None], cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    change: Callable[[Path, bytes], None],
+    cache: SceneCache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also one that keeps size and time of the file."""
     file, (old, new), others, more = INPUTS[name]
@@ -601,14 +646,22 @@ def test_xacro_is_expanded_each_time(cache: SceneCache, tmp_path: Path) -> None:
     """What it reads is not known."""
     pytest.importorskip("xacrodoc")
     robot = tmp_path / "robot"
-    body = URDF.format(mesh="cube.obj").replace('name="r"', 'name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"')
-    (robot / "r.xacro").write_text(body.replace("<link", f'<xacro:include filename="{robot}/more.xacro"/><link', 1))
+    body = URDF.format(mesh="cube.obj").replace(
+        'name="r"', 'name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    )
+    (robot / "r.xacro").write_text(
+        body.replace("<link", f'<xacro:include filename="{robot}/more.xacro"/><link', 1)
+    )
     scenes = []
     for name in ("one", "two"):
-        joint = f'<joint name="more" type="fixed"><parent link="base"/><child link="{name}"/></joint>'
+        joint = (
+            f'<joint name="more" type="fixed"><parent link="base"/><child link="{name}"/></joint>'
+        )
         (robot / "more.xacro").write_text(f'<robot><link name="{name}"/>{joint}</robot>')
         scenes.append(
-            load_scene(robot / "r.xacro", complete=False, reading=ReadingOptions(allow_xacro=True)).frame_names
+            load_scene(
+                robot / "r.xacro", complete=False, reading=ReadingOptions(allow_xacro=True)
+            ).frame_names
         )
     assert ["one" in scenes[0], "two" in scenes[1]] == [True, True]
     assert cache.entries() == []

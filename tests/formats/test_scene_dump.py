@@ -14,7 +14,9 @@ def test_every_field() -> None:
     """Each frame has its name, parent, body, type, pose, joint, classes and geometry, in insertion order."""
     arm = Revolute([0, 0, 2], lower=-1, name="shoulder")
     shape = AttachedShape(Cylinder(0.5, 2), Pose((0, 0, 1)))
-    scene = SceneGraph().add_frame("arm", "world", pose=Pose((1, 2, 3)), joint=arm, shapes=[shape], classes=["movable"])
+    scene = SceneGraph().add_frame(
+        "arm", "world", pose=Pose((1, 2, 3)), joint=arm, shapes=[shape], classes=["movable"]
+    )
     scene = scene.add_frame("tip", "arm", body="arm")
     assert scene_dump(scene) == {
         "frames": [
@@ -63,7 +65,11 @@ def test_every_field() -> None:
 
 def test_all_types_are_strict_json() -> None:
     """Free edges and unlimited joints are told too, and the table is JSON without infinities."""
-    scene = SceneGraph().add_frame("a", "world", joint=Free()).add_frame("b", "a", joint=Continuous([1, 0, 0]))
+    scene = (
+        SceneGraph()
+        .add_frame("a", "world", joint=Free())
+        .add_frame("b", "a", joint=Continuous([1, 0, 0]))
+    )
     dump = scene_dump(scene)
     assert [frame["type"] for frame in dump["frames"]] == ["fixed", "free", "continuous"]
     assert dump["frames"][1]["joint"] is None

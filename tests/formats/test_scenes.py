@@ -14,7 +14,12 @@ from tmkit.formats import load_scene
 from tmkit.manipulation import grasps_of
 from tmkit.motion.regions.solids import reach
 
-READY = {"panda_joint2": -0.785, "panda_joint4": -2.356, "panda_joint6": 1.571, "panda_joint7": 0.785}
+READY = {
+    "panda_joint2": -0.785,
+    "panda_joint4": -2.356,
+    "panda_joint6": 1.571,
+    "panda_joint7": 0.785,
+}
 
 
 def test_the_table() -> None:
@@ -49,7 +54,9 @@ def test_the_blocks(count: int) -> None:
         assert inertia.mass == 0.1
         pose = scene.local_pose(name)
         assert pose.translation[2] == pytest.approx(0.05, abs=1e-15)
-        np.testing.assert_allclose(pose.translation[:2] * 10, np.round(pose.translation[:2] * 10), atol=1e-12)
+        np.testing.assert_allclose(
+            pose.translation[:2] * 10, np.round(pose.translation[:2] * 10), atol=1e-12
+        )
         np.testing.assert_allclose(pose.rotation[2], [0, 0, 1], atol=1e-15)
         turned += not np.allclose(pose.rotation, np.eye(3))
         places[name] = scene.pose(name, relative_to="panda_link0").translation
@@ -66,7 +73,9 @@ def test_blocks_touch_the_table_and_nothing_else() -> None:
     scene = load_scene("panda_table", "blocks5")
     world = CollisionWorld(scene, movable=tuple("abcde"))
     contacts = world.contacts(scene.configuration({**READY, "panda_finger_joint1": 0.04}))
-    assert {(contact.frame_a, contact.frame_b) for contact in contacts} == {("table", name) for name in "abcde"}
+    assert {(contact.frame_a, contact.frame_b) for contact in contacts} == {
+        ("table", name) for name in "abcde"
+    }
     assert all(abs(contact.distance) < 1e-9 for contact in contacts)
 
 
@@ -83,7 +92,9 @@ def test_dishes_are_in_exact_convex_pieces(name: str) -> None:
     assert all(part.friction == 0.7 for part in pieces)
     for axis in np.eye(3):
         for sign in (1.0, -1.0):
-            assert reach(tuple(drawn), sign * axis) == pytest.approx(reach(tuple(pieces), sign * axis), abs=1e-6)
+            assert reach(tuple(drawn), sign * axis) == pytest.approx(
+                reach(tuple(pieces), sign * axis), abs=1e-6
+            )
     for part in pieces:
         if part.shape.kind == "mesh":
             hull = trimesh.convex.convex_hull(part.shape.vertices)

@@ -26,7 +26,8 @@ def test_every_kind_of_line(tmp_path: Path) -> None:
     """Comments, actions, motions and changes of parent are read; blanks and comments behind them are skipped."""
     path = tmp_path / "plan.tmp"
     path.write_text(
-        "# by hand\n\n m a-1 b  # joints\np 1 2.5e-3\t# here\r\np -.5 1d0\na pick-up x y\nr x hand # held\n"
+        "# by hand\n\n m a-1 b  # joints\np 1 2.5e-3\t# here\r\np -.5 1d0\na pick-up x y\nr x hand"
+        " # held\n"
     )
     file = read_tmp(path)
     assert file.entries == (
@@ -47,7 +48,11 @@ def test_every_kind_of_line(tmp_path: Path) -> None:
         ("m a\nr b c", "1:1", "a motion needs at least one waypoint"),
         ("m a", "1:1", "a motion needs at least one waypoint"),
         ("m a b a\np 1 2 3", "1:7", "the joint 'a' is named twice"),
-        ("m a b\np 1", "2:4", "expected 2 numbers for the joints of line 1, received 1; the one for 'b' is missing"),
+        (
+            "m a b\np 1",
+            "2:4",
+            "expected 2 numbers for the joints of line 1, received 1; the one for 'b' is missing",
+        ),
         ("m a\np 1 2", "2:5", "expected 1 numbers for the joints of line 1, received 2"),
         ("m a\np nan", "2:3", "expected a finite number, received 'nan'"),
         ("m a\np 1e999", "2:3", "expected a finite number"),
@@ -56,7 +61,9 @@ def test_every_kind_of_line(tmp_path: Path) -> None:
         ("r a", "1:4", "expected a frame and its new parent, received 1"),
     ],
 )
-def test_broken_lines_are_refused_with_place(text: str, place: str, reason: str, tmp_path: Path) -> None:
+def test_broken_lines_are_refused_with_place(
+    text: str, place: str, reason: str, tmp_path: Path
+) -> None:
     """Whatever breaks the form has file, line and column."""
     path = tmp_path / "plan.tmp"
     path.write_text(text)
@@ -97,7 +104,9 @@ entries = st.lists(
 
 
 @given(entries)
-def test_what_is_written_reads_back(tmp_path_factory: pytest.TempPathFactory, written: list[TmpEntry]) -> None:
+def test_what_is_written_reads_back(
+    tmp_path_factory: pytest.TempPathFactory, written: list[TmpEntry]
+) -> None:
     """Entries come back the same, numbers bit for bit, and no number has a plus sign in its exponent."""
     path = tmp_path_factory.mktemp("tmp") / "plan.tmp"
     write_tmp(written, path)

@@ -16,7 +16,12 @@ from tmkit.formats import load_scene, write_json_scene
 from tmkit.formats.mesh.solids import THICKNESS
 from tmkit.motion import CollisionWorld
 
-_SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
+_SIZES = {
+    "box": ("size",),
+    "sphere": ("radius",),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+}
 _NUMBERS = ("0", "-1", "nan", "inf", "-inf", "1e999", "1e-9", "0.1")
 _CUBE = "".join(f"v {x} {y} {z}\n" for x, y, z in itertools.product((0, 1), repeat=3))
 _CUBE += "f 1 2 4 3\nf 5 7 8 6\nf 1 5 6 2\nf 3 4 8 7\nf 1 3 7 5\nf 2 6 8 4\n"
@@ -52,7 +57,10 @@ def _mjcf(kind: str, sizes: dict[str, str]) -> str:
 
 def _robray(kind: str, sizes: dict[str, str]) -> str:
     words = {"box": "dimension", "radius": "radius", "length": "height"}
-    given = "".join(f"{words.get(kind, words.get(name, name))} {_listed(value)};" for name, value in sizes.items())
+    given = "".join(
+        f"{words.get(kind, words.get(name, name))} {_listed(value)};"
+        for name, value in sizes.items()
+    )
     return f"frame a {{\ngeometry {{ shape {kind}; {given} }}\n}}"
 
 
@@ -66,9 +74,14 @@ def _json(kind: str, sizes: dict[str, str]) -> str:
     write_json_scene(scene, path)
     document = json.loads(path.read_text())
     (shape,) = document["shapes"].values()
-    shape |= {"kind": kind, "dimensions": [float(number) for value in sizes.values() for number in value.split()]}
+    shape |= {
+        "kind": kind,
+        "dimensions": [float(number) for value in sizes.values() for number in value.split()],
+    }
     document["shapes"] = {"given": shape}
-    next(frame for frame in document["frames"] if frame["name"] == "a")["shapes"][0]["shape"] = "given"
+    next(frame for frame in document["frames"] if frame["name"] == "a")["shapes"][0]["shape"] = (
+        "given"
+    )
     return json.dumps(document)
 
 
@@ -76,18 +89,30 @@ def _usd(kind: str, sizes: dict[str, str]) -> str:
     if kind == "box":
         scales = ", ".join(sizes["size"].split())
         content = (
-            f'double3 xformOp:scale = ({scales})\nuniform token[] xformOpOrder = ["xformOp:scale"]\ndouble size = 1'
+            f"double3 xformOp:scale = ({scales})\nuniform token[] xformOpOrder ="
+            ' ["xformOp:scale"]\ndouble size = 1'
         )
         prim = "Cube"
     else:
         content = "\n".join(
-            f"double {'height' if name == 'length' else name} = {value}" for name, value in sizes.items()
+            f"double {'height' if name == 'length' else name} = {value}"
+            for name, value in sizes.items()
         )
         prim = kind.capitalize()
-    return f'#usda 1.0\ndef {prim} "a" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{{\n{content}\n}}\n'
+    return (
+        f'#usda 1.0\ndef {prim} "a" (prepend apiSchemas ='
+        f' ["PhysicsCollisionAPI"])\n{{\n{content}\n}}\n'
+    )
 
 
-_WRITERS = {"urdf": _urdf, "sdf": _sdf, "xml": _mjcf, "robray": _robray, "json": _json, "usda": _usd}
+_WRITERS = {
+    "urdf": _urdf,
+    "sdf": _sdf,
+    "xml": _mjcf,
+    "robray": _robray,
+    "json": _json,
+    "usda": _usd,
+}
 _TABLE = [
     (suffix, kind, number)
     for suffix, kind, number in itertools.product(_WRITERS, _SIZES, _NUMBERS)
@@ -118,7 +143,9 @@ def test_a_shape_is_there_or_refused(suffix: str, kind: str, number: str, tmp_pa
         if scene is None:
             assert number != "0.1"
             continue
-        shapes = [part for frame in scene.frame_names for part in scene.shapes(frame) if part.collision]
+        shapes = [
+            part for frame in scene.frame_names for part in scene.shapes(frame) if part.collision
+        ]
         assert len(shapes) == 1, sizes
         assert all(np.isfinite(size) and size > 0.0 for size in shapes[0].shape.dimensions)
 
@@ -131,7 +158,10 @@ def test_a_shape_is_there_or_refused(suffix: str, kind: str, number: str, tmp_pa
         ('<sphere radius="0"/>', "1: a sphere of radius 0 is no collision shape"),
         ('<capsule radius="0" length="1"/>', "1: a capsule of radius 0 is no collision shape"),
         ('<box size="1 0 1"/>', "1: a box of size '1 0 1' is no collision shape"),
-        ('<mesh filename="cube.obj" scale="0 0 0"/>', "1: a mesh of scale '0 0 0' is no collision shape"),
+        (
+            '<mesh filename="cube.obj" scale="0 0 0"/>',
+            "1: a mesh of scale '0 0 0' is no collision shape",
+        ),
         ('<mesh filename="cube.obj" scale="0"/>', "1: a mesh of scale '0' is no collision shape"),
     ],
 )
@@ -140,7 +170,8 @@ def test_the_message_names_the_size(shape: str, reason: str, tmp_path: Path) -> 
     (tmp_path / "cube.obj").write_text(_CUBE)
     path = tmp_path / "zero.urdf"
     path.write_text(
-        f'<robot name="r"><link name="a"><collision><geometry>{shape}</geometry></collision></link></robot>'
+        '<robot name="r"><link'
+        f' name="a"><collision><geometry>{shape}</geometry></collision></link></robot>'
     )
     with pytest.raises(FileFormatError, match=f"zero.urdf:{reason}"):
         load_scene(path)
@@ -148,7 +179,9 @@ def test_the_message_names_the_size(shape: str, reason: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("scale", ["0 1 1", "1 0 1", "1 1 0", "0 0 1", "-1 0 1"])
 @pytest.mark.parametrize("tags", [("collision",), ("visual", "collision")])
-def test_a_mesh_made_flat_has_the_documented_thickness(scale: str, tags: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_mesh_made_flat_has_the_documented_thickness(
+    scale: str, tags: tuple[str, ...], tmp_path: Path
+) -> None:
     """And collides."""
     (tmp_path / "cube.obj").write_text(_CUBE)
     shape = f'<geometry><mesh filename="cube.obj" scale="{scale}"/></geometry>'
@@ -160,8 +193,14 @@ def test_a_mesh_made_flat_has_the_documented_thickness(scale: str, tags: tuple[s
     (solid,) = (part for part in scene.shapes("a") if part.collision)
     lower, upper = solid.shape.bounds
     for axis, factor in enumerate(scale.split()):
-        assert upper[axis] - lower[axis] == pytest.approx(THICKNESS if factor == "0" else 1.0, abs=2 * THICKNESS)
+        assert upper[axis] - lower[axis] == pytest.approx(
+            THICKNESS if factor == "0" else 1.0, abs=2 * THICKNESS
+        )
     middle = tk.Pose((lower + upper) / 2)
-    probe = scene.add_frame("probe", "world", pose=middle, shapes=[tk.AttachedShape(tk.Sphere(0.01))])
-    probe = probe.add_frame("joint", "probe", joint=tk.Prismatic([0, 0, 1]), shapes=[tk.AttachedShape(tk.Sphere(0.01))])
+    probe = scene.add_frame(
+        "probe", "world", pose=middle, shapes=[tk.AttachedShape(tk.Sphere(0.01))]
+    )
+    probe = probe.add_frame(
+        "joint", "probe", joint=tk.Prismatic([0, 0, 1]), shapes=[tk.AttachedShape(tk.Sphere(0.01))]
+    )
     assert CollisionWorld(probe).is_in_collision([0.0])

@@ -52,7 +52,9 @@ def robot(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def _solid(scene: tk.SceneGraph) -> set[str]:
-    return {frame for frame in scene.frame_names if any(part.collision for part in scene.shapes(frame))}
+    return {
+        frame for frame in scene.frame_names if any(part.collision for part in scene.shapes(frame))
+    }
 
 
 def test_loading_names_the_links(robot: Path) -> None:
@@ -61,14 +63,19 @@ def test_loading_names_the_links(robot: Path) -> None:
     scene = load_scene(robot, on_note=notes.append)
     (note,) = (str(note) for note in notes if "collide" in str(note))
     assert "no collision shape, which cannot collide: 'gripper', 'jaw'; " in note
-    assert "--meshes visual-as-collision (ReadingOptions(meshes='visual-as-collision') in Python)" in note
+    assert (
+        "--meshes visual-as-collision (ReadingOptions(meshes='visual-as-collision') in Python)"
+        in note
+    )
     assert _solid(scene) == {"base"}
 
 
 def test_visual_shapes_collide_on_request(robot: Path) -> None:
     """Those of links without any; neighbours may touch."""
     notes: list[object] = []
-    scene = load_scene(robot, on_note=notes.append, reading=ReadingOptions(meshes="visual-as-collision"))
+    scene = load_scene(
+        robot, on_note=notes.append, reading=ReadingOptions(meshes="visual-as-collision")
+    )
     assert _solid(scene) == {"base", "gripper", "jaw"}
     assert not [note for note in notes if "collide" in str(note)]
     assert {(a, b) for a, b, _ in scene.allowed_pairs} >= {("gripper", "jaw")}
@@ -78,7 +85,9 @@ def test_visual_shapes_collide_on_request(robot: Path) -> None:
 def test_links_with_collision_shapes_keep_these(tmp_path: Path) -> None:
     """And only these collide."""
     both = _URDF.replace(
-        "</visual></link>", "</visual><collision><geometry><sphere radius='1'/></geometry></collision></link>", 1
+        "</visual></link>",
+        "</visual><collision><geometry><sphere radius='1'/></geometry></collision></link>",
+        1,
     )
     (tmp_path / "jaw.obj").write_text(_CUBE)
     (tmp_path / "r.urdf").write_text(both)
@@ -111,11 +120,19 @@ def test_the_explanation_of_a_plan_names_them() -> None:
     """Of the links that the arm moves; a scene whose hand collides has no such line."""
     scene = tk.load_scene("panda_table")
     for finger in ("panda_leftfinger", "panda_rightfinger"):
-        parts = [tk.AttachedShape(part.shape, part.pose, visual=True, collision=False) for part in scene.shapes(finger)]
+        parts = [
+            tk.AttachedShape(part.shape, part.pose, visual=True, collision=False)
+            for part in scene.shapes(finger)
+        ]
         scene = scene.set_shapes(finger, parts)
     block = [tk.AttachedShape(tk.Box([0.04, 0.04, 0.04]))]
     scene = scene.add_frame(
-        "a", "table", pose=tk.Pose([0, 0, 0.0451]), joint=tk.Free(), classes=["movable"], shapes=block
+        "a",
+        "table",
+        pose=tk.Pose([0, 0, 0.0451]),
+        joint=tk.Free(),
+        classes=["movable"],
+        shapes=block,
     )
     result = tk.plan(scene, goal="(clear a)", seed=0)
     assert "Not checked: links with visual shapes but no collision shape" in result.explanation
@@ -124,5 +141,7 @@ def test_the_explanation_of_a_plan_names_them() -> None:
 
 def test_an_unknown_choice_lists_the_known(tmp_path: Path) -> None:
     """With the nearest."""
-    with pytest.raises(SceneError, match=r"'visual-as-collision'.*did you mean 'visual-as-collision'"):
+    with pytest.raises(
+        SceneError, match=r"'visual-as-collision'.*did you mean 'visual-as-collision'"
+    ):
         load_scene("panda_table", reading=ReadingOptions(meshes="visual_as_collision"))

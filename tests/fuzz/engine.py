@@ -1,7 +1,8 @@
 """Fuzzing: readers of files are given broken ones, and must end in a value or in an error that says what is wrong.
 
-One input after the other is made by a :class:`~mutations.Mutator`, written to a folder of its own and read by a worker,
-a forked process with bounded memory. What the worker must not do is a *finding*:
+One input after the other is made by a :class:`~mutations.Mutator`, written to a folder of its own
+and read by a worker, a forked process with bounded memory. What the worker must not do is a
+*finding*:
 
 ========== =============================================================================================
 crash      it dies: a segmentation fault, an abort, an exit
@@ -12,12 +13,13 @@ nameless   it raises a TmkitError whose message names neither the input nor a fi
 outside    it opens a file outside the folder of the input and the one above, Python and tmkit, or a connection
 ========== =============================================================================================
 
-Findings that agree in kind and in the place in the code are one; the first is made small and written to a folder with
-a text that says what happened. Inputs that end as none before (another error, names and numbers left out), or that
-reach lines of tmkit that none before has reached, join the pool, so that the search goes on from them.
+Findings that agree in kind and in the place in the code are one; the first is made small and
+written to a folder with a text that says what happened. Inputs that end as none before (another
+error, names and numbers left out), or that reach lines of tmkit that none before has reached, join
+the pool, so that the search goes on from them.
 
-A harness is a script that calls :func:`main` with its :class:`Target` values. Runs of the same seed and number of
-inputs make the same inputs, unless a time-out falls differently.
+A harness is a script that calls :func:`main` with its :class:`Target` values. Runs of the same seed
+and number of inputs make the same inputs, unless a time-out falls differently.
 """
 
 from __future__ import annotations
@@ -49,11 +51,19 @@ from tmkit.errors import TmkitError
 
 __all__ = ["Outcome", "Target", "main"]
 
-_INPUTS_A_WORKER = 2000  # then it is replaced, so that what it hoards is not mistaken for the need of one input
+# then it is replaced, so that what it hoards is not mistaken for the need of one input
+_INPUTS_A_WORKER = 2000
 _LONGEST_TRACED = 16384  # bytes
 _MINIMISING_RUNS = 400
 _MINIMISING_SECONDS = 30.0
-_PATHS_OF_ITS_OWN = ("/proc/self", "/dev/null", "/dev/urandom", "/sys/", "/etc/localtime", "/proc/meminfo")
+_PATHS_OF_ITS_OWN = (
+    "/proc/self",
+    "/dev/null",
+    "/dev/urandom",
+    "/sys/",
+    "/etc/localtime",
+    "/proc/meminfo",
+)
 
 
 @dataclass(frozen=True)
@@ -165,7 +175,9 @@ class Worker:
         self._stop()
         context = multiprocessing.get_context("fork")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self._target, folder, self._limits), daemon=True)
+        self._process = context.Process(
+            target=_serve, args=(theirs, self._target, folder, self._limits), daemon=True
+        )
         self._process.start()
         theirs.close()
         self._served = 0
@@ -198,7 +210,8 @@ def _serve(connection: Connection, target: Target, folder: Path, limits: Limits)
             return
         opened.clear()
         path = folder / target.file
-        if path.stat().st_size < _LONGEST_TRACED:  # tracing takes its time, which must not make a hang
+        # tracing takes its time, which must not make a hang
+        if path.stat().st_size < _LONGEST_TRACED:
             sys.settrace(lines.trace)
         outcome = _outcome(target, path, opened)
         sys.settrace(None)
@@ -244,10 +257,15 @@ def _allowed_folders(folder: Path) -> tuple[str, ...]:
         Path(__file__).parent,
     ]
     places += [Path(entry) for entry in sys.path if entry]
-    return (*(f"{place.resolve()}{os.sep}" for place in places), *(f"{place}{os.sep}" for place in places))
+    return (
+        *(f"{place.resolve()}{os.sep}" for place in places),
+        *(f"{place}{os.sep}" for place in places),
+    )
 
 
-def _audit(event: str, arguments: tuple[Any, ...], allowed: tuple[str, ...], opened: list[str]) -> None:
+def _audit(
+    event: str, arguments: tuple[Any, ...], allowed: tuple[str, ...], opened: list[str]
+) -> None:
     """Note a file opened outside of what is allowed, or a connection."""
     if event == "open" and isinstance(arguments[0], str | bytes):
         path = os.path.realpath(os.fsdecode(arguments[0]))
@@ -269,7 +287,11 @@ def _outcome(target: Target, path: Path, opened: list[str]) -> Outcome:
         if any(name in message for name in (target.file, *target.companions)):
             outcome = Outcome("error", f"{kind} {_plain(message)}", message)
         else:
-            outcome = Outcome("nameless", f"nameless {kind} {_plain(message)}", f"{kind}: {message}\n{_trace(error)}")
+            outcome = Outcome(
+                "nameless",
+                f"nameless {kind} {_plain(message)}",
+                f"{kind}: {message}\n{_trace(error)}",
+            )
     except MemoryError as error:
         outcome = Outcome("memory", f"memory {_place(error)}", _trace(error))
     except BaseException as error:
@@ -306,7 +328,9 @@ def _place(error: BaseException) -> str:
     return f"{Path(last.filename).name}:{last.name}:{last.lineno}"
 
 
-def minimised(data: bytes, worker: Worker, signature: str, *, seconds: float = _MINIMISING_SECONDS) -> bytes:
+def minimised(
+    data: bytes, worker: Worker, signature: str, *, seconds: float = _MINIMISING_SECONDS
+) -> bytes:
     """Return a smaller input with the same outcome: lines, then bytes are left out as long as it stays the same."""
     until = time.monotonic() + seconds
     runs = 0
@@ -351,12 +375,22 @@ class Report:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
         inputs = ", ".join(f"{count} {name}" for name, count in sorted(self.inputs.items()))
         lines = [f"{self.inputs.total()} inputs ({inputs}): {kinds}"]
-        lines += [f"{len(self.outcomes)} different outcomes, {len(self.code)} lines of tmkit reached"]
+        lines += [
+            f"{len(self.outcomes)} different outcomes, {len(self.code)} lines of tmkit reached"
+        ]
         lines += [f"  {signature}: {path}" for signature, path in self.findings.items()]
         return [*lines, f"{len(self.findings)} findings"]
 
 
-def fuzz(targets: Sequence[Target], *, seed: int, seconds: float, inputs: int, limits: Limits, folder: Path) -> Report:
+def fuzz(
+    targets: Sequence[Target],
+    *,
+    seed: int,
+    seconds: float,
+    inputs: int,
+    limits: Limits,
+    folder: Path,
+) -> Report:
     """Give broken inputs to the targets in turn until the time or the number of inputs is used up."""
     report = Report()
     until = time.monotonic() + seconds
@@ -376,7 +410,14 @@ def fuzz(targets: Sequence[Target], *, seed: int, seconds: float, inputs: int, l
         number = 0
         while time.monotonic() < until and number < inputs:
             target = turns[number % len(turns)]
-            _try(target, mutators[target.name].next(), workers[target.name], mutators[target.name], report, folder)
+            _try(
+                target,
+                mutators[target.name].next(),
+                workers[target.name],
+                mutators[target.name],
+                report,
+                folder,
+            )
             number += 1
     finally:
         for worker in workers.values():
@@ -384,7 +425,9 @@ def fuzz(targets: Sequence[Target], *, seed: int, seconds: float, inputs: int, l
     return report
 
 
-def _try(target: Target, data: bytes, worker: Worker, mutator: Mutator, report: Report, folder: Path) -> None:
+def _try(
+    target: Target, data: bytes, worker: Worker, mutator: Mutator, report: Report, folder: Path
+) -> None:
     """Run one input and note what came of it."""
     outcome = worker.run(data)
     report.inputs[target.name] += 1
@@ -424,11 +467,19 @@ def main(targets: Sequence[Target], *, description: str) -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="stop after so many")
     parser.add_argument("--inputs", type=int, default=sys.maxsize, help="stop after so many")
     parser.add_argument("--seed", type=int, default=0, help="of the random numbers")
-    parser.add_argument("--timeout", type=float, default=10.0, help="seconds for one input; longer is a hang")
-    parser.add_argument("--memory", type=int, default=1024, help="megabytes for one input on top of the program")
+    parser.add_argument(
+        "--timeout", type=float, default=10.0, help="seconds for one input; longer is a hang"
+    )
+    parser.add_argument(
+        "--memory", type=int, default=1024, help="megabytes for one input on top of the program"
+    )
     parser.add_argument("--only", help="name of the one target to fuzz")
-    parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"), help="folder for what is found")
-    parser.add_argument("--replay", type=Path, nargs="+", help="read these files only and say how each ends")
+    parser.add_argument(
+        "--findings", type=Path, default=Path("fuzz-findings"), help="folder for what is found"
+    )
+    parser.add_argument(
+        "--replay", type=Path, nargs="+", help="read these files only and say how each ends"
+    )
     options = parser.parse_args()
     chosen = [target for target in targets if options.only in (None, target.name)]
     if not chosen:

@@ -31,11 +31,31 @@ def targets() -> list[Target]:
     lines = b"# points\n0 0 1\n1 2 3 255 0 0\n\n-1e-3 .5 7 # near\n"
     nestings = [(b"(", b")"), (b"[", b"]"), (b"{", b"}"), (b"-", b"")]
     return [
-        Target("points", "p.npy", read_points, arrays, tokens=HEADER.split(), nestings=nestings, weight=2),
+        Target(
+            "points",
+            "p.npy",
+            read_points,
+            arrays,
+            tokens=HEADER.split(),
+            nestings=nestings,
+            weight=2,
+        ),
         Target("heights", "h.npy", _heights, arrays, tokens=HEADER.split(), nestings=nestings),
-        Target("picture", "h.png", _mapped, pictures, tokens=b"IHDR IDAT IEND PLTE tRNS iCCP zTXt gAMA".split()),
+        Target(
+            "picture",
+            "h.png",
+            _mapped,
+            pictures,
+            tokens=b"IHDR IDAT IEND PLTE tRNS iCCP zTXt gAMA".split(),
+        ),
         Target("xyz", "p.xyz", read_points, [lines], tokens=b"# nan inf 1e999 ; , 1_0".split()),
-        Target("cloud", "p.ply", read_points, [_cloud()], tokens=b"vertex face list property uchar element".split()),
+        Target(
+            "cloud",
+            "p.ply",
+            read_points,
+            [_cloud()],
+            tokens=b"vertex face list property uchar element".split(),
+        ),
     ]
 
 

@@ -36,14 +36,31 @@ def targets() -> list[Target]:
 
     nestings = [(b"[", b"]"), (b'{"a":', b"}")]
     return [
-        Target("goals", "goal.json", _goals, [json.dumps(GOALS).encode()], tokens=TOKENS.split(), nestings=nestings),
-        Target("start", "start.json", start, [b'{"panda_joint1": 0.5}'], tokens=TOKENS.split(), nestings=nestings),
+        Target(
+            "goals",
+            "goal.json",
+            _goals,
+            [json.dumps(GOALS).encode()],
+            tokens=TOKENS.split(),
+            nestings=nestings,
+        ),
+        Target(
+            "start",
+            "start.json",
+            start,
+            [b'{"panda_joint1": 0.5}'],
+            tokens=TOKENS.split(),
+            nestings=nestings,
+        ),
         Target(
             "shown",
             "goal.robray",
             lambda path: load_goal_scene(scene, path),
             [SHOWN],
-            tokens=b"frame a b table world panda_hand parent translation quaternion geometry { } [ ] , ;".split(),
+            tokens=(
+                b"frame a b table world panda_hand parent translation quaternion geometry { } ["
+                b" ] , ;".split()
+            ),
         ),
         Target(
             "start-tmp",

@@ -51,9 +51,17 @@ def targets() -> list[Target]:
         ".glb": [_exported(trimesh.Scene([box, ball]), "glb")],
     }
     part = AttachedShape(Box([1, 2, 3]), color=(1, 0, 0, 1))
-    scene = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1]), shapes=[part]).set_group("g", frames=["a"])
+    scene = (
+        SceneGraph()
+        .add_frame("a", "world", joint=Revolute([0, 0, 1]), shapes=[part])
+        .set_group("g", frames=["a"])
+    )
     scenes = [gltf_from_scene(scene, is_binary=False).encode(), pools[".glb"][0]]
-    outside = {"outside.mtl": b"newmtl m\nmap_Kd x.png\n", "outside.png": b"", "outside.bin": bytes(99)}
+    outside = {
+        "outside.mtl": b"newmtl m\nmap_Kd x.png\n",
+        "outside.png": b"",
+        "outside.bin": bytes(99),
+    }
     return [
         Target(
             suffix.removeprefix("."),
@@ -66,7 +74,17 @@ def targets() -> list[Target]:
         )
         for suffix, pool in pools.items()
         if suffix in MESH_SUFFIXES
-    ] + [Target("gltf_scene", "x.gltf", load_scene, scenes, tokens=WORDS.split(), outside=outside, weight=2)]
+    ] + [
+        Target(
+            "gltf_scene",
+            "x.gltf",
+            load_scene,
+            scenes,
+            tokens=WORDS.split(),
+            outside=outside,
+            weight=2,
+        )
+    ]
 
 
 def _exported(mesh: object, kind: str, **options: str) -> bytes:

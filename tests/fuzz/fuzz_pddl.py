@@ -1,6 +1,7 @@
 """Fuzz the readers of PDDL: ``python tests/fuzz/fuzz_pddl.py --seconds 600 --seed 1``.
 
-What is read must also be the same after it was written and read once more; if it is not, that is an exception.
+What is read must also be the same after it was written and read once more; if it is not, that is an
+exception.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ DATA = Path(__file__).parent.parent / "data" / "pddl"
 
 GOALS = [
     b"(and (parcel-at letter dock) (not (open d1)) (forall (?q - parcel) (not (stranded ?q))))\n",
-    b"(or (exists (?p ?r - place) (and (reachable ?p ?r) (not (= ?p ?r)))) (imply (open d2) (loaded box)))\n",
+    (
+        b"(or (exists (?p ?r - place) (and (reachable ?p ?r) (not (= ?p ?r)))) (imply (open d2)"
+        b" (loaded box)))\n"
+    ),
     b"(robot-at hall)\n(>= (distance dock hall) (+ 2 (- 1.5)))\n",
 ]
 """Goals over the domain and problem ``rooms``."""
@@ -75,13 +79,22 @@ def _pool(part: str, *names: str) -> list[bytes]:
     return [(DATA / name / f"{part}.pddl").read_bytes() for name in names]
 
 
-def _target(name: str, file: str, read: object, pool: list[bytes], *, domain: str = "", weight: int = 1) -> Target:
+def _target(
+    name: str, file: str, read: object, pool: list[bytes], *, domain: str = "", weight: int = 1
+) -> Target:
     assert callable(read)
     companions = {"domain.pddl": (DATA / domain / "domain.pddl").read_bytes()} if domain else {}
     if name == "goal":
         companions["problem.pddl"] = (DATA / domain / "problem.pddl").read_bytes()
     return Target(
-        name, file, read, pool, tokens=WORDS.encode().split(), nestings=NESTINGS, companions=companions, weight=weight
+        name,
+        file,
+        read,
+        pool,
+        tokens=WORDS.encode().split(),
+        nestings=NESTINGS,
+        companions=companions,
+        weight=weight,
     )
 
 
@@ -92,7 +105,9 @@ def targets() -> list[Target]:
     return [
         _target("domain", "input.pddl", read_domain, domains, weight=4),
         *(
-            _target(f"problem-{name}", "input.pddl", read_problem, _pool("problem", name), domain=name)
+            _target(
+                f"problem-{name}", "input.pddl", read_problem, _pool("problem", name), domain=name
+            )
             for name in ("rooms", "lamps", "oddities")
         ),
         _target("goal", "goal.pddl", read_goal, GOALS, domain="rooms"),
@@ -131,6 +146,7 @@ def read_goal(path: Path) -> object:
 
 
 if __name__ == "__main__":
-    for example in ("places", "gripper", "rooms", "lamps", "oddities"):  # the grammar learns: once, before workers fork
+    # the grammar learns: once, before workers fork
+    for example in ("places", "gripper", "rooms", "lamps", "oddities"):
         read_problem(DATA / example / "problem.pddl")
     main(targets(), description=(__doc__ or "").split("\n", maxsplit=1)[0])

@@ -1,9 +1,9 @@
 """Fuzz what unpickling makes of damaged pickles: ``python tests/fuzz/fuzz_pickle.py --seconds 600 --seed 1``.
 
-Pickles from strangers are never safe: whoever writes one chooses what it calls. But a file may be damaged, and a state
-may be of another version, so reading one must end in a whole value or in an exception, never in the end of the process.
-Two targets: ``pickle`` damages the bytes, and ``state`` the nested tuples that ``__setstate__`` is given, where nothing
-but a TmkitError may be raised.
+Pickles from strangers are never safe: whoever writes one chooses what it calls. But a file may be
+damaged, and a state may be of another version, so reading one must end in a whole value or in an
+exception, never in the end of the process. Two targets: ``pickle`` damages the bytes, and ``state``
+the nested tuples that ``__setstate__`` is given, where nothing but a TmkitError may be raised.
 """
 
 from __future__ import annotations
@@ -80,26 +80,68 @@ _ODD: tuple[Any, ...] = (
 
 def values() -> dict[str, Any]:
     """Return a small value of every bound class that can be pickled, and some that hold others, by name."""
-    corners, faces = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+    corners, faces = (
+        [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
+    )
     joint = Revolute([0, 0, 1], lower=-1, upper=1, mimic=Mimic("b", 0.5, 0.1))
-    attached = AttachedShape(Mesh(corners, faces), Pose([1, 2, 3]), color=[1, 0, 0, 1], friction=0.5, level="hull")
+    attached = AttachedShape(
+        Mesh(corners, faces), Pose([1, 2, 3]), color=[1, 0, 0, 1], friction=0.5, level="hull"
+    )
     stamps = StampedPoses([0.0, 1.0], [Pose(), Pose([0.1, 0, 0])], window=5.0)
     scene = SceneGraph().add_frame(
-        "b", "world", joint=Revolute([0, 1, 0]), shapes=[attached], pose=GaussianPose(covariance=np.eye(6))
+        "b",
+        "world",
+        joint=Revolute([0, 1, 0]),
+        shapes=[attached],
+        pose=GaussianPose(covariance=np.eye(6)),
     )
-    scene = scene.add_frame("a", "b", joint=joint).add_frame("c", "b", joint=Free()).set_stamped_poses("c", stamps)
-    scene = scene.set_noise("a", {NoiseSource(2): np.ones((6, 2))}).set_inertia("b", Inertia(1.0, matrix=np.eye(3)))
+    scene = (
+        scene.add_frame("a", "b", joint=joint)
+        .add_frame("c", "b", joint=Free())
+        .set_stamped_poses("c", stamps)
+    )
+    scene = scene.set_noise("a", {NoiseSource(2): np.ones((6, 2))}).set_inertia(
+        "b", Inertia(1.0, matrix=np.eye(3))
+    )
     scene = scene.set_attribute("b", "x", [1, "y"])
-    scene = scene.set_group("g", frames=["a"]).set_group("h", groups=["g"]).allow_collision("a", "b").add_body("bare")
+    scene = (
+        scene.set_group("g", frames=["a"])
+        .set_group("h", groups=["g"])
+        .allow_collision("a", "b")
+        .add_body("bare")
+    )
     scene = scene.set_twist("c", [1, 0, 0, 0, 0, 0], relative_to_body="world", covariance=np.eye(6))
     looked = scene.condition(
-        Measurement.of_pose("b", Pose([0.1, 0, 0]), relative_to="world", covariance=np.eye(6)), q=[0.0]
+        Measurement.of_pose("b", Pose([0.1, 0, 0]), relative_to="world", covariance=np.eye(6)),
+        q=[0.0],
     )
-    shapes = (Box([1, 2, 3]), Plane(), PointCloud(corners, radius=0.1), HeightField(np.ones((2, 3)), size=[1, 1]))
+    shapes = (
+        Box([1, 2, 3]),
+        Plane(),
+        PointCloud(corners, radius=0.1),
+        HeightField(np.ones((2, 3)), size=[1, 1]),
+    )
     uncertain = GaussianPose(Pose(), np.eye(6))
-    parts = (Pose([1, 2, 3]), uncertain, joint, Mimic("b"), Free(), Inertia(2.0), attached, stamps, *shapes)
-    found = {f"{type(value).__name__.lower()}_{number}": value for number, value in enumerate(parts)}
-    return found | {"scene": scene, "looked": looked, "history": SceneHistory(scene).add_frame("d", "a")}
+    parts = (
+        Pose([1, 2, 3]),
+        uncertain,
+        joint,
+        Mimic("b"),
+        Free(),
+        Inertia(2.0),
+        attached,
+        stamps,
+        *shapes,
+    )
+    found = {
+        f"{type(value).__name__.lower()}_{number}": value for number, value in enumerate(parts)
+    }
+    return found | {
+        "scene": scene,
+        "looked": looked,
+        "history": SceneHistory(scene).add_frame("d", "a"),
+    }
 
 
 def use(value: Any) -> None:
@@ -112,7 +154,9 @@ def use(value: Any) -> None:
         for frame in scene.frame_names:
             (
                 scene.specification(frame),
-                scene.gaussian_pose(frame, relative_to=scene.root(frame), q=scene.zero_configuration()),
+                scene.gaussian_pose(
+                    frame, relative_to=scene.root(frame), q=scene.zero_configuration()
+                ),
             )
 
 
@@ -139,7 +183,9 @@ def damaged(state: Any, random: Random) -> Any:
         changed.flat[random.randrange(state.size)] = random.choice(odd)
         return changed
     if isinstance(state, float) and random.random() < 0.7:
-        return random.choice([0.0, -state, 2 * state, 1e-320, 1e200, 1e308, float("inf"), float("nan")])
+        return random.choice(
+            [0.0, -state, 2 * state, 1e-320, 1e200, 1e308, float("inf"), float("nan")]
+        )
     if isinstance(state, int) and random.random() < 0.7:
         return random.choice([0, -1, state + 1, state - 1, 2**31, 2**62, 2**64])
     return random.choice(_ODD)

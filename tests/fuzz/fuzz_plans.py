@@ -19,7 +19,10 @@ KEYS = b"""
 "goals" "metric" "values" "of" "is" "classes" "added" "removed" "cost" "q" "in" "at" "pose" "joints" "(and)"
 "(holding a)"
 """
-STATEMENTS = b"a m p r # pick-up put-down a table__0__0 table hand x y z turn finger 0.5 -1 1e9 nan _ A Table"
+STATEMENTS = (
+    b"a m p r # pick-up put-down a table__0__0 table hand x y z turn finger 0.5 -1 1e9 nan _ A"
+    b" Table"
+)
 SEMANTICS = b"open('/etc/hostname').read()\nclass Semantics:\n    pass\n"
 
 
@@ -30,7 +33,8 @@ def targets() -> list[Target]:
         for name in ("now.json", "now.tmp"):
             save_plan(plan, Path(folder) / name)
         written, lines = (Path(folder, name).read_bytes() for name in ("now.json", "now.tmp"))
-    text = json.dumps(json.loads(written), separators=(",", ":")).encode()  # short inputs are followed line by line
+    # short inputs are followed line by line
+    text = json.dumps(json.loads(written), separators=(",", ":")).encode()
 
     def read_tmp(path: Path) -> object:
         return load_tmp_plan(path, plan.scene, q=plan.q, robot=plan.robots, goal=plan.goal)
@@ -39,8 +43,25 @@ def targets() -> list[Target]:
     nestings = [(b"[", b"]"), (b'{"a":', b"}")]
     pool = [PLAN.read_bytes(), text]
     return [
-        Target("plan", "main.json", load_plan, pool, tokens=KEYS.split(), nestings=nestings, outside=outside, weight=3),
-        Target("check", "main.json", _checked, pool[1:], tokens=KEYS.split(), nestings=nestings, outside=outside),
+        Target(
+            "plan",
+            "main.json",
+            load_plan,
+            pool,
+            tokens=KEYS.split(),
+            nestings=nestings,
+            outside=outside,
+            weight=3,
+        ),
+        Target(
+            "check",
+            "main.json",
+            _checked,
+            pool[1:],
+            tokens=KEYS.split(),
+            nestings=nestings,
+            outside=outside,
+        ),
         Target("tmp", "main.tmp", read_tmp, [lines], tokens=STATEMENTS.split(), weight=2),
     ]
 

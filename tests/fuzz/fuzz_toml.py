@@ -15,7 +15,10 @@ def target() -> Target:
         "main.toml",
         load_manipulator,
         [data_path("scenes/robots/panda.toml").read_bytes()],
-        tokens=b'[gripper] [a] [[a]] = { } """ true 1979-05-27 inf nan 0x10 kind suction joints open closed'.split(),
+        tokens=(
+            b'[gripper] [a] [[a]] = { } """ true 1979-05-27 inf nan 0x10 kind suction joints open'
+            b" closed".split()
+        ),
         nestings=[(b"[", b"]"), (b"{a=", b"}"), (b"a.", b"")],
     )
 

@@ -24,7 +24,10 @@ ROBOT = b"""<?xml version="1.0"?>
 </robot>
 """
 
-USER = b'<robot name="r"><link name="a"><visual><geometry><mesh filename="%s"/></geometry></visual></link></robot>'
+USER = (
+    b'<robot name="r"><link name="a"><visual><geometry><mesh'
+    b' filename="%s"/></geometry></visual></link></robot>'
+)
 OBJ = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 WORDS = b"""
 <link name="x"/> <joint> </joint> <mesh <sphere radius="0"/> <capsule radius="1" length="2"/> floating planar fixed
@@ -70,7 +73,12 @@ def targets() -> list[Target]:
     )
     meshes = [
         Target(
-            kind, f"m.{kind}", _read_user, [data], tokens=words, companions={"main.urdf": USER % f"m.{kind}".encode()}
+            kind,
+            f"m.{kind}",
+            _read_user,
+            [data],
+            tokens=words,
+            companions={"main.urdf": USER % f"m.{kind}".encode()},
         )
         for kind, data in (("stl", STL), ("obj", OBJ))
     ]

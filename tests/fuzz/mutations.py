@@ -1,9 +1,10 @@
 """Broken files made from whole ones.
 
-A :class:`Mutator` holds a pool of inputs and makes new ones: it draws one of the pool, more often one that is whole
-than one that is broken already, and changes it a few times, each time in one of the ways below. Ways that know
-something of texts (tokens, lines, numbers, nesting) get deep into a reader; ways that know nothing (bytes) find what
-nobody thought of. A splice joins the head of one input to the tail of another.
+A :class:`Mutator` holds a pool of inputs and makes new ones: it draws one of the pool, more often
+one that is whole than one that is broken already, and changes it a few times, each time in one of
+the ways below. Ways that know something of texts (tokens, lines, numbers, nesting) get deep into a
+reader; ways that know nothing (bytes) find what nobody thought of. A splice joins the head of one
+input to the tail of another.
 
 Invariant: the inputs depend on the seed, the pool and the order of the calls only.
 """
@@ -16,7 +17,8 @@ from random import Random
 
 __all__ = ["Mutator"]
 
-LARGEST = 1 << 21  # bytes of an input; deeper nesting and longer repetitions are for tests of their own
+# bytes of an input; deeper nesting and longer repetitions are for tests of their own
+LARGEST = 1 << 21
 
 _TOKEN = re.compile(rb'[A-Za-z_][\w-]*|\d+\.?\d*(?:[eE][+-]?\d+)?|"[^"\n]*"|\s+|.', re.DOTALL)
 _NUMBER = re.compile(rb"-?\d+\.?\d*(?:[eE][+-]?\d+)?")
@@ -112,7 +114,12 @@ class Mutator:
     """
 
     def __init__(
-        self, seed: int, *, pool: Sequence[bytes], tokens: Sequence[bytes], nestings: Sequence[tuple[bytes, bytes]]
+        self,
+        seed: int,
+        *,
+        pool: Sequence[bytes],
+        tokens: Sequence[bytes],
+        nestings: Sequence[tuple[bytes, bytes]],
     ) -> None:
         self._random = Random(seed)
         self._pool = list(pool)
@@ -143,9 +150,13 @@ class Mutator:
 
     def next(self) -> bytes:
         """Return a new input."""
-        data = self._random.choice(self._broken if self._broken and self._random.random() < 0.25 else self._pool)
+        data = self._random.choice(
+            self._broken if self._broken and self._random.random() < 0.25 else self._pool
+        )
         ways, weights = zip(*self._ways, strict=True)
-        for way in self._random.choices(ways, weights, k=self._random.choice((1, 1, 1, 1, 2, 2, 3, 6))):
+        for way in self._random.choices(
+            ways, weights, k=self._random.choice((1, 1, 1, 1, 2, 2, 3, 6))
+        ):
             data = way(data)[:LARGEST]
         return data
 
@@ -162,7 +173,9 @@ class Mutator:
 
     def _put_bytes(self, data: bytes) -> bytes:
         at = self._random.randint(0, len(data))
-        return data[:at] + self._random.choice(BYTES) * self._random.choice((1, 1, 1, 3)) + data[at:]
+        return (
+            data[:at] + self._random.choice(BYTES) * self._random.choice((1, 1, 1, 3)) + data[at:]
+        )
 
     def _cut(self, data: bytes) -> bytes:
         begin, end = self._range(len(data), self._random.choice((1, 8, 200)))
@@ -178,7 +191,10 @@ class Mutator:
 
     def _splice(self, data: bytes) -> bytes:
         other = self._random.choice(self._pool)
-        return data[: self._random.randint(0, len(data))] + other[self._random.randint(0, len(other)) :]
+        return (
+            data[: self._random.randint(0, len(data))]
+            + other[self._random.randint(0, len(other)) :]
+        )
 
     def _with_tokens(self, data: bytes, change: Callable[[list[bytes]], None]) -> bytes:
         """Change the tokens of a window of the input: so long inputs cost no more than short ones."""
@@ -197,7 +213,11 @@ class Mutator:
         return index
 
     def _word(self, tokens: list[bytes]) -> bytes:
-        return self._random.choice(self._tokens) if self._random.random() < 0.5 else tokens[self._some(tokens)]
+        return (
+            self._random.choice(self._tokens)
+            if self._random.random() < 0.5
+            else tokens[self._some(tokens)]
+        )
 
     def _change_token(self, data: bytes) -> bytes:
         def change(tokens: list[bytes]) -> None:

@@ -117,8 +117,12 @@ def _look_outside(data: bytes) -> None:
 )
 def test_each_kind_of_finding(read: Callable[[bytes], None], kind: str, tmp_path: Path) -> None:
     """A reader that crashes, hangs, hoards, warns, blames nobody or looks outside is found to do so, once."""
-    target = Target("odd", "main.odd", lambda path: read(path.read_bytes()), [b"a whole input\n"], tokens=[b"!"])
-    report = run([target], tmp_path, inputs=60, limits=Limits(1024 << 20, 0.3 if kind == "hang" else 60.0))
+    target = Target(
+        "odd", "main.odd", lambda path: read(path.read_bytes()), [b"a whole input\n"], tokens=[b"!"]
+    )
+    report = run(
+        [target], tmp_path, inputs=60, limits=Limits(1024 << 20, 0.3 if kind == "hang" else 60.0)
+    )
     assert [finding.split()[1] for finding in report.findings] == [kind]
     if kind != "hang":  # making it small takes a time-out for each try
         assert b"!" in next(iter(report.findings.values())).read_bytes()
@@ -129,7 +133,11 @@ def test_inputs_depend_on_the_seed_only() -> None:
     pool = [b"frame a { parent b; translation [1, 2, 3]; }\n"]
     made = [
         [Mutator(seed, pool=pool, tokens=[b"x"], nestings=[]).next() for _ in range(1)]
-        + [mutator.next() for mutator in [Mutator(seed, pool=pool, tokens=[b"x"], nestings=[])] for _ in range(50)]
+        + [
+            mutator.next()
+            for mutator in [Mutator(seed, pool=pool, tokens=[b"x"], nestings=[])]
+            for _ in range(50)
+        ]
         for seed in (1, 1, 2)
     ]
     assert made[0] == made[1] != made[2]

@@ -15,7 +15,18 @@ HARNESSES = sorted(Path(__file__).parent.glob("fuzz_*.py"))
 def test_a_harness_finds_nothing_at_first(harness: Path, tmp_path: Path) -> None:
     """Sixty mutated inputs end in a value or in an error that names the file."""
     run = run_process(
-        [sys.executable, harness, "--inputs", "60", "--seed", "3", "--timeout", "60", "--findings", tmp_path],
+        [
+            sys.executable,
+            harness,
+            "--inputs",
+            "60",
+            "--seed",
+            "3",
+            "--timeout",
+            "60",
+            "--findings",
+            tmp_path,
+        ],
         capture_output=True,
         text=True,
         check=False,

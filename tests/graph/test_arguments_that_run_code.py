@@ -14,7 +14,15 @@ import pytest
 
 from tmkit import _core as core
 from tmkit.errors import ConfigurationError, TmkitError
-from tmkit.graph import Measurement, NoiseSource, Revolute, SceneArrays, SceneEdit, SceneGraph, innovation
+from tmkit.graph import (
+    Measurement,
+    NoiseSource,
+    Revolute,
+    SceneArrays,
+    SceneEdit,
+    SceneGraph,
+    innovation,
+)
 from tmkit.spatial import GaussianPose, Pose
 
 
@@ -47,7 +55,9 @@ def arm(joints: int) -> SceneGraph:
     scene = SceneGraph().add_frame("table", "world", pose=GaussianPose(Pose([1, 0, 0]), np.eye(6)))
     parent = "world"
     for number in range(joints):
-        scene = scene.add_frame(f"link{number}", parent, joint=Revolute([0, 0, 1], name=f"joint{number}"))
+        scene = scene.add_frame(
+            f"link{number}", parent, joint=Revolute([0, 0, 1], name=f"joint{number}")
+        )
         parent = f"link{number}"
     return scene.add_frame("cup", parent, pose=GaussianPose(Pose([0.5, 0, 0]), np.eye(6)))
 
@@ -75,18 +85,25 @@ EDITS: dict[str, Callable[[Any, Callable[[], object]], object]] = {
     "set_attributes": lambda t, run: t.set_attributes("cup", {"x": SlyDict(run)}),
 }
 EDITS_OF_SCENES = {
-    "reparent_slip": lambda t, run: t.reparent("cup", "table", q=[0.1, 0.2], covariance=Sly(COVARIANCE, run)),
+    "reparent_slip": lambda t, run: t.reparent(
+        "cup", "table", q=[0.1, 0.2], covariance=Sly(COVARIANCE, run)
+    ),
     "condition": lambda t, run: t.condition(
-        Measurement.of_pose("cup", Pose([0, 0, 1]), relative_to="table", covariance=COVARIANCE), q=Sly([0.1, 0.2], run)
+        Measurement.of_pose("cup", Pose([0, 0, 1]), relative_to="table", covariance=COVARIANCE),
+        q=Sly([0.1, 0.2], run),
     ),
     "set_noise": lambda t, run: t.set_noise("cup", {NoiseSource(2): Sly(np.ones((6, 2)), run)}),
     "add_noise": lambda t, run: t.add_noise("cup", {NoiseSource(2): Sly(np.ones((6, 2)), run)}),
-    "add_frame": lambda t, run: t.add_frame("new", "cup", pose=GaussianPose(covariance=Sly(COVARIANCE, run))),
+    "add_frame": lambda t, run: t.add_frame(
+        "new", "cup", pose=GaussianPose(covariance=Sly(COVARIANCE, run))
+    ),
 }
 QUERIES = {
     "forward": lambda t, run: t.forward(Sly([0.1, 0.2], run)),
     "pose": lambda t, run: t.pose("cup", relative_to="table", q=Sly([0.1, 0.2], run)),
-    "gaussian_pose": lambda t, run: t.gaussian_pose("cup", relative_to="table", q=Sly([0.1, 0.2], run)),
+    "gaussian_pose": lambda t, run: t.gaussian_pose(
+        "cup", relative_to="table", q=Sly([0.1, 0.2], run)
+    ),
     "twist_from_stamps": lambda t, run: t.twist_from_stamps(
         "cup", relative_to="table", first=0, second=1, q=Sly([0.1, 0.2], run)
     ),
@@ -95,7 +112,9 @@ QUERIES = {
 
 @pytest.mark.parametrize("meanwhile", [grow, shrink])
 @pytest.mark.parametrize("name", EDITS | EDITS_OF_SCENES)
-def test_an_edit_whose_argument_edits_the_scene(name: str, meanwhile: Callable[[Any], None]) -> None:
+def test_an_edit_whose_argument_edits_the_scene(
+    name: str, meanwhile: Callable[[Any], None]
+) -> None:
     """The edit is of the scene as it is after the conversion, or is refused; the scene stays consistent."""
     edit = arm(2).edit()
     done: list[bool] = []

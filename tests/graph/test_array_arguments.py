@@ -25,7 +25,10 @@ _SCENE = tk.SceneGraph()
 for _index in range(3):
     _parent = "world" if _index == 0 else f"f{_index - 1}"
     _SCENE = _SCENE.add_frame(
-        f"f{_index}", _parent, joint=tk.Prismatic([0, 0, 1]), shapes=[tk.AttachedShape(tk.Sphere(0.01))]
+        f"f{_index}",
+        _parent,
+        joint=tk.Prismatic([0, 0, 1]),
+        shapes=[tk.AttachedShape(tk.Sphere(0.01))],
     )
 
 
@@ -40,10 +43,28 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "vertices": lambda three: tk.Mesh([three] * 3, [[0, 1, 2]]).vertices[0],
     "translation": lambda three: tk.Pose(three).translation,
     "center": lambda three: tk.Inertia(1.0, three).center,
-    "q": lambda three: np.diff([0.0, *(_SCENE.pose(f"f{k}", q=three).translation[2] for k in range(3))]),
+    "q": lambda three: np.diff(
+        [0.0, *(_SCENE.pose(f"f{k}", q=three).translation[2] for k in range(3))]
+    ),
     "batch": lambda three: np.diff([0.0, *_SCENE.poses_batch(_rows(three))[0, 1:, 2]]),
 }
-_TYPES = ["f2", "f4", "f8", ">f8", "longdouble", "i1", "i2", "i4", "i8", ">i8", "u1", "u2", "u4", "u8", "O"]
+_TYPES = [
+    "f2",
+    "f4",
+    "f8",
+    ">f8",
+    "longdouble",
+    "i1",
+    "i2",
+    "i4",
+    "i8",
+    ">i8",
+    "u1",
+    "u2",
+    "u4",
+    "u8",
+    "O",
+]
 
 
 def _layouts(array: np.ndarray) -> dict[str, Any]:
@@ -53,8 +74,18 @@ def _layouts(array: np.ndarray) -> dict[str, Any]:
     backwards = array[::-1].copy()[::-1]
     fixed = array.copy()
     fixed.flags.writeable = False
-    unaligned = np.frombuffer(b"x" + array.tobytes(), dtype=array.dtype, offset=1) if array.dtype != object else array
-    return {"plain": array, "strided": wide[::2], "backwards": backwards, "read-only": fixed, "unaligned": unaligned}
+    unaligned = (
+        np.frombuffer(b"x" + array.tobytes(), dtype=array.dtype, offset=1)
+        if array.dtype != object
+        else array
+    )
+    return {
+        "plain": array,
+        "strided": wide[::2],
+        "backwards": backwards,
+        "read-only": fixed,
+        "unaligned": unaligned,
+    }
 
 
 @pytest.mark.parametrize("dtype", _TYPES)
@@ -105,10 +136,14 @@ def test_what_float64_cannot_hold_is_refused(reader: str, name: str) -> None:
 
 def test_the_message_says_what_to_do() -> None:
     """Masked and rounded numbers."""
-    with pytest.raises(TmkitError, match=r"size is an array with masked values; fill them first, as in array.filled"):
+    with pytest.raises(
+        TmkitError,
+        match=r"size is an array with masked values; fill them first, as in array.filled",
+    ):
         tk.Box(_BAD["masked"])
     with pytest.raises(
-        TmkitError, match=r"size holds numbers of type int64 that float64 cannot hold; round them first"
+        TmkitError,
+        match=r"size holds numbers of type int64 that float64 cannot hold; round them first",
     ):
         tk.Box(_BAD["large int64"])
     with pytest.raises(TmkitError, match=r"size holds 9007199254740993, which float64 cannot hold"):
@@ -128,7 +163,10 @@ def test_fractions_and_masks_without_masked_values_are_accepted() -> None:
 @given(
     st.lists(
         st.one_of(
-            st.integers(-(2**70), 2**70), st.integers(0, 3), st.floats(), st.sampled_from([1.5, 2**32 + 3, 2.0**31])
+            st.integers(-(2**70), 2**70),
+            st.integers(0, 3),
+            st.floats(),
+            st.sampled_from([1.5, 2**32 + 3, 2.0**31]),
         ),
         min_size=3,
         max_size=3,

@@ -1,7 +1,8 @@
 """Twists, bodies without frames, stamped poses and groups of the arrays, against the persistent scene.
 
-The same random scripts are done to both: what one refuses the other refuses, with the same words and facts, and after
-each edit both say the same, to the last bit. Poses, joints and shapes are compared by ``test_arrays_machine.py``.
+The same random scripts are done to both: what one refuses the other refuses, with the same words
+and facts, and after each edit both say the same, to the last bit. Poses, joints and shapes are
+compared by ``test_arrays_machine.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.effort import scaled_examples
 
 from tmkit._core import StampedPoses
-from tmkit.errors import CapacityError, DisconnectedError, SceneError, StampError, TmkitError, UnknownNameError
+from tmkit.errors import (
+    CapacityError,
+    DisconnectedError,
+    SceneError,
+    StampError,
+    TmkitError,
+    UnknownNameError,
+)
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
     AttachedShape,
@@ -44,7 +52,11 @@ from tmkit.spatial import Pose
 _FRAMES = ("world", "moon", *"abcdefgh")
 _BODIES = (*_FRAMES, "X", "Y", "Z")
 _GROUPS = ("tools", "cups", "all")
-_frames, _bodies, _groups = st.sampled_from(_FRAMES), st.sampled_from(_BODIES), st.sampled_from(_GROUPS)
+_frames, _bodies, _groups = (
+    st.sampled_from(_FRAMES),
+    st.sampled_from(_BODIES),
+    st.sampled_from(_GROUPS),
+)
 _poses = st.sampled_from([Pose(), Pose([1, 0, 0]), Pose.from_rpy([0, 2, 1], [0.1, 0.2, 0.3])])
 _vectors = st.sampled_from([[1.0, 0, 0, 0, 0, 0], [0.5, -1, 2, 0.1, 0.2, 0.3], [0.0] * 6])
 _stamps = st.one_of(st.integers(-4, 12).map(float), st.sampled_from([math.nan, 2.5]))
@@ -57,7 +69,9 @@ def _along_x(stamps: set[int], capacity: int) -> StampedPoses:
     return StampedPoses(ordered, [Pose([stamp, 0, 0]) for stamp in ordered], capacity=capacity)
 
 
-_histories = st.one_of(st.none(), st.builds(_along_x, st.sets(_whole, max_size=3), st.integers(3, 5)))
+_histories = st.one_of(
+    st.none(), st.builds(_along_x, st.sets(_whole, max_size=3), st.integers(3, 5))
+)
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
@@ -65,22 +79,36 @@ Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 # Two sources that errors share, and what frames carry besides edges.
 _SOURCES = (NoiseSource(1, "wheel"), NoiseSource(2, "mount"))
 _maps = st.sets(st.integers(0, 1)).map(
-    lambda chosen: {_SOURCES[i]: np.arange(6.0 * (i + 1)).reshape(6, i + 1) - i for i in sorted(chosen)}
+    lambda chosen: {
+        _SOURCES[i]: np.arange(6.0 * (i + 1)).reshape(6, i + 1) - i for i in sorted(chosen)
+    }
 )
 _carried = st.one_of(
     st.tuples(st.just("set_noise"), st.tuples(_frames, _maps), st.just({})),
     st.tuples(st.just("set_twist_noise"), st.tuples(_frames, _maps), st.just({})),
     st.tuples(
-        st.just("set_classes"), st.tuples(_frames, st.sampled_from([(), ("cup",), ("cup", "blue")])), st.just({})
+        st.just("set_classes"),
+        st.tuples(_frames, st.sampled_from([(), ("cup",), ("cup", "blue")])),
+        st.just({}),
     ),
     st.tuples(
-        st.just("set_attribute"), st.tuples(_frames, st.just("colour"), st.sampled_from([1, "red"])), st.just({})
+        st.just("set_attribute"),
+        st.tuples(_frames, st.just("colour"), st.sampled_from([1, "red"])),
+        st.just({}),
     ),
-    st.tuples(st.just("add_shape"), st.tuples(_frames, st.just(AttachedShape(Box([1, 2, 3])))), st.just({})),
     st.tuples(
-        st.just("set_inertia"), st.tuples(_frames, st.sampled_from([None, Inertia(2.0, [1, 0, 0])])), st.just({})
+        st.just("add_shape"),
+        st.tuples(_frames, st.just(AttachedShape(Box([1, 2, 3])))),
+        st.just({}),
     ),
-    st.tuples(st.just("allow_collision"), st.tuples(_frames, _frames), st.just({"reason": "they touch"})),
+    st.tuples(
+        st.just("set_inertia"),
+        st.tuples(_frames, st.sampled_from([None, Inertia(2.0, [1, 0, 0])])),
+        st.just({}),
+    ),
+    st.tuples(
+        st.just("allow_collision"), st.tuples(_frames, _frames), st.just({"reason": "they touch"})
+    ),
     st.tuples(st.just("forbid_collision"), st.tuples(_frames, _frames), st.just({})),
 )
 
@@ -91,7 +119,11 @@ def _calls(draw: st.DrawFn) -> Call:
     match draw(st.sampled_from(_KINDS)):
         case "add_frame":
             body = draw(st.one_of(st.none(), _bodies))
-            joint = draw(st.sampled_from([Free(), Unstated(), Revolute([0, 0, 1])])) if body is None else Free()
+            joint = (
+                draw(st.sampled_from([Free(), Unstated(), Revolute([0, 0, 1])]))
+                if body is None
+                else Free()
+            )
             keywords = {"body": body, "pose": draw(_poses)}
             return (
                 "add_frame",
@@ -111,20 +143,33 @@ def _calls(draw: st.DrawFn) -> Call:
         case "set_twist":
             return "set_twist", (draw(_frames), draw(_bodies), draw(_vectors)), {}
         case "add_stamped_pose":
-            capacity, window = draw(st.sampled_from([None, None, 3])), draw(st.sampled_from([None, None, 5.0]))
+            capacity, window = (
+                draw(st.sampled_from([None, None, 3])),
+                draw(st.sampled_from([None, None, 5.0])),
+            )
             keywords = {"stamp": draw(_stamps), "capacity": capacity, "window": window}
             return "add_stamped_pose", (draw(_frames), draw(_poses)), keywords
         case "set_stamped_poses":
             return "set_stamped_poses", (draw(_frames), draw(_histories)), {}
         case "set_group":
-            members = {"frames": draw(st.lists(_frames, max_size=3)), "groups": draw(st.lists(_groups, max_size=2))}
+            members = {
+                "frames": draw(st.lists(_frames, max_size=3)),
+                "groups": draw(st.lists(_groups, max_size=2)),
+            }
             if draw(st.booleans()):
                 members |= {"parents": draw(st.lists(_frames, max_size=2))}
             return "set_group", (draw(_groups),), members
         case "set_group_attribute":
-            value, stamp = draw(st.sampled_from(["red", 2, ["a"]])), draw(st.sampled_from([None, 2.5, math.nan]))
+            value, stamp = (
+                draw(st.sampled_from(["red", 2, ["a"]])),
+                draw(st.sampled_from([None, 2.5, math.nan])),
+            )
             stamped = value if stamp is None else Stamped(value, stamp)
-            return "set_group_attribute", (draw(_groups), draw(st.sampled_from(["x", "y"])), stamped), {}
+            return (
+                "set_group_attribute",
+                (draw(_groups), draw(st.sampled_from(["x", "y"])), stamped),
+                {},
+            )
         case "remove_group":
             return "remove_group", (draw(_groups),), {}
         case "rename_frame":
@@ -141,7 +186,14 @@ _KINDS = (
     *["add_frame", "set_twist", "add_stamped_pose"] * 4,
     *["add_root", "attach", "remove_frame", "reparent", "add_body", "set_group"] * 2,
     *["carry"] * 3,
-    *["remove_body", "remove_twist", "set_stamped_poses", "remove_group", "rename_frame", "set_group_attribute"],
+    *[
+        "remove_body",
+        "remove_twist",
+        "set_stamped_poses",
+        "remove_group",
+        "rename_frame",
+        "set_group_attribute",
+    ],
 )
 
 
@@ -158,7 +210,9 @@ def check_same(arrays: SceneArrays, scene: SceneGraph) -> None:
     assert frozen._defects() == ""
     assert frozen == scene
     assert frozen.digest == scene.digest
-    assert list(map(frozen.frame_id, frozen.frame_names)) == list(map(scene.frame_id, scene.frame_names))
+    assert list(map(frozen.frame_id, frozen.frame_names)) == list(
+        map(scene.frame_id, scene.frame_names)
+    )
     assert arrays.body_names == scene.body_names
     assert arrays.bodies_without_frames == scene.bodies_without_frames
     assert arrays.twist_frames == scene.twist_frames
@@ -177,7 +231,9 @@ def check_same(arrays: SceneArrays, scene: SceneGraph) -> None:
             assert ours[1].tobytes() == theirs[1].tobytes()
     for a in scene.body_names[::2]:
         for b in scene.body_names:
-            assert twist_path(arrays, b, relative_to_body=a) == twist_path(scene, b, relative_to_body=a)
+            assert twist_path(arrays, b, relative_to_body=a) == twist_path(
+                scene, b, relative_to_body=a
+            )
 
 
 def check_refused(do: Callable[[], object], refused: TmkitError) -> None:
@@ -197,7 +253,11 @@ class EdgesMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         """Begin with two trees."""
         self.scene = (
-            SceneGraph().add_root("moon").add_body("X").add_frame("a", "world").add_frame("b", "moon", body="a")
+            SceneGraph()
+            .add_root("moon")
+            .add_body("X")
+            .add_frame("a", "world")
+            .add_frame("b", "moon", body="a")
         )
         self.arrays = SceneArrays(self.scene, capacity={"noise": 3})
 
@@ -210,13 +270,21 @@ class EdgesMachine(RuleBasedStateMachine):
         keywords: dict[str, Any] = {"relative_to": reference, "q": q, "qd": qd}
         expression = Expression(at=at, axes=axes)
         try:
-            expected = twist(self.scene, frame, expression=expression, **keywords).representation.vector
+            expected = twist(
+                self.scene, frame, expression=expression, **keywords
+            ).representation.vector
         except (UnknownNameError, SemanticError) as refused:
-            allowed = (SceneError, DisconnectedError) if isinstance(refused, SemanticError) else UnknownNameError
+            allowed = (
+                (SceneError, DisconnectedError)
+                if isinstance(refused, SemanticError)
+                else UnknownNameError
+            )
             with pytest.raises(allowed):
                 self.arrays.twist(frame, at=at, axes=axes, **keywords)
             return
-        assert self.arrays.twist(frame, at=at, axes=axes, **keywords).tobytes() == expected.tobytes()
+        assert (
+            self.arrays.twist(frame, at=at, axes=axes, **keywords).tobytes() == expected.tobytes()
+        )
 
     @rule(call=_calls())
     def edit(self, call: Call) -> None:
@@ -234,7 +302,9 @@ class EdgesMachine(RuleBasedStateMachine):
         """Both give the same bits for a pose at a time, or say the same words why not; and so for a twist."""
         q = self.arrays.q
         asked: list[Callable[[Any], np.ndarray]] = [
-            lambda of: of.pose(target_frame, relative_to=reference, q=q, stamp=stamp, policy=policy).as_array(),
+            lambda of: of.pose(
+                target_frame, relative_to=reference, q=q, stamp=stamp, policy=policy
+            ).as_array(),
             lambda of: of.twist_from_stamps(
                 target_frame, relative_to=reference, first=1.5, second=stamp, q=q, policy=policy
             ),
@@ -303,7 +373,8 @@ def test_scripts_as_differences_and_files(calls: list[Call]) -> None:
     assert scene_from_dict(scene_to_dict(scene)) == scene
 
 
-# --- what is refused at once ------------------------------------------------------------------------------------------
+# --- what is refused at once
+# ------------------------------------------------------------------------------------------
 
 
 def moving_cups() -> SceneGraph:
@@ -369,17 +440,29 @@ def test_what_is_full() -> None:
         SceneArrays(scene, capacity={"twists": 1})
     with pytest.raises(CapacityError, match="stamps is 1, but the scene alone needs 2"):
         SceneArrays(scene, capacity={"stamps": 1})
-    arrays = SceneArrays(scene, capacity={"twists": 2, "bodies": 6, "stamps": 3, "groups": 1, "group_members": 2})
+    arrays = SceneArrays(
+        scene, capacity={"twists": 2, "bodies": 6, "stamps": 3, "groups": 1, "group_members": 2}
+    )
     before = arrays.freeze()
     arrays.add_stamped_pose("c1", Pose(), stamp=3)
     full: list[tuple[str, str, Callable[[], Any]]] = [
         ("twist", "twists", lambda: arrays.set_twist("arm", [1] * 6, relative_to_body="world")),
         ("stamped pose", "stamps", lambda: arrays.add_stamped_pose("c1", Pose(), stamp=4)),
-        ("stamped pose", "stamps", lambda: arrays.set_stamped_poses("arm", StampedPoses([1], [Pose()]))),
-        ("member of a group", "group_members", lambda: arrays.set_group("g", frames=["c1", "c2", "arm"])),
+        (
+            "stamped pose",
+            "stamps",
+            lambda: arrays.set_stamped_poses("arm", StampedPoses([1], [Pose()])),
+        ),
+        (
+            "member of a group",
+            "group_members",
+            lambda: arrays.set_group("g", frames=["c1", "c2", "arm"]),
+        ),
     ]
     for what, kind, edit in full:
-        with pytest.raises(CapacityError, match=f"no room for another {what}: .*larger capacity '{kind}'") as caught:
+        with pytest.raises(
+            CapacityError, match=f"no room for another {what}: .*larger capacity '{kind}'"
+        ) as caught:
             edit()
         assert caught.value.data["kind"] == kind
     arrays.add_stamped_pose("c1", Pose(), stamp=4, capacity=3)  # which drops its own oldest
@@ -401,14 +484,25 @@ def test_what_is_full() -> None:
 
 def test_a_history_of_its_own_capacity_goes_on_for_ever() -> None:
     """A control loop that stamps at each step needs as much room as one history, and answers of the recent past."""
-    arrays = SceneArrays(SceneGraph().add_frame("cup", "world", joint=Free()), capacity={"stamps": 4})
+    arrays = SceneArrays(
+        SceneGraph().add_frame("cup", "world", joint=Free()), capacity={"stamps": 4}
+    )
     for step in range(1000):
         arrays.add_stamped_pose("cup", Pose([step, 0, 0]), stamp=float(step), capacity=4)
     assert arrays.stamped_poses("cup").stamps.tolist() == [996, 997, 998, 999]
     assert arrays.pose("cup").translation[0] == 999
     assert arrays.pose("cup", stamp=997.25).translation[0] == 997.25
-    assert arrays.twist_from_stamps("cup", relative_to="world", first=996, second=999).tolist() == [1, 0, 0, 0, 0, 0]
-    with pytest.raises(StampError, match="has poses from 996 s to 999 s, so none at 995 s is known"):
+    assert arrays.twist_from_stamps("cup", relative_to="world", first=996, second=999).tolist() == [
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]
+    with pytest.raises(
+        StampError, match="has poses from 996 s to 999 s, so none at 995 s is known"
+    ):
         arrays.pose("cup", relative_to="world", stamp=995.0)
     arrays.reparent("cup", "world", pose=Pose())
     assert arrays.stamped_poses("cup") is not None
@@ -416,7 +510,9 @@ def test_a_history_of_its_own_capacity_goes_on_for_ever() -> None:
 
 def test_readers_see_whole_twists_and_histories() -> None:
     """While a writer stamps and turns, a reader's twist is of one edit, and its pose lies between two of one line."""
-    arrays = SceneArrays(SceneGraph().add_frame("cup", "world", joint=Free()), capacity={"stamps": 8})
+    arrays = SceneArrays(
+        SceneGraph().add_frame("cup", "world", joint=Free()), capacity={"stamps": 8}
+    )
     arrays.add_stamped_pose("cup", Pose(), stamp=0.0, capacity=8)
     arrays.set_twist("cup", [0.0] * 6, relative_to_body="world")
     wrong: list[object] = []
@@ -432,7 +528,10 @@ def test_readers_see_whole_twists_and_histories() -> None:
                 pose = arrays.pose("cup", stamp=stamp - 0.5)
             except StampError:
                 continue
-            if abs(pose.translation[0] - (stamp - 0.5)) > 1e-9 or pose.translation[0] != pose.translation[1]:
+            if (
+                abs(pose.translation[0] - (stamp - 0.5)) > 1e-9
+                or pose.translation[0] != pose.translation[1]
+            ):
                 wrong.append(pose)
 
     reader = threading.Thread(target=read)

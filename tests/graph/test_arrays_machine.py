@@ -1,6 +1,7 @@
 """The arrays against the persistent scene: the same random edits done to both, and everything compared after each.
 
-Equal scenes, equal refusals to the letter, and equal poses to the last bit; what is frozen goes on as what it equals.
+Equal scenes, equal refusals to the letter, and equal poses to the last bit; what is frozen goes on
+as what it equals.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def check_pair(arrays: SceneArrays, scene: SceneGraph, target: str, reference: s
         return
     expected = scene.pose(target, relative_to=reference, q=q)
     for given in (None, q):
-        assert arrays.pose(target, relative_to=reference, q=given).as_array().tobytes() == expected.as_array().tobytes()
+        assert (
+            arrays.pose(target, relative_to=reference, q=given).as_array().tobytes()
+            == expected.as_array().tobytes()
+        )
 
 
 class ArraysMachine(RuleBasedStateMachine):
@@ -55,7 +59,9 @@ class ArraysMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         """Begin with a scene that has only its root."""
         self.scene = SceneGraph()
-        self.arrays = SceneArrays(self.scene, capacity={"frames": _FRAMES, "name_bytes": _NAME_BYTES})
+        self.arrays = SceneArrays(
+            self.scene, capacity={"frames": _FRAMES, "name_bytes": _NAME_BYTES}
+        )
         self.model = SceneModel().add_root("world")
 
     @rule(data=st.data())
@@ -112,13 +118,21 @@ class ArraysMachine(RuleBasedStateMachine):
             return
         self.arrays.reparent(frame, parent)
         self.scene = scene
-        self.follow(Edit("reparent", (frame, parent), q=dict(zip(scene.joint_names, self.arrays.q, strict=True))))
+        self.follow(
+            Edit(
+                "reparent",
+                (frame, parent),
+                q=dict(zip(scene.joint_names, self.arrays.q, strict=True)),
+            )
+        )
 
     @rule()
     def begin_again(self) -> None:
         """Arrays made of the scene go on like those that it was frozen from."""
         q = self.arrays.q
-        self.arrays = SceneArrays(self.scene, capacity={"frames": _FRAMES, "name_bytes": _NAME_BYTES})
+        self.arrays = SceneArrays(
+            self.scene, capacity={"frames": _FRAMES, "name_bytes": _NAME_BYTES}
+        )
         assert not self.arrays.q.any()
         self.arrays.forward(q)
 
@@ -133,11 +147,15 @@ class ArraysMachine(RuleBasedStateMachine):
         assert frozen._defects() == ""
         assert frozen == scene
         assert hash(frozen) == hash(scene)
-        assert list(map(frozen.frame_id, frozen.frame_names)) == list(map(scene.frame_id, scene.frame_names))
+        assert list(map(frozen.frame_id, frozen.frame_names)) == list(
+            map(scene.frame_id, scene.frame_names)
+        )
         assert frozen.body_names == scene.body_names
         assert frozen.allowed_pairs == scene.allowed_pairs
         assert arrays.group_names == scene.group_names
-        assert [arrays.group(name) for name in scene.group_names] == [scene.group(name) for name in scene.group_names]
+        assert [arrays.group(name) for name in scene.group_names] == [
+            scene.group(name) for name in scene.group_names
+        ]
         assert arrays.frame_names == scene.frame_names
         assert arrays.joint_names == scene.joint_names
         assert len(arrays) == len(scene)

@@ -20,9 +20,14 @@ def test_arrays_and_scenes_know_the_same(seed: int) -> None:
     random = np.random.default_rng(seed)
     scene = model.random_tree(random, 9)
     scene = scene.add_frame(
-        "turn", "f3", joint=Revolute([0, 0, 1]), pose=GaussianPose(covariance=model.random_covariance(random))
+        "turn",
+        "f3",
+        joint=Revolute([0, 0, 1]),
+        pose=GaussianPose(covariance=model.random_covariance(random)),
     )
-    scene = scene.add_frame("tool", "turn", pose=GaussianPose(Pose([0.1, 0.2, 0.3]), model.random_covariance(random)))
+    scene = scene.add_frame(
+        "tool", "turn", pose=GaussianPose(Pose([0.1, 0.2, 0.3]), model.random_covariance(random))
+    )
     frames = scene.frame_names[1:]
     arrays = SceneArrays(scene)
     q = random.normal(size=1)
@@ -37,7 +42,9 @@ def test_arrays_and_scenes_know_the_same(seed: int) -> None:
                 scene, _ = scene.reparent(a, b, q=q), arrays.reparent(a, b)
         c, d = (str(name) for name in random.choice(frames, size=2))
         assert arrays.gaussian_pose(c, relative_to=d) == scene.gaussian_pose(c, relative_to=d, q=q)
-        assert arrays.gaussian_pose(c, relative_to=d, q=[0.5]) == scene.gaussian_pose(c, relative_to=d, q=[0.5])
+        assert arrays.gaussian_pose(c, relative_to=d, q=[0.5]) == scene.gaussian_pose(
+            c, relative_to=d, q=[0.5]
+        )
         assert np.array_equal(arrays.edge_covariance(a), scene.edge_covariance(a))
     assert arrays.freeze() == scene
 
@@ -46,7 +53,9 @@ def test_room_for_errors() -> None:
     """Exact scenes take no room; what does not fit is refused, and nothing has changed."""
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "a")
     exact = SceneArrays(scene)
-    with pytest.raises(CapacityError, match="no room for another dimension of noise sources: all 0 are taken"):
+    with pytest.raises(
+        CapacityError, match="no room for another dimension of noise sources: all 0 are taken"
+    ):
         exact.set_covariance("a", np.eye(6))
     assert exact.gaussian_pose("b", relative_to="world").covariance.max() == 0.0
     arrays = SceneArrays(scene, capacity={"noise": 6})

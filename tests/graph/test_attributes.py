@@ -16,8 +16,16 @@ from support.processes import run_process
 from tmkit.errors import SceneError
 from tmkit.graph import FrameSpecification, SceneGraph
 
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
+)
 
 
 @given(st.dictionaries(st.text(min_size=1), VALUES, max_size=5))
@@ -35,12 +43,18 @@ def test_attributes_come_out_as_they_went_in(values: dict[str, Any]) -> None:
 
 def test_maps_are_shared_by_what_has_the_same_attributes() -> None:
     """Versions, frames and scenes with equal attributes give the very same map; an edit of the map is another map."""
-    scene = SceneGraph().add_frame("cup", "world").set_attributes("cup", {"sizes": [1, 2], "owner": {"name": "ann"}})
+    scene = (
+        SceneGraph()
+        .add_frame("cup", "world")
+        .set_attributes("cup", {"sizes": [1, 2], "owner": {"name": "ann"}})
+    )
     before = scene.attributes("cup")
     moved = scene.rename_frame("cup", "mug")
     assert moved.attributes("mug") is before
     assert SceneGraph().set_attributes("world", before).attributes("world") is before
-    after = moved.set_attributes("mug", before.set("sizes", before["sizes"].append(3))).attributes("mug")
+    after = moved.set_attributes("mug", before.set("sizes", before["sizes"].append(3))).attributes(
+        "mug"
+    )
     assert after == {"sizes": [1, 2, 3], "owner": {"name": "ann"}}
     assert before["sizes"] == [1, 2]
     assert after["owner"] == pmap({"name": "ann"})
@@ -57,7 +71,9 @@ def test_nothing_in_a_map_can_be_changed() -> None:
 def test_immutable_values_go_in_and_foreign_ones_do_not() -> None:
     """Vectors and maps are lists and dicts; what holds an object of another kind is refused by its key."""
     plain = SceneGraph().set_attribute("world", "x", [1, {"y": [2]}])
-    assert SceneGraph().set_attribute("world", "x", pvector([1, pmap({"y": pvector([2])})])) == plain
+    assert (
+        SceneGraph().set_attribute("world", "x", pvector([1, pmap({"y": pvector([2])})])) == plain
+    )
     for bad in (pvector([object()]), pmap({"y": {1, 2}}), pvector([float("inf")])):
         with pytest.raises(SceneError, match="attribute 'x' must be text, a finite number"):
             plain.set_attribute("world", "x", bad)
@@ -82,7 +98,9 @@ def test_the_order_of_keys_reaches_no_file(tmp_path: Path) -> None:
     for seed in ("1", "2"):
         path = tmp_path / f"{seed}.json"
         command = [sys.executable, "-c", WRITE, str(path)]
-        run = run_process(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
+        run = run_process(
+            command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        )
         orders.add(run.stdout)
         texts.add(run.stderr)
         files.add(path.read_bytes())

@@ -38,7 +38,9 @@ def test_it_agrees_with_pinocchio(robot: str, moves: bool) -> None:
     file, tip = ROBOTS[robot]
     path = str(example_robot_data() / file)
     scene = tk.load_scene(path, reading=tk.ReadingOptions(meshes="skip"))
-    model = pinocchio.buildModelFromUrdf(path, *([pinocchio.JointModelFreeFlyer()] if moves else []))
+    model = pinocchio.buildModelFromUrdf(
+        path, *([pinocchio.JointModelFreeFlyer()] if moves else [])
+    )
     root, rng, data = scene.root(tip), np.random.default_rng(7), model.createData()
     order = [name for name in model.names[1:] if name in scene.joint_names]
     index = [scene.joint_names.index(name) for name in order]
@@ -51,7 +53,9 @@ def test_it_agrees_with_pinocchio(robot: str, moves: bool) -> None:
     theirs, velocity, rate = pinocchio.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
     for name, k in zip(order, index, strict=True):
         joint = model.joints[model.getJointId(name)]
-        theirs[joint.idx_q : joint.idx_q + joint.nq] = [np.cos(q[k]), np.sin(q[k])] if joint.nq == 2 else [q[k]]
+        theirs[joint.idx_q : joint.idx_q + joint.nq] = (
+            [np.cos(q[k]), np.sin(q[k])] if joint.nq == 2 else [q[k]]
+        )
         velocity[joint.idx_v], rate[joint.idx_v] = qd[k], qdd[k]
     mimics = [n for n in model.names[1:] if n not in scene.joint_names and n != "root_joint"]
     for name in mimics:
@@ -75,11 +79,17 @@ def test_it_agrees_with_pinocchio(robot: str, moves: bool) -> None:
             (pinocchio.LOCAL_WORLD_ALIGNED, frame, root),
             (pinocchio.WORLD, root, root),
         ):
-            found = acceleration(scene, frame, q=q, qd=qd, qdd=qdd, expression=Expression(at=at, axes=axes))
+            found = acceleration(
+                scene, frame, q=q, qd=qd, qdd=qdd, expression=Expression(at=at, axes=axes)
+            )
             expected = pinocchio.getFrameAcceleration(model, data, number, kind).vector
             np.testing.assert_allclose(found, expected, atol=1e-10 * (1 + np.abs(expected).max()))
-        found = classical_acceleration(scene, frame, q=q, qd=qd, qdd=qdd, expression=Expression(axes=frame))
-        expected = pinocchio.getFrameClassicalAcceleration(model, data, number, pinocchio.LOCAL).vector
+        found = classical_acceleration(
+            scene, frame, q=q, qd=qd, qdd=qdd, expression=Expression(axes=frame)
+        )
+        expected = pinocchio.getFrameClassicalAcceleration(
+            model, data, number, pinocchio.LOCAL
+        ).vector
         np.testing.assert_allclose(found, expected, atol=1e-10 * (1 + np.abs(expected).max()))
     pinocchio.computeCentroidalMomentum(model, data, theirs, velocity)
     total, energy = momentum(scene, root, q=q, qd=qd)
@@ -88,8 +98,12 @@ def test_it_agrees_with_pinocchio(robot: str, moves: bool) -> None:
     assert fixed >= 0.0
     if moves or fixed == 0.0:
         np.testing.assert_allclose(about, data.hg.vector, atol=1e-10 * (1 + np.abs(total).max()))
-    np.testing.assert_allclose(total[:3], data.hg.vector[:3], atol=1e-10 * (1 + np.abs(total).max()))
-    assert energy == pytest.approx(pinocchio.computeKineticEnergy(model, data, theirs, velocity), rel=1e-10)
+    np.testing.assert_allclose(
+        total[:3], data.hg.vector[:3], atol=1e-10 * (1 + np.abs(total).max())
+    )
+    assert energy == pytest.approx(
+        pinocchio.computeKineticEnergy(model, data, theirs, velocity), rel=1e-10
+    )
 
 
 def _mimicked(scene: SceneGraph, name: str, values: np.ndarray, *, is_rate: bool = False) -> float:
@@ -141,18 +155,26 @@ def test_a_point_on_a_wheel() -> None:
     scene = SceneGraph("world").add_frame("wheel", "world", joint=Revolute([0, 0, 1]))
     scene = scene.add_frame("rim", "wheel", pose=Pose([0.5, 0, 0]))
     given = {"q": [0.0], "qd": [2.0], "qdd": [0.0]}
-    np.testing.assert_allclose(classical_acceleration(scene, "rim", **given), [-2, 0, 0, 0, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(
+        classical_acceleration(scene, "rim", **given), [-2, 0, 0, 0, 0, 0], atol=1e-15
+    )
     np.testing.assert_allclose(acceleration(scene, "rim", **given), np.zeros(6), atol=1e-15)
     faster = acceleration(scene, "rim", q=[0.0], qd=[0.0], qdd=[3.0])
     np.testing.assert_allclose(faster, [0, 1.5, 0, 0, 0, 3], atol=1e-15)
-    total, energy = momentum(scene.set_inertia("rim", tk.graph.Inertia(2.0)), "world", q=[0.0], qd=[2.0])
+    total, energy = momentum(
+        scene.set_inertia("rim", tk.graph.Inertia(2.0)), "world", q=[0.0], qd=[2.0]
+    )
     np.testing.assert_allclose(total, [0, 2, 0, 0, 0, 1], atol=1e-15)
     assert energy == pytest.approx(1.0)
 
 
 def test_what_has_no_acceleration() -> None:
     """Unknown names, an edge of which no one says how it moves, the lower of two edges over which one twist leads."""
-    scene = SceneGraph("world").add_frame("cart", "world", joint=Free()).add_frame("tray", "cart", joint=Free())
+    scene = (
+        SceneGraph("world")
+        .add_frame("cart", "world", joint=Free())
+        .add_frame("tray", "cart", joint=Free())
+    )
     with pytest.raises(UnknownNameError, match="did you mean 'cart'"):
         acceleration(scene, "carrt", q=[], qd=[], qdd=[])
     for call in (
@@ -161,7 +183,9 @@ def test_what_has_no_acceleration() -> None:
         lambda: tk.graph.twist(scene, "tray", qd=[1.0]),
         lambda: tk.graph.integrate(scene, 0.1, q=[], qd=[1.0]),
     ):
-        with pytest.raises(ConfigurationError, match=r"qd must hold 0 numbers, but has shape \(1,\)"):
+        with pytest.raises(
+            ConfigurationError, match=r"qd must hold 0 numbers, but has shape \(1,\)"
+        ):
             call()
     with pytest.raises(ConfigurationError, match="qdd must hold 0 numbers"):
         acceleration(scene, "tray", q=[], qd=[], qdd=[1.0])
@@ -176,8 +200,12 @@ def test_what_has_no_acceleration() -> None:
 
 def test_several_twists_over_one_edge() -> None:
     """A ball on the world, known to move relative to a cart that turns: as the twist changes when it is integrated."""
-    scene = SceneGraph().add_frame("cart", "world").add_frame("pan", "cart", joint=Revolute([0, 0, 1]))
-    scene = scene.add_frame("ball", "world", pose=Pose([3, 0, 0])).add_frame("eye", "cart", pose=Pose([1, 0, 1]))
+    scene = (
+        SceneGraph().add_frame("cart", "world").add_frame("pan", "cart", joint=Revolute([0, 0, 1]))
+    )
+    scene = scene.add_frame("ball", "world", pose=Pose([3, 0, 0])).add_frame(
+        "eye", "cart", pose=Pose([1, 0, 1])
+    )
     scene = scene.add_frame("arm", "ball", joint=Revolute([0, 1, 0]), pose=Pose([0.1, 0.2, 0]))
     scene = scene.set_twist("cart", [1, 0.2, 0, 0, 0.1, 1], relative_to_body="world")
     scene = scene.set_twist("ball", [0.5, 0, 0.1, 0.2, 0, 0.3], relative_to_body="cart")
@@ -188,7 +216,13 @@ def test_several_twists_over_one_edge() -> None:
             then, values = tk.graph.integrate(scene, h, q=q, qd=qd)
             options = {"q": values + 0.5 * h * h * qdd, "qd": qd + h * qdd}
             ends.append(
-                np.concatenate(twist(then, frame, expression=Expression(at="world", axes="world"), **options).numbers)
+                np.concatenate(
+                    twist(
+                        then, frame, expression=Expression(at="world", axes="world"), **options
+                    ).numbers
+                )
             )
-        found = acceleration(scene, frame, q=q, qd=qd, qdd=qdd, expression=Expression(at="world", axes="world"))
+        found = acceleration(
+            scene, frame, q=q, qd=qd, qdd=qdd, expression=Expression(at="world", axes="world")
+        )
         np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * step), atol=1e-7)

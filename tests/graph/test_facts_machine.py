@@ -1,8 +1,9 @@
 """Facts, twists, joints and regrasps in random order against a dense model of plain matrices.
 
-The model is the truth: where every frame is and how every body moves, at one configuration and its velocities. What is
-said to the scene is true, so it must be accepted; what the scene answers must be the truth. A pose that joins two trees
-between which nothing says how they move makes them one rigid body, in the truth as well.
+The model is the truth: where every frame is and how every body moves, at one configuration and its
+velocities. What is said to the scene is true, so it must be accepted; what the scene answers must
+be the truth. A pose that joins two trees between which nothing says how they move makes them one
+rigid body, in the truth as well.
 """
 
 from __future__ import annotations
@@ -59,12 +60,18 @@ class Truth:
     body: dict[str, str] = field(default_factory=dict)
     place: dict[str, Pose] = field(default_factory=dict)
     velocity: dict[str, np.ndarray] = field(default_factory=dict)
-    links: list[tuple[str, str]] = field(default_factory=list)  # of bodies, one of which is known to move by the other
+    # of bodies, one of which is known to move by the other
+    links: list[tuple[str, str]] = field(default_factory=list)
 
     def together(self, body: str) -> set[str]:
         """Return the bodies whose motion relative to a body is known, or follows."""
         reached = {body}
-        while more := {b for pair in self.links for a, b in (pair, pair[::-1]) if a in reached and b not in reached}:
+        while more := {
+            b
+            for pair in self.links
+            for a, b in (pair, pair[::-1])
+            if a in reached and b not in reached
+        }:
             reached |= more
         return reached
 
@@ -101,9 +108,14 @@ class Truth:
             )
             return SemanticPosition(at, pose.translation)
         if kind == "orientation":
-            of = OrientationCoord.named(ori=frame, body=names[0], ref_ori=reference, ref_body=names[1], coord=reference)
+            of = OrientationCoord.named(
+                ori=frame, body=names[0], ref_ori=reference, ref_body=names[1], coord=reference
+            )
             return SemanticOrientation(of, RotationMatrix(pose.rotation))
-        return SemanticPose(PoseCoord(f"{{{frame}}}|{names[0]}", f"{{{reference}}}|{names[1]}", f"[{reference}]"), pose)
+        return SemanticPose(
+            PoseCoord(f"{{{frame}}}|{names[0]}", f"{{{reference}}}|{names[1]}", f"[{reference}]"),
+            pose,
+        )
 
 
 def check(scene: SceneGraph, truth: Truth, q: np.ndarray, qd: np.ndarray) -> None:
@@ -113,16 +125,30 @@ def check(scene: SceneGraph, truth: Truth, q: np.ndarray, qd: np.ndarray) -> Non
         for reference in truth.place:
             if scene.root(frame) != scene.root(reference):
                 continue
-            found, expected = scene.pose(frame, relative_to=reference, q=q), truth.relative(frame, reference)
-            assert found.is_close(expected, translation_tolerance=1e-9, rotation_tolerance=1e-9), (frame, reference)
+            found, expected = (
+                scene.pose(frame, relative_to=reference, q=q),
+                truth.relative(frame, reference),
+            )
+            assert found.is_close(expected, translation_tolerance=1e-9, rotation_tolerance=1e-9), (
+                frame,
+                reference,
+            )
             try:
                 moving = twist(
-                    scene, frame, relative_to=reference, q=q, qd=qd, expression=Expression(at=frame, axes=frame)
+                    scene,
+                    frame,
+                    relative_to=reference,
+                    q=q,
+                    qd=qd,
+                    expression=Expression(at=frame, axes=frame),
                 )
             except SemanticError:
                 continue
             np.testing.assert_allclose(
-                moving.representation.vector, truth.twist(frame, reference), atol=1e-9, err_msg=f"{frame}, {reference}"
+                moving.representation.vector,
+                truth.twist(frame, reference),
+                atol=1e-9,
+                err_msg=f"{frame}, {reference}",
             )
 
 
@@ -166,9 +192,14 @@ class Facts(RuleBasedStateMachine):
         bodies = self.truth.body[frame], self.truth.body[reference]
         if bodies[0] == bodies[1] and (kind != "pose" or frame == reference):
             return
-        if kind == "twist" and bodies[1] not in self.truth.together(bodies[0]) and self.rng.random() < 0.2:
+        if (
+            kind == "twist"
+            and bodies[1] not in self.truth.together(bodies[0])
+            and self.rng.random() < 0.2
+        ):
             change = self.truth.velocity[bodies[1]] - self.truth.velocity[bodies[0]]
-            for body in self.truth.together(bodies[0]):  # it happens to stand still relative to the other
+            # it happens to stand still relative to the other
+            for body in self.truth.together(bodies[0]):
                 self.truth.velocity[body] = self.truth.velocity[body] + change
         fact = self.truth.fact(kind, frame, reference)
         try:
@@ -179,7 +210,8 @@ class Facts(RuleBasedStateMachine):
             return
         if kind == "twist":
             self.truth.links.append(bodies)
-        for name in self.truth.place:  # edges that joined trees; what waited may have made more than one
+        # edges that joined trees; what waited may have made more than one
+        for name in self.truth.place:
             parent = made.parent(name)
             if parent is not None and self.scene.root(parent) != self.scene.root(name):
                 self.truth.join(name, parent)
@@ -200,7 +232,11 @@ class Facts(RuleBasedStateMachine):
         at = self.truth.place[under] @ pose
         for k in range(int(self.rng.integers(1, 4))):
             other = other.add_body(f"B{k}").add_root(f"f{k}", body=f"B{k}")
-            part.body[f"f{k}"], part.place[f"f{k}"], part.velocity[f"B{k}"] = f"B{k}", at, self.rng.normal(size=6)
+            part.body[f"f{k}"], part.place[f"f{k}"], part.velocity[f"B{k}"] = (
+                f"B{k}",
+                at,
+                self.rng.normal(size=6),
+            )
         for a, b in self.rng.choice(list(part.place), (5, 2)):
             if a != b:
                 other = add_fact(other, part.fact("twist", a, b))
@@ -218,14 +254,24 @@ class Facts(RuleBasedStateMachine):
     def merge(self, *, is_told: bool) -> None:
         """Take in a scene in which two frames of this one are roots, with one more body that has told of both."""
         root, other_root = self._pick(), self._pick()
-        name, body, pose = f"n{len(self.truth.place)}", self.truth.body[root], Pose.exp(self.rng.normal(size=6))
+        name, body, pose = (
+            f"n{len(self.truth.place)}",
+            self.truth.body[root],
+            Pose.exp(self.rng.normal(size=6)),
+        )
         other = SceneGraph(root=None)
         for frame in {root: 0, other_root: 0}:
             on = self.truth.body[frame]
-            other = (other if on in other.body_names else other.add_body(on)).add_root(frame, body=on)
+            other = (other if on in other.body_names else other.add_body(on)).add_root(
+                frame, body=on
+            )
         other = other.add_frame(name, root, pose=pose)
         truth = copy.deepcopy(self.truth)
-        truth.body[name], truth.place[name], truth.velocity[name] = name, truth.place[root] @ pose, truth.velocity[body]
+        truth.body[name], truth.place[name], truth.velocity[name] = (
+            name,
+            truth.place[root] @ pose,
+            truth.velocity[body],
+        )
         truth.links.append((name, body))
         if is_told:
             truth.velocity[name] = self.rng.normal(size=6)
@@ -250,7 +296,9 @@ class Facts(RuleBasedStateMachine):
         along = np.concatenate([unit, np.zeros(3)] if is_prismatic else [np.zeros(3), unit])
         place = self.truth.place[parent] @ pose @ Pose.exp(value * along)
         self._new(name, name, place)
-        self.truth.velocity[name] = self.truth.velocity[self.truth.body[parent]] + adjoint(place) @ (speed * along)
+        self.truth.velocity[name] = self.truth.velocity[self.truth.body[parent]] + adjoint(
+            place
+        ) @ (speed * along)
         self.truth.links.append((name, self.truth.body[parent]))
 
     @rule()
@@ -261,7 +309,11 @@ class Facts(RuleBasedStateMachine):
             self.scene.parent(frame) is not None
             and self.scene.body(str(self.scene.parent(frame))) != (self.truth.body[frame])
         )
-        if not is_top or self.scene.joint(frame).type != "fixed" or holder in self.scene.subtree(frame):
+        if (
+            not is_top
+            or self.scene.joint(frame).type != "fixed"
+            or holder in self.scene.subtree(frame)
+        ):
             return
         if self.scene.root(frame) != self.scene.root(holder) or self.scene.parent(frame) == holder:
             return
@@ -294,7 +346,11 @@ class Facts(RuleBasedStateMachine):
     def _told(self, scene: SceneGraph) -> set[str]:
         """Return the frames that do not move as one with their parents."""
         below = [f for f in scene.frame_names if scene.parent(f) is not None]
-        return {f for f in below if not is_rigid(scene, f, str(scene.parent(f))) and scene.joint(f).type == "fixed"}
+        return {
+            f
+            for f in below
+            if not is_rigid(scene, f, str(scene.parent(f))) and scene.joint(f).type == "fixed"
+        }
 
     @rule()
     def turn(self) -> None:
@@ -324,26 +380,36 @@ class Facts(RuleBasedStateMachine):
             pose = self.truth.place[root]
             try:
                 joined = joined.attach(root, "top", pose=pose)
-            except SceneError as refusal:  # joints are between twists that are said twice, or a body has two paths
+            except SceneError as refusal:
+                # joints are between twists that are said twice, or a body has two paths
                 is_double = refusal.data.get("rule") == "PE6" and self._in_two_trees()
-                assert is_double or (self.q.size and "would be the second between bodies" in str(refusal))  # noqa: PT017
-                with pytest.raises(SceneError, match="relative to body" if not is_double else "two paths"):
+                is_second = self.q.size and "would be the second between bodies" in str(refusal)
+                assert is_double or is_second
+                with pytest.raises(
+                    SceneError, match="relative to body" if not is_double else "two paths"
+                ):
                     arrays.attach(root, "top", pose=pose)
             else:
                 arrays.attach(root, "top", pose=pose)
         assert arrays.freeze() == joined
-        with contextlib.suppress(SceneError):  # all trees at one place, where their twists may contradict each other
+        # all trees at one place, where their twists may contradict each other
+        with contextlib.suppress(SceneError):
             mounted = SceneGraph("top").mount(scene, "top", prefix="p/")
             for a, b in itertools.product(self.truth.place, repeat=2):
                 if scene.root(a) == scene.root(b):
                     there = mounted.pose(f"p/{a}", relative_to=f"p/{b}", q=self.q)
                     assert there.is_close(self.truth.relative(a, b))
-            kept, seen = ([one.frame for one in observations(s) if one.kind != "twist"] for s in (mounted, scene))
+            kept, seen = (
+                [one.frame for one in observations(s) if one.kind != "twist"]
+                for s in (mounted, scene)
+            )
             assert kept == [f"p/{frame}" for frame in seen]
 
 
 TestFacts = Facts.TestCase
-TestFacts.settings = settings(max_examples=scaled_examples(0.5), stateful_step_count=25, deadline=None)
+TestFacts.settings = settings(
+    max_examples=scaled_examples(0.5), stateful_step_count=25, deadline=None
+)
 
 
 @settings(max_examples=scaled_examples(1.0), deadline=None)
@@ -363,7 +429,9 @@ def test_the_order_of_true_facts_changes_no_answer(seed: int) -> None:
         if rng.random() < 0.3:
             scene = scene.add_frame(f"g{k}", f"f{k}", pose=Pose([0.1, 0.2, 0.3]), body=body)
             truth.body[f"g{k}"], truth.place[f"g{k}"] = body, place @ Pose([0.1, 0.2, 0.3])
-    pairs = [[str(name) for name in rng.choice(list(truth.place), 2, replace=False)] for _ in range(16)]
+    pairs = [
+        [str(name) for name in rng.choice(list(truth.place), 2, replace=False)] for _ in range(16)
+    ]
     pairs = [(a, b) for a, b in pairs if truth.body[a] != truth.body[b]]
     twists, poses = pairs[:7], list[tuple[str, str]]()
     truth.links = [(truth.body[a], truth.body[b]) for a, b in twists]
@@ -376,7 +444,10 @@ def test_the_order_of_true_facts_changes_no_answer(seed: int) -> None:
     halves = rng.random(len(poses)) < 0.3
     facts = [truth.fact("twist", a, b) for a, b in twists]
     for (a, b), is_half in zip(poses, halves, strict=True):
-        facts += [truth.fact(kind, a, b) for kind in (("position", "orientation") if is_half else ("pose",))]
+        facts += [
+            truth.fact(kind, a, b)
+            for kind in (("position", "orientation") if is_half else ("pose",))
+        ]
     found = []
     for order in (range(len(facts)), range(len(facts))[::-1], rng.permutation(len(facts))):
         made = scene
@@ -392,7 +463,8 @@ def test_the_order_of_true_facts_changes_no_answer(seed: int) -> None:
 def test_poses_that_others_imply_change_no_answer(seed: int) -> None:
     """Any poses of one world, in any order: also between trees that are joined, or that share bodies.
 
-    Bodies of which no twist tells how they move relative to each other are one rigid body where a pose joins them.
+    Bodies of which no twist tells how they move relative to each other are one rigid body where a
+    pose joins them.
     """
     rng = np.random.default_rng(seed)
     scene, truth, told, facts = SceneGraph(root=None), Truth(), Truth(), list[Fact]()
@@ -407,7 +479,9 @@ def test_poses_that_others_imply_change_no_answer(seed: int) -> None:
             facts.append(truth.fact("pose", f"g{k}", f"f{k}"))
         else:
             scene = scene.add_frame(f"g{k}", f"f{k}", pose=inside, body=body)
-    pairs = [[str(name) for name in rng.choice(list(truth.place), 2, replace=False)] for _ in range(16)]
+    pairs = [
+        [str(name) for name in rng.choice(list(truth.place), 2, replace=False)] for _ in range(16)
+    ]
     pairs = [(a, b) for a, b in pairs if truth.body[a] != truth.body[b]]
     facts += [truth.fact("twist", a, b) for a, b in pairs[:4]]
     truth.links = [(truth.body[a], truth.body[b]) for a, b in pairs[:4]]
@@ -427,7 +501,13 @@ def test_poses_that_others_imply_change_no_answer(seed: int) -> None:
         for k in rng.permutation(len(facts)):
             made = add_fact(made, facts[int(k)])
         check(made, truth, np.zeros(0), np.zeros(0))
-        found.append({pair for pair in itertools.product(truth.place, repeat=2) if len({*map(made.root, pair)}) == 1})
+        found.append(
+            {
+                pair
+                for pair in itertools.product(truth.place, repeat=2)
+                if len({*map(made.root, pair)}) == 1
+            }
+        )
     assert found[0] == found[1] == found[2]
 
 

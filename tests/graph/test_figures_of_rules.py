@@ -1,7 +1,8 @@
 """Figures 2 to 6 of De Laet, Bellens, Bruyninckx and De Schutter: what they accept and refuse, each with its rule.
 
-A figure is a scene, and edges or nodes that are crossed out in it; each of these is refused by the rule that its
-caption names, in the exact form of ``docs/concepts/relations.md``, and leaves the scene as it was.
+A figure is a scene, and edges or nodes that are crossed out in it; each of these is refused by the
+rule that its caption names, in the exact form of ``docs/concepts/relations.md``, and leaves the
+scene as it was.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def pose(child: str, parent: str, *, x: float = 0.1) -> Edit:
     """Return an edit that adds the pose of a frame relative to another, as in ``pose("c2", "f")``."""
 
     def edit(scene: SceneGraph) -> SceneGraph:
-        coord = PoseCoord(f"{{{child}}}|{scene.body(child)}", f"{{{parent}}}|{scene.body(parent)}", f"[{parent}]")
+        coord = PoseCoord(
+            f"{{{child}}}|{scene.body(child)}", f"{{{parent}}}|{scene.body(parent)}", f"[{parent}]"
+        )
         return add_pose(scene, SemanticPose(coord, Pose([x, 0, 0])))
 
     return edit
@@ -85,16 +88,86 @@ def figure6() -> SceneGraph:
 
 REFUSED: list[tuple[str, Callable[[], SceneGraph], Edit, type[TmkitError], str | None, str]] = [
     ("2.1", figure2, lambda s: s.add_body("E"), SceneError, None, "a body named 'E' is already"),
-    ("2.2 a", figure2, lambda s: s.add_frame("a", body="C"), SceneError, None, "a frame named 'a' is already"),
-    ("2.2 f", figure2, lambda s: s.add_frame("f", body="F"), SceneError, None, "a frame named 'f' is already"),
-    ("2.3", figure2, lambda s: s.add_frame("z"), SceneError, "N3", "has neither a parent nor a body"),
-    ("2.3 Z", figure2, lambda s: s.add_frame("z", body="Z"), UnknownNameError, None, "unknown body 'Z'"),
-    ("3 body to frame", figure3, edge("pose", ("body", "D"), ("frame", "g")), SemanticError, None, "joins two frames"),
-    ("3 frame to body", figure3, edge("pose", ("frame", "h"), ("body", "C")), SemanticError, None, "joins two frames"),
-    ("3 body to body", figure3, edge("pose", ("body", "D"), ("body", "C")), SemanticError, None, "joins two frames"),
-    ("3 to itself", figure3, edge("pose", ("frame", "h"), ("frame", "h")), SceneError, "PE1", "be its own parent"),
-    ("4.1", figure4, pose("b1", "b2", x=0.2), SceneError, "PE4", "on one body, so the pose between them cannot change"),
-    ("4.2a", figure4, pose("c2", "f"), SceneError, "PE3", "frame 'c2' already has parent 'd' and can have only one"),
+    (
+        "2.2 a",
+        figure2,
+        lambda s: s.add_frame("a", body="C"),
+        SceneError,
+        None,
+        "a frame named 'a' is already",
+    ),
+    (
+        "2.2 f",
+        figure2,
+        lambda s: s.add_frame("f", body="F"),
+        SceneError,
+        None,
+        "a frame named 'f' is already",
+    ),
+    (
+        "2.3",
+        figure2,
+        lambda s: s.add_frame("z"),
+        SceneError,
+        "N3",
+        "has neither a parent nor a body",
+    ),
+    (
+        "2.3 Z",
+        figure2,
+        lambda s: s.add_frame("z", body="Z"),
+        UnknownNameError,
+        None,
+        "unknown body 'Z'",
+    ),
+    (
+        "3 body to frame",
+        figure3,
+        edge("pose", ("body", "D"), ("frame", "g")),
+        SemanticError,
+        None,
+        "joins two frames",
+    ),
+    (
+        "3 frame to body",
+        figure3,
+        edge("pose", ("frame", "h"), ("body", "C")),
+        SemanticError,
+        None,
+        "joins two frames",
+    ),
+    (
+        "3 body to body",
+        figure3,
+        edge("pose", ("body", "D"), ("body", "C")),
+        SemanticError,
+        None,
+        "joins two frames",
+    ),
+    (
+        "3 to itself",
+        figure3,
+        edge("pose", ("frame", "h"), ("frame", "h")),
+        SceneError,
+        "PE1",
+        "be its own parent",
+    ),
+    (
+        "4.1",
+        figure4,
+        pose("b1", "b2", x=0.2),
+        SceneError,
+        "PE4",
+        "on one body, so the pose between them cannot change",
+    ),
+    (
+        "4.2a",
+        figure4,
+        pose("c2", "f"),
+        SceneError,
+        "PE3",
+        "frame 'c2' already has parent 'd' and can have only one",
+    ),
     ("4.2b", figure4, pose("a", "d"), SceneError, "PE6", "would give body 'C' two paths"),
     ("4 cycle", figure4, pose("a", "c1"), SceneError, "PE5", "itself or its descendant"),
     (
@@ -105,7 +178,14 @@ REFUSED: list[tuple[str, Callable[[], SceneGraph], Edit, type[TmkitError], str |
         None,
         "a body and a frame",
     ),
-    ("5 body to body", figure3, edge("twist", ("body", "D"), ("body", "C")), SemanticError, None, "a body and a frame"),
+    (
+        "5 body to body",
+        figure3,
+        edge("twist", ("body", "D"), ("body", "C")),
+        SemanticError,
+        None,
+        "a body and a frame",
+    ),
     (
         "5 frame to body",
         figure3,
@@ -114,11 +194,39 @@ REFUSED: list[tuple[str, Callable[[], SceneGraph], Edit, type[TmkitError], str |
         None,
         "a body and a frame",
     ),
-    ("5 own body", figure3, twist("g", "C"), SceneError, "TE1", "relative to which it does not move"),
-    ("6.1a", figure6, twist("c2", "F"), SceneError, "TE3", "has a twist relative to body 'D' already"),
-    ("6.1b", figure6, twist("c3", "A"), SceneError, "TE4", "frame 'c1', joined to it by poses, has a path of twists"),
+    (
+        "5 own body",
+        figure3,
+        twist("g", "C"),
+        SceneError,
+        "TE1",
+        "relative to which it does not move",
+    ),
+    (
+        "6.1a",
+        figure6,
+        twist("c2", "F"),
+        SceneError,
+        "TE3",
+        "has a twist relative to body 'D' already",
+    ),
+    (
+        "6.1b",
+        figure6,
+        twist("c3", "A"),
+        SceneError,
+        "TE4",
+        "frame 'c1', joined to it by poses, has a path of twists",
+    ),
     ("6 back", figure6, twist("a", "C"), SceneError, "TE5", "would close a cycle"),
-    ("6 strict", figure6, twist("a", "D", strict=True), SceneError, "TE6", "are joined by twists already"),
+    (
+        "6 strict",
+        figure6,
+        twist("a", "D", strict=True),
+        SceneError,
+        "TE6",
+        "are joined by twists already",
+    ),
 ]
 ACCEPTED: list[tuple[str, Callable[[], SceneGraph], Edit]] = [
     ("2 another body", figure2, lambda s: s.add_body("B")),
@@ -137,10 +245,16 @@ ACCEPTED: list[tuple[str, Callable[[], SceneGraph], Edit]] = [
 
 
 @pytest.mark.parametrize(
-    ("make", "edit", "error", "rule", "words"), [each[1:] for each in REFUSED], ids=[e[0] for e in REFUSED]
+    ("make", "edit", "error", "rule", "words"),
+    [each[1:] for each in REFUSED],
+    ids=[e[0] for e in REFUSED],
 )
 def test_what_the_figures_cross_out(
-    make: Callable[[], SceneGraph], edit: Edit, error: type[TmkitError], rule: str | None, words: str
+    make: Callable[[], SceneGraph],
+    edit: Edit,
+    error: type[TmkitError],
+    rule: str | None,
+    words: str,
 ) -> None:
     """The edge or node is refused, the message says the rule, and the scene is as it was."""
     scene = make()
@@ -151,7 +265,9 @@ def test_what_the_figures_cross_out(
     assert scene.digest == digest
 
 
-@pytest.mark.parametrize(("make", "edit"), [each[1:] for each in ACCEPTED], ids=[each[0] for each in ACCEPTED])
+@pytest.mark.parametrize(
+    ("make", "edit"), [each[1:] for each in ACCEPTED], ids=[each[0] for each in ACCEPTED]
+)
 def test_what_the_figures_allow(make: Callable[[], SceneGraph], edit: Edit) -> None:
     """The edge or node is accepted, and the scene is whole."""
     assert edit(make())._defects() == ""  # type: ignore[attr-defined]

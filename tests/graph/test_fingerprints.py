@@ -49,7 +49,13 @@ def test_errors_are_numbered_by_their_first_use() -> None:
         .add_frame("b", "world", pose=GaussianPose(covariance=small))
     )
     shared = scene.add_frame("c", "a", pose=GaussianPose(covariance=small)).reparent("b", "c")
-    versions = [scene, shared, shared.set_pose("a", Pose([1, 0, 0])), shared.remove_frame("c", subtree=True), scene]
+    versions = [
+        scene,
+        shared,
+        shared.set_pose("a", Pose([1, 0, 0])),
+        shared.remove_frame("c", subtree=True),
+        scene,
+    ]
     versions.append(scene.add_frame("0", "world", pose=GaussianPose(covariance=2 * small)))
     for version in [*versions, *versions[::-1]]:
         assert version.fingerprint == pickle.loads(pickle.dumps(version)).fingerprint
@@ -63,7 +69,8 @@ def test_order_is_content() -> None:
     assert ab.fingerprint != ba.fingerprint
     assert ab.remove_frame("a").add_frame("a", "world").fingerprint == ba.fingerprint
     without = ab.remove_frame("a")
-    assert without.apply(diff(ab, without).reversed()).fingerprint == ab.fingerprint  # back between the others
+    # back between the others
+    assert without.apply(diff(ab, without).reversed()).fingerprint == ab.fingerprint
 
 
 def test_equality_of_summed_versions() -> None:
@@ -78,8 +85,14 @@ def test_equality_of_summed_versions() -> None:
 
 def test_differences_are_made_of_frames() -> None:
     """A difference that is put together changes what the one of two scenes does."""
-    before = SceneGraph().add_frame("a", "world").set_group("g", frames=["a"]).add_frame("b", "world")
-    after = before.set_pose("a", Pose([1, 0, 0])).allow_collision("a", "b", reason="touch").set_group("g", frames=[])
+    before = (
+        SceneGraph().add_frame("a", "world").set_group("g", frames=["a"]).add_frame("b", "world")
+    )
+    after = (
+        before.set_pose("a", Pose([1, 0, 0]))
+        .allow_collision("a", "b", reason="touch")
+        .set_group("g", frames=[])
+    )
     found = diff(before, after)
     made = SceneDifference(
         [FrameDifference(f.frame_id, f.before, f.after) for f in found.frames],

@@ -70,5 +70,7 @@ print("lived")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes fork on POSIX only")
 def test_children_of_a_process_whose_threads_work_can_go_on() -> None:
     """A child forked at any moment of a ``forward`` or of a hull being made reads one whole state, and writes."""
-    done = run_process([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=600, check=False)
+    done = run_process(
+        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=600, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "lived\n"), done.stderr[-2000:]

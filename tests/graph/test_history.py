@@ -47,7 +47,9 @@ def check(log: SceneHistory, model: ListHistory) -> None:
     assert [entry.parent for entry in both] == [None, *range(len(model.scenes) - 1)]
     for number, scene in enumerate(model.scenes):
         assert log.back_to(number).scene is scene
-    assert repr(log) == f"SceneHistory(version {model.at} of {len(model.scenes) - 1}, {log.scene!r})"
+    assert (
+        repr(log) == f"SceneHistory(version {model.at} of {len(model.scenes) - 1}, {log.scene!r})"
+    )
 
 
 @given(st.data())
@@ -73,7 +75,9 @@ def test_histories_are_lists_that_can_branch(data: st.DataObject) -> None:
                     continue
                 made.append((log.redo(), ListHistory(model.scenes, model.names, model.at + 1)))
             case "branch":
-                shorter = ListHistory(model.scenes[: model.at + 1], model.names[: model.at + 1], model.at)
+                shorter = ListHistory(
+                    model.scenes[: model.at + 1], model.names[: model.at + 1], model.at
+                )
                 made.append((log.branch(), shorter))
             case _:
                 edit = data.draw(edits(plain[id(log.scene)]))
@@ -86,7 +90,9 @@ def test_histories_are_lists_that_can_branch(data: st.DataObject) -> None:
                 after = edit.apply_to(log)  # type: ignore[arg-type]
                 assert isinstance(after, SceneHistory)
                 assert after.scene == edit.apply_to(log.scene)
-                assert (after is log) == (after.scene is log.scene), "what changes nothing is not recorded"
+                assert (after is log) == (after.scene is log.scene), (
+                    "what changes nothing is not recorded"
+                )
                 plain.setdefault(id(after.scene), expected)
                 made.append((after, model.edited(edit.method, after.scene)))
     for log, model in made:
@@ -95,7 +101,9 @@ def test_histories_are_lists_that_can_branch(data: st.DataObject) -> None:
 
 def cup_scene() -> SceneGraph:
     """Return a cup on a table beside a hand that turns."""
-    scene = SceneGraph().add_frame("table", "world").add_frame("cup", "table", pose=Pose([0.1, 0, 0]))
+    scene = (
+        SceneGraph().add_frame("table", "world").add_frame("cup", "table", pose=Pose([0.1, 0, 0]))
+    )
     return scene.add_frame("hand", "world", joint=Revolute([0, 0, 1], name="wrist"))
 
 
@@ -103,18 +111,22 @@ def test_what_a_history_says() -> None:
     """Edits in words with their arguments; the present one is marked, undone ones are named as such."""
     log = SceneHistory(cup_scene()).reparent("cup", "hand", q=np.array([0.25]))
     log = log.set_classes("cup", ["movable"]).rename_frame("cup", "mug").undo()
-    assert log.text() == (
-        "  0 start\n"
+    assert (
+        log.text() == "  0 start\n"
         "  1 reparent('cup', 'hand', q=[0.25])\n"
         "> 2 set_classes('cup', ['movable'])\n"
         "  3 rename_frame('cup', 'mug')  (undone)"
     )
     assert (
         log.text(count=1)
-        == "  ... 2 earlier\n> 2 set_classes('cup', ['movable'])\n  3 rename_frame('cup', 'mug')  (undone)"
+        == "  ... 2 earlier\n> 2 set_classes('cup', ['movable'])\n  3 rename_frame('cup', 'mug') "
+        " (undone)"
     )
     assert log.undo().undo().text(count=1).endswith("(undone)\n  ... 2 more undone")
-    assert (log.entries[1].arguments, log.entries[1].keywords) == (("cup", "hand"), (("q", (0.25,)),))
+    assert (log.entries[1].arguments, log.entries[1].keywords) == (
+        ("cup", "hand"),
+        (("q", (0.25,)),),
+    )
     assert repr(log.entries[1]) == "<1: reparent('cup', 'hand', q=[0.25])>"
     long = SceneHistory(cup_scene()).rename_frame("cup", "x" * 1000)
     assert len(long.entries[1].text) == 100
@@ -135,7 +147,11 @@ def test_histories_are_no_part_of_equality_of_scenes() -> None:
     assert again.undo() == there_and_back.undo()
     assert again.undo().branch() != again.undo()
     assert again != "a history"
-    for twin in (copy.copy(again), copy.deepcopy(again), pickle.loads(pickle.dumps(again.undo())).redo()):
+    for twin in (
+        copy.copy(again),
+        copy.deepcopy(again),
+        pickle.loads(pickle.dumps(again.undo())).redo(),
+    ):
         assert twin == again
 
 
@@ -174,7 +190,8 @@ def test_a_quarter_of_a_million_versions() -> None:
     poses = [Pose([0.1, 0, 0]), Pose([0.2, 0, 0])]
     scenes = [cup_scene().set_pose("cup", pose) for pose in poses]
     gc.collect()
-    others = sum(isinstance(item, HistoryEntry) for item in gc.get_objects())  # kept by tests that ran before
+    # kept by tests that ran before
+    others = sum(isinstance(item, HistoryEntry) for item in gc.get_objects())
     log = twin = SceneHistory(scenes[1])
     for number in range(count):
         log = log.record("move", scenes[number % 2])

@@ -25,7 +25,10 @@ from tmkit.graph.observation_frames import remove_observations
 from tmkit.relations import PoseCoord, SemanticError, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.spatial import Pose, adjoint
 
-PLACE = {name: Pose.exp(np.random.default_rng(k).normal(size=6)) for k, name in enumerate(("a", "a2", "b", "b2"))}
+PLACE = {
+    name: Pose.exp(np.random.default_rng(k).normal(size=6))
+    for k, name in enumerate(("a", "a2", "b", "b2"))
+}
 VELOCITY = {body: np.random.default_rng(k + 9).normal(size=6) for k, body in enumerate("ABCD")}
 TWISTS = (("a", "C"), ("a2", "D"), ("b", "C"), ("b2", "D"))
 AB = PLACE["a"].inverse() @ PLACE["b"]
@@ -46,7 +49,9 @@ def apart(*letters: str, error: float = 0.0) -> SceneGraph:
     for frame, reference in TWISTS:
         if frame[0] in letters:
             off = error * np.eye(6)[4] if frame == "b2" else np.zeros(6)
-            scene = scene.set_twist(frame, true_twist(frame, reference) + off, relative_to_body=reference)
+            scene = scene.set_twist(
+                frame, true_twist(frame, reference) + off, relative_to_body=reference
+            )
     return scene
 
 
@@ -68,7 +73,9 @@ def merged(error: float) -> SceneGraph:
     other = other.add_frame("b2", "b", pose=PLACE["b"].inverse() @ PLACE["b2"], body="b")
     for frame, reference in TWISTS[2:]:
         off = error * np.eye(6)[4] if frame == "b2" else np.zeros(6)
-        other = other.set_twist(frame, true_twist(frame, reference) + off, relative_to_body=reference)
+        other = other.set_twist(
+            frame, true_twist(frame, reference) + off, relative_to_body=reference
+        )
     return apart("a").merge(other)
 
 
@@ -96,10 +103,17 @@ def test_a_join_drops_what_it_makes_redundant(join: Callable[[float], SceneGraph
     p = "p/" if "top" in scene else ""
     assert set(scene.twist_frames) == {f"{p}a", f"{p}a2", f"{p}b"}
     known = TwistCoord(f"{p}b2|{scene.body(f'{p}b2')}", f"{p}D", f"[{p}b2]")
-    np.testing.assert_allclose(np.concatenate(relate(scene, known).numbers), true_twist("b2", "D"), atol=1e-9)
+    np.testing.assert_allclose(
+        np.concatenate(relate(scene, known).numbers), true_twist("b2", "D"), atol=1e-9
+    )
     assert scene_from_dict(scene_to_dict(scene)) == scene
-    message = rf"the twist of frame '{p}b2' relative to body '{p}D' is \[.*\], but those of frames '{p}a2', '{p}a', "
-    with pytest.raises(SceneError, match=message + rf"'{p}b', which poses join to it, make \[") as caught:
+    message = (
+        rf"the twist of frame '{p}b2' relative to body '{p}D' is \[.*\], but those of frames"
+        rf" '{p}a2', '{p}a', "
+    )
+    with pytest.raises(
+        SceneError, match=message + rf"'{p}b', which poses join to it, make \["
+    ) as caught:
         join(1e-6)
     assert caught.value.data == {"rule": "TE6", "frame": f"{p}b2"}
     said, made = (np.array(eval(text)) for text in re.findall(r"\[.*?\]", str(caught.value)))
@@ -127,7 +141,8 @@ def test_a_contradiction_refuses_the_joint_that_joins_as_well() -> None:
             variant.attach("b", "a", pose=AB, joint=Revolute([0, 0, 1]))
 
 
-# --- twists that wait -------------------------------------------------------------------------------------------------
+# --- twists that wait
+# -------------------------------------------------------------------------------------------------
 
 
 def waiting() -> SceneGraph:
@@ -139,7 +154,9 @@ def waiting() -> SceneGraph:
     scene = add_fact(scene, SemanticTwist(TwistCoord("b|B", "C", "[b]"), [1.0, 0, 0, 0, 0, 0]))
     spread = np.diag([1e-4] * 6)
     return add_fact(
-        scene, SemanticTwist(TwistCoord("c|C", "B", "[c]"), [-1.0, 0, 0, 0, 0, 0]), evidence=Evidence(covariance=spread)
+        scene,
+        SemanticTwist(TwistCoord("c|C", "B", "[c]"), [-1.0, 0, 0, 0, 0, 0]),
+        evidence=Evidence(covariance=spread),
     )
 
 
@@ -154,9 +171,13 @@ def test_a_twist_that_waits_is_an_edge_of_an_observation() -> None:
     np.testing.assert_array_equal(found.mean, [-1, 0, 0, 0, 0, 0])
     np.testing.assert_allclose(found.covariance, np.diag([1e-4] * 6))
     arrays = SceneArrays(scene)
-    np.testing.assert_array_equal(arrays.twist("c", relative_to="b", at="c", axes="c"), [-1, 0, 0, 0, 0, 0])
+    np.testing.assert_array_equal(
+        arrays.twist("c", relative_to="b", at="c", axes="c"), [-1, 0, 0, 0, 0, 0]
+    )
     for variant in (scene, arrays):
-        with pytest.raises(SceneError, match="has a twist that waits as an observation; remove that first"):
+        with pytest.raises(
+            SceneError, match="has a twist that waits as an observation; remove that first"
+        ):
             variant.set_classes(seen.name, [])
     assert scene_from_dict(scene_to_dict(scene)) == arrays.freeze() == scene
     slower = add_fact(scene, SemanticTwist(coord, [-0.5, 0, 0, 0, 0, 0]))
@@ -174,21 +195,26 @@ def test_a_regrasp_ends_twists_to_other_trees_from_both_sides(moving: str) -> No
     arrays.reparent(moving, "hand")
     held = scene.reparent(moving, "hand")
     assert arrays.freeze() == held
-    assert (len(observations(held)), len(held.twist_frames)) == ((0, 0) if moving == "b" else (1, 2))
+    assert (len(observations(held)), len(held.twist_frames)) == (
+        (0, 0) if moving == "b" else (1, 2)
+    )
     assert not twist(held, moving, relative_to="hand").representation.vector.any()
     if moving == "b":
         with pytest.raises(SemanticError, match="nor do poses"):
             twist(held, "b", relative_to="c")
 
 
-# --- bodies in two trees ----------------------------------------------------------------------------------------------
+# --- bodies in two trees
+# ----------------------------------------------------------------------------------------------
 
 
 def test_a_body_with_frames_in_two_trees_is_a_way_between_them() -> None:
     """Its fixed edge in the one says nothing where twists lead to it by way of the other."""
     scene = SceneGraph(root=None)
     for name, body in (("a", "A"), ("b", "B"), ("b2", "B"), ("d", "D")):
-        scene = (scene if body in scene.body_names else scene.add_body(body)).add_root(name, body=body)
+        scene = (scene if body in scene.body_names else scene.add_body(body)).add_root(
+            name, body=body
+        )
     scene = scene.attach("b", "a", pose=Pose([1, 0, 0])).attach("d", "b2", pose=Pose([0, 1, 0]))
     assert not twist(scene, "a", relative_to="b").representation.vector.any()
     told = scene.set_twist("a", [1.0, 0, 0, 0, 0, 0], relative_to_body="D")
@@ -202,7 +228,8 @@ def test_a_body_with_frames_in_two_trees_is_a_way_between_them() -> None:
 def test_a_merge_takes_twists_as_facts_do() -> None:
     """Where other trees say it, it waits; of a frame that is here, it is taken; two numbers for one are refused."""
     scene = apart("a").add_body("B").add_root("b", body="B").add_root("c", body="C")
-    scene = scene.set_twist("b", true_twist("b", "A"), relative_to_body="A")  # so b moves relative to C already
+    # so b moves relative to C already
+    scene = scene.set_twist("b", true_twist("b", "A"), relative_to_body="A")
     other = SceneGraph(root=None).add_body("B").add_body("C").add_root("b", body="B")
     other = other.set_twist("b", true_twist("b", "C"), relative_to_body="C")
     made = scene.merge(other)
@@ -210,12 +237,18 @@ def test_a_merge_takes_twists_as_facts_do() -> None:
     assert (waiting.frame, waiting.kind, made.twist_edge(waiting.name)[0]) == ("b", "twist", "C")
     fact = SemanticTwist(TwistCoord("b|B", "C", "[b]"), true_twist("b", "C"))
     assert len(observations(add_fact(scene, fact))) == 1
-    assert made.merge(other).merge(scene_from_dict(scene_to_dict(other))).twist_frames == made.twist_frames
+    assert (
+        made.merge(other).merge(scene_from_dict(scene_to_dict(other))).twist_frames
+        == made.twist_frames
+    )
     first = scene.remove_twist("b").merge(other)
     assert first.twist_edge("b")[0] == "C"
     assert not observations(first)
     wrong = other.set_twist("b", true_twist("b", "C") + 1e-6, relative_to_body="C")
-    with pytest.raises(SceneError, match=r"the twist of frame 'b' relative to body 'C' is .*, but those of frames 'b'"):
+    with pytest.raises(
+        SceneError,
+        match=r"the twist of frame 'b' relative to body 'C' is .*, but those of frames 'b'",
+    ):
         first.merge(wrong)
 
 
@@ -224,7 +257,12 @@ def test_a_merge_compares_a_twist_with_that_of_the_same_frame() -> None:
     scene = SceneGraph(root=None).add_body("C").add_root("a").add_frame("b", "a")
     scene = scene.set_twist("a", [1, 0, 0, 0, 0, 0], relative_to_body="C")
     scene = scene.set_twist("b", [0, 1, 0, 0, 0, 0], relative_to_body="C")
-    other = SceneGraph(root=None).add_body("b").add_root("a").set_twist("a", [1, -1, 0, 0, 0, 0], relative_to_body="b")
+    other = (
+        SceneGraph(root=None)
+        .add_body("b")
+        .add_root("a")
+        .set_twist("a", [1, -1, 0, 0, 0, 0], relative_to_body="b")
+    )
     assert scene.merge(other) == scene
     with pytest.raises(SceneError, match=r"is \[1, 1, 0, 0, 0, 0\], but those of frames 'b', 'a'"):
         scene.merge(other.set_twist("a", [1, 1, 0, 0, 0, 0], relative_to_body="b"))

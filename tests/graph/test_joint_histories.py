@@ -34,9 +34,13 @@ from tmkit.spatial import Pose
 def arm() -> SceneGraph:
     """Return a turning, a sliding and an endlessly turning joint, and one that mimics the first."""
     scene = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1], name="turn"))
-    scene = scene.add_frame("b", "a", pose=Pose([1, 0, 0]), joint=Prismatic([1, 0, 0], name="slide"))
+    scene = scene.add_frame(
+        "b", "a", pose=Pose([1, 0, 0]), joint=Prismatic([1, 0, 0], name="slide")
+    )
     scene = scene.add_frame("c", "b", joint=Continuous([0, 0, 1], name="wheel"))
-    return scene.add_frame("d", "a", joint=Revolute([1, 0, 0], name="other", mimic=Mimic("turn", multiplier=2.0)))
+    return scene.add_frame(
+        "d", "a", joint=Revolute([1, 0, 0], name="other", mimic=Mimic("turn", multiplier=2.0))
+    )
 
 
 def moving() -> SceneGraph:
@@ -44,18 +48,26 @@ def moving() -> SceneGraph:
     scene = arm()
     rows = {1.0: (0.0, 0.1, 3.0), 3.0: (4.0, 0.5, 3.2), 2.0: (1.0, 0.3, -3.0)}
     for stamp, values in rows.items():
-        scene = add_joint_values(scene, dict(zip(scene.joint_names, values, strict=True)), stamp=stamp)
+        scene = add_joint_values(
+            scene, dict(zip(scene.joint_names, values, strict=True)), stamp=stamp
+        )
     return scene
 
 
 def test_values_between_stamps() -> None:
     """Linear between two values, also over more than half a turn of a revolute joint; a wheel takes the short way."""
     scene = moving()
-    assert configuration(scene, 1.25) == pytest.approx([0.25, 0.15, 3.0 + 0.25 * (2 * math.pi - 6.0)], abs=1e-12)
+    assert configuration(scene, 1.25) == pytest.approx(
+        [0.25, 0.15, 3.0 + 0.25 * (2 * math.pi - 6.0)], abs=1e-12
+    )
     assert configuration(scene, 2.5) == pytest.approx(
         [2.5, 0.4, (0.2 - 2 * math.pi) / 2], abs=1e-12
     )  # -3 to 3.2 - 2 pi
-    for stamp, values in ((1.0, [0, 0.1, 3.0]), (2.0, [1, 0.3, -3.0]), (3.0, [4, 0.5, 3.2 - 2 * math.pi])):
+    for stamp, values in (
+        (1.0, [0, 0.1, 3.0]),
+        (2.0, [1, 0.3, -3.0]),
+        (3.0, [4, 0.5, 3.2 - 2 * math.pi]),
+    ):
         assert configuration(scene, stamp) == pytest.approx(values, abs=1e-14)
     assert joint_velocities(scene, 1.5) == pytest.approx([1.0, 0.2, 2 * math.pi - 6.0])
     assert joint_velocities(scene, 3.0) == pytest.approx([3.0, 0.2, 6.2 - 2 * math.pi])
@@ -78,7 +90,9 @@ def test_a_wheel_takes_the_short_way(first: float, turn: float, fraction: float)
 def test_outside_of_the_history() -> None:
     """Refused by the name of the joint; clamped or continued when that is asked for, and bounded."""
     scene = moving()
-    with pytest.raises(StampError, match=r"joint 'turn' has values from 1 s to 3 s, so none at 3.5 s is known"):
+    with pytest.raises(
+        StampError, match=r"joint 'turn' has values from 1 s to 3 s, so none at 3.5 s is known"
+    ):
         configuration(scene, 3.5)
     assert configuration(scene, 3.5, extrapolate=0.5)[:2] == pytest.approx([5.5, 0.6])
     with pytest.raises(StampError, match="joint 'turn'"):
@@ -90,7 +104,9 @@ def test_outside_of_the_history() -> None:
         configuration(one, 0.0)
     assert configuration(one, 0.0, q=[7, 8, 9]).tolist() == [1, 8, 9]
     assert configuration(one, 0.0, joints=["turn"]).tolist() == [1, 0, 0]
-    with pytest.raises(StampError, match="joint 'turn' has 1 stamped values: its velocity needs two"):
+    with pytest.raises(
+        StampError, match="joint 'turn' has 1 stamped values: its velocity needs two"
+    ):
         joint_velocities(one, 0.0)
 
 
@@ -121,7 +137,11 @@ def test_versions_files_and_arrays_hold_histories() -> None:
     other = add_joint_values(scene, {"turn": 9.0}, stamp=2.5)
     assert other != scene
     assert [frame.after.name for frame in diff(scene, other).frames] == ["a values"]
-    for copy in (pickle.loads(pickle.dumps(scene)), scene_from_dict(scene_to_dict(scene)), SceneArrays(scene).freeze()):
+    for copy in (
+        pickle.loads(pickle.dumps(scene)),
+        scene_from_dict(scene_to_dict(scene)),
+        SceneArrays(scene).freeze(),
+    ):
         assert copy == scene
         assert configuration(copy, 1.7).tolist() == configuration(scene, 1.7).tolist()
     renamed = scene.rename_frame("b", "boom")

@@ -13,7 +13,15 @@ from support.effort import scaled_examples
 
 import tmkit as tk
 from tmkit.errors import SceneError
-from tmkit.graph import FrameSpecification, Joint, Mimic, Prismatic, Revolute, SceneArrays, SceneGraph
+from tmkit.graph import (
+    FrameSpecification,
+    Joint,
+    Mimic,
+    Prismatic,
+    Revolute,
+    SceneArrays,
+    SceneGraph,
+)
 
 UNLIMITED = math.inf
 
@@ -33,8 +41,17 @@ class Rule:
         """Return the joint of a scene."""
         mimic = None
         if self.leader is not None:
-            mimic = Mimic(f"j{self.leader}", multiplier=float(self.multiplier), offset=float(self.offset))
-        return Prismatic([0, 0, 1], lower=self.lower, upper=self.upper, velocity=self.velocity, name=name, mimic=mimic)
+            mimic = Mimic(
+                f"j{self.leader}", multiplier=float(self.multiplier), offset=float(self.offset)
+            )
+        return Prismatic(
+            [0, 0, 1],
+            lower=self.lower,
+            upper=self.upper,
+            velocity=self.velocity,
+            name=name,
+            mimic=mimic,
+        )
 
 
 Rules = dict[int, Rule]
@@ -64,7 +81,11 @@ def expected_limits(rules: Rules) -> dict[int, tuple[float, float, float]] | Non
                     return None
                 continue
             ends = sorted(
-                float((Fraction(end) - offset) / multiplier) if math.isfinite(end) else end * float(multiplier)
+                (
+                    float((Fraction(end) - offset) / multiplier)
+                    if math.isfinite(end)
+                    else end * float(multiplier)
+                )
                 for end in (rule.lower, rule.upper)
             )
             low, high = max(low, ends[0]), min(high, ends[1])
@@ -83,7 +104,11 @@ def rules_of(draw: st.DrawFn, earlier: int) -> Rule:
     """Draw a joint that may mimic one of the ``earlier`` ones; its numbers are quarters, which floats hold exactly."""
     ends = sorted([draw(quarters | st.just(-UNLIMITED)), draw(quarters | st.just(UNLIMITED))])
     leader = draw(st.none() | st.integers(0, earlier - 1)) if earlier else None
-    lower, upper = (ends[0], ends[1]) if leader is None or draw(st.booleans()) else (-3.0 + ends[0], 3.0 + ends[1])
+    lower, upper = (
+        (ends[0], ends[1])
+        if leader is None or draw(st.booleans())
+        else (-3.0 + ends[0], 3.0 + ends[1])
+    )
     multiplier = Fraction(draw(st.sampled_from([-2, -1, 0, 1, 2]))) / draw(st.sampled_from([1, 2]))
     velocity = draw(st.sampled_from([0.5, 1.0, UNLIMITED]))
     return Rule(lower, upper, leader, multiplier, Fraction(draw(quarters)), velocity)
@@ -99,9 +124,13 @@ def assert_limits(scene: SceneGraph, rules: Rules) -> None:
     """A scene has the limits that the oracle computes, and each joint its own."""
     expected = expected_limits(rules)
     assert expected is not None
-    rows = zip(scene.joint_names, scene.joint_limits.tolist(), scene.velocity_limits.tolist(), strict=True)
+    rows = zip(
+        scene.joint_names, scene.joint_limits.tolist(), scene.velocity_limits.tolist(), strict=True
+    )
     limits = {name: [*pair, speed] for name, pair, speed in rows}
-    assert limits == {f"j{leader}": pytest.approx(list(values)) for leader, values in expected.items()}
+    assert limits == {
+        f"j{leader}": pytest.approx(list(values)) for leader, values in expected.items()
+    }
     for number, rule in rules.items():
         joint = scene.joint(f"f{number}")
         assert (joint.lower, joint.upper, joint.velocity) == (rule.lower, rule.upper, rule.velocity)
@@ -114,7 +143,10 @@ def test_leaders_are_limited_by_all_that_follow(rules: Rules, random: object) ->
     order = [*rules]
     random.shuffle(order)  # type: ignore[attr-defined]
     world = FrameSpecification("world", None)
-    frames = [FrameSpecification(f"f{number}", "world", joint=rules[number].joint(f"j{number}")) for number in order]
+    frames = [
+        FrameSpecification(f"f{number}", "world", joint=rules[number].joint(f"j{number}"))
+        for number in order
+    ]
     if expected_limits(rules) is None:
         with pytest.raises(SceneError, match=r"no value of joint 'j\d'"):
             SceneGraph.from_frames([world, *frames])
@@ -215,9 +247,13 @@ def test_ends_that_rounding_has_turned_are_one_value() -> None:
 def test_many_followers_take_no_time() -> None:
     """20,000 joints that mimic one; with quadratic time these take minutes."""
     world = FrameSpecification("world", None)
-    lead = FrameSpecification("f", "world", joint=Prismatic([0, 0, 1], name="lead", lower=-1, upper=1))
+    lead = FrameSpecification(
+        "f", "world", joint=Prismatic([0, 0, 1], name="lead", lower=-1, upper=1)
+    )
     many = [
-        FrameSpecification(f"f{i}", "world", joint=Prismatic([0, 0, 1], lower=-1, upper=1, mimic=Mimic("lead")))
+        FrameSpecification(
+            f"f{i}", "world", joint=Prismatic([0, 0, 1], lower=-1, upper=1, mimic=Mimic("lead"))
+        )
         for i in range(20_000)
     ]
     scene = SceneGraph.from_frames([world, lead, *many])
@@ -236,5 +272,7 @@ def test_long_rows_of_mimics_are_rejected(order: int) -> None:
         if count == 100:
             np.testing.assert_array_equal(SceneGraph.from_frames(made).joint_limits, [[-1, 1]])
             continue
-        with pytest.raises(SceneError, match=r"a row of 101 joints that mimic one another; expected at most 100"):
+        with pytest.raises(
+            SceneError, match=r"a row of 101 joints that mimic one another; expected at most 100"
+        ):
             SceneGraph.from_frames(made)

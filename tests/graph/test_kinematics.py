@@ -64,7 +64,9 @@ def test_poses_agree_with_pinocchio(arm: Arm, seed: int) -> None:
         if frame.type != pinocchio.FrameType.BODY:
             continue
         expected = arm.data.oMf[arm.model.getFrameId(frame.name)].homogeneous
-        assert np.allclose(at.pose(frame.name).as_matrix(), expected, rtol=0, atol=1e-10), frame.name
+        assert np.allclose(at.pose(frame.name).as_matrix(), expected, rtol=0, atol=1e-10), (
+            frame.name
+        )
 
 
 @given(seed=_seeds)
@@ -77,9 +79,15 @@ def test_jacobians_agree_with_pinocchio(arm: Arm, seed: int) -> None:
         if frame.type != pinocchio.FrameType.BODY:
             continue
         expected = pinocchio.computeFrameJacobian(
-            arm.model, arm.data, follow @ q, arm.model.getFrameId(frame.name), pinocchio.LOCAL_WORLD_ALIGNED
+            arm.model,
+            arm.data,
+            follow @ q,
+            arm.model.getFrameId(frame.name),
+            pinocchio.LOCAL_WORLD_ALIGNED,
         )
-        assert np.allclose(at.jacobian(frame.name), expected @ follow, rtol=0, atol=1e-10), frame.name
+        assert np.allclose(at.jacobian(frame.name), expected @ follow, rtol=0, atol=1e-10), (
+            frame.name
+        )
 
 
 def odd_scene() -> SceneGraph:
@@ -91,8 +99,12 @@ def odd_scene() -> SceneGraph:
         .add_frame("slide", "turn", pose=place, joint=Prismatic([0, 1, 1]))
         .add_frame("still", "slide", pose=place)
         .add_frame("spin", "still", pose=place, joint=Continuous([0, 0, -1]))
-        .add_frame("copy", "spin", pose=place, joint=Revolute([1, 0, 0], mimic=Mimic("turn", -0.7, 0.2)))
-        .add_frame("copied", "copy", pose=place, joint=Prismatic([1, 0, 0], mimic=Mimic("copy", 0.3, -0.1)))
+        .add_frame(
+            "copy", "spin", pose=place, joint=Revolute([1, 0, 0], mimic=Mimic("turn", -0.7, 0.2))
+        )
+        .add_frame(
+            "copied", "copy", pose=place, joint=Prismatic([1, 0, 0], mimic=Mimic("copy", 0.3, -0.1))
+        )
         .add_frame("loose", "copied", pose=place, joint=Free())
         .add_frame("aside", "slide", pose=place, joint=Revolute([0, 1, 0], mimic=Mimic("spin")))
     )
@@ -107,10 +119,16 @@ def test_jacobians_are_the_derivatives_of_poses(q: tuple[float, float, float]) -
     for frame in scene.frame_names:
         origin = Pose(at.pose(frame).translation)
         for column in range(3):
-            ahead, behind = (scene.at(np.array(q) + sign * step * np.eye(3)[column]).pose(frame) for sign in (1, -1))
+            ahead, behind = (
+                scene.at(np.array(q) + sign * step * np.eye(3)[column]).pose(frame)
+                for sign in (1, -1)
+            )
             linear = (ahead.translation - behind.translation) / (2 * step)
             angular = (ahead @ behind.inverse()).log()[3:] / (2 * step)
-            assert np.allclose(at.jacobian(frame)[:, column], [*linear, *angular], atol=1e-8), (frame, origin)
+            assert np.allclose(at.jacobian(frame)[:, column], [*linear, *angular], atol=1e-8), (
+                frame,
+                origin,
+            )
 
 
 @given(q=st.tuples(*[st.floats(-3.0, 3.0)] * 3))
@@ -119,9 +137,15 @@ def test_scene_and_kinematics_answer_with_the_same_bits(q: tuple[float, float, f
     scene = odd_scene()
     at = scene.at(q)
     for target in scene.frame_names:
-        assert at.pose(target).as_array().tobytes() == scene.pose(target, relative_to="world", q=q).as_array().tobytes()
+        assert (
+            at.pose(target).as_array().tobytes()
+            == scene.pose(target, relative_to="world", q=q).as_array().tobytes()
+        )
         for reference in scene.frame_names:
-            ours, theirs = scene.pose(target, relative_to=reference, q=q), at.pose(target, relative_to=reference)
+            ours, theirs = (
+                scene.pose(target, relative_to=reference, q=q),
+                at.pose(target, relative_to=reference),
+            )
             assert ours.as_array().tobytes() == theirs.as_array().tobytes()
 
 
@@ -145,7 +169,9 @@ def test_what_kinematics_holds() -> None:
 
 def test_a_scene_without_joints_needs_no_configuration() -> None:
     """Scenes without joints, even empty ones, are at their only configuration."""
-    assert SceneGraph().add_frame("a", "world", pose=Pose([1, 0, 0])).at().pose("a") == Pose([1, 0, 0])
+    assert SceneGraph().add_frame("a", "world", pose=Pose([1, 0, 0])).at().pose("a") == Pose(
+        [1, 0, 0]
+    )
     empty = SceneGraph(root=None).at()
     assert empty.poses.shape == (0, 7)
     assert empty.q.shape == (0,)
@@ -167,9 +193,13 @@ def test_edges_without_joints_need_no_configuration() -> None:
 def test_what_is_refused() -> None:
     """Wrong lengths, numbers that are not finite, unknown names and other trees are refused with the facts."""
     scene = odd_scene().add_root("elsewhere")
-    with pytest.raises(ConfigurationError, match=r"this scene has 3 joints, so at\(\) needs a configuration q"):
+    with pytest.raises(
+        ConfigurationError, match=r"this scene has 3 joints, so at\(\) needs a configuration q"
+    ):
         scene.at()
-    with pytest.raises(ConfigurationError, match=r"3 numbers, but has shape \(4,\); write .*joint_names, or") as caught:
+    with pytest.raises(
+        ConfigurationError, match=r"3 numbers, but has shape \(4,\); write .*joint_names, or"
+    ) as caught:
         scene.at(np.zeros(4))
     assert (caught.value.expected, caught.value.received) == (3, 4)
     with pytest.raises(ConfigurationError, match="q holds nan"):
@@ -180,7 +210,9 @@ def test_what_is_refused() -> None:
             call("spim")
     with pytest.raises(UnknownNameError, match="unknown frame 'nowhere'"):
         at.pose("spin", relative_to="nowhere")
-    with pytest.raises(DisconnectedError, match=r"'spin' and 'elsewhere' are in different trees \('world' and") as lost:
+    with pytest.raises(
+        DisconnectedError, match=r"'spin' and 'elsewhere' are in different trees \('world' and"
+    ) as lost:
         at.pose("spin", relative_to="elsewhere")
     assert (lost.value.frame, lost.value.relative_to) == ("spin", "elsewhere")
     assert at.pose("elsewhere") == Pose()

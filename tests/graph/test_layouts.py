@@ -1,8 +1,8 @@
 """The arrays behind ``scene.at(q)``, mended from those of the version before, are those of a scene made anew.
 
-Invariant: what a scene answers depends on its frames alone, not on the edits that led there nor on which versions
-between were asked. So every answer is compared, as bytes, with that of the scene rebuilt from what it says of its
-frames.
+Invariant: what a scene answers depends on its frames alone, not on the edits that led there nor on
+which versions between were asked. So every answer is compared, as bytes, with that of the scene
+rebuilt from what it says of its frames.
 """
 
 from __future__ import annotations
@@ -15,7 +15,18 @@ from support.effort import scaled_examples
 from support.scene_edits import edits
 from support.scene_model import RefusedError, SceneModel
 
-from tmkit.graph import AttachedShape, Box, Continuous, Fixed, Free, Mimic, Prismatic, Revolute, SceneGraph, diff
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Continuous,
+    Fixed,
+    Free,
+    Mimic,
+    Prismatic,
+    Revolute,
+    SceneGraph,
+    diff,
+)
 from tmkit.spatial import Pose
 
 PLACE = Pose.from_rpy([0.3, -0.2, 0.1], [0.4, 0.5, -0.6])
@@ -36,7 +47,10 @@ def answers(scene: SceneGraph) -> Answers:
     """Return all that forward kinematics and the tree answer, as names and bytes."""
     at = scene.at(configuration(scene))
     jacobians = [at.jacobian(name).tobytes() for name in scene.frame_names]
-    trees = [(scene.subtree(root), [scene.children(name) for name in scene.subtree(root)]) for root in scene.root_names]
+    trees = [
+        (scene.subtree(root), [scene.children(name) for name in scene.subtree(root)])
+        for root in scene.root_names
+    ]
     return scene.frame_names, scene.joint_frames, at.poses.tobytes(), jacobians, trees
 
 
@@ -78,7 +92,9 @@ def odd_scene() -> SceneGraph:
         .add_frame("slide", "turn", pose=PLACE, joint=Prismatic([0, 1, 1]))
         .add_frame("still", "world", pose=PLACE)
         .add_frame("spin", "still", pose=PLACE, joint=Continuous([0, 0, -1]))
-        .add_frame("copy", "spin", pose=PLACE, joint=Revolute([1, 0, 0], mimic=Mimic("turn", -0.7, 0.2)))
+        .add_frame(
+            "copy", "spin", pose=PLACE, joint=Revolute([1, 0, 0], mimic=Mimic("turn", -0.7, 0.2))
+        )
         .add_frame("cup", "still", pose=PLACE, joint=Free())
         .add_frame("lid", "cup", pose=PLACE)
     )
@@ -93,7 +109,9 @@ def test_a_joint_changes(frame: str, joint: Fixed | Free | Revolute | Prismatic)
     check(odd_scene().set_joint(frame, joint))
 
 
-@pytest.mark.parametrize("joint", [Fixed(), Revolute([0, 1, 0]), Revolute([0, 1, 0], mimic=Mimic("spin", 2.0))])
+@pytest.mark.parametrize(
+    "joint", [Fixed(), Revolute([0, 1, 0]), Revolute([0, 1, 0], mimic=Mimic("spin", 2.0))]
+)
 def test_a_frame_comes(joint: Fixed | Revolute) -> None:
     """A frame may come under any other, with or without a joint; a joint of it may follow another."""
     scene = odd_scene()
@@ -110,7 +128,9 @@ def test_frames_go(frame: str) -> None:
 
 def test_a_leader_and_its_follower_go_together() -> None:
     """Joints that follow others go in any order of frames."""
-    scene = SceneGraph().add_frame("arm", "world").add_frame("leader", "arm", joint=Revolute([0, 0, 1]))
+    scene = (
+        SceneGraph().add_frame("arm", "world").add_frame("leader", "arm", joint=Revolute([0, 0, 1]))
+    )
     scene = scene.add_frame("follower", "leader", joint=Revolute([0, 0, 1], mimic=Mimic("leader")))
     scene = scene.add_frame("last", "world", joint=Revolute([0, 1, 0])).set_joint(
         "arm", Revolute([1, 0, 0], mimic=Mimic("last"))
@@ -139,7 +159,11 @@ def test_a_frame_that_came_and_went_leaves_nothing() -> None:
 
 def test_a_frame_moves_under_a_younger_one() -> None:
     """A parent may be younger than its child, and a chain of such parents too."""
-    scene = odd_scene().add_frame("young", "world", pose=PLACE).add_frame("younger", "world", pose=PLACE)
+    scene = (
+        odd_scene()
+        .add_frame("young", "world", pose=PLACE)
+        .add_frame("younger", "world", pose=PLACE)
+    )
     scene.at(configuration(scene))
     scene = scene.reparent("young", "younger", pose=PLACE).reparent("turn", "young", pose=PLACE)
     check(scene)
@@ -151,8 +175,12 @@ def test_many_changes_between_two_questions() -> None:
     scene = odd_scene()
     with scene.edit() as edit:
         for i in range(20):
-            scene = scene.add_frame(f"new{i}", "turn" if i % 3 else "world", pose=PLACE, joint=Revolute([0, 0, 1]))
-            edit.add_frame(f"new{i}", "turn" if i % 3 else "world", pose=PLACE, joint=Revolute([0, 0, 1]))
+            scene = scene.add_frame(
+                f"new{i}", "turn" if i % 3 else "world", pose=PLACE, joint=Revolute([0, 0, 1])
+            )
+            edit.add_frame(
+                f"new{i}", "turn" if i % 3 else "world", pose=PLACE, joint=Revolute([0, 0, 1])
+            )
     assert check(scene) == check(edit.finish())
 
 

@@ -73,7 +73,13 @@ _VERSIONS = 1_000_000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 20_
 
 @pytest.mark.parametrize(
     ("what", "times"),
-    [("version", 10_000), ("kinematics", 10_000), ("world", 10_000), ("mesh", 10_000), ("search", _VERSIONS)],
+    [
+        ("version", 10_000),
+        ("kinematics", 10_000),
+        ("world", 10_000),
+        ("mesh", 10_000),
+        ("search", _VERSIONS),
+    ],
 )
 def test_what_is_dropped_is_freed(what: str, times: int) -> None:
     """After a warm-up, ten thousand more leave the process as large as it was, and nothing outlives the interpreter."""

@@ -28,7 +28,13 @@ from tmkit.graph import (
     twist,
 )
 from tmkit.graph.moments import add_joint_values, pose_through
-from tmkit.relations import AngularVelocityCoord, PoseCoord, PositionCoord, SemanticError, TwistCoord
+from tmkit.relations import (
+    AngularVelocityCoord,
+    PoseCoord,
+    PositionCoord,
+    SemanticError,
+    TwistCoord,
+)
 from tmkit.spatial import Pose
 
 
@@ -40,8 +46,12 @@ def random_pose(rng: np.random.Generator) -> Pose:
 def tracked(seed: int = 0) -> SceneGraph:
     """Return a base, a camera on it, and a cup on a table; base and cup were seen at their own times."""
     rng = np.random.default_rng(seed)
-    scene = SceneGraph().add_frame("base", "world").add_frame("camera", "base", pose=random_pose(rng))
-    scene = scene.add_frame("table", "world", pose=random_pose(rng)).add_frame("cup", "table", joint=Free())
+    scene = (
+        SceneGraph().add_frame("base", "world").add_frame("camera", "base", pose=random_pose(rng))
+    )
+    scene = scene.add_frame("table", "world", pose=random_pose(rng)).add_frame(
+        "cup", "table", joint=Free()
+    )
     scene = scene.add_frame("handle", "cup", pose=random_pose(rng), body="cup")
     for frame, stamps in (("base", (0.0, 1.0, 2.0)), ("cup", (0.2, 1.1, 1.9))):
         for stamp in stamps:
@@ -58,12 +68,16 @@ def test_a_version_of_the_moment(policy: str) -> None:
         assert at.pose(frame) == scene.pose(frame, stamp=1.3, policy=policy)
     coord = PoseCoord("{handle}|cup", "{camera}|camera", "[world]")
     for one, other in zip(
-        relate(scene, coord, stamp=When(1.3, policy=policy)).numbers, relate(at, coord).numbers, strict=True
+        relate(scene, coord, stamp=When(1.3, policy=policy)).numbers,
+        relate(at, coord).numbers,
+        strict=True,
     ):
         assert np.array_equal(one, other)
     found = gaussian_pose(scene, "handle", relative_to="camera", stamp=When(1.3, policy=policy))
     assert found.mean == at.gaussian_pose("handle", relative_to="camera").mean
-    assert np.array_equal(found.covariance, at.gaussian_pose("handle", relative_to="camera").covariance)
+    assert np.array_equal(
+        found.covariance, at.gaussian_pose("handle", relative_to="camera").covariance
+    )
 
 
 def test_edges_off_the_way_need_no_pose() -> None:
@@ -74,12 +88,18 @@ def test_edges_off_the_way_need_no_pose() -> None:
     assert np.isfinite(twist(scene, "cup", relative_to="camera", stamp=1.0).numbers).all()
     with pytest.raises(StampError, match="frame 'lost' has no stamped pose yet"):
         at_stamp(scene, 1.0)
-    with pytest.raises(StampError, match=r"frame 'cup' has poses from 0.2 s to 1.9 s, so none at 1.95 s is known"):
+    with pytest.raises(
+        StampError, match=r"frame 'cup' has poses from 0.2 s to 1.9 s, so none at 1.95 s is known"
+    ):
         relate(scene, PoseCoord("{cup}|cup", "{base}|base", "[base]"), stamp=1.95)
     with pytest.raises(UnknownNameError, match="cop"):
         relate(scene, PoseCoord("{cop}|cup", "{base}|base", "[base]"), stamp=1.0)
     with pytest.raises(UnknownNameError, match="interpolate"):
-        relate(scene, PoseCoord("{cup}|cup", "{base}|base", "[base]"), stamp=When(1.0, policy="interpolate"))
+        relate(
+            scene,
+            PoseCoord("{cup}|cup", "{base}|base", "[base]"),
+            stamp=When(1.0, policy="interpolate"),
+        )
 
 
 def test_common_stamps() -> None:
@@ -101,16 +121,27 @@ def test_common_stamps() -> None:
 def test_motion_at_a_stamp_is_the_derivative_of_the_pose(policy: str, seed: int) -> None:
     """Twists at a stamp, at any point and in any axes, against differences of the poses a moment before and after."""
     scene, stamp, h = tracked(seed), 1.45, 1e-5
-    there = [scene.pose("handle", relative_to="camera", stamp=stamp + step, policy=policy) for step in (-h, 0, h)]
+    there = [
+        scene.pose("handle", relative_to="camera", stamp=stamp + step, policy=policy)
+        for step in (-h, 0, h)
+    ]
     linear = (there[2].translation - there[0].translation) / (2 * h)
     angular = there[1].rotate(np.array((there[0].inverse() @ there[2]).log())[3:] / (2 * h))
     found = twist(scene, "handle", relative_to="camera", stamp=When(stamp, policy=policy))
-    assert np.concatenate(found.numbers) == pytest.approx(np.concatenate([linear, angular]), abs=1e-7)
-    same = relate(scene, TwistCoord("handle|cup", "camera", "[camera]"), stamp=When(stamp, policy=policy))
+    assert np.concatenate(found.numbers) == pytest.approx(
+        np.concatenate([linear, angular]), abs=1e-7
+    )
+    same = relate(
+        scene, TwistCoord("handle|cup", "camera", "[camera]"), stamp=When(stamp, policy=policy)
+    )
     assert np.allclose(np.concatenate(same.numbers), np.concatenate(found.numbers), atol=1e-12)
-    only = relate(scene, AngularVelocityCoord("cup", "camera", "[camera]"), stamp=When(stamp, policy=policy))
+    only = relate(
+        scene, AngularVelocityCoord("cup", "camera", "[camera]"), stamp=When(stamp, policy=policy)
+    )
     assert np.allclose(only.numbers[0], angular, atol=1e-7)
-    certain = gaussian_twist(scene, TwistCoord("handle|cup", "camera", "[camera]"), stamp=When(stamp, policy=policy))
+    certain = gaussian_twist(
+        scene, TwistCoord("handle|cup", "camera", "[camera]"), stamp=When(stamp, policy=policy)
+    )
     assert not certain.covariance.any()
 
 
@@ -123,7 +154,9 @@ def test_twist_edges_go_before_differences() -> None:
     said = scene.set_twist("box", [3, 0, 0, 0, 0, 0], relative_to_body="world")
     assert twist(said, "box", stamp=0.5).numbers[0].tolist() == [3, 0, 0]
     one = scene.set_stamped_poses("box", StampedPoses([1.0], [Pose()]))
-    with pytest.raises(StampError, match="frame 'box' has 1 stamped poses and no twist edge: its motion needs two"):
+    with pytest.raises(
+        StampError, match="frame 'box' has 1 stamped poses and no twist edge: its motion needs two"
+    ):
         twist(one, "box", stamp=1.0)
 
 
@@ -132,7 +165,9 @@ def test_clamped_poses_stand_still() -> None:
     scene = tracked()
     found = gaussian_pose(scene, "cup", relative_to="table", stamp=When(50.0, policy="clamped"))
     assert found.mean.is_close(scene.local_pose("cup"))
-    assert not np.any(twist(scene, "cup", relative_to="camera", stamp=When(50.0, policy="clamped")).numbers)
+    assert not np.any(
+        twist(scene, "cup", relative_to="camera", stamp=When(50.0, policy="clamped")).numbers
+    )
     arm = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1], name="j"))
     for stamp in (1.0, 2.0):
         arm = add_joint_values(arm, {"j": stamp}, stamp=stamp)
@@ -143,10 +178,18 @@ def test_clamped_poses_stand_still() -> None:
 
 def belt(*, twist_covariance: float = 0.0, pose_covariance: float = 0.0) -> SceneGraph:
     """Return a box that was last seen at 1 s on a belt, and turns as it goes."""
-    scene = SceneGraph().add_frame("box", "world").set_twist("box", [0.5, 0, 0, 0, 0, 0.8], relative_to_body="world")
-    scene = scene.add_stamped_pose("box", Pose(), stamp=0.0).add_stamped_pose("box", Pose([1, 0, 0]), stamp=1.0)
+    scene = (
+        SceneGraph()
+        .add_frame("box", "world")
+        .set_twist("box", [0.5, 0, 0, 0, 0, 0.8], relative_to_body="world")
+    )
+    scene = scene.add_stamped_pose("box", Pose(), stamp=0.0).add_stamped_pose(
+        "box", Pose([1, 0, 0]), stamp=1.0
+    )
     if twist_covariance:
-        scene = scene.set_twist_noise("box", {NoiseSource(6): math.sqrt(twist_covariance) * np.eye(6)})
+        scene = scene.set_twist_noise(
+            "box", {NoiseSource(6): math.sqrt(twist_covariance) * np.eye(6)}
+        )
     return scene.set_covariance("box", pose_covariance * np.eye(6)) if pose_covariance else scene
 
 
@@ -161,11 +204,21 @@ def test_after_the_newest_by_twist_edges() -> None:
         with pytest.raises(StampError, match="frame 'box' has poses from 0 s to 1 s"):
             gaussian_pose(scene, "box", stamp=When(stamp, extrapolate=limit))
     still = scene.remove_twist("box")
-    with pytest.raises(StampError, match=r"no twist edge leads over frame 'box'.* add one with set_twist"):
+    with pytest.raises(
+        StampError, match=r"no twist edge leads over frame 'box'.* add one with set_twist"
+    ):
         gaussian_pose(still, "box", stamp=When(1.5, extrapolate=1.0))
-    by_stamps = still.set_twist("box", still.twist_from_stamps("box", first=0, second=1), relative_to_body="world")
-    assert gaussian_pose(by_stamps, "box", stamp=When(1.5, extrapolate=1.0)).mean.is_close(Pose([1.5, 0, 0]))
-    for wrong in ({"extrapolate": -1.0}, {"extrapolate": math.nan}, {"acceleration_noise": (0.0, -1.0)}):
+    by_stamps = still.set_twist(
+        "box", still.twist_from_stamps("box", first=0, second=1), relative_to_body="world"
+    )
+    assert gaussian_pose(by_stamps, "box", stamp=When(1.5, extrapolate=1.0)).mean.is_close(
+        Pose([1.5, 0, 0])
+    )
+    for wrong in (
+        {"extrapolate": -1.0},
+        {"extrapolate": math.nan},
+        {"acceleration_noise": (0.0, -1.0)},
+    ):
         with pytest.raises(SceneError, match="finite numbers of at least 0"):
             When(1.0, **wrong)  # type: ignore[arg-type]
 
@@ -173,7 +226,9 @@ def test_after_the_newest_by_twist_edges() -> None:
 def test_noise_of_acceleration() -> None:
     """The covariance of a thousand simulated flights under white noise of the acceleration, seeded."""
     scene, dt, steps, density = belt(), 0.3, 100, (0.02, 0.05)
-    found = gaussian_pose(scene, "box", stamp=When(1.0 + dt, extrapolate=1.0, acceleration_noise=density))
+    found = gaussian_pose(
+        scene, "box", stamp=When(1.0 + dt, extrapolate=1.0, acceleration_noise=density)
+    )
     assert np.allclose(np.diag(found.covariance), np.repeat(density, 3) * dt**3 / 3, rtol=1e-12)
     rng = np.random.default_rng(5)
     h, errors = dt / steps, []
@@ -185,28 +240,42 @@ def test_noise_of_acceleration() -> None:
         errors.append(np.array((found.mean.inverse() @ pose).log()))
     ratios = np.mean(np.square(errors), axis=0) / np.diag(found.covariance)
     assert np.all((ratios > 0.85) & (ratios < 1.15))  # 0.15 is 3.4 standard deviations
-    before = gaussian_pose(scene, "box", stamp=When(1.0, extrapolate=1.0, acceleration_noise=density))
+    before = gaussian_pose(
+        scene, "box", stamp=When(1.0, extrapolate=1.0, acceleration_noise=density)
+    )
     assert not before.covariance.any()
 
 
 def test_time_travel() -> None:
     """A frame of one time in another of another time, through one that stays: the product of both."""
     scene = tracked()
-    found = pose_through(scene, "cup", stamp=0.5, relative_to="camera", relative_stamp=1.5, fixed="world")
+    found = pose_through(
+        scene, "cup", stamp=0.5, relative_to="camera", relative_stamp=1.5, fixed="world"
+    )
     one = scene.pose("world", relative_to="camera", stamp=1.5)
     assert found == one @ scene.pose("cup", relative_to="world", stamp=0.5)
     with pytest.raises(StampError, match="frame 'cup'"):
-        pose_through(scene, "cup", stamp=0.1, relative_to="camera", relative_stamp=1.5, fixed="world")
+        pose_through(
+            scene, "cup", stamp=0.1, relative_to="camera", relative_stamp=1.5, fixed="world"
+        )
 
 
-# --------------------------------------------------------------------------------------------- integration with joints
+# -------------------------------------------------------------------------- integration with joints
 
 
 def mobile_arm() -> SceneGraph:
     """Return a base that a twist moves, and an arm of two joints on it."""
-    scene = SceneGraph().add_frame("base", "world").set_twist("base", [1, 0, 0, 0, 0, 0.5], relative_to_body="world")
-    scene = scene.add_frame("arm", "base", pose=Pose([0, 0, 1]), joint=Revolute([0, 0, 1], name="turn"))
-    return scene.add_frame("hand", "arm", pose=Pose([0.5, 0, 0]), joint=Prismatic([1, 0, 0], name="reach"))
+    scene = (
+        SceneGraph()
+        .add_frame("base", "world")
+        .set_twist("base", [1, 0, 0, 0, 0, 0.5], relative_to_body="world")
+    )
+    scene = scene.add_frame(
+        "arm", "base", pose=Pose([0, 0, 1]), joint=Revolute([0, 0, 1], name="turn")
+    )
+    return scene.add_frame(
+        "hand", "arm", pose=Pose([0.5, 0, 0]), joint=Prismatic([1, 0, 0], name="reach")
+    )
 
 
 @given(st.floats(-2, 2), st.lists(st.floats(-2, 2), min_size=4, max_size=4))
@@ -227,19 +296,25 @@ def test_the_motion_is_that_of_the_twist_query() -> None:
     scene, q, qd, h = mobile_arm(), [0.3, 0.2], [0.7, -0.4], 1e-6
     after, there = integrate(scene, h, q=q, qd=qd)
     motion = np.array((scene.pose("hand", q=q).inverse() @ after.pose("hand", q=there)).log()) / h
-    found = twist(scene, "hand", relative_to="world", q=q, qd=qd, expression=Expression(axes="hand"))
+    found = twist(
+        scene, "hand", relative_to="world", q=q, qd=qd, expression=Expression(axes="hand")
+    )
     assert motion == pytest.approx(np.concatenate(found.numbers), abs=1e-5)
 
 
 def test_a_twist_edge_over_a_joint_moves_the_joint() -> None:
     """The joint moves as the twist edge says; what it cannot do is refused, as are halves of a state."""
-    scene = SceneGraph().add_frame("door", "world", pose=Pose([1, 0, 0]), joint=Revolute([0, 0, 2], name="hinge"))
+    scene = SceneGraph().add_frame(
+        "door", "world", pose=Pose([1, 0, 0]), joint=Revolute([0, 0, 2], name="hinge")
+    )
     scene = scene.set_twist("door", [0, 0, 0, 0, 0, 0.5], relative_to_body="world")
     after, q = integrate(scene, 2.0, q=[0.1], qd=[9.0])
     assert q == pytest.approx([1.1])
     assert after == scene
     torn = scene.set_twist("door", [0.1, 0, 0, 0, 0, 0.5], relative_to_body="world")
-    with pytest.raises(SemanticError, match="the twist of frame 'door' is one of its joint 'hinge'"):
+    with pytest.raises(
+        SemanticError, match="the twist of frame 'door' is one of its joint 'hinge'"
+    ):
         integrate(torn, 2.0, q=[0.1], qd=[9.0])
     with pytest.raises(ConfigurationError, match="both q and qd"):
         integrate(scene, 2.0, q=[0.1])  # type: ignore[call-overload]
@@ -251,16 +326,25 @@ def test_a_twist_edge_over_a_joint_moves_the_joint() -> None:
 
 def test_motion_at_a_stamp_by_twists_in_both_directions() -> None:
     """Of a tray without a twist of its own: the gripper's is relative to it, and the gripper's cart drives."""
-    scene = SceneGraph().add_frame("cart", "world").add_frame("tray", "world").add_frame("gripper", "cart", body="cart")
+    scene = (
+        SceneGraph()
+        .add_frame("cart", "world")
+        .add_frame("tray", "world")
+        .add_frame("gripper", "cart", body="cart")
+    )
     scene = scene.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world")
     scene = scene.set_twist("gripper", [0, 0, 0, 0, 0, 0.5], relative_to_body="tray")
     for stamp in (0.0, 1.0):
-        scene = scene.add_stamped_pose("cart", Pose.from_rpy([stamp, 0, 0], [0, 0, stamp]), stamp=stamp)
+        scene = scene.add_stamped_pose(
+            "cart", Pose.from_rpy([stamp, 0, 0], [0, 0, stamp]), stamp=stamp
+        )
         scene = scene.add_stamped_pose("tray", Pose([3, stamp, 0]), stamp=stamp)
     for frame, other in (("tray", "world"), ("gripper", "tray"), ("tray", "cart")):
         found = twist(scene, frame, relative_to=other, stamp=0.5)
         expected = twist(at_stamp(scene, 0.5), frame, relative_to=other)
-        np.testing.assert_allclose(np.concatenate(found.numbers), np.concatenate(expected.numbers), atol=1e-12)
+        np.testing.assert_allclose(
+            np.concatenate(found.numbers), np.concatenate(expected.numbers), atol=1e-12
+        )
     later = at_stamp(scene, When(1.1, extrapolate=0.2)).pose("tray")
     motion = twist(scene, "tray", stamp=1.0, expression=Expression(axes="tray"))
     expected_pose = Pose([3, 1, 0]) @ Pose.exp(0.1 * np.concatenate(motion.numbers))

@@ -22,7 +22,12 @@ from tmkit.relations import (
     SemanticTwist,
     TwistCoord,
 )
-from tmkit.relations.representations import InstantaneousScrewAxis, TwistVector, VectorAndRotationVector, WrenchVector
+from tmkit.relations.representations import (
+    InstantaneousScrewAxis,
+    TwistVector,
+    VectorAndRotationVector,
+    WrenchVector,
+)
 from tmkit.spatial import Pose
 
 NUMBER = st.integers(-1_000_000, 1_000_000).map(lambda number: number / 1e6)
@@ -33,13 +38,24 @@ def carried() -> SceneGraph:
     """Return a tray on a base, a cup on the tray with a handle, and a lamp on a wall of its own."""
     scene = SceneGraph(root=None).add_body("Base").add_frame("base", body="Base")
     scene = scene.add_body("Tray").add_body("Cup")
-    scene = scene.add_frame("tray", "base", pose=Pose.from_rpy([0.1, 0.2, 0.3], [0.5, 0.4, 0.3]), body="Tray")
-    scene = scene.add_frame("cup", "tray", pose=Pose.from_rpy([0.3, 0.2, 0.1], [0.0, 0.4, -0.3]), body="Cup")
-    scene = scene.add_frame("handle", "cup", pose=Pose.from_rpy([0.05, 0, 0], [0.2, 0, 0]), body="Cup")
-    return scene.add_body("Wall").add_frame("wall", body="Wall").add_frame("lamp", "wall", pose=Pose([0, 0, 2]))
+    scene = scene.add_frame(
+        "tray", "base", pose=Pose.from_rpy([0.1, 0.2, 0.3], [0.5, 0.4, 0.3]), body="Tray"
+    )
+    scene = scene.add_frame(
+        "cup", "tray", pose=Pose.from_rpy([0.3, 0.2, 0.1], [0.0, 0.4, -0.3]), body="Cup"
+    )
+    scene = scene.add_frame(
+        "handle", "cup", pose=Pose.from_rpy([0.05, 0, 0], [0.2, 0, 0]), body="Cup"
+    )
+    return (
+        scene.add_body("Wall")
+        .add_frame("wall", body="Wall")
+        .add_frame("lamp", "wall", pose=Pose([0, 0, 2]))
+    )
 
 
-# --- joints -----------------------------------------------------------------------------------------------------------
+# --- joints
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_twists_of_joints_are_differences_of_poses() -> None:
@@ -49,8 +65,14 @@ def test_twists_of_joints_are_differences_of_poses() -> None:
     q, qd = rng.uniform(-1, 1, len(scene.joint_names)), rng.uniform(-1, 1, len(scene.joint_names))
     at, step = scene.at(q, qd), 1e-6
     np.testing.assert_array_equal(at.qd, qd)
-    for target, reference in (("panda_hand", "panda_link3"), ("panda_link2", "panda_hand"), ("panda_hand", "world")):
-        before, after = (scene.pose(target, relative_to=reference, q=q + sign * step * qd) for sign in (-1, 1))
+    for target, reference in (
+        ("panda_hand", "panda_link3"),
+        ("panda_link2", "panda_hand"),
+        ("panda_hand", "world"),
+    ):
+        before, after = (
+            scene.pose(target, relative_to=reference, q=q + sign * step * qd) for sign in (-1, 1)
+        )
         linear = (after.translation - before.translation) / (2 * step)
         turned = (after.rotation @ before.rotation.T - np.eye(3)) / (2 * step)
         found = at.twist(target, relative_to=reference)
@@ -58,7 +80,9 @@ def test_twists_of_joints_are_differences_of_poses() -> None:
         np.testing.assert_allclose(found[3:], [turned[2, 1], turned[0, 2], turned[1, 0]], atol=1e-5)
         own = at.twist(target, relative_to=reference, axes=target)
         axes = scene.pose(reference, relative_to=target, q=q)
-        np.testing.assert_allclose(own, [*axes.rotate(found[:3]), *axes.rotate(found[3:])], atol=1e-12)
+        np.testing.assert_allclose(
+            own, [*axes.rotate(found[:3]), *axes.rotate(found[3:])], atol=1e-12
+        )
     np.testing.assert_allclose(at.twist("panda_hand"), at.twist("panda_hand", relative_to="world"))
     np.testing.assert_allclose(at.twist("panda_hand"), at.jacobian("panda_hand") @ qd, atol=1e-12)
 
@@ -68,7 +92,9 @@ def test_what_joints_cannot_say() -> None:
     scene = tk.load_scene("panda_table").add_root("elsewhere")
     q = scene.zero_configuration()
     assert scene.at(q).qd is None
-    with pytest.raises(ConfigurationError, match=r"needs the velocities of the joints: scene.at\(q, qd\)"):
+    with pytest.raises(
+        ConfigurationError, match=r"needs the velocities of the joints: scene.at\(q, qd\)"
+    ):
         scene.at(q).twist("panda_hand")
     with pytest.raises(ConfigurationError, match="qd must hold"):
         scene.at(q, [1.0])
@@ -81,14 +107,18 @@ def test_what_joints_cannot_say() -> None:
 def test_relations_at_a_configuration() -> None:
     """A scene at a configuration with velocities answers in relations: poses, and the joints' velocities."""
     scene = SceneGraph(root=None).add_body("Base").add_body("Link").add_root("base", body="Base")
-    scene = scene.add_frame("link", "base", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 0, 1]), body="Link")
+    scene = scene.add_frame(
+        "link", "base", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 0, 1]), body="Link"
+    )
     scene = scene.add_frame("tool", "link", pose=Pose([0.3, 0, 0]), body="Link")
     at = scene.at([0.0], [2.0])
     twist = relate(at, TwistCoord("tool|Link", "Base", "[base]"))
     np.testing.assert_allclose(np.concatenate(twist.numbers), [0, 0.6, 0, 0, 0, 2.0], atol=1e-12)
     velocity = relate(at, LinearVelocityCoord("tool|Link", "Base", "[base]"))
     np.testing.assert_allclose(velocity.numbers[0], [0, 0.6, 0], atol=1e-12)
-    np.testing.assert_allclose(relate(at, AngularVelocityCoord("Link", "Base", "[tool]")).numbers[0], [0, 0, 2.0])
+    np.testing.assert_allclose(
+        relate(at, AngularVelocityCoord("Link", "Base", "[tool]")).numbers[0], [0, 0, 2.0]
+    )
     # the point of the link that is where the base is, for the instant: it lies on the axis
     screw = relate(at, TwistCoord("base|Link", "Base", "[base]"))
     np.testing.assert_allclose(np.concatenate(screw.numbers), [0, 0, 0, 0, 0, 2.0], atol=1e-12)
@@ -96,7 +126,8 @@ def test_relations_at_a_configuration() -> None:
     np.testing.assert_allclose(pose.numbers[0], [0.3, 0, 0.5])
 
 
-# --- points and axes --------------------------------------------------------------------------------------------------
+# --- points and axes
+# --------------------------------------------------------------------------------------------------
 
 
 @given(SIX)
@@ -115,7 +146,9 @@ def test_twists_at_any_point_lead_to_one_edge(six: Any) -> None:
         np.testing.assert_allclose(changed.twist_edge("cup")[1], six, atol=1e-12)  # type: ignore[index]
     inverse = relate(scene, TwistCoord("cup|Cup", "Base", "[tray]")).inverse()
     np.testing.assert_allclose(
-        np.concatenate(relate(scene, inverse.coord).numbers), np.concatenate(inverse.numbers), atol=1e-12
+        np.concatenate(relate(scene, inverse.coord).numbers),
+        np.concatenate(inverse.numbers),
+        atol=1e-12,
     )
 
 
@@ -128,14 +161,22 @@ def test_the_frame_of_an_edge_is_on_the_body_that_moves() -> None:
     screw = SemanticTwist(TwistCoord("base|Cup", "Base", "[base]"), np.ones(6))
     with pytest.raises(SemanticError, match="name the frame with frame="):
         add_twist(scene, screw)
-    with pytest.raises(SemanticError, match="frame 'tray' is on body 'Tray' and body 'Cup' is named"):
+    with pytest.raises(
+        SemanticError, match="frame 'tray' is on body 'Tray' and body 'Cup' is named"
+    ):
         relate(scene, TwistCoord("tray|Cup", "Base", "[cup]"))
 
 
 def test_twists_that_poses_do_not_join_are_told_so() -> None:
     """A path of twists is of no use where its frames and the point stand in different trees."""
-    scene = carried().add_frame("cup2", body="Cup").set_twist("cup", np.ones(6), relative_to_body="Base")
-    with pytest.raises(SemanticError, match="there is one, but poses do not join its frames to 'cup2'"):
+    scene = (
+        carried()
+        .add_frame("cup2", body="Cup")
+        .set_twist("cup", np.ones(6), relative_to_body="Base")
+    )
+    with pytest.raises(
+        SemanticError, match="there is one, but poses do not join its frames to 'cup2'"
+    ):
         relate(scene, TwistCoord("cup2|Cup", "Base", "[cup2]"))
     spin = relate(scene, AngularVelocityCoord("Cup", "Base", "[cup]"))
     np.testing.assert_allclose(spin.numbers[0], [1, 1, 1])
@@ -155,25 +196,39 @@ def test_a_pose_in_any_axes() -> None:
     assert again.pose("cup", relative_to="tray").is_close(expected)
 
 
-# --- time -------------------------------------------------------------------------------------------------------------
+# --- time
+# -------------------------------------------------------------------------------------------------------------
 
 
 @given(SIX, SIX, st.floats(0.01, 1.0))
 @settings(max_examples=scaled_examples(0.3))
-def test_two_versions_give_the_twists_that_led_from_one_to_the_other(tray: Any, cup: Any, dt: float) -> None:
+def test_two_versions_give_the_twists_that_led_from_one_to_the_other(
+    tray: Any, cup: Any, dt: float
+) -> None:
     """What twists do in a time gives them back, and to first order the pose moves by them."""
-    scene = carried().set_twist("tray", tray, relative_to_body="Base").set_twist("cup", cup, relative_to_body="Tray")
+    scene = (
+        carried()
+        .set_twist("tray", tray, relative_to_body="Base")
+        .set_twist("cup", cup, relative_to_body="Tray")
+    )
     later = integrate(scene, dt)
     back = finite_difference(scene, later, dt)
     for frame, six in (("tray", tray), ("cup", cup)):
         np.testing.assert_allclose(back.twist_edge(frame)[1], six, atol=1e-9)  # type: ignore[index]
         assert later.local_pose(frame).is_close(scene.local_pose(frame) @ Pose.exp(six * dt))
     assert later.local_pose("handle") == scene.local_pose("handle")
-    assert integrate(scene, 0.0).pose("cup", relative_to="base").is_close(scene.pose("cup", relative_to="base"))
+    assert (
+        integrate(scene, 0.0)
+        .pose("cup", relative_to="base")
+        .is_close(scene.pose("cup", relative_to="base"))
+    )
     small = 1e-6
     moved = integrate(scene, small)
     velocity = relate(scene, LinearVelocityCoord("handle|Cup", "Base", "[base]")).numbers[0]
-    step = moved.pose("handle", relative_to="base").translation - scene.pose("handle", relative_to="base").translation
+    step = (
+        moved.pose("handle", relative_to="base").translation
+        - scene.pose("handle", relative_to="base").translation
+    )
     np.testing.assert_allclose(step / small, velocity, atol=1e-4)
 
 
@@ -193,9 +248,12 @@ def test_twists_move_the_edge_between_bodies() -> None:
         .is_close(reverse.pose("tray", relative_to="cup") @ Pose.exp(six * 0.5))
     )
     assert integrate(carried(), 0.5) is not None
-    with pytest.raises(SemanticError, match="poses join frame 'cup' to body 'Wall', as its twist requires"):
+    with pytest.raises(
+        SemanticError, match="poses join frame 'cup' to body 'Wall', as its twist requires"
+    ):
         integrate(carried().set_twist("cup", six, relative_to_body="Wall"), 0.5)
-    with pytest.raises(SemanticError, match="a path of twists leads"):  # which of the two edges between moves?
+    # which of the two edges between moves?
+    with pytest.raises(SemanticError, match="a path of twists leads"):
         integrate(carried().set_twist("cup", six, relative_to_body="Base"), 0.5)
 
 
@@ -211,7 +269,9 @@ def test_what_differences_refuse() -> None:
         finite_difference(scene, moved.add_frame("saucer", "tray"), 1.0, frames=["saucer"])
     with pytest.raises(SemanticError, match="time goes by between the two"):
         finite_difference(scene, moved, 0.0)
-    jointed = scene.add_body("Lid").add_frame("lid", "cup", joint=Revolute([0, 0, 1], name="hinge"), body="Lid")
+    jointed = scene.add_body("Lid").add_frame(
+        "lid", "cup", joint=Revolute([0, 0, 1], name="hinge"), body="Lid"
+    )
     with pytest.raises(SceneError, match="moves by joint 'hinge', whose velocity gives its twist"):
         finite_difference(jointed, jointed, 1.0, frames=["lid"])
     with pytest.raises(SceneError, match="has a twist relative to body 'Base' already"):
@@ -231,7 +291,9 @@ def test_times_and_numbers_with_units() -> None:
     np.testing.assert_allclose(parts.vector, [0.1, 0, 0, 0, 0, np.pi / 6])
     push = WrenchVector.of_parts([1, 0, 0] * unit.kilonewton, [0, 0, 5])
     np.testing.assert_allclose(push.vector, [1000, 0, 0, 0, 0, 5])
-    axis = InstantaneousScrewAxis([0, 0, 1], [0, 0, 0] * unit.mm, about=180 * unit.degree / unit.s, along=1.0)
+    axis = InstantaneousScrewAxis(
+        [0, 0, 1], [0, 0, 0] * unit.mm, about=180 * unit.degree / unit.s, along=1.0
+    )
     assert axis.about == pytest.approx(np.pi)
     with pytest.raises(SemanticError, match=r"it is given in m/s"):
         TwistVector.of_parts([1, 0, 0] * unit.newton, [0, 0, 0])

@@ -36,15 +36,16 @@ SEEDS = st.integers(0, 2**32 - 1)
 KINDS = ("fixed", "fixed", "free", "revolute", "prismatic", "unstated")
 
 
-# --- a dense model ----------------------------------------------------------------------------------------------------
+# --- a dense model
+# ----------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class World:
     """A random scene, and the velocity (6,) of each body at the origin of the root, in its axes, as all of it moves.
 
-    ``says`` has for each frame whether its edge says by itself how it moves, with joint velocities; ``knows`` the twist
-    edges.
+    ``says`` has for each frame whether its edge says by itself how it moves, with joint velocities;
+    ``knows`` the twist edges.
     """
 
     scene: SceneGraph
@@ -55,10 +56,14 @@ class World:
 
     def twist(self, frame: str, reference: str, at: str, axes: str) -> np.ndarray:
         """Return the twist by plain matrices."""
-        difference = self.velocity[self.scene.body(frame)] - self.velocity[self.scene.body(reference)]
+        difference = (
+            self.velocity[self.scene.body(frame)] - self.velocity[self.scene.body(reference)]
+        )
         point = self.scene.pose(at, relative_to="world", q=self.q).translation
         turn = self.scene.pose(axes, relative_to="world", q=self.q).as_matrix()[:3, :3].T
-        return np.concatenate([turn @ (difference[:3] + np.cross(difference[3:], point)), turn @ difference[3:]])
+        return np.concatenate(
+            [turn @ (difference[:3] + np.cross(difference[3:], point)), turn @ difference[3:]]
+        )
 
     def crossed(self) -> set[str]:
         """Return the frames below edges of poses over which a twist edge leads."""
@@ -79,7 +84,9 @@ class World:
             if parent is not None and name not in over and is_stated:
                 near.append((scene.body(name), scene.body(parent)))
         reached = {scene.body(frame)}
-        while more := {b for pair in near for a, b in (pair, pair[::-1]) if a in reached and b not in reached}:
+        while more := {
+            b for pair in near for a, b in (pair, pair[::-1]) if a in reached and b not in reached
+        }:
             reached |= more
         return scene.body(reference) in reached
 
@@ -99,12 +106,22 @@ def random_world(seed: int) -> World:
         kinds[f"f{k}"] = kind = str(rng.choice([*KINDS, "mimic", "same"]))
         axis = rng.normal(size=3)
         leaders = [f for f, known in kinds.items() if known == "revolute" and f != f"f{k}"]
-        joints: dict[str, Joint] = {"free": Free(), "revolute": Revolute(axis), "prismatic": Prismatic(axis)}
+        joints: dict[str, Joint] = {
+            "free": Free(),
+            "revolute": Revolute(axis),
+            "prismatic": Prismatic(axis),
+        }
         joint = {**joints, "unstated": Unstated()}.get(kind, Fixed())
         if kind == "mimic" and leaders:
-            joint = Revolute(axis, mimic=tk.Mimic(scene.joint(leaders[0]).name, multiplier=-0.5, offset=0.2))
+            joint = Revolute(
+                axis, mimic=tk.Mimic(scene.joint(leaders[0]).name, multiplier=-0.5, offset=0.2)
+            )
         scene = scene.add_frame(
-            f"f{k}", parent, pose=pose, joint=joint, body=scene.body(parent) if kind == "same" else None
+            f"f{k}",
+            parent,
+            pose=pose,
+            joint=joint,
+            body=scene.body(parent) if kind == "same" else None,
         )
     q, qd = rng.normal(size=(2, len(scene.zero_configuration())))
     velocity = {"world": np.zeros(6)}
@@ -118,7 +135,10 @@ def random_world(seed: int) -> World:
             own = rng.normal(size=6)
         elif joint.type in ("revolute", "prismatic"):
             step = 1e-3  # exact: the joint's twist is the same all along
-            before, after = (scene.pose(name, relative_to=str(scene.parent(name)), q=q + s * qd) for s in (0.0, step))
+            before, after = (
+                scene.pose(name, relative_to=str(scene.parent(name)), q=q + s * qd)
+                for s in (0.0, step)
+            )
             own = np.array((before.inverse() @ after).log()) / step
         velocity[body] = above + adjoint(at) @ own
     world = World(scene, q, qd, velocity)
@@ -126,10 +146,14 @@ def random_world(seed: int) -> World:
         head, reference = (str(rng.choice(scene.frame_names)) for _ in range(2))
         vector = world.twist(head, reference, head, head)
         try:
-            world.scene = world.scene.set_twist(head, vector, relative_to_body=scene.body(reference))
+            world.scene = world.scene.set_twist(
+                head, vector, relative_to_body=scene.body(reference)
+            )
         except SceneError:
             continue
-        world.knows = [known for known in world.knows if known[0] != head] + [(head, scene.body(reference))]
+        world.knows = [known for known in world.knows if known[0] != head] + [
+            (head, scene.body(reference))
+        ]
     return world
 
 
@@ -148,26 +172,47 @@ def test_any_motion_is_that_of_plain_matrices(seed: int) -> None:
         for qd in (world.qd, None):
             if not world.is_known(frame, reference, with_qd=qd is not None):
                 unknown = [
-                    f for f in path_edges(scene, frame, reference) if not scene.joint(f).is_stated and f not in over
+                    f
+                    for f in path_edges(scene, frame, reference)
+                    if not scene.joint(f).is_stated and f not in over
                 ]
-                reason = f"edge between '({'|'.join(unknown)})' and" if unknown else "a path of twists leads from body"
+                reason = (
+                    f"edge between '({'|'.join(unknown)})' and"
+                    if unknown
+                    else "a path of twists leads from body"
+                )
                 with pytest.raises(SemanticError, match=reason):
                     twist(
-                        scene, frame, relative_to=reference, q=world.q, qd=qd, expression=Expression(at=at, axes=axes)
+                        scene,
+                        frame,
+                        relative_to=reference,
+                        q=world.q,
+                        qd=qd,
+                        expression=Expression(at=at, axes=axes),
                     )
                 continue
             found = twist(
-                scene, frame, relative_to=reference, q=world.q, qd=qd, expression=Expression(at=at, axes=axes)
+                scene,
+                frame,
+                relative_to=reference,
+                q=world.q,
+                qd=qd,
+                expression=Expression(at=at, axes=axes),
             )
             assert found.coord == TwistCoord.named(
                 point=at, body=scene.body(frame), ref_body=scene.body(reference), coord=axes
             )
-            if qd is None or is_told:  # with joint velocities, free edges that no twist edge tells of stand still
-                np.testing.assert_allclose(found.representation.vector, truth, atol=1e-9 * (1 + np.abs(truth).max()))
+            # with joint velocities, free edges that no twist edge tells of stand still
+            if qd is None or is_told:
+                np.testing.assert_allclose(
+                    found.representation.vector, truth, atol=1e-9 * (1 + np.abs(truth).max())
+                )
         if is_told and world.is_known(frame, reference, with_qd=True):
             at_q = scene.at(world.q, world.qd)
             same = world.twist(frame, reference, frame, axes)
-            np.testing.assert_allclose(at_q.twist(frame, relative_to=reference, axes=axes), same, atol=1e-8)
+            np.testing.assert_allclose(
+                at_q.twist(frame, relative_to=reference, axes=axes), same, atol=1e-8
+            )
 
 
 @settings(max_examples=scaled_examples(0.5))
@@ -199,24 +244,41 @@ def test_arrays_answer_with_the_same_bits(seed: int) -> None:
         for qd in (world.qd, None):
             if not world.is_known(frame, reference, with_qd=qd is not None):
                 with pytest.raises(
-                    SceneError, match=f"nothing says how frame '{frame}' moves relative to|is unknown, since"
+                    SceneError,
+                    match=f"nothing says how frame '{frame}' moves relative to|is unknown, since",
                 ):
                     arrays.twist(frame, relative_to=reference, at=at, axes=axes, qd=qd)
                 continue
             expected = twist(
-                scene, frame, relative_to=reference, q=world.q, qd=qd, expression=Expression(at=at, axes=axes)
+                scene,
+                frame,
+                relative_to=reference,
+                q=world.q,
+                qd=qd,
+                expression=Expression(at=at, axes=axes),
             )
             found = arrays.twist(frame, relative_to=reference, at=at, axes=axes, qd=qd)
             assert found.tobytes() == expected.representation.vector.tobytes()
             assert (
-                twist(arrays, frame, relative_to=reference, qd=qd, expression=Expression(at=at, axes=axes)) == expected
+                twist(
+                    arrays,
+                    frame,
+                    relative_to=reference,
+                    qd=qd,
+                    expression=Expression(at=at, axes=axes),
+                )
+                == expected
             )
     if world.is_known("f0", "world", with_qd=True):
         given_q = arrays.twist("f0", q=2.0 * world.q, qd=world.qd)
-        assert given_q.tobytes() == twist(scene, "f0", q=2.0 * world.q, qd=world.qd).representation.vector.tobytes()
+        assert (
+            given_q.tobytes()
+            == twist(scene, "f0", q=2.0 * world.q, qd=world.qd).representation.vector.tobytes()
+        )
 
 
-# --- known answers ----------------------------------------------------------------------------------------------------
+# --- known answers
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_what_arrays_refuse_to_say_of_motions() -> None:
@@ -226,7 +288,9 @@ def test_what_arrays_refuse_to_say_of_motions() -> None:
         arrays.twist("camra")
     with pytest.raises(ConfigurationError, match="qd must hold 1 numbers"):
         arrays.twist("camera", qd=[1.0, 2.0])
-    with pytest.raises(SceneError, match="nothing says how frame 'camera' moves relative to 'moon'"):
+    with pytest.raises(
+        SceneError, match="nothing says how frame 'camera' moves relative to 'moon'"
+    ):
         arrays.twist("camera", relative_to="moon", qd=[1.0])
     with pytest.raises(SceneError, match=r"arrays have no twist at a stamp; freeze\(\) them first"):
         twist(arrays, "camera", stamp=1.0)
@@ -235,8 +299,12 @@ def test_what_arrays_refuse_to_say_of_motions() -> None:
 def cart_with_camera() -> SceneGraph:
     """Return a cart that drives at 2 m/s and turns at 1 rad/s; a pan joint on it with a camera 0.5 m from the axis."""
     scene = SceneGraph("world").add_frame("cart", "world", pose=Pose([1.0, 0, 0]), joint=Free())
-    scene = scene.add_frame("pan", "cart", joint=Revolute([0, 0, 1])).add_frame("mount", "pan", pose=Pose([0.5, 0, 0]))
-    scene = scene.add_frame("camera", "mount").add_frame("ball", "world", pose=Pose([3.0, 0, 0]), joint=Free())
+    scene = scene.add_frame("pan", "cart", joint=Revolute([0, 0, 1])).add_frame(
+        "mount", "pan", pose=Pose([0.5, 0, 0])
+    )
+    scene = scene.add_frame("camera", "mount").add_frame(
+        "ball", "world", pose=Pose([3.0, 0, 0]), joint=Free()
+    )
     return scene.set_twist("cart", [2, 0, 0, 0, 0, 1], relative_to_body="world")
 
 
@@ -245,11 +313,18 @@ def test_a_camera_on_a_moving_base() -> None:
     scene = cart_with_camera()
     found = twist(scene, "camera", q=[0.0], qd=[2.0])
     np.testing.assert_allclose(found.representation.vector, [2, 1.5, 0, 0, 0, 3], atol=1e-12)
-    np.testing.assert_allclose(scene.at([0.0], [2.0]).twist("camera"), [2, 1.5, 0, 0, 0, 3], atol=1e-12)
+    np.testing.assert_allclose(
+        scene.at([0.0], [2.0]).twist("camera"), [2, 1.5, 0, 0, 0, 3], atol=1e-12
+    )
     assert not twist(scene, "camera", relative_to="pan").representation.vector.any()
     rolling = scene.set_twist("ball", [0, 1, 0, 0, 0, 0], relative_to_body="world")
     seen = twist(
-        rolling, "camera", relative_to="ball", q=[np.pi / 2], qd=[2.0], expression=Expression(at="cart", axes="camera")
+        rolling,
+        "camera",
+        relative_to="ball",
+        q=[np.pi / 2],
+        qd=[2.0],
+        expression=Expression(at="cart", axes="camera"),
     )
     np.testing.assert_allclose(seen.representation.vector, [-1, -2, 0, 0, 0, 3], atol=1e-12)
 
@@ -259,13 +334,18 @@ def test_what_is_not_known_is_said() -> None:
     scene = cart_with_camera()
     with pytest.raises(SemanticError, match=r"joint 'pan' is between them\); pass q and qd"):
         twist(scene, "camera", q=[0.0])
-    with pytest.raises(SemanticError, match=r"from body 'ball' to body 'cart' \(there is none\); add what is missing"):
+    with pytest.raises(
+        SemanticError,
+        match=r"from body 'ball' to body 'cart' \(there is none\); add what is missing",
+    ):
         twist(scene.remove_twist("cart"), "cart", relative_to="ball")
     with pytest.raises(UnknownNameError, match="did you mean 'camera'"):
         twist(scene, "camra", q=[0.0], qd=[1.0])
     with pytest.raises(ConfigurationError, match="configuration q is needed"):
         twist(scene, "cart", expression=Expression(at="camera"))
-    with pytest.raises(SemanticError, match=r"from body 'moon' to body 'cart' \(nor do poses\); join the trees"):
+    with pytest.raises(
+        SemanticError, match=r"from body 'moon' to body 'cart' \(nor do poses\); join the trees"
+    ):
         twist(scene.add_root("moon"), "cart", relative_to="moon")
 
 
@@ -280,7 +360,9 @@ def test_a_grasp_joins_rigidly_until_it_lets_go() -> None:
     assert "panda_link7" in rigid_frames(held, "cup")
     np.testing.assert_allclose(
         twist(held, "cup", q=q, qd=qd).representation.vector,
-        twist(held, "panda_hand", q=q, qd=qd, expression=Expression(at="cup")).representation.vector,
+        twist(
+            held, "panda_hand", q=q, qd=qd, expression=Expression(at="cup")
+        ).representation.vector,
         atol=1e-12,
     )
     alone, with_cup = rigid_inertia(scene, "panda_hand"), rigid_inertia(held, "panda_hand")
@@ -288,7 +370,9 @@ def test_a_grasp_joins_rigidly_until_it_lets_go() -> None:
     assert with_cup is not None
     assert with_cup.mass == pytest.approx(alone.mass + 0.4)
     np.testing.assert_allclose(
-        with_cup.mass * with_cup.center, alone.mass * alone.center + 0.4 * np.array([0, 0, 0.15]), atol=1e-12
+        with_cup.mass * with_cup.center,
+        alone.mass * alone.center + 0.4 * np.array([0, 0, 0.15]),
+        atol=1e-12,
     )
     assert rigid_inertia(SceneGraph("world"), "world") is None
 
@@ -303,7 +387,9 @@ def test_masses_together_are_those_of_their_points() -> None:
         own, masses = rng.normal(size=(5, 3)), rng.uniform(0.1, 1.0, 5)
         center = masses @ own / masses.sum()
         off = own - center
-        about = sum(m * (d @ d * np.eye(3) - np.outer(d, d)) for m, d in zip(masses, off, strict=True))
+        about = sum(
+            m * (d @ d * np.eye(3) - np.outer(d, d)) for m, d in zip(masses, off, strict=True)
+        )
         scene = scene.set_inertia(name, Inertia(masses.sum(), center, matrix=about))
         at = scene.pose(name, relative_to="b")
         points += [(m, at.apply(p)) for m, p in zip(masses, own, strict=True)]
@@ -312,7 +398,11 @@ def test_masses_together_are_those_of_their_points() -> None:
     mass = sum(m for m, _ in points)
     center = np.sum([m * p for m, p in points], axis=0) / mass
     about = np.sum(
-        [m * ((p - center) @ (p - center) * np.eye(3) - np.outer(p - center, p - center)) for m, p in points], axis=0
+        [
+            m * ((p - center) @ (p - center) * np.eye(3) - np.outer(p - center, p - center))
+            for m, p in points
+        ],
+        axis=0,
     )
     assert found.mass == pytest.approx(mass)
     np.testing.assert_allclose(found.center, center, atol=1e-12)
@@ -322,7 +412,9 @@ def test_masses_together_are_those_of_their_points() -> None:
 def test_a_wrench_goes_to_the_tool_on_another_link() -> None:
     """A force sensor reads at its flange; at the tool centre point the moment is another, and the power is the same."""
     scene = tk.load_scene("panda_table")
-    wrench = SemanticWrench(WrenchCoord("panda_link8|panda_link8", "world", "[panda_link8]"), [1, 2, 3, 0.1, 0.2, 0.3])
+    wrench = SemanticWrench(
+        WrenchCoord("panda_link8|panda_link8", "world", "[panda_link8]"), [1, 2, 3, 0.1, 0.2, 0.3]
+    )
     at_tool = transport(scene, wrench, point="panda_grasptarget", axes="panda_grasptarget")
     assert at_tool.coord.body == scene.body("panda_grasptarget")
     way = scene.pose("panda_grasptarget", relative_to="panda_link8")
@@ -335,7 +427,11 @@ def test_a_wrench_goes_to_the_tool_on_another_link() -> None:
         float(
             w.representation.vector
             @ twist(
-                scene, "panda_hand", q=q, qd=qd, expression=Expression(at=w.coord.point, axes=w.coord.coord)
+                scene,
+                "panda_hand",
+                q=q,
+                qd=qd,
+                expression=Expression(at=w.coord.point, axes=w.coord.coord),
             ).representation.vector
         )
         for w in (wrench, at_tool)

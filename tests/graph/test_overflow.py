@@ -15,7 +15,17 @@ from tmkit import _core as core
 from tmkit._core import StampedPoses
 from tmkit.errors import NumberOverflowError, TmkitError
 from tmkit.formats import scene_from_dict, scene_to_dict
-from tmkit.graph import AttachedShape, Box, Inertia, Prismatic, Revolute, SceneArrays, SceneGraph, Sphere, integrate
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Inertia,
+    Prismatic,
+    Revolute,
+    SceneArrays,
+    SceneGraph,
+    Sphere,
+    integrate,
+)
 from tmkit.spatial import GaussianPose, Pose
 
 FAR = Pose([1e308, 1e308, 1e308], [0.1, 0.2, 0.3, 0.9])
@@ -25,7 +35,9 @@ HUGE = 1e300 * np.eye(6)
 def far_scene() -> SceneGraph:
     """Return two frames so far out that what lies between them is beyond all numbers."""
     scene = SceneGraph().add_frame("a", "world", pose=GaussianPose(Pose([1.7e308, 0, 0]), HUGE))
-    return scene.add_frame("b", "world", pose=GaussianPose(Pose([-1.7e308, 0, 0]), HUGE)).add_frame("c", "a", pose=FAR)
+    return scene.add_frame("b", "world", pose=GaussianPose(Pose([-1.7e308, 0, 0]), HUGE)).add_frame(
+        "c", "a", pose=FAR
+    )
 
 
 OVERFLOWS: dict[str, Callable[[], Any]] = {
@@ -51,7 +63,10 @@ OVERFLOWS: dict[str, Callable[[], Any]] = {
     "arrays.write_poses": lambda: SceneArrays(far_scene()).write_poses(np.zeros((9, 7))),
     "arrays.reparent": lambda: SceneArrays(far_scene()).reparent("a", "b"),
     "integrated": lambda: integrate(
-        SceneGraph().add_frame("a", "world").set_twist("a", [1e308, *[0] * 5], relative_to_body="world"), 1e10
+        SceneGraph()
+        .add_frame("a", "world")
+        .set_twist("a", [1e308, *[0] * 5], relative_to_body="world"),
+        1e10,
     ),
     "volume": lambda: Box([1e200, 1e200, 1e200]).volume,
     "sphere": lambda: Sphere(1e200).volume,
@@ -72,7 +87,9 @@ OVERFLOWS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", OVERFLOWS)
 def test_a_result_beyond_all_numbers_is_an_error(name: str) -> None:
     """Poses, points, covariances, volumes: NumberOverflowError, which is a ValueError and an OverflowError."""
-    with pytest.raises(NumberOverflowError, match="beyond the range of floating-point numbers") as raised:
+    with pytest.raises(
+        NumberOverflowError, match="beyond the range of floating-point numbers"
+    ) as raised:
         OVERFLOWS[name]()
     assert isinstance(raised.value, OverflowError)
     assert isinstance(raised.value, ValueError)
@@ -113,7 +130,10 @@ def test_infinite_properties_of_joints_and_shapes_are_refused_or_meant() -> None
 def test_json_numbers_beyond_all_numbers_are_refused() -> None:
     """1e999 in a JSON scene is read as infinite by Python, and refused wherever it stands."""
     scene = SceneGraph().add_frame(
-        "a", "world", pose=GaussianPose(Pose([7, 8, 9]), 7 * np.eye(6)), shapes=[AttachedShape(Box([7, 8, 9]))]
+        "a",
+        "world",
+        pose=GaussianPose(Pose([7, 8, 9]), 7 * np.eye(6)),
+        shapes=[AttachedShape(Box([7, 8, 9]))],
     )
     text = json.dumps(scene_to_dict(scene.set_attribute("a", "x", 7.0)))
     places = [place for place in range(len(text)) if text.startswith("7.0", place)]

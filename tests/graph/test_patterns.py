@@ -13,7 +13,17 @@ from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
 from tmkit.errors import ConfigurationError, DuplicateNameError, SceneError, UnknownNameError
-from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, FrameSpecification, Revolute, SceneGraph, Shape, Sphere
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cylinder,
+    FrameSpecification,
+    Revolute,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
 from tmkit.graph.patterns import (
     Above,
     AncestorOf,
@@ -38,16 +48,25 @@ TABLE = Pattern(
         Part("plate", shape="box", dimensions=[(0.4, 3.0), (0.4, 3.0), (0.01, 0.1)]),
         Part("leg", shape="box", dimensions=[(0.02, 0.15), (0.02, 0.15), (0.3, 1.2)], count=4),
     ],
-    [Touching("plate", "leg"), Above("plate", "leg"), EqualDimensions("leg", "leg"), Parallel("leg", "leg")],
+    [
+        Touching("plate", "leg"),
+        Above("plate", "leg"),
+        EqualDimensions("leg", "leg"),
+        Parallel("leg", "leg"),
+    ],
 )
 
 
 def with_table(scene: SceneGraph, name: str, pose: Pose, *, parent: str = "world") -> SceneGraph:
     """Add a table: a plate on four legs, each a frame of its own."""
-    scene = scene.add_frame(f"{name}_top", parent, pose=pose, shapes=[AttachedShape(Box([1.2, 0.8, 0.04]))])
+    scene = scene.add_frame(
+        f"{name}_top", parent, pose=pose, shapes=[AttachedShape(Box([1.2, 0.8, 0.04]))]
+    )
     for number, (x, y) in enumerate(itertools.product((-0.5, 0.5), (-0.3, 0.3))):
         leg = AttachedShape(Box([0.06, 0.06, 0.7]))
-        scene = scene.add_frame(f"{name}_leg{number}", f"{name}_top", pose=Pose([x, y, -0.37]), shapes=[leg])
+        scene = scene.add_frame(
+            f"{name}_leg{number}", f"{name}_top", pose=Pose([x, y, -0.37]), shapes=[leg]
+        )
     return scene
 
 
@@ -55,10 +74,13 @@ def test_a_plate_with_four_legs_is_a_table() -> None:
     """Two tables are two matches, not 48, whatever else stands around; three legs are no table."""
     scene = with_table(SceneGraph(), "oak", Pose([0, 0, 0.72]))
     scene = with_table(scene, "elm", Pose.from_rpy([3, 1, 0.72], [0, 0, 0.7]))
-    scene = scene.add_frame("shelf", "world", pose=Pose([9, 0, 1]), shapes=[AttachedShape(Box([1.0, 0.5, 0.02]))])
+    scene = scene.add_frame(
+        "shelf", "world", pose=Pose([9, 0, 1]), shapes=[AttachedShape(Box([1.0, 0.5, 0.02]))]
+    )
     found = find_structure(scene, TABLE)
     assert found == tuple(
-        {"plate": f"{name}_top", **{f"leg_{i + 1}": f"{name}_leg{i}" for i in range(4)}} for name in ("oak", "elm")
+        {"plate": f"{name}_top", **{f"leg_{i + 1}": f"{name}_leg{i}" for i in range(4)}}
+        for name in ("oak", "elm")
     )
     assert find_structure(scene.remove_frame("oak_leg2"), TABLE) == found[1:]
     fallen = scene.set_pose("elm_top", Pose.from_rpy([3, 1, 0.72], [math.pi / 2, 0, 0]))
@@ -66,7 +88,8 @@ def test_a_plate_with_four_legs_is_a_table() -> None:
     assert find_structure(fallen, TABLE, up=[0, -1, 0]) == found[1:]
 
 
-# --- against trying everything ------------------------------------------------------------------------------------
+# --- against trying everything
+# ------------------------------------------------------------------------------------
 
 
 def symmetries(pattern: Pattern) -> list[tuple[int, ...]]:
@@ -90,20 +113,29 @@ def by_trying_everything(scene: SceneGraph, pattern: Pattern) -> set[frozenset[t
     found = set()
     for frames in itertools.permutations(scene.frame_names, len(pattern.roles)):
         if all(
-            pattern.part_of(role).accepts(scene, frame) for role, frame in zip(pattern.roles, frames, strict=True)
+            pattern.part_of(role).accepts(scene, frame)
+            for role, frame in zip(pattern.roles, frames, strict=True)
         ) and all(c.relation.holds(placed, frames[c.a], frames[c.b]) for c in pattern.conditions):
             found.add(frozenset(tuple(frames[i] for i in symmetry) for symmetry in group))
     return found
 
 
-def names_of_all(pattern: Pattern, matches: Iterable[Mapping[str, str]]) -> list[frozenset[tuple[str, ...]]]:
+def names_of_all(
+    pattern: Pattern, matches: Iterable[Mapping[str, str]]
+) -> list[frozenset[tuple[str, ...]]]:
     """Return each match as the set of all its names."""
     group = symmetries(pattern)
     frames = [tuple(match.values()) for match in matches]
     return [frozenset(tuple(match[i] for i in symmetry) for symmetry in group) for match in frames]
 
 
-_SHAPES: tuple[Shape, ...] = (Box([1, 1, 1]), Box([1, 1, 2]), Sphere(0.5), Cylinder(0.5, 1.0), Capsule(0.25, 0.5))
+_SHAPES: tuple[Shape, ...] = (
+    Box([1, 1, 1]),
+    Box([1, 1, 2]),
+    Sphere(0.5),
+    Cylinder(0.5, 1.0),
+    Capsule(0.25, 0.5),
+)
 _TURNS = ([0, 0, 0], [math.pi / 2, 0, 0], [0, math.pi / 2, 0], [0, 0, math.pi / 4])
 
 
@@ -116,7 +148,9 @@ def scenes(draw: st.DrawFn) -> SceneGraph:
         parent = draw(st.sampled_from(scene.frame_names))
         shapes = [
             AttachedShape(shape)
-            for shape in draw(st.lists(st.sampled_from(_SHAPES), min_size=draw(st.integers(0, 1)), max_size=2))
+            for shape in draw(
+                st.lists(st.sampled_from(_SHAPES), min_size=draw(st.integers(0, 1)), max_size=2)
+            )
         ]
         classes = draw(st.sampled_from([[], [], ["movable"], ["movable", "surface"]]))
         pose = Pose.from_rpy(coordinates, draw(st.sampled_from(_TURNS)))
@@ -146,11 +180,17 @@ def patterns(draw: st.DrawFn) -> Pattern:
     for name in part_names:
         count = draw(st.integers(1, max(1, min(3, left - len(part_names) + len(parts) + 1))))
         left -= count
-        look = draw(st.sampled_from([*[{}] * 5, {"classes": ["movable"]}, {"shape": "box"}, {"shape": "sphere"}]))
+        look = draw(
+            st.sampled_from(
+                [*[{}] * 5, {"classes": ["movable"]}, {"shape": "box"}, {"shape": "sphere"}]
+            )
+        )
         parts.append(Part(name, count=count, **look))
     counts = {part.name: part.count for part in parts}
     pairs = [(a, b) for a in part_names for b in part_names if a != b or counts[a] > 1]
-    chosen = draw(st.lists(st.tuples(st.sampled_from(_RELATIONS), st.sampled_from(pairs)), max_size=2))
+    chosen = draw(
+        st.lists(st.tuples(st.sampled_from(_RELATIONS), st.sampled_from(pairs)), max_size=2)
+    )
     return Pattern(parts, [relation(*pair) for relation, pair in chosen])
 
 
@@ -172,7 +212,9 @@ _ANY_TURN = Pose.from_rpy([1.0, 2.0, -0.5], [0.7, -0.4, 1.1])
 
 @given(scenes(), patterns(), st.sampled_from([_FLAT_TURN, _ANY_TURN]))
 @settings(max_examples=scaled_examples(0.5))
-def test_a_rigid_motion_of_the_world_changes_nothing(scene: SceneGraph, pattern: Pattern, motion: Pose) -> None:
+def test_a_rigid_motion_of_the_world_changes_nothing(
+    scene: SceneGraph, pattern: Pattern, motion: Pose
+) -> None:
     """All that hangs off the root moves as one, and up with it: the same matches."""
     moved = scene
     for child in scene.children("world"):
@@ -185,7 +227,9 @@ def test_a_rigid_motion_of_the_world_changes_nothing(scene: SceneGraph, pattern:
 
 @given(scenes(), patterns(), st.randoms(use_true_random=False))
 @settings(max_examples=scaled_examples(0.5))
-def test_the_order_of_insertion_changes_no_match(scene: SceneGraph, pattern: Pattern, random: object) -> None:
+def test_the_order_of_insertion_changes_no_match(
+    scene: SceneGraph, pattern: Pattern, random: object
+) -> None:
     """The same frames told in another order make the same matches, by other names at most."""
     specifications = [scene.specification(name) for name in scene.frame_names]
     random.shuffle(specifications)  # type: ignore[attr-defined]  # hypothesis gives a random.Random
@@ -194,7 +238,8 @@ def test_the_order_of_insertion_changes_no_match(scene: SceneGraph, pattern: Pat
     assert set(names_of_all(pattern, find_structure(again, pattern))) == expected
 
 
-# --- symmetries ---------------------------------------------------------------------------------------------------
+# --- symmetries
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_a_ring_is_one_match() -> None:
@@ -215,7 +260,9 @@ def test_many_equal_parts_are_quick() -> None:
     """Twelve interchangeable parts have 479,001,600 names: none but one is ever made."""
     scene = SceneGraph()
     for number in range(13):
-        scene = scene.add_frame(f"f{number}", "world", pose=Pose([0.1 * number, 0, 0]), classes=["bead"])
+        scene = scene.add_frame(
+            f"f{number}", "world", pose=Pose([0.1 * number, 0, 0]), classes=["bead"]
+        )
     beads = Pattern([Part("bead", ["bead"], count=12)], [Distance("bead", "bead", lower=0.05)])
     assert len(find_structure(scene, beads)) == 13
 
@@ -223,17 +270,24 @@ def test_many_equal_parts_are_quick() -> None:
 def test_roles_that_a_relation_tells_apart_are_two_matches() -> None:
     """Two equal parts of which one is to be above the other are not interchangeable."""
     scene = SceneGraph().add_frame("low", "world", shapes=[AttachedShape(Box([1, 1, 1]))])
-    scene = scene.add_frame("high", "low", pose=Pose([0, 0, 2]), shapes=[AttachedShape(Box([1, 1, 1]))])
-    stack = Pattern([Part("top", shape="box"), Part("bottom", shape="box")], [Above("top", "bottom")])
+    scene = scene.add_frame(
+        "high", "low", pose=Pose([0, 0, 2]), shapes=[AttachedShape(Box([1, 1, 1]))]
+    )
+    stack = Pattern(
+        [Part("top", shape="box"), Part("bottom", shape="box")], [Above("top", "bottom")]
+    )
     assert find_structure(scene, stack) == ({"top": "high", "bottom": "low"},)
     pair = Pattern([Part("one", shape="box"), Part("other", shape="box")])
     assert find_structure(scene, pair) == ({"one": "low", "other": "high"},)
 
 
-# --- relations ----------------------------------------------------------------------------------------------------
+# --- relations
+# ----------------------------------------------------------------------------------------------------
 
 
-def holds(relation: Relation, first: AttachedShape | None, second: AttachedShape | None, pose: Pose) -> bool:
+def holds(
+    relation: Relation, first: AttachedShape | None, second: AttachedShape | None, pose: Pose
+) -> bool:
     """Tell whether a relation holds between a first thing at a pose and a second at the origin."""
     scene = SceneGraph()
     for name, shape, place in (("a", first, pose), ("b", second, Pose())):
@@ -278,12 +332,17 @@ def test_relations_of_names_and_shapes() -> None:
     """Children, ancestors, and equal dimensions whichever way a box is turned."""
     scene = SceneGraph().add_frame("a", "world", shapes=[AttachedShape(Box([1, 2, 3]))])
     scene = scene.add_frame("b", "a", shapes=[AttachedShape(Box([3, 1, 2.0005]))])
-    scene = scene.add_frame("c", "b", shapes=[AttachedShape(Box([3, 1, 2])), AttachedShape(Sphere(1))])
+    scene = scene.add_frame(
+        "c", "b", shapes=[AttachedShape(Box([3, 1, 2])), AttachedShape(Sphere(1))]
+    )
     placed = PlacedScene(scene)
     assert EqualDimensions("x", "y").holds(placed, "a", "b")
     assert not EqualDimensions("x", "y", tolerance=1e-4).holds(placed, "a", "b")
     assert not EqualDimensions("x", "y").holds(placed, "b", "c")
-    assert (ChildOf("x", "y").holds(placed, "b", "a"), ChildOf("x", "y").holds(placed, "c", "a")) == (True, False)
+    assert (
+        ChildOf("x", "y").holds(placed, "b", "a"),
+        ChildOf("x", "y").holds(placed, "c", "a"),
+    ) == (True, False)
     assert AncestorOf("x", "y").holds(placed, "a", "c")
     assert not AncestorOf("x", "y").holds(placed, "a", "a")
 
@@ -306,10 +365,14 @@ def test_a_scene_with_joints_needs_a_configuration_where_places_count() -> None:
     assert find_structure(scene, closed, q=[math.pi / 2]) == ({"h": "handle", "l": "latch"},)
     with pytest.raises(ConfigurationError, match="needs a configuration"):
         find_structure(scene, closed)
-    assert len(find_structure(scene, Pattern([Part("h", ["handle"]), Part("d")], [ChildOf("h", "d")]))) == 1
+    assert (
+        len(find_structure(scene, Pattern([Part("h", ["handle"]), Part("d")], [ChildOf("h", "d")])))
+        == 1
+    )
 
 
-# --- values -------------------------------------------------------------------------------------------------------
+# --- values
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_patterns_are_values() -> None:
@@ -335,33 +398,81 @@ def test_a_part_may_ask_anything() -> None:
         def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
             return placed.scene.parent(a) == placed.scene.parent(b)
 
-    pattern = Pattern([Part("last", test=is_last), Part("sibling")], [SameParent("last", "sibling")])
-    assert [match["sibling"] for match in find_structure(scene, pattern)] == ["oak_leg0", "oak_leg1", "oak_leg2"]
+    pattern = Pattern(
+        [Part("last", test=is_last), Part("sibling")], [SameParent("last", "sibling")]
+    )
+    assert [match["sibling"] for match in find_structure(scene, pattern)] == [
+        "oak_leg0",
+        "oak_leg1",
+        "oak_leg2",
+    ]
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
         (lambda: Pattern([]), SceneError, "a pattern needs a part"),
-        (lambda: Pattern([Part("a"), Part("a")]), DuplicateNameError, "two parts of the pattern are called 'a'"),
+        (
+            lambda: Pattern([Part("a"), Part("a")]),
+            DuplicateNameError,
+            "two parts of the pattern are called 'a'",
+        ),
         (lambda: Pattern([Part("a", count=2), Part("a_2")]), DuplicateNameError, "called 'a_2'"),
-        (lambda: Pattern([Part("leg")], [Touching("leg", "lag")]), UnknownNameError, "'lag'; did you mean 'leg'"),
-        (lambda: Pattern([Part("a")], [Touching("a", "a")]), SceneError, "cannot stand in a relation to itself"),
+        (
+            lambda: Pattern([Part("leg")], [Touching("leg", "lag")]),
+            UnknownNameError,
+            "'lag'; did you mean 'leg'",
+        ),
+        (
+            lambda: Pattern([Part("a")], [Touching("a", "a")]),
+            SceneError,
+            "cannot stand in a relation to itself",
+        ),
         (lambda: Part("a", "movable"), SceneError, r"write \['movable'\]"),
-        (lambda: Part("a", shape="cube"), SceneError, "no shape is a 'cube'; shapes are box, sphere"),
+        (
+            lambda: Part("a", shape="cube"),
+            SceneError,
+            "no shape is a 'cube'; shapes are box, sphere",
+        ),
         (lambda: Part("a", dimensions=[(0, 1)]), SceneError, "so it needs a kind of shape"),
-        (lambda: Part("a", shape="box", dimensions=[(0, 1)]), SceneError, "a box has 3 dimensions, not 1"),
-        (lambda: Part("a", shape="sphere", dimensions=[(1, 0)]), SceneError, r"\(smallest, largest\), not \(1, 0\)"),
+        (
+            lambda: Part("a", shape="box", dimensions=[(0, 1)]),
+            SceneError,
+            "a box has 3 dimensions, not 1",
+        ),
+        (
+            lambda: Part("a", shape="sphere", dimensions=[(1, 0)]),
+            SceneError,
+            r"\(smallest, largest\), not \(1, 0\)",
+        ),
         (lambda: Part("a", count=0), SceneError, "at least once, not 0 times"),
-        (lambda: Touching("a", "b", tolerance=-1.0), SceneError, "tolerance is a finite number from 0, not -1.0"),
-        (lambda: At("a", "b", Pose(), rotation_tolerance=math.nan), SceneError, "rotation_tolerance"),
+        (
+            lambda: Touching("a", "b", tolerance=-1.0),
+            SceneError,
+            "tolerance is a finite number from 0, not -1.0",
+        ),
+        (
+            lambda: At("a", "b", Pose(), rotation_tolerance=math.nan),
+            SceneError,
+            "rotation_tolerance",
+        ),
         (lambda: Parallel("a", "b", axis_a=(0, 0, 0)), SceneError, "axis_a is a direction"),
         (lambda: Distance("a", "b", lower=2, upper=1), SceneError, "not 2 to 1"),
-        (lambda: find_structure(SceneGraph(), TABLE, up=[0, 0, 0]), SceneError, "up is a direction"),
-        (lambda: TABLE.part_of("leg_5"), UnknownNameError, "unknown role 'leg_5'; did you mean 'leg_4'"),
+        (
+            lambda: find_structure(SceneGraph(), TABLE, up=[0, 0, 0]),
+            SceneError,
+            "up is a direction",
+        ),
+        (
+            lambda: TABLE.part_of("leg_5"),
+            UnknownNameError,
+            "unknown role 'leg_5'; did you mean 'leg_4'",
+        ),
     ],
 )
-def test_what_patterns_refuse(make: Callable[[], object], error: type[Exception], message: str) -> None:
+def test_what_patterns_refuse(
+    make: Callable[[], object], error: type[Exception], message: str
+) -> None:
     """A pattern that could not mean anything is refused when it is made."""
     with pytest.raises(error, match=message):
         make()
@@ -372,11 +483,16 @@ def test_a_part_may_ask_for_attributes() -> None:
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "world").add_frame("c", "world")
     scene = scene.set_attributes("a", {"owner": "ann", "sides": [1, {"x": 2}], "spare": None})
     scene = scene.set_attributes("b", {"owner": "ann"})
-    assert find_structure(scene, Pattern([Part("p", attributes={"owner": "ann"})])) == ({"p": "a"}, {"p": "b"})
+    assert find_structure(scene, Pattern([Part("p", attributes={"owner": "ann"})])) == (
+        {"p": "a"},
+        {"p": "b"},
+    )
     pattern = Pattern([Part("p", attributes={"sides": [1, {"x": 2}], "owner": "ann"})])
     assert find_structure(scene, pattern) == ({"p": "a"},)
     assert eval(repr(pattern), {"Pattern": Pattern, "Part": Part}) == pattern
-    assert hash(pattern) == hash(Pattern([Part("p", attributes={"owner": "ann", "sides": (1, {"x": 2})})]))
+    assert hash(pattern) == hash(
+        Pattern([Part("p", attributes={"owner": "ann", "sides": (1, {"x": 2})})])
+    )
     assert find_structure(scene, Pattern([Part("p", attributes={"owner": "bob"})])) == ()
 
 

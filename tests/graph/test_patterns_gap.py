@@ -96,7 +96,11 @@ def test_a_mesh_counts_as_its_hull_and_a_frame_as_all_its_shapes() -> None:
     mesh = Mesh(corners, [[0, 1, 2], [5, 6, 7]])
     assert distance(Sphere(0.1), mesh, Pose([0.5, 0.5, 1.3])) == pytest.approx(0.2)
     shapes = [AttachedShape(Sphere(0.1), Pose([x, 0, 0])) for x in (0.0, 1.0, 2.0)]
-    scene = SceneGraph().add_frame("a", "world", shapes=shapes).add_frame("b", "world", pose=Pose([3, 0, 0]))
+    scene = (
+        SceneGraph()
+        .add_frame("a", "world", shapes=shapes)
+        .add_frame("b", "world", pose=Pose([3, 0, 0]))
+    )
     placed = PlacedScene(scene)
     assert placed.distance("a", "b") == pytest.approx(0.9)
     assert placed.distance("b", "a") == placed.distance("a", "b")
@@ -117,11 +121,17 @@ def test_clouds_and_fields_count_as_their_hulls() -> None:
 
 def test_a_plane_is_all_behind_it() -> None:
     """Things stand on a floor wherever it is entered, and touch a wall; a floor reaches as far as one likes."""
-    scene = SceneGraph().add_frame("floor", "world", pose=Pose([5, 5, 0.1]), shapes=[AttachedShape(Plane())])
+    scene = SceneGraph().add_frame(
+        "floor", "world", pose=Pose([5, 5, 0.1]), shapes=[AttachedShape(Plane())]
+    )
     wall = Pose.from_rpy([0, -1, 0], [-math.pi / 2, 0, 0])  # its normal is +y
     scene = scene.add_frame("wall", "world", pose=wall, shapes=[AttachedShape(Plane())])
-    scene = scene.add_frame("box", "world", pose=Pose([0, 0, 0.6]), shapes=[AttachedShape(Box([1, 1, 1]))])
-    scene = scene.add_frame("ball", "world", pose=Pose([9, 9, 3]), shapes=[AttachedShape(Sphere(0.5))])
+    scene = scene.add_frame(
+        "box", "world", pose=Pose([0, 0, 0.6]), shapes=[AttachedShape(Box([1, 1, 1]))]
+    )
+    scene = scene.add_frame(
+        "ball", "world", pose=Pose([9, 9, 3]), shapes=[AttachedShape(Sphere(0.5))]
+    )
     placed = PlacedScene(scene)
     assert placed.heights("floor") == (-math.inf, pytest.approx(0.1))
     assert placed.heights("wall") == (-math.inf, math.inf)
@@ -149,7 +159,9 @@ def test_shadows(a: tuple[float, ...], b: tuple[float, ...], pose: Pose) -> None
     flat = np.diag([1.0, 1.0, 0.0])
     matrix = np.hstack([flat @ pose.rotation, -flat])
     half = np.array([*a, *b]) / 2
-    solved = lsq_linear(matrix, -(flat @ pose.translation), bounds=(-half, half), method="bvls", tol=1e-14)
+    solved = lsq_linear(
+        matrix, -(flat @ pose.translation), bounds=(-half, half), method="bvls", tol=1e-14
+    )
     scene = SceneGraph().add_frame("a", "world", pose=pose, shapes=[AttachedShape(Box(a))])
     scene = scene.add_frame("b", "world", shapes=[AttachedShape(Box(b))])
     expected = math.sqrt(max(0.0, 2 * float(solved.cost)))

@@ -15,14 +15,28 @@ from tmkit import _core
 from tmkit._core import compose_each
 from tmkit.errors import TmkitError
 from tmkit.estimation import LinearCompliance, MinCovariance
-from tmkit.graph import Evidence, Inertia, add_observation, integrate, moved_frames, payload_wrench, set_wrench_bias
+from tmkit.graph import (
+    Evidence,
+    Inertia,
+    add_observation,
+    integrate,
+    moved_frames,
+    payload_wrench,
+    set_wrench_bias,
+)
 from tmkit.motion import PathConstraint
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.timing import time_path
 from tmkit.motion.velocity_ik import TwistJacobian
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.relations.representations import ForceVector, PositionVector
-from tmkit.spatial import GaussianPose, GaussianTwist, PositionMeasurement, RangeMeasurement, covariance_root
+from tmkit.spatial import (
+    GaussianPose,
+    GaussianTwist,
+    PositionMeasurement,
+    RangeMeasurement,
+    covariance_root,
+)
 from tmkit.spatial.converters import nearest_rotation
 from tmkit.spatial.covariances import checked_covariance
 from tmkit.world import ObjectTracker, OutdatedRemover, ServiceLimits
@@ -47,7 +61,9 @@ class Quantity:
         return Quantity(np.multiply(self.magnitude, self.factor), "")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        warnings.warn("The unit of the quantity is stripped when downcasting to ndarray.", stacklevel=2)
+        warnings.warn(
+            "The unit of the quantity is stripped when downcasting to ndarray.", stacklevel=2
+        )
         return np.asarray(self.magnitude, dtype=dtype)
 
     def __len__(self) -> int:
@@ -75,7 +91,11 @@ def cm(*values: Any) -> Any:
     return Quantity(values[0] if len(values) == 1 else np.array(values, dtype=float), "centimeter")
 
 
-SCENE = tk.SceneGraph().add_frame("cup", "world").add_frame("arm", "world", joint=tk.Revolute([0, 0, 1]))
+SCENE = (
+    tk.SceneGraph()
+    .add_frame("cup", "world")
+    .add_frame("arm", "world", joint=tk.Revolute([0, 0, 1]))
+)
 CUBE = tk.Box([1, 1, 1])
 
 ENTRIES: dict[str, Callable[[], Any]] = {
@@ -93,31 +113,45 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "Revolute": lambda: tk.Revolute(cm(0, 0, 1)),
     "limits of a joint": lambda: tk.Prismatic([0, 0, 1], lower=cm(1), upper=cm(2)),
     "set_twist": lambda: SCENE.set_twist("cup", cm(1, 2, 3, 0, 0, 0), relative_to_body="world"),
-    "set_twist in arrays": lambda: tk.SceneArrays(SCENE).set_twist(
-        "cup", cm(1, 2, 3, 0, 0, 0), relative_to_body="world"
+    "set_twist in arrays": (
+        lambda: tk.SceneArrays(SCENE).set_twist(
+            "cup", cm(1, 2, 3, 0, 0, 0), relative_to_body="world"
+        )
     ),
-    "specification": lambda: _core.FrameSpecification("a", "world").replace(twist=("cup", cm(1, 2, 3, 0, 0, 0))),
+    "specification": (
+        lambda: _core.FrameSpecification("a", "world").replace(twist=("cup", cm(1, 2, 3, 0, 0, 0)))
+    ),
     "covariance": lambda: SCENE.set_covariance("cup", cm(*np.eye(6).tolist())),
     "configuration": lambda: SCENE.configuration({"arm": cm(1)}),
     "q": lambda: SCENE.at([cm(1)]),
     "q as an array": lambda: SCENE.at(Quantity(np.array([1.0]), "meter")),
     "point of a Jacobian": lambda: SCENE.at([0.0]).jacobian("cup", point=cm(1, 2, 3)),
     "stamp": lambda: SCENE.add_stamped_pose("cup", tk.Pose(), stamp=cm(1.0)),
-    "integrated": lambda: integrate(SCENE.set_twist("cup", np.ones(6), relative_to_body="world"), cm(1)),
+    "integrated": lambda: integrate(
+        SCENE.set_twist("cup", np.ones(6), relative_to_body="world"), cm(1)
+    ),
     "GaussianPose": lambda: tk.GaussianPose(tk.Pose(), cm(*np.eye(6).tolist())),
     "Pose.from_array": lambda: tk.Pose.from_array(cm(1, 2, 3, 0, 0, 0, 1)),
     "Pose.from_matrix": lambda: tk.Pose.from_matrix(cm(*np.eye(4).tolist())),
     "Pose.interpolate": lambda: tk.Pose().interpolate(tk.Pose(), cm(1)),
-    "compose_each": lambda: compose_each(cm([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]), [[0, 0, 0, 0, 0, 0, 1.0]]),
-    "edge covariance": lambda: SCENE.add_frame("x", "world", pose=GaussianPose(covariance=cm(*np.eye(6).tolist()))),
+    "compose_each": lambda: compose_each(
+        cm([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]), [[0, 0, 0, 0, 0, 0, 1.0]]
+    ),
+    "edge covariance": lambda: SCENE.add_frame(
+        "x", "world", pose=GaussianPose(covariance=cm(*np.eye(6).tolist()))
+    ),
     "qd": lambda: SCENE.at([0.0], [cm(1)]),
     "stamp of a query": lambda: SCENE.pose("cup", relative_to="world", stamp=cm(1.0)),
     "velocity of a joint": lambda: tk.Revolute([0, 0, 1], velocity=cm(1)),
     "Inertia": lambda: Inertia(cm(1)),
     "Inertia.center": lambda: Inertia(1.0, center=cm(0, 0, 1)),
     "Inertia.matrix": lambda: Inertia(1.0, matrix=cm(*np.eye(3).tolist())),
-    "Measurement of a pose": lambda: tk.Measurement.of_pose("cup", tk.Pose(), covariance=cm(*np.eye(6).tolist())),
-    "Measurement of a position": lambda: tk.Measurement.of_position("cup", cm(1, 2, 3), covariance=np.eye(3)),
+    "Measurement of a pose": lambda: tk.Measurement.of_pose(
+        "cup", tk.Pose(), covariance=cm(*np.eye(6).tolist())
+    ),
+    "Measurement of a position": lambda: tk.Measurement.of_position(
+        "cup", cm(1, 2, 3), covariance=np.eye(3)
+    ),
     "PositionMeasurement": lambda: PositionMeasurement(cm(1, 2, 3), np.eye(3)),
     "RangeMeasurement": lambda: RangeMeasurement(cm(1), 1e-4),
     "variance of a range": lambda: RangeMeasurement(1.0, cm(1)),
@@ -130,15 +164,23 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "LinearCompliance": lambda: LinearCompliance({"cup": np.eye(6)}, fraction=cm(1)),
     "compliance": lambda: LinearCompliance({"cup": cm(*np.eye(6).tolist())}),
     "PathConstraint": lambda: PathConstraint("orientation", "arm", tolerance=cm(1)),
-    "twist of a relation": lambda: SemanticTwist(TwistCoord("e|C", "D", "[r]"), cm(1, 2, 3, 0, 0, 0)),
+    "twist of a relation": lambda: SemanticTwist(
+        TwistCoord("e|C", "D", "[r]"), cm(1, 2, 3, 0, 0, 0)
+    ),
     "force of a relation": lambda: ForceVector(cm(1, 2, 3)),
     "force as a list": lambda: ForceVector([cm(1), 0.0, 0.0]),
-    "batch of a relation": lambda: SemanticTwist(TwistCoord("e|C", "D", "[r]"), cm([0.0] * 6, [0.0] * 6)),
+    "batch of a relation": lambda: SemanticTwist(
+        TwistCoord("e|C", "D", "[r]"), cm([0.0] * 6, [0.0] * 6)
+    ),
     "covariance of a relation": lambda: SemanticTwist(
         TwistCoord("e|C", "D", "[r]"), np.zeros(6), covariance=cm(*np.eye(6).tolist())
     ),
     "arrays.forward": lambda: tk.SceneArrays(SCENE).forward([cm(1)]),
-    "TwistJacobian": lambda: TwistJacobian(TwistCoord("e|C", "D", "[r]"), ("arm",), np.ones((6, 1))).twist([cm(1)]),
+    "TwistJacobian": (
+        lambda: TwistJacobian(TwistCoord("e|C", "D", "[r]"), ("arm",), np.ones((6, 1))).twist(
+            [cm(1)]
+        )
+    ),
     "GaussianTwist": lambda: GaussianTwist(cm(1, 2, 3, 0, 0, 0), np.eye(6)),
     "checked_covariance": lambda: checked_covariance(cm(*np.eye(3).tolist()), 3),
     "ConvexPolygon": lambda: ConvexPolygon.around(cm([0, 0], [1, 0], [0, 1])),
@@ -149,9 +191,14 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "limits of a server": lambda: ServiceLimits(bytes_per_second=cm(1)),
     "wrench bias": lambda: set_wrench_bias(SCENE, "cup", cm(1, 2, 3, 4, 5, 6)),
     "gravity": lambda: payload_wrench(SCENE, "cup", gravity=cm(0, 0, -1), q=[0.0]),
-    "metres that moved": lambda: moved_frames(SCENE, SCENE.set_pose("cup", tk.Pose([1, 0, 0])), q=[0], metres=cm(1)),
+    "metres that moved": lambda: moved_frames(
+        SCENE, SCENE.set_pose("cup", tk.Pose([1, 0, 0])), q=[0], metres=cm(1)
+    ),
     "time_path": lambda: time_path(
-        Quantity(np.zeros((2, 1)), "meter"), velocity_limits=[1.0], acceleration_limits=[1.0], rate=100.0
+        Quantity(np.zeros((2, 1)), "meter"),
+        velocity_limits=[1.0],
+        acceleration_limits=[1.0],
+        rate=100.0,
     ),
 }
 
@@ -166,16 +213,23 @@ def test_a_quantity_with_a_dimension_is_refused(entry: Callable[[], Any]) -> Non
 
 def test_the_refusal_says_what_to_do() -> None:
     """The argument, the unit, and how to convert."""
-    with pytest.raises(TmkitError, match=r"must be plain numbers in SI units, not a quantity in centimeter; .*m_as"):
+    with pytest.raises(
+        TmkitError, match=r"must be plain numbers in SI units, not a quantity in centimeter; .*m_as"
+    ):
         tk.Pose(cm(1, 2, 3))
-    with pytest.raises(TmkitError, match=r"Sphere\(\): 'radius' must be a number, not a Quantity.*m_as"):
+    with pytest.raises(
+        TmkitError, match=r"Sphere\(\): 'radius' must be a number, not a Quantity.*m_as"
+    ):
         tk.Sphere(cm(1))
 
 
 def test_relations_convert_what_they_know_the_unit_of() -> None:
     """A position vector is in metres, whatever the unit of its quantity, also within a list."""
     unit = pytest.importorskip("pint").UnitRegistry()
-    for values in (np.array([1.0, 2.0, 3.0]) * unit.cm, [1.0 * unit.cm, 20.0 * unit.mm, 0.03 * unit.m]):
+    for values in (
+        np.array([1.0, 2.0, 3.0]) * unit.cm,
+        [1.0 * unit.cm, 20.0 * unit.mm, 0.03 * unit.m],
+    ):
         np.testing.assert_allclose(PositionVector(values).vector, [0.01, 0.02, 0.03])
 
 
@@ -191,9 +245,14 @@ def test_angles_without_dimension_are_converted() -> None:
 def test_quantities_of_pint(entry: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with the library itself."""
     unit = pytest.importorskip("pint").UnitRegistry()
-    monkeypatch.setattr(f"{__name__}.cm", lambda *v: unit.Quantity(v[0] if len(v) == 1 else np.array(v, float), "cm"))
+    monkeypatch.setattr(
+        f"{__name__}.cm",
+        lambda *v: unit.Quantity(v[0] if len(v) == 1 else np.array(v, float), "cm"),
+    )
     monkeypatch.setattr(f"{__name__}.Quantity", lambda values, units: unit.Quantity(values, units))
     with warnings.catch_warnings(action="error"), pytest.raises((TmkitError, TypeError)):
         entry()
     degrees = np.array([0.0, 0.0, 180.0]) * unit.degree
-    assert tk.Pose.from_rpy([0, 0, 0], degrees).is_close(tk.Pose.from_rpy([0, 0, 0], [0, 0, math.pi]))
+    assert tk.Pose.from_rpy([0, 0, 0], degrees).is_close(
+        tk.Pose.from_rpy([0, 0, 0], [0, 0, math.pi])
+    )

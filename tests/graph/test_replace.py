@@ -28,7 +28,9 @@ from tmkit.graph import (
 from tmkit.spatial import GaussianPose, Pose
 
 _COVARIANCE = np.diag([1e-4, 2e-4, 3e-4, 1e-5, 2e-5, 3e-5])
-_NOISY = SceneGraph().add_body("Cart").add_frame("a", "world", pose=GaussianPose(covariance=_COVARIANCE))
+_NOISY = (
+    SceneGraph().add_body("Cart").add_frame("a", "world", pose=GaussianPose(covariance=_COVARIANCE))
+)
 _NOISY = _NOISY.set_twist("a", [1, 2, 3, 4, 5, 6], relative_to_body="Cart", covariance=_COVARIANCE)
 _NOISE, _TWIST_NOISE = _NOISY.specification("a").noise, _NOISY.specification("a").twist_noise
 
@@ -81,7 +83,16 @@ VALUES: list[tuple[Any, dict[str, Any]]] = [
     ),
 ]
 FIELDS = [(value, others, name) for value, others in VALUES for name in others]
-WRONG = {"shape": 3, "joint": "x", "shapes": [3], "inertia": 3, "stamps": 3, "noise": 3, "twist_noise": 3, "mimic": "x"}
+WRONG = {
+    "shape": 3,
+    "joint": "x",
+    "shapes": [3],
+    "inertia": 3,
+    "stamps": 3,
+    "noise": 3,
+    "twist_noise": 3,
+    "mimic": "x",
+}
 
 
 def plain(value: Any) -> Any:
@@ -93,7 +104,7 @@ def plain(value: Any) -> Any:
 def fields(value: Any, names: Any) -> dict[str, Any]:
     """Return the fields of a value."""
     found = {name: plain(getattr(value, name)) for name in names}
-    return {key: (dict(given) if key == "attributes" else given) for key, given in found.items()}
+    return {key: dict(given) if key == "attributes" else given for key, given in found.items()}
 
 
 @pytest.mark.parametrize(("value", "others", "name"), FIELDS)
@@ -122,7 +133,9 @@ def test_all_fields_are_replaced_at_once(value: Any, others: dict[str, Any]) -> 
 @pytest.mark.parametrize(("value", "others", "name"), FIELDS)
 def test_a_wrong_field_is_an_error(value: Any, others: dict[str, Any], name: str) -> None:
     """A misspelt name is named with the nearest; a value of another type with the field."""
-    with pytest.raises(UnknownNameError, match=f"field of {type(value).__name__} '{name}x'.*did you mean '{name}'"):
+    with pytest.raises(
+        UnknownNameError, match=f"field of {type(value).__name__} '{name}x'.*did you mean '{name}'"
+    ):
         value.replace(**{f"{name}x": others[name]})
     with pytest.raises(TmkitError, match=name):
         value.replace(**{name: WRONG.get(name, object())})
@@ -162,7 +175,11 @@ def test_an_uncertain_pose_is_a_source_of_its_own() -> None:
     pose = GaussianPose(Pose([1, 2, 3]), _COVARIANCE)
     scene = SceneGraph().add_frame("a", "world", pose=pose).add_frame("b", "world", pose=pose)
     later = SceneGraph().add_frame("a", "world", pose=pose.mean).set_covariance("a", _COVARIANCE)
-    assert scene.gaussian_pose("a", relative_to="world") == later.gaussian_pose("a", relative_to="world") == pose
+    assert (
+        scene.gaussian_pose("a", relative_to="world")
+        == later.gaussian_pose("a", relative_to="world")
+        == pose
+    )
     sources: list[NoiseSource] = [*scene.noise("a").sources, *scene.noise("b").sources]
     assert len(set(sources)) == 2
     exact = SceneGraph().add_frame("a", "world", pose=GaussianPose(Pose([1, 2, 3])))

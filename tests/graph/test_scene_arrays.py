@@ -31,7 +31,17 @@ from tmkit.errors import (
     UnknownNameError,
 )
 from tmkit.formats import load_scene
-from tmkit.graph import AttachedShape, Box, Free, Mimic, Prismatic, Revolute, SceneArrays, SceneGraph, Sphere
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Free,
+    Mimic,
+    Prismatic,
+    Revolute,
+    SceneArrays,
+    SceneGraph,
+    Sphere,
+)
 from tmkit.spatial import Pose
 
 
@@ -39,8 +49,12 @@ def table() -> SceneGraph:
     """Return a two-link arm with a hand before a table with a cup."""
     return (
         SceneGraph()
-        .add_frame("upper", "world", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 1, 0], name="shoulder"))
-        .add_frame("lower", "upper", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 1, 0], name="elbow"))
+        .add_frame(
+            "upper", "world", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 1, 0], name="shoulder")
+        )
+        .add_frame(
+            "lower", "upper", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 1, 0], name="elbow")
+        )
         .add_frame("hand", "lower", pose=Pose([0, 0, 0.5]))
         .add_frame("table", "world", pose=Pose([1, 0, 0]), shapes=[AttachedShape(Box([1, 1, 0.1]))])
         .add_frame("cup", "table", pose=Pose([0, 0, 0.1]), joint=Free(), classes=["movable"])
@@ -87,7 +101,9 @@ def test_forward_goes_to_a_configuration() -> None:
     assert arrays.poses.tobytes() == at.poses.tobytes()
     assert arrays.pose("hand") == at.pose("hand")
     assert arrays.pose("cup", relative_to="hand") == scene.pose("cup", relative_to="hand", q=Q)
-    assert arrays.pose("cup", relative_to="hand", q=[0, 0]) == scene.pose("cup", relative_to="hand", q=[0, 0])
+    assert arrays.pose("cup", relative_to="hand", q=[0, 0]) == scene.pose(
+        "cup", relative_to="hand", q=[0, 0]
+    )
     assert arrays.jacobian("hand").tobytes() == at.jacobian("hand").tobytes()
     rows = np.full((9, 7), -1.0)
     assert arrays.write_poses(rows) == 6
@@ -122,8 +138,14 @@ def test_joints_keep_their_values() -> None:
     arrays.set_joint("upper", Revolute([0, 1, 0], name="first"))
     assert arrays.q.tolist() == [0.3, 0.7, 0.0, 0.0]
     arrays.set_joint("upper", Revolute([0, 1, 0], mimic=Mimic("elbow", 2.0)))
-    assert dict(zip(arrays.joint_names, arrays.q, strict=True)) == {"elbow": 0.7, "wrist": 0.0, "slide": 0.0}
-    assert arrays.pose("upper", relative_to="world") == arrays.freeze().pose("upper", relative_to="world", q=arrays.q)
+    assert dict(zip(arrays.joint_names, arrays.q, strict=True)) == {
+        "elbow": 0.7,
+        "wrist": 0.0,
+        "slide": 0.0,
+    }
+    assert arrays.pose("upper", relative_to="world") == arrays.freeze().pose(
+        "upper", relative_to="world", q=arrays.q
+    )
     arrays.remove_frame("hand")
     assert arrays.joint_names == ("elbow", "slide")
     assert arrays.q.tolist() == [0.7, 0.0]
@@ -132,7 +154,9 @@ def test_joints_keep_their_values() -> None:
 def test_what_is_full_changes_nothing() -> None:
     """An edit for which there is no room names the capacity, its size and the argument, and leaves all as it was."""
     scene = table()
-    arrays = SceneArrays(scene, capacity={"frames": 7, "bodies": 6, "shapes": 1, "allowed_pairs": 1, "name_bytes": 8})
+    arrays = SceneArrays(
+        scene, capacity={"frames": 7, "bodies": 6, "shapes": 1, "allowed_pairs": 1, "name_bytes": 8}
+    )
     box = AttachedShape(Sphere(0.1))
     arrays.allow_collision("hand", "cup")
     before = arrays.freeze()
@@ -144,26 +168,33 @@ def test_what_is_full_changes_nothing() -> None:
         assert arrays._defects() == ""
 
     with pytest.raises(
-        CapacityError, match=r"no room for another body: all 6 are taken; construct .* larger capacity 'bodies'"
+        CapacityError,
+        match=r"no room for another body: all 6 are taken; construct .* larger capacity 'bodies'",
     ) as full:
         arrays.add_root("lid")
     check("bodies", 6)
     with pytest.raises(
-        CapacityError, match=r"no room for another attached shape: all 1 .* larger capacity 'shapes'"
+        CapacityError,
+        match=r"no room for another attached shape: all 1 .* larger capacity 'shapes'",
     ) as full:
         arrays.add_shape("cup", box)
     check("shapes", 1)
-    with pytest.raises(CapacityError, match=r"another allowed pair: all 1 .* larger capacity 'allowed_pairs'") as full:
+    with pytest.raises(
+        CapacityError, match=r"another allowed pair: all 1 .* larger capacity 'allowed_pairs'"
+    ) as full:
         arrays.allow_collision("hand", "table")
     check("allowed_pairs", 1)
     with pytest.raises(
-        CapacityError, match=r"'saucepans' has 9 bytes, but only 8 are kept .* larger capacity 'name_bytes'"
+        CapacityError,
+        match=r"'saucepans' has 9 bytes, but only 8 are kept .* larger capacity 'name_bytes'",
     ) as full:
         arrays.rename_frame("cup", "saucepans")
     check("name_bytes", 8)
     arrays.add_frame("rim", "cup", body="cup")
     before = arrays.freeze()
-    with pytest.raises(CapacityError, match=r"no room for another frame: all 7 are taken; .* larger capacity") as full:
+    with pytest.raises(
+        CapacityError, match=r"no room for another frame: all 7 are taken; .* larger capacity"
+    ) as full:
         arrays.add_frame("ear", "cup", body="cup")
     check("frames", 7)
     copied = pickle.loads(pickle.dumps(full.value))
@@ -186,10 +217,14 @@ def test_a_scene_that_does_not_fit_is_refused() -> None:
 def test_what_is_refused() -> None:
     """Rules, unknown names and bad arguments are refused in the words of the persistent scene."""
     arrays = SceneArrays(table().add_root("elsewhere"))
-    with pytest.raises(UnknownNameError, match="unknown frame 'cub'; did you mean 'cup'") as unknown:
+    with pytest.raises(
+        UnknownNameError, match="unknown frame 'cub'; did you mean 'cup'"
+    ) as unknown:
         arrays.set_pose("cub", Pose())
     assert unknown.value.nearest == "cup"
-    with pytest.raises(CycleError, match="'upper' cannot have parent 'hand', which is itself or its descendant"):
+    with pytest.raises(
+        CycleError, match="'upper' cannot have parent 'hand', which is itself or its descendant"
+    ):
         arrays.reparent("upper", "hand")
     with pytest.raises(DuplicateNameError, match="a joint named 'elbow' is already in the scene"):
         arrays.add_frame("x", "world", joint=Revolute([0, 0, 1], name="elbow"))
@@ -207,7 +242,13 @@ def test_what_is_refused() -> None:
         arrays.write_poses(np.zeros((3, 7)))
     frozen = np.zeros((9, 7))
     frozen.flags.writeable = False
-    for out in (frozen, np.zeros((9, 6)), np.zeros((9, 7), np.float32), np.zeros((7, 9)).T, [[0.0] * 7] * 9):
+    for out in (
+        frozen,
+        np.zeros((9, 6)),
+        np.zeros((9, 7), np.float32),
+        np.zeros((7, 9)).T,
+        [[0.0] * 7] * 9,
+    ):
         with pytest.raises(ConfigurationError, match="out must be a writable, C-contiguous array"):
             arrays.write_poses(out)  # type: ignore[arg-type]  # that it fails is the test
     with pytest.raises(TypeError):
@@ -215,7 +256,8 @@ def test_what_is_refused() -> None:
     assert arrays.freeze() == table().add_root("elsewhere")
 
 
-# --- pinocchio -----------------------------------------------------------------------------------------------------
+# --- pinocchio
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +269,9 @@ def panda() -> tuple[SceneGraph, pinocchio.Model]:
 
 @settings(max_examples=scaled_examples(0.3))
 @given(seed=st.integers(0, 2**32 - 1))
-def test_moved_tools_agree_with_pinocchio(panda: tuple[SceneGraph, pinocchio.Model], seed: int) -> None:
+def test_moved_tools_agree_with_pinocchio(
+    panda: tuple[SceneGraph, pinocchio.Model], seed: int
+) -> None:
     """Tools that moved about a Panda, from link to link and onto one another, stand where pinocchio puts them."""
     rng = np.random.default_rng(seed)
     arrays, model = SceneArrays(panda[0]), panda[1].copy()
@@ -257,7 +301,13 @@ def test_moved_tools_agree_with_pinocchio(panda: tuple[SceneGraph, pinocchio.Mod
             local = pinocchio.SE3(arrays.local_pose(tool).as_matrix())
             index = model.getFrameId(parent)
             model.addFrame(
-                pinocchio.Frame(tool, above.parentJoint, index, above.placement * local, pinocchio.FrameType.OP_FRAME)
+                pinocchio.Frame(
+                    tool,
+                    above.parentJoint,
+                    index,
+                    above.placement * local,
+                    pinocchio.FrameType.OP_FRAME,
+                )
             )
             added.append(tool)
     full = np.zeros(model.nq)
@@ -271,7 +321,8 @@ def test_moved_tools_agree_with_pinocchio(panda: tuple[SceneGraph, pinocchio.Mod
         assert np.allclose(arrays.pose(name).as_matrix(), expected, rtol=0, atol=1e-10), name
 
 
-# --- threads -------------------------------------------------------------------------------------------------------
+# --- threads
+# -------------------------------------------------------------------------------------------------------
 
 
 def large(things: int) -> SceneGraph:
@@ -293,7 +344,11 @@ def test_readers_see_whole_worlds() -> None:
         hand = arrays.frame_names.index("hand")
         while not stop.is_set():
             arrays.write_poses(rows)
-            if not np.allclose(rows[-1, :3] - rows[hand, :3], 999 * (rows[-2, :3] - rows[hand, :3]) / 998, atol=1e-6):
+            if not np.allclose(
+                rows[-1, :3] - rows[hand, :3],
+                999 * (rows[-2, :3] - rows[hand, :3]) / 998,
+                atol=1e-6,
+            ):
                 wrong.append(rows.copy())
             cup = arrays.pose("cup", relative_to="hand").translation
             if cup[0] != cup[1]:

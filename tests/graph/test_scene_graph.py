@@ -45,31 +45,63 @@ def kitchen() -> SceneGraph:
         .add_frame("table", "world", pose=Pose([1, 0, 0]), classes=["surface"])
         .add_frame("cup", "table", pose=Pose([0, 0, 0.1]), joint=Free(), classes=["movable"])
         .add_frame("handle", "cup", pose=Pose([0.05, 0, 0]), body="cup")
-        .add_frame("arm", "world", joint=Revolute([0, 0, 1], lower=-1.0, upper=2.0, velocity=3.0, effort=4.0))
+        .add_frame(
+            "arm",
+            "world",
+            joint=Revolute([0, 0, 1], lower=-1.0, upper=2.0, velocity=3.0, effort=4.0),
+        )
         .add_frame("mount", "arm", pose=Pose([0, 0, 0.2]), body="arm")
-        .add_frame("hand", "mount", pose=Pose([0.5, 0, 0]), joint=Prismatic([1, 0, 0], lower=0.0, upper=0.1))
+        .add_frame(
+            "hand",
+            "mount",
+            pose=Pose([0.5, 0, 0]),
+            joint=Prismatic([1, 0, 0], lower=0.0, upper=0.1),
+        )
         .add_frame("finger", "hand", joint=Continuous([0, 1, 0], mimic=Mimic("hand", 2.0, 0.5)))
     )
 
 
-# --- refusals ----------------------------------------------------------------------------------------------------
+# --- refusals
+# ----------------------------------------------------------------------------------------------------
 
 _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = [
-    (lambda s: s.add_root("table"), DuplicateNameError, "a frame named 'table' is already in the scene"),
+    (
+        lambda s: s.add_root("table"),
+        DuplicateNameError,
+        "a frame named 'table' is already in the scene",
+    ),
     (lambda s: s.add_root(""), SceneError, "a frame needs a name that is not empty"),
-    (lambda s: s.add_frame("cup", "table"), DuplicateNameError, "a frame named 'cup' is already in the scene"),
-    (lambda s: s.add_frame("lid", "cups"), UnknownNameError, "unknown frame 'cups'; did you mean 'cup'?"),
+    (
+        lambda s: s.add_frame("cup", "table"),
+        DuplicateNameError,
+        "a frame named 'cup' is already in the scene",
+    ),
+    (
+        lambda s: s.add_frame("lid", "cups"),
+        UnknownNameError,
+        "unknown frame 'cups'; did you mean 'cup'?",
+    ),
     (lambda s: s.add_frame("", "table"), SceneError, "a frame needs a name that is not empty"),
-    (lambda s: s.add_frame("lid", "cup", body=""), SceneError, "a body needs a name that is not empty"),
+    (
+        lambda s: s.add_frame("lid", "cup", body=""),
+        SceneError,
+        "a body needs a name that is not empty",
+    ),
     (
         lambda s: s.add_frame("lid", "table", body="cup"),
         SceneError,
-        "body 'cup' is already in this tree, with frame 'cup'; put frame 'lid' under a frame of that body",
+        (
+            "body 'cup' is already in this tree, with frame 'cup'; put frame 'lid' under a frame of"
+            " that body"
+        ),
     ),
     (
         lambda s: s.add_frame("lid", "cup", body="cup", joint=Revolute([0, 0, 1])),
         SceneError,
-        "frame 'lid' and its parent 'cup' are on one body 'cup', so the edge between them must be fixed",
+        (
+            "frame 'lid' and its parent 'cup' are on one body 'cup', so the edge between them must"
+            " be fixed"
+        ),
     ),
     (
         lambda s: s.rename_frame("cup", "mug").add_frame("cup", "table"),
@@ -96,7 +128,11 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
         CycleError,
         "joint 'hand' mimics 'finger', which mimics it in turn",
     ),
-    (lambda s: s.remove_frame("cups"), UnknownNameError, "unknown frame 'cups'; did you mean 'cup'?"),
+    (
+        lambda s: s.remove_frame("cups"),
+        UnknownNameError,
+        "unknown frame 'cups'; did you mean 'cup'?",
+    ),
     (
         lambda s: s.remove_frame("cup"),
         SceneError,
@@ -117,14 +153,22 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
         SceneError,
         "joint 'hand' cannot be removed while joint 'finger' mimics it",
     ),
-    (lambda s: s.rename_frame("cup", "table"), DuplicateNameError, "a frame named 'table' is already in the scene"),
+    (
+        lambda s: s.rename_frame("cup", "table"),
+        DuplicateNameError,
+        "a frame named 'table' is already in the scene",
+    ),
     (lambda s: s.rename_frame("cup", ""), SceneError, "a frame needs a name that is not empty"),
     (
         lambda s: s.reparent("arm", "finger", pose=Pose()),
         CycleError,
         "frame 'arm' cannot have parent 'finger', which is itself or its descendant",
     ),
-    (lambda s: s.reparent("arm", "arm", q=[0, 0]), CycleError, "frame 'arm' cannot have parent 'arm'"),
+    (
+        lambda s: s.reparent("arm", "arm", q=[0, 0]),
+        CycleError,
+        "frame 'arm' cannot have parent 'arm'",
+    ),
     (
         lambda s: s.add_root("moon").reparent("moon", "arm", pose=Pose()),
         SceneError,
@@ -133,7 +177,10 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
     (
         lambda s: s.add_root("moon").reparent("cup", "moon"),
         DisconnectedError,
-        r"frames 'cup' and 'moon' are in different trees \('world' and 'moon'\), so no pose between them is known",
+        (
+            r"frames 'cup' and 'moon' are in different trees \('world' and 'moon'\), so no pose"
+            r" between them is known"
+        ),
     ),
     (
         lambda s: s.reparent("cup", "table", pose=Pose(), q=[0, 0]),
@@ -145,16 +192,30 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
         ConfigurationError,
         "joint 'arm' is on the path, so a configuration q is needed",
     ),
-    (lambda s: s.reparent("cup", "hand", q=[0]), ConfigurationError, r"q must hold 2 numbers, but has shape \(1,\)"),
+    (
+        lambda s: s.reparent("cup", "hand", q=[0]),
+        ConfigurationError,
+        r"q must hold 2 numbers, but has shape \(1,\)",
+    ),
     (
         lambda s: s.reparent("handle", "table", q=[0, 0]),
         SceneError,
-        "frame 'handle' is fixed on body 'cup' and cannot leave it; reparent the topmost frame of the body",
+        (
+            "frame 'handle' is fixed on body 'cup' and cannot leave it; reparent the topmost frame"
+            " of the body"
+        ),
     ),
     (
-        lambda s: s.add_root("moon").add_frame("shard", "moon", body="cup").reparent("cup", "moon", pose=Pose()),
+        lambda s: (
+            s.add_root("moon")
+            .add_frame("shard", "moon", body="cup")
+            .reparent("cup", "moon", pose=Pose())
+        ),
         SceneError,
-        "moving frame 'cup' under 'moon' would give body 'cup' two paths: that tree already has its frame 'shard'",
+        (
+            "moving frame 'cup' under 'moon' would give body 'cup' two paths: that tree already has"
+            " its frame 'shard'"
+        ),
     ),
     (
         lambda s: s.set_pose("handle", Pose([1, 0, 0])),
@@ -166,33 +227,71 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
         SceneError,
         "frames 'mount' and 'arm' are on one body, so the pose between them cannot change",
     ),
-    (lambda s: s.set_pose("world", Pose()), SceneError, "frame 'world' is a root, which has no pose"),
-    (lambda s: s.set_joint("world", Fixed()), SceneError, "frame 'world' is a root, which has no joint"),
+    (
+        lambda s: s.set_pose("world", Pose()),
+        SceneError,
+        "frame 'world' is a root, which has no pose",
+    ),
+    (
+        lambda s: s.set_joint("world", Fixed()),
+        SceneError,
+        "frame 'world' is a root, which has no joint",
+    ),
     (
         lambda s: s.set_joint("handle", Free()),
         SceneError,
         "frame 'handle' and its parent are on one body, so the edge between them must be fixed",
     ),
-    (lambda s: s.allow_collision("cup", "cup"), SceneError, "frame 'cup' cannot collide with itself; name two frames"),
-    (lambda s: s.allow_collision("cup", "tabel"), UnknownNameError, "unknown frame 'tabel'; did you mean 'table'?"),
+    (
+        lambda s: s.allow_collision("cup", "cup"),
+        SceneError,
+        "frame 'cup' cannot collide with itself; name two frames",
+    ),
+    (
+        lambda s: s.allow_collision("cup", "tabel"),
+        UnknownNameError,
+        "unknown frame 'tabel'; did you mean 'table'?",
+    ),
     (lambda s: s.forbid_collision("cup", "x"), UnknownNameError, "unknown frame 'x'"),
     (lambda s: s.joint_frame("sholder"), UnknownNameError, "unknown joint 'sholder'"),
-    (lambda s: s.configuration({"amr": 0.0}), UnknownNameError, "unknown joint 'amr'; did you mean 'arm'?"),
+    (
+        lambda s: s.configuration({"amr": 0.0}),
+        UnknownNameError,
+        "unknown joint 'amr'; did you mean 'arm'?",
+    ),
     (
         lambda s: s.configuration({"finger": 0.0}),
         ConfigurationError,
         "joint 'finger' mimics 'hand', so it has no value of its own; set 'hand'",
     ),
-    (lambda s: s.configuration({"arm": np.nan}), ConfigurationError, "joint 'arm' needs a finite number, not nan"),
-    (lambda s: s.configuration({"arm": "up"}), ConfigurationError, "joint 'arm' needs a finite number, not 'up'"),  # type: ignore[dict-item]  # that it fails is the test
+    (
+        lambda s: s.configuration({"arm": np.nan}),
+        ConfigurationError,
+        "joint 'arm' needs a finite number, not nan",
+    ),
+    (
+        lambda s: s.configuration({"arm": "up"}),
+        ConfigurationError,
+        "joint 'arm' needs a finite number, not 'up'",
+    ),  # type: ignore[dict-item]  # that it fails is the test
     (lambda s: s.configuration({3: 0.0}), ConfigurationError, "joint names are text, not 3"),  # type: ignore[dict-item]  # that it fails is the test
-    (lambda s: s.configuration({}, base=[0]), ConfigurationError, r"base must hold 2 numbers, but has shape \(1,\)"),
-    (lambda _: SceneGraph(root=None).parent("a"), UnknownNameError, "unknown frame 'a'; there is no frame at all"),
+    (
+        lambda s: s.configuration({}, base=[0]),
+        ConfigurationError,
+        r"base must hold 2 numbers, but has shape \(1,\)",
+    ),
+    (
+        lambda _: SceneGraph(root=None).parent("a"),
+        UnknownNameError,
+        "unknown frame 'a'; there is no frame at all",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("call", "error", "message"), _REFUSALS)
-def test_refusals(call: Callable[[SceneGraph], object], error: type[TmkitError], message: str) -> None:
+def test_refusals(
+    call: Callable[[SceneGraph], object], error: type[TmkitError], message: str
+) -> None:
     """A refused edit or query raises the class and message that say what is wrong, and leaves the scene as it was."""
     scene, same = kitchen(), kitchen()
     with pytest.raises(error, match=message) as caught:
@@ -221,9 +320,15 @@ def test_refusals(call: Callable[[SceneGraph], object], error: type[TmkitError],
 )
 def test_queries_of_unknown_frames(query: str) -> None:
     """Every query of a frame names the nearest frame when there is none of that name."""
-    with pytest.raises(UnknownNameError, match="unknown frame 'tabel'; did you mean 'table'") as caught:
+    with pytest.raises(
+        UnknownNameError, match="unknown frame 'tabel'; did you mean 'table'"
+    ) as caught:
         getattr(kitchen(), query)("tabel")
-    assert (caught.value.kind, caught.value.name, caught.value.nearest) == ("frame", "tabel", "table")
+    assert (caught.value.kind, caught.value.name, caught.value.nearest) == (
+        "frame",
+        "tabel",
+        "table",
+    )
     assert isinstance(caught.value, KeyError)
 
 
@@ -256,12 +361,15 @@ def test_arguments_after_the_second_are_named() -> None:
         SceneGraph().add_frame("a", "world", Pose())  # type: ignore[misc]  # that it fails is the test
 
 
-# --- what edits do -----------------------------------------------------------------------------------------------
+# --- what edits do
+# -----------------------------------------------------------------------------------------------
 
 
 def test_a_new_scene_has_the_root_world() -> None:
     """SceneGraph() has the root world on a body of its own; None makes an empty one; another name is the root's."""
-    assert SceneGraph().frame_names == SceneGraph().body_names == SceneGraph().root_names == ("world",)
+    assert (
+        SceneGraph().frame_names == SceneGraph().body_names == SceneGraph().root_names == ("world",)
+    )
     assert SceneGraph(root="base").frame_names == ("base",)
     assert (len(SceneGraph(root=None)), SceneGraph(root=None).root_names) == (0, ())
 
@@ -269,10 +377,15 @@ def test_a_new_scene_has_the_root_world() -> None:
 def test_reparenting_keeps_the_place_in_the_world() -> None:
     """What is picked up at q stands at q where it stood, goes along with the hand, and insertion order stays."""
     scene = kitchen()
-    q, moved = scene.configuration({"arm": 0.3, "hand": 0.05}), scene.configuration({"arm": 1.3, "hand": 0.05})
+    q, moved = (
+        scene.configuration({"arm": 0.3, "hand": 0.05}),
+        scene.configuration({"arm": 1.3, "hand": 0.05}),
+    )
     held = scene.reparent("cup", "hand", q=q)
     for frame in ("cup", "handle"):
-        assert held.pose(frame, relative_to="world", q=q).is_close(scene.pose(frame, relative_to="world", q=q))
+        assert held.pose(frame, relative_to="world", q=q).is_close(
+            scene.pose(frame, relative_to="world", q=q)
+        )
         assert not held.pose(frame, relative_to="world", q=moved).is_close(
             scene.pose(frame, relative_to="world", q=moved)
         )
@@ -289,7 +402,9 @@ def test_reparenting_a_joint_keeps_its_place_at_its_value() -> None:
     q = scene.configuration({"arm": 0.7, "hand": 0.02})
     moved = scene.reparent("hand", "table", q=q)
     for frame in ("hand", "finger"):
-        assert moved.pose(frame, relative_to="world", q=q).is_close(scene.pose(frame, relative_to="world", q=q))
+        assert moved.pose(frame, relative_to="world", q=q).is_close(
+            scene.pose(frame, relative_to="world", q=q)
+        )
     assert moved.joint("hand") == scene.joint("hand")
 
 
@@ -305,12 +420,17 @@ def test_edges_inside_a_body_under_a_joint() -> None:
 
 def test_parts_of_one_body_in_two_trees_can_be_joined() -> None:
     """A frame of a body may hang off the same body in another tree, but only by a fixed edge."""
-    scene = kitchen().add_root("moon").add_frame("shard", "moon", body="cup").add_frame("dust", "shard")
+    scene = (
+        kitchen().add_root("moon").add_frame("shard", "moon", body="cup").add_frame("dust", "shard")
+    )
     joined = scene.reparent("shard", "cup", pose=Pose([0, 0, 1]))
     assert joined.root("dust") == "world"
     assert joined.pose("shard", relative_to="handle") == Pose([-0.05, 0, 1])
     assert joined._defects() == ""
-    with pytest.raises(SceneError, match="frame 'shard' and its new parent are on one body, so the edge between them"):
+    with pytest.raises(
+        SceneError,
+        match="frame 'shard' and its new parent are on one body, so the edge between them",
+    ):
         scene.set_joint("shard", Free()).reparent("shard", "cup", pose=Pose())
     assert joined.remove_frame("shard", subtree=True).body("cup") == "cup"
 
@@ -336,7 +456,10 @@ def test_a_joint_keeps_its_name() -> None:
     assert scene.joint("upper_arm").name == "arm"
     assert scene.joint_frame("arm") == "upper_arm"
     assert scene.set_joint("upper_arm", Continuous([0, 0, 1])).joint("upper_arm").name == "arm"
-    assert scene.set_joint("upper_arm", Continuous([0, 0, 1], name="shoulder")).joint_names == ("shoulder", "hand")
+    assert scene.set_joint("upper_arm", Continuous([0, 0, 1], name="shoulder")).joint_names == (
+        "shoulder",
+        "hand",
+    )
 
 
 @pytest.mark.parametrize(
@@ -354,7 +477,9 @@ def test_a_joint_keeps_its_name() -> None:
         lambda s: s.forbid_collision("cup", "table"),
     ],
 )
-def test_an_edit_that_changes_nothing_returns_the_same_object(edit: Callable[[SceneGraph], SceneGraph]) -> None:
+def test_an_edit_that_changes_nothing_returns_the_same_object(
+    edit: Callable[[SceneGraph], SceneGraph],
+) -> None:
     """Not an equal scene but the very same one."""
     scene = kitchen()
     assert edit(scene) is scene
@@ -392,14 +517,20 @@ def test_removing_a_subtree() -> None:
     assert scene.frame_names == ("world", "table", "cup", "handle")
     assert scene.joint_names == ()
     assert scene.body_names == ("world", "table", "cup")
-    assert scene.add_frame("arm", "world", joint=Revolute([0, 0, 1], name="hand")).joint_names == ("hand",)
+    assert scene.add_frame("arm", "world", joint=Revolute([0, 0, 1], name="hand")).joint_names == (
+        "hand",
+    )
     assert scene.remove_frame("world", subtree=True) == SceneGraph(root=None)
 
 
 def test_contents_of_frames() -> None:
     """Classes, shapes and the counts come back as they were given, as tuples."""
     box = AttachedShape(Box([1, 2, 3]))
-    scene = kitchen().set_shapes("cup", [box]).add_shape("cup", AttachedShape(Sphere(0.1), Pose([1, 0, 0])))
+    scene = (
+        kitchen()
+        .set_shapes("cup", [box])
+        .add_shape("cup", AttachedShape(Sphere(0.1), Pose([1, 0, 0])))
+    )
     assert scene.shapes("cup") == (box, AttachedShape(Sphere(0.1), Pose([1, 0, 0])))
     assert scene.shapes("table") == ()
     assert (scene.classes("cup"), scene.classes("world")) == (("movable",), ())
@@ -415,7 +546,8 @@ def test_contents_of_frames() -> None:
     assert repr(scene) == "SceneGraph(8 frames, 2 joints)"
 
 
-# --- inertia -----------------------------------------------------------------------------------------------------
+# --- inertia
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_inertia_is_of_the_body_in_the_axes_of_the_frame() -> None:
@@ -447,7 +579,8 @@ def test_inertia_stays_with_the_body() -> None:
     assert apart.remove_frame("a", subtree=True) == without
 
 
-# --- a value -----------------------------------------------------------------------------------------------------
+# --- a value
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_equality_of_versions_looks_at_what_names_mean() -> None:
@@ -470,7 +603,8 @@ def test_equality_of_versions_looks_at_what_names_mean() -> None:
         edit.allow_collision("b", "below", reason="touch")
         edit.set_group("pair", frames=["b"])
     scene = edit.finish()
-    # Places and names of frames stay, ids shift: `b`, with all that is said of it, comes to stand where `a` was.
+    # Places and names of frames stay, ids shift: `b`, with all that is said of it, comes to stand
+    # where `a` was.
     with scene.edit() as edit:
         edit.remove_frame("a")
         edit.rename_frame("b", "a")
@@ -518,7 +652,9 @@ def test_the_hash_is_that_of_the_version() -> None:
 
 def test_equality_is_by_content_in_insertion_order() -> None:
     """Scenes made in other ways are equal when they say the same in the same order."""
-    there_and_back = kitchen().reparent("cup", "world").reparent("cup", "table", pose=Pose([0, 0, 0.1]))
+    there_and_back = (
+        kitchen().reparent("cup", "world").reparent("cup", "table", pose=Pose([0, 0, 0.1]))
+    )
     assert there_and_back == kitchen()
     assert hash(there_and_back) == hash(kitchen())
     assert kitchen().set_pose("cup", Pose([0, 0, 0.2])) != kitchen()
@@ -571,12 +707,17 @@ def test_a_scene_cannot_be_changed() -> None:
         kitchen().frame_names = ()  # type: ignore[misc]  # that it fails is the test
     with pytest.raises(AttributeError):
         kitchen().note = "mine"  # type: ignore[attr-defined]  # that it fails is the test
-    for array in (kitchen().joint_limits, kitchen().zero_configuration(), kitchen().configuration({"arm": 1.0})):
+    for array in (
+        kitchen().joint_limits,
+        kitchen().zero_configuration(),
+        kitchen().configuration({"arm": 1.0}),
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0.0
 
 
-# --- many edits at once ------------------------------------------------------------------------------------------
+# --- many edits at once
+# ------------------------------------------------------------------------------------------
 
 
 def test_a_builder_makes_one_new_version() -> None:
@@ -610,26 +751,38 @@ def test_an_exception_discards_all_edits() -> None:
         _ = 1 / 0
     with pytest.raises(SceneError, match="this edit was discarded by an exception"):
         edit.finish()
-    with pytest.raises(SceneError, match=r"this edit was discarded; begin another with scene.edit\(\)"):
+    with pytest.raises(
+        SceneError, match=r"this edit was discarded; begin another with scene.edit\(\)"
+    ):
         edit.remove_frame("cup")
     assert repr(edit) == "SceneEdit(7 frames, discarded)"
 
 
-# --- all frames at once ------------------------------------------------------------------------------------------
+# --- all frames at once
+# ------------------------------------------------------------------------------------------
 
 
 def test_frames_may_be_given_in_any_order() -> None:
     """A parent or the leader of a mimic may come after; the order given is the insertion order."""
     scene = kitchen().set_inertia("cup", Inertia(0.2)).allow_collision("cup", "table")
     names = scene.frame_names[::-1]
-    turned = SceneGraph.from_frames([scene.specification(name) for name in names], allowed=scene.allowed_pairs)
+    turned = SceneGraph.from_frames(
+        [scene.specification(name) for name in names], allowed=scene.allowed_pairs
+    )
     assert turned.frame_names == names
     assert turned._defects() == ""
-    q, same_q = scene.configuration({"arm": 0.4, "hand": 0.1}), turned.configuration({"arm": 0.4, "hand": 0.1})
+    q, same_q = (
+        scene.configuration({"arm": 0.4, "hand": 0.1}),
+        turned.configuration({"arm": 0.4, "hand": 0.1}),
+    )
     for name in names:
         assert turned.specification(name).joint == scene.specification(name).joint
-        assert turned.pose(name, relative_to="world", q=same_q) == scene.pose(name, relative_to="world", q=q)
-    ordered = SceneGraph.from_frames([turned.specification(n) for n in names[::-1]], allowed=turned.allowed_pairs)
+        assert turned.pose(name, relative_to="world", q=same_q) == scene.pose(
+            name, relative_to="world", q=q
+        )
+    ordered = SceneGraph.from_frames(
+        [turned.specification(n) for n in names[::-1]], allowed=turned.allowed_pairs
+    )
     assert ordered == scene
 
 
@@ -639,27 +792,53 @@ def test_a_specification_says_all_of_a_frame() -> None:
     frame = FrameSpecification(
         "a", "b", pose=Pose([1, 0, 0]), joint=Free(), body="c", classes=["d"], shapes=[box]
     ).replace(inertia=inertia)
-    assert (frame.name, frame.parent, frame.pose, frame.joint) == ("a", "b", Pose([1, 0, 0]), Free())
-    assert (frame.body, frame.classes, frame.shapes, frame.inertia) == ("c", ("d",), (box,), inertia)
+    assert (frame.name, frame.parent, frame.pose, frame.joint) == (
+        "a",
+        "b",
+        Pose([1, 0, 0]),
+        Free(),
+    )
+    assert (frame.body, frame.classes, frame.shapes, frame.inertia) == (
+        "c",
+        ("d",),
+        (box,),
+        inertia,
+    )
     assert repr(frame) == "FrameSpecification('a', parent='b')"
     plain = FrameSpecification("a", None)
     assert (plain.parent, plain.pose, plain.joint, plain.body) == (None, Pose(), Fixed(), "a")
     assert (plain.classes, plain.shapes, plain.inertia) == ((), (), None)
     assert repr(plain) == "FrameSpecification('a', parent=None)"
-    with pytest.raises(SceneError, match="frame 'a' needs a parent and a body whose names are not empty"):
+    with pytest.raises(
+        SceneError, match="frame 'a' needs a parent and a body whose names are not empty"
+    ):
         FrameSpecification("a", "")
 
 
 @pytest.mark.parametrize(
     ("frames", "error", "message"),
     [
-        ([("a", None), ("a", None)], DuplicateNameError, "a frame named 'a' is already in the scene"),
-        ([("a", "b"), ("b", "a")], CycleError, "frame 'a' is its own ancestor|frame 'b' is its own ancestor"),
+        (
+            [("a", None), ("a", None)],
+            DuplicateNameError,
+            "a frame named 'a' is already in the scene",
+        ),
+        (
+            [("a", "b"), ("b", "a")],
+            CycleError,
+            "frame 'a' is its own ancestor|frame 'b' is its own ancestor",
+        ),
         ([("a", "a")], CycleError, "frame 'a' is its own ancestor"),
-        ([("world", None), ("a", "wrld")], UnknownNameError, "unknown frame 'wrld'; did you mean 'world'"),
+        (
+            [("world", None), ("a", "wrld")],
+            UnknownNameError,
+            "unknown frame 'wrld'; did you mean 'world'",
+        ),
     ],
 )
-def test_frames_that_make_no_scene(frames: list[tuple[str, str | None]], error: type[TmkitError], message: str) -> None:
+def test_frames_that_make_no_scene(
+    frames: list[tuple[str, str | None]], error: type[TmkitError], message: str
+) -> None:
     """Duplicates, cycles and unknown parents are refused as in single edits."""
     with pytest.raises(error, match=message):
         SceneGraph.from_frames([FrameSpecification(name, parent) for name, parent in frames])
@@ -673,7 +852,9 @@ def test_frames_that_contradict_each_other() -> None:
         FrameSpecification("a", None).replace(inertia=Inertia(1.0)),
         FrameSpecification("b", "a", body="a").replace(inertia=Inertia(1.0)),
     ]
-    with pytest.raises(SceneError, match="body 'a' has its inertia given twice, on frames 'a' and 'b'"):
+    with pytest.raises(
+        SceneError, match="body 'a' has its inertia given twice, on frames 'a' and 'b'"
+    ):
         SceneGraph.from_frames(twice)
 
 

@@ -1,6 +1,7 @@
 """The scene graph against a plain model: random edits, branches, builders and pickling, and all compared after each.
 
-Every version ever made is kept with its model, and looked at again: at each step one of them, at the end all.
+Every version ever made is kept with its model, and looked at again: at each step one of them, at
+the end all.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def check_names(scene: SceneGraph, model: SceneModel) -> None:
     assert scene._defects() == ""
     assert scene.frame_names == tuple(model.frames)
     assert len(scene) == len(model.frames)
-    assert scene.root_names == tuple(name for name, frame in model.frames.items() if frame.parent is None)
+    assert scene.root_names == tuple(
+        name for name, frame in model.frames.items() if frame.parent is None
+    )
     assert sorted(scene.body_names) == sorted(model.bodies())
     assert scene.joint_names == tuple(model.joint_names())
     assert scene.joint_frames == tuple(model.joints()[joint] for joint in model.joint_names())
@@ -40,7 +43,9 @@ def check_names(scene: SceneGraph, model: SceneModel) -> None:
         subtree = scene.subtree(name)
         assert subtree[0] == name
         assert set(subtree) == model.subtree(name)
-        assert all(subtree.index(scene.parent(child)) < at for at, child in enumerate(subtree) if at > 0)
+        assert all(
+            subtree.index(scene.parent(child)) < at for at, child in enumerate(subtree) if at > 0
+        )
         assert (name, *scene.ancestors(name)) == tuple(model.chain(name))
         assert scene.root(name) == model.root(name)
         assert scene.body(name) == frame.body
@@ -51,8 +56,14 @@ def check_names(scene: SceneGraph, model: SceneModel) -> None:
         assert scene.attributes(name) == dict(frame.attributes)
         assert scene.frame_of_id(scene.frame_id(name)) == name
         assert scene.attribute_stamps(name) == dict(frame.attribute_stamps)
-        assert scene.groups_of(name) == tuple(sorted(g for g, group in model.groups.items() if name in group.frames))
-        around = {g for g in model.groups if any(name in model.groups[inner].frames for inner in model.nested(g))}
+        assert scene.groups_of(name) == tuple(
+            sorted(g for g, group in model.groups.items() if name in group.frames)
+        )
+        around = {
+            g
+            for g in model.groups
+            if any(name in model.groups[inner].frames for inner in model.nested(g))
+        }
         assert scene.groups_of(name, nested=True) == tuple(sorted(around))
     assert list(scene.group_names) == sorted(model.groups)
     for group, said in model.groups.items():
@@ -66,13 +77,19 @@ def check_names(scene: SceneGraph, model: SceneModel) -> None:
         assert found.attributes == dict(said.attributes)
         assert found.attribute_stamps == dict(said.attribute_stamps)
         members = {member for inner in model.nested(group) for member in model.groups[inner].frames}
-        assert scene.frames_of_group(group) == tuple(name for name in model.frames if name in members)
+        assert scene.frames_of_group(group) == tuple(
+            name for name in model.frames if name in members
+        )
     for joint, frame_name in model.joints().items():
         assert scene.joint_frame(joint) == frame_name
     for body in model.bodies():
-        assert scene.frames_of_body(body) == tuple(n for n, f in model.frames.items() if f.body == body)
+        assert scene.frames_of_body(body) == tuple(
+            n for n, f in model.frames.items() if f.body == body
+        )
     for class_name in ("movable", "surface"):
-        assert scene.frames_of_class(class_name) == tuple(n for n, f in model.frames.items() if class_name in f.classes)
+        assert scene.frames_of_class(class_name) == tuple(
+            n for n, f in model.frames.items() if class_name in f.classes
+        )
 
 
 def check_numbers(scene: SceneGraph, model: SceneModel, q: dict[str, float]) -> None:
@@ -95,7 +112,9 @@ def check_numbers(scene: SceneGraph, model: SceneModel, q: dict[str, float]) -> 
         check_inertia(scene, model, target)
 
 
-def check_pair(scene: SceneGraph, model: SceneModel, target: str, reference: str, q: dict[str, float]) -> None:
+def check_pair(
+    scene: SceneGraph, model: SceneModel, target: str, reference: str, q: dict[str, float]
+) -> None:
     """Compare one relative pose, and the two ways to ask for it."""
     array = scene.configuration(q)
     try:
@@ -125,7 +144,9 @@ def check_inertia(scene: SceneGraph, model: SceneModel, name: str) -> None:
         assert np.allclose(found.matrix, expected.matrix, atol=1e-9)
 
 
-def check_refused(edit: Edit, target: SceneGraph | SceneEdit, classes: frozenset[type[Exception]]) -> None:
+def check_refused(
+    edit: Edit, target: SceneGraph | SceneEdit, classes: frozenset[type[Exception]]
+) -> None:
     """The core refuses an edit with an error of exactly one of the classes."""
     with pytest.raises(TmkitError) as caught:
         edit.apply_to(target)
@@ -152,7 +173,10 @@ def check_difference(a: SceneGraph, b: SceneGraph) -> None:
     untouched = {frame.frame_id for frame in difference.frames}
     for name in a.frame_names:
         if a.frame_id(name) not in untouched:
-            assert a.specification(name).pose == b.specification(b.frame_of_id(a.frame_id(name)) or "").pose
+            assert (
+                a.specification(name).pose
+                == b.specification(b.frame_of_id(a.frame_id(name)) or "").pose
+            )
 
 
 def edited(version: Version, edit: Edit) -> Version | None:
@@ -168,7 +192,9 @@ def edited(version: Version, edit: Edit) -> Version | None:
     if edit.q is not None and expected is not model:
         frame = edit.positional[0]
         expected = expected.with_exact_pose(frame, result.local_pose(frame))
-    assert (result is scene) == expected.same_content(model), "a no-op edit returns the same object, no other does"
+    assert (result is scene) == expected.same_content(model), (
+        "a no-op edit returns the same object, no other does"
+    )
     return result, expected
 
 
@@ -231,7 +257,9 @@ class SceneMachine(RuleBasedStateMachine):
     def say_again(self, data: st.DataObject) -> None:
         """Make the scene again of what it says of its frames: equal content, and edits go on from there."""
         scene, model = self.choose(data.draw)
-        copy = SceneGraph.from_frames(list(map(scene.specification, scene.frame_names)), allowed=scene.allowed_pairs)
+        copy = SceneGraph.from_frames(
+            list(map(scene.specification, scene.frame_names)), allowed=scene.allowed_pairs
+        )
         with copy.edit() as builder:
             for group in model.groups:
                 builder.set_group(group)
@@ -248,7 +276,10 @@ class SceneMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def compare(self, data: st.DataObject) -> None:
         """Two versions are equal when and only when their models are."""
-        (a, model_a), (b, model_b) = self.choose(data.draw), data.draw(st.sampled_from(self.versions))
+        (a, model_a), (b, model_b) = (
+            self.choose(data.draw),
+            data.draw(st.sampled_from(self.versions)),
+        )
         assert (a == b) == model_a.same_content(model_b)
         assert a != b or hash(a) == hash(b)
         assert (a == b) == (a.digest == b.digest)
@@ -272,7 +303,9 @@ class SceneMachine(RuleBasedStateMachine):
         """Look at every version again."""
         for scene, model in getattr(self, "versions", []):
             check_names(scene, model)
-            check_numbers(scene, model, {name: 0.1 * (i + 1) for i, name in enumerate(model.joint_names())})
+            check_numbers(
+                scene, model, {name: 0.1 * (i + 1) for i, name in enumerate(model.joint_names())}
+            )
 
 
 class TestSceneMachine(SceneMachine.TestCase):

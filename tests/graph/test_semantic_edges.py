@@ -50,10 +50,14 @@ from tmkit.relations import (
 from tmkit.relations.representations import HomogeneousMatrix, RotationVector, TwistVector
 from tmkit.spatial import Pose
 
-CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "semantics.json").read_text(encoding="utf-8"))
+CASES: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "data" / "semantics.json").read_text(encoding="utf-8")
+)
 
 
-@pytest.mark.parametrize("script", CASES["accept_reject_scene_graph"], ids=lambda script: script["id"])
+@pytest.mark.parametrize(
+    "script", CASES["accept_reject_scene_graph"], ids=lambda script: script["id"]
+)
 def test_graph_scripts(script: dict[str, Any]) -> None:
     """The figures of the paper and what follows from its rules: each step is accepted or refused as it should be."""
     happened = replay_graph_script(script)
@@ -74,7 +78,8 @@ def test_spray_painting() -> None:
                 np.testing.assert_allclose(said["result"][part], query["expected"][part], atol=1e-9)
 
 
-# --- random scenes against plain matrices -----------------------------------------------------------------------------
+# --- random scenes against plain matrices
+# -----------------------------------------------------------------------------
 
 NUMBERS = st.integers(-2_000_000, 2_000_000).map(lambda number: number / 1e6)
 POSES = st.tuples(*[NUMBERS] * 6).map(lambda xi: Pose.exp(list(xi)))
@@ -85,7 +90,8 @@ SIX = st.tuples(*[NUMBERS] * 6).map(np.array)
 def worlds(draw: st.DrawFn) -> tuple[SceneGraph, dict[str, Pose], dict[str, np.ndarray]]:
     """Draw a tree of bodies with a frame or two each, and how each body moves relative to the first.
 
-    The twist of every body is that of an observer in the first body's frame, at its origin, in its axes: the model.
+    The twist of every body is that of an observer in the first body's frame, at its origin, in its
+    axes: the model.
     """
     count = draw(st.integers(2, 5))
     scene = SceneGraph(root=None).add_body("B0").add_root("f0", body="B0")
@@ -94,7 +100,11 @@ def worlds(draw: st.DrawFn) -> tuple[SceneGraph, dict[str, Pose], dict[str, np.n
     for i in range(1, count):
         below = draw(st.integers(0, i - 1))
         pose, twist = draw(POSES), draw(SIX)
-        scene = scene.add_body(f"B{i}").add_root(f"f{i}", body=f"B{i}").attach(f"f{i}", f"f{below}", pose=pose)
+        scene = (
+            scene.add_body(f"B{i}")
+            .add_root(f"f{i}", body=f"B{i}")
+            .attach(f"f{i}", f"f{below}", pose=pose)
+        )
         world[f"f{i}"] = world[f"f{below}"] @ pose
         if draw(st.booleans()):
             offset = draw(POSES)
@@ -127,14 +137,18 @@ def test_queries_agree_with_plain_matrices(
     a, b, r = data.draw(frames), data.draw(frames), data.draw(frames)
     expected = world[b].inverse() @ world[a]
     pose = relate(
-        scene, PoseCoord(f"{{{a}}}|{body_of(a)}", f"{{{b}}}|{body_of(b)}", f"[{b}]"), representation=HomogeneousMatrix
+        scene,
+        PoseCoord(f"{{{a}}}|{body_of(a)}", f"{{{b}}}|{body_of(b)}", f"[{b}]"),
+        representation=HomogeneousMatrix,
     )
     np.testing.assert_allclose(pose.representation.matrix, expected.as_matrix(), atol=1e-9)
     way = relate(scene, PositionCoord(f"{a}|{body_of(a)}", f"{b}|{body_of(b)}", f"[{r}]"))
     world_way = world[a].translation - world[b].translation
     np.testing.assert_allclose(way.numbers[0], world[r].inverse().rotate(world_way), atol=1e-9)
     turned = relate(
-        scene, OrientationCoord(f"[{a}]|{body_of(a)}", f"[{b}]|{body_of(b)}", f"[{r}]"), representation=RotationVector
+        scene,
+        OrientationCoord(f"[{a}]|{body_of(a)}", f"[{b}]|{body_of(b)}", f"[{r}]"),
+        representation=RotationVector,
     )
     axes = (world[r].inverse() @ world[b]).rotation
     np.testing.assert_allclose(turned.numbers[0], axes @ expected.rotation @ axes.T, atol=1e-9)
@@ -151,7 +165,9 @@ def test_queries_agree_with_plain_matrices(
 
 @settings(max_examples=scaled_examples(0.4))
 @given(worlds())
-def test_twists_are_part_of_the_scene(drawn: tuple[SceneGraph, dict[str, Pose], dict[str, np.ndarray]]) -> None:
+def test_twists_are_part_of_the_scene(
+    drawn: tuple[SceneGraph, dict[str, Pose], dict[str, np.ndarray]],
+) -> None:
     """They come through pickle, JSON, arrays and differences, and count in equality and digest."""
     scene = drawn[0].add_body("bare")
     assert scene._defects() == ""
@@ -176,7 +192,10 @@ def test_twists_are_part_of_the_scene(drawn: tuple[SceneGraph, dict[str, Pose], 
 
 
 OPERATIONS = st.lists(
-    st.tuples(st.sampled_from(["attach", "twist", "untwist"]), st.integers(0, 7), st.integers(0, 7)), max_size=30
+    st.tuples(
+        st.sampled_from(["attach", "twist", "untwist"]), st.integers(0, 7), st.integers(0, 7)
+    ),
+    max_size=30,
 )
 
 
@@ -187,7 +206,9 @@ def test_rules_of_edges_against_their_words(operations: list[tuple[str, int, int
     bodies = {f"f{i}": f"B{i % 4}" for i in range(8)}
     scene = SceneGraph(root=None)
     for frame, body in bodies.items():
-        scene = (scene if body in scene.body_names else scene.add_body(body)).add_root(frame, body=body)
+        scene = (scene if body in scene.body_names else scene.add_body(body)).add_root(
+            frame, body=body
+        )
     parent: dict[str, str] = {}
     twists: dict[str, str] = {}
 
@@ -239,15 +260,28 @@ def test_rules_of_edges_against_their_words(operations: list[tuple[str, int, int
     assert scene._defects() == ""
 
 
-# --- conversions and refusals -----------------------------------------------------------------------------------------
+# --- conversions and refusals
+# -----------------------------------------------------------------------------------------
 
 
 def arm_and_cup() -> SceneGraph:
     """Return two trees: an arm of two links whose tool is a second frame of the last, and a cup with a handle."""
-    scene = SceneGraph(root=None).add_body("Base").add_body("Link").add_body("Cup").add_root("base", body="Base")
-    scene = scene.add_frame("link", "base", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 0, 1]), body="Link")
-    scene = scene.add_frame("tool", "link", pose=Pose.from_rpy([0.3, 0, 0], [0, 0.4, 0]), body="Link")
-    return scene.add_root("cup", body="Cup").add_frame("handle", "cup", pose=Pose([0.05, 0, 0]), body="Cup")
+    scene = (
+        SceneGraph(root=None)
+        .add_body("Base")
+        .add_body("Link")
+        .add_body("Cup")
+        .add_root("base", body="Base")
+    )
+    scene = scene.add_frame(
+        "link", "base", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 0, 1]), body="Link"
+    )
+    scene = scene.add_frame(
+        "tool", "link", pose=Pose.from_rpy([0.3, 0, 0], [0, 0.4, 0]), body="Link"
+    )
+    return scene.add_root("cup", body="Cup").add_frame(
+        "handle", "cup", pose=Pose([0.05, 0, 0]), body="Cup"
+    )
 
 
 def test_poses_are_converted_on_entry() -> None:
@@ -262,28 +296,41 @@ def test_poses_are_converted_on_entry() -> None:
     assert again.pose("cup", relative_to="tool").is_close(wanted)
     moved = update_pose(again, SemanticPose(PoseCoord("{tool}|Link", "{cup}|Cup", "[cup]"), wanted))
     assert moved.pose("tool", relative_to="cup").is_close(wanted)
-    elsewhere = relate(whole, PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]")).represented_by(HomogeneousMatrix)
+    elsewhere = relate(whole, PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]")).represented_by(
+        HomogeneousMatrix
+    )
     assert add_pose(whole, elsewhere).pose("cup", relative_to="tool").is_close(wanted)
 
 
 def test_poses_that_are_refused_and_turned_round() -> None:
     """A frame has one parent; turned round, the pose fits where the other frame is a root."""
     scene = arm_and_cup().add_body("Tray").add_root("tray", body="Tray")
-    scene = add_pose(scene, SemanticPose(PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]"), Pose([0, 0, 0.1])))
+    scene = add_pose(
+        scene, SemanticPose(PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]"), Pose([0, 0, 0.1]))
+    )
     on_tray = SemanticPose(PoseCoord("{cup}|Cup", "{tray}|Tray", "[tray]"), Pose([0.2, 0, 0]))
-    with pytest.raises(SceneError, match="frame 'cup' already has parent 'tool' and can have only one"):
+    with pytest.raises(
+        SceneError, match="frame 'cup' already has parent 'tool' and can have only one"
+    ):
         add_pose(scene, on_tray)
     turned = add_pose(scene, on_tray, on_conflict="invert")
     assert turned.parent("tray") == "cup"
     assert turned.pose("cup", relative_to="tray").is_close(Pose([0.2, 0, 0]))
-    with pytest.raises(CycleError, match="frame 'base' cannot have parent 'tray', which is itself or its descendant"):
+    with pytest.raises(
+        CycleError,
+        match="frame 'base' cannot have parent 'tray', which is itself or its descendant",
+    ):
         add_pose(turned, SemanticPose(PoseCoord("{base}|Base", "{tray}|Tray", "[tray]"), Pose()))
     with pytest.raises(CycleError, match="cannot be its own parent"):
         add_pose(scene, SemanticPose(PoseCoord("{cup}|Cup", "{cup}|Cup", "[cup]"), Pose()))
-    with pytest.raises(SceneError, match="there is no edge between 'cup' and 'base' whose pose could be set"):
+    with pytest.raises(
+        SceneError, match="there is no edge between 'cup' and 'base' whose pose could be set"
+    ):
         update_pose(scene, SemanticPose(PoseCoord("{cup}|Cup", "{base}|Base", "[base]"), Pose()))
     with pytest.raises(SceneError, match="on one body, so the pose between them cannot change"):
-        update_pose(scene, SemanticPose(PoseCoord("{handle}|Cup", "{cup}|Cup", "[cup]"), Pose([1, 0, 0])))
+        update_pose(
+            scene, SemanticPose(PoseCoord("{handle}|Cup", "{cup}|Cup", "[cup]"), Pose([1, 0, 0]))
+        )
 
 
 def test_edges_of_poses_need_names_of_the_scene_and_a_choice() -> None:
@@ -291,7 +338,9 @@ def test_edges_of_poses_need_names_of_the_scene_and_a_choice() -> None:
     scene = arm_and_cup().add_body("Tray").add_root("tray", body="Tray")
     held = add_pose(scene, SemanticPose(PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]"), Pose()))
     for change in (add_pose, update_pose):
-        with pytest.raises(SemanticError, match="frame 'cup' is on body 'Cup' and body 'Tray' is named"):
+        with pytest.raises(
+            SemanticError, match="frame 'cup' is on body 'Cup' and body 'Tray' is named"
+        ):
             change(held, SemanticPose(PoseCoord("{cup}|Tray", "{tool}|Link", "[tool]"), Pose()))
         with pytest.raises(UnknownNameError, match="unknown frame 'lid'"):
             change(held, SemanticPose(PoseCoord("{lid}|Cup", "{tool}|Link", "[tool]"), Pose()))
@@ -299,8 +348,15 @@ def test_edges_of_poses_need_names_of_the_scene_and_a_choice() -> None:
     with pytest.raises(SceneError) as refused:
         add_pose(held, on_tray)
     assert refused.value.rule == "PE3"
-    with pytest.raises(SceneError, match="a pose with a joint cannot be inverted: frame 'cup' has a parent"):
-        add_pose(held, on_tray, joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"), on_conflict="invert")
+    with pytest.raises(
+        SceneError, match="a pose with a joint cannot be inverted: frame 'cup' has a parent"
+    ):
+        add_pose(
+            held,
+            on_tray,
+            joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"),
+            on_conflict="invert",
+        )
     with pytest.raises(UnknownNameError, match="unknown on_conflict 'maybe'"):
         add_pose(scene, on_tray, on_conflict="maybe")  # type: ignore[arg-type]
 
@@ -308,7 +364,9 @@ def test_edges_of_poses_need_names_of_the_scene_and_a_choice() -> None:
 def test_names_have_to_be_those_of_the_scene() -> None:
     """A frame on another body, an unknown frame and an unknown body are refused by name."""
     scene = arm_and_cup()
-    with pytest.raises(SemanticError, match="frame 'cup' is on body 'Cup' and body 'Link' is named"):
+    with pytest.raises(
+        SemanticError, match="frame 'cup' is on body 'Cup' and body 'Link' is named"
+    ):
         relate(scene, PoseCoord("{cup}|Link", "{base}|Base", "[base]"))
     with pytest.raises(UnknownNameError, match="unknown frame 'cupp'; did you mean 'cup'"):
         relate(scene, PoseCoord("{cupp}|Cup", "{base}|Base", "[base]"))
@@ -316,7 +374,9 @@ def test_names_have_to_be_those_of_the_scene() -> None:
         relate(scene, TwistCoord("cup|Cup", "Bas", "[cup]"))
     with pytest.raises(SemanticError, match="a path of poses leads there"):
         relate(scene, PoseCoord("{cup}|Cup", "{base}|Base", "[base]"))
-    with pytest.raises(SemanticError, match="a path of twists leads from body 'Base' to body 'Cup'"):
+    with pytest.raises(
+        SemanticError, match="a path of twists leads from body 'Base' to body 'Cup'"
+    ):
         relate(scene, TwistCoord("cup|Cup", "Base", "[cup]"))
     with pytest.raises(SemanticError, match="a scene relates positions"):
         relate(scene, WrenchCoord("cup|Cup", "Base", "[cup]"))
@@ -332,12 +392,16 @@ def test_twists_are_converted_on_entry() -> None:
     assert edge is not None
     axes = scene.pose("base", relative_to="tool", q=q)
     np.testing.assert_allclose(edge[1], [*axes.rotate(six[:3]), *axes.rotate(six[3:])], atol=1e-12)
-    np.testing.assert_allclose(relate(moving, twist.coord, q=q).representation.vector, six, atol=1e-12)
+    np.testing.assert_allclose(
+        relate(moving, twist.coord, q=q).representation.vector, six, atol=1e-12
+    )
     with pytest.raises(SemanticError, match="poses join 'tool' and 'cup'"):
         add_twist(scene, SemanticTwist(TwistCoord("tool|Link", "Base", "[cup]"), six))
     changed = update_twist(moving, SemanticTwist(TwistCoord("tool|Link", "Base", "[tool]"), six))
     np.testing.assert_allclose(changed.twist_edge("tool")[1], six)  # type: ignore[index]
-    with pytest.raises(SceneError, match="has no twist relative to body 'Cup' to set: it is relative to 'Base'"):
+    with pytest.raises(
+        SceneError, match="has no twist relative to body 'Cup' to set: it is relative to 'Base'"
+    ):
         update_twist(moving, SemanticTwist(TwistCoord("tool|Link", "Cup", "[tool]"), six))
     with pytest.raises(SceneError, match="would close a cycle"):
         add_twist(moving, SemanticTwist(TwistCoord("base|Base", "Link", "[base]"), six))
@@ -367,7 +431,9 @@ def test_joint_velocities_are_twists() -> None:
     found = relate(scene, coord, q=q, qd=qd).representation.vector
     step = 1e-6
     before, after = (scene.pose(hand, relative_to=link, q=q + sign * step * qd) for sign in (-1, 1))
-    np.testing.assert_allclose(found[:3], (after.translation - before.translation) / (2 * step), atol=1e-6)
+    np.testing.assert_allclose(
+        found[:3], (after.translation - before.translation) / (2 * step), atol=1e-6
+    )
     turned = (after.rotation @ before.rotation.T - np.eye(3)) / (2 * step)
     np.testing.assert_allclose(found[3:], [turned[2, 1], turned[0, 2], turned[1, 0]], atol=1e-5)
     edged = add_twist(scene, SemanticTwist(coord, found), q=q)
@@ -381,7 +447,12 @@ def test_joint_velocities_are_twists() -> None:
 
 def test_a_scene_moves_by_its_twists() -> None:
     """A constant twist over a time is the exponential; what has none stays."""
-    scene = SceneGraph(root=None).add_body("W").add_root("w", body="W").add_frame("a", "w", pose=Pose([1, 0, 0]))
+    scene = (
+        SceneGraph(root=None)
+        .add_body("W")
+        .add_root("w", body="W")
+        .add_frame("a", "w", pose=Pose([1, 0, 0]))
+    )
     scene = scene.add_frame("b", "a", pose=Pose([0, 1, 0]))
     six = np.array([0.1, 0, 0, 0, 0, 0.5])
     moved = integrate(scene.set_twist("a", six, relative_to_body="W"), 2.0)
@@ -404,17 +475,27 @@ def test_wrenches_are_transported() -> None:
 def test_edges_of_the_wrong_kinds() -> None:
     """Kinds of nodes and values are told apart."""
     scene = arm_and_cup()
-    with pytest.raises(SemanticError, match=r"a pose edge joins two frames .tail body 'Base' and head frame 'cup'"):
+    with pytest.raises(
+        SemanticError, match=r"a pose edge joins two frames .tail body 'Base' and head frame 'cup'"
+    ):
         add_edge(scene, "pose", tail=Node("body", "Base"), head=Node("frame", "cup"), value=Pose())
     with pytest.raises(SemanticError, match="a twist edge joins a body and a frame"):
-        add_edge(scene, "twist", tail=Node("frame", "base"), head=Node("frame", "cup"), value=np.zeros(6))
+        add_edge(
+            scene, "twist", tail=Node("frame", "base"), head=Node("frame", "cup"), value=np.zeros(6)
+        )
     with pytest.raises(SemanticError, match="a twist edge holds six numbers"):
         add_edge(scene, "twist", tail=Node("body", "Base"), head=Node("frame", "cup"), value=Pose())
     with pytest.raises(SemanticError, match="a pose edge holds a pose"):
-        add_edge(scene, "pose", tail=Node("frame", "base"), head=Node("frame", "cup"), value=np.zeros(6))
-    joined = add_edge(scene, "pose", tail=Node("frame", "tool"), head=Node("frame", "cup"), value=Pose([0, 0, 1]))
+        add_edge(
+            scene, "pose", tail=Node("frame", "base"), head=Node("frame", "cup"), value=np.zeros(6)
+        )
+    joined = add_edge(
+        scene, "pose", tail=Node("frame", "tool"), head=Node("frame", "cup"), value=Pose([0, 0, 1])
+    )
     assert joined.parent("cup") == "tool"
-    moving = add_edge(scene, "twist", tail=Node("body", "Base"), head=Node("frame", "cup"), value=np.ones(6))
+    moving = add_edge(
+        scene, "twist", tail=Node("body", "Base"), head=Node("frame", "cup"), value=np.ones(6)
+    )
     assert twist_path(moving, "Cup", relative_to_body="Base") == ("cup",)
 
 
@@ -430,7 +511,10 @@ def test_bodies_without_frames_and_what_keeps_them() -> None:
     with pytest.raises(SceneError, match="body 'Cup' has frame 'cup'; remove its frames"):
         with_frame.remove_body("Cup")
     moving = with_frame.add_root("saucer").set_twist("saucer", np.zeros(6), relative_to_body="Cup")
-    with pytest.raises(SceneError, match="'Cup' cannot be removed while the twist of frame 'saucer' is relative to it"):
+    with pytest.raises(
+        SceneError,
+        match="'Cup' cannot be removed while the twist of frame 'saucer' is relative to it",
+    ):
         moving.remove_frame("cup")
     assert moving.remove_twist("saucer").remove_frame("cup").body_names == ("world", "saucer")
     with pytest.raises(SceneError, match="finite"):
@@ -441,7 +525,12 @@ def test_bodies_without_frames_and_what_keeps_them() -> None:
 
 def moving_tray() -> SceneGraph:
     """Return a tray on fixed frames that moves relative to a body, and a body without frames."""
-    scene = SceneGraph().add_body("bare").add_frame("stand", "world").add_frame("tray", "stand", pose=Pose([0, 0, 1]))
+    scene = (
+        SceneGraph()
+        .add_body("bare")
+        .add_frame("stand", "world")
+        .add_frame("tray", "stand", pose=Pose([0, 0, 1]))
+    )
     return (
         scene.add_frame("rim", "tray")
         .add_body("Eye")
@@ -462,7 +551,9 @@ def test_merged_files_keep_twists_and_bodies(tmp_path: Path) -> None:
     """A scene from a file beside another has its twists, its bodies without frames, and its roots on their bodies."""
     first, second = tmp_path / "moving.json", tmp_path / "other.json"
     first.write_text(json.dumps(scene_to_dict(moving_tray())), encoding="utf-8")
-    second.write_text(json.dumps(scene_to_dict(SceneGraph().add_frame("lamp", "world"))), encoding="utf-8")
+    second.write_text(
+        json.dumps(scene_to_dict(SceneGraph().add_frame("lamp", "world"))), encoding="utf-8"
+    )
     merged = tk.load_scene(str(first), str(second))
     assert merged.twist_edge("tray")[0] == "stand"  # type: ignore[index]
     np.testing.assert_array_equal(merged.twist_edge("tray")[1], np.ones(6))  # type: ignore[index]
@@ -475,5 +566,7 @@ def test_merged_files_keep_twists_and_bodies(tmp_path: Path) -> None:
 def test_relate_states_which_representation_fits(representation: Any) -> None:
     """What is no representation of the relation is refused by name, with one that is."""
     coord = PoseCoord("{tool}|Link", "{base}|Base", "[base]")
-    with pytest.raises(SemanticError, match=r"a representation of a Pose.*such as VectorAndMatrix, or omit it"):
+    with pytest.raises(
+        SemanticError, match=r"a representation of a Pose.*such as VectorAndMatrix, or omit it"
+    ):
         relate(arm_and_cup(), coord, representation=representation, q=[0.0])

@@ -53,7 +53,12 @@ _SHAPES: list[tuple[Shape, str, tuple[float, ...], tuple[float, ...], float, str
 
 @pytest.mark.parametrize(("shape", "kind", "dimensions", "half", "volume", "text"), _SHAPES)
 def test_primitives(
-    shape: Shape, kind: str, dimensions: tuple[float, ...], half: tuple[float, ...], volume: float, text: str
+    shape: Shape,
+    kind: str,
+    dimensions: tuple[float, ...],
+    half: tuple[float, ...],
+    volume: float,
+    text: str,
 ) -> None:
     """A primitive knows its kind, sizes, the box around it, centred at the origin, and its volume."""
     assert (shape.kind, shape.dimensions) == (kind, dimensions)
@@ -84,7 +89,12 @@ def test_a_mesh() -> None:
 def test_a_plane() -> None:
     """A plane has no sizes and no end but one."""
     plane = Plane()
-    assert (plane.kind, plane.dimensions, plane.volume, repr(plane)) == ("plane", (), np.inf, "Plane()")
+    assert (plane.kind, plane.dimensions, plane.volume, repr(plane)) == (
+        "plane",
+        (),
+        np.inf,
+        "Plane()",
+    )
     lower, upper = plane.bounds
     assert (lower.tolist(), upper.tolist()) == ([-np.inf] * 3, [np.inf, np.inf, 0.0])
     assert plane == Plane()
@@ -96,8 +106,15 @@ def test_a_point_cloud() -> None:
     cloud = PointCloud(points, radius=0.25, source="scan.ply")
     assert (cloud.kind, cloud.dimensions, cloud.source) == ("point_cloud", (0.25,), "scan.ply")
     assert cloud.points.tolist() == points
-    assert [corner.tolist() for corner in cloud.bounds] == [[-0.25, -1.25, -0.25], [1.25, 2.25, 3.25]]
-    assert (cloud.vertices.shape, cloud.faces.shape, cloud.heights.shape) == ((0, 3), (0, 3), (0, 0))
+    assert [corner.tolist() for corner in cloud.bounds] == [
+        [-0.25, -1.25, -0.25],
+        [1.25, 2.25, 3.25],
+    ]
+    assert (cloud.vertices.shape, cloud.faces.shape, cloud.heights.shape) == (
+        (0, 3),
+        (0, 3),
+        (0, 0),
+    )
     assert repr(cloud) == "PointCloud(3 points, radius=0.25, source='scan.ply')"
     with pytest.raises(ShapeError, match="a point cloud has no volume: its balls may overlap"):
         _ = cloud.volume
@@ -107,11 +124,17 @@ def test_a_height_field() -> None:
     """A field gives back its heights row by row; its bounds reach from the floor to the top."""
     heights = [[0, 0.5, 0], [0.25, 1, 0]]
     field = HeightField(heights, size=[4, 2], floor=-1)
-    assert (field.kind, field.dimensions, field.heights.tolist()) == ("height_field", (4, 2, -1), heights)
+    assert (field.kind, field.dimensions, field.heights.tolist()) == (
+        "height_field",
+        (4, 2, -1),
+        heights,
+    )
     assert [corner.tolist() for corner in field.bounds] == [[-2, -1, -1], [2, 1, 1]]
     assert repr(field) == "HeightField(2 x 3 heights, size=(4, 2), floor=-1)"
     assert HeightField(np.ones((3, 3)), size=[2, 3], floor=0.5).volume == pytest.approx(3.0)
-    assert field.volume == pytest.approx(8 + (2 * (0 + 1) + 0.5 + 0.25) / 6 * 4 + (2 * (0.5 + 0) + 0 + 1) / 6 * 4)
+    assert field.volume == pytest.approx(
+        8 + (2 * (0 + 1) + 0.5 + 0.25) / 6 * 4 + (2 * (0.5 + 0) + 0 + 1) / 6 * 4
+    )
     assert HeightField(heights, size=[4, 2]).dimensions[2] == pytest.approx(-0.4)
     assert HeightField(np.reshape(heights, (3, 2)), size=[4, 2], floor=-1) != field
 
@@ -119,9 +142,17 @@ def test_a_height_field() -> None:
 def test_shapes_keep_their_own_numbers() -> None:
     """The arrays that a shape was made of may change later."""
     vertices, faces = CORNER.copy(), FACES.copy()
-    shapes = [Mesh(vertices, faces), PointCloud(vertices, radius=1), HeightField(vertices, size=[1, 1])]
+    shapes = [
+        Mesh(vertices, faces),
+        PointCloud(vertices, radius=1),
+        HeightField(vertices, size=[1, 1]),
+    ]
     vertices[:], faces[:] = 7.0, 0
-    assert shapes == [Mesh(CORNER, FACES), PointCloud(CORNER, radius=1), HeightField(CORNER, size=[1, 1])]
+    assert shapes == [
+        Mesh(CORNER, FACES),
+        PointCloud(CORNER, radius=1),
+        HeightField(CORNER, size=[1, 1]),
+    ]
 
 
 def test_arrays_of_shapes_are_views() -> None:
@@ -189,8 +220,11 @@ print(megabytes() - before)
 
 def test_a_large_mesh_exists_once_and_is_freed() -> None:
     """A million triangles take their 24 MB once, whatever holds them, and are gone with the last holder."""
-    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}  # what is freed goes back to the system at once
-    run = run_process([sys.executable, "-c", _MEMORY], env=environment, capture_output=True, check=True, text=True)
+    # what is freed goes back to the system at once
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    run = run_process(
+        [sys.executable, "-c", _MEMORY], env=environment, capture_output=True, check=True, text=True
+    )
     made, held, viewed, freed = (float(line) for line in run.stdout.split())
     assert 22 < made < 34
     assert held < made + 20  # a thousand versions of a scene take some themselves
@@ -200,7 +234,11 @@ def test_a_large_mesh_exists_once_and_is_freed() -> None:
 
 def test_shapes_are_equal_by_content() -> None:
     """Kind and numbers count, the source of a mesh does not; equal shapes have equal hashes and digests."""
-    shapes = [entry[0] for entry in _SHAPES] + [Mesh(CORNER, FACES), Mesh(CORNER, FACES[::-1]), Box([1, 2, 4])]
+    shapes = [entry[0] for entry in _SHAPES] + [
+        Mesh(CORNER, FACES),
+        Mesh(CORNER, FACES[::-1]),
+        Box([1, 2, 4]),
+    ]
     shapes += [
         Plane(),
         PointCloud(CORNER, radius=0.5),
@@ -217,7 +255,10 @@ def test_shapes_are_equal_by_content() -> None:
         for twin in (pickle.loads(pickle.dumps(shape)), copy.copy(shape), copy.deepcopy(shape)):
             assert twin == shape
             assert (hash(twin), twin.digest, repr(twin)) == (hash(shape), shape.digest, repr(shape))
-    for named in (PointCloud(CORNER, radius=1, source="a"), HeightField(CORNER, size=[1, 1], source="a")):
+    for named in (
+        PointCloud(CORNER, radius=1, source="a"),
+        HeightField(CORNER, size=[1, 1], source="a"),
+    ):
         assert pickle.loads(pickle.dumps(named)).source == "a"
     assert PointCloud(CORNER, radius=1, source="a") == PointCloud(CORNER, radius=1)
     assert Mesh(CORNER, FACES, source="a") == Mesh(CORNER, FACES, source="b")
@@ -230,7 +271,12 @@ def test_digests_are_the_same_in_every_process() -> None:
     """A digest is 32 hexadecimal digits of the content alone, whatever the hash seed."""
     code = "from tmkit.graph import Box; b = Box([1, 2, 3]); print(b.digest, hash(b))"
     runs = {
-        run_process([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        run_process(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
         for seed in ("1", "2")
     }
     assert runs == {f"{Box([1, 2, 3]).digest} {hash(Box([1, 2, 3]))}\n".encode()}
@@ -240,54 +286,154 @@ def test_digests_are_the_same_in_every_process() -> None:
 _REFUSALS: list[tuple[Callable[[], object], type[TmkitError], str]] = [
     (lambda: Box([1, 0, 1]), ShapeError, "a box needs positive finite dimensions in metres, not 0"),
     (lambda: Box([1, 1]), ShapeError, r"size must hold 3 numbers, but has shape \(2,\)"),
-    (lambda: Sphere(-1.0), ShapeError, "a sphere needs positive finite dimensions in metres, not -1"),
-    (lambda: Sphere(float("nan")), ShapeError, "a sphere needs positive finite dimensions in metres, not nan"),
-    (lambda: Cylinder(1, float("inf")), ShapeError, "a cylinder needs positive finite dimensions in metres, not inf"),
+    (
+        lambda: Sphere(-1.0),
+        ShapeError,
+        "a sphere needs positive finite dimensions in metres, not -1",
+    ),
+    (
+        lambda: Sphere(float("nan")),
+        ShapeError,
+        "a sphere needs positive finite dimensions in metres, not nan",
+    ),
+    (
+        lambda: Cylinder(1, float("inf")),
+        ShapeError,
+        "a cylinder needs positive finite dimensions in metres, not inf",
+    ),
     (
         lambda: Mesh(CORNER, np.zeros((0, 3))),
         ShapeError,
         r"a mesh needs vertices \(n, 3\) and faces \(m, 3\), both with",
     ),
-    (lambda: Mesh(CORNER[:, :2], FACES), ShapeError, r"vertices must have shape \(m, 3\), not \(4, 2\)"),
-    (lambda: Mesh(CORNER, [[0, 1, 4]], source="x.stl"), ShapeError, r"names vertex 4, but there are 4 \(x.stl\)"),
+    (
+        lambda: Mesh(CORNER[:, :2], FACES),
+        ShapeError,
+        r"vertices must have shape \(m, 3\), not \(4, 2\)",
+    ),
+    (
+        lambda: Mesh(CORNER, [[0, 1, 4]], source="x.stl"),
+        ShapeError,
+        r"names vertex 4, but there are 4 \(x.stl\)",
+    ),
     (lambda: Mesh(CORNER, [[0, 1, -1]]), ShapeError, "names vertex -1, but there are 4"),
-    (lambda: Mesh(CORNER, [[0, 1, 2.5]]), ShapeError, "faces must hold integers of 32 bits, not 2.5"),
-    (lambda: Mesh(CORNER, [[0, 1, 1e12]]), ShapeError, "faces must hold integers of 32 bits, not 1e"),
+    (
+        lambda: Mesh(CORNER, [[0, 1, 2.5]]),
+        ShapeError,
+        "faces must hold integers of 32 bits, not 2.5",
+    ),
+    (
+        lambda: Mesh(CORNER, [[0, 1, 1e12]]),
+        ShapeError,
+        "faces must hold integers of 32 bits, not 1e",
+    ),
     (lambda: Mesh(CORNER * np.nan, FACES), ShapeError, "vertices holds nan; only finite numbers"),
-    (lambda: PointCloud(np.zeros((0, 3)), radius=1), ShapeError, r"a point cloud needs points \(n, 3\), at least one"),
-    (lambda: PointCloud([1, 2, 3], radius=1), ShapeError, r"points must have shape \(m, 3\), not \(3,\)"),
-    (lambda: PointCloud([["a", "b", "c"]], radius=1), ShapeError, "points must be an array of real numbers"),
-    (lambda: PointCloud([[1, 2, np.nan]], radius=1), ShapeError, "points holds nan; only finite numbers"),
+    (
+        lambda: PointCloud(np.zeros((0, 3)), radius=1),
+        ShapeError,
+        r"a point cloud needs points \(n, 3\), at least one",
+    ),
+    (
+        lambda: PointCloud([1, 2, 3], radius=1),
+        ShapeError,
+        r"points must have shape \(m, 3\), not \(3,\)",
+    ),
+    (
+        lambda: PointCloud([["a", "b", "c"]], radius=1),
+        ShapeError,
+        "points must be an array of real numbers",
+    ),
+    (
+        lambda: PointCloud([[1, 2, np.nan]], radius=1),
+        ShapeError,
+        "points holds nan; only finite numbers",
+    ),
     (
         lambda: PointCloud(CORNER, radius=-1, source="x.ply"),
         ShapeError,
         r"needs a positive finite radius in metres, not -1 \(x.ply\)",
     ),
-    (lambda: PointCloud(CORNER, radius=np.inf), ShapeError, "a positive finite radius in metres, not inf"),
-    (lambda: HeightField([1, 2], size=[1, 1]), ShapeError, r"heights must have shape \(rows, columns\), not \(2,\)"),
+    (
+        lambda: PointCloud(CORNER, radius=np.inf),
+        ShapeError,
+        "a positive finite radius in metres, not inf",
+    ),
+    (
+        lambda: HeightField([1, 2], size=[1, 1]),
+        ShapeError,
+        r"heights must have shape \(rows, columns\), not \(2,\)",
+    ),
     (lambda: HeightField([[1, 2]], size=[1, 1]), ShapeError, r"at least 2 of each, not \(1, 2\)"),
-    (lambda: HeightField(np.zeros((0, 0)), size=[1, 1]), ShapeError, r"at least 2 of each, not \(0, 0\)"),
-    (lambda: HeightField([[1, 2], [3, np.inf]], size=[1, 1]), ShapeError, "heights holds inf; only finite numbers"),
-    (lambda: HeightField(CORNER, size=[1, 0]), ShapeError, "a positive finite size in metres, not 0"),
+    (
+        lambda: HeightField(np.zeros((0, 0)), size=[1, 1]),
+        ShapeError,
+        r"at least 2 of each, not \(0, 0\)",
+    ),
+    (
+        lambda: HeightField([[1, 2], [3, np.inf]], size=[1, 1]),
+        ShapeError,
+        "heights holds inf; only finite numbers",
+    ),
+    (
+        lambda: HeightField(CORNER, size=[1, 0]),
+        ShapeError,
+        "a positive finite size in metres, not 0",
+    ),
     (lambda: HeightField(CORNER, size=[1, 2, 3]), ShapeError, "size must hold 2 numbers"),
-    (lambda: HeightField(CORNER, size=[1, 1], floor=0), ShapeError, "a floor below its lowest height 0, not 0"),
-    (lambda: HeightField(CORNER, size=[1, 1], floor=-np.inf), ShapeError, "a floor below its lowest .*, not -inf"),
+    (
+        lambda: HeightField(CORNER, size=[1, 1], floor=0),
+        ShapeError,
+        "a floor below its lowest height 0, not 0",
+    ),
+    (
+        lambda: HeightField(CORNER, size=[1, 1], floor=-np.inf),
+        ShapeError,
+        "a floor below its lowest .*, not -inf",
+    ),
     (lambda: AttachedShape(Sphere(1), level="hul"), UnknownNameError, "did you mean 'hull'"),
     (lambda: AttachedShape(Sphere(1), color=[1, 0, 0]), ShapeError, "color must hold 4 numbers"),
-    (lambda: AttachedShape(Sphere(1), color=[1, 0, 0, 2]), ShapeError, "red, green, blue, alpha between 0 and 1"),
+    (
+        lambda: AttachedShape(Sphere(1), color=[1, 0, 0, 2]),
+        ShapeError,
+        "red, green, blue, alpha between 0 and 1",
+    ),
     (
         lambda: AttachedShape(Sphere(1), friction=-0.1),
         ShapeError,
         "friction must be a finite number at least 0, not -0.1",
     ),
-    (lambda: Inertia(0.0), SceneError, "mass must be positive and finite, not 0; leave the inertia out"),
+    (
+        lambda: Inertia(0.0),
+        SceneError,
+        "mass must be positive and finite, not 0; leave the inertia out",
+    ),
     (lambda: Inertia(float("inf")), SceneError, "mass must be positive and finite, not inf"),
     (lambda: Inertia(1.0, [0, 0]), SceneError, "center must hold 3 numbers"),
-    (lambda: Inertia(1.0, matrix=np.eye(2)), SceneError, r"matrix must have shape \(3, 3\), not \(2, 2\)"),
-    (lambda: Inertia(1.0, matrix=[[1, 0.1, 0], [0, 1, 0], [0, 0, 1]]), SceneError, "inertia matrix must be symmetric"),
-    (lambda: Inertia(1.0, matrix=np.diag([1, 1, -0.1])), SceneError, "must be positive semi-definite"),
-    (lambda: Inertia(1.0, matrix=[[1, 2, 0], [2, 1, 0], [0, 0, 9]]), SceneError, "must be positive semi-definite"),
-    (lambda: Revolute([0, 0, 0]), SceneError, "joint has an axis that is zero or not finite; give a direction"),
+    (
+        lambda: Inertia(1.0, matrix=np.eye(2)),
+        SceneError,
+        r"matrix must have shape \(3, 3\), not \(2, 2\)",
+    ),
+    (
+        lambda: Inertia(1.0, matrix=[[1, 0.1, 0], [0, 1, 0], [0, 0, 1]]),
+        SceneError,
+        "inertia matrix must be symmetric",
+    ),
+    (
+        lambda: Inertia(1.0, matrix=np.diag([1, 1, -0.1])),
+        SceneError,
+        "must be positive semi-definite",
+    ),
+    (
+        lambda: Inertia(1.0, matrix=[[1, 2, 0], [2, 1, 0], [0, 0, 9]]),
+        SceneError,
+        "must be positive semi-definite",
+    ),
+    (
+        lambda: Revolute([0, 0, 0]),
+        SceneError,
+        "joint has an axis that is zero or not finite; give a direction",
+    ),
     (lambda: Revolute([0, 0]), SceneError, "axis must hold 3 numbers"),
     (
         lambda: Revolute([0, 0, 1], lower=2, upper=1, name="j"),
@@ -295,10 +441,26 @@ _REFUSALS: list[tuple[Callable[[], object], type[TmkitError], str]] = [
         r"joint 'j' has limits \[2.0+, 1.0+\]; lower",
     ),
     (lambda: Revolute([0, 0, 1], lower=float("nan")), SceneError, "lower must not exceed upper"),
-    (lambda: Prismatic([0, 0, 1], lower=float("inf")), SceneError, "has limits that no value meets"),
-    (lambda: Prismatic([0, 0, 1], velocity=-1), SceneError, "has a negative velocity or effort limit"),
-    (lambda: Continuous([0, 0, 1], effort=-1), SceneError, "has a negative velocity or effort limit"),
-    (lambda: Continuous([0, 0, 1]).replace(damping=-1), SceneError, "has a negative damping or friction"),
+    (
+        lambda: Prismatic([0, 0, 1], lower=float("inf")),
+        SceneError,
+        "has limits that no value meets",
+    ),
+    (
+        lambda: Prismatic([0, 0, 1], velocity=-1),
+        SceneError,
+        "has a negative velocity or effort limit",
+    ),
+    (
+        lambda: Continuous([0, 0, 1], effort=-1),
+        SceneError,
+        "has a negative velocity or effort limit",
+    ),
+    (
+        lambda: Continuous([0, 0, 1]).replace(damping=-1),
+        SceneError,
+        "has a negative damping or friction",
+    ),
     (lambda: Mimic(""), SceneError, "a mimic rule needs the name of the leading joint"),
     (lambda: Mimic("a", float("nan")), SceneError, "the mimic rule of joint 'a' is not finite"),
 ]
@@ -311,13 +473,16 @@ def test_refusals(call: Callable[[], object], error: type[TmkitError], message: 
         call()
 
 
-# --- attached shapes ---------------------------------------------------------------------------------------------
+# --- attached shapes
+# ---------------------------------------------------------------------------------------------
 
 
 def test_attached_shapes() -> None:
     """All fields come back; without a color the viewer chooses."""
     pose = Pose([1, 2, 3])
-    full = AttachedShape(Sphere(1), pose, color=(1, 0.5, 0, 0.25), visual=False, collision=False, friction=0.6)
+    full = AttachedShape(
+        Sphere(1), pose, color=(1, 0.5, 0, 0.25), visual=False, collision=False, friction=0.6
+    )
     assert (full.shape, full.pose, full.color) == (Sphere(1), pose, (1, 0.5, 0, 0.25))
     assert (full.visual, full.collision, full.friction) == (False, False, 0.6)
     plain = AttachedShape(Sphere(1))
@@ -352,14 +517,19 @@ def test_attached_shapes_are_equal_by_content() -> None:
         assert hash(back) == hash(attached)
 
 
-# --- inertia -----------------------------------------------------------------------------------------------------
+# --- inertia
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_inertia() -> None:
     """All fields come back, read-only; zeros when left out; equal by content."""
     matrix = [[2, 0.1, 0], [0.1, 2, 0], [0, 0, 3]]
     inertia = Inertia(1.5, [1, 2, 3], matrix=matrix)
-    assert (inertia.mass, inertia.center.tolist(), inertia.matrix.tolist()) == (1.5, [1, 2, 3], matrix)
+    assert (inertia.mass, inertia.center.tolist(), inertia.matrix.tolist()) == (
+        1.5,
+        [1, 2, 3],
+        matrix,
+    )
     assert Inertia(1.5).matrix.tolist() == np.zeros((3, 3)).tolist()
     assert repr(inertia) == "Inertia(1.5, [1, 2, 3])"
     back = pickle.loads(pickle.dumps(inertia))
@@ -371,7 +541,8 @@ def test_inertia() -> None:
         inertia.matrix[0, 0] = 1.0
 
 
-# --- joints ------------------------------------------------------------------------------------------------------
+# --- joints
+# ------------------------------------------------------------------------------------------------------
 
 _FIELDS: dict[str, Any] = {
     "lower": -1.0,
@@ -391,16 +562,27 @@ _LIMITS = {"lower", "upper"}
 )
 def test_moving_joints(make: Callable[..., Joint], kind: str) -> None:
     """All fields come back, the axis normalised; without them there are no limits, no friction, no name, no leader."""
-    fields = {name: value for name, value in _FIELDS.items() if kind != "continuous" or name not in _LIMITS}
+    fields = {
+        name: value
+        for name, value in _FIELDS.items()
+        if kind != "continuous" or name not in _LIMITS
+    }
     joint = make([0, 0, 1]).replace(axis=[0, 3, 4], **fields)
     assert {name: getattr(joint, name) for name in fields} == fields
     assert (joint.type, joint.is_actuated, joint.axis.tolist()) == (kind, True, [0, 0.6, 0.8])
     plain = make([0, 0, 1])
-    assert (plain.lower, plain.upper, plain.velocity, plain.effort) == (-np.inf, np.inf, np.inf, np.inf)
+    assert (plain.lower, plain.upper, plain.velocity, plain.effort) == (
+        -np.inf,
+        np.inf,
+        np.inf,
+        np.inf,
+    )
     assert (plain.damping, plain.friction, plain.name, plain.mimic) == (0.0, 0.0, "", None)
     for name in fields:
         assert joint.replace(**{name: getattr(plain, name)}) != joint
-        assert joint.replace(**{name: getattr(plain, name)}).replace(**{name: fields[name]}) == joint
+        assert (
+            joint.replace(**{name: getattr(plain, name)}).replace(**{name: fields[name]}) == joint
+        )
     back = pickle.loads(pickle.dumps(joint))
     assert back == joint
     assert hash(back) == hash(joint)
@@ -412,7 +594,12 @@ def test_moving_joints(make: Callable[..., Joint], kind: str) -> None:
 
 def test_still_joints() -> None:
     """Fixed and free edges have a type and nothing else."""
-    assert (Fixed().type, Fixed().is_actuated, Free().type, Free().is_actuated) == ("fixed", False, "free", False)
+    assert (Fixed().type, Fixed().is_actuated, Free().type, Free().is_actuated) == (
+        "fixed",
+        False,
+        "free",
+        False,
+    )
     assert Fixed() == Fixed()
     assert Fixed() != Free()
     assert pickle.loads(pickle.dumps(Free())) == Free()
@@ -427,7 +614,8 @@ def test_texts_of_joints() -> None:
     assert repr(Free()) == "Free()"
     assert repr(Unstated()) == "Unstated()"
     assert (
-        repr(Revolute([0, 0, 2], lower=-1, upper=0.5, name="j")) == "Revolute([0, 0, 1], lower=-1, upper=0.5, name='j')"
+        repr(Revolute([0, 0, 2], lower=-1, upper=0.5, name="j"))
+        == "Revolute([0, 0, 1], lower=-1, upper=0.5, name='j')"
     )
     assert repr(Continuous([1, 0, 0], mimic=Mimic("j"))) == "Continuous([1, 0, 0], mimic='j')"
     assert repr(Prismatic([1, 0, 0])) == "Prismatic([1, 0, 0], lower=-inf, upper=inf)"

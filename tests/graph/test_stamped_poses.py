@@ -15,7 +15,13 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from tmkit._core import StampedPoses
-from tmkit.errors import DisconnectedError, FileFormatError, SceneError, StampError, UnknownNameError
+from tmkit.errors import (
+    DisconnectedError,
+    FileFormatError,
+    SceneError,
+    StampError,
+    UnknownNameError,
+)
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
     FrameSpecification,
@@ -42,7 +48,9 @@ def along_x(x: float) -> Pose:
 def tracked() -> SceneGraph:
     """Return a cup that was seen three times, and an arm that was not."""
     scene = SceneGraph().add_frame("table", "world", pose=Pose([1, 0, 0]))
-    scene = scene.add_frame("arm", "world", joint=Revolute([0, 0, 1])).add_frame("hand", "arm", pose=Pose([0, 0.5, 0]))
+    scene = scene.add_frame("arm", "world", joint=Revolute([0, 0, 1])).add_frame(
+        "hand", "arm", pose=Pose([0, 0.5, 0])
+    )
     scene = scene.add_frame("cup", "table", joint=Free(), classes=["movable"])
     for stamp, x in ((1.0, 0.1), (2.0, 0.3), (4.0, 0.4)):
         scene = scene.add_stamped_pose("cup", Pose.from_rpy([x, 0, 0], [0, 0, x]), stamp=stamp)
@@ -80,16 +88,22 @@ def test_at_a_stamp_the_answer_is_what_was_given(policy: str) -> None:
 def test_policies_between_stamps() -> None:
     """Closest takes the newer of two equally near, preceding the older; a line has an even speed."""
     scene = SceneGraph().add_frame("cup", "world", joint=Free())
-    scene = scene.add_stamped_pose("cup", along_x(0), stamp=1.0).add_stamped_pose("cup", along_x(1), stamp=2.0)
+    scene = scene.add_stamped_pose("cup", along_x(0), stamp=1.0).add_stamped_pose(
+        "cup", along_x(1), stamp=2.0
+    )
 
     def x(stamp: float, policy: str) -> float:
-        return float(scene.pose("cup", relative_to="world", stamp=stamp, policy=policy).translation[0])
+        return float(
+            scene.pose("cup", relative_to="world", stamp=stamp, policy=policy).translation[0]
+        )
 
     assert [x(t, "closest") for t in (1.25, 1.5, 1.75)] == [0, 1, 1]
     assert [x(t, "preceding") for t in (1.25, 1.5, 1.999)] == [0, 0, 0]
     assert [x(t, "interpolated") for t in (1.25, 1.5, 1.75)] == [0.25, 0.5, 0.75]
     assert [x(t, "screw") for t in (1.25, 1.5, 1.75)] == pytest.approx([0.25, 0.5, 0.75])
-    with pytest.raises(UnknownNameError, match=r"unknown policy 'closet'; did you mean 'closest'\?"):
+    with pytest.raises(
+        UnknownNameError, match=r"unknown policy 'closet'; did you mean 'closest'\?"
+    ):
         x(1.5, "closet")
 
 
@@ -107,29 +121,44 @@ def test_a_quarter_turn_by_both_ways_between() -> None:
 @pytest.mark.parametrize("stamp", [0.999, 4.001, math.nan, math.inf, -math.inf])
 def test_outside_nothing_is_known(stamp: float, policy: str) -> None:
     """Before the oldest and after the newest there is no answer: nothing is clamped unasked, nothing extrapolated."""
-    with pytest.raises(StampError, match=r"frame 'cup' has poses from 1 s to 4 s, so none at .* s is known") as caught:
+    with pytest.raises(
+        StampError, match=r"frame 'cup' has poses from 1 s to 4 s, so none at .* s is known"
+    ) as caught:
         tracked().pose("hand", relative_to="cup", q=[0.0], stamp=stamp, policy=policy)
-    assert (caught.value.data["frame"], caught.value.data["oldest"], caught.value.data["newest"]) == ("cup", 1.0, 4.0)
+    assert (
+        caught.value.data["frame"],
+        caught.value.data["oldest"],
+        caught.value.data["newest"],
+    ) == ("cup", 1.0, 4.0)
     assert isinstance(pickle.loads(pickle.dumps(caught.value)), StampError)
 
 
 def test_an_empty_history_knows_nothing() -> None:
     """An edge that keeps stamps, but has none yet, is not taken for one that stands still."""
     scene = tracked().set_stamped_poses("cup", StampedPoses(capacity=4))
-    with pytest.raises(StampError, match="frame 'cup' has no stamped pose yet, so none at 0 s is known"):
+    with pytest.raises(
+        StampError, match="frame 'cup' has no stamped pose yet, so none at 0 s is known"
+    ):
         scene.pose("cup", relative_to="world", stamp=0.0)
-    with pytest.raises(StampError, match=r"^frame 'cup' has no stamped pose yet$"):  # as the latest of none
+    # as the latest of none
+    with pytest.raises(StampError, match=r"^frame 'cup' has no stamped pose yet$"):
         scene.pose("cup", relative_to="world", stamp=-math.inf)
-    assert scene.set_stamped_poses("cup", None).pose("cup", relative_to="table", stamp=0.0) == scene.local_pose("cup")
+    assert scene.set_stamped_poses("cup", None).pose(
+        "cup", relative_to="table", stamp=0.0
+    ) == scene.local_pose("cup")
 
 
 def test_paths_join_what_moves_and_what_does_not() -> None:
     """Along a path each edge is asked at the moment; joints are at q, edges without a history where they are."""
     scene = tracked()
     q = [0.7]
-    expected = scene.pose("table", relative_to="hand", q=q) @ scene.pose("cup", relative_to="table", stamp=1.5)
+    expected = scene.pose("table", relative_to="hand", q=q) @ scene.pose(
+        "cup", relative_to="table", stamp=1.5
+    )
     assert scene.pose("cup", relative_to="hand", q=q, stamp=1.5).is_close(expected)
-    assert scene.pose("hand", relative_to="world", q=q, stamp=99.0) == scene.pose("hand", relative_to="world", q=q)
+    assert scene.pose("hand", relative_to="world", q=q, stamp=99.0) == scene.pose(
+        "hand", relative_to="world", q=q
+    )
     with_joint = scene.add_stamped_pose("arm", Pose([0, 0, 1]), stamp=1).add_stamped_pose(
         "arm", Pose([0, 0, 2]), stamp=2
     )
@@ -144,9 +173,13 @@ def test_what_is_refused() -> None:
     scene = tracked()
     with pytest.raises(StampError, match="frame 'cup' has a pose at 2 s already"):
         scene.add_stamped_pose("cup", along_x(0), stamp=2.0)
-    with pytest.raises(StampError, match="at -7 s is too old: the newest is of 4 s, and those of the last 10 s"):
+    with pytest.raises(
+        StampError, match="at -7 s is too old: the newest is of 4 s, and those of the last 10 s"
+    ):
         scene.add_stamped_pose("cup", along_x(0), stamp=-7, window=10)
-    with pytest.raises(StampError, match=r"at 0\.5 s is too old: 3 are kept, and the oldest of them is of 1 s"):
+    with pytest.raises(
+        StampError, match=r"at 0\.5 s is too old: 3 are kept, and the oldest of them is of 1 s"
+    ):
         scene.add_stamped_pose("cup", along_x(0), stamp=0.5, capacity=3)
     with pytest.raises(StampError, match="needs a finite stamp"):
         scene.add_stamped_pose("cup", along_x(0), stamp=math.nan)
@@ -161,7 +194,9 @@ def test_what_is_refused() -> None:
         lambda: inside.add_stamped_pose("handle", along_x(0), stamp=0),
         lambda: inside.set_stamped_poses("handle", StampedPoses()),
     ):
-        with pytest.raises(SceneError, match="are on one body, so the pose between them cannot change"):
+        with pytest.raises(
+            SceneError, match="are on one body, so the pose between them cannot change"
+        ):
             edit()
     with pytest.raises(UnknownNameError):
         scene.add_stamped_pose("nobody", along_x(0), stamp=0)
@@ -193,7 +228,9 @@ def test_a_history_is_a_short_sorted_list(
         full = len(known) == capacity
         refused = stamp in known or stamp < newest - window or (full and stamp < min(known))
         try:
-            scene = scene.add_stamped_pose("cup", along_x(stamp), stamp=stamp, capacity=capacity, window=window)
+            scene = scene.add_stamped_pose(
+                "cup", along_x(stamp), stamp=stamp, capacity=capacity, window=window
+            )
         except StampError:
             assert refused
             continue
@@ -212,9 +249,9 @@ def test_a_history_is_a_short_sorted_list(
     after = min(t for t in known if t >= time)
     nearer = before if time - before < after - time else after
     expected = {"closest": nearer, "preceding": before}.get(policy, time)
-    assert scene.pose("cup", relative_to="world", stamp=asked, policy=policy).translation[0] == pytest.approx(
-        expected, abs=1e-9
-    )
+    assert scene.pose("cup", relative_to="world", stamp=asked, policy=policy).translation[
+        0
+    ] == pytest.approx(expected, abs=1e-9)
 
 
 def test_facts_of_a_peer() -> None:
@@ -222,19 +259,30 @@ def test_facts_of_a_peer() -> None:
     facts = FACTS["rsg"]["temporal_cache"]
     scene = SceneGraph().add_frame("cup", "world", joint=Free())
     for stamp, value in facts["inserts"]:
-        scene = scene.add_stamped_pose("cup", along_x(value), stamp=stamp, window=facts["max_history_s"])
+        scene = scene.add_stamped_pose(
+            "cup", along_x(value), stamp=stamp, window=facts["max_history_s"]
+        )
     stamps = scene.stamped_poses("cup").stamps.tolist()
-    assert (len(stamps), stamps[0], stamps[-1]) == (facts["size_after"], facts["oldest"], facts["latest"])
+    assert (len(stamps), stamps[0], stamps[-1]) == (
+        facts["size_after"],
+        facts["oldest"],
+        facts["latest"],
+    )
     for policy in ("closest", "preceding"):
         for stamp, value in facts[policy]:
             if stamps[0] <= stamp <= stamps[-1]:
-                assert scene.pose("cup", relative_to="world", stamp=stamp, policy=policy).translation[0] == value
+                assert (
+                    scene.pose("cup", relative_to="world", stamp=stamp, policy=policy).translation[
+                        0
+                    ]
+                    == value
+                )
             else:
                 with pytest.raises(StampError):
                     scene.pose("cup", relative_to="world", stamp=stamp, policy=policy)
 
 
-# ---------------------------------------------------------------------------------------------------- what it survives
+# --------------------------------------------------------------------------------- what it survives
 
 
 def test_histories_are_content() -> None:
@@ -304,7 +352,9 @@ def test_folding_keeps_histories_and_moves_them_to_the_frame_above() -> None:
     """A fixed frame that was seen to move stays; what hangs off a frame that is folded is said of the one above."""
     scene = SceneGraph().add_frame("stand", "world", pose=Pose.from_rpy([1, 2, 3], [0.1, 0.2, 0.3]))
     scene = scene.add_frame("camera", "stand", pose=along_x(1))
-    scene = scene.add_stamped_pose("camera", along_x(1), stamp=1).add_stamped_pose("camera", along_x(2), stamp=2)
+    scene = scene.add_stamped_pose("camera", along_x(1), stamp=1).add_stamped_pose(
+        "camera", along_x(2), stamp=2
+    )
     folded = collapse_fixed_frames(scene)
     assert folded.frame_names == ("world", "camera")
     for stamp in (1.0, 1.25, 2.0):
@@ -322,32 +372,43 @@ def test_bad_documents() -> None:
         scene_from_dict(document)
     cup["stamps"]["poses"] = []
     cup["stamps"]["capacity"] = 2.5
-    with pytest.raises(FileFormatError, match=r"capacity.*expected a whole number above 0, received 2.5"):
+    with pytest.raises(
+        FileFormatError, match=r"capacity.*expected a whole number above 0, received 2.5"
+    ):
         scene_from_dict(document)
     with pytest.raises(SceneError, match="is a root, which has no pose"):
         SceneGraph.from_frames([FrameSpecification("world", None).replace(stamps=StampedPoses())])
 
 
-# --------------------------------------------------------------------------------------------------------- differences
+# -------------------------------------------------------------------------------------- differences
 
 _numbers = st.floats(-1, 1)
 
 
 @given(st.tuples(*[_numbers] * 6), st.tuples(*[_numbers] * 6), st.floats(0.01, 2.0))
-def test_twists_are_differences_of_poses(start: tuple[float, ...], twist: tuple[float, ...], seconds: float) -> None:
+def test_twists_are_differences_of_poses(
+    start: tuple[float, ...], twist: tuple[float, ...], seconds: float
+) -> None:
     """A constant twist is found again from two poses, and is the slope of the screw between them."""
     assume(np.linalg.norm(twist[3:]) * seconds < 3.1)  # two poses determine less than half a turn
     first = Pose.exp(start)
     second = first @ Pose.exp(np.multiply(twist, seconds))
     scene = SceneGraph().add_frame("cup", "world", joint=Free())
-    scene = scene.add_stamped_pose("cup", first, stamp=5.0).add_stamped_pose("cup", second, stamp=5.0 + seconds)
+    scene = scene.add_stamped_pose("cup", first, stamp=5.0).add_stamped_pose(
+        "cup", second, stamp=5.0 + seconds
+    )
     found = scene.twist_from_stamps("cup", relative_to="world", first=5.0, second=5.0 + seconds)
     np.testing.assert_allclose(found, twist, atol=1e-9 + 1e-14 / seconds**2)
     h, middle = 1e-4 * seconds, 5.0 + 0.5 * seconds
-    poses = [scene.pose("cup", relative_to="world", stamp=middle + step, policy="screw") for step in (-h, h)]
+    poses = [
+        scene.pose("cup", relative_to="world", stamp=middle + step, policy="screw")
+        for step in (-h, h)
+    ]
     slope = (poses[0].inverse() @ poses[1]).log() / (2 * h)
     np.testing.assert_allclose(slope, found, atol=1e-6)
-    inner = scene.twist_from_stamps("cup", relative_to="world", first=middle - h, second=middle + h, policy="screw")
+    inner = scene.twist_from_stamps(
+        "cup", relative_to="world", first=middle - h, second=middle + h, policy="screw"
+    )
     np.testing.assert_allclose(inner, found, atol=1e-6)
     turned = scene.set_twist("cup", found, relative_to_body="world")
     assert turned.twist_edge("cup")[0] == "world"  # type: ignore[index]
@@ -358,9 +419,13 @@ def test_twists_between_moving_frames() -> None:
     scene = SceneGraph().add_frame("a", "world", joint=Free()).add_frame("b", "world", joint=Free())
     for stamp in (1.0, 2.0):
         for name in ("a", "b"):
-            scene = scene.add_stamped_pose(name, along_x(stamp if name == "a" else stamp + 1), stamp=stamp)
+            scene = scene.add_stamped_pose(
+                name, along_x(stamp if name == "a" else stamp + 1), stamp=stamp
+            )
     np.testing.assert_allclose(
-        scene.twist_from_stamps("a", relative_to="world", first=1, second=2), [1, 0, 0, 0, 0, 0], atol=1e-12
+        scene.twist_from_stamps("a", relative_to="world", first=1, second=2),
+        [1, 0, 0, 0, 0, 0],
+        atol=1e-12,
     )
     np.testing.assert_allclose(
         scene.twist_from_stamps("a", relative_to="b", first=1, second=2), np.zeros(6), atol=1e-12
@@ -371,7 +436,10 @@ def test_twists_between_moving_frames() -> None:
         scene.twist_from_stamps("a", relative_to="b", first=1, second=3)
 
 
-@given(st.lists(st.integers(0, 9), unique=True, min_size=1, max_size=4).map(sorted), st.integers(-3, 12))
+@given(
+    st.lists(st.integers(0, 9), unique=True, min_size=1, max_size=4).map(sorted),
+    st.integers(-3, 12),
+)
 def test_clamped_poses_are_those_of_the_nearest_stamp_inside(stamps: list[int], stamp: int) -> None:
     """Clamped is interpolated at the stamp moved into the history, for values, scenes and arrays; not for no time."""
     history = StampedPoses(stamps, [Pose.from_rpy([s, 0, 0], [0, 0, s / 5]) for s in stamps])
@@ -387,8 +455,16 @@ def test_clamped_poses_are_those_of_the_nearest_stamp_inside(stamps: list[int], 
         StampedPoses().at(stamp, policy="clamped")
 
 
-@given(st.lists(st.lists(st.integers(0, 12), unique=True, min_size=1, max_size=3).map(sorted), min_size=1, max_size=4))
-def test_the_latest_common_stamp_is_the_newest_that_all_edges_know(histories: list[list[int]]) -> None:
+@given(
+    st.lists(
+        st.lists(st.integers(0, 12), unique=True, min_size=1, max_size=3).map(sorted),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_the_latest_common_stamp_is_the_newest_that_all_edges_know(
+    histories: list[list[int]],
+) -> None:
     """By trial of all stamps: the newest at which the pose of the path is known; refused where there is none."""
     scene, parent = SceneGraph().add_frame("tip", "world"), "world"
     for number, stamps in enumerate(histories):
@@ -396,12 +472,22 @@ def test_the_latest_common_stamp_is_the_newest_that_all_edges_know(histories: li
         for stamp in stamps:
             scene = scene.add_stamped_pose(f"f{number}", along_x(stamp), stamp=stamp)
         parent = f"f{number}"
-    known = [stamp for stamp in range(13) if all(stamps[0] <= stamp <= stamps[-1] for stamps in histories)]
+    known = [
+        stamp
+        for stamp in range(13)
+        if all(stamps[0] <= stamp <= stamps[-1] for stamps in histories)
+    ]
     if known:
-        assert latest_common_stamp(scene, parent, relative_to="tip") == latest_common_stamp(scene, parent) == known[-1]
+        assert (
+            latest_common_stamp(scene, parent, relative_to="tip")
+            == latest_common_stamp(scene, parent)
+            == known[-1]
+        )
         scene.pose(parent, relative_to="tip", stamp=known[-1])
     else:
-        with pytest.raises(StampError, match=r"the newest pose of 'f\d' is of \d+ s, the oldest of 'f\d' of \d+ s"):
+        with pytest.raises(
+            StampError, match=r"the newest pose of 'f\d' is of \d+ s, the oldest of 'f\d' of \d+ s"
+        ):
             latest_common_stamp(scene, parent)
 
 
@@ -417,14 +503,25 @@ def test_no_common_stamp_without_stamped_edges() -> None:
         latest_common_stamp(scene.add_root("moon"), "cup", relative_to="moon")
 
 
-@given(st.floats(-math.pi, math.pi), st.lists(st.floats(-1, 1), min_size=3, max_size=3), st.floats(0, 1), st.booleans())
-def test_interpolation_is_that_of_poses(angle: float, axis: list[float], fraction: float, is_turned: bool) -> None:
+@given(
+    st.floats(-math.pi, math.pi),
+    st.lists(st.floats(-1, 1), min_size=3, max_size=3),
+    st.floats(0, 1),
+    st.booleans(),
+)
+def test_interpolation_is_that_of_poses(
+    angle: float, axis: list[float], fraction: float, is_turned: bool
+) -> None:
     """Small turns go by a series, large ones by sines: both as ``Pose.interpolate``, also between q and -q."""
     length = math.sqrt(sum(x * x for x in axis))
     unit = np.array(axis) / length if length > 1e-3 else np.array([0.0, 0.0, 1.0])
     first = Pose.from_rpy([1, 2, 3], [0.3, -0.8, 2.0])
     numbers = (first @ Pose.exp(np.concatenate([[0.5, 0, -0.5], angle * unit]))).as_array()
-    second = Pose.from_array(np.concatenate([numbers[:3], -numbers[3:] if is_turned else numbers[3:]]))
+    second = Pose.from_array(
+        np.concatenate([numbers[:3], -numbers[3:] if is_turned else numbers[3:]])
+    )
     found = StampedPoses([0.0, 1.0], [first, second]).at(fraction)
-    expected = first.interpolate(second, fraction) if 0 < fraction < 1 else (first, second)[int(fraction)]
+    expected = (
+        first.interpolate(second, fraction) if 0 < fraction < 1 else (first, second)[int(fraction)]
+    )
     assert np.abs(found.as_matrix() - expected.as_matrix()).max() < 4e-15

@@ -52,8 +52,12 @@ def test_arrays_change_in_place() -> None:
     assert arrays.freeze() == change_task_facts(tk.SceneGraph(), ["(lit)"])
 
 
-@pytest.mark.parametrize("fact", ["dirty", "()", "(Dirty dish)", "(dirty (dish))", ("dirty", ("a dish)",)), ""])
+@pytest.mark.parametrize(
+    "fact", ["dirty", "()", "(Dirty dish)", "(dirty (dish))", ("dirty", ("a dish)",)), ""]
+)
 def test_what_is_no_fact_is_refused(fact: str) -> None:
     """Neither formulas nor names that PDDL lacks are facts."""
-    with pytest.raises(SceneError, match=r"must be a predicate and objects, in lower case as '\(lit lamp\)'"):
+    with pytest.raises(
+        SceneError, match=r"must be a predicate and objects, in lower case as '\(lit lamp\)'"
+    ):
         change_task_facts(tk.SceneGraph(), [fact])

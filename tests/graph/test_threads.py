@@ -21,15 +21,21 @@ THREADS = 8
 
 def chain(links: int, things: int) -> SceneGraph:
     """Return an arm of some links and loose things on the world, each with the same mesh."""
-    mesh = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+    mesh = Mesh(
+        [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
+    )
     with SceneGraph().edit() as edit:
         parent = "world"
         for i in range(links):
-            edit.add_frame(f"link{i}", parent, pose=Pose([0, 0, 0.3]), joint=Revolute([0, i % 2, 1 - i % 2]))
+            edit.add_frame(
+                f"link{i}", parent, pose=Pose([0, 0, 0.3]), joint=Revolute([0, i % 2, 1 - i % 2])
+            )
             parent = f"link{i}"
         for i in range(things):
             place = Pose([i, 1, 0])
-            edit.add_frame(f"thing{i}", "world", pose=place, joint=Free(), shapes=[AttachedShape(mesh)])
+            edit.add_frame(
+                f"thing{i}", "world", pose=place, joint=Free(), shapes=[AttachedShape(mesh)]
+            )
     return edit.finish()
 
 
@@ -70,7 +76,9 @@ def test_readers_and_editors_share_a_version() -> None:
         assert mine._defects() == ""
 
     at_once(work)
-    assert {frame: scene.pose(frame, relative_to="world", q=q) for frame in scene.frame_names} == expected
+    assert {
+        frame: scene.pose(frame, relative_to="world", q=q) for frame in scene.frame_names
+    } == expected
 
 
 def test_versions_are_dropped_by_other_threads_than_made_them() -> None:
@@ -95,7 +103,9 @@ def test_all_threads_see_one_layout() -> None:
     q = np.full(5, 0.3)
     expected = scene.at(q).poses.tobytes()
     for i in range(30):
-        fresh = scene.set_pose(f"thing{i}", Pose([0, i, 0])).set_pose(f"thing{i}", scene.local_pose(f"thing{i}"))
+        fresh = scene.set_pose(f"thing{i}", Pose([0, i, 0])).set_pose(
+            f"thing{i}", scene.local_pose(f"thing{i}")
+        )
         answers: list[bytes] = [b""] * THREADS
 
         def work(number: int, fresh: SceneGraph = fresh, answers: list[bytes] = answers) -> None:
@@ -117,7 +127,11 @@ def test_churning_versions_keeps_no_memory() -> None:
         for _ in range(steps):
             start = kept[rng.randrange(20)]
             thing, link = f"thing{rng.randrange(50)}", f"link{rng.randrange(7)}"
-            moved = start.reparent(thing, link, q=q).add_frame("mark", thing).rename_frame("mark", "point")
+            moved = (
+                start.reparent(thing, link, q=q)
+                .add_frame("mark", thing)
+                .rename_frame("mark", "point")
+            )
             moved.at(q)
             kept[rng.randrange(20)] = moved.remove_frame("point")
 

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit.errors import DisconnectedError, SceneError, UnknownNameError
-from tmkit.graph import Fixed, Free, Mimic, Revolute, SceneGraph, common_ancestor, joints_between, walk
+from tmkit.graph import (
+    Fixed,
+    Free,
+    Mimic,
+    Revolute,
+    SceneGraph,
+    common_ancestor,
+    joints_between,
+    walk,
+)
 from tmkit.graph.traversal import chain
 
 Parents = dict[str, str | None]
@@ -31,7 +40,13 @@ def scene_of(parents: Parents) -> SceneGraph:
         if parent is None:
             scene = scene.add_root(name)
         else:
-            kind = Revolute([0, 0, 1], name=f"j{number}") if number % 3 == 0 else Free() if number % 4 == 0 else Fixed()
+            kind = (
+                Revolute([0, 0, 1], name=f"j{number}")
+                if number % 3 == 0
+                else Free()
+                if number % 4 == 0
+                else Fixed()
+            )
             scene = scene.add_frame(name, parent, joint=kind)
     return scene
 

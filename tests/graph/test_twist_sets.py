@@ -1,7 +1,7 @@
 """Scenes with twist edges are accepted or refused as sets of edges, in any order, and survive every way of copying.
 
-The model is a plain reading of the rules of ``docs/concepts/relations.md``, of all edges at once. No accepted scene
-answers in two ways: angular velocities that it gives add up.
+The model is a plain reading of the rules of ``docs/concepts/relations.md``, of all edges at once.
+No accepted scene answers in two ways: angular velocities that it gives add up.
 """
 
 from __future__ import annotations
@@ -30,7 +30,19 @@ BODIES = {f"f{i}": "ABCD"[i % 4] for i in range(8)}
 FRAMES = sorted(BODIES)
 
 KINDS = ["twist", "attach", "reparent", "keep", "root", "add", "remove", "untwist"] * 2
-KINDS += ["unsure", "move", "joint", "body", "rename", "mount", "covariance", "stamp", "group", "allow", "remove body"]
+KINDS += [
+    "unsure",
+    "move",
+    "joint",
+    "body",
+    "rename",
+    "mount",
+    "covariance",
+    "stamp",
+    "group",
+    "allow",
+    "remove body",
+]
 
 Edge = tuple[str, str, str]  # kind, frame, and its parent or its reference body
 
@@ -40,7 +52,9 @@ def bare_scene() -> SceneGraph:
     scene = SceneGraph(root=None)
     for frame in FRAMES:
         body = BODIES[frame]
-        scene = (scene if body in scene.body_names else scene.add_body(body)).add_frame(frame, body=body)
+        scene = (scene if body in scene.body_names else scene.add_body(body)).add_frame(
+            frame, body=body
+        )
     return scene
 
 
@@ -57,7 +71,8 @@ def added(scene: SceneGraph, edge: Edge) -> SceneGraph:
     return scene.set_twist(frame, number(edge), relative_to_body=to)
 
 
-# --- the rules, of all edges at once ----------------------------------------------------------------------------------
+# --- the rules, of all edges at once
+# ----------------------------------------------------------------------------------
 
 
 def acceptable(edges: Iterable[Edge]) -> bool:
@@ -83,7 +98,8 @@ def acceptable(edges: Iterable[Edge]) -> bool:
     return unambiguous(BODIES, trees, twists)
 
 
-# --- what must hold of every scene ------------------------------------------------------------------------------------
+# --- what must hold of every scene
+# ------------------------------------------------------------------------------------
 
 
 def answers(scene: SceneGraph, axes: str) -> dict[tuple[str, str], np.ndarray]:
@@ -91,7 +107,9 @@ def answers(scene: SceneGraph, axes: str) -> dict[tuple[str, str], np.ndarray]:
     known = {}
     for body, reference in itertools.permutations(scene.body_names, 2):
         try:
-            known[body, reference] = relate(scene, AngularVelocityCoord(body, reference, f"[{axes}]")).numbers[0]
+            known[body, reference] = relate(
+                scene, AngularVelocityCoord(body, reference, f"[{axes}]")
+            ).numbers[0]
         except (SemanticError, TmkitError):
             continue
     return known
@@ -147,12 +165,14 @@ def check_copies(scene: SceneGraph) -> None:
     }
 
 
-# --- orders -----------------------------------------------------------------------------------------------------------
+# --- orders
+# -----------------------------------------------------------------------------------------------------------
 
 _frames = st.sampled_from(FRAMES)
 EDGES = st.lists(
     st.one_of(
-        st.tuples(st.just("pose"), _frames, _frames), st.tuples(st.just("twist"), _frames, st.sampled_from("ABCD"))
+        st.tuples(st.just("pose"), _frames, _frames),
+        st.tuples(st.just("twist"), _frames, st.sampled_from("ABCD")),
     ).filter(lambda edge: edge[1] != edge[2]),
     max_size=9,
     unique_by=lambda edge: edge[:2],
@@ -195,12 +215,18 @@ def check_refused_alike(arrays: SceneArrays, edge: Edge, refusal: SceneError | N
     if caught is not None:
         rule = caught.value.data.get("rule")
         assert rule == refusal.data.get("rule")  # type: ignore[union-attr]
-        assert rule == "PE6" or str(caught.value) == str(refusal)  # of several bodies, another may be named
+        # of several bodies, another may be named
+        assert rule == "PE6" or str(caught.value) == str(refusal)
 
 
 def test_two_ways_between_bodies_are_refused_in_every_order() -> None:
     """C moves relative to A directly, and relative to D, which moves relative to A: 1 rad/s or 2."""
-    edges: list[Edge] = [("twist", "f2", "A"), ("twist", "f6", "D"), ("twist", "f3", "A"), ("pose", "f6", "f2")]
+    edges: list[Edge] = [
+        ("twist", "f2", "A"),
+        ("twist", "f6", "D"),
+        ("twist", "f3", "A"),
+        ("pose", "f6", "f2"),
+    ]
     for joined in ([], [("pose", "f3", "f0"), ("pose", "f2", "f3")]):
         for order in itertools.permutations([*edges, *joined]):
             with pytest.raises(SceneError, match=r"would be the second|, make \[") as caught:
@@ -215,14 +241,18 @@ def test_the_refusal_of_a_second_way_says_what_to_do() -> None:
         scene = added(scene, edge)
     for frame, reference in (("f0", "C"), ("f4", "D"), ("f1", "C")):
         scene = scene.set_twist(frame, np.ones(6), relative_to_body=reference)
-    message = "twist of frame 'f5' relative to body 'D' would be the second between bodies 'B' and 'D'.*remove_twist"
+    message = (
+        "twist of frame 'f5' relative to body 'D' would be the second between bodies 'B' and"
+        " 'D'.*remove_twist"
+    )
     for variant in (scene, SceneArrays(scene)):
         with pytest.raises(SceneError, match=message) as caught:
             variant.set_twist("f5", np.ones(6), relative_to_body="D")
         assert caught.value.data["rule"] == "TE6"
 
 
-# --- every scene in every form ----------------------------------------------------------------------------------------
+# --- every scene in every form
+# ----------------------------------------------------------------------------------------
 
 
 class TwistScenes(RuleBasedStateMachine):
@@ -251,7 +281,9 @@ class TwistScenes(RuleBasedStateMachine):
                 case "twist":
                     made = scene.set_twist(frame, numbers, relative_to_body=body)
                 case "unsure":
-                    made = scene.set_twist(frame, numbers, relative_to_body=body, covariance=np.diag(numbers**2))
+                    made = scene.set_twist(
+                        frame, numbers, relative_to_body=body, covariance=np.diag(numbers**2)
+                    )
                 case "untwist":
                     made = scene.remove_twist(frame)
                 case "attach":
@@ -282,7 +314,9 @@ class TwistScenes(RuleBasedStateMachine):
                 case "covariance":
                     made = scene.set_covariance(frame, np.diag(numbers**2))
                 case "stamp":
-                    made = scene.add_stamped_pose(frame, Pose(numbers[:3]), stamp=float(data.draw(st.integers(0, 5))))
+                    made = scene.add_stamped_pose(
+                        frame, Pose(numbers[:3]), stamp=float(data.draw(st.integers(0, 5)))
+                    )
                 case "group":
                     made = scene.set_group("g", frames=[frame, other])
                 case _:
@@ -311,4 +345,6 @@ class TwistScenes(RuleBasedStateMachine):
 
 
 TestTwistScenes = TwistScenes.TestCase
-TestTwistScenes.settings = settings(max_examples=scaled_examples(0.6), stateful_step_count=25, deadline=None)
+TestTwistScenes.settings = settings(
+    max_examples=scaled_examples(0.6), stateful_step_count=25, deadline=None
+)

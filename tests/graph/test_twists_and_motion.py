@@ -18,25 +18,45 @@ from tmkit.relations import AngularVelocityCoord, LinearVelocityCoord, SemanticE
 def tracked_ball() -> SceneGraph:
     """Return a camera on a pan joint, and a ball that rolls at 2 m/s relative to the world; a lamp is on the ball."""
     scene = SceneGraph().add_frame("pan", "world", joint=Revolute([0, 0, 1]))
-    scene = scene.add_frame("camera", "pan", pose=Pose([0.1, 0, 0])).add_frame("ball", "world", pose=Pose([1, 0, 0]))
+    scene = scene.add_frame("camera", "pan", pose=Pose([0.1, 0, 0])).add_frame(
+        "ball", "world", pose=Pose([1, 0, 0])
+    )
     scene = scene.add_frame("lamp", "ball").add_frame("wall", "world")
     return scene.set_twist("ball", [0, 2, 0, 0, 0, 0], relative_to_body="world")
 
 
-# --- joints -----------------------------------------------------------------------------------------------------------
+# --- joints
+# -----------------------------------------------------------------------------------------------------------
 
-VELOCITIES: list[tuple[Callable[[SceneGraph], Any], list[float]]] = [  # the camera at (0.1, 0), the ball at (1, 0)
+# the camera at (0.1, 0), the ball at (1, 0)
+VELOCITIES: list[tuple[Callable[[SceneGraph], Any], list[float]]] = [
     (lambda s: s.at([0.0], [1.0]).twist("camera", relative_to="ball"), [0, -1.9, 0, 0, 0, 1]),
     (lambda s: s.at([0.0], [1.0]).twist("ball"), [0, 2, 0, 0, 0, 0]),
-    (lambda s: s.at([0.0], [1.0]).twist("lamp", relative_to="camera", axes="wall"), [0, 1, 0, 0, 0, -1]),
-    (lambda s: relate(s, TwistCoord("camera|camera", "ball", "[world]"), q=[0.0], qd=[1.0]), [0, -1.9, 0, 0, 0, 1]),
-    (lambda s: relate(s, AngularVelocityCoord("camera", "lamp", "[world]"), q=[0.0], qd=[1.0]), [0, 0, 1]),
-    (lambda s: relate(s.at([0.0], [1.0]), LinearVelocityCoord("camera|camera", "ball", "[world]")), [0, -1.9, 0]),
+    (
+        lambda s: s.at([0.0], [1.0]).twist("lamp", relative_to="camera", axes="wall"),
+        [0, 1, 0, 0, 0, -1],
+    ),
+    (
+        lambda s: relate(s, TwistCoord("camera|camera", "ball", "[world]"), q=[0.0], qd=[1.0]),
+        [0, -1.9, 0, 0, 0, 1],
+    ),
+    (
+        lambda s: relate(s, AngularVelocityCoord("camera", "lamp", "[world]"), q=[0.0], qd=[1.0]),
+        [0, 0, 1],
+    ),
+    (
+        lambda s: relate(
+            s.at([0.0], [1.0]), LinearVelocityCoord("camera|camera", "ball", "[world]")
+        ),
+        [0, -1.9, 0],
+    ),
 ]
 
 
 @pytest.mark.parametrize(("velocity", "expected"), VELOCITIES)
-def test_joints_and_twist_edges_count_together(velocity: Callable[[SceneGraph], Any], expected: list[float]) -> None:
+def test_joints_and_twist_edges_count_together(
+    velocity: Callable[[SceneGraph], Any], expected: list[float]
+) -> None:
     """A camera on a joint, a ball that rolls: of the joints alone the answer would be wrong, 0.1 m/s for -1.9."""
     found = velocity(tracked_ball())
     numbers = found if isinstance(found, np.ndarray) else np.concatenate(found.numbers)
@@ -47,9 +67,13 @@ def test_twists_elsewhere_change_nothing() -> None:
     """Between frames that no twist edge moves apart, the joints give the velocity; so do twist edges without qd."""
     scene = tracked_ball()
     at = scene.at([0.0], [1.0])
-    np.testing.assert_allclose(at.twist("camera", relative_to="world"), [0, 0.1, 0, 0, 0, 1], atol=1e-15)
+    np.testing.assert_allclose(
+        at.twist("camera", relative_to="world"), [0, 0.1, 0, 0, 0, 1], atol=1e-15
+    )
     np.testing.assert_allclose(at.twist("lamp", relative_to="ball"), np.zeros(6))
-    np.testing.assert_allclose(at.twist("camera", relative_to="wall"), at.twist("camera", relative_to="world"))
+    np.testing.assert_allclose(
+        at.twist("camera", relative_to="wall"), at.twist("camera", relative_to="world")
+    )
     assert at.jacobian("ball").shape == (6, 1)
     linear = relate(scene, LinearVelocityCoord("ball|ball", "world", "[world]"), q=[0.0])
     np.testing.assert_allclose(linear.numbers[0], [0, 2, 0])
@@ -77,7 +101,9 @@ def test_a_twist_relative_to_what_no_pose_joins_counts_where_another_leads_back(
     turn = joined.pose("sea", relative_to="ball").rotation
     assert turn is not None
     np.testing.assert_allclose(
-        twist(joined, "ball", relative_to="wall", expression=Expression(at="ball", axes="ball")).numbers[1],
+        twist(
+            joined, "ball", relative_to="wall", expression=Expression(at="ball", axes="ball")
+        ).numbers[1],
         np.ones(3) + turn @ np.ones(3),
     )
 
@@ -89,24 +115,38 @@ def test_stamped_poses_do_not_leave_a_twist_out() -> None:
         scene = scene.add_stamped_pose("cart", Pose([stamp, 0, 0]), stamp=stamp)
     for variant in (scene, SceneArrays(scene)):
         np.testing.assert_allclose(
-            variant.twist_from_stamps("cart", relative_to="wall", first=1, second=2), [1, 0, 0, 0, 0, 0]
+            variant.twist_from_stamps("cart", relative_to="wall", first=1, second=2),
+            [1, 0, 0, 0, 0, 0],
         )
         for target, reference in (("cart", "ball"), ("ball", "cart"), ("lamp", "cart")):
-            with pytest.raises(SceneError, match=r"twist edge of frame 'ball'.*poses at two stamps do not contain"):
+            with pytest.raises(
+                SceneError, match=r"twist edge of frame 'ball'.*poses at two stamps do not contain"
+            ):
                 variant.twist_from_stamps(target, relative_to=reference, first=1, second=2)
-    both = scene.set_twist("cart", [1, 0, 0, 0, 0, 0], relative_to_body="world")  # the same motion, measured twice
+    # the same motion, measured twice
+    both = scene.set_twist("cart", [1, 0, 0, 0, 0, 0], relative_to_body="world")
     for variant in (both, SceneArrays(both)):
-        assert variant.twist_from_stamps("cart", relative_to="wall", first=1, second=2)[0] == pytest.approx(1)
+        assert variant.twist_from_stamps("cart", relative_to="wall", first=1, second=2)[
+            0
+        ] == pytest.approx(1)
 
 
-# --- grasps -----------------------------------------------------------------------------------------------------------
+# --- grasps
+# -----------------------------------------------------------------------------------------------------------
 
 
 def belt() -> SceneGraph:
     """Return a cup with a lid, which a fan spins, on a belt; a fly moves relative to the cup; a hand stands beside."""
     scene = SceneGraph().add_frame("belt", "world").add_frame("hand", "world", pose=Pose([0, 0, 1]))
-    scene = scene.add_frame("cup", "belt", pose=Pose([0.5, 0, 0])).add_frame("handle", "cup", body="cup")
-    scene = scene.add_frame("lid", "cup").add_frame("straw", "lid").add_frame("fly", "world").add_frame("dog", "world")
+    scene = scene.add_frame("cup", "belt", pose=Pose([0.5, 0, 0])).add_frame(
+        "handle", "cup", body="cup"
+    )
+    scene = (
+        scene.add_frame("lid", "cup")
+        .add_frame("straw", "lid")
+        .add_frame("fly", "world")
+        .add_frame("dog", "world")
+    )
     scene = scene.set_twist("handle", [1, 0, 0, 0, 0, 0], relative_to_body="belt").set_twist(
         "lid", [0, 0, 0, 0, 0, 3], relative_to_body="cup"
     )
@@ -166,13 +206,16 @@ def test_what_moves_nothing_ends_no_twist() -> None:
 def test_a_difference_keeps_what_was_said_again() -> None:
     """A twist that was set anew after the move is part of the difference; one that another version has stays there."""
     scene = belt()
-    again = scene.reparent("cup", "hand").set_twist("handle", [1, 0, 0, 0, 0, 0], relative_to_body="belt")
+    again = scene.reparent("cup", "hand").set_twist(
+        "handle", [1, 0, 0, 0, 0, 0], relative_to_body="belt"
+    )
     again = again.set_twist("fly", [0, 0, 1, 0, 0, 0], relative_to_body="lid")
     assert scene.apply(diff(scene, again)) == again
     assert again.apply(diff(again, scene)) == scene
 
 
-# --- stamps and poses -------------------------------------------------------------------------------------------------
+# --- stamps and poses
+# -------------------------------------------------------------------------------------------------
 
 
 def test_the_pose_now_and_the_poses_then() -> None:
@@ -187,11 +230,18 @@ def test_the_pose_now_and_the_poses_then() -> None:
         assert variant.pose("cup", relative_to="world").translation[0] == 7
         assert variant.pose("cup", relative_to="world", stamp=2.0).translation[0] == 2
     assert arrays.freeze() == moved
-    assert moved.add_stamped_pose("cup", Pose([1.5, 0, 0]), stamp=1.5).local_pose("cup").translation[0] == 7
-    assert moved.add_stamped_pose("cup", Pose([3, 0, 0]), stamp=3.0).local_pose("cup").translation[0] == 3
+    assert (
+        moved.add_stamped_pose("cup", Pose([1.5, 0, 0]), stamp=1.5).local_pose("cup").translation[0]
+        == 7
+    )
+    assert (
+        moved.add_stamped_pose("cup", Pose([3, 0, 0]), stamp=3.0).local_pose("cup").translation[0]
+        == 3
+    )
 
 
-# --- bodies -----------------------------------------------------------------------------------------------------------
+# --- bodies
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_misspelt_body_is_refused() -> None:
@@ -201,13 +251,22 @@ def test_a_misspelt_body_is_refused() -> None:
         pass
     for variant in (scene, edit, SceneArrays(scene)):
         target: Any = variant
-        for method, names in ((target.add_frame, ("handle", "cup")), (target.add_root, ("handle",))):
-            with pytest.raises(UnknownNameError, match=r"unknown body 'Cupp'; did you mean 'Cup'.*add_body") as caught:
+        for method, names in (
+            (target.add_frame, ("handle", "cup")),
+            (target.add_root, ("handle",)),
+        ):
+            with pytest.raises(
+                UnknownNameError, match=r"unknown body 'Cupp'; did you mean 'Cup'.*add_body"
+            ) as caught:
                 method(*names, body="Cupp")
             assert caught.value.data["nearest"] == "Cup"
     arrays = SceneArrays(scene)
     arrays.add_frame("plate", "world", body="plate")
-    assert arrays.freeze() == scene.add_frame("plate", "world", body="plate") == scene.add_frame("plate", "world")
+    assert (
+        arrays.freeze()
+        == scene.add_frame("plate", "world", body="plate")
+        == scene.add_frame("plate", "world")
+    )
     assert scene.add_frame("handle", "cup", body="Cup").body("handle") == "Cup"
 
 
@@ -226,7 +285,9 @@ def test_what_twists_are_relative_to_moves_as_they_say_together() -> None:
 
 def test_each_twist_stays_constant_in_its_own_frame() -> None:
     """A ball that is seen from a cart which turns, by a camera that pans: whatever the time, it moves as was said."""
-    scene = SceneGraph().add_frame("cart", "world").add_frame("pan", "cart", joint=Revolute([0, 0, 1]))
+    scene = (
+        SceneGraph().add_frame("cart", "world").add_frame("pan", "cart", joint=Revolute([0, 0, 1]))
+    )
     scene = scene.add_frame("ball", "world", pose=Pose([3, 0, 0]))
     motion, of_ball = np.array([1, 0, 0, 0, 0, 1.0]), np.array([0.5, 0, 0.1, 0, 0, 0.3])
     scene = scene.set_twist("cart", motion, relative_to_body="world")

@@ -52,7 +52,8 @@ def close(found: Any, expected: Any, *, tolerance: float) -> bool:
     return bool(np.abs(found - expected).max() <= tolerance * np.abs(expected).max() + 1e-16)
 
 
-# --- asked ------------------------------------------------------------------------------------------------------------
+# --- asked
+# ------------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.3))
@@ -91,7 +92,10 @@ def test_covariances_enter_as_they_are_asked(seed: int) -> None:
     for frame in exact.twist_frames:
         exact = exact.remove_twist(frame)
     known = exact.set_twist(
-        "cup", random.normal(size=6), relative_to_body="Base", covariance=random_covariance(random, rank=4)
+        "cup",
+        random.normal(size=6),
+        relative_to_body="Base",
+        covariance=random_covariance(random, rank=4),
     )
     for coord in (
         TwistCoord("cup|Cup", "Base", "[cup]"),
@@ -101,31 +105,45 @@ def test_covariances_enter_as_they_are_asked(seed: int) -> None:
         answer = gaussian_twist(known, coord)
         given_ = SemanticTwist(coord, answer.mean)
         again = add_twist(exact, given_, covariance=answer.covariance, frame="cup")
-        assert close(twist_covariance(again, "cup"), twist_covariance(known, "cup"), tolerance=1e-11)
+        assert close(
+            twist_covariance(again, "cup"), twist_covariance(known, "cup"), tolerance=1e-11
+        )
         changed = update_twist(again, given_, covariance=4.0 * answer.covariance, frame="cup")
-        assert close(twist_covariance(changed, "cup"), 4.0 * twist_covariance(known, "cup"), tolerance=1e-11)
+        assert close(
+            twist_covariance(changed, "cup"), 4.0 * twist_covariance(known, "cup"), tolerance=1e-11
+        )
         assert twist_noise(update_twist(again, given_, frame="cup"), "cup") is None
     blocked = exact.set_twist("cup", np.zeros(6), relative_to_body="Tray")
     there = TwistCoord("cup|Cup", "Base", "[cup]")
     given_ = SemanticTwist(there, gaussian_twist(known, there).mean)
-    turned = add_twist(blocked, given_, covariance=twist_covariance(known, "cup"), on_conflict="invert")
-    assert close(gaussian_twist(turned, there).covariance, twist_covariance(known, "cup"), tolerance=1e-11)
+    turned = add_twist(
+        blocked, given_, covariance=twist_covariance(known, "cup"), on_conflict="invert"
+    )
+    assert close(
+        gaussian_twist(turned, there).covariance, twist_covariance(known, "cup"), tolerance=1e-11
+    )
 
 
 def test_a_covariance_is_kept_to_the_bit() -> None:
     """What is given at the frame, in its axes, is what is answered; zero and nothing are exact."""
     scene = SceneGraph().add_frame("cart", "world")
     covariance = random_covariance(np.random.default_rng(1))
-    unsure = scene.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world", covariance=covariance)
+    unsure = scene.set_twist(
+        "cart", [1, 0, 0, 0, 0, 1], relative_to_body="world", covariance=covariance
+    )
     coord = TwistCoord("cart|cart", "world", "[cart]")
     even = 0.5 * (covariance + covariance.T)
     assert np.array_equal(twist_covariance(unsure, "cart"), even)
     given_ = SemanticTwist(coord, [1, 0, 0, 0, 0, 1])
-    assert np.array_equal(twist_covariance(add_twist(scene, given_, covariance=covariance), "cart"), even)
+    assert np.array_equal(
+        twist_covariance(add_twist(scene, given_, covariance=covariance), "cart"), even
+    )
     assert close(gaussian_twist(unsure, coord).covariance, even, tolerance=1e-14)
     exact = scene.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world")
     assert twist_noise(exact, "cart") is None
-    assert exact == scene.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world", covariance=np.zeros((6, 6)))
+    assert exact == scene.set_twist(
+        "cart", [1, 0, 0, 0, 0, 1], relative_to_body="world", covariance=np.zeros((6, 6))
+    )
     assert unsure.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world") == exact
     assert not gaussian_twist(exact, coord).covariance.any()
     assert not twist_covariance(scene, "cart").any()
@@ -133,7 +151,8 @@ def test_a_covariance_is_kept_to_the_bit() -> None:
     assert exact.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world") is exact
 
 
-# --- in time ----------------------------------------------------------------------------------------------------------
+# --- in time
+# ----------------------------------------------------------------------------------------------------------
 
 
 def edge_errors(before: SceneGraph, dt: float) -> Any:
@@ -143,7 +162,9 @@ def edge_errors(before: SceneGraph, dt: float) -> Any:
 
     def of(scene: SceneGraph) -> Any:
         after = integrate(scene, dt)
-        return np.concatenate([(mean @ after.local_pose(f)).log() for mean, f in zip(means, frames, strict=True)])
+        return np.concatenate(
+            [(mean @ after.local_pose(f)).log() for mean, f in zip(means, frames, strict=True)]
+        )
 
     return of
 
@@ -157,7 +178,9 @@ def test_moved_scenes_have_the_errors_that_moving_makes(seed: int, dt: float) ->
     pairs = [(frame, str(scene.parent(frame))) for frame in scene.frame_names[1:]]
     maps = maps_by_differences(scene, edge_errors(scene, dt))
     assert close(joint_gaussian(after, pairs)[1], maps @ maps.T, tolerance=1e-5)
-    assert all(twist_noise(after, frame) == twist_noise(scene, frame) for frame in scene.twist_frames)
+    assert all(
+        twist_noise(after, frame) == twist_noise(scene, frame) for frame in scene.twist_frames
+    )
     assert set(sources_of(after)) <= set(sources_of(scene))
 
 
@@ -169,7 +192,10 @@ def test_two_times_are_one(seed: int, first: float, second: float) -> None:
     scene = SceneGraph().add_frame("cart", "world", pose=Pose.exp(random.normal(size=6)))
     scene = scene.set_covariance("cart", random_covariance(random))
     scene = scene.set_twist(
-        "cart", random.normal(size=6), relative_to_body="world", covariance=random_covariance(random)
+        "cart",
+        random.normal(size=6),
+        relative_to_body="world",
+        covariance=random_covariance(random),
     )
     twice, once = (
         s.gaussian_pose("cart", relative_to="world")
@@ -206,13 +232,19 @@ def test_samples_of_moved_scenes_have_the_covariance() -> None:
     after = integrate(scene, dt).gaussian_pose("lamp", relative_to="base")
     drawn = []
     for _ in range(count):
-        exact = exact_with(scene, {source: random.normal(size=source.dimension) for source in sources})
+        exact = exact_with(
+            scene, {source: random.normal(size=source.dimension) for source in sources}
+        )
         drawn.append(integrate(exact, dt).pose("lamp", relative_to="base").as_array())
     xi = errors(after.mean, np.array(drawn))
     floor = sampling_floor(after.covariance, count)  # 0.03 here
-    assert np.linalg.norm(xi.T @ xi / count - after.covariance) < 2.5 * floor * np.linalg.norm(after.covariance)
+    assert np.linalg.norm(xi.T @ xi / count - after.covariance) < 2.5 * floor * np.linalg.norm(
+        after.covariance
+    )
     naive = scene.gaussian_pose("lamp", relative_to="base").covariance
-    assert np.linalg.norm(xi.T @ xi / count - naive) > 10.0 * floor * np.linalg.norm(after.covariance)
+    assert np.linalg.norm(xi.T @ xi / count - naive) > 10.0 * floor * np.linalg.norm(
+        after.covariance
+    )
 
 
 @settings(max_examples=scaled_examples(0.3))
@@ -235,11 +267,14 @@ def test_differences_of_poses_are_as_sure_as_the_poses() -> None:
     later = earlier.set_pose("cart", Pose([0.1, 0, 0])).set_covariance("cart", small)
     twist = twist_covariance(finite_difference(earlier, later, 0.1), "cart")
     assert np.allclose(twist[:3, :3], np.diag([2e-4, 2e-4 + 5e-7, 2e-4 + 5e-7]), rtol=1e-9)
-    exact = finite_difference(earlier.set_covariance("cart", None), later.set_covariance("cart", None), 0.1)
+    exact = finite_difference(
+        earlier.set_covariance("cart", None), later.set_covariance("cart", None), 0.1
+    )
     assert twist_noise(exact, "cart") is None
 
 
-# --- learned ----------------------------------------------------------------------------------------------------------
+# --- learned
+# ----------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.3))
@@ -247,7 +282,10 @@ def test_differences_of_poses_are_as_sure_as_the_poses() -> None:
 def test_where_it_came_to_says_how_fast_it_is(seed: int) -> None:
     """A pose measured after a time changes the twist that led there, as Kalman's formulas have it."""
     random = np.random.default_rng(seed)
-    vector, covariance = 0.5 * random.normal(size=6), random_covariance(random, linear=1e-2, angular=1e-2)
+    vector, covariance = (
+        0.5 * random.normal(size=6),
+        random_covariance(random, linear=1e-2, angular=1e-2),
+    )
     dt, noise = 0.6, random_covariance(random) + 1e-8 * np.eye(6)
     scene = SceneGraph().add_frame("cart", "world", pose=Pose.exp(random.normal(size=6)))
     scene = scene.set_twist("cart", vector, relative_to_body="world", covariance=covariance)
@@ -256,7 +294,9 @@ def test_where_it_came_to_says_how_fast_it_is(seed: int) -> None:
     gain = covariance @ map_.T @ np.linalg.inv(map_ @ covariance @ map_.T + noise)
     expected = covariance - gain @ map_ @ covariance
     where = moved.pose("cart", relative_to="world")
-    looked = moved.condition(Measurement.of_pose("cart", where, relative_to="world", covariance=noise))
+    looked = moved.condition(
+        Measurement.of_pose("cart", where, relative_to="world", covariance=noise)
+    )
     assert close(twist_covariance(looked, "cart"), expected, tolerance=1e-8)
     assert np.allclose(looked.twist_edge("cart")[1], vector, atol=1e-12)  # type: ignore[index]
     seen = 1e-4 * random.normal(size=6)
@@ -268,7 +308,9 @@ def test_where_it_came_to_says_how_fast_it_is(seed: int) -> None:
     assert corrected._defects() == ""  # type: ignore[attr-defined]
     pose = corrected.pose("cart", relative_to="world")
     later = integrate(integrate(corrected, dt), -dt)
-    assert later.pose("cart", relative_to="world").is_close(pose, translation_tolerance=1e-9, rotation_tolerance=1e-7)
+    assert later.pose("cart", relative_to="world").is_close(
+        pose, translation_tolerance=1e-9, rotation_tolerance=1e-7
+    )
     assert np.trace(integrate(corrected, 1.0).edge_covariance("cart")) < np.trace(
         integrate(moved, 1.0).edge_covariance("cart")
     )
@@ -279,14 +321,20 @@ def test_what_was_not_moved_by_a_twist_says_nothing_of_it() -> None:
     scene = random_movers(np.random.default_rng(4)).set_covariance("tray", 1e-6 * np.eye(6))
     looked = scene.condition(
         Measurement.of_pose(
-            "tray", scene.pose("tray", relative_to="base"), relative_to="base", covariance=1e-6 * np.eye(6)
+            "tray",
+            scene.pose("tray", relative_to="base"),
+            relative_to="base",
+            covariance=1e-6 * np.eye(6),
         )
     )
-    assert all(twist_noise(looked, frame) == twist_noise(scene, frame) for frame in scene.twist_frames)
+    assert all(
+        twist_noise(looked, frame) == twist_noise(scene, frame) for frame in scene.twist_frames
+    )
     assert looked.noise("tray") != scene.noise("tray")
 
 
-# --- kept -------------------------------------------------------------------------------------------------------------
+# --- kept
+# -------------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.3))
@@ -308,8 +356,13 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
         assert twin.digest == scene.digest
         assert hash(twin) == hash(scene)
         assert scene_to_dict(twin) == document
-        again, further = integrate(twin, 0.5).gaussian_pose("lamp", relative_to="base"), integrate(scene, 0.5)
-        assert np.array_equal(again.covariance, further.gaussian_pose("lamp", relative_to="base").covariance)
+        again, further = (
+            integrate(twin, 0.5).gaussian_pose("lamp", relative_to="base"),
+            integrate(scene, 0.5),
+        )
+        assert np.array_equal(
+            again.covariance, further.gaussian_pose("lamp", relative_to="base").covariance
+        )
     assert scene.apply(diff(scene, start)) == start
     assert scene._defects() == ""  # type: ignore[attr-defined]
 
@@ -322,7 +375,9 @@ def test_errors_of_twists_are_content() -> None:
         "b", np.zeros(6), relative_to_body="world"
     )
     together = base.set_twist_noise("a", {source: column}).set_twist_noise("b", {source: column})
-    apart = base.set_twist_noise("a", {source: column}).set_twist_noise("b", {NoiseSource(1): column})
+    apart = base.set_twist_noise("a", {source: column}).set_twist_noise(
+        "b", {NoiseSource(1): column}
+    )
     twin = NoiseSource(1, "other label")
     renamed = base.set_twist_noise("a", {twin: column}).set_twist_noise("b", {twin: column})
     assert len({base, together, apart, renamed}) == 3
@@ -345,9 +400,13 @@ def test_whole_scenes_take_errors_of_twists_along() -> None:
         .add_frame("rail", "world", body="Rail")
         .add_frame("cart", "rail", pose=Pose([1, 0, 0]))
     )
-    part = integrate(part.set_twist("cart", [1, 0, 0, 0, 0, 0], relative_to_body="Rail", covariance=small), 1.0)
+    part = integrate(
+        part.set_twist("cart", [1, 0, 0, 0, 0, 0], relative_to_body="Rail", covariance=small), 1.0
+    )
     both = SceneGraph().mount(part, "world", prefix="l/").mount(part, "world", prefix="r/")
-    assert both.gaussian_pose("l/cart", relative_to="r/cart").covariance[0, 0] == pytest.approx(2e-2)
+    assert both.gaussian_pose("l/cart", relative_to="r/cart").covariance[0, 0] == pytest.approx(
+        2e-2
+    )
     assert twist_noise(both, "l/cart").sources == both.noise("l/cart").sources  # type: ignore[union-attr]
     assert twist_noise(both, "l/cart").sources != twist_noise(both, "r/cart").sources  # type: ignore[union-attr]
     assert np.array_equal(twist_covariance(both, "r/cart"), small)
@@ -361,7 +420,10 @@ def test_whole_scenes_take_errors_of_twists_along() -> None:
     renamed = merged.rename_frame("cart", "truck")
     assert twist_noise(renamed, "truck") == twist_noise(part, "cart")
     assert twist_noise(renamed.remove_twist("truck"), "truck") is None
-    for held in (renamed.reparent("truck", "table"), renamed.reparent("truck", "table", pose=Pose())):
+    for held in (
+        renamed.reparent("truck", "table"),
+        renamed.reparent("truck", "table", pose=Pose()),
+    ):
         assert held.twist_edge("truck") is None  # what is held goes with the hand
 
 
@@ -370,7 +432,9 @@ def test_edits_and_histories_know_errors_of_twists() -> None:
     scene = SceneGraph().add_frame("cart", "world")
     with scene.edit() as edit:
         edit.set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6))
-    log = SceneHistory(scene).set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6))
+    log = SceneHistory(scene).set_twist(
+        "cart", np.ones(6), relative_to_body="world", covariance=np.eye(6)
+    )
     assert edit.finish() == log.scene
     assert "covariance=" in log.entries[-1].text
     log = log.set_twist_noise("cart", None)
@@ -390,7 +454,9 @@ def test_arrays_hold_errors_of_twists() -> None:
     assert twist_noise(arrays, "handle") is None
     assert twist_noise(arrays, "lamp") is None
     noise = twist_noise(arrays, "tray")
-    wanted = scene.set_twist("tray", np.zeros(6), relative_to_body="Base").set_twist_noise("tray", noise)
+    wanted = scene.set_twist("tray", np.zeros(6), relative_to_body="Base").set_twist_noise(
+        "tray", noise
+    )
     wanted = wanted.set_twist("handle", np.ones(6), relative_to_body="Tray").remove_twist("lamp")
     assert arrays.freeze() == wanted
     arrays.set_twist("lamp", np.ones(6), relative_to_body="Base")
@@ -403,7 +469,9 @@ def test_arrays_hold_errors_of_twists() -> None:
     assert arrays.specification("tray").twist_noise == noise
     with pytest.raises(SceneError, match="frame 'base' has no twist"):
         arrays.set_twist_noise("base", noise)
-    with pytest.raises(SceneError, match=r"covariance of the twist of 'lamp' relative to 'Base' is not positive"):
+    with pytest.raises(
+        SceneError, match=r"covariance of the twist of 'lamp' relative to 'Base' is not positive"
+    ):
         arrays.set_twist("lamp", np.ones(6), relative_to_body="Base", covariance=-np.eye(6))
     with pytest.raises(CapacityError, match="no room for another twist"):
         SceneArrays(scene.add_frame("pot", "base"), capacity={"twists": 3}).set_twist(
@@ -411,7 +479,8 @@ def test_arrays_hold_errors_of_twists() -> None:
         )
 
 
-# --- refused ----------------------------------------------------------------------------------------------------------
+# --- refused
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_bad_covariances_are_refused_by_name() -> None:
@@ -420,7 +489,8 @@ def test_bad_covariances_are_refused_by_name() -> None:
     given_ = SemanticTwist(TwistCoord("cart|cart", "world", "[world]"), np.ones(6))
     negative = np.diag([1.0, 1, 1, 1, 1, -2])
     named = (
-        r"the covariance of the twist of 'cart' relative to 'world' is not positive semi-definite: its eigenvalues are"
+        r"the covariance of the twist of 'cart' relative to 'world' is not positive semi-definite:"
+        r" its eigenvalues are"
     )
     with pytest.raises(SceneError, match=rf"{named} \[-2, 1, 1, 1, 1, 1\]") as caught:
         add_twist(scene, given_, covariance=negative)
@@ -429,28 +499,42 @@ def test_bad_covariances_are_refused_by_name() -> None:
         scene.set_twist("cart", np.ones(6), relative_to_body="world", covariance=negative)
     for one in (
         partial(add_twist, scene),
-        lambda _, covariance: scene.set_twist("cart", np.ones(6), relative_to_body="world", covariance=covariance),
+        lambda _, covariance: scene.set_twist(
+            "cart", np.ones(6), relative_to_body="world", covariance=covariance
+        ),
     ):
-        with pytest.raises(SceneError, match="relative to 'world' is not symmetric: two entries that should be equal"):
+        with pytest.raises(
+            SceneError,
+            match="relative to 'world' is not symmetric: two entries that should be equal",
+        ):
             one(given_, covariance=np.eye(6) + np.eye(6, k=1))
         with pytest.raises(SceneError, match="relative to 'world' must have shape"):
             one(given_, covariance=np.eye(3))
         with pytest.raises(SceneError, match="finite"):
             one(given_, covariance=np.full((6, 6), np.nan))
-    with pytest.raises(SceneError, match="frame 'cart' has no twist edge to set an error on; add one with set_twist"):
+    with pytest.raises(
+        SceneError,
+        match="frame 'cart' has no twist edge to set an error on; add one with set_twist",
+    ):
         scene.set_twist_noise("cart", None)
     with pytest.raises(UnknownNameError, match="did you mean 'cart'"):
         scene.set_twist_noise("cort", None)
-    noise = twist_noise(scene.set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6)), "cart")
+    noise = twist_noise(
+        scene.set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6)), "cart"
+    )
     with pytest.raises(SceneError, match="frame 'cart' has no twist"):
         FrameSpecification("cart", "world").replace(twist_noise=noise)
 
 
 def test_questions_that_have_no_answer() -> None:
     """A twist that is not known, coordinates of something else, a joint on the way."""
-    scene = SceneGraph().add_frame("link", "world", joint=Revolute([0, 0, 1])).add_frame("tool", "link")
+    scene = (
+        SceneGraph().add_frame("link", "world", joint=Revolute([0, 0, 1])).add_frame("tool", "link")
+    )
     scene = scene.set_twist("tool", np.ones(6), relative_to_body="world", covariance=np.eye(6))
-    with pytest.raises(SemanticError, match="a path of twists leads from body 'world' to body 'link'"):
+    with pytest.raises(
+        SemanticError, match="a path of twists leads from body 'world' to body 'link'"
+    ):
         gaussian_twist(scene, TwistCoord("link|link", "world", "[world]"))
     with pytest.raises(SemanticError, match="it takes coordinates of a twist"):
         gaussian_twist(scene, PoseCoord("{tool}|tool", "{world}|world", "[world]"))
@@ -474,7 +558,9 @@ def test_documents_say_what_is_wrong_with_errors_of_twists() -> None:
     )
     document = scene_to_dict(scene)
     document["frames"][1]["twist"]["noise"]["covariance"][0] = 2.0
-    with pytest.raises(tk.errors.FileFormatError, match=r"twist.*noise: the covariance is not the sum"):
+    with pytest.raises(
+        tk.errors.FileFormatError, match=r"twist.*noise: the covariance is not the sum"
+    ):
         scene_from_dict(document)
     del document["frames"][1]["twist"]["noise"]
     assert scene_from_dict(document) == scene.set_twist_noise("cart", None)

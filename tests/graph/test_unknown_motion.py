@@ -95,12 +95,14 @@ WAYS_TO_STATE = r"add_twist.*set_joint \(Fixed\(\).*attach, mount or reparent"
 
 def rows(table: str) -> list[tuple[str, str]]:
     """Return the rows of a table of the page, without its head."""
-    text = PAGE.read_text(encoding="utf-8").split(f"<!-- table: {table} -->\n\n")[1].split("\n\n")[0]
+    text = (
+        PAGE.read_text(encoding="utf-8").split(f"<!-- table: {table} -->\n\n")[1].split("\n\n")[0]
+    )
     cells = [re.split(r" \| ", line.strip("| ")) for line in text.splitlines()[2:]]
     return [(name, result) for name, result in cells]
 
 
-# ---------------------------------------------------------------------------------------------------- ways to an edge
+# ---------------------------------------------------------------------------------- ways to an edge
 
 
 def apart() -> SceneGraph:
@@ -121,19 +123,25 @@ def stated() -> SceneGraph:
 def by_parts() -> SceneGraph:
     """Return the scene of a position and an orientation."""
     position = SemanticPosition(PositionCoord("cup|cup", "table|table", "[table]"), [0, 0, 1])
-    orientation = SemanticOrientation(OrientationCoord("[cup]|cup", "[table]|table", "[table]"), np.eye(3))
+    orientation = SemanticOrientation(
+        OrientationCoord("[cup]|cup", "[table]|table", "[table]"), np.eye(3)
+    )
     return add_fact(add_fact(apart(), position), orientation)
 
 
 def transform() -> TransformStamped:
     """Return the pose of the cup as a message."""
-    return TransformStamped(Header(Time(1), "table"), "cup", Transform(Vector3(0, 0, 1), Quaternion(0, 0, 0, 1)))
+    return TransformStamped(
+        Header(Time(1), "table"), "cup", Transform(Vector3(0, 0, 1), Quaternion(0, 0, 0, 1))
+    )
 
 
 def buffered(scene: SceneGraph | None = None, *, is_static: bool) -> SceneGraph:
     """Return the scene of a buffer that received the pose of the cup."""
     buffer = Buffer(scene=scene)
-    assert buffer.set_transform_static(transform()) if is_static else buffer.set_transform(transform())
+    assert (
+        buffer.set_transform_static(transform()) if is_static else buffer.set_transform(transform())
+    )
     return buffer.scene
 
 
@@ -151,7 +159,9 @@ def converted(scene: SceneGraph, folder: Path, suffix: str) -> SceneGraph:
 def from_relation(folder: Path) -> SceneGraph:
     """Return the scene of a file with a relation."""
     relation = 'Relation Pose ("{cup}|cup", "{table}|table", "[table]") [0, 0, 1, 0, 0, 0, 1]\n'
-    return loaded(folder, "relation.rsg", "root table root cup\nGroup table { }\nGroup cup { }\n" + relation)
+    return loaded(
+        folder, "relation.rsg", "root table root cup\nGroup table { }\nGroup cup { }\n" + relation
+    )
 
 
 def from_json(scene: SceneGraph, folder: Path) -> SceneGraph:
@@ -216,20 +226,26 @@ def arrays_of(scene: SceneGraph, *edits: Callable[[SceneArrays], None]) -> Scene
     return arrays.freeze()
 
 
-MJCF = '<mujoco><worldbody><body name="table">{0}<body name="cup" pos="0 0 1">{0}</body></body></worldbody></mujoco>'
+MJCF = (
+    '<mujoco><worldbody><body name="table">{0}<body name="cup" pos="0 0'
+    ' 1">{0}</body></body></worldbody></mujoco>'
+)
 SDF = (
-    '<sdf version="1.9"><model name="m"><link name="table"/><link name="cup"><pose>0 0 1 0 0 0</pose></link>'
-    '<joint name="j" type="fixed"><parent>table</parent><child>cup</child></joint></model></sdf>'
+    '<sdf version="1.9"><model name="m"><link name="table"/><link name="cup"><pose>0 0 1 0 0'
+    ' 0</pose></link><joint name="j"'
+    ' type="fixed"><parent>table</parent><child>cup</child></joint></model></sdf>'
 )
 URDF = (
-    '<robot name="r"><link name="table"/><link name="cup"/><joint name="j" type="fixed"><origin xyz="0 0 1"/>'
-    '<parent link="table"/><child link="cup"/></joint></robot>'
+    '<robot name="r"><link name="table"/><link name="cup"/><joint name="j" type="fixed"><origin'
+    ' xyz="0 0 1"/><parent link="table"/><child link="cup"/></joint></robot>'
 )
 Builder = Callable[[Path], SceneGraph]
 WAYS: dict[str, list[Builder]] = {
     "`add_pose`, `add_edge`": [
         lambda _: seen(),
-        lambda _: add_edge(apart(), "pose", tail=Node("frame", "table"), head=Node("frame", "cup"), value=UP),
+        lambda _: add_edge(
+            apart(), "pose", tail=Node("frame", "table"), head=Node("frame", "cup"), value=UP
+        ),
         lambda _: add_pose(
             SceneGraph("x").add_frame("cup", "x").add_root("table"),
             SemanticPose(PoseCoord("{table}|table", "{cup}|cup", "[cup]"), UP.inverse()),
@@ -238,9 +254,15 @@ WAYS: dict[str, list[Builder]] = {
     "`add_fact` of a pose": [
         lambda _: add_fact(apart(), SEEN),
         lambda _: add_fact(
-            apart(), UP, frame="cup", relative_to="table", evidence=Evidence(covariance=np.eye(6) * 1e-6, stamp=1.0)
+            apart(),
+            UP,
+            frame="cup",
+            relative_to="table",
+            evidence=Evidence(covariance=np.eye(6) * 1e-6, stamp=1.0),
         ),
-        lambda _: add_fact(SceneGraph("a").add_frame("table", "a").add_root("b").add_frame("cup", "b"), SEEN),
+        lambda _: add_fact(
+            SceneGraph("a").add_frame("table", "a").add_root("b").add_frame("cup", "b"), SEEN
+        ),
         lambda _: add_fact(seen(), UP.inverse(), frame="table", relative_to="cup"),
     ],
     "`add_fact` of a position and an orientation": [lambda _: by_parts()],
@@ -248,7 +270,9 @@ WAYS: dict[str, list[Builder]] = {
     "`Buffer.set_transform`": [
         lambda _: buffered(is_static=False),
         lambda _: buffered(apart(), is_static=False),
-        lambda _: buffered(SceneGraph("x").add_frame("cup", "x").add_root("table"), is_static=False),
+        lambda _: buffered(
+            SceneGraph("x").add_frame("cup", "x").add_root("table"), is_static=False
+        ),
     ],
     "`add_frame` with joint `Unstated()`": [lambda _: by_frame(pose=UP, joint=Unstated())],
     "`add_pose`, then `set_pose`, `update_pose` or another `add_pose`": [
@@ -256,7 +280,9 @@ WAYS: dict[str, list[Builder]] = {
         lambda _: update_pose(seen(), SEEN),
         lambda _: add_pose(seen(), SEEN),
         lambda _: arrays_of(seen(), lambda arrays: arrays.set_pose("cup", UP @ UP)),
-        lambda _: add_fact(seen(), UP @ UP, frame="cup", relative_to="table", policy=FactPolicy(moves="cup")),
+        lambda _: add_fact(
+            seen(), UP @ UP, frame="cup", relative_to="table", policy=FactPolicy(moves="cup")
+        ),
     ],
     "`add_pose`, then `rename_frame`, `make_root`, `collapse_fixed_frames` or `merge`": [
         lambda _: renamed(),
@@ -279,7 +305,9 @@ WAYS: dict[str, list[Builder]] = {
         lambda folder: from_store(seen(), folder),
         lambda _: arrays_of(seen()),
         lambda _: from_service(seen()),
-        lambda _: SceneGraph.from_frames([seen().specification(name) for name in seen().frame_names]),
+        lambda _: SceneGraph.from_frames(
+            [seen().specification(name) for name in seen().frame_names]
+        ),
     ],
     "`add_pose`, then `apply` of a difference": [
         lambda _: apart().apply(diff(apart(), seen())),
@@ -292,15 +320,27 @@ WAYS: dict[str, list[Builder]] = {
         lambda _: arrays_of(seen(), lambda arrays: arrays.set_joint("cup", Fixed())),
         lambda _: seen().apply(diff(stated().set_joint("cup", Unstated()), stated())),
     ],
-    "`add_pose`, then `add_pose` with joint `Fixed()`": [lambda _: add_pose(seen(), SEEN, joint=Fixed())],
+    "`add_pose`, then `add_pose` with joint `Fixed()`": [
+        lambda _: add_pose(seen(), SEEN, joint=Fixed())
+    ],
     "`add_pose`, then `reparent`, to the same parent too": [
         lambda _: seen().reparent("cup", "table"),
         lambda _: seen().reparent("cup", "table", pose=UP),
         lambda _: seen().add_frame("hand", "table").reparent("cup", "hand"),
-        lambda _: seen().set_covariance("cup", np.eye(6)).add_frame("hand", "table").reparent("cup", "hand"),
+        lambda _: (
+            seen()
+            .set_covariance("cup", np.eye(6))
+            .add_frame("hand", "table")
+            .reparent("cup", "hand")
+        ),
         lambda _: arrays_of(seen(), lambda arrays: arrays.reparent("cup", "table")),
-        lambda _: arrays_of(seen().add_frame("hand", "table"), lambda arrays: arrays.reparent("cup", "hand")),
-        lambda _: arrays_of(seen().add_frame("hand", "table"), lambda arrays: arrays.reparent("cup", "hand", pose=UP)),
+        lambda _: arrays_of(
+            seen().add_frame("hand", "table"), lambda arrays: arrays.reparent("cup", "hand")
+        ),
+        lambda _: arrays_of(
+            seen().add_frame("hand", "table"),
+            lambda arrays: arrays.reparent("cup", "hand", pose=UP),
+        ),
     ],
     "`add_pose`, then `Buffer.set_transform_static`": [lambda _: buffered(seen(), is_static=True)],
     "`add_frame` with or without a pose, body or joint `Fixed()`": [
@@ -308,7 +348,9 @@ WAYS: dict[str, list[Builder]] = {
         lambda _: by_frame(pose=UP),
         lambda _: by_frame(joint=Fixed()),
         lambda _: SceneGraph("table").add_body("b").add_frame("cup", "table", body="b"),
-        lambda _: arrays_of(SceneGraph("table"), lambda arrays: arrays.add_frame("cup", "table", pose=UP)),
+        lambda _: arrays_of(
+            SceneGraph("table"), lambda arrays: arrays.add_frame("cup", "table", pose=UP)
+        ),
     ],
     "`add_frame`, then `set_pose`": [lambda _: stated().set_pose("cup", UP @ UP)],
     "`attach`, `mount`": [
@@ -324,8 +366,13 @@ WAYS: dict[str, list[Builder]] = {
         lambda folder: loaded(folder, "scene.xml", MJCF.format('<geom type="sphere" size="0.1"/>')),
     ],
     "frame of robray, `Transform` of RSG, node of glTF, frame of JSON": [
-        lambda folder: loaded(folder, "a.robray", "frame table {} frame cup { parent table; translation [0, 0, 1]; }"),
-        *[lambda folder, suffix=suffix: converted(stated(), folder, suffix) for suffix in (".rsg", ".gltf", ".json")],
+        lambda folder: loaded(
+            folder, "a.robray", "frame table {} frame cup { parent table; translation [0, 0, 1]; }"
+        ),
+        *[
+            lambda folder, suffix=suffix: converted(stated(), folder, suffix)
+            for suffix in (".rsg", ".gltf", ".json")
+        ],
     ],
     "`Buffer.set_transform_static`": [
         lambda _: buffered(is_static=True),
@@ -339,7 +386,9 @@ WAYS: dict[str, list[Builder]] = {
         lambda _: seen().set_twist("cup", SPEED, relative_to_body="table"),
         lambda _: add_twist(seen(), TOLD),
         lambda _: add_fact(seen(), TOLD),
-        lambda _: arrays_of(seen(), lambda arrays: arrays.set_twist("cup", SPEED, relative_to_body="table")),
+        lambda _: arrays_of(
+            seen(), lambda arrays: arrays.set_twist("cup", SPEED, relative_to_body="table")
+        ),
     ],
     "joint `Revolute`, `Continuous`, `Prismatic` or `Free`": [
         lambda _: add_pose(apart(), SEEN, joint=Revolute([0, 0, 1])),
@@ -356,7 +405,7 @@ def test_the_tables_of_the_page_are_those_tested() -> None:
     assert [name for name, _ in rows("queries")] == list(QUERIES)
 
 
-# -------------------------------------------------------------------------------------------------- queries of motion
+# -------------------------------------------------------------------------------- queries of motion
 
 
 def edge_of(scene: SceneGraph) -> str:
@@ -385,7 +434,9 @@ def zeros(scene: SceneGraph) -> np.ndarray[Any, Any]:
 
 def with_masses(scene: SceneGraph) -> SceneGraph:
     """Return the scene whose table and cup have a mass."""
-    return scene.set_inertia("cup", Inertia(1.0, [0, 0, 0])).set_inertia("table", Inertia(2.0, [0, 0, 0]))
+    return scene.set_inertia("cup", Inertia(1.0, [0, 0, 0])).set_inertia(
+        "table", Inertia(2.0, [0, 0, 0])
+    )
 
 
 def without_stamps(scene: SceneGraph) -> SceneGraph:
@@ -403,7 +454,9 @@ def later(scene: SceneGraph) -> SceneGraph:
 def transported(scene: SceneGraph) -> Any:
     """Return a wrench on the table, as one on the cup."""
     coord = WrenchCoord(f"table|{scene.body('table')}", "partner", "[table]")
-    return transport(scene.add_root("partner"), SemanticWrench(coord, [1, 0, 0, 0, 0, 0]), point="cup")
+    return transport(
+        scene.add_root("partner"), SemanticWrench(coord, [1, 0, 0, 0, 0, 0]), point="cup"
+    )
 
 
 def rigid_parts(scene: SceneGraph) -> Any:
@@ -424,7 +477,12 @@ def places(scene: SceneGraph) -> Any:
     stamped = without_stamps(scene).add_stamped_pose(edge, scene.local_pose(edge), stamp=0.0)
     at_zero = gaussian_pose(stamped, "cup", relative_to="table", stamp=0.0)
     jacobian = scene.at(q).jacobian("cup")
-    return [*pose.as_array(), *np.concatenate(load.numbers), *at_zero.mean.as_array(), *np.ravel(jacobian)]
+    return [
+        *pose.as_array(),
+        *np.concatenate(load.numbers),
+        *at_zero.mean.as_array(),
+        *np.ravel(jacobian),
+    ]
 
 
 QUERIES: dict[str, list[Callable[[SceneGraph], Any]]] = {
@@ -444,11 +502,15 @@ QUERIES: dict[str, list[Callable[[SceneGraph], Any]]] = {
         lambda scene: acceleration(
             scene, "cup", relative_to="table", q=zeros(scene), qd=zeros(scene), qdd=zeros(scene)
         ),
-        lambda scene: momentum(with_masses(scene), scene.root("cup"), q=zeros(scene), qd=zeros(scene)),
+        lambda scene: momentum(
+            with_masses(scene), scene.root("cup"), q=zeros(scene), qd=zeros(scene)
+        ),
     ],
     "`twist_jacobian`, `velocity_ik`": [
         lambda scene: twist_jacobian(scene, "cup", relative_to="table", q=zeros(scene)),
-        lambda scene: velocity_ik(scene, SemanticTwist(coord_of(scene), np.zeros(6)), q=zeros(scene)),
+        lambda scene: velocity_ik(
+            scene, SemanticTwist(coord_of(scene), np.zeros(6)), q=zeros(scene)
+        ),
     ],
     "`integrate`": [
         lambda scene: integrate(scene, 0.5),
@@ -462,7 +524,9 @@ QUERIES: dict[str, list[Callable[[SceneGraph], Any]]] = {
         lambda scene: twist(SceneArrays(scene), "table", relative_to="cup"),
     ],
     "`twist_from_stamps` without stamped poses of the edge": [
-        lambda scene: without_stamps(scene).twist_from_stamps("cup", relative_to="table", first=0.0, second=1.0),
+        lambda scene: without_stamps(scene).twist_from_stamps(
+            "cup", relative_to="table", first=0.0, second=1.0
+        ),
         lambda scene: SceneArrays(without_stamps(scene)).twist_from_stamps(
             "cup", relative_to="table", first=0.0, second=1.0
         ),
@@ -500,7 +564,9 @@ def test_every_query_refuses_every_unknown_motion(build: Builder, tmp_path: Path
     for name, queries in QUERIES.items():
         for query in queries:
             if (error := ERRORS.get(RESULTS[name])) is StampError:
-                with pytest.raises(StampError, match=f"no twist edge leads over frame '{edge_of(scene)}'"):
+                with pytest.raises(
+                    StampError, match=f"no twist edge leads over frame '{edge_of(scene)}'"
+                ):
                     query(scene)
             elif error is not None:
                 with pytest.raises(error, match=f"(?s){UNKNOWN}.*{WAYS_TO_STATE}"):
@@ -525,7 +591,10 @@ def test_stated_edges_do_not_move(build: Builder, tmp_path: Path) -> None:
     assert is_rigid(scene, "cup", "table")
     assert rigid_parts(scene) == (True, 3.0, 1.0)
     assert integrate(scene, 1.0) == scene
-    assert np.asarray(scene.at(zeros(scene), zeros(scene)).twist("cup", relative_to="table")).tolist() == [0.0] * 6
+    assert (
+        np.asarray(scene.at(zeros(scene), zeros(scene)).twist("cup", relative_to="table")).tolist()
+        == [0.0] * 6
+    )
 
 
 @pytest.mark.parametrize("build", builders("twist"))
@@ -535,9 +604,15 @@ def test_twists_state_the_motion_of_a_measured_pose(build: Builder, tmp_path: Pa
     assert scene.joint("cup") == Unstated()
     np.testing.assert_allclose(np.concatenate(velocity(scene, "twist").numbers), SPEED, atol=1e-12)
     np.testing.assert_allclose(gaussian_twist(scene, coord_of(scene)).mean, SPEED, atol=1e-12)
-    np.testing.assert_allclose(SceneArrays(scene).twist("cup", relative_to="table"), SPEED, atol=1e-12)
-    np.testing.assert_allclose(scene.at([], []).twist("cup", relative_to="table"), SPEED, atol=1e-12)
-    moved = integrate(scene, 2.0).local_pose("cup").translation - scene.local_pose("cup").translation
+    np.testing.assert_allclose(
+        SceneArrays(scene).twist("cup", relative_to="table"), SPEED, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        scene.at([], []).twist("cup", relative_to="table"), SPEED, atol=1e-12
+    )
+    moved = (
+        integrate(scene, 2.0).local_pose("cup").translation - scene.local_pose("cup").translation
+    )
     np.testing.assert_allclose(moved, 2.0 * SPEED[:3], atol=1e-12)
     moved = later(scene).local_pose("cup").translation - scene.local_pose("cup").translation
     np.testing.assert_allclose(moved, 0.5 * SPEED[:3], atol=1e-12)
@@ -559,7 +634,11 @@ def test_joints_move_as_their_velocities_state(build: Builder, tmp_path: Path) -
 
 def test_a_fact_leaves_the_statement_of_an_edge() -> None:
     """An exact pose takes the place of an observed one between the same bodies; how they move is stated as before."""
-    noisy = {"frame": "cup", "relative_to": "table", "evidence": Evidence(covariance=1e-6 * np.eye(6))}
+    noisy = {
+        "frame": "cup",
+        "relative_to": "table",
+        "evidence": Evidence(covariance=1e-6 * np.eye(6)),
+    }
     observed = add_fact(apart(), Pose([0, 0, 1.0001]), **noisy)
     for scene, joint in ((observed, Unstated()), (observed.set_joint("cup", Fixed()), Fixed())):
         exact = add_fact(scene, UP, frame="cup", relative_to="table")
@@ -624,10 +703,14 @@ def test_scenes_without_unknown_motions_have_the_state_of_earlier_versions() -> 
 def test_trees_joined_inside_their_bodies_keep_their_joints(joint: Joint) -> None:
     """A fact joins two trees that share two bodies inside both, by the edges that stay; none becomes unknown."""
     scene = SceneGraph(root=None).add_root("a", body=None).add_frame("b", "a", pose=UP, joint=joint)
-    scene = scene.add_root("c").add_frame("a2", "c", body="a").add_frame("b2", "c", pose=UP, body="b")
+    scene = (
+        scene.add_root("c").add_frame("a2", "c", body="a").add_frame("b2", "c", pose=UP, body="b")
+    )
     for frame, other in (("a2", "a"), ("a", "a2")):
         made = add_fact(scene, Pose(), frame=frame, relative_to=other)
         assert made.root("b2") == made.root("a")
-        between = [f for f in made.frame_names if (p := made.parent(f)) and made.body(p) != made.body(f)]
+        between = [
+            f for f in made.frame_names if (p := made.parent(f)) and made.body(p) != made.body(f)
+        ]
         assert len(between) == 2
         assert {made.joint(f) for f in between} <= {joint, Fixed()}

@@ -44,7 +44,9 @@ def test_whole_states_come_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STATEFUL)
-@pytest.mark.parametrize("state", [(), (1,), (None,) * 3, (None,) * 10, None, 5, [], "state"], ids=repr)
+@pytest.mark.parametrize(
+    "state", [(), (1,), (None,) * 3, (None,) * 10, None, 5, [], "state"], ids=repr
+)
 def test_states_of_other_shapes_are_refused(name: str, state: object) -> None:
     """Too short, too long, of another type: an error, not the end of the process."""
     with pytest.raises(TmkitError):

@@ -38,16 +38,24 @@ print("lived")
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are set as Linux does")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="limits of memory are set as Linux does"
+)
 def test_want_of_memory_is_an_error_and_leaves_scenes_alone() -> None:
     """Arrays that do not fit, and edits until nothing fits, raise MemoryError; the scene goes on."""
-    done = run_process([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=600, check=False)
+    done = run_process(
+        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=600, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "lived\n"), done.stderr
 
 
 def test_room_beyond_numbers_is_refused() -> None:
     """Slots are 32-bit numbers: more is a CapacityError that names what was asked for, not an allocation."""
-    with pytest.raises(CapacityError, match="capacity is 2147483648, but at most 1073741824 can be kept"):
+    with pytest.raises(
+        CapacityError, match="capacity is 2147483648, but at most 1073741824 can be kept"
+    ):
         SceneArrays(SceneGraph(), capacity=2**31)
-    with pytest.raises(CapacityError, match="stamps is 2147483648, but at most 1073741824 can be kept"):
+    with pytest.raises(
+        CapacityError, match="stamps is 2147483648, but at most 1073741824 can be kept"
+    ):
         SceneArrays(SceneGraph(), capacity={"stamps": 2**31})

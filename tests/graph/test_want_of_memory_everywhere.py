@@ -18,10 +18,14 @@ def failing_new(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the library whose ``operator new`` can be told to fail."""
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     if compiler is None or not sys.platform.startswith("linux"):
-        pytest.skip("the library that makes allocations fail needs g++ and a loader with LD_PRELOAD")
+        pytest.skip(
+            "the library that makes allocations fail needs g++ and a loader with LD_PRELOAD"
+        )
     library = tmp_path_factory.mktemp("failing_new") / "failing_new.so"
     source = SUPPORT / "failing_new.cpp"
-    run_process([compiler, "-std=c++20", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    run_process(
+        [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", "-o", library, source], check=True
+    )
     return library
 
 

@@ -9,7 +9,13 @@ from support.effort import scaled_examples
 from support.scene_edits import configurations, edits
 from support.scene_model import RefusedError, SceneModel
 
-from tmkit.errors import ConfigurationError, DuplicateNameError, SceneError, TmkitError, UnknownNameError
+from tmkit.errors import (
+    ConfigurationError,
+    DuplicateNameError,
+    SceneError,
+    TmkitError,
+    UnknownNameError,
+)
 from tmkit.graph import (
     AttachedShape,
     Box,
@@ -39,9 +45,23 @@ def gripper() -> SceneGraph:
     scene = SceneGraph(root="palm").add_shape("palm", AttachedShape(Box([0.1, 0.05, 0.02])))
     with scene.edit() as edit:
         slide = Prismatic([1, 0, 0], lower=0.0, upper=0.04, name="left_slide")
-        edit.add_frame("left", "palm", pose=Pose([0, 0, 0.05]), joint=slide, shapes=[AttachedShape(Sphere(0.01))])
-        follow = Prismatic([-1, 0, 0], lower=0.0, upper=0.04, name="right_slide", mimic=Mimic("left_slide"))
-        edit.add_frame("right", "palm", pose=Pose([0, 0, 0.05]), joint=follow, shapes=[AttachedShape(Sphere(0.01))])
+        edit.add_frame(
+            "left",
+            "palm",
+            pose=Pose([0, 0, 0.05]),
+            joint=slide,
+            shapes=[AttachedShape(Sphere(0.01))],
+        )
+        follow = Prismatic(
+            [-1, 0, 0], lower=0.0, upper=0.04, name="right_slide", mimic=Mimic("left_slide")
+        )
+        edit.add_frame(
+            "right",
+            "palm",
+            pose=Pose([0, 0, 0.05]),
+            joint=follow,
+            shapes=[AttachedShape(Sphere(0.01))],
+        )
         edit.set_inertia("palm", Inertia(0.5))
         edit.allow_collision("left", "right", reason="they meet")
         edit.set_group("fingers", frames=["left", "right"])
@@ -55,11 +75,23 @@ def test_a_template_is_mounted_twice() -> None:
     scene = SceneGraph()
     for side, y in (("l/", 0.3), ("r/", -0.3)):
         scene = scene.mount(hand, "world", prefix=side, pose=Pose([0, y, 1]))
-    assert scene.frame_names == ("world", "l/palm", "l/left", "l/right", "r/palm", "r/left", "r/right")
+    assert scene.frame_names == (
+        "world",
+        "l/palm",
+        "l/left",
+        "l/right",
+        "r/palm",
+        "r/left",
+        "r/right",
+    )
     assert scene.joint_names == ("l/left_slide", "r/left_slide")
     q = scene.configuration({"r/left_slide": 0.02})
-    assert scene.pose("r/right", relative_to="r/palm", q=q).translation.tolist() == pytest.approx([-0.02, 0, 0.05])
-    assert scene.pose("l/palm", relative_to="r/palm").translation.tolist() == pytest.approx([0, 0.6, 0])
+    assert scene.pose("r/right", relative_to="r/palm", q=q).translation.tolist() == pytest.approx(
+        [-0.02, 0, 0.05]
+    )
+    assert scene.pose("l/palm", relative_to="r/palm").translation.tolist() == pytest.approx(
+        [0, 0.6, 0]
+    )
     assert scene.is_allowed("l/left", "l/right")
     assert not scene.is_allowed("l/left", "r/right")
     assert scene.frames_of_group("l/hand") == ("l/palm", "l/left", "l/right")
@@ -73,7 +105,9 @@ def test_mounting_is_all_or_nothing() -> None:
     scene = SceneGraph().add_frame("x/right", "world")
     with scene.edit() as edit:
         edit.set_pose("x/right", Pose([1, 0, 0]))
-        with pytest.raises(DuplicateNameError, match="a frame named 'x/right' is already in the scene"):
+        with pytest.raises(
+            DuplicateNameError, match="a frame named 'x/right' is already in the scene"
+        ):
             edit.mount(gripper(), "world", prefix="x/")
     assert edit.finish() == scene.set_pose("x/right", Pose([1, 0, 0]))
     with pytest.raises(UnknownNameError, match="wrld"):
@@ -114,13 +148,18 @@ def test_extracting_and_mounting_again() -> None:
     """A subtree taken out and mounted where it stood says the same."""
     hand = gripper()
     scene = (
-        SceneGraph().add_frame("table", "world", pose=Pose([0, 0, 0.7])).mount(hand, "table", pose=Pose([0.1, 0, 0]))
+        SceneGraph()
+        .add_frame("table", "world", pose=Pose([0, 0, 0.7]))
+        .mount(hand, "table", pose=Pose([0.1, 0, 0]))
     )
     assert scene.extract("palm") == hand
     emptied = scene.remove_frame("palm", subtree=True).remove_group("hand").remove_group("fingers")
     again = emptied.mount(scene.extract("palm"), "table", pose=Pose([0.1, 0, 0]))
     assert again == scene
-    with pytest.raises(SceneError, match="joint 'right_slide' mimics joint 'left_slide', which does not stand below"):
+    with pytest.raises(
+        SceneError,
+        match="joint 'right_slide' mimics joint 'left_slide', which does not stand below",
+    ):
         scene.extract("right")
     assert scene.extract("left").frame_names == ("left",)
 
@@ -143,7 +182,8 @@ def test_mounting_random_scenes(data: st.DataObject) -> None:
             name = edit.positional[0]
             model = model.with_exact_pose(name, scene.local_pose(name))
     places = {(scene.body(name), scene.root(name)) for name in scene.frame_names}
-    if len(places) > len(scene.body_names):  # a body with frames in two trees, which would become one
+    # a body with frames in two trees, which would become one
+    if len(places) > len(scene.body_names):
         with pytest.raises(SceneError, match=r"body 'p/.*' is already in this tree"):
             SceneGraph(root="hall").mount(scene, "hall", prefix="p/")
         return
@@ -159,7 +199,9 @@ def test_mounting_random_scenes(data: st.DataObject) -> None:
     for root in scene.root_names:
         part = mounted.extract(f"p/{root}") if not _follows_outside(mounted, f"p/{root}") else None
         if part is not None:
-            assert part.frame_names == tuple(f"p/{name}" for name in scene.frame_names if scene.root(name) == root)
+            assert part.frame_names == tuple(
+                f"p/{name}" for name in scene.frame_names if scene.root(name) == root
+            )
             assert part._defects() == ""
 
 
@@ -169,7 +211,8 @@ def _follows_outside(scene: SceneGraph, frame: str) -> bool:
     return any(scene.joint_frame(rule.joint) not in inside for rule in mimics)
 
 
-# --- folding -------------------------------------------------------------------------------------------------------
+# --- folding
+# -------------------------------------------------------------------------------------------------------
 
 
 def robot() -> SceneGraph:
@@ -182,7 +225,11 @@ def robot() -> SceneGraph:
         edit.add_frame("mount", "link", pose=Pose.from_rpy([0.2, 0, 0], [0.3, 0, 0]), shapes=[box])
         edit.add_frame("adapter", "mount", pose=Pose.from_rpy([0.1, 0, 0], [0, 0.5, 0]))
         edit.add_frame(
-            "hand", "adapter", pose=Pose([0.1, 0, 0]), joint=Revolute([0, 1, 0], lower=-1, upper=1), shapes=[box]
+            "hand",
+            "adapter",
+            pose=Pose([0.1, 0, 0]),
+            joint=Revolute([0, 1, 0], lower=-1, upper=1),
+            shapes=[box],
         )
         edit.add_frame("tip", "hand", pose=Pose([0, 0, 0.2]))
         edit.set_inertia("link", Inertia(2.0, [0.1, 0, 0], matrix=np.diag([0.1, 0.2, 0.2])))
@@ -201,7 +248,13 @@ def test_fixed_chains_fold() -> None:
     assert inertia is not None
     assert inertia.mass == 3.0
     assert inertia.center.tolist() == pytest.approx([(2 * 0.1 + 1 * 0.2) / 3, 0, 0])
-    assert collapse_fixed_frames(scene, keep=["tip", "mount"]).frame_names == ("world", "link", "mount", "hand", "tip")
+    assert collapse_fixed_frames(scene, keep=["tip", "mount"]).frame_names == (
+        "world",
+        "link",
+        "mount",
+        "hand",
+        "tip",
+    )
     assert collapse_fixed_frames(folded) is folded
     with pytest.raises(UnknownNameError, match="did you mean 'tip'"):
         collapse_fixed_frames(scene, keep=["tips"])
@@ -210,7 +263,9 @@ def test_fixed_chains_fold() -> None:
 def test_frames_that_twists_lead_over_stay() -> None:
     """The post has no twist of its own, and moves all the same: with the lamp, as that moves relative to the world."""
     scene = (
-        SceneGraph().add_frame("post", "world", shapes=[Sphere(0.1)]).add_frame("lamp", "post", pose=Pose([1, 0, 0]))
+        SceneGraph()
+        .add_frame("post", "world", shapes=[Sphere(0.1)])
+        .add_frame("lamp", "post", pose=Pose([1, 0, 0]))
     )
     scene = scene.set_twist("lamp", [1, 0, 0, 0, 0, 0], relative_to_body="world")
     assert collapse_fixed_frames(scene).frame_names == ("world", "post", "lamp")
@@ -226,7 +281,9 @@ def test_frames_with_a_meaning_stay() -> None:
         scene.allow_collision("mount", "hand"),
     ):
         assert "mount" in collapse_fixed_frames(changed)
-    both = collapse_fixed_frames(scene.allow_collision("mount", "hand").allow_collision("link", "hand"))
+    both = collapse_fixed_frames(
+        scene.allow_collision("mount", "hand").allow_collision("link", "hand")
+    )
     assert "mount" not in both
     assert both.is_allowed("link", "hand")
 
@@ -245,7 +302,9 @@ def test_folding_changes_no_answer(data: st.DataObject) -> None:
         shapes = [AttachedShape(Box(rng.uniform(0.05, 0.3, 3)))] if rng.random() < 0.7 else []
         scene = scene.add_frame(f"f{number}", parent, pose=pose, joint=joint, shapes=shapes)
         if rng.random() < 0.4:
-            scene = scene.set_inertia(f"f{number}", Inertia(rng.uniform(0.1, 2), rng.uniform(-0.1, 0.1, 3)))
+            scene = scene.set_inertia(
+                f"f{number}", Inertia(rng.uniform(0.1, 2), rng.uniform(-0.1, 0.1, 3))
+            )
         if number and rng.random() < 0.2:
             other = scene.frame_names[int(rng.integers(1, len(scene) - 1))]
             scene = scene.allow_collision(f"f{number}", other)
@@ -259,9 +318,12 @@ def test_folding_changes_no_answer(data: st.DataObject) -> None:
         q = rng.uniform(-3, 3, len(scene.joint_names))
         for name in folded.frame_names:
             assert folded.at(q).pose(name).is_close(scene.at(q).pose(name))
-            assert all(is_rigid(folded, name, f) == is_rigid(scene, name, f) for f in folded.frame_names)
+            assert all(
+                is_rigid(folded, name, f) == is_rigid(scene, name, f) for f in folded.frame_names
+            )
         assert before.is_in_collision(q) == after.is_in_collision(q)
-        # One contact is told for a pair of frames, its deepest: of those that were folded together one is left.
+        # One contact is told for a pair of frames, its deepest: of those that were folded together
+        # one is left.
         depths = [contact.distance for contact in before.contacts(q)]
         left = [contact.distance for contact in after.contacts(q)]
         assert min(left, default=0.0) == pytest.approx(min(depths, default=0.0), abs=1e-5)
@@ -270,11 +332,16 @@ def test_folding_changes_no_answer(data: st.DataObject) -> None:
 
 
 def _mass(scene: SceneGraph) -> float:
-    masses = [said.mass for name in scene.frame_names if (said := scene.specification(name).inertia) is not None]
+    masses = [
+        said.mass
+        for name in scene.frame_names
+        if (said := scene.specification(name).inertia) is not None
+    ]
     return sum(masses)
 
 
-# --- what moved, and the difference in words -------------------------------------------------------------------
+# --- what moved, and the difference in words
+# -------------------------------------------------------------------
 
 
 def test_what_moved() -> None:
@@ -287,7 +354,9 @@ def test_what_moved() -> None:
     assert moved_frames(scene, renamed, q=q) == ("mount", "adapter", "hand", "point")
     carried = scene.reparent("tip", "base", q=q)
     assert moved_frames(scene, carried, q=q, metres=1e-12, radians=1e-12) == ()
-    assert moved_frames(scene, carried, q=scene.configuration({"link": 0.5}), metres=1e-9) == ("tip",)
+    assert moved_frames(scene, carried, q=scene.configuration({"link": 0.5}), metres=1e-9) == (
+        "tip",
+    )
     with pytest.raises(ConfigurationError):
         moved_frames(scene, turned)
     with pytest.raises(SceneError, match="different joints"):
@@ -311,8 +380,10 @@ def test_a_difference_in_words() -> None:
     assert change.pairs == (("base", "hand", None, "near"),)
     assert change.groups == ("tools",)
     assert len(change) == 5
-    assert repr(change) == (
-        "SceneDifference('mount': pose, classes, 'point': name, added 'camera', 1 allowed pairs, 1 groups)"
+    assert (
+        repr(change)
+        == "SceneDifference('mount': pose, classes, 'point': name, added 'camera', 1 allowed pairs,"
+        " 1 groups)"
     )
     assert change.reversed().removed == ("camera",)
     assert not diff(a, a)
@@ -327,7 +398,11 @@ def test_a_difference_in_words() -> None:
 
 def test_names_that_swap() -> None:
     """Two frames that swap names, and two that swap places in the tree, are differences like any other."""
-    a = SceneGraph().add_frame("x", "world", joint=Free()).add_frame("y", "x", pose=Pose([1, 0, 0]), joint=Free())
+    a = (
+        SceneGraph()
+        .add_frame("x", "world", joint=Free())
+        .add_frame("y", "x", pose=Pose([1, 0, 0]), joint=Free())
+    )
     swapped = a.rename_frame("x", "z").rename_frame("y", "x").rename_frame("z", "y")
     assert a.apply(diff(a, swapped)) == swapped
     turned = a.reparent("y", "world").reparent("x", "y")
@@ -353,13 +428,18 @@ def test_pickles_of_other_versions_are_refused() -> None:
     format_, *content = robot().__getstate__()
     assert format_ == 9
     for other in (8, 10):
-        with pytest.raises(SceneError, match=f"format {other}, written by another version of tmkit; format 9 is read"):
+        with pytest.raises(
+            SceneError,
+            match=f"format {other}, written by another version of tmkit; format 9 is read",
+        ):
             SceneGraph.__new__(SceneGraph).__setstate__((other, *content))
 
 
 def test_attributes_are_values() -> None:
     """What JSON can say goes in and comes out; anything else is refused, and what comes out cannot be changed."""
-    scene = SceneGraph().set_attributes("world", {"colour": "red", "sizes": [1, 2.5], "nested": {"a": None}})
+    scene = SceneGraph().set_attributes(
+        "world", {"colour": "red", "sizes": [1, 2.5], "nested": {"a": None}}
+    )
     assert scene.attributes("world") == {"colour": "red", "sizes": [1, 2.5], "nested": {"a": None}}
     with pytest.raises(TypeError, match="does not support item assignment"):
         scene.attributes("world")["colour"] = "blue"  # type: ignore[index]  # which is what is tested
@@ -375,7 +455,8 @@ def test_attributes_are_values() -> None:
         scene.set_attribute("world", "", 1)
 
 
-# Of a world and a frame x one metre along y. It may change only with the version of what a digest covers.
+# Of a world and a frame x one metre along y. It may change only with the version of what a digest
+# covers.
 DIGEST = "5238f4ce43e5b94f0040fe996a4afb74f903da1663d62d21b77d0ed7c69fa3d1"
 
 
@@ -421,7 +502,10 @@ def test_jacobian_of_any_point_in_any_axes() -> None:
     jacobian = at.jacobian("tip", point=point)
     for joint in range(2):
         delta = np.eye(2)[joint] * step
-        ahead, behind = (scene.pose("tip", relative_to="world", q=q + sign * delta).apply(point) for sign in (1, -1))
+        ahead, behind = (
+            scene.pose("tip", relative_to="world", q=q + sign * delta).apply(point)
+            for sign in (1, -1)
+        )
         assert jacobian[:3, joint] == pytest.approx((ahead - behind) / (2 * step), abs=1e-8)
     turned = at.jacobian("tip", point=point, axes="hand")
     rotation = at.pose("hand").rotation
@@ -431,13 +515,23 @@ def test_jacobian_of_any_point_in_any_axes() -> None:
     there = scene.transform_points(points, source="tip", target="base", q=q)
     assert there == pytest.approx(scene.pose("tip", relative_to="base", q=q).apply(points))
     turned_vectors = scene.transform_vectors(points, source="tip", target="base", q=q)
-    assert turned_vectors == pytest.approx(points @ scene.pose("tip", relative_to="base", q=q).rotation.T)
+    assert turned_vectors == pytest.approx(
+        points @ scene.pose("tip", relative_to="base", q=q).rotation.T
+    )
 
 
 def test_ways_through_the_tree() -> None:
     """Path, common ancestor and the joints between two frames."""
     scene = robot().add_frame("camera", "base")
-    assert scene.path("camera", "tip") == ("camera", "base", "link", "mount", "adapter", "hand", "tip")
+    assert scene.path("camera", "tip") == (
+        "camera",
+        "base",
+        "link",
+        "mount",
+        "adapter",
+        "hand",
+        "tip",
+    )
     assert common_ancestor(scene, "camera", "tip") == "base"
     assert joints_between(scene, "camera", "tip") == ("link", "hand")
     assert joints_between(scene, "link", "tip") == ("hand",)

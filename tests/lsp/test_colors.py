@@ -28,9 +28,31 @@ ROOT = Path(__file__).parents[2]
 EDITORS = ROOT / "editors"
 FOLDERS = ("scenes", "domains", "examples")
 WORDS = {
-    "robray": {*CLASS_RULES, *FRAME_RULES, *GEOMETRY_RULES, "frame", "class", "def", "include", "geometry", "isa"},
-    "rsg": {*KEYWORDS, *OPTIONS, *RIGID, *(word for known in (*BLOCKS.values(), *LINES.values()) for word in known)},
-    "pddl": {*DOMAIN_SECTIONS, *PROBLEM_SECTIONS, *REQUIREMENTS, ":parameters", ":precondition", ":effect"},
+    "robray": {
+        *CLASS_RULES,
+        *FRAME_RULES,
+        *GEOMETRY_RULES,
+        "frame",
+        "class",
+        "def",
+        "include",
+        "geometry",
+        "isa",
+    },
+    "rsg": {
+        *KEYWORDS,
+        *OPTIONS,
+        *RIGID,
+        *(word for known in (*BLOCKS.values(), *LINES.values()) for word in known),
+    },
+    "pddl": {
+        *DOMAIN_SECTIONS,
+        *PROBLEM_SECTIONS,
+        *REQUIREMENTS,
+        ":parameters",
+        ":precondition",
+        ":effect",
+    },
 }
 
 
@@ -40,13 +62,18 @@ def _texts(language: str) -> Iterator[str]:
     yield from (path.read_text(encoding="utf-8") for path in found)
     if language == "rsg":
         yield (ROOT / "tests/data/kitchen_table.rsg").read_text(encoding="utf-8")
-        yield from (rsg_from_scene(load_scene("panda_table", scene)) for scene in ("blocks3", "sort8"))
+        yield from (
+            rsg_from_scene(load_scene("panda_table", scene)) for scene in ("blocks3", "sort8")
+        )
 
 
 def _scopes(language: str, text: str) -> Iterator[tuple[str, str]]:
     """Yield the words of a text with their scopes, as an editor finds them: line by line, the first match counts."""
     rules = plistlib.loads((EDITORS / f"syntaxes/{language}.tmLanguage").read_bytes())["patterns"]
-    patterns = [(rule["name"], re.compile(rule.get("match") or rule["begin"]), rule.get("end")) for rule in rules]
+    patterns = [
+        (rule["name"], re.compile(rule.get("match") or rule["begin"]), rule.get("end"))
+        for rule in rules
+    ]
     inside: tuple[str, str] | None = None
     for line in text.split("\n"):
         at = 0
@@ -56,7 +83,11 @@ def _scopes(language: str, text: str) -> Iterator[tuple[str, str]]:
                 yield line[at : end.end() if end else None], inside[0]
                 at, inside = (end.end(), None) if end else (len(line), inside)
                 continue
-            found = [(match, name, end) for name, rule, end in patterns if (match := rule.search(line, at))]
+            found = [
+                (match, name, end)
+                for name, rule, end in patterns
+                if (match := rule.search(line, at))
+            ]
             if not found:
                 break
             match, name, end = min(found, key=lambda one: one[0].start())
@@ -67,7 +98,9 @@ def _scopes(language: str, text: str) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("language", make_grammars.RULES)
 def test_the_grammars_are_those_of_the_lexers(language: str) -> None:
     """What is in the folder is what the script writes, and the extension names it."""
-    assert (EDITORS / f"syntaxes/{language}.tmLanguage").read_bytes() == make_grammars.grammar(language)
+    assert (EDITORS / f"syntaxes/{language}.tmLanguage").read_bytes() == make_grammars.grammar(
+        language
+    )
     shipped = json.loads((EDITORS / "package.json").read_text())["contributes"]
     (named,) = [one["path"] for one in shipped["grammars"] if one["language"] == language]
     (settings,) = [one["configuration"] for one in shipped["languages"] if one["id"] == language]
@@ -86,8 +119,15 @@ def test_every_keyword_of_the_parsers_is_coloured(language: str) -> None:
             assert scopes
             assert scopes[0].startswith("keyword."), word
     for lexer in {"robray": [RobrayLexer()], "rsg": [RsgLexer()], "pddl": []}[language]:
-        kinds = {word: kind for word in WORDS[language] for kind, text in lexer.get_tokens(word) if text == word}
-        assert {word for word, kind in kinds.items() if kind not in (Keyword, Name.Attribute)} == set()
+        kinds = {
+            word: kind
+            for word in WORDS[language]
+            for kind, text in lexer.get_tokens(word)
+            if text == word
+        }
+        assert {
+            word for word, kind in kinds.items() if kind not in (Keyword, Name.Attribute)
+        } == set()
 
 
 @pytest.mark.parametrize("language", make_grammars.RULES)
@@ -104,8 +144,12 @@ def test_every_shipped_file_is_coloured(language: str) -> None:
             continue
         kinds = {Keyword: "keyword.control", Name.Attribute: "keyword.other", String: "string"}
         wanted = [(found, kinds[kind]) for kind, found in tokens if kind in kinds]
-        scoped = [(found, ".".join(scope.split(".")[:2])) for found, scope in _scopes(language, text)]
-        found = [(word, "string" if scope.startswith("string") else scope) for word, scope in scoped]
+        scoped = [
+            (found, ".".join(scope.split(".")[:2])) for found, scope in _scopes(language, text)
+        ]
+        found = [
+            (word, "string" if scope.startswith("string") else scope) for word, scope in scoped
+        ]
         assert [one for one in found if one[1] in kinds.values()] == wanted
 
 
@@ -113,7 +157,11 @@ def test_comments_of_several_lines() -> None:
     """Nothing in them is a keyword, and what follows is."""
     text = "frame /* frame\n class */ a // frame\n"
     for language in ("robray", "rsg"):
-        found = [(word, scope) for word, scope in _scopes(language, text) if "frame" in word or "class" in word]
+        found = [
+            (word, scope)
+            for word, scope in _scopes(language, text)
+            if "frame" in word or "class" in word
+        ]
         assert [scope.split(".")[0] for _, scope in found][1:] == ["comment"] * 3
     kinds = [kind for kind, word in RobrayLexer().get_tokens(text) if "class" in word]
     assert kinds == [Comment.Multiline]

@@ -60,16 +60,22 @@ def messages(source: io.BufferedIOBase) -> list[bytes]:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("size", [1000, 100_000])
-def test_a_fault_costs_no_other_message(fault: str, size: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_costs_no_other_message(
+    fault: str, size: int, caplog: pytest.LogCaptureFixture
+) -> None:
     """Messages before and after a fault are read, and the fault is logged on a line of bounded length."""
     data = framed(GOOD[0]) + FAULTS[fault] + b"".join(map(framed, GOOD))
     with caplog.at_level(logging.ERROR):
         assert messages(Pieces(data, size)) == [GOOD[0], *GOOD]
     assert caplog.records
-    assert all("skipped" in record.getMessage() and len(record.getMessage()) < 500 for record in caplog.records)
+    assert all(
+        "skipped" in record.getMessage() and len(record.getMessage()) < 500
+        for record in caplog.records
+    )
 
 
-# A message that is too short takes the bytes of a fault that follows, which is right: nothing tells them apart.
+# A message that is too short takes the bytes of a fault that follows, which is right: nothing tells
+# them apart.
 PLAIN_FAULTS = sorted(set(FAULTS) - {"longer than the body"})
 
 
@@ -80,7 +86,9 @@ PLAIN_FAULTS = sorted(set(FAULTS) - {"longer than the body"})
 def test_any_sequence_of_messages_and_faults(parts: list[int | str], size: int) -> None:
     """Whatever the order and the pieces in which it arrives, exactly the well-framed messages come out, in order."""
     data = b"".join(FAULTS[part] if isinstance(part, str) else framed(GOOD[part]) for part in parts)
-    assert messages(Pieces(data, size)) == [GOOD[part] for part in parts if not isinstance(part, str)]
+    assert messages(Pieces(data, size)) == [
+        GOOD[part] for part in parts if not isinstance(part, str)
+    ]
 
 
 def test_other_spellings_of_a_header(caplog: pytest.LogCaptureFixture) -> None:
@@ -91,7 +99,10 @@ def test_other_spellings_of_a_header(caplog: pytest.LogCaptureFixture) -> None:
         b"content-length:2\n\n",
     )
     with caplog.at_level(logging.ERROR):
-        assert messages(Pieces(b"".join(head + b"{}" for head in heads) + framed(b""), 7)) == [b"{}"] * 3
+        assert (
+            messages(Pieces(b"".join(head + b"{}" for head in heads) + framed(b""), 7))
+            == [b"{}"] * 3
+        )
     assert not caplog.records
 
 
@@ -101,7 +112,13 @@ def test_an_input_that_ends_in_a_message() -> None:
         assert messages(Pieces(framed(b"{}") + end, 1000)) == [b"{}"]
 
 
-BODIES = {"no JSON": b"{{{", "no object": b"[]", "no UTF-8": b"\xff\xff", "no request": b"{}", "deep": b"[" * 100_000}
+BODIES = {
+    "no JSON": b"{{{",
+    "no object": b"[]",
+    "no UTF-8": b"\xff\xff",
+    "no request": b"{}",
+    "deep": b"[" * 100_000,
+}
 
 
 def test_the_command_answers_after_all_faults() -> None:
@@ -117,7 +134,11 @@ def test_the_command_answers_after_all_faults() -> None:
         data += fault + request("textDocument/hover", id=100 + number, params=place)
     data += request("shutdown", id=2) + request("exit")
     done = run_process(
-        [sys.executable, "-m", "tmkit.cli", "lsp"], input=data, capture_output=True, timeout=120, check=False
+        [sys.executable, "-m", "tmkit.cli", "lsp"],
+        input=data,
+        capture_output=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0
     answers = [json.loads(body) for body in messages(Pieces(done.stdout, 1000))]

@@ -85,7 +85,9 @@ def test_the_text_in_the_editor_counts(tmp_path: Path) -> None:
     editor = Editor(tmp_path, desk_robray=DESK, lengths_robray="def cm 1e-2;")
     assert editor.check("desk.robray") == []
     editor.open("lengths.robray", "def mm 1e-3;")
-    assert editor.check("desk.robray") == ["desk.robray:4:27: unknown constant 'cm'; did you mean 'mm'?"]
+    assert editor.check("desk.robray") == [
+        "desk.robray:4:27: unknown constant 'cm'; did you mean 'mm'?"
+    ]
     editor.open("lengths.robray", "def cm 1e-2")
     assert editor.check("desk.robray")[0].startswith("lengths.robray:1:12: the file ends too early")
 
@@ -101,12 +103,16 @@ def test_all_errors_of_rsg_are_found_and_notes_are_warnings(tmp_path: Path) -> N
         "room.rsg:7:17: the child 'd' is declared nowhere",
     ]
     editor.open("room.rsg", ROOM + "Node late { }\n")
-    assert editor.check("room.rsg") == ["room.rsg:6:6: 'late' is below no root, and is not part of the scene"]
+    assert editor.check("room.rsg") == [
+        "room.rsg:6:6: 'late' is below no root, and is not part of the scene"
+    ]
 
 
 def test_frames_of_other_files_are_noted_and_doubles_refused(tmp_path: Path) -> None:
     """A part of a scene is no error; what no scene can hold is one."""
-    editor = Editor(tmp_path, a_robray="frame cup { parent table; }\n", b_robray="frame a { }\nframe a { }\n")
+    editor = Editor(
+        tmp_path, a_robray="frame cup { parent table; }\n", b_robray="frame a { }\nframe a { }\n"
+    )
     (found,) = editor.check("a.robray")
     assert found.startswith("a.robray:1:20: 'table', the parent of 'cup', is declared by no file")
     (found,) = editor.check("b.robray")
@@ -116,13 +122,17 @@ def test_frames_of_other_files_are_noted_and_doubles_refused(tmp_path: Path) -> 
 def test_problems_are_read_with_the_domain_beside_them(tmp_path: Path) -> None:
     """Of the folder or the one above; without one that is said."""
     domain = "(define (domain trays)\n (:predicates (on ?a ?b))\n)"
-    problem = "(define (problem p) (:domain trays) (:objects a b) (:init (on a c)) (:goal (on a b)))"
+    problem = (
+        "(define (problem p) (:domain trays) (:objects a b) (:init (on a c)) (:goal (on a b)))"
+    )
     editor = Editor(tmp_path, domain_pddl=domain, p_pddl=problem)
     assert editor.check("domain.pddl") == []
     (found,) = editor.check("p.pddl")
     assert found.startswith("p.pddl:1:65: unknown object")
     editor = Editor(tmp_path, p_pddl=problem)
-    assert editor.check("p.pddl") == ["p.pddl:None:None: no domain 'trays' in this folder or the one above"]
+    assert editor.check("p.pddl") == [
+        "p.pddl:None:None: no domain 'trays' in this folder or the one above"
+    ]
     editor = Editor(tmp_path, d_pddl="(define (domain x) (:predicates (p ?a - nothing)))")
     (found,) = editor.check("d.pddl")
     assert "nothing" in found
@@ -144,7 +154,9 @@ def test_problems_are_read_with_the_domain_beside_them(tmp_path: Path) -> None:
         ("frame a { /* { */ | }", {"parent"}, set()),
     ],
 )
-def test_what_may_stand_in_robray(tmp_path: Path, text: str, there: set[str], not_there: set[str]) -> None:
+def test_what_may_stand_in_robray(
+    tmp_path: Path, text: str, there: set[str], not_there: set[str]
+) -> None:
     """Keywords of the block, words and names that fit, also where a text is half-written."""
     found = Editor(tmp_path).complete("a.robray", text)
     assert there <= found
@@ -172,7 +184,9 @@ def test_what_may_stand_in_robray(tmp_path: Path, text: str, there: set[str], no
         ("root |\nGroup room { }", {"room"}, {"Group"}),
     ],
 )
-def test_what_may_stand_in_rsg(tmp_path: Path, text: str, there: set[str], not_there: set[str]) -> None:
+def test_what_may_stand_in_rsg(
+    tmp_path: Path, text: str, there: set[str], not_there: set[str]
+) -> None:
     """Keywords of the block, units and names of the kind that fits."""
     found = Editor(tmp_path).complete("a.rsg", text)
     assert there <= found
@@ -198,7 +212,9 @@ DOMAIN = """(define (domain trays)
         ("(and (not (full ", "|", {"?a", "?b"}, {"on"}),
     ],
 )
-def test_what_may_stand_in_pddl(tmp_path: Path, before: str, after: str, there: set[str], not_there: set[str]) -> None:
+def test_what_may_stand_in_pddl(
+    tmp_path: Path, before: str, after: str, there: set[str], not_there: set[str]
+) -> None:
     """Sections, connectives, predicates, types and variables, each where it belongs."""
     assert DOMAIN.count(before) == 1
     found = Editor(tmp_path).complete("domain.pddl", DOMAIN.replace(before, before + after))
@@ -220,14 +236,19 @@ def test_what_a_name_is_and_where_it_comes_from(tmp_path: Path) -> None:
     text, _ = editor.about("desk.robray", DESK.replace("parent desk", "parent de|sk"))
     assert text.startswith("frame `desk`, child of `world`; box 0.8 x 1.2 x 0.02; is wood\n")
     text, _ = editor.about("desk.robray", DESK.replace("frame drawer", "frame drawe|r"))
-    assert text.startswith("frame `drawer`, child of `desk`; prismatic joint `slide` from 0 to 0.3\n")
+    assert text.startswith(
+        "frame `drawer`, child of `desk`; prismatic joint `slide` from 0 to 0.3\n"
+    )
     text, place = editor.about("desk.robray", DESK.replace("isa wood", "isa wo|od"))
     assert text.startswith("class `wood`")
     text, place = editor.about("room.rsg", ROOM.replace("child desk }", "child des|k }"))
     assert text.startswith("node `desk`, below `desk_pose`\n")
     assert place == "room.rsg:4:15"
     editor.check("room.rsg")
-    assert "box 1.2 x 0.8 x 0.02" in editor.about("room.rsg", ROOM.replace("child desk }", "child des|k }"))[0]
+    assert (
+        "box 1.2 x 0.8 x 0.02"
+        in editor.about("room.rsg", ROOM.replace("child desk }", "child des|k }"))[0]
+    )
     text, place = editor.about("domain.pddl", DOMAIN.replace(":effect (on", ":effect (o|n"))
     assert "(on ?a - item ?b - tray)" in text
     assert place == "domain.pddl:3:16"
@@ -271,7 +292,11 @@ def test_no_cut_text_breaks_anything(path: Path, data: st.DataObject) -> None:
     """A text of which a piece is missing, or stands elsewhere, has findings, and can be asked about."""
     text = path.read_text()
     begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
-    more = data.draw(st.sampled_from(["", '"', "{", "}", "(", ")", "/*", "frame", ";", "\u2028", "\x00", "child", "-"]))
+    more = data.draw(
+        st.sampled_from(
+            ["", '"', "{", "}", "(", ")", "/*", "frame", ";", "\u2028", "\x00", "child", "-"]
+        )
+    )
     text = text[:begin] + more + text[end:]
     index, project = TextIndex(path, text), Project()
     project.open[real_path(path)] = index

@@ -21,9 +21,9 @@ def test_a_session_of_an_editor(tmp_path: Path) -> None:
         assert editor.diagnostics(path) == []
         shown = editor.at("hover", path, 2, 21)["contents"]["value"]
         assert shown.startswith("frame `desk`, child of `world`")
-        assert "the joint" in editor.at("hover", path, 2, 0)["contents"]["value"] or "A frame" in str(
-            editor.at("hover", path, 2, 0)
-        )
+        assert "the joint" in editor.at("hover", path, 2, 0)["contents"][
+            "value"
+        ] or "A frame" in str(editor.at("hover", path, 2, 0))
         (place,) = editor.at("definition", path, 2, 47)
         assert place == {
             "uri": path.as_uri(),
@@ -53,7 +53,9 @@ def test_columns_are_counted_as_the_editor_counts(tmp_path: Path) -> None:
     path = tmp_path / "a.robray"
     text = '/* \U0001f600 \u2028 */ frame "\U0001f600" { parent nobody; }\r\n'
     for encoding, units in (("utf-16", 2), ("utf-32", 1), ("utf-8", 4)):
-        with LanguageClient(sys.executable, "-m", "tmkit.cli", "lsp", encodings=(encoding,)) as editor:
+        with LanguageClient(
+            sys.executable, "-m", "tmkit.cli", "lsp", encodings=(encoding,)
+        ) as editor:
             assert editor.capabilities["positionEncoding"] == encoding
             editor.open(path, text)
             (found,) = editor.diagnostics(path)
@@ -76,5 +78,7 @@ def test_errors_of_an_included_file_lead_there(tmp_path: Path) -> None:
         assert found["message"].startswith("b.robray:2:")
         assert found["relatedInformation"][0]["location"]["uri"] == (tmp_path / "b.robray").as_uri()
         editor.open(tmp_path / "b.robray", "frame b { }\n")
-        editor.tell("textDocument/didSave", {"textDocument": {"uri": (tmp_path / "b.robray").as_uri()}})
+        editor.tell(
+            "textDocument/didSave", {"textDocument": {"uri": (tmp_path / "b.robray").as_uri()}}
+        )
         assert editor.diagnostics(path) == []

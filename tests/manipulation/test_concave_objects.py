@@ -27,19 +27,33 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _scene(thing: tk.AttachedShape, *, tray: tk.AttachedShape | None = None) -> tk.SceneGraph:
     """Return the Panda with an object that stands on the table, and a tray."""
-    tray = tk.AttachedShape(tk.Box([0.25, 0.25, 0.01]), Pose([0.0, 0.0, 0.005])) if tray is None else tray
+    tray = (
+        tk.AttachedShape(tk.Box([0.25, 0.25, 0.01]), Pose([0.0, 0.0, 0.005]))
+        if tray is None
+        else tray
+    )
     scene = tk.load_scene("panda_table")
-    scene = scene.add_frame("tray", "table", pose=Pose([-0.1, 0.3, TOP]), classes=["region"], shapes=[tray])
+    scene = scene.add_frame(
+        "tray", "table", pose=Pose([-0.1, 0.3, TOP]), classes=["region"], shapes=[tray]
+    )
     pose = Pose([-0.1, -0.2, TOP - float(thing.shape.bounds[0][2]) + 1e-4])
-    return scene.add_frame("thing", "table", pose=pose, joint=tk.Free(), classes=["movable"], shapes=[thing])
+    return scene.add_frame(
+        "thing", "table", pose=pose, joint=tk.Free(), classes=["movable"], shapes=[thing]
+    )
 
 
 @pytest.mark.parametrize(("name", "suffix"), [("mug", "obj"), ("brick", "stl")])
-def test_a_concave_object_is_planned_validated_and_simulated(name: str, suffix: str, tmp_path: Path) -> None:
+def test_a_concave_object_is_planned_validated_and_simulated(
+    name: str, suffix: str, tmp_path: Path
+) -> None:
     """Its hull is too wide for the hand; by a wall or handle it is carried to the tray, in both engines."""
     mesh = CONCAVE_MESHES[name]()
-    trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces)).export(tmp_path / f"thing.{suffix}")
-    (tmp_path / "thing.robray").write_text(f'frame thing {{ geometry {{ mesh "thing.{suffix}"; }} }}')
+    trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces)).export(
+        tmp_path / f"thing.{suffix}"
+    )
+    (tmp_path / "thing.robray").write_text(
+        f'frame thing {{ geometry {{ mesh "thing.{suffix}"; }} }}'
+    )
     (part,) = tk.load_scene(tmp_path / "thing.robray").shapes("thing")
     scene = _scene(tk.AttachedShape(part.shape, friction=0.8))
     result = tk.plan(scene, domain="kitchen", goal="(on thing tray)")
@@ -58,8 +72,13 @@ def test_places_in_an_open_box_are_on_its_floor() -> None:
     arm = tk.load_manipulator("panda")
     q = arm.ready_configuration(scene)
     for changed, height in ((scene, 0.09), (with_convex_pieces(scene), 0.046)):
-        found = placements_in_region(changed, "thing", "tray", q=q, rng=np.random.default_rng(0), manipulator=arm)
-        heights = [placement.support_from_object.translation[2] for placement in itertools.islice(found, 20)]
+        found = placements_in_region(
+            changed, "thing", "tray", q=q, rng=np.random.default_rng(0), manipulator=arm
+        )
+        heights = [
+            placement.support_from_object.translation[2]
+            for placement in itertools.islice(found, 20)
+        ]
         assert len(heights) == 20
         assert heights == pytest.approx([height] * 20, abs=5e-4)
 
@@ -81,21 +100,38 @@ def test_a_hull_by_choice_stays_and_is_the_cause() -> None:
     """The level 'hull' keeps the former behaviour, and the explanation names the mesh and the remedy."""
     scene = _scene(tk.AttachedShape(CONCAVE_MESHES["cup"](), level="hull"))
     assert with_convex_pieces(scene) is scene
-    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", options=tk.PlanningOptions(max_iterations=1))
+    result = tk.plan(
+        scene,
+        domain="kitchen",
+        goal="(on thing tray)",
+        options=tk.PlanningOptions(max_iterations=1),
+    )
     assert result.plan is None
-    assert "the mesh of 'thing' is concave and collides as its convex hull: remove its level 'hull'" in str(
-        result.explanation
+    assert (
+        "the mesh of 'thing' is concave and collides as its convex hull: remove its level 'hull'"
+        in str(result.explanation)
     )
 
 
-def test_too_many_pieces_are_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_too_many_pieces_are_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """A mesh that cannot be cut stays its hull, with a warning and a cause that name the extra."""
     monkeypatch.setattr(module, "MAX_PIECES", 1)
     monkeypatch.setattr(module, "_COARSEST", 1)
-    scene = _scene(tk.AttachedShape(tub_mesh(square_outline(0.12), circle_outline(0.05), height=0.09, floor=0.005)))
+    scene = _scene(
+        tk.AttachedShape(
+            tub_mesh(square_outline(0.12), circle_outline(0.05), height=0.09, floor=0.005)
+        )
+    )
     assert with_convex_pieces(scene) is scene
     assert "the mesh of 'thing' needs too many convex pieces" in caplog.text
-    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", options=tk.PlanningOptions(max_iterations=1))
+    result = tk.plan(
+        scene,
+        domain="kitchen",
+        goal="(on thing tray)",
+        options=tk.PlanningOptions(max_iterations=1),
+    )
     assert "`tmkit object add` (extra 'formats')" in str(result.explanation)
 
 
@@ -104,7 +140,9 @@ def test_only_objects_and_supports_are_replaced(caplog: pytest.LogCaptureFixture
     caplog.set_level(logging.INFO)
     corner = tk.AttachedShape(l_mesh(0.16, 0.05), friction=0.3, color=[1.0, 0.0, 0.0, 1.0])
     scene = _scene(corner, tray=corner).add_frame("link", "world", shapes=[corner])
-    scene = scene.add_frame("inside", "thing", shapes=[tk.AttachedShape(corner.shape, visual=False)])
+    scene = scene.add_frame(
+        "inside", "thing", shapes=[tk.AttachedShape(corner.shape, visual=False)]
+    )
     changed = with_convex_pieces(scene)
     assert changed.shapes("link") == scene.shapes("link")
     assert with_convex_pieces(changed) is changed

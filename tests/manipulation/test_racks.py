@@ -12,7 +12,10 @@ from tmkit.manipulation import rests
 from tmkit.manipulation.racks import RACK, rack_placements, removal_translations
 from tmkit.spatial import Pose
 
-PEG = AttachedShape(Cylinder(0.005, 0.12), Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2.0, 0.0, 0.0]))  # along y
+# along y
+PEG = AttachedShape(
+    Cylinder(0.005, 0.12), Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2.0, 0.0, 0.0])
+)
 POST = AttachedShape(Cylinder(0.01, 0.2))
 
 
@@ -37,9 +40,13 @@ def cup() -> list[AttachedShape]:
     ]
 
 
-def scene(thing: list[AttachedShape], rack: AttachedShape, *others: tuple[str, AttachedShape]) -> SceneGraph:
+def scene(
+    thing: list[AttachedShape], rack: AttachedShape, *others: tuple[str, AttachedShape]
+) -> SceneGraph:
     """Return a rack a metre above the ground, a thing beside it, and what else stands there."""
-    made = SceneGraph().add_frame("rack", "world", pose=Pose([0.5, 0.0, 1.0]), classes=[RACK], shapes=[rack])
+    made = SceneGraph().add_frame(
+        "rack", "world", pose=Pose([0.5, 0.0, 1.0]), classes=[RACK], shapes=[rack]
+    )
     for name, shape in others:
         made = made.add_frame(name, "world", shapes=[shape])
     return made.add_frame("thing", "world", joint=Free(), classes=["movable"], shapes=thing)
@@ -53,7 +60,9 @@ def test_a_ring_hangs_on_a_peg_as_low_as_it_gets() -> None:
     depth = 0.03 * math.sqrt(2.0) - 0.005 * math.sqrt(2.0)
     for pose in found:
         assert -pose.translation[2] == pytest.approx(depth, abs=0.0015)
-        assert abs(pose.rotation[1, 1]) == pytest.approx(1.0, abs=1e-3), "the ring's axis is along the peg"
+        assert abs(pose.rotation[1, 1]) == pytest.approx(1.0, abs=1e-3), (
+            "the ring's axis is along the peg"
+        )
         assert rests(start.reparent("thing", "rack", pose=pose), "thing")
 
 

@@ -62,7 +62,9 @@ def test_the_place_at_the_start_comes_after_the_nearest() -> None:
     start = scene_with_object()
     moved = start.set_pose("block", start.local_pose("block") @ Pose([0.2, 0.1, 0.0]))
     sampling = SeededSamplers(Samplers(), GANTRY, start=start)
-    places = list(ActionContext(moved, Q, np.random.default_rng(0), sampling).placements("block", "table"))
+    places = list(
+        ActionContext(moved, Q, np.random.default_rng(0), sampling).placements("block", "table")
+    )
     without = list(context(Samplers(), moved).placements("block", "table"))
     names = [place.name for place in places]
     assert names.index("where it was at the start") == 4
@@ -73,7 +75,9 @@ def test_the_place_at_the_start_comes_after_the_nearest() -> None:
 def test_an_arranged_place_is_the_only_one() -> None:
     """A place that was chosen together with others replaces those of the sampler."""
     place = Placement("table", Pose([0.1, 0.1, 0.5]), "arranged")
-    sampling = SeededSamplers(Samplers().with_placements(one_place), GANTRY, arranged={("block", "table"): place})
+    sampling = SeededSamplers(
+        Samplers().with_placements(one_place), GANTRY, arranged={("block", "table"): place}
+    )
     asked = ActionContext(scene_with_object(), Q, np.random.default_rng(0), sampling)
     assert list(asked.placements("block", "table")) == [place]
 
@@ -93,8 +97,14 @@ def test_the_last_that_fits_is_asked() -> None:
     assert samplers.grasp_sampler(can, "block") is one_grasp
     assert samplers.grasp_sampler(block.set_classes("block", []), "block") is one_grasp
     assert samplers.placement_sampler(block, "block", "table") is sample_placements
-    assert samplers.placement_sampler(block.set_classes("block", ["mug"]), "block", "table") is one_place
-    assert samplers.placement_sampler(block.set_classes("table", ["shelf"]), "block", "table") is one_place
+    assert (
+        samplers.placement_sampler(block.set_classes("block", ["mug"]), "block", "table")
+        is one_place
+    )
+    assert (
+        samplers.placement_sampler(block.set_classes("table", ["shelf"]), "block", "table")
+        is one_place
+    )
 
 
 def test_a_registry_is_a_value() -> None:
@@ -151,10 +161,19 @@ def test_chance_depends_on_seed_and_shape_alone() -> None:
     [
         (
             [None],
-            "sampler 'test_nonsense_grasps_name_the_sampler.<locals>.bad' gives None for 'block', which is no Grasp",
+            (
+                "sampler 'test_nonsense_grasps_name_the_sampler.<locals>.bad' gives None for"
+                " 'block', which is no Grasp"
+            ),
         ),
-        ([Grasp(Pose(), math.nan, "")], "gives a grasp of 'block' with numbers that are not finite"),
-        ([Grasp(Pose(), 0.2, "")], "is 0.2 m wide, but the hand of 'gantry' opens from 0 to 0.08 m"),
+        (
+            [Grasp(Pose(), math.nan, "")],
+            "gives a grasp of 'block' with numbers that are not finite",
+        ),
+        (
+            [Grasp(Pose(), 0.2, "")],
+            "is 0.2 m wide, but the hand of 'gantry' opens from 0 to 0.08 m",
+        ),
         (7, "fails for 'block': TypeError: 'int' object is not iterable"),
     ],
 )
@@ -198,7 +217,9 @@ def test_a_sampler_that_raises_is_named() -> None:
 
     found = context(Samplers().with_placements(half_way)).placements("block", "table")
     assert next(found).name == "good"
-    with pytest.raises(SamplerError, match=r"half_way' fails for 'block' on 'table': ZeroDivisionError: oh") as caught:
+    with pytest.raises(
+        SamplerError, match=r"half_way' fails for 'block' on 'table': ZeroDivisionError: oh"
+    ) as caught:
         next(found)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
@@ -212,5 +233,8 @@ def test_errors_of_ours_stay_what_they_are() -> None:
 def test_what_cannot_be_called_is_no_sampler() -> None:
     """Registering something else is refused at once."""
     for register in (Samplers().with_grasps, Samplers().with_placements):
-        with pytest.raises(ConfigurationError, match="a sampler is something to call with a request, which 7 is not"):
+        with pytest.raises(
+            ConfigurationError,
+            match="a sampler is something to call with a request, which 7 is not",
+        ):
             register(7)  # type: ignore[arg-type]

@@ -61,7 +61,9 @@ def on_rail(joint: Prismatic | Revolute, shape: AttachedShape) -> SceneGraph:
 
 def test_a_sliding_box_sweeps_a_longer_box() -> None:
     """A cube of 10 cm that slides by half a metre sweeps 6 litres, and at most a skin of one cell more."""
-    scene = on_rail(Prismatic([1, 0, 0], lower=-1.0, upper=1.0, name="x"), AttachedShape(Box([0.1] * 3)))
+    scene = on_rail(
+        Prismatic([1, 0, 0], lower=-1.0, upper=1.0, name="x"), AttachedShape(Box([0.1] * 3))
+    )
     for cell in (0.04, 0.02, 0.01):
         found = swept_volume(slider(scene, [0.0, 0.5, 0.2]), cell=cell)
         exact, skinned = 0.1 * 0.1 * 0.6, (0.1 + 2 * cell) ** 2 * (0.6 + 2 * cell)
@@ -112,7 +114,9 @@ def test_nothing_that_moves_is_missed(plan: Plan, volume: SweptVolume) -> None:
     scene, q = plan.scene, plan.q
     for segment in plan.steps[0].segments:
         for row in segment.path:
-            at = scene.configuration(dict(zip(segment.joint_names, row.tolist(), strict=True)), base=q)
+            at = scene.configuration(
+                dict(zip(segment.joint_names, row.tolist(), strict=True)), base=q
+            )
             assert volume.contains(scene.pose("hand", relative_to="world", q=at).translation)
         scene, q = segment.end(scene, q)
 
@@ -120,7 +124,9 @@ def test_nothing_that_moves_is_missed(plan: Plan, volume: SweptVolume) -> None:
 def test_distances_are_right_to_two_cells(plan: Plan) -> None:
     """A post beside the path is as far from the cells as it comes to the moving bodies, within the promise."""
     for cell, x in ((0.02, 0.4), (0.01, 0.3), (0.02, 0.25)):
-        scene = plan.scene.add_frame("post", "world", pose=Pose([x, -0.2, 0.2]), shapes=[AttachedShape(Sphere(0.03))])
+        scene = plan.scene.add_frame(
+            "post", "world", pose=Pose([x, -0.2, 0.2]), shapes=[AttachedShape(Sphere(0.03))]
+        )
         found = swept_volume(plan, cell=cell)
         nearest = math.inf
         at_scene, q = scene, plan.q
@@ -131,9 +137,18 @@ def test_distances_are_right_to_two_cells(plan: Plan) -> None:
                 for share in np.linspace(0.0, 1.0, 20):
                     row = dict(zip(names, (a + share * (b - a)).tolist(), strict=True))
                     at = at_scene.configuration(row, base=q)
-                    moving = ["hand", "left_finger", "right_finger", *(["red"] if segment.held else [])]
+                    moving = [
+                        "hand",
+                        "left_finger",
+                        "right_finger",
+                        *(["red"] if segment.held else []),
+                    ]
                     nearest = min(
-                        nearest, *(pair_distance(at_scene, at, frame_a="post", frame_b=name) for name in moving)
+                        nearest,
+                        *(
+                            pair_distance(at_scene, at, frame_a="post", frame_b=name)
+                            for name in moving
+                        ),
                     )
             at_scene, q = segment.end(at_scene, q)
         distance = found.distance(scene, "post")
@@ -177,7 +192,9 @@ def test_bad_input_is_refused(plan: Plan, volume: SweptVolume) -> None:
     for cell in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ConfigurationError, match="positive edge"):
             swept_volume(plan, cell=cell)
-    with pytest.raises(ConfigurationError, match=r"points of three numbers, received an array of shape \(2,\)"):
+    with pytest.raises(
+        ConfigurationError, match=r"points of three numbers, received an array of shape \(2,\)"
+    ):
         volume.contains([0.0, 1.0])
 
 

@@ -95,10 +95,15 @@ def test_movable_frames_of_both_spellings_in_insertion_order() -> None:
 
 def test_frames_of_an_exemption_are_in_alphabetical_order() -> None:
     """A pair given either way round is the same exemption."""
-    one, two = (AllowedContact.of(*pair, penetration=0.001, reason="r") for pair in (("b", "a"), ("a", "b")))
+    one, two = (
+        AllowedContact.of(*pair, penetration=0.001, reason="r") for pair in (("b", "a"), ("a", "b"))
+    )
     assert one == two
     assert str(one) == "a and b: up to 1 mm (r)"
-    assert str(AllowedContact.of("a", "b", penetration=math.inf, reason="r")) == "a and b: not checked (r)"
+    assert (
+        str(AllowedContact.of("a", "b", penetration=math.inf, reason="r"))
+        == "a and b: not checked (r)"
+    )
 
 
 @pytest.mark.parametrize(("gap", "collides"), [(0.0005, True), (0.0015, False)])

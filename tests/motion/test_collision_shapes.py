@@ -54,7 +54,9 @@ def blob(rng: np.random.Generator, size: float) -> Shape:
     """A mesh that is not convex: a sphere of triangles with dents."""
     turns, rises = 12, 7
     vertices = [
-        size * rng.uniform(0.5, 1.0) * np.array([math.cos(t) * math.cos(r), math.sin(t) * math.cos(r), math.sin(r)])
+        size
+        * rng.uniform(0.5, 1.0)
+        * np.array([math.cos(t) * math.cos(r), math.sin(t) * math.cos(r), math.sin(r)])
         for r in np.linspace(-0.5 * math.pi, 0.5 * math.pi, rises)
         for t in np.arange(turns) * (2 * math.pi / turns)
     ]
@@ -90,10 +92,16 @@ def signed_distance(kind: str, sizes: tuple[float, ...], points: Array) -> Array
         return np.linalg.norm(np.maximum(excess, 0.0), axis=1) + np.minimum(excess.max(axis=1), 0.0)
     radius, length = sizes  # a cone: the triangle of its profile
     profile = np.column_stack([rho, z])
-    tip, rim, foot = np.array([0, 0.5 * length]), np.array([radius, -0.5 * length]), np.array([0, -0.5 * length])
+    tip, rim, foot = (
+        np.array([0, 0.5 * length]),
+        np.array([radius, -0.5 * length]),
+        np.array([0, -0.5 * length]),
+    )
     to_edges = []
     for start, end in ((tip, rim), (rim, foot)):
-        along = np.clip((profile - start) @ (end - start) / np.dot(end - start, end - start), 0.0, 1.0)
+        along = np.clip(
+            (profile - start) @ (end - start) / np.dot(end - start, end - start), 0.0, 1.0
+        )
         to_edges.append(np.linalg.norm(profile - start - along[:, None] * (end - start), axis=1))
     inside = (z > foot[1]) & (rho * length < radius * (tip[1] - z))
     return np.where(inside, -1.0, 1.0) * np.minimum(*to_edges)
@@ -120,7 +128,8 @@ def support(shape: Shape, direction: Array) -> float:
     return float((field_corners(shape) @ direction).max())
 
 
-# --- point clouds ------------------------------------------------------------------------------------------------
+# --- point clouds
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", list(PRIMITIVES))
@@ -156,7 +165,9 @@ def test_cloud_against_meshes(seed: int) -> None:
     for level in ("exact", "hull"):
         world = pair_world(mesh, cloud, level=level)
         singles = [pair_world(mesh, ball, level=level) for ball in balls]
-        assert world.distance([]) == pytest.approx(min(single.distance([]) for single in singles), abs=1e-6)
+        assert world.distance([]) == pytest.approx(
+            min(single.distance([]) for single in singles), abs=1e-6
+        )
         assert world.is_in_collision([]) == any(single.is_in_collision([]) for single in singles)
 
 
@@ -168,7 +179,9 @@ def test_cloud_against_cloud(seed: int) -> None:
     a, b = rng.normal(size=(200, 3)) * 0.1, rng.normal(size=(100, 3)) * 0.1 + 0.2
     gaps = np.linalg.norm(a[:, None] - b[None], axis=2)
     expected = gaps.min() - 0.015
-    world = pair_world(AttachedShape(PointCloud(a, radius=0.01)), AttachedShape(PointCloud(b, radius=0.005)))
+    world = pair_world(
+        AttachedShape(PointCloud(a, radius=0.01)), AttachedShape(PointCloud(b, radius=0.005))
+    )
     assert world.distance([]) == pytest.approx(expected, abs=1e-6)
     if abs(expected) > 1e-5:
         assert world.is_in_collision([]) == (expected < 0)
@@ -176,7 +189,9 @@ def test_cloud_against_cloud(seed: int) -> None:
 
 def test_contacts_with_a_cloud_are_in_the_root() -> None:
     """Point, normal and distance of a contact with a turned cloud, whichever frame comes first."""
-    cloud = AttachedShape(PointCloud([[0, 0, 0.5], [0, 0, -3]], radius=0.1), Pose.from_rpy([0, 0, 0], [0, math.pi, 0]))
+    cloud = AttachedShape(
+        PointCloud([[0, 0, 0.5], [0, 0, -3]], radius=0.1), Pose.from_rpy([0, 0, 0], [0, math.pi, 0])
+    )
     ball = AttachedShape(Sphere(0.2), Pose([0, 0, -1.0]))
     for parts, sign in (((cloud, ball), -1.0), ((ball, cloud), 1.0)):
         nearest = pair_world(*parts).nearest([])
@@ -192,7 +207,9 @@ def test_a_cloud_may_move() -> None:
     """A cloud on a slide meets a box where it should."""
     box = AttachedShape(Box([1, 1, 0.2]), Pose([0, 0, -0.1]))
     scene = SceneGraph().add_frame("table", "world", shapes=[box])
-    cloud = PointCloud(np.random.default_rng(0).uniform(-0.3, 0.3, (500, 3)) * [1, 1, 0], radius=0.01)
+    cloud = PointCloud(
+        np.random.default_rng(0).uniform(-0.3, 0.3, (500, 3)) * [1, 1, 0], radius=0.01
+    )
     scene = scene.add_frame("slide", "world", joint=Prismatic([0, 0, 1], lower=-1, upper=1))
     world = CollisionWorld(scene.add_frame("cloud", "slide", shapes=[AttachedShape(cloud)]))
     assert not world.is_in_collision([0.011])
@@ -210,14 +227,17 @@ def test_a_large_cloud_takes_the_same_answers_from_its_tree() -> None:
     cloud = AttachedShape(PointCloud(points, radius=0.002))
     for _ in range(50):
         pose, shape = random_pose(rng, 1.0), Box(rng.uniform(0.01, 0.08, 3))
-        expected = signed_distance("box", shape.dimensions, pose.inverse().apply(points)).min() - 0.002
+        expected = (
+            signed_distance("box", shape.dimensions, pose.inverse().apply(points)).min() - 0.002
+        )
         world = pair_world(cloud, AttachedShape(shape, pose))
         assert world.distance([]) == pytest.approx(expected, abs=1e-4)
         if abs(expected) > 1e-4:
             assert world.is_in_collision([]) == (expected < 0)
 
 
-# --- planes ------------------------------------------------------------------------------------------------------
+# --- planes
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [*PRIMITIVES, "mesh", "sheet", "point_cloud", "height_field"])
@@ -240,7 +260,9 @@ def test_plane_against_all(kind: str, seed: int) -> None:
     margin = float(rng.choice([0.0, 0.05, -0.1]))
     for level in ("exact",) if kind == "sheet" else ("exact", "hull"):
         plane = AttachedShape(Plane(), world_from_plane)
-        world = pair_world(plane, AttachedShape(shape, world_from_shape), level=level, margin=margin)
+        world = pair_world(
+            plane, AttachedShape(shape, world_from_shape), level=level, margin=margin
+        )
         assert world.distance([]) == pytest.approx(expected, abs=1e-6)
         if abs(expected - margin) > 1e-5:
             assert world.is_in_collision([]) == (expected < margin)
@@ -253,9 +275,13 @@ def test_plane_against_all(kind: str, seed: int) -> None:
 def test_a_plane_under_a_moving_arm(turn: float) -> None:
     """A plane that stands still, along an axis or not, is met by a ball on a slide where the formula says."""
     plane = AttachedShape(Plane(), Pose.from_rpy([0.1, 0, 0.2], [0, turn, 0]))
-    scene = SceneGraph().add_frame("floor", "world", shapes=[plane, AttachedShape(Sphere(0.01), Pose([0, 50, 0]))])
+    scene = SceneGraph().add_frame(
+        "floor", "world", shapes=[plane, AttachedShape(Sphere(0.01), Pose([0, 50, 0]))]
+    )
     joint = Prismatic([1, 0, 1], lower=-2, upper=2)
-    world = CollisionWorld(scene.add_frame("ball", "world", joint=joint, shapes=[AttachedShape(Sphere(0.1))]))
+    world = CollisionWorld(
+        scene.add_frame("ball", "world", joint=joint, shapes=[AttachedShape(Sphere(0.1))])
+    )
     for q in np.linspace(-1.5, 1.5, 31):
         center = np.array([1, 0, 1]) * q / math.sqrt(2)
         expected = float(plane.pose.rotation[:, 2] @ (center - plane.pose.translation)) - 0.1
@@ -272,14 +298,17 @@ def test_planes_never_meet() -> None:
     assert world.distance([]) == math.inf
 
 
-# --- height fields -----------------------------------------------------------------------------------------------
+# --- height fields
+# -----------------------------------------------------------------------------------------------
 
 
 def field_corners(field: Shape) -> Array:
     """The points of a field's surface, row by row, and below them those of its floor."""
     heights = np.asarray(field.heights)
     (x, y, floor), (rows, columns) = field.dimensions, heights.shape
-    across, along = np.meshgrid(np.linspace(-x / 2, x / 2, columns), np.linspace(-y / 2, y / 2, rows))
+    across, along = np.meshgrid(
+        np.linspace(-x / 2, x / 2, columns), np.linspace(-y / 2, y / 2, rows)
+    )
     top = np.column_stack([across.ravel(), along.ravel(), heights.ravel()])
     return np.concatenate([top, np.column_stack([top[:, :2], np.full(len(top), floor)])])
 
@@ -331,7 +360,9 @@ def test_field_against_its_mesh(kind: str, seed: int) -> None:
     """Outside, a field is as far away as its skin; inside, it is in contact, also where the skin is not met."""
     rng = np.random.default_rng(seed)
     rows, columns = rng.integers(2, 9, 2)
-    field = HeightField(rng.uniform(0, 0.4, (rows, columns)), size=rng.uniform(0.5, 1.5, 2), floor=-0.2)
+    field = HeightField(
+        rng.uniform(0, 0.4, (rows, columns)), size=rng.uniform(0.5, 1.5, 2), floor=-0.2
+    )
     shape = PRIMITIVES.get(kind) or blob(rng, 0.3)
     world_from_field, world_from_shape = random_pose(rng, 0.2), random_pose(rng, 0.8)
     other = AttachedShape(shape, world_from_shape)
@@ -355,14 +386,20 @@ def test_field_against_its_mesh(kind: str, seed: int) -> None:
 def test_field_against_clouds_and_fields(seed: int) -> None:
     """A field against a cloud is the field against each ball; against a field it is the same from both sides."""
     rng = np.random.default_rng(seed)
-    field = AttachedShape(HeightField(rng.uniform(0, 0.3, (5, 6)), size=[1, 1]), random_pose(rng, 0.2))
+    field = AttachedShape(
+        HeightField(rng.uniform(0, 0.3, (5, 6)), size=[1, 1]), random_pose(rng, 0.2)
+    )
     points, pose = rng.normal(size=(40, 3)) * 0.3, random_pose(rng, 0.4)
     cloud = AttachedShape(PointCloud(points, radius=0.02), pose)
-    balls = [pair_world(field, AttachedShape(Sphere(0.02), Pose(pose.apply(point)))) for point in points]
+    balls = [
+        pair_world(field, AttachedShape(Sphere(0.02), Pose(pose.apply(point)))) for point in points
+    ]
     world = pair_world(field, cloud)
     assert world.distance([]) == pytest.approx(min(ball.distance([]) for ball in balls), abs=1e-5)
     assert world.is_in_collision([]) == any(ball.is_in_collision([]) for ball in balls)
-    other = AttachedShape(HeightField(rng.uniform(0, 0.3, (3, 3)), size=[0.5, 0.5]), random_pose(rng, 0.8))
+    other = AttachedShape(
+        HeightField(rng.uniform(0, 0.3, (3, 3)), size=[0.5, 0.5]), random_pose(rng, 0.8)
+    )
     there, back = pair_world(field, other), pair_world(other, field)
     assert there.is_in_collision([]) == back.is_in_collision([]) == (there.distance([]) <= 1e-6)
     assert there.distance([]) == pytest.approx(back.distance([]), abs=1e-4)
@@ -373,7 +410,11 @@ def test_rows_of_a_field_run_along_y() -> None:
     heights = np.zeros((3, 4))
     heights[0, 3] = 1.0
     field = AttachedShape(HeightField(heights, size=[3, 2]))
-    probe = lambda x, y: pair_world(field, AttachedShape(Sphere(0.05), Pose([x, y, 0.7]))).is_in_collision([])  # noqa: E731
+
+    def probe(x: float, y: float) -> bool:
+        ball = AttachedShape(Sphere(0.05), Pose([x, y, 0.7]))
+        return pair_world(field, ball).is_in_collision([])
+
     assert probe(1.45, -0.95)
     assert [probe(-1.45, -0.95), probe(-1.45, 0.95), probe(1.45, 0.95)] == [False] * 3
 
@@ -388,7 +429,8 @@ def test_depth_in_a_field() -> None:
     assert pair_world(field, ball, margin=-0.0005).is_in_collision([])
 
 
-# --- levels ------------------------------------------------------------------------------------------------------
+# --- levels
+# ------------------------------------------------------------------------------------------------------
 
 
 @given(seed=SEEDS)
@@ -403,25 +445,37 @@ def test_what_is_free_at_a_coarse_level_is_free_at_finer_ones(seed: int) -> None
         lambda: PRIMITIVES[str(rng.choice(list(PRIMITIVES)))],
         Plane,
     )
-    a, b = (AttachedShape(makers[k](), random_pose(rng, 0.5)) for k in (rng.integers(0, 3), rng.integers(0, 5)))
-    hits = [pair_world(a, b, level=level, margin=0.01).is_in_collision([]) for level in ("box", "hull", "exact")]
+    a, b = (
+        AttachedShape(makers[k](), random_pose(rng, 0.5))
+        for k in (rng.integers(0, 3), rng.integers(0, 5))
+    )
+    hits = [
+        pair_world(a, b, level=level, margin=0.01).is_in_collision([])
+        for level in ("box", "hull", "exact")
+    ]
     assert hits == sorted(hits, reverse=True)
 
 
 def test_the_box_of_a_mesh() -> None:
     """At the level box a mesh is the box around it in its own axes, turned with it, wherever its origin is."""
-    corner = Mesh([[1, 0, 0], [3, 0, 0], [1, 1, 0], [1, 0, 0.5]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+    corner = Mesh(
+        [[1, 0, 0], [3, 0, 0], [1, 1, 0], [1, 0, 0.5]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
+    )
     pose = Pose.from_rpy([0.2, 0.3, 0.4], [0.5, 0.6, 0.7])
     probe = AttachedShape(Sphere(0.01), pose @ Pose([2.9, 0.9, 0.4]))
     assert pair_world(AttachedShape(corner, pose), probe, level="box").is_in_collision([])
     assert not pair_world(AttachedShape(corner, pose), probe, level="hull").is_in_collision([])
     outside = AttachedShape(Sphere(0.01), pose @ Pose([3.1, 0.5, 0.25]))
-    assert pair_world(AttachedShape(corner, pose), outside, level="box").distance([]) == pytest.approx(0.09, abs=1e-6)
+    assert pair_world(AttachedShape(corner, pose), outside, level="box").distance(
+        []
+    ) == pytest.approx(0.09, abs=1e-6)
 
 
 def test_a_flat_mesh_has_a_box() -> None:
     """A sheet, which has no hull, is a thin box at the level box."""
-    sheet = AttachedShape(Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]]))
+    sheet = AttachedShape(
+        Mesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
+    )
     ball = AttachedShape(Sphere(0.1), Pose([0.5, 0.5, 0.2]))
     assert pair_world(sheet, ball, level="box").distance([]) == pytest.approx(0.1, abs=2e-6)
     with pytest.raises(ShapeError, match="no convex hull"):
@@ -430,14 +484,25 @@ def test_a_flat_mesh_has_a_box() -> None:
 
 def test_a_shape_may_have_a_level_of_its_own() -> None:
     """The level of an attached shape wins over the world's, one shape at a time."""
-    corner = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+    corner = Mesh(
+        [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
+    )
     in_box, in_hull = Pose([0.9, 0.9, 0.9]), Pose([0.2, 0.2, 0.2])
-    expected = {"box": (True, True), "hull": (False, True), "exact": (False, False), None: (False, True)}
+    expected = {
+        "box": (True, True),
+        "hull": (False, True),
+        "exact": (False, False),
+        None: (False, True),
+    }
     for level, (hits_box, hits_hull) in expected.items():
         part = AttachedShape(corner, level=level)
         assert pair_world(part, AttachedShape(Sphere(0.05), in_box)).is_in_collision([]) == hits_box
-        assert pair_world(part, AttachedShape(Sphere(0.05), in_hull)).is_in_collision([]) == hits_hull
-    world = pair_world(AttachedShape(corner, level="exact"), AttachedShape(corner, Pose([5, 0, 0])), level="box")
+        assert (
+            pair_world(part, AttachedShape(Sphere(0.05), in_hull)).is_in_collision([]) == hits_hull
+        )
+    world = pair_world(
+        AttachedShape(corner, level="exact"), AttachedShape(corner, Pose([5, 0, 0])), level="box"
+    )
     assert (world.level, repr(world)) == ("box", "CollisionWorld(1 pairs, margin=0, level='box')")
 
 
@@ -451,8 +516,15 @@ def test_unknown_levels_are_refused() -> None:
 
 def test_scenes_with_new_shapes_are_pickled() -> None:
     """A scene with all shapes and levels survives pickle."""
-    shapes = [Plane(), PointCloud([[0, 0, 0]], radius=0.1), HeightField(np.zeros((2, 3)), size=[1, 2])]
-    parts = [AttachedShape(shape, level=level) for shape, level in zip(shapes, ("box", "hull", None), strict=True)]
+    shapes = [
+        Plane(),
+        PointCloud([[0, 0, 0]], radius=0.1),
+        HeightField(np.zeros((2, 3)), size=[1, 2]),
+    ]
+    parts = [
+        AttachedShape(shape, level=level)
+        for shape, level in zip(shapes, ("box", "hull", None), strict=True)
+    ]
     scene = SceneGraph().add_frame("all", "world", shapes=parts)
     assert pickle.loads(pickle.dumps(scene)) == scene
     assert pickle.loads(pickle.dumps(scene)).shapes("all") == tuple(parts)
@@ -472,7 +544,9 @@ def test_worlds_move_with_new_shapes(seed: int) -> None:
     }
     scene = SceneGraph()
     for name, shape in shapes.items():
-        scene = scene.add_frame(name, "world", pose=random_pose(rng, 0.6), shapes=[AttachedShape(shape)])
+        scene = scene.add_frame(
+            name, "world", pose=random_pose(rng, 0.6), shapes=[AttachedShape(shape)]
+        )
     joint = Prismatic([0, 0, 1], lower=-1, upper=1)
     scene = scene.add_frame("probe", "world", joint=joint, shapes=[AttachedShape(Sphere(0.1))])
     world = CollisionWorld(scene, movable=list(shapes))

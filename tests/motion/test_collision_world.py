@@ -30,13 +30,16 @@ from tmkit.motion import CollisionWorld
 from tmkit.spatial import Pose
 
 BOXES = {"table": ((0.8, 1.2, 0.04), (0.7, 0.0, -0.03))} | {
-    f"block{i}": ((0.05, 0.05, 0.05), (0.4 + 0.1 * (i % 5), -0.3 + 0.6 * (i // 5), 0.025)) for i in range(10)
+    f"block{i}": ((0.05, 0.05, 0.05), (0.4 + 0.1 * (i % 5), -0.3 + 0.6 * (i // 5), 0.025))
+    for i in range(10)
 }
 
 
 def lift(shape: Shape, *, height: float = 1.0) -> SceneGraph:
     """A plate with its top at z = 0 and a shape on a vertical slide."""
-    scene = SceneGraph().add_frame("plate", "world", shapes=[AttachedShape(Box([2, 2, 0.2]), Pose([0, 0, -0.1]))])
+    scene = SceneGraph().add_frame(
+        "plate", "world", shapes=[AttachedShape(Box([2, 2, 0.2]), Pose([0, 0, -0.1]))]
+    )
     joint = Prismatic([0, 0, 1], lower=-height, upper=height)
     return scene.add_frame("lift", "world", joint=joint, shapes=[AttachedShape(shape)])
 
@@ -58,7 +61,9 @@ def random_configurations(scene: SceneGraph, count: int, seed: int) -> NDArray[n
     ],
     ids=["box", "sphere", "cylinder", "capsule", "cone"],
 )
-def test_distance_to_a_plate_is_the_gap(make_shape: Callable[[], Shape], half_height: float) -> None:
+def test_distance_to_a_plate_is_the_gap(
+    make_shape: Callable[[], Shape], half_height: float
+) -> None:
     """Each primitive lowered onto a plate has its gap as distance, and its depth when it has sunk in."""
     world = CollisionWorld(lift(make_shape()))
     assert world.distance([half_height + 0.1]) == pytest.approx(0.1, abs=1e-5)
@@ -105,7 +110,11 @@ def test_world_shows_what_it_was_made_of() -> None:
     """Scene, margin, level, movable frames and pairs can be read back."""
     scene = lift(Sphere(0.1))
     world = CollisionWorld(
-        scene, movable=["lift"], margin=0.002, pair_margins={("lift", "plate"): -0.003}, level="exact"
+        scene,
+        movable=["lift"],
+        margin=0.002,
+        pair_margins={("lift", "plate"): -0.003},
+        level="exact",
     )
     assert world.scene == scene
     assert world.margin == 0.002
@@ -117,13 +126,18 @@ def test_world_shows_what_it_was_made_of() -> None:
 
 
 @given(st.floats(-0.05, 0.3), st.floats(0, 0.05), st.floats(-0.02, 0.05))
-def test_contact_means_distance_within_margin(gap: float, margin: float, pair_margin: float) -> None:
+def test_contact_means_distance_within_margin(
+    gap: float, margin: float, pair_margin: float
+) -> None:
     """With a default or a pair margin of either sign, contact is distance <= margin (to the solver's tolerance)."""
     scene = lift(Box([0.2, 0.2, 0.2]))
     q = [0.1 + gap]
     for world, limit in (
         (CollisionWorld(scene, margin=margin), margin),
-        (CollisionWorld(scene, margin=margin, pair_margins={("plate", "lift"): pair_margin}), pair_margin),
+        (
+            CollisionWorld(scene, margin=margin, pair_margins={("plate", "lift"): pair_margin}),
+            pair_margin,
+        ),
     ):
         if abs(gap - limit) > 2e-6:
             assert world.is_in_collision(q) == (gap < limit)
@@ -133,12 +147,17 @@ def test_contact_means_distance_within_margin(gap: float, margin: float, pair_ma
 def test_rigidly_joined_pairs_are_checked_across_movable_edges_only() -> None:
     """A block on a table as its child counts once it is movable; allowed pairs and one body never do."""
     scene = SceneGraph().add_frame("table", "world", shapes=[AttachedShape(Box([1, 1, 0.1]))])
-    scene = scene.add_frame("block", "table", pose=Pose([0, 0, 0.06]), shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))])
+    scene = scene.add_frame(
+        "block", "table", pose=Pose([0, 0, 0.06]), shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))]
+    )
     same = scene.add_frame("grip", "block", body="block", shapes=[AttachedShape(Sphere(0.2))])
     assert CollisionWorld(scene).pairs == ()
     assert CollisionWorld(scene, movable=["block"]).is_in_collision([])
     assert CollisionWorld(scene.allow_collision("block", "table"), movable=["block"]).pairs == ()
-    assert CollisionWorld(same, movable=["block", "grip"]).pairs == (("table", "block", 0.0), ("table", "grip", 0.0))
+    assert CollisionWorld(same, movable=["block", "grip"]).pairs == (
+        ("table", "block", 0.0),
+        ("table", "grip", 0.0),
+    )
 
 
 def test_shapes_that_are_only_seen_do_not_collide() -> None:
@@ -157,8 +176,14 @@ def test_agreement_with_pinocchio(robot: str, margins: str) -> None:
     arm = [frame for frame in scene.frame_names if frame not in BOXES and scene.shapes(frame)]
     pair_margins = {(arm[0], name): -math.inf for name in BOXES}
     if margins == "margins":
-        pair_margins |= {(arm[-1], "table"): 0.05, (arm[4], "table"): 0.0, ("block3", arm[-2]): -0.01}
-    world = CollisionWorld(scene, margin=0.02 if margins == "margins" else 0.0, pair_margins=pair_margins)
+        pair_margins |= {
+            (arm[-1], "table"): 0.05,
+            (arm[4], "table"): 0.0,
+            ("block3", arm[-2]): -0.01,
+        }
+    world = CollisionWorld(
+        scene, margin=0.02 if margins == "margins" else 0.0, pair_margins=pair_margins
+    )
     oracle = PinocchioOracle(robot, BOXES, world)
     qs = random_configurations(scene, 2000, seed=3)
     expected = np.array([oracle.collides(q) for q in qs])
@@ -193,7 +218,9 @@ def test_exact_level_sees_into_a_cup() -> None:
         for i in range(n):
             a, b = k * n + i, k * n + (i + 1) % n
             faces += [[a, b, b + n], [a, b + n, a + n]]
-    bottom = [[0, i + 1, i] for i in range(1, n - 1)] + [[3 * n, 3 * n + i, 3 * n + i + 1] for i in range(1, n - 1)]
+    bottom = [[0, i + 1, i] for i in range(1, n - 1)] + [
+        [3 * n, 3 * n + i, 3 * n + i + 1] for i in range(1, n - 1)
+    ]
     cup = Mesh(vertices, np.array(faces + bottom, dtype=np.int32), source="cup.obj")
     scene = SceneGraph().add_frame("cup", "world", shapes=[AttachedShape(cup)])
     joint = Prismatic([0, 0, 1], lower=0, upper=1)
@@ -220,7 +247,9 @@ def test_margins_hold_at_the_level_exact(margin: float, other: str) -> None:
     """A mesh on a box, or on a mesh, is in contact within the margin, of whatever sign."""
     joint = Prismatic([0, 0, 1], lower=-1, upper=1)
     scene = SceneGraph().add_frame(
-        "base", "world", shapes=[AttachedShape(cube_mesh(1.0) if other == "mesh" else Box([1, 1, 1]))]
+        "base",
+        "world",
+        shapes=[AttachedShape(cube_mesh(1.0) if other == "mesh" else Box([1, 1, 1]))],
     )
     scene = scene.add_frame("lift", "world", joint=joint, shapes=[AttachedShape(cube_mesh(0.1))])
     world = CollisionWorld(scene, level="exact", pair_margins={("base", "lift"): margin})
@@ -286,7 +315,11 @@ def test_mimic_fingers_move_together() -> None:
         ({"margin": math.nan}, ConfigurationError, "a finite distance"),
         ({"margin": math.inf}, ConfigurationError, "a finite distance"),
         ({"margin": -2}, ConfigurationError, "margin must be at least -1 metre, got -2"),
-        ({"pair_margins": {("plate", "lift"): math.inf}}, ConfigurationError, "'plate', 'lift' must be finite"),
+        (
+            {"pair_margins": {("plate", "lift"): math.inf}},
+            ConfigurationError,
+            "'plate', 'lift' must be finite",
+        ),
         (
             {"pair_margins": {("plate", "lift"): 0.1, ("lift", "plate"): 0.2}},
             ConfigurationError,
@@ -295,7 +328,9 @@ def test_mimic_fingers_move_together() -> None:
         ({"level": "hulls"}, UnknownNameError, "did you mean 'hull'"),
     ],
 )
-def test_bad_options_are_refused(arguments: dict[str, object], error: type[Exception], match: str) -> None:
+def test_bad_options_are_refused(
+    arguments: dict[str, object], error: type[Exception], match: str
+) -> None:
     """Unknown names and impossible margins are errors that say what is expected."""
     with pytest.raises(error, match=match):
         CollisionWorld(lift(Sphere(0.1)), **arguments)
@@ -305,7 +340,13 @@ def test_bad_options_are_refused(arguments: dict[str, object], error: type[Excep
 def test_bad_configurations_are_refused(q: object) -> None:
     """A configuration of the wrong shape or with NaN is an error, whatever is asked."""
     world = CollisionWorld(lift(Sphere(0.1)))
-    for ask in (world.is_in_collision, world.find_collision, world.contacts, world.nearest, world.distance):
+    for ask in (
+        world.is_in_collision,
+        world.find_collision,
+        world.contacts,
+        world.nearest,
+        world.distance,
+    ):
         with pytest.raises(ConfigurationError):
             ask(q)
     with pytest.raises(ConfigurationError):
@@ -317,7 +358,9 @@ def test_bad_configurations_are_refused(q: object) -> None:
 def test_a_flat_mesh_has_no_hull() -> None:
     """A mesh in one plane is refused at the level hull, by name and with advice, and accepted at the level exact."""
     sheet = Mesh(
-        np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.0]]), np.array([[0, 1, 2], [1, 3, 2]]), source="sheet.obj"
+        np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.0]]),
+        np.array([[0, 1, 2], [1, 3, 2]]),
+        source="sheet.obj",
     )
     scene = lift(sheet)
     with pytest.raises(ShapeError, match=r"mesh 'sheet.obj' has no convex hull.*use a box instead"):
@@ -330,7 +373,9 @@ def test_a_flat_mesh_has_no_hull() -> None:
 def test_a_fan_with_too_many_edges_is_refused() -> None:
     """A hull with more edges in one corner than the checker can hold is an error, not a wrong answer."""
     angles = np.linspace(0, 2 * np.pi, 400, endpoint=False)
-    vertices = np.concatenate([np.column_stack([np.cos(angles), np.sin(angles), np.zeros(400)]), [[0, 0, 1.0]]])
+    vertices = np.concatenate(
+        [np.column_stack([np.cos(angles), np.sin(angles), np.zeros(400)]), [[0, 0, 1.0]]]
+    )
     faces = np.array([[i, (i + 1) % 400, 400] for i in range(400)])
     with pytest.raises(ShapeError, match="more than 254 edges meet in one corner"):
         CollisionWorld(lift(Mesh(vertices, faces)))
@@ -338,10 +383,14 @@ def test_a_fan_with_too_many_edges_is_refused() -> None:
 
 def test_revolute_and_roots_share_one_space() -> None:
     """Frames of a second root are compared as if both roots stood at the identity."""
-    scene = SceneGraph().add_frame("post", "world", pose=Pose([0.5, 0, 0]), shapes=[AttachedShape(Sphere(0.1))])
+    scene = SceneGraph().add_frame(
+        "post", "world", pose=Pose([0.5, 0, 0]), shapes=[AttachedShape(Sphere(0.1))]
+    )
     scene = scene.add_root("map")
     joint = Revolute([0, 0, 1], lower=-3, upper=3)
-    scene = scene.add_frame("arm", "map", joint=joint, shapes=[AttachedShape(Sphere(0.1), Pose([0.5, 0, 0]))])
+    scene = scene.add_frame(
+        "arm", "map", joint=joint, shapes=[AttachedShape(Sphere(0.1), Pose([0.5, 0, 0]))]
+    )
     world = CollisionWorld(scene)
     assert world.is_in_collision([0.0])
     assert not world.is_in_collision([1.5])

@@ -18,13 +18,21 @@ from support.pinocchio_oracle import robot_path, robot_scene
 import tmkit as tk
 from tmkit.errors import ConfigurationError, RobotError
 from tmkit.graph import Inertia, Prismatic, Revolute, SceneGraph
-from tmkit.motion.dynamics import TorqueLimits, effort_faults, gravity_torques, inverse_dynamics, torque_fault
+from tmkit.motion.dynamics import (
+    TorqueLimits,
+    effort_faults,
+    gravity_torques,
+    inverse_dynamics,
+    torque_fault,
+)
 from tmkit.motion.timing import time_path
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
 
 BENCHES = {"panda": ("panda_table", "blocks1"), "iiwa": ("iiwa_table", "blocks1")}
-PENDULUM = Manipulator("pendulum", "post", "rod", "rod", ("swing",), {"swing": 0.0}, gripper_kind="suction")
+PENDULUM = Manipulator(
+    "pendulum", "post", "rod", "rod", ("swing",), {"swing": 0.0}, gripper_kind="suction"
+)
 
 
 def pendulum(effort: float, mass: float = 2.0) -> SceneGraph:
@@ -32,7 +40,11 @@ def pendulum(effort: float, mass: float = 2.0) -> SceneGraph:
     scene = (
         SceneGraph()
         .add_frame("post", "world")
-        .add_frame("rod", "post", joint=Revolute([0.0, -1.0, 0.0], lower=-3.0, upper=3.0, effort=effort, name="swing"))
+        .add_frame(
+            "rod",
+            "post",
+            joint=Revolute([0.0, -1.0, 0.0], lower=-3.0, upper=3.0, effort=effort, name="swing"),
+        )
     )
     return scene.set_inertia("rod", Inertia(mass, [0.5, 0.0, 0.0]))
 
@@ -49,32 +61,46 @@ def test_a_sliding_joint_carries_weights_and_the_object_in_the_hand() -> None:
     scene = gantry_scene()
     q = GANTRY.ready_configuration(scene)[None]
     forces = gravity_torques(scene, q, GANTRY)[0]
-    np.testing.assert_allclose(forces, [0.0, 0.0, -9.81 * 3.2, 0.0], atol=1e-12)  # z of this joint points down
-    held = with_block(scene, "red", [0.0, 0.0, 0.1]).reparent("red", "hand", pose=Pose([0.0, 0.0, -0.12]))
+    # z of this joint points down
+    np.testing.assert_allclose(forces, [0.0, 0.0, -9.81 * 3.2, 0.0], atol=1e-12)
+    held = with_block(scene, "red", [0.0, 0.0, 0.1]).reparent(
+        "red", "hand", pose=Pose([0.0, 0.0, -0.12])
+    )
     assert gravity_torques(held, q, GANTRY, is_loaded=False)[0, 2] == forces[2]
-    assert gravity_torques(held, q, GANTRY)[0, 2] == pytest.approx(forces[2] - 9.81 * 500.0 * 0.05**3)
-    assert gravity_torques(held.set_inertia("red", Inertia(2.0)), q, GANTRY)[0, 2] == pytest.approx(-9.81 * 5.2)
+    assert gravity_torques(held, q, GANTRY)[0, 2] == pytest.approx(
+        forces[2] - 9.81 * 500.0 * 0.05**3
+    )
+    assert gravity_torques(held.set_inertia("red", Inertia(2.0)), q, GANTRY)[0, 2] == pytest.approx(
+        -9.81 * 5.2
+    )
 
 
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])
 def test_it_agrees_with_pinocchio(robot: str) -> None:
     """Pinocchio reads the URDF by itself; moments of inertia of links without mass are left out."""
     text = re.sub(
-        r'(?s)<inertial>((?!</inertial>).)*mass value="0(\.0*)?"/>.*?</inertial>', "", robot_path(robot).read_text()
+        r'(?s)<inertial>((?!</inertial>).)*mass value="0(\.0*)?"/>.*?</inertial>',
+        "",
+        robot_path(robot).read_text(),
     )
     scene, model = robot_scene(robot), pinocchio.buildModelFromXML(text)
     data = model.createData()
     joints = tuple(name for name in scene.joint_names if "finger" not in name)
     tip = scene.joint_frame(joints[-1])
-    arm = Manipulator(robot, scene.root(tip), tip, tip, joints, dict.fromkeys(joints, 0.0), gripper_kind="suction")
+    arm = Manipulator(
+        robot, scene.root(tip), tip, tip, joints, dict.fromkeys(joints, 0.0), gripper_kind="suction"
+    )
     lower, upper = np.array(scene.joint_limits).T
     for q in lower + (upper - lower) * np.random.default_rng(1).random((50, len(lower))):
-        values = np.full(model.nq, q[-1])  # the finger that mimics the other has the last joint's value, too
+        # the finger that mimics the other has the last joint's value, too
+        values = np.full(model.nq, q[-1])
         for name, value in zip(scene.joint_names, q, strict=True):
             values[model.joints[model.getJointId(name)].idx_q] = value
         expected = pinocchio.computeGeneralizedGravity(model, data, values)
         columns = [model.joints[model.getJointId(name)].idx_v for name in joints]
-        np.testing.assert_allclose(gravity_torques(scene, q[None], arm)[0], expected[columns], atol=1e-11)
+        np.testing.assert_allclose(
+            gravity_torques(scene, q[None], arm)[0], expected[columns], atol=1e-11
+        )
         speeds, accelerations = np.random.default_rng(2).normal(size=(2, len(joints)))
         rates = np.zeros((2, model.nv))
         rates[:, columns] = speeds, accelerations
@@ -88,15 +114,23 @@ def test_no_configuration_exceeds_the_bound_that_spares_looking(robot: str) -> N
     """A limit just below what some configuration takes is missed nowhere, with an object in the hand or none."""
     scene = gantry_scene() if robot == "gantry" else tk.load_scene(*BENCHES[robot])
     arm = GANTRY if robot == "gantry" else load_manipulator(robot)
-    scene = with_block(scene, "load", [0.0, 0.0, 0.1]).set_inertia("load", Inertia(2.0, [0.1, 0.0, 0.2]))
+    scene = with_block(scene, "load", [0.0, 0.0, 0.1]).set_inertia(
+        "load", Inertia(2.0, [0.1, 0.0, 0.2])
+    )
     lower, upper = np.array(scene.joint_limits).T
     q = lower + (upper - lower) * np.random.default_rng(2).random((500, len(lower)))
     for version in (scene, scene.reparent("load", arm.tip, pose=Pose([0.0, 0.1, 0.1]))):
         most = np.max(np.abs(gravity_torques(version, q, arm)), axis=0)
-        ready = np.abs(gravity_torques(version, arm.ready_configuration(version)[None], arm, is_loaded=False)[0])
+        ready = np.abs(
+            gravity_torques(version, arm.ready_configuration(version)[None], arm, is_loaded=False)[
+                0
+            ]
+        )
         for joint, needed, at_rest in zip(arm.joints, most, ready, strict=True):
             if needed > 1.01 * at_rest and needed > 1e-6:
-                weak = replace(arm, effort={**dict.fromkeys(arm.joints, 1e6), joint: 0.999 * needed})
+                weak = replace(
+                    arm, effort={**dict.fromkeys(arm.joints, 1e6), joint: 0.999 * needed}
+                )
                 assert any(fault is not None for fault in effort_faults(version, q, weak)), joint
 
 
@@ -113,7 +147,9 @@ def test_a_pendulum_swings_within_its_torque(
 ) -> None:
     """Differences of positions at 1 kHz, in the equation of a pendulum, keep the limit."""
     path, gravity = np.array(angles)[:, None], 9.81 * 0.5 * mass
-    scene = pendulum(margin * gravity).set_inertia("rod", Inertia(mass, [0.5, 0.0, 0.0], matrix=moment * np.eye(3)))
+    scene = pendulum(margin * gravity).set_inertia(
+        "rod", Inertia(mass, [0.5, 0.0, 0.0], matrix=moment * np.eye(3))
+    )
     torques = TorqueLimits(scene, PENDULUM, np.zeros(1))
     timed = time_path(path, [3.0], acceleration_limits=[acceleration], rate=1000.0, torques=torques)
     rows = timed.positions
@@ -123,7 +159,9 @@ def test_a_pendulum_swings_within_its_torque(
     assert np.max(np.abs(needed)) <= margin * gravity
     free = time_path(path, [3.0], acceleration_limits=[acceleration], rate=1000.0)
     assert timed.duration >= free.duration - 1e-9
-    (taken,) = torque_shares(scene, np.zeros(1), PENDULUM, free.positions, 1000.0, limits=torques.limits)
+    (taken,) = torque_shares(
+        scene, np.zeros(1), PENDULUM, free.positions, 1000.0, limits=torques.limits
+    )
     assert (taken <= 1.0) == (timed.duration == free.duration) or 0.9 < taken < 1.0
 
 
@@ -133,7 +171,11 @@ def test_lifting_a_mass_takes_the_time_of_its_force() -> None:
         SceneGraph()
         .add_frame("rail", "world")
         .add_frame(
-            "car", "rail", joint=Prismatic([0.0, 0.0, 1.0], lower=0.0, upper=9.0, effort=1.1 * 9.81 * 2.0, name="lift")
+            "car",
+            "rail",
+            joint=Prismatic(
+                [0.0, 0.0, 1.0], lower=0.0, upper=9.0, effort=1.1 * 9.81 * 2.0, name="lift"
+            ),
         )
     )
     car = Manipulator("car", "rail", "car", "car", ("lift",), {"lift": 0.0}, gripper_kind="suction")
@@ -151,7 +193,9 @@ def test_what_no_timing_helps_is_refused() -> None:
     """A path on which gravity alone exceeds a limit has no timing; nor has one with fewer columns than joints."""
     torques = TorqueLimits(pendulum(9.0), replace(PENDULUM, ready={"swing": 1.2}), np.zeros(1))
     limits: dict[str, Any] = {"acceleration_limits": [1.0], "rate": 100.0}
-    with pytest.raises(ConfigurationError, match=r"gravity requires 9\.\d+ N m of joint 'swing', whose effort"):
+    with pytest.raises(
+        ConfigurationError, match=r"gravity requires 9\.\d+ N m of joint 'swing', whose effort"
+    ):
         time_path([[-1.2], [1.2]], [1.0], **limits, torques=torques)
     torques = TorqueLimits(gantry_scene(), GANTRY, GANTRY.ready_configuration(gantry_scene()))
     with pytest.raises(ConfigurationError, match="of an arm with 4 joints, the path has 1 columns"):
@@ -183,14 +227,28 @@ def test_a_limit_that_the_empty_arm_exceeds_at_rest_does_not_count() -> None:
 def test_the_checker_refuses_a_plan_that_the_arm_cannot_bear_and_the_planner_makes_none() -> None:
     """The plan of a strong arm is checked with the limits of a weak one, which is not planned for either."""
     scene, arm = tk.load_scene("panda_table", "blocks2"), load_manipulator("panda")
-    strong = tk.plan(scene, domain="blocks", goal="(on a b)", robot=arm, options=tk.PlanningOptions(suggest=False))
+    strong = tk.plan(
+        scene,
+        domain="blocks",
+        goal="(on a b)",
+        robot=arm,
+        options=tk.PlanningOptions(suggest=False),
+    )
     assert strong.plan is not None
     assert tk.validate_plan(strong.plan).is_valid
     ready = np.abs(gravity_torques(scene, arm.ready_configuration(scene)[None], arm)[0])
     weak = replace(arm, effort={"panda_joint2": 1.05 * ready[1]})
     report = tk.validate_plan(replace(strong.plan, robots=(weak,)))
-    assert any("of joint 'panda_joint2', whose effort limit is" in problem for problem in report.problems)
-    result = tk.plan(scene, domain="blocks", goal="(on a b)", robot=weak, options=tk.PlanningOptions(max_iterations=3))
+    assert any(
+        "of joint 'panda_joint2', whose effort limit is" in problem for problem in report.problems
+    )
+    result = tk.plan(
+        scene,
+        domain="blocks",
+        goal="(on a b)",
+        robot=weak,
+        options=tk.PlanningOptions(max_iterations=3),
+    )
     assert result.plan is None
     assert "of joint 'panda_joint2', whose effort limit is" in result.explanation
 
@@ -199,9 +257,13 @@ def test_efforts_of_a_robot_file_are_checked() -> None:
     """A joint of another arm and a limit that is none are refused by name; without efforts old digests stay."""
     arm = load_manipulator("panda")
     assert "effort" not in arm.to_dict()
-    with pytest.raises(RobotError, match=r"effort of joint 'panda_joint1' must be positive, not -1\.0"):
+    with pytest.raises(
+        RobotError, match=r"effort of joint 'panda_joint1' must be positive, not -1\.0"
+    ):
         replace(arm, effort={"panda_joint1": -1.0})
-    with pytest.raises(RobotError, match="effort names joint 'panda_joint9', which is not one of its joints"):
+    with pytest.raises(
+        RobotError, match="effort names joint 'panda_joint9', which is not one of its joints"
+    ):
         replace(arm, effort={"panda_joint9": 1.0})
     strong = replace(arm, effort={"panda_joint1": 200.0})
     assert Manipulator.from_dict(strong.to_dict()) == strong

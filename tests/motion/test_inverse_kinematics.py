@@ -36,7 +36,9 @@ def middle(scene: SceneGraph) -> np.ndarray:
 
 def planar(*, limit: float = 3.0) -> SceneGraph:
     """Two turning joints in a plane, links of 0.5 m and 0.3 m."""
-    scene = SceneGraph().add_frame("shoulder", "world", joint=Revolute([0, 0, 1], lower=-limit, upper=limit))
+    scene = SceneGraph().add_frame(
+        "shoulder", "world", joint=Revolute([0, 0, 1], lower=-limit, upper=limit)
+    )
     joint = Revolute([0, 0, 1], lower=-limit, upper=limit)
     scene = scene.add_frame("elbow", "shoulder", pose=Pose([0.5, 0, 0]), joint=joint)
     return scene.add_frame("tip", "elbow", pose=Pose([0.3, 0, 0]))
@@ -48,10 +50,17 @@ def test_every_reachable_pose_is_reached(robot: str) -> None:
     scene = robot_scene(robot)
     joints, tip = arm_joints(scene), TIPS[robot]
     limits = scene.joint_limits
-    for seed, q in enumerate(np.random.default_rng(0).uniform(limits[:, 0], limits[:, 1], (200, len(limits)))):
+    for seed, q in enumerate(
+        np.random.default_rng(0).uniform(limits[:, 0], limits[:, 1], (200, len(limits)))
+    ):
         target = scene.pose(tip, relative_to="world", q=q)
         result = inverse_kinematics(
-            scene, tip, target_pose=target, joints=joints, q=middle(scene), settings=IkSettings(seed=seed)
+            scene,
+            tip,
+            target_pose=target,
+            joints=joints,
+            q=middle(scene),
+            settings=IkSettings(seed=seed),
         )
         assert result.status is InverseKinematicsStatus.SOLVED
         metres, radians = scene.pose(tip, relative_to="world", q=result.q).distance(target)
@@ -75,16 +84,25 @@ def test_what_does_not_move_stays() -> None:
     goal[2:7] += [0.3, -0.2, 0.4, 0.1, -0.3]
     for reference in ("world", "panda_link0", "panda_link1", "panda_link4"):
         target = scene.pose("panda_hand", relative_to=reference, q=goal)
-        result = inverse_kinematics(scene, "panda_hand", target_pose=target, joints=moving, q=q, relative_to=reference)
+        result = inverse_kinematics(
+            scene, "panda_hand", target_pose=target, joints=moving, q=q, relative_to=reference
+        )
         assert result.status is InverseKinematicsStatus.SOLVED
-        assert scene.pose("panda_hand", relative_to=reference, q=result.q).distance(target)[0] <= 1.01e-5
+        assert (
+            scene.pose("panda_hand", relative_to=reference, q=result.q).distance(target)[0]
+            <= 1.01e-5
+        )
         np.testing.assert_array_equal(result.q[[0, 1, 7]], q[[0, 1, 7]])
 
 
 def test_failures_are_told_apart() -> None:
     """Too far is proved by the lengths of the links; too near is only not found; the best try is handed back."""
     scene = planar()
-    arguments = {"joints": ["shoulder", "elbow"], "q": [0.0, 0.1], "settings": IkSettings(rotation_tolerance=math.inf)}
+    arguments = {
+        "joints": ["shoulder", "elbow"],
+        "q": [0.0, 0.1],
+        "settings": IkSettings(rotation_tolerance=math.inf),
+    }
     far = inverse_kinematics(scene, "tip", target_pose=Pose([0.81, 0, 0]), **arguments)
     assert far.status is InverseKinematicsStatus.OUT_OF_REACH
     near = inverse_kinematics(scene, "tip", target_pose=Pose([0.1, 0, 0]), **arguments)
@@ -96,7 +114,9 @@ def test_failures_are_told_apart() -> None:
         np.linalg.norm(scene.pose("tip", relative_to="world", q=near.q).translation - [0.1, 0, 0])
     )
     assert repr(near).startswith("InverseKinematicsResult(NOT_FOUND, position_error=0.")
-    limited = inverse_kinematics(planar(limit=0.5), "tip", target_pose=Pose([-0.5, 0.3, 0]), **arguments)
+    limited = inverse_kinematics(
+        planar(limit=0.5), "tip", target_pose=Pose([-0.5, 0.3, 0]), **arguments
+    )
     assert limited.status is InverseKinematicsStatus.NOT_FOUND
     assert np.all(np.abs(limited.q) <= 0.5)
 
@@ -126,7 +146,9 @@ def test_whole_turns_are_taken_off() -> None:
     target = Pose([0, 0.3, 0], [0, 0, math.sin(math.pi / 4), math.cos(math.pi / 4)])
     for turns in (-3, 0, 5):
         start = 2 * math.pi * turns + 0.2
-        result = inverse_kinematics(scene, "slide", target_pose=target, joints=["wheel", "slide"], q=[start, 0.2])
+        result = inverse_kinematics(
+            scene, "slide", target_pose=target, joints=["wheel", "slide"], q=[start, 0.2]
+        )
         assert result.status is InverseKinematicsStatus.SOLVED
         assert result.q == pytest.approx([2 * math.pi * turns + math.pi / 2, 0.3], abs=1e-4)
 
@@ -155,10 +177,15 @@ def test_same_seed_same_bits_from_many_threads() -> None:
 
 def test_solutions_differ_and_are_free() -> None:
     """Solutions are more than the separation apart, sorted by distance from q, and free in the world given."""
-    boxes = {"shelf": ((0.3, 0.8, 0.02), (0.5, 0.0, 0.75)), "post": ((0.1, 0.1, 0.6), (0.3, 0.35, 0.3))}
+    boxes = {
+        "shelf": ((0.3, 0.8, 0.02), (0.5, 0.0, 0.75)),
+        "post": ((0.1, 0.1, 0.6), (0.3, 0.35, 0.3)),
+    }
     scene = add_boxes(robot_scene("panda"), boxes)
     world = CollisionWorld(scene)
-    q = scene.configuration({"panda_joint4": -1.5, "panda_joint6": 1.5, "panda_finger_joint1": 0.04})
+    q = scene.configuration(
+        {"panda_joint4": -1.5, "panda_joint6": 1.5, "panda_finger_joint1": 0.04}
+    )
     target = Pose([0.45, 0.1, 0.25], [1, 0, 0, 0])
     joints = arm_joints(scene)
     free = inverse_kinematics_solutions(
@@ -179,7 +206,10 @@ def test_solutions_differ_and_are_free() -> None:
     distances = np.abs(free.configurations - q).max(axis=1)
     assert np.all(np.diff(distances) >= 0)
     for i, first in enumerate(free.configurations):
-        assert scene.pose("panda_grasptarget", relative_to="world", q=first).distance(target)[0] <= 1.01e-5
+        assert (
+            scene.pose("panda_grasptarget", relative_to="world", q=first).distance(target)[0]
+            <= 1.01e-5
+        )
         for second in free.configurations[:i]:
             assert np.abs(first - second).max() > 0.2
     assert repr(free).startswith("InverseKinematicsSolutions(SOLVED, ")
@@ -199,7 +229,9 @@ def test_solutions_differ_and_are_free() -> None:
 def test_a_target_at_which_the_hand_collides_is_given_up_at_once() -> None:
     """What moves as one with the tip stands to a wall alike in all solutions: one that collides there settles all."""
     scene = add_boxes(robot_scene("panda"), {"wall": ((0.02, 1.0, 1.0), (0.46, 0.0, 0.3))})
-    q = scene.configuration({"panda_joint4": -1.5, "panda_joint6": 1.5, "panda_finger_joint1": 0.04})
+    q = scene.configuration(
+        {"panda_joint4": -1.5, "panda_joint6": 1.5, "panda_finger_joint1": 0.04}
+    )
     joints, world = arm_joints(scene), CollisionWorld(scene)
     for x in (0.2, 0.3, 0.4, 0.43, 0.45, 0.47):
         target = Pose([x, 0.1, 0.25], [1, 0, 0, 0])
@@ -230,7 +262,11 @@ def test_a_target_at_which_the_hand_collides_is_given_up_at_once() -> None:
 def test_misuse_is_refused() -> None:
     """Unknown names, other trees, starts outside the limits and senseless options are errors that say so."""
     scene = planar(limit=1.0).add_root("map")
-    good: dict[str, object] = {"target_pose": Pose(), "joints": ["shoulder", "elbow"], "q": [0.0, 0.0]}
+    good: dict[str, object] = {
+        "target_pose": Pose(),
+        "joints": ["shoulder", "elbow"],
+        "q": [0.0, 0.0],
+    }
 
     def solve(tip: str = "tip", **changes: object) -> object:
         return inverse_kinematics(scene, tip, **(good | changes))
@@ -241,7 +277,9 @@ def test_misuse_is_refused() -> None:
         solve(joints=["elbo"])
     with pytest.raises(DisconnectedError):
         solve(relative_to="map")
-    with pytest.raises(ConfigurationError, match=r"joint 'elbow' is at 1.5.*outside its limits") as caught:
+    with pytest.raises(
+        ConfigurationError, match=r"joint 'elbow' is at 1.5.*outside its limits"
+    ) as caught:
         solve(q=[0.0, 1.5])
     assert (caught.value.joint, caught.value.value, caught.value.upper) == ("elbow", 1.5, 1.0)
     with pytest.raises(ConfigurationError, match="named twice"):
@@ -250,9 +288,13 @@ def test_misuse_is_refused() -> None:
         solve(q=[0.0])
     panda = robot_scene("panda")
     with pytest.raises(UnknownNameError):
-        inverse_kinematics(panda, "panda_hand", target_pose=Pose(), joints=["panda_finger_joint3"], q=middle(panda))
+        inverse_kinematics(
+            panda, "panda_hand", target_pose=Pose(), joints=["panda_finger_joint3"], q=middle(panda)
+        )
     with pytest.raises(ConfigurationError, match="follows another joint"):
-        inverse_kinematics(panda, "panda_hand", target_pose=Pose(), joints=["panda_finger_joint2"], q=middle(panda))
+        inverse_kinematics(
+            panda, "panda_hand", target_pose=Pose(), joints=["panda_finger_joint2"], q=middle(panda)
+        )
 
 
 def test_no_joint_to_move() -> None:

@@ -32,7 +32,11 @@ RULE = Mimic("lead", multiplier=2.0, offset=0.2)
 
 def arm(leader: str) -> SceneGraph:
     """Return two links of 1 m that turn about z; the second turns 2 lead + 0.2 within [-1, 1]."""
-    joint = Continuous([0, 0, 1], name="lead") if leader == "continuous" else Revolute([0, 0, 1], lower=-3, upper=3)
+    joint = (
+        Continuous([0, 0, 1], name="lead")
+        if leader == "continuous"
+        else Revolute([0, 0, 1], lower=-3, upper=3)
+    )
     scene = SceneGraph().add_frame("lead", "world", joint=joint)
     bent = Revolute([0, 0, 1], lower=-1, upper=1, mimic=RULE)
     scene = scene.add_frame("elbow", "lead", pose=Pose([1, 0, 0]), joint=bent)
@@ -51,8 +55,12 @@ def test_solutions_of_inverse_kinematics(leader: str, value: float) -> None:
         assert found.status is InverseKinematicsStatus.SOLVED
     if found.status is InverseKinematicsStatus.SOLVED:
         assert -0.6 - 1e-6 <= found.q[0] <= 0.4 + 1e-6
-        assert scene.pose("tip", q=found.q).is_close(target, translation_tolerance=1e-4, rotation_tolerance=1e-4)
-    with pytest.raises(ConfigurationError, match=r"'lead' is at 0\.5, outside its limits -0\.6 to 0\.4"):
+        assert scene.pose("tip", q=found.q).is_close(
+            target, translation_tolerance=1e-4, rotation_tolerance=1e-4
+        )
+    with pytest.raises(
+        ConfigurationError, match=r"'lead' is at 0\.5, outside its limits -0\.6 to 0\.4"
+    ):
         inverse_kinematics(scene, "tip", target_pose=target, joints=["lead"], q=[0.5])
 
 
@@ -64,9 +72,15 @@ def test_paths_and_their_checks(leader: str) -> None:
     assert inside.status is PathStatus.SOLVED
     assert np.all((inside.path >= -0.6) & (inside.path <= 0.4))
     for goal in (0.5, 2 * math.pi, -0.7):
-        assert search_path(world, ["lead"], start=[0.0], goals=[[goal]]).status is PathStatus.GOAL_OUT_OF_LIMITS
+        assert (
+            search_path(world, ["lead"], start=[0.0], goals=[[goal]]).status
+            is PathStatus.GOAL_OUT_OF_LIMITS
+        )
         assert recheck_path(world, [[0.0], [goal]]).status is RecheckStatus.OUT_OF_LIMITS
-    assert search_path(world, ["lead"], start=[0.5], goals=[[0.0]]).status is PathStatus.START_OUT_OF_LIMITS
+    assert (
+        search_path(world, ["lead"], start=[0.5], goals=[[0.0]]).status
+        is PathStatus.START_OUT_OF_LIMITS
+    )
 
 
 @given(st.floats(-4, 4), st.floats(0.1, 3), st.floats(0.1, 3), st.floats(0, 5))
@@ -77,7 +91,9 @@ def test_velocities_keep_the_limits_of_followers(
     """The largest velocity of the leader is the smaller of its own and the follower's over the multiplier."""
     scene = SceneGraph().add_frame("lead", "world", joint=Prismatic([0, 0, 1], velocity=of_leader))
     rule = Mimic("lead", multiplier=multiplier)
-    scene = scene.add_frame("follow", "lead", joint=Revolute([0, 0, 1], velocity=of_follower, mimic=rule))
+    scene = scene.add_frame(
+        "follow", "lead", joint=Revolute([0, 0, 1], velocity=of_follower, mimic=rule)
+    )
     most = of_leader if multiplier == 0.0 else min(of_leader, of_follower / abs(multiplier))
     assert scene.velocity_limits.tolist() == pytest.approx([most])
     coord = TwistCoord.named(point="follow", body="follow", ref_body="world", coord="world")
@@ -93,8 +109,14 @@ def test_velocities_keep_the_limits_of_followers(
 
 def test_efforts_keep_the_limits_of_followers() -> None:
     """A torque T on the leader is a torque T / |multiplier| on the follower, by virtual work; 0 is no limit."""
-    scene = SceneGraph().add_frame("lead", "world", joint=Revolute([0, 0, 1], effort=9.0, velocity=0.0))
-    for name, multiplier, effort, velocity in (("a", -2.0, 3.0, 5.0), ("b", 0.5, 0.0, 0.0), ("c", 0.0, 1.0, 1.0)):
+    scene = SceneGraph().add_frame(
+        "lead", "world", joint=Revolute([0, 0, 1], effort=9.0, velocity=0.0)
+    )
+    for name, multiplier, effort, velocity in (
+        ("a", -2.0, 3.0, 5.0),
+        ("b", 0.5, 0.0, 0.0),
+        ("c", 0.0, 1.0, 1.0),
+    ):
         rule = Mimic("lead", multiplier=multiplier)
         joint = Revolute([0, 0, 1], effort=effort, velocity=velocity, mimic=rule)
         scene = scene.add_frame(name, "lead", joint=joint)

@@ -12,11 +12,21 @@ from support.gantry import GANTRY, JOINTS
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError
-from tmkit.motion import CollisionWorld, PathQuery, PathResult, PathSettings, PathStatus, RrtConnect, search_path
+from tmkit.motion import (
+    CollisionWorld,
+    PathQuery,
+    PathResult,
+    PathSettings,
+    PathStatus,
+    RrtConnect,
+    search_path,
+)
 from tmkit.motion.motion_planner import PathCheck, search_verified
 
 
-def query(*, seed: int = 0, max_iterations: int = 2000, goal: float = 0.3, height: float = 0.3) -> PathQuery:
+def query(
+    *, seed: int = 0, max_iterations: int = 2000, goal: float = 0.3, height: float = 0.3
+) -> PathQuery:
     """Return the way of the gantry's hand around a wall, from one side of the table to the other."""
     scene = with_box(blocks_scene({}), "wall", (-0.5, -0.02, 0.0), (0.5, 0.02, height))
     start = scene.configuration({"x": 0.0, "y": -0.3, "z": 0.6, "finger": 0.03})
@@ -24,7 +34,9 @@ def query(*, seed: int = 0, max_iterations: int = 2000, goal: float = 0.3, heigh
     never = {("wall", "table"): -1.0}
     check = PathCheck(CollisionWorld(scene, pair_margins=never), tool_frame="tool")
     world = CollisionWorld(scene, margin=0.001, pair_margins=never)
-    return PathQuery(world, JOINTS, start, end[None], seed=seed, max_iterations=max_iterations, check=check)
+    return PathQuery(
+        world, JOINTS, start, end[None], seed=seed, max_iterations=max_iterations, check=check
+    )
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,11 @@ def test_the_default_is_the_cores_search() -> None:
     """``RrtConnect`` gives the path that ``search_path`` gives, bit for bit."""
     asked = query(seed=3)
     direct = search_path(
-        asked.world, JOINTS, start=asked.start, goals=asked.goals, settings=PathSettings(seed=3, max_iterations=2000)
+        asked.world,
+        JOINTS,
+        start=asked.start,
+        goals=asked.goals,
+        settings=PathSettings(seed=3, max_iterations=2000),
     )
     found = search_verified(RrtConnect(), asked)
     assert found.status is PathStatus.SOLVED
@@ -134,7 +150,9 @@ def test_plans_are_made_with_the_planner_given() -> None:
     """All searched paths of a plan are the planner's; the same planner gives the same plan."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     planner = Straight()
-    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, options=tk.PlanningOptions(motion_planner=planner))
+    result = tk.plan(
+        scene, goal="(on a b)", robot=GANTRY, options=tk.PlanningOptions(motion_planner=planner)
+    )
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
     transits = [step.segments[0] for step in result.plan.steps]

@@ -19,8 +19,14 @@ def test_queries_are_answered_by_valid_paths(make_query: Callable[[], Query]) ->
     assert not world.is_edge_free(query.start, query.goal)
     for seed in range(5):
         paths = [
-            search_path(searched, ARM, start=query.start, goals=query.goal, settings=PathSettings(seed=seed))
-            for searched in (world, world.moved_to(query.scene), query.world(0.0).moved_to(query.scene, margin=0.001))
+            search_path(
+                searched, ARM, start=query.start, goals=query.goal, settings=PathSettings(seed=seed)
+            )
+            for searched in (
+                world,
+                world.moved_to(query.scene),
+                query.world(0.0).moved_to(query.scene, margin=0.001),
+            )
         ]
         assert all(found.status is PathStatus.SOLVED for found in paths)
         assert len({found.path.tobytes() for found in paths}) == 1

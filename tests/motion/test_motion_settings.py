@@ -53,7 +53,12 @@ def test_a_value_is_equal_to_its_copies_and_its_text(kind: Any) -> None:
     """Equality, hash, repr, pickle and copy take all fields; nothing can be set."""
     for value in (kind(), kind(**VALUES[kind])):
         names = {name: getattr(value, name) for name in VALUES[kind]}
-        same = [kind(**names), pickle.loads(pickle.dumps(value)), copy.copy(value), copy.deepcopy(value)]
+        same = [
+            kind(**names),
+            pickle.loads(pickle.dumps(value)),
+            copy.copy(value),
+            copy.deepcopy(value),
+        ]
         same.append(eval(repr(value), {kind.__name__: kind, "inf": math.inf}))
         for other in same:
             assert other == value
@@ -68,7 +73,9 @@ def test_each_field_counts_alone(kind: Any, name: str) -> None:
     """A field keeps its value, makes the settings different from the defaults and leaves the other fields alone."""
     value, plain = kind(**{name: VALUES[kind][name]}), kind()
     assert value != plain
-    assert [other for other in VALUES[kind] if getattr(value, other) != getattr(plain, other)] == [name]
+    assert [other for other in VALUES[kind] if getattr(value, other) != getattr(plain, other)] == [
+        name
+    ]
     assert getattr(value, name) == VALUES[kind][name]
 
 

@@ -37,16 +37,26 @@ def answers(world: CollisionWorld, q: np.ndarray) -> tuple[object, ...]:
     )
 
 
-def kept_margins(margins: Mapping[tuple[str, str], float], scene: SceneGraph) -> dict[tuple[str, str], float]:
+def kept_margins(
+    margins: Mapping[tuple[str, str], float], scene: SceneGraph
+) -> dict[tuple[str, str], float]:
     """Return the margins of frames that are in the scene."""
-    return {pair: margin for pair, margin in margins.items() if pair[0] in scene and pair[1] in scene}
+    return {
+        pair: margin for pair, margin in margins.items() if pair[0] in scene and pair[1] in scene
+    }
 
 
-def check_like_new(world: CollisionWorld, margins: Mapping[tuple[str, str], float], seed: int) -> None:
+def check_like_new(
+    world: CollisionWorld, margins: Mapping[tuple[str, str], float], seed: int
+) -> None:
     """Compare a world with one made anew for its version."""
     scene = world.scene
     new = CollisionWorld(
-        scene, movable=world.movable, margin=world.margin, pair_margins=kept_margins(margins, scene), level=world.level
+        scene,
+        movable=world.movable,
+        margin=world.margin,
+        pair_margins=kept_margins(margins, scene),
+        level=world.level,
     )
     for q in np.random.default_rng(seed).uniform(-2, 2, (3, len(scene.joint_names))):
         assert answers(world, q) == answers(new, q)
@@ -60,7 +70,10 @@ def test_moved_worlds_answer_like_new_ones(data: st.DataObject) -> None:
     scene = arm_with_things()
     first = {("upper", "cup"): 0.05, ("cup", "ball"): -math.inf, ("table", "post"): 0.01}
     world = CollisionWorld(
-        scene, movable=["cup", "tray"], margin=data.draw(st.sampled_from([0.0, 0.03])), pair_margins=first
+        scene,
+        movable=["cup", "tray"],
+        margin=data.draw(st.sampled_from([0.0, 0.03])),
+        pair_margins=first,
     )
     kept = [(world, first)]
     for step in range(data.draw(st.integers(1, 8))):
@@ -93,7 +106,9 @@ def test_many_configurations_are_judged_as_one_by_one(data: st.DataObject) -> No
     for name in data.draw(st.lists(st.sampled_from(["base", "tip", "slide"]), unique=True)):
         scene = scene.set_shapes(name, [data.draw(st.sampled_from(list(SHAPES.values())))])
     world = CollisionWorld(scene, margin=data.draw(st.sampled_from([0.0, 0.03, -0.02])))
-    qs = np.random.default_rng(data.draw(st.integers(0, 99))).uniform(-2, 2, (37, len(scene.joint_names)))
+    qs = np.random.default_rng(data.draw(st.integers(0, 99))).uniform(
+        -2, 2, (37, len(scene.joint_names))
+    )
     singly = [world.is_in_collision(q) for q in qs]
     assert world.in_collision_batch(qs).tolist() == singly
 
@@ -103,7 +118,11 @@ def is_proved(world: CollisionWorld, path: np.ndarray) -> bool:
 
     def is_free(start: np.ndarray, goal: np.ndarray) -> bool:
         found = search_path(
-            world, world.scene.joint_names, start=start, goals=goal, settings=PathSettings(max_iterations=0)
+            world,
+            world.scene.joint_names,
+            start=start,
+            goals=goal,
+            settings=PathSettings(max_iterations=0),
         )
         return found.status is PathStatus.SOLVED
 
@@ -114,7 +133,10 @@ def is_proved(world: CollisionWorld, path: np.ndarray) -> bool:
 @given(st.data())
 def test_what_is_still_free_by_what_differs_is_free(data: st.DataObject) -> None:
     """Of any two versions, in either order: a path that was proved is proved anew, and what is not changed is alike."""
-    scene, options = arm_with_things(), {"movable": ["cup", "tray"], "margin": data.draw(st.sampled_from([0.0, 0.03]))}
+    scene, options = (
+        arm_with_things(),
+        {"movable": ["cup", "tray"], "margin": data.draw(st.sampled_from([0.0, 0.03]))},
+    )
     given_first = {("upper", "cup"): 0.05, ("cup", "ball"): -math.inf, ("table", "post"): 0.01}
     worlds = [(CollisionWorld(scene, pair_margins=given_first, **options), given_first)]
     for _ in range(data.draw(st.integers(1, 4))):
@@ -128,12 +150,20 @@ def test_what_is_still_free_by_what_differs_is_free(data: st.DataObject) -> None
     ends[:, 3] = 0.05
     for before, _ in worlds:
         found = search_path(
-            before, before.scene.joint_names, start=ends[0], goals=ends[1], settings=PathSettings(max_iterations=200)
+            before,
+            before.scene.joint_names,
+            start=ends[0],
+            goals=ends[1],
+            settings=PathSettings(max_iterations=200),
         )
         for now, known in worlds:
-            if found.status is PathStatus.SOLVED and now.is_still_free(found.path, proved_in=before):
+            if found.status is PathStatus.SOLVED and now.is_still_free(
+                found.path, proved_in=before
+            ):
                 kept = [name for name in options["movable"] if name in now.scene]
-                new = CollisionWorld(now.scene, pair_margins=known, movable=kept, margin=options["margin"])
+                new = CollisionWorld(
+                    now.scene, pair_margins=known, movable=kept, margin=options["margin"]
+                )
                 assert is_proved(new, found.path)
             differing = now.changed_frames(before)
             if differing is not None:
@@ -141,16 +171,24 @@ def test_what_is_still_free_by_what_differs_is_free(data: st.DataObject) -> None
                     [c for c in contacts if differing.isdisjoint((c.frame_a, c.frame_b))]
                     for contacts in (now.contacts(ends[0]), before.contacts(ends[0]))
                 ]
-                lists = [[(c.frame_a, c.frame_b, c.distance, c.margin) for c in contacts] for contacts in alike]
+                lists = [
+                    [(c.frame_a, c.frame_b, c.distance, c.margin) for c in contacts]
+                    for contacts in alike
+                ]
                 assert sorted(lists[0]) == sorted(lists[1])
 
 
 def test_a_path_stays_free_until_something_is_put_in_its_way() -> None:
     """Elsewhere, in the way, where it was, on a link, by a rule; and where too much differs."""
-    scene = arm_with_things().add_frame("new", "world", pose=Pose([0, 0, 5]), shapes=[SHAPES["ball"]])
+    scene = arm_with_things().add_frame(
+        "new", "world", pose=Pose([0, 0, 5]), shapes=[SHAPES["ball"]]
+    )
     world = CollisionWorld(scene, movable=list(THINGS))
     path = np.array([[2.5, -1.0, -1.0, 0.0], [3.0, -1.0, -1.0, 0.0]])
-    assert search_path(world, scene.joint_names, start=path[0], goals=path[1]).path.tolist() == path.tolist()
+    assert (
+        search_path(world, scene.joint_names, start=path[0], goals=path[1]).path.tolist()
+        == path.tolist()
+    )
     middle = scene.pose("lower", relative_to="world", q=path.mean(axis=0)) @ Pose([0, 0, 0.3])
     away = world.moved_to(scene.set_pose("new", Pose([0, 0, 6])))
     across = world.moved_to(scene.set_pose("new", Pose(middle.translation)))
@@ -158,7 +196,8 @@ def test_a_path_stays_free_until_something_is_put_in_its_way() -> None:
     assert away.changed_frames(world) == world.changed_frames(away) == {"new"}
     assert not across.is_still_free(path, proved_in=world)
     assert not across.is_still_free(path, proved_in=away)
-    assert world.is_still_free(path, proved_in=across)  # where it stood when the structures were made
+    # where it stood when the structures were made
+    assert world.is_still_free(path, proved_in=across)
     assert away.is_still_free(path, proved_in=across)
     allowed = across
     for link in ("upper", "lower"):
@@ -180,7 +219,8 @@ def test_a_path_stays_free_until_something_is_put_in_its_way() -> None:
     assert other.changed_frames(world) is None
     assert not other.is_still_free(path, proved_in=world)
     buried = world.moved_to(scene.set_pose("new", scene.local_pose("table")))
-    assert not buried.is_still_free(path, proved_in=world)  # two things overlap, whatever the arm does
+    # two things overlap, whatever the arm does
+    assert not buried.is_still_free(path, proved_in=world)
     with pytest.raises(ConfigurationError, match=r"path must have shape \(m, 4\)"):
         away.is_still_free(path[:, :3], proved_in=world)
 
@@ -190,7 +230,9 @@ def test_a_frame_that_gains_shapes_keeps_what_was_allowed_to_it() -> None:
     scene = arm_with_things().set_shapes("tip", []).allow_collision("table", "tip")
     margins = {("tip", "post"): 0.05}
     world = CollisionWorld(scene, movable=["cup", "tray"], pair_margins=margins)
-    moved = world.moved_to(scene.set_shapes("tip", [SHAPES["box"]]).add_frame("new", "tip", shapes=[SHAPES["ball"]]))
+    moved = world.moved_to(
+        scene.set_shapes("tip", [SHAPES["box"]]).add_frame("new", "tip", shapes=[SHAPES["ball"]])
+    )
     check_like_new(moved, margins, 0)
     assert ("table", "tip") not in moved.pairs
 
@@ -222,7 +264,9 @@ def test_small_changes_share_the_structures() -> None:
 def test_options_are_kept_or_given() -> None:
     """What is not given stays as it was, but for frames that are gone."""
     scene = arm_with_things()
-    world = CollisionWorld(scene, movable=["cup", "lid"], margin=0.01, pair_margins={("cup", "table"): 0.5})
+    world = CollisionWorld(
+        scene, movable=["cup", "lid"], margin=0.01, pair_margins={("cup", "table"): 0.5}
+    )
     gone = world.moved_to(scene.remove_frame("cup"))
     assert gone.movable == ("lid",)
     assert gone.margin == 0.01
@@ -230,7 +274,9 @@ def test_options_are_kept_or_given() -> None:
     renamed = world.moved_to(scene.rename_frame("cup", "mug"))
     assert renamed.movable == ("lid",)
     added = world.moved_to(
-        scene.add_frame("new", "world"), movable=["cup", "lid", "new"], pair_margins={("new", "lid"): 0.1}
+        scene.add_frame("new", "world"),
+        movable=["cup", "lid", "new"],
+        pair_margins={("new", "lid"): 0.1},
     )
     without = added.moved_to(scene.set_pose("lid", Pose([0, 0, 1])))
     assert (without.movable, without.nearest(np.zeros(4)) is None) == (("cup", "lid"), False)
@@ -250,7 +296,11 @@ def test_threads_may_move_and_ask_one_world() -> None:
     scene = arm_with_things()
     world = CollisionWorld(scene, movable=list(THINGS))
     qs = np.random.default_rng(1).uniform(-2, 2, (20, 4))
-    versions = [scene.reparent(name, place, q=qs[0]) for name in THINGS[2:] for place in ("tip", "world", "upper")]
+    versions = [
+        scene.reparent(name, place, q=qs[0])
+        for name in THINGS[2:]
+        for place in ("tip", "world", "upper")
+    ]
     expected = [[answers(CollisionWorld(s, movable=THINGS), q) for q in qs] for s in versions]
     shared = [world.moved_to(version) for version in versions]
     with ThreadPoolExecutor(8) as pool:
@@ -270,7 +320,9 @@ def test_a_long_walk_of_versions() -> None:
         name = THINGS[2 + step % 4]
         scene = scene.reparent(name, "tip", q=rng.uniform(-1, 1, 4))
         scene = scene.reparent(
-            name, ("world", "tray", "post")[step % 3] if name != "post" else "world", q=rng.uniform(-1, 1, 4)
+            name,
+            ("world", "tray", "post")[step % 3] if name != "post" else "world",
+            q=rng.uniform(-1, 1, 4),
         )
         moved = world.moved_to(scene)
         shared += moved.shares_with(world)

@@ -38,8 +38,12 @@ from tmkit.motion.ompl.planner import OmplPlanner
 from tmkit.spatial import Pose
 
 WALL = wall_query()
-UPRIGHT = PathConstraint("orientation", TIP, tolerance=math.radians(5.0), direction=(0.0, 0.0, -1.0))
-PLANE = PathConstraint("plane", TIP, tolerance=0.002, direction=(1.0, 0.0, 0.0), point=(0.5, 0.0, 0.0))
+UPRIGHT = PathConstraint(
+    "orientation", TIP, tolerance=math.radians(5.0), direction=(0.0, 0.0, -1.0)
+)
+PLANE = PathConstraint(
+    "plane", TIP, tolerance=0.002, direction=(1.0, 0.0, 0.0), point=(0.5, 0.0, 0.0)
+)
 ROBOTS = {
     "panda": (robot_scene("panda"), ARM, TIP),
     "iiwa": (robot_scene("iiwa"), [f"lbr_iiwa_joint_{i}" for i in range(1, 8)], "lbr_iiwa_link_7"),
@@ -49,7 +53,9 @@ ROBOTS = {
 def around_wall(*constraints: PathConstraint, seed: int = 0, goals: Any = WALL.goal) -> PathResult:
     """Search the way of the Panda around the wall."""
     world, settings = WALL.world(0.001), PathSettings(seed=seed)
-    return search_path(world, ARM, start=WALL.start, goals=goals, constraints=constraints, settings=settings)
+    return search_path(
+        world, ARM, start=WALL.start, goals=goals, constraints=constraints, settings=settings
+    )
 
 
 def by_matrices(scene: SceneGraph, constraint: PathConstraint, q: NDArray[np.float64]) -> float:
@@ -59,17 +65,25 @@ def by_matrices(scene: SceneGraph, constraint: PathConstraint, q: NDArray[np.flo
     if constraint.kind == "orientation":
         return math.acos(float(np.clip(matrix[:3, :3] @ constraint.axis @ normal, -1.0, 1.0)))
     away = (matrix @ [*constraint.offset, 1.0])[:3] - constraint.point
-    return abs(float(away @ normal)) if constraint.kind == "plane" else float(np.linalg.norm(np.cross(away, normal)))
+    return (
+        abs(float(away @ normal))
+        if constraint.kind == "plane"
+        else float(np.linalg.norm(np.cross(away, normal)))
+    )
 
 
 def fine_rows(path: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """Return interpolated configurations along a path."""
-    parts = [np.linspace(a, b, math.ceil(np.max(np.abs(b - a)) / step) + 1) for a, b in pairwise(path)]
+    parts = [
+        np.linspace(a, b, math.ceil(np.max(np.abs(b - a)) / step) + 1) for a, b in pairwise(path)
+    ]
     return np.concatenate(parts)
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[str, PathConstraint, NDArray[np.float64], NDArray[np.float64], int]:
+def problems(
+    draw: st.DrawFn,
+) -> tuple[str, PathConstraint, NDArray[np.float64], NDArray[np.float64], int]:
     """Draw a robot, a constraint that holds at two configurations, and these."""
     robot = draw(st.sampled_from(sorted(ROBOTS)))
     scene, joints, tip = ROBOTS[robot]
@@ -83,7 +97,9 @@ def problems(draw: st.DrawFn) -> tuple[str, PathConstraint, NDArray[np.float64],
     if kind == "orientation":
         direction = at.as_matrix()[:3, :3] @ axis
         tolerance = draw(st.sampled_from([0.01, 0.1, 0.4]))
-        turn = Pose.exp([0, 0, 0, *(direction / np.linalg.norm(direction) * rng.uniform(-2.0, 2.0))])
+        turn = Pose.exp(
+            [0, 0, 0, *(direction / np.linalg.norm(direction) * rng.uniform(-2.0, 2.0))]
+        )
         target = Pose(at.translation + move, (turn @ Pose([0, 0, 0], at.quat_xyzw)).quat_xyzw)
     else:
         direction = rng.normal(size=3) if kind == "plane" else move
@@ -102,7 +118,9 @@ def problems(draw: st.DrawFn) -> tuple[str, PathConstraint, NDArray[np.float64],
         direction=tuple(direction),
         point=tuple(point),
     )
-    found = inverse_kinematics(scene, tip, target_pose=target, joints=joints, q=start, settings=IkSettings(seed=1))
+    found = inverse_kinematics(
+        scene, tip, target_pose=target, joints=joints, q=start, settings=IkSettings(seed=1)
+    )
     assume(found.status is InverseKinematicsStatus.SOLVED)
     return robot, constraint, start, found.q, draw(st.integers(0, 100))
 
@@ -128,7 +146,11 @@ def test_every_interpolated_configuration_keeps_the_constraint(
         settings=PathSettings(seed=seed, max_iterations=300),
     )
     if found.status is not PathStatus.SOLVED:
-        assert found.status in (PathStatus.NO_PATH, PathStatus.START_IN_COLLISION, PathStatus.GOAL_IN_COLLISION)
+        assert found.status in (
+            PathStatus.NO_PATH,
+            PathStatus.START_IN_COLLISION,
+            PathStatus.GOAL_IN_COLLISION,
+        )
         return
     np.testing.assert_array_equal(found.path[0], start)
     np.testing.assert_array_equal(found.path[-1], goal)
@@ -165,7 +187,9 @@ def test_a_constrained_path_is_not_slow() -> None:
     for seed in range(3):
         free, kept = around_wall(seed=seed), around_wall(PLANE, UPRIGHT, seed=seed)
         durations = [
-            time_path(found.path[:, arm], np.full(7, 2.0), acceleration_limits=np.full(7, 8.0), rate=100.0).duration
+            time_path(
+                found.path[:, arm], np.full(7, 2.0), acceleration_limits=np.full(7, 8.0), rate=100.0
+            ).duration
             / found.length
             for found in (free, kept)
         ]
@@ -195,12 +219,16 @@ def test_values_have_known_answers() -> None:
     line = PathConstraint("line", "cup", tolerance=0.1, offset=(0.0, 0.0, -5.0))
     assert line.values(scene, q) == pytest.approx([5.0])
     assert line.fault(scene, q[0]) == "'cup' is 5000.0 mm off its line of 100 allowed"
-    plane = PathConstraint("plane", "cup", tolerance=1.0, direction=(0.0, 0.0, -2.0), point=(9.0, 9.0, 1.0))
+    plane = PathConstraint(
+        "plane", "cup", tolerance=1.0, direction=(0.0, 0.0, -2.0), point=(9.0, 9.0, 1.0)
+    )
     assert plane.values(scene, q) == pytest.approx([4.0])
     assert replace(plane, point=(0.0, 0.0, 4.5)).fault(scene, q[0]) is None
 
 
-@pytest.mark.parametrize("constraint", [UPRIGHT, PLANE, replace(PLANE, kind="line", axis=(0.0, 0.0, 1.0))])
+@pytest.mark.parametrize(
+    "constraint", [UPRIGHT, PLANE, replace(PLANE, kind="line", axis=(0.0, 0.0, 1.0))]
+)
 def test_a_constraint_survives_json(constraint: PathConstraint) -> None:
     """Bit for bit, and equal constraints have equal hashes."""
     read = PathConstraint.from_dict(json.loads(json.dumps(constraint.to_dict())))
@@ -214,9 +242,15 @@ def test_a_constraint_survives_json(constraint: PathConstraint) -> None:
         ({"kind": "upright"}, "upright"),
         ({"tolerance": 5.0}, r"tolerance must be an angle from 1e-4 to pi radians, not 5"),
         ({"tolerance": 30}, r"not 30; joint values are in radians: 30 degrees are 0.5236"),
-        ({"kind": "line", "tolerance": 0.0}, "tolerance must be at least 1e-4 m, and finite, not 0"),
+        (
+            {"kind": "line", "tolerance": 0.0},
+            "tolerance must be at least 1e-4 m, and finite, not 0",
+        ),
         ({"kind": "line", "tolerance": math.nan}, "not nan"),
-        ({"direction": (0, 0, 0)}, r"direction must be three finite numbers, not all 0, not \(0, 0, 0\)"),
+        (
+            {"direction": (0, 0, 0)},
+            r"direction must be three finite numbers, not all 0, not \(0, 0, 0\)",
+        ),
         ({"axis": (0, 1)}, r"axis must be three finite numbers, not all 0, not \(0, 1\)"),
         ({"offset": (0, math.inf, 1)}, r"offset must be three finite numbers, not \(0, inf, 1\)"),
     ],
@@ -244,17 +278,23 @@ def test_broken_values_of_a_file_are_refused(change: dict[str, Any], message: st
 
 def test_the_search_refuses_constraints_that_it_cannot_read() -> None:
     """Too many, an unknown frame, or no constraints at all."""
-    with pytest.raises(ConfigurationError, match="at most 6 constraints and 64 moving joints, not 7 and 7"):
+    with pytest.raises(
+        ConfigurationError, match="at most 6 constraints and 64 moving joints, not 7 and 7"
+    ):
         around_wall(*[UPRIGHT] * 7)
     with pytest.raises(UnknownNameError, match="cup"):
         around_wall(replace(UPRIGHT, frame="cup"))
-    with pytest.raises(ConfigurationError, match="constraints must be PathConstraint values, not 3"):
+    with pytest.raises(
+        ConfigurationError, match="constraints must be PathConstraint values, not 3"
+    ):
         around_wall(3)  # type: ignore[arg-type]
 
 
 def asked(**changes: Any) -> PathQuery:
     """Return the query around the wall for any planner."""
-    query = PathQuery(WALL.world(0.001), tuple(ARM), WALL.start, WALL.goal[None], constraints=(UPRIGHT,))
+    query = PathQuery(
+        WALL.world(0.001), tuple(ARM), WALL.start, WALL.goal[None], constraints=(UPRIGHT,)
+    )
     return replace(query, **changes)
 
 
@@ -266,7 +306,10 @@ def test_planners_get_the_constraints() -> None:
         def search(self, query: PathQuery) -> PathResult:
             return RrtConnect().search(replace(query, constraints=()))
 
-    assert search_verified(RrtConnect(), asked()).path.tobytes() == RrtConnect().search(asked()).path.tobytes()
+    assert (
+        search_verified(RrtConnect(), asked()).path.tobytes()
+        == RrtConnect().search(asked()).path.tobytes()
+    )
     with pytest.raises(ConfigurationError, match="OMPL's planners keep no path constraints"):
         OmplPlanner().search(asked())
     assert search_verified(Careless(), asked()).status is PathStatus.RECHECK_FAILED

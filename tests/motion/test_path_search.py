@@ -61,11 +61,20 @@ def plain(scene: SceneGraph) -> CollisionWorld:
     return CollisionWorld(scene, pair_margins={("panda_link0", "table"): -math.inf})
 
 
-def grasps(scene: SceneGraph, world: CollisionWorld, position: list[float], count: int = 3) -> NDArray[np.float64]:
+def grasps(
+    scene: SceneGraph, world: CollisionWorld, position: list[float], count: int = 3
+) -> NDArray[np.float64]:
     """Free configurations with the hand above a point, fingers down and open."""
-    q = scene.configuration({"panda_joint4": -1.8, "panda_joint6": 1.8, "panda_finger_joint1": 0.04})
+    q = scene.configuration(
+        {"panda_joint4": -1.8, "panda_joint6": 1.8, "panda_finger_joint1": 0.04}
+    )
     found = inverse_kinematics_solutions(
-        world, TIP, target_pose=Pose(position, DOWN), joints=ARM, q=q, settings=IkSettings(max_solutions=count)
+        world,
+        TIP,
+        target_pose=Pose(position, DOWN),
+        joints=ARM,
+        q=q,
+        settings=IkSettings(max_solutions=count),
     )
     assert found.status is InverseKinematicsStatus.SOLVED
     return found.configurations
@@ -95,7 +104,11 @@ def room(*, closed: bool = False) -> CollisionWorld:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_path_is_free_and_passes_the_recheck(
-    world: CollisionWorld, plain: CollisionWorld, start: NDArray[np.float64], goals: NDArray[np.float64], seed: int
+    world: CollisionWorld,
+    plain: CollisionWorld,
+    start: NDArray[np.float64],
+    goals: NDArray[np.float64],
+    seed: int,
 ) -> None:
     """A path begins at the start, ends at the goal it names, keeps limits and fixed joints, and passes the recheck."""
     goals = np.stack([goals[0] + 10.0, goals[0]])  # the first is outside the limits
@@ -108,7 +121,9 @@ def test_a_path_is_free_and_passes_the_recheck(
     assert np.all(result.path >= limits[:, 0])
     assert np.all(result.path <= limits[:, 1])
     assert np.all(result.path[:, 7] == start[7])
-    assert result.length == pytest.approx(np.linalg.norm(np.diff(result.path, axis=0), axis=1).sum())
+    assert result.length == pytest.approx(
+        np.linalg.norm(np.diff(result.path, axis=0), axis=1).sum()
+    )
     assert result.iterations > 0
     assert result.checks > 0
     assert result.pair is None
@@ -132,20 +147,30 @@ def test_same_seed_same_path_from_many_threads(
     """The path is a function of the arguments, whatever runs beside it; seeds differ."""
 
     def search(seed: int) -> bytes:
-        return search_path(world, ARM, start=start, goals=goals[0], settings=PathSettings(seed=seed)).path.tobytes()
+        return search_path(
+            world, ARM, start=start, goals=goals[0], settings=PathSettings(seed=seed)
+        ).path.tobytes()
 
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(search, [3] * 8))) == 1
     assert len({search(seed) for seed in range(4)}) > 1
 
 
-def test_shortcuts_shorten(world: CollisionWorld, start: NDArray[np.float64], goals: NDArray[np.float64]) -> None:
+def test_shortcuts_shorten(
+    world: CollisionWorld, start: NDArray[np.float64], goals: NDArray[np.float64]
+) -> None:
     """Cuts never make a path longer."""
     for seed in range(5):
         raw = search_path(
-            world, ARM, start=start, goals=goals[0], settings=PathSettings(seed=seed, shortcut_iterations=0)
+            world,
+            ARM,
+            start=start,
+            goals=goals[0],
+            settings=PathSettings(seed=seed, shortcut_iterations=0),
         )
-        short = search_path(world, ARM, start=start, goals=goals[0], settings=PathSettings(seed=seed))
+        short = search_path(
+            world, ARM, start=start, goals=goals[0], settings=PathSettings(seed=seed)
+        )
         assert short.length <= raw.length + 1e-12
 
 
@@ -194,15 +219,25 @@ def test_each_failure_names_its_cause() -> None:
 def test_a_proved_path_passes_no_thin_wall(thickness: float) -> None:
     """Between two samples lies a plate: a path that is not proved goes through it, one that is proved does not."""
     scene = SceneGraph().add_frame("x", "world", joint=Prismatic([1, 0, 0], lower=-1, upper=1))
-    scene = scene.add_frame("ball", "x", joint=Prismatic([0, 1, 0], lower=-1, upper=1), shapes=[Sphere(1e-3)])
+    scene = scene.add_frame(
+        "ball", "x", joint=Prismatic([0, 1, 0], lower=-1, upper=1), shapes=[Sphere(1e-3)]
+    )
     plate = Box([thickness, 1.4, 0.5])
-    world = CollisionWorld(scene.add_frame("plate", "world", pose=Pose([1 / 6, 0, 0]), shapes=[plate]))
+    world = CollisionWorld(
+        scene.add_frame("plate", "world", pose=Pose([1 / 6, 0, 0]), shapes=[plate])
+    )
     start, goal = [-0.5, 0.0], [0.5, 0.0]
     through = search_path(
-        world, ["x", "ball"], start=start, goals=goal, settings=PathSettings(resolution=0.1, proved=False)
+        world,
+        ["x", "ball"],
+        start=start,
+        goals=goal,
+        settings=PathSettings(resolution=0.1, proved=False),
     )
     np.testing.assert_array_equal(through.path, [[-0.5, 0], [0.5, 0]])
-    around = search_path(world, ["x", "ball"], start=start, goals=goal, settings=PathSettings(resolution=0.1))
+    around = search_path(
+        world, ["x", "ball"], start=start, goals=goal, settings=PathSettings(resolution=0.1)
+    )
     assert around.status is PathStatus.SOLVED
     assert ("ball", "plate") in {pair[:2] for pair in around.blocking_pairs}
     assert recheck_path(world, around.path, resolution=1e-4).is_ok
@@ -210,9 +245,13 @@ def test_a_proved_path_passes_no_thin_wall(thickness: float) -> None:
 
 def test_a_motion_that_touches_at_its_ends_is_proved() -> None:
     """A ball that all but touches the floor: away from it and along it is proved; nearer than GJK sees, over it."""
-    scene = SceneGraph().add_frame("floor", "world", pose=Pose([0, 0, -0.1]), shapes=[Box([4, 4, 0.2])])
+    scene = SceneGraph().add_frame(
+        "floor", "world", pose=Pose([0, 0, -0.1]), shapes=[Box([4, 4, 0.2])]
+    )
     scene = scene.add_frame("x", "world", joint=Prismatic([1, 0, 0], lower=-1, upper=1))
-    scene = scene.add_frame("ball", "x", joint=Prismatic([0, 0, 1], lower=0, upper=1), shapes=[Sphere(0.05)])
+    scene = scene.add_frame(
+        "ball", "x", joint=Prismatic([0, 0, 1], lower=0, upper=1), shapes=[Sphere(0.05)]
+    )
     world = CollisionWorld(scene)
     up = search_path(world, ["x", "ball"], start=[0, 0.05 + 2e-6], goals=[0, 0.5])
     np.testing.assert_array_equal(up.path, [[0, 0.05 + 2e-6], [0, 0.5]])
@@ -228,20 +267,30 @@ def test_recheck_reports_the_first_failure() -> None:
     path = [[-0.5, 0.8], [-0.5, 0.0], [0.5, 0.0], [0.5, 0.5]]
     check = recheck_path(world, path)
     assert not check.is_ok
-    assert (check.status, check.segment, check.pair) == (RecheckStatus.COLLISION, 1, ("ball", "wall"))
+    assert (check.status, check.segment, check.pair) == (
+        RecheckStatus.COLLISION,
+        1,
+        ("ball", "wall"),
+    )
     assert check.fraction == pytest.approx(0.4, abs=0.005)
     assert check.q is not None
     assert world.is_in_collision(check.q)
     assert repr(check).startswith("RecheckResult(COLLISION, segment=1, fraction=0.4")
     outside = recheck_path(world, [[-0.5, 0.8], [-0.5, 1.2]])
-    assert (outside.status, outside.joint, outside.segment) == (RecheckStatus.OUT_OF_LIMITS, "ball", 0)
+    assert (outside.status, outside.joint, outside.segment) == (
+        RecheckStatus.OUT_OF_LIMITS,
+        "ball",
+        0,
+    )
     assert recheck_path(world, np.zeros((0, 2))).is_ok
     fine = recheck_path(world, path[:2], tool_frame="ball", tool_travel=0.0005)
     assert fine.checks >= 1600
     assert recheck_path(world, path[:2]).checks < 300
 
 
-def test_straight_line_stays_on_the_line(scene: SceneGraph, world: CollisionWorld, start: NDArray[np.float64]) -> None:
+def test_straight_line_stays_on_the_line(
+    scene: SceneGraph, world: CollisionWorld, start: NDArray[np.float64]
+) -> None:
     """The tip ends at the target and never leaves the line by more than the deviation, also between rows."""
     above = scene.pose(TIP, relative_to="world", q=start)
     target = Pose(above.translation + np.array([0.02, -0.05, 0.2]), above.quat_xyzw)
@@ -253,7 +302,9 @@ def test_straight_line_stays_on_the_line(scene: SceneGraph, world: CollisionWorl
     assert line.checks > len(line.path)
     np.testing.assert_array_equal(line.path[0], start)
     assert scene.pose(TIP, relative_to="world", q=line.path[-1]).distance(target)[0] < 1e-5
-    along = (target.translation - above.translation) / np.linalg.norm(target.translation - above.translation)
+    along = (target.translation - above.translation) / np.linalg.norm(
+        target.translation - above.translation
+    )
     for a, b in zip(line.path[:-1], line.path[1:], strict=True):
         for fraction in (0.25, 0.5, 0.75):
             tip = scene.pose(TIP, relative_to="world", q=a + fraction * (b - a))
@@ -265,7 +316,9 @@ def test_straight_line_stays_on_the_line(scene: SceneGraph, world: CollisionWorl
 def test_straight_line_in_the_tool_frame(scene: SceneGraph, start: NDArray[np.float64]) -> None:
     """The target may be relative to any frame: here 10 cm back along the hand's own axis."""
     target = scene.pose(TIP, relative_to="panda_link0", q=start) @ Pose([0, 0, -0.1])
-    line = straight_line(scene, TIP, start=start, target_pose=target, joints=ARM, relative_to="panda_link0")
+    line = straight_line(
+        scene, TIP, start=start, target_pose=target, joints=ARM, relative_to="panda_link0"
+    )
     assert line.status is StraightLineStatus.SOLVED
     moved = scene.pose(TIP, relative_to="world", q=start).inverse() @ scene.pose(
         TIP, relative_to="world", q=line.path[-1]
@@ -278,19 +331,27 @@ def test_straight_line_failures_name_their_cause(
 ) -> None:
     """Collision names the pair, limit and jump the joint, and the path holds how far it came."""
     here = scene.pose(TIP, relative_to="world", q=start)
-    through_wall = straight_line(world, TIP, start=start, target_pose=Pose([0.5, 0.3, 0.1], DOWN), joints=ARM)
+    through_wall = straight_line(
+        world, TIP, start=start, target_pose=Pose([0.5, 0.3, 0.1], DOWN), joints=ARM
+    )
     assert through_wall.status is StraightLineStatus.COLLISION
     assert through_wall.pair is not None
     assert "wall" in through_wall.pair
     assert 0.1 < through_wall.fraction < 0.9
     assert not world.in_collision_batch(through_wall.path).any()
     away = straight_line(
-        scene, TIP, start=start, target_pose=Pose(here.translation + np.array([0, -2, 0]), DOWN), joints=ARM
+        scene,
+        TIP,
+        start=start,
+        target_pose=Pose(here.translation + np.array([0, -2, 0]), DOWN),
+        joints=ARM,
     )
     assert away.status in (StraightLineStatus.UNREACHABLE, StraightLineStatus.JOINT_LIMIT)
     assert 0 < away.fraction < 0.6
     slides = room().scene
-    limit = straight_line(slides, "ball", start=[0, 0], target_pose=Pose([0, 1.5, 0]), joints=["x", "ball"])
+    limit = straight_line(
+        slides, "ball", start=[0, 0], target_pose=Pose([0, 1.5, 0]), joints=["x", "ball"]
+    )
     assert (limit.status, limit.joint) == (StraightLineStatus.JOINT_LIMIT, "ball")
     assert limit.fraction == pytest.approx(2 / 3, abs=0.01)
     jump = straight_line(
@@ -339,7 +400,11 @@ def test_other_threads_run_during_a_search() -> None:
 
         def search() -> None:
             search_path(
-                world, ["x", "ball"], start=[-0.5, 0], goals=[0.5, 0], settings=PathSettings(max_iterations=iterations)
+                world,
+                ["x", "ball"],
+                start=[-0.5, 0],
+                goals=[0.5, 0],
+                settings=PathSettings(max_iterations=iterations),
             )
             done.set()
 
@@ -359,5 +424,11 @@ def test_interrupt_ends_a_search() -> None:
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        search_path(world, ["x", "ball"], start=[-0.5, 0], goals=[0.5, 0], settings=PathSettings(max_iterations=10**12))
+        search_path(
+            world,
+            ["x", "ball"],
+            start=[-0.5, 0],
+            goals=[0.5, 0],
+            settings=PathSettings(max_iterations=10**12),
+        )
     timer.join()

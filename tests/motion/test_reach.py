@@ -12,7 +12,12 @@ from support.robots import require_robot
 import tmkit as tk
 from tmkit._core import InverseKinematicsSolutions
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.motion import CollisionWorld, IkSettings, InverseKinematicsStatus, inverse_kinematics_solutions
+from tmkit.motion import (
+    CollisionWorld,
+    IkSettings,
+    InverseKinematicsStatus,
+    inverse_kinematics_solutions,
+)
 from tmkit.motion.collision_rules import PLANNING_MARGIN, CollisionRules
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
@@ -61,7 +66,9 @@ class Arm:
         found, world = np.empty((0, len(self.ready))), self.world(self.scene)
         while len(found) < count:
             drawn = np.repeat(self.ready[None], 4 * count, axis=0)
-            drawn[:, columns] = self.rng.uniform(limits[:, 0], limits[:, 1], (4 * count, len(columns)))
+            drawn[:, columns] = self.rng.uniform(
+                limits[:, 0], limits[:, 1], (4 * count, len(columns))
+            )
             found = np.concatenate([found, drawn[~world.in_collision_batch(drawn)]])
         return found[:count]
 
@@ -71,19 +78,31 @@ class Arm:
 
     def boxed_in(self, q: NDArray[np.float64], boxes: int) -> tuple[SceneGraph, CollisionWorld]:
         """Return a scene with boxes close to the links, and its world, in which a configuration is free."""
-        root, links = self.scene.root(self.manipulator.tool), self.scene.ancestors(self.manipulator.tool)[:7]
+        root, links = (
+            self.scene.root(self.manipulator.tool),
+            self.scene.ancestors(self.manipulator.tool)[:7],
+        )
         scene = self.scene
         for number in range(boxes):
-            at = self.pose(links[self.rng.integers(len(links))], q).translation + self.rng.uniform(-0.2, 0.2, 3)
+            at = self.pose(links[self.rng.integers(len(links))], q).translation + self.rng.uniform(
+                -0.2, 0.2, 3
+            )
             pose = Pose.from_rpy(at, [0.0, 0.0, self.rng.uniform(0.0, 3.0)])
             box = AttachedShape(Box(self.rng.uniform(0.03, 0.25, 3)))
             scene = scene.add_frame(f"box{number}", root, pose=pose, shapes=[box])
         pairs = self.world(scene).contacts(q)
-        for name in {name for pair in pairs for name in (pair.frame_a, pair.frame_b) if name.startswith("box")}:
+        for name in {
+            name
+            for pair in pairs
+            for name in (pair.frame_a, pair.frame_b)
+            if name.startswith("box")
+        }:
             scene = scene.remove_frame(name)
         return scene, self.world(scene)
 
-    def solve(self, target: Pose, world: CollisionWorld, *, seed: int) -> InverseKinematicsSolutions:
+    def solve(
+        self, target: Pose, world: CollisionWorld, *, seed: int
+    ) -> InverseKinematicsSolutions:
         """Return a configuration at a pose of the tool, with the default number of restarts."""
         return inverse_kinematics_solutions(
             world,
@@ -102,9 +121,13 @@ def test_poses_of_stretched_arms_are_reached(robot: str) -> None:
     first = arm.pose(arm.scene.joint_frame(arm.manipulator.joints[0]), arm.ready)
     qs = arm.random_configurations(3000)
     targets = [arm.pose(arm.manipulator.tool, q) for q in qs]
-    distances = np.array([np.linalg.norm(target.translation - first.translation) for target in targets])
+    distances = np.array(
+        [np.linalg.norm(target.translation - first.translation) for target in targets]
+    )
     world = arm.world(arm.scene)
-    statuses = [arm.solve(targets[k], world, seed=k).status for k in np.argsort(-distances)[:100].tolist()]
+    statuses = [
+        arm.solve(targets[k], world, seed=k).status for k in np.argsort(-distances)[:100].tolist()
+    ]
     assert statuses.count(InverseKinematicsStatus.SOLVED) >= 99
 
 
@@ -136,5 +159,7 @@ def test_the_elbow_is_moved_between_many_obstacles(robot: str) -> None:
         result = arm.solve(arm.pose(arm.manipulator.tool, q), world, seed=seed)
         found += result.status is InverseKinematicsStatus.SOLVED
         again = arm.solve(arm.pose(arm.manipulator.tool, q), world, seed=seed)
-        assert [q.tolist() for q in again.configurations] == [q.tolist() for q in result.configurations]
+        assert [q.tolist() for q in again.configurations] == [
+            q.tolist() for q in result.configurations
+        ]
     assert found >= 90

@@ -29,7 +29,12 @@ def test_an_excess_is_what_inverse_kinematics_calls_out_of_reach(which: int) -> 
     for _ in range(200):
         pose = Pose(rng.normal(size=3) * rng.uniform(0.3, 2.0), rng.normal(size=4))
         found = inverse_kinematics(
-            scene, arm.tool, target_pose=pose, joints=arm.joints, q=q, settings=IkSettings(restarts=0, max_iterations=1)
+            scene,
+            arm.tool,
+            target_pose=pose,
+            joints=arm.joints,
+            q=q,
+            settings=IkSettings(restarts=0, max_iterations=1),
         )
         excess = reach_excess(scene, arm, root_from_tool=pose, q=q)
         seen.add(excess > 0.0)
@@ -64,7 +69,12 @@ def test_the_wrist_proves_what_the_length_of_the_arm_does_not() -> None:
     assert reach_excess(scene, arm, root_from_tool=target, q=q) == 0.0
     assert wrist_bound(scene, arm, q=q).excess(target) > 0.1
     found = inverse_kinematics(
-        scene, arm.tool, target_pose=target, joints=arm.joints, q=q, settings=IkSettings(restarts=20)
+        scene,
+        arm.tool,
+        target_pose=target,
+        joints=arm.joints,
+        q=q,
+        settings=IkSettings(restarts=20),
     )
     assert found.status is InverseKinematicsStatus.NOT_FOUND
 
@@ -98,7 +108,9 @@ def test_the_tool_stays_between_its_heights(which: int) -> None:
 
 def test_rails_keep_heights_and_turns_about_the_vertical_do_too() -> None:
     """A gantry's tool is as high as its rails less the hand, and never leans; a Panda's may lean."""
-    gantry, panda = (reach_heights(scene, arm, q=arm.ready_configuration(scene)) for scene, arm in arms())
+    gantry, panda = (
+        reach_heights(scene, arm, q=arm.ready_configuration(scene)) for scene, arm in arms()
+    )
     assert gantry.highest == pytest.approx(0.8 - 0.12)
     assert gantry.lowest == pytest.approx(-0.12)
     assert gantry.up is not None

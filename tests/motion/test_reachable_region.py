@@ -30,14 +30,18 @@ from tmkit.spatial import Pose
 
 def test_a_turning_arm_reaches_a_circle() -> None:
     """The tool of one joint stays on its circle, and its z axis points to one side only."""
-    scene = SceneGraph().add_frame("a", "world", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"))
+    scene = SceneGraph().add_frame(
+        "a", "world", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j")
+    )
     scene = scene.add_frame("t", "a", pose=Pose((0.5, 0.0, 0.1)))
     arm = Manipulator("arm", "world", "a", "t", ("j",), {"j": 0.0}, gripper_kind="suction")
     region = reachable_region(scene, arm, samples=100)
     assert len(region.positions) == 100
     np.testing.assert_allclose(np.linalg.norm(region.positions[:, :2], axis=1), 0.5, atol=1e-12)
     assert set(region.directions_reached()) == {1}
-    with pytest.raises(ConfigurationError, match="expected a cube with a positive edge, received 0"):
+    with pytest.raises(
+        ConfigurationError, match="expected a cube with a positive edge, received 0"
+    ):
         region.directions_reached(0.0)
     with pytest.raises(ConfigurationError, match="expected at least one sample, received 0"):
         reachable_region(scene, arm, samples=0)
@@ -62,11 +66,15 @@ def test_our_panda_is_repeatable_and_its_outline_is_where_it_stands() -> None:
     )
 
 
-CLOUD, FIELD = PointCloud([[0, 0, 0], [1, 2, 3]], radius=0.1), HeightField([[0, 1], [2, 3]], size=[1, 2])
+CLOUD, FIELD = (
+    PointCloud([[0, 0, 0], [1, 2, 3]], radius=0.1),
+    HeightField([[0, 1], [2, 3]], size=[1, 2]),
+)
 
 
 @pytest.mark.parametrize(
-    "shape", [Box((1, 2, 3)), Sphere(0.5), Cylinder(0.5, 2), Cone(0.5, 2), Capsule(0.5, 2), CLOUD, FIELD]
+    "shape",
+    [Box((1, 2, 3)), Sphere(0.5), Cylinder(0.5, 2), Cone(0.5, 2), Capsule(0.5, 2), CLOUD, FIELD],
 )
 def test_an_outline_fills_the_bounds_of_its_shape(shape: Shape) -> None:
     """The points of every primitive reach its bounds and not beyond."""
@@ -80,7 +88,9 @@ def test_an_outline_fills_the_bounds_of_its_shape(shape: Shape) -> None:
 
 def test_how_far_a_point_is_from_where_the_tool_comes() -> None:
     """On the circle of a turning arm the distance is next to nothing, beside it what is missing, nowhere infinite."""
-    scene = SceneGraph().add_frame("a", "world", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"))
+    scene = SceneGraph().add_frame(
+        "a", "world", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j")
+    )
     scene = scene.add_frame("t", "a", pose=Pose((0.5, 0.0, 0.1)))
     arm = Manipulator.from_dict(
         {

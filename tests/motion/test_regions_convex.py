@@ -17,15 +17,18 @@ from tmkit.motion.regions.polygons import ConvexPolygon, crossings, fitting
 
 shapely = pytest.importorskip("shapely")
 
-NEAR = 2e-9  # of sizes about 1 m: rounding to a grid of 1e-10 m moves crossings of edges at small angles farther
+# of sizes about 1 m: rounding to a grid of 1e-10 m moves crossings of edges at small angles farther
+NEAR = 2e-9
 
 Exact = tuple[Fraction, ...]
 
 counts = st.tuples(st.integers(1, 12), st.just(2))
 random_clouds = arrays(float, counts, elements=st.floats(-1.0, 1.0, width=32))
-grid_clouds = arrays(float, counts, elements=st.integers(-3, 3).map(lambda i: i / 3))  # many on one line, many equal
+# many on one line, many equal
+grid_clouds = arrays(float, counts, elements=st.integers(-3, 3).map(lambda i: i / 3))
 clouds = random_clouds | grid_clouds
-turns = st.floats(0.0, math.tau).map(lambda angle: round(angle, 9))  # GEOS divides by zero at denormal numbers
+# GEOS divides by zero at denormal numbers
+turns = st.floats(0.0, math.tau).map(lambda angle: round(angle, 9))
 
 
 def geometry(polygon: ConvexPolygon) -> Any:
@@ -50,16 +53,21 @@ def orientation(first: Exact, second: Exact, third: Exact) -> Fraction:
 
 
 @given(clouds, st.sampled_from([1e-9, 1.0, 1e6]), turns, st.booleans())
-def test_hulls_are_exact_and_near_those_of_geos(points: np.ndarray, size: float, angle: float, is_crowd: bool) -> None:
+def test_hulls_are_exact_and_near_those_of_geos(
+    points: np.ndarray, size: float, angle: float, is_crowd: bool
+) -> None:
     """In fractions, corners turn left and no point is outside; GEOS, which rounds, has the same hull but for rounding.
 
-    A crowd lies on the lines between the points but for rounding, where an inexact orientation goes wrong.
+    A crowd lies on the lines between the points but for rounding, where an inexact orientation goes
+    wrong.
     """
     cosine, sine = math.cos(angle), math.sin(angle)
     cloud = points @ [[cosine, sine], [-sine, cosine]] * size
     if is_crowd:
         pairs = cloud[np.random.default_rng(7).integers(len(cloud), size=(90, 2))]
-        cloud = np.concatenate([cloud, pairs.mean(axis=1), pairs[:, 0] + (pairs[:, 1] - pairs[:, 0]) / 3])
+        cloud = np.concatenate(
+            [cloud, pairs.mean(axis=1), pairs[:, 0] + (pairs[:, 1] - pairs[:, 0]) / 3]
+        )
     hull = convex.hull(cloud)
     found = [tuple(map(Fraction, corner)) for corner in hull.tolist()]
     exact = {tuple(map(Fraction, point)) for point in cloud.tolist()}
@@ -68,10 +76,16 @@ def test_hulls_are_exact_and_near_those_of_geos(points: np.ndarray, size: float,
     assert found[0] == min(exact)
     edges = list(zip(found, found[1:] + found[:1], strict=True))
     if len(found) > 2:
-        assert all(orientation(*edge, third) > 0 for edge, third in zip(edges, found[2:] + found[:2], strict=True))
+        assert all(
+            orientation(*edge, third) > 0
+            for edge, third in zip(edges, found[2:] + found[:2], strict=True)
+        )
     assert all(orientation(*edge, point) >= 0 for edge in edges for point in exact)
     expected = shapely.convex_hull(shapely.multipoints(cloud))
-    assert shapely.hausdorff_distance(shapely.convex_hull(shapely.multipoints(hull)), expected) <= 1e-15 * size
+    assert (
+        shapely.hausdorff_distance(shapely.convex_hull(shapely.multipoints(hull)), expected)
+        <= 1e-15 * size
+    )
 
 
 @given(clouds)
@@ -85,7 +99,9 @@ def test_areas_and_centroids_equal_those_of_geos(points: np.ndarray) -> None:
 
 
 @given(clouds, clouds, st.sampled_from([1e-3, 1.0, 1e6]), turns)
-def test_common_parts_equal_those_of_geos(first: np.ndarray, second: np.ndarray, size: float, angle: float) -> None:
+def test_common_parts_equal_those_of_geos(
+    first: np.ndarray, second: np.ndarray, size: float, angle: float
+) -> None:
     """The part that two polygons have in common has GEOS's area and lies where GEOS's does."""
     a, b = ConvexPolygon.around(first * size), ConvexPolygon.around(second * size).turned(angle)
     expected = geometry(a).intersection(geometry(b), grid_size=1e-10 * max(1.0, size))
@@ -107,7 +123,8 @@ def test_crossings_equal_those_of_geos(first: np.ndarray, second: np.ndarray, an
     assert np.all(shapely.distance(found, outline(a)) < NEAR)
     assert np.all(shapely.distance(found, outline(b)) < NEAR)
     met = outline(a).intersection(outline(b))
-    places = outline(a).buffer(NEAR).intersection(outline(b).buffer(NEAR))  # long where edges are nearly parallel
+    # long where edges are nearly parallel
+    places = outline(a).buffer(NEAR).intersection(outline(b).buffer(NEAR))
     for place in shapely.get_parts(places):
         if shapely.distance(place, met) == 0.0:
             assert np.min(shapely.distance(found, place), initial=math.inf) < NEAR
@@ -128,7 +145,9 @@ def test_room_equals_that_of_geos(first: np.ndarray, second: np.ndarray, angle: 
 
 
 @given(clouds, turns, st.floats(-5.0, 5.0))
-def test_what_fits_exactly_keeps_a_place_at_every_angle(points: np.ndarray, angle: float, shift: float) -> None:
+def test_what_fits_exactly_keeps_a_place_at_every_angle(
+    points: np.ndarray, angle: float, shift: float
+) -> None:
     """An area holds its own outline at the origin, turned and moved by whatever angle and way."""
     footprint = ConvexPolygon.around(points).turned(angle)
     area = footprint.moved([shift, -shift])
@@ -142,7 +161,11 @@ def test_hulls_of_thousands_of_points_have_the_corners_of_geos() -> None:
     rng = np.random.default_rng(3)
     angles = rng.uniform(0.0, math.tau, 20_000)
     lattice = np.array(np.meshgrid(np.arange(120) / 10, np.arange(120) / 7)).reshape(2, -1).T
-    for cloud in (np.column_stack([np.cos(angles), np.sin(angles)]), lattice, rng.normal(size=(20_000, 2))):
+    for cloud in (
+        np.column_stack([np.cos(angles), np.sin(angles)]),
+        lattice,
+        rng.normal(size=(20_000, 2)),
+    ):
         rounded = np.round(cloud, 10)
         assert set(map(tuple, convex.hull(rounded).tolist())) == corners(
             shapely.convex_hull(shapely.multipoints(rounded))

@@ -11,10 +11,19 @@ from hypothesis.extra.numpy import arrays
 from support.polygons import separation
 
 from tmkit.errors import ShapeError
-from tmkit.motion.regions.polygons import ConvexPolygon, blocking, circle_around, circle_within, crossings, fitting
+from tmkit.motion.regions.polygons import (
+    ConvexPolygon,
+    blocking,
+    circle_around,
+    circle_within,
+    crossings,
+    fitting,
+)
 
 SQUARE = ConvexPolygon.rectangle([0.0, 0.0], [1.0, 1.0])
-clouds = arrays(float, st.tuples(st.integers(3, 12), st.just(2)), elements=st.floats(-1.0, 1.0, width=32))
+clouds = arrays(
+    float, st.tuples(st.integers(3, 12), st.just(2)), elements=st.floats(-1.0, 1.0, width=32)
+)
 
 
 def polygon(points: np.ndarray) -> ConvexPolygon:
@@ -47,7 +56,9 @@ def test_the_sum_is_the_hull_of_all_sums(first: np.ndarray, second: np.ndarray) 
 
 
 @given(clouds, clouds, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
-def test_fitting_positions_are_those_that_fit(first: np.ndarray, second: np.ndarray, u: float, v: float) -> None:
+def test_fitting_positions_are_those_that_fit(
+    first: np.ndarray, second: np.ndarray, u: float, v: float
+) -> None:
     """A footprint lies in the area exactly at the positions that fit."""
     area, footprint = polygon(first), ConvexPolygon(polygon(second).vertices * 0.3)
     low, high = area.vertices.min(axis=0), area.vertices.max(axis=0)
@@ -133,7 +144,10 @@ def test_sizes_far_from_a_metre_are_no_matter(size: float) -> None:
     """Millimetres and a million kilometres have the same common part and the same room, in their own measure."""
     square = ConvexPolygon.rectangle([0.0, 0.0], [size, size]).turned(0.3)
     other = square.moved([size / 2, size / 3])
-    common, room = square.clipped(other), fitting(square, ConvexPolygon.rectangle([-size / 8] * 2, [size / 8] * 2))
+    common, room = (
+        square.clipped(other),
+        fitting(square, ConvexPolygon.rectangle([-size / 8] * 2, [size / 8] * 2)),
+    )
     assert common is not None
     assert room is not None
     assert common.area == pytest.approx(0.35148428 * size * size, rel=1e-6)
@@ -143,8 +157,13 @@ def test_sizes_far_from_a_metre_are_no_matter(size: float) -> None:
 
 def test_thin_polygons_cross_and_fit() -> None:
     """A segment and a point have crossings with a square's sides, and room where they fit."""
-    segment, point = ConvexPolygon.around([[0.0, 0.0], [1.0, 0.0]]), ConvexPolygon.around([0.5, 0.0])
-    np.testing.assert_allclose(crossings(SQUARE, segment.moved([0.5, 0.5])), [[1.0, 0.5]], atol=1e-9)
+    segment, point = (
+        ConvexPolygon.around([[0.0, 0.0], [1.0, 0.0]]),
+        ConvexPolygon.around([0.5, 0.0]),
+    )
+    np.testing.assert_allclose(
+        crossings(SQUARE, segment.moved([0.5, 0.5])), [[1.0, 0.5]], atol=1e-9
+    )
     np.testing.assert_allclose(crossings(SQUARE, point), [[0.5, 0.0]], atol=1e-9)
     assert SQUARE.clipped(segment) is None
     room = fitting(segment, ConvexPolygon.around([[-0.25, 0.0], [0.25, 0.0]]))

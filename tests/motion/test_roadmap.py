@@ -16,11 +16,25 @@ from support.gantry import JOINTS
 import tmkit as tk
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import Box, Continuous, Revolute, SceneGraph, Sphere
-from tmkit.motion import CollisionWorld, PathResult, PathSettings, PathStatus, Roadmap, recheck_path, search_path
+from tmkit.motion import (
+    CollisionWorld,
+    PathResult,
+    PathSettings,
+    PathStatus,
+    Roadmap,
+    recheck_path,
+    search_path,
+)
 
 ARM = ("base", "upper", "lower")
 HALF = np.pi / 2
-CORNERS = [(0, 0, 0, 0), (HALF, 0.6, 0.9, 0), (-HALF, 0.8, -0.4, 0), (2.5, -0.7, 1.2, 0.05), (0, 1.0, 0.4, 0.05)]
+CORNERS = [
+    (0, 0, 0, 0),
+    (HALF, 0.6, 0.9, 0),
+    (-HALF, 0.8, -0.4, 0),
+    (2.5, -0.7, 1.2, 0.05),
+    (0, 1.0, 0.4, 0.05),
+]
 
 
 def check(world: CollisionWorld, joints: tuple[str, ...], path: NDArray[np.float64]) -> None:
@@ -38,7 +52,10 @@ def check(world: CollisionWorld, joints: tuple[str, ...], path: NDArray[np.float
 @given(st.data())
 def test_paths_are_free_in_the_version_that_is_asked_for(data: st.DataObject) -> None:
     """After random edits, in old and new versions, between old and new ends, with other joints anywhere."""
-    margin, pair_margins = data.draw(st.sampled_from([0.0, 0.02])), {("lower", "cup"): 0.05, ("tip", "new"): 0.01}
+    margin, pair_margins = (
+        data.draw(st.sampled_from([0.0, 0.02])),
+        {("lower", "cup"): 0.05, ("tip", "new"): 0.01},
+    )
     options = {"movable": ["cup", "tray"], "margin": margin}
     roadmap = Roadmap(ARM, pair_margins=pair_margins, **options)
     scenes = [arm_with_things()]
@@ -47,16 +64,22 @@ def test_paths_are_free_in_the_version_that_is_asked_for(data: st.DataObject) ->
         for edit in data.draw(st.lists(edits, max_size=2)):
             scene = edited(scene, edit)
         scenes.append(scene)
-        start, goal = data.draw(st.lists(st.sampled_from(CORNERS), min_size=2, max_size=2, unique=True))
+        start, goal = data.draw(
+            st.lists(st.sampled_from(CORNERS), min_size=2, max_size=2, unique=True)
+        )
         found = roadmap.search(scene, start=start, goals=goal, max_iterations=100)
         world = CollisionWorld(
             scene,
             margin=margin,
             movable=[name for name in ("cup", "tray") if name in scene],
-            pair_margins={p: value for p, value in pair_margins.items() if p[0] in scene and p[1] in scene},
+            pair_margins={
+                p: value for p, value in pair_margins.items() if p[0] in scene and p[1] in scene
+            },
         )
         if found.status is not PathStatus.SOLVED:
-            new = search_path(world, ARM, start=start, goals=goal, settings=PathSettings(max_iterations=100))
+            new = search_path(
+                world, ARM, start=start, goals=goal, settings=PathSettings(max_iterations=100)
+            )
             assert found.status is new.status
             continue
         assert found.path[0].tolist() == list(start)
@@ -78,7 +101,9 @@ class Table:
         """Search a path, and check it."""
         found = roadmap.search(scene, start=self.start, goals=self.goal, seed=7)
         assert found.status is PathStatus.SOLVED
-        known = {(a, b): margin for (a, b), margin in self.margins.items() if a in scene and b in scene}
+        known = {
+            (a, b): margin for (a, b), margin in self.margins.items() if a in scene and b in scene
+        }
         check(CollisionWorld(scene, pair_margins=known), JOINTS, found.path)
         return found
 
@@ -94,7 +119,9 @@ def test_a_path_is_used_again_until_something_is_in_its_way() -> None:
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     first = table.search(roadmap, table.scene)
     assert first.iterations > 0
-    away = table.scene.add_frame("block", "world", pose=tk.Pose([0.4, -0.4, 0.0]), shapes=[Box([0.02] * 3)])
+    away = table.scene.add_frame(
+        "block", "world", pose=tk.Pose([0.4, -0.4, 0.0]), shapes=[Box([0.02] * 3)]
+    )
     again = table.search(roadmap, away)
     assert again.iterations == 0
     np.testing.assert_array_equal(again.path, first.path)
@@ -115,7 +142,9 @@ def test_a_straight_motion_is_found_where_what_was_in_its_way_has_gone() -> None
     first = table.search(roadmap, table.scene)
     assert first.straight_pair is not None
     assert "wall" in first.straight_pair
-    away = table.scene.add_frame("block", "world", pose=tk.Pose([0.4, -0.4, 0.0]), shapes=[Box([0.02] * 3)])
+    away = table.scene.add_frame(
+        "block", "world", pose=tk.Pose([0.4, -0.4, 0.0]), shapes=[Box([0.02] * 3)]
+    )
     assert table.search(roadmap, away).straight_pair == first.straight_pair
     lower = table.search(roadmap, away.set_pose("wall", tk.Pose([0.0, 0.0, -0.5])))
     assert (lower.iterations, len(lower.path), lower.straight_pair) == (0, 2, None)
@@ -129,8 +158,12 @@ def test_what_was_in_the_way_still_is_after_a_change_elsewhere() -> None:
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     blocked = table.across(table.search(roadmap, table.scene).path)
     table.search(roadmap, blocked)
-    table.start = table.scene.configuration({"x": -0.01}, base=table.start)  # whose shortest way is the first path
-    table.search(roadmap, blocked.add_frame("far", "world", pose=tk.Pose([0.4, -0.4, 0.0]), shapes=[Sphere(0.01)]))
+    # whose shortest way is the first path
+    table.start = table.scene.configuration({"x": -0.01}, base=table.start)
+    table.search(
+        roadmap,
+        blocked.add_frame("far", "world", pose=tk.Pose([0.4, -0.4, 0.0]), shapes=[Sphere(0.01)]),
+    )
 
 
 @pytest.mark.parametrize("how", ["on a tray", "allowed", "with a margin"])
@@ -170,8 +203,14 @@ def test_a_joint_that_stays_elsewhere_is_a_change() -> None:
     assert first.status is PathStatus.SOLVED
     assert len(first.path) > 2
     wide = slot.configuration({"finger": 0.04}, base=beside)
-    assert roadmap.search(slot, start=wide, goals=behind, max_iterations=0).status is PathStatus.NO_PATH
-    assert roadmap.search(slot, start=beside, goals=behind, max_iterations=0).status is PathStatus.SOLVED
+    assert (
+        roadmap.search(slot, start=wide, goals=behind, max_iterations=0).status
+        is PathStatus.NO_PATH
+    )
+    assert (
+        roadmap.search(slot, start=beside, goals=behind, max_iterations=0).status
+        is PathStatus.SOLVED
+    )
 
 
 def test_other_ends_join_the_roadmap() -> None:
@@ -190,10 +229,15 @@ def test_known_paths_are_tried_in_order_before_a_search() -> None:
     """The first that is free is returned as it is; to other ends it is joined, and shortened; a wrong one is named."""
     table = Table()
     world = CollisionWorld(table.scene, pair_margins={("wall", "table"): -1.0})
-    path = search_path(world, JOINTS, start=table.start, goals=table.goal, settings=PathSettings(seed=7)).path
+    path = search_path(
+        world, JOINTS, start=table.start, goals=table.goal, settings=PathSettings(seed=7)
+    ).path
     blocked = np.array([table.start, (table.start + table.goal) / 2, table.goal])
-    turned = [path[::-1], path[:0], path[:1]]  # whose ends are joined through the wall, nothing, the start alone
-    found = search_path(world, JOINTS, start=table.start, goals=[table.goal], known=[blocked, *turned[1:], path])
+    # whose ends are joined through the wall, nothing, the start alone
+    turned = [path[::-1], path[:0], path[:1]]
+    found = search_path(
+        world, JOINTS, start=table.start, goals=[table.goal], known=[blocked, *turned[1:], path]
+    )
     assert (found.iterations, found.goal_index) == (0, 0)
     np.testing.assert_array_equal(found.path, path)
     beside = table.scene.configuration({"x": 0.01, "y": -0.31}, base=table.start)
@@ -202,7 +246,12 @@ def test_known_paths_are_tried_in_order_before_a_search() -> None:
     check(world, JOINTS, joined.path)
     assert joined.path[0].tolist() == beside.tolist()
     searched = search_path(
-        world, JOINTS, start=table.start, goals=table.goal, known=[blocked, *turned], settings=PathSettings(seed=7)
+        world,
+        JOINTS,
+        start=table.start,
+        goals=table.goal,
+        known=[blocked, *turned],
+        settings=PathSettings(seed=7),
     )
     assert searched.iterations > 0
     np.testing.assert_array_equal(searched.path, path)
@@ -213,11 +262,16 @@ def test_known_paths_are_tried_in_order_before_a_search() -> None:
 def test_the_same_queries_give_the_same_paths() -> None:
     """Bit for bit, in a roadmap of its own."""
     table = Table()
-    moved = table.across(table.search(Roadmap(JOINTS, pair_margins=table.margins), table.scene).path)
+    moved = table.across(
+        table.search(Roadmap(JOINTS, pair_margins=table.margins), table.scene).path
+    )
 
     def paths() -> list[bytes]:
         roadmap = Roadmap(JOINTS, pair_margins=table.margins)
-        return [table.search(roadmap, scene).path.tobytes() for scene in (table.scene, moved, table.scene, moved)]
+        return [
+            table.search(roadmap, scene).path.tobytes()
+            for scene in (table.scene, moved, table.scene, moved)
+        ]
 
     assert paths() == paths()
 
@@ -248,10 +302,14 @@ def test_one_of_several_goals_is_reached() -> None:
 
 def test_continuous_joints_are_the_same_after_whole_turns() -> None:
     """A path is used again from a start that is turns away, and no motion goes the longer way round."""
-    scene = SceneGraph().add_frame("post", "world", pose=tk.Pose([0.5, 0.0, 0.3]), shapes=[Box([0.1, 0.1, 0.6])])
+    scene = SceneGraph().add_frame(
+        "post", "world", pose=tk.Pose([0.5, 0.0, 0.3]), shapes=[Box([0.1, 0.1, 0.6])]
+    )
     scene = scene.add_frame("turn", "world", joint=Continuous([0, 0, 1]))
     scene = scene.add_frame("tilt", "turn", joint=Revolute([0, -1, 0], lower=-0.1, upper=1.3))
-    scene = scene.add_frame("rod", "tilt", pose=tk.Pose([0.3, 0.0, 0.1]), shapes=[Box([0.5, 0.04, 0.04])])
+    scene = scene.add_frame(
+        "rod", "tilt", pose=tk.Pose([0.3, 0.0, 0.1]), shapes=[Box([0.5, 0.04, 0.04])]
+    )
     roadmap, world = Roadmap(("turn", "tilt")), CollisionWorld(scene)
     goal = [1.2, 0.0]
     first = roadmap.search(scene, start=[-1.3, 0.0], goals=goal)
@@ -271,10 +329,19 @@ def test_ends_that_cannot_be_used_are_told_as_by_a_search() -> None:
     table = Table()
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     inside = table.scene.configuration({"y": 0.0, "z": 0.6})
-    assert roadmap.search(table.scene, start=inside, goals=table.goal).status is PathStatus.START_IN_COLLISION
-    assert roadmap.search(table.scene, start=table.start, goals=inside).status is PathStatus.GOAL_IN_COLLISION
+    assert (
+        roadmap.search(table.scene, start=inside, goals=table.goal).status
+        is PathStatus.START_IN_COLLISION
+    )
+    assert (
+        roadmap.search(table.scene, start=table.start, goals=inside).status
+        is PathStatus.GOAL_IN_COLLISION
+    )
     outside = table.scene.configuration({"x": 9.0})
-    assert roadmap.search(table.scene, start=table.start, goals=outside).status is PathStatus.GOAL_OUT_OF_LIMITS
+    assert (
+        roadmap.search(table.scene, start=table.start, goals=outside).status
+        is PathStatus.GOAL_OUT_OF_LIMITS
+    )
     assert len(roadmap) == 0
 
 
@@ -299,8 +366,19 @@ def test_a_known_path_of_very_many_joints_is_tried() -> None:
     scene = scene.add_frame("beside", "along", joint=tk.Prismatic([0, 1, 0], lower=-1, upper=1))
     scene = scene.set_shapes("beside", [Sphere(0.05)])
     for number in range(88):
-        scene = scene.add_frame(f"idle{number}", "world", joint=Revolute([0, 0, 1], lower=-1, upper=1))
-    ends = [scene.configuration({"along": x, "beside": y}) for x, y in ((-0.5, 0.0), (0.0, 0.5), (0.5, 0.0))]
-    found = search_path(CollisionWorld(scene), scene.joint_names, start=ends[0], goals=ends[2], known=[np.array(ends)])
+        scene = scene.add_frame(
+            f"idle{number}", "world", joint=Revolute([0, 0, 1], lower=-1, upper=1)
+        )
+    ends = [
+        scene.configuration({"along": x, "beside": y})
+        for x, y in ((-0.5, 0.0), (0.0, 0.5), (0.5, 0.0))
+    ]
+    found = search_path(
+        CollisionWorld(scene),
+        scene.joint_names,
+        start=ends[0],
+        goals=ends[2],
+        known=[np.array(ends)],
+    )
     assert (found.status, found.iterations) == (PathStatus.SOLVED, 0)
     np.testing.assert_array_equal(found.path, ends)

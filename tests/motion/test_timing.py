@@ -51,24 +51,36 @@ def test_no_sample_is_further_from_the_polyline_than_it_may_be(
 ) -> None:
     """No sample strays further than was said; without deviation all lie on the polyline, whose points were checked."""
     path, speeds, accelerations = given_path
-    timed = time_path(path, speeds, acceleration_limits=accelerations, rate=50.0, deviation=deviation)
-    assert max(distance_to_polyline(point, path) for point in timed.positions) <= deviation * 1.01 + 1e-9
+    timed = time_path(
+        path, speeds, acceleration_limits=accelerations, rate=50.0, deviation=deviation
+    )
+    assert (
+        max(distance_to_polyline(point, path) for point in timed.positions)
+        <= deviation * 1.01 + 1e-9
+    )
 
 
 @settings(max_examples=scaled_examples(0.5))
 @given(paths(), st.floats(0.02, 0.5), st.sampled_from([0.0, 0.02]))
 @example((np.array([[0.0], [1.0], [0.0]]), np.ones(1), np.ones(1)), 0.5, 0.02)
-def test_limits_hold(given_path: tuple[Array, Array, Array], jerk_time: float, deviation: float) -> None:
+def test_limits_hold(
+    given_path: tuple[Array, Array, Array], jerk_time: float, deviation: float
+) -> None:
     """Differences of positions at 1 kHz exceed no joint's limit, and are the velocities and accelerations said."""
     path, speeds, accelerations = given_path
     limits = {"acceleration_limits": accelerations, "jerk_limits": accelerations / jerk_time}
     timed = time_path(path, speeds, **limits, rate=1000.0, deviation=deviation)
     jerks = accelerations / jerk_time
-    shares = limit_shares(timed.positions, 1000.0, speeds=speeds, accelerations=accelerations, jerks=jerks)
+    shares = limit_shares(
+        timed.positions, 1000.0, speeds=speeds, accelerations=accelerations, jerks=jerks
+    )
     assert max(shares) < 1.0 + 1e-4
     assert np.all(np.abs(timed.velocities) <= speeds * (1.0 + 1e-6))
     assert np.all(np.abs(timed.accelerations) <= accelerations * (1.0 + 1e-6))
-    for rows, following in ((timed.positions, timed.velocities), (timed.velocities, timed.accelerations)):
+    for rows, following in (
+        (timed.positions, timed.velocities),
+        (timed.velocities, timed.accelerations),
+    ):
         means = (following[1:] + following[:-1]) / 2000.0
         assert np.allclose(np.diff(rows, axis=0), means, atol=1e-6 * np.max(jerks))
 
@@ -90,21 +102,31 @@ def test_ends_are_the_paths_and_at_rest(given_path: tuple[Array, Array, Array]) 
 def test_timing_is_repeatable(given_path: tuple[Array, Array, Array]) -> None:
     """The same path has the same samples, bit for bit."""
     path, speeds, accelerations = given_path
-    first, second = (time_path(path, speeds, acceleration_limits=accelerations, rate=50.0) for _ in range(2))
+    first, second = (
+        time_path(path, speeds, acceleration_limits=accelerations, rate=50.0) for _ in range(2)
+    )
     assert first.positions.tobytes() == second.positions.tobytes()
     assert first.velocities.tobytes() == second.velocities.tobytes()
 
 
 @settings(max_examples=scaled_examples(0.3))
-@example((np.array([[-0.125], [-0.75], [0.0]]), np.ones(1), np.full(1, 3.0)), 0.02)  # which rests where it turns back
+# which rests where it turns back
+@example((np.array([[-0.125], [-0.75], [0.0]]), np.ones(1), np.full(1, 3.0)), 0.02)
 @given(paths(), st.sampled_from([0.0, 0.02]))
-def test_a_motion_is_restored_from_its_numbers(given_path: tuple[Array, Array, Array], deviation: float) -> None:
+def test_a_motion_is_restored_from_its_numbers(
+    given_path: tuple[Array, Array, Array], deviation: float
+) -> None:
     """Points, widths, speeds and means have all of a motion, bit for bit, after a way through text."""
     path, speeds, accelerations = given_path
     made = blend_path(path, speeds, acceleration_limits=accelerations, deviation=deviation)
     parts = zip(made.rows, made.parts, strict=True)
-    text = json.dumps([(row, part.widths.tolist(), part.speed.tolist(), part.mean) for row, part in parts])
-    read = [(row, np.array(widths), np.array(speed), mean) for row, widths, speed, mean in json.loads(text)]
+    text = json.dumps(
+        [(row, part.widths.tolist(), part.speed.tolist(), part.mean) for row, part in parts]
+    )
+    read = [
+        (row, np.array(widths), np.array(speed), mean)
+        for row, widths, speed, mean in json.loads(text)
+    ]
     again, times = restored_path(path, read), np.linspace(-0.1, made.duration + 0.1, 200)
     for one, other in zip(made.sample(times), again.sample(times), strict=True):
         assert one.tobytes() == other.tobytes()
@@ -128,7 +150,9 @@ def test_a_corner_without_deviation_is_a_stop() -> None:
 
 def test_the_more_a_corner_may_be_cut_the_faster_it_is() -> None:
     """The sum of two motions from rest to rest is the most; with 0.1 the corner is run through at a third of speed."""
-    durations = [timed(CORNER, deviation=deviation).duration for deviation in (0.0, 0.005, 0.01, 0.05, 0.1)]
+    durations = [
+        timed(CORNER, deviation=deviation).duration for deviation in (0.0, 0.005, 0.01, 0.05, 0.1)
+    ]
     assert durations[0] == pytest.approx(2.0 * timed(CORNER[:2]).duration, abs=0.03)
     assert all(later < before for before, later in pairwise(durations))
     result = timed(CORNER, deviation=0.1)
@@ -155,7 +179,8 @@ def test_a_gentle_bend_is_run_through() -> None:
 def test_the_fastest_motion_of_one_joint() -> None:
     """A long motion takes the time of a ramp, a cruise, and the mean: length / speed + speed / acceleration + T."""
     result = timed([[0.0], [10.0]], rate=1000.0)
-    assert result.duration == pytest.approx(10.0 / 1.0 + 1.0 / 2.0 + 0.2, abs=2e-3)  # of 0.2 s; 0.01 % is kept
+    # of 0.2 s; 0.01 % is kept
+    assert result.duration == pytest.approx(10.0 / 1.0 + 1.0 / 2.0 + 0.2, abs=2e-3)
 
 
 @pytest.mark.parametrize("rate", [10.0, 60.0, 240.0])
@@ -163,10 +188,14 @@ def test_rate_sets_the_period(rate: float) -> None:
     """Samples are 1 / rate apart, and the duration is that of the motion up to one sample for each stop."""
     result = timed([[0.0, 0.0], [1.0, 0.5]], rate=rate)
     assert result.period == 1.0 / rate
-    assert result.duration == pytest.approx(timed([[0.0, 0.0], [1.0, 0.5]], rate=1000.0).duration, abs=1.0 / rate)
+    assert result.duration == pytest.approx(
+        timed([[0.0, 0.0], [1.0, 0.5]], rate=1000.0).duration, abs=1.0 / rate
+    )
 
 
-@pytest.mark.parametrize("path", [[[1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0 + 1e-12]]])
+@pytest.mark.parametrize(
+    "path", [[[1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0 + 1e-12]]]
+)
 def test_a_path_that_does_not_move_is_one_sample(path: list[list[float]]) -> None:
     """Standing still takes no time."""
     result = timed(path)
@@ -176,7 +205,10 @@ def test_a_path_that_does_not_move_is_one_sample(path: list[list[float]]) -> Non
 
 def test_points_said_twice_change_nothing() -> None:
     """A waypoint repeated is no stop and no other motion."""
-    once, twice = timed([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]]), timed([[0.0, 0.0], [0.5, 0.5], [0.5, 0.5], [1.0, 1.0]])
+    once, twice = (
+        timed([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]]),
+        timed([[0.0, 0.0], [0.5, 0.5], [0.5, 0.5], [1.0, 1.0]]),
+    )
     np.testing.assert_array_equal(once.positions, twice.positions)
 
 
@@ -190,8 +222,14 @@ def test_points_said_twice_change_nothing() -> None:
         ({"velocity_limits": [1.0]}, "velocity_limits must be 2 positive finite numbers"),
         ({"velocity_limits": [1.0, 0.0]}, "velocity_limits must be 2 positive finite numbers"),
         ({"velocity_limits": [1.0, math.inf]}, "velocity_limits must be 2 positive finite numbers"),
-        ({"acceleration_limits": [1.0, -1.0]}, "acceleration_limits must be 2 positive finite numbers"),
-        ({"acceleration_limits": [1.0, math.nan]}, "acceleration_limits must be 2 positive finite numbers"),
+        (
+            {"acceleration_limits": [1.0, -1.0]},
+            "acceleration_limits must be 2 positive finite numbers",
+        ),
+        (
+            {"acceleration_limits": [1.0, math.nan]},
+            "acceleration_limits must be 2 positive finite numbers",
+        ),
         ({"jerk_limits": [1.0, 0.0]}, "jerk_limits must be 2 positive finite numbers"),
         ({"deviation": -1.0}, "deviation must be one number of at least 0, or 2 of them"),
         ({"deviation": [0.1]}, "deviation must be one number of at least 0, or 2 of them"),

@@ -33,7 +33,8 @@ def test_jacobians_and_twists_are_those_of_pinocchio(robot: str) -> None:
     scene = tk.load_scene(path, reading=tk.ReadingOptions(meshes="skip"))
     model = pinocchio.buildModelFromUrdf(path)
     data, rng = model.createData(), np.random.default_rng(1)
-    order = [name for name in model.names[1:] if name in scene.joint_names]  # those that mimic are independent there
+    # those that mimic are independent there
+    order = [name for name in model.names[1:] if name in scene.joint_names]
     index = [scene.joint_names.index(name) for name in order]
     root = scene.root(tip)
     for _ in range(4):
@@ -42,7 +43,9 @@ def test_jacobians_and_twists_are_those_of_pinocchio(robot: str) -> None:
         theirs = pinocchio.neutral(model)
         for name, value in zip(order, q[index], strict=True):
             joint = model.joints[model.getJointId(name)]
-            theirs[joint.idx_q : joint.idx_q + joint.nq] = [np.cos(value), np.sin(value)] if joint.nq == 2 else [value]
+            theirs[joint.idx_q : joint.idx_q + joint.nq] = (
+                [np.cos(value), np.sin(value)] if joint.nq == 2 else [value]
+            )
         speeds = [model.joints[model.getJointId(name)].idx_v for name in order]
         velocity = np.zeros(model.nv)
         velocity[speeds] = qd[index]
@@ -63,7 +66,9 @@ def test_jacobians_and_twists_are_those_of_pinocchio(robot: str) -> None:
                 expected = pinocchio.getFrameJacobian(model, data, number, kind)[:, speeds]
                 np.testing.assert_allclose(found.matrix[:, index], expected, atol=1e-10)
                 moved = pinocchio.getFrameVelocity(model, data, number, kind).vector
-                np.testing.assert_allclose(np.concatenate(found.twist(qd).numbers), moved, atol=1e-10)
+                np.testing.assert_allclose(
+                    np.concatenate(found.twist(qd).numbers), moved, atol=1e-10
+                )
                 same = twist(scene, frame, q=q, qd=qd, expression=Expression(at=at, axes=axes))
                 assert same.coord == found.coord
                 np.testing.assert_allclose(np.concatenate(same.numbers), moved, atol=1e-10)
@@ -80,7 +85,9 @@ def test_limits_hold_and_the_direction_is_kept(seed: int) -> None:
     lower, upper = scene.joint_limits[columns].T
     q = scene.configuration(dict(zip(arm.joints, rng.uniform(lower, upper), strict=True)))
     coord = TwistCoord(
-        "panda_grasptarget|panda_grasptarget", "world", str(rng.choice(["[world]", "[panda_grasptarget]"]))
+        "panda_grasptarget|panda_grasptarget",
+        "world",
+        str(rng.choice(["[world]", "[panda_grasptarget]"])),
     )
     wanted = SemanticTwist(coord, rng.normal(size=6) * 10.0 ** rng.uniform(-3, 1))
     dt = None if rng.random() < 0.5 else 0.1
@@ -93,10 +100,14 @@ def test_limits_hold_and_the_direction_is_kept(seed: int) -> None:
     if dt is not None:
         assert np.all(q[columns] + dt * found.qd[columns] <= upper + 1e-12)
         assert np.all(q[columns] + dt * found.qd[columns] >= lower - 1e-12)
-    given_twist = twist(scene, "panda_grasptarget", q=q, qd=found.qd, expression=Expression(axes=coord.coord))
+    given_twist = twist(
+        scene, "panda_grasptarget", q=q, qd=found.qd, expression=Expression(axes=coord.coord)
+    )
     vector = np.concatenate(wanted.numbers)
     np.testing.assert_allclose(
-        np.concatenate(given_twist.numbers), found.share * vector, atol=2e-7 * max(1.0, np.abs(vector).max())
+        np.concatenate(given_twist.numbers),
+        found.share * vector,
+        atol=2e-7 * max(1.0, np.abs(vector).max()),
     )
     if found.share < 0.999:  # a joint is at a limit, or the arm is singular
         at_limit = np.isclose(np.abs(found.qd[columns]), limits, rtol=1e-5)
@@ -106,7 +117,9 @@ def test_limits_hold_and_the_direction_is_kept(seed: int) -> None:
             else np.isclose(q[columns] + dt * found.qd[columns], lower)
             | np.isclose(q[columns] + dt * found.qd[columns], upper)
         )
-        jacobian = twist_jacobian(scene, "panda_grasptarget", q=q, axes=coord.coord, joints=arm.joints).matrix
+        jacobian = twist_jacobian(
+            scene, "panda_grasptarget", q=q, axes=coord.coord, joints=arm.joints
+        ).matrix
         assert at_limit.any() or room.any() or np.linalg.svd(jacobian)[1][-1] < 1e-3
 
 
@@ -116,7 +129,9 @@ def test_a_straight_line_at_constant_speed() -> None:
     arm = tk.load_manipulator("panda")
     q, dt = arm.ready_configuration(scene), 0.01
     start = scene.pose(arm.tool, relative_to="world", q=q)
-    line = SemanticTwist(TwistCoord(f"{arm.tool}|{scene.body(arm.tool)}", "world", "[world]"), [0.0, 0.1, 0, 0, 0, 0])
+    line = SemanticTwist(
+        TwistCoord(f"{arm.tool}|{scene.body(arm.tool)}", "world", "[world]"), [0.0, 0.1, 0, 0, 0, 0]
+    )
     for _ in range(200):
         found = velocity_ik(scene, line, q=q, joints=arm.joints, dt=dt)
         assert found.status is VelocityIkStatus.SOLVED
@@ -145,23 +160,34 @@ def test_a_moving_base_is_made_up_for() -> None:
     """The hand stands still in the world although the base drives: the joints move against it."""
     scene = SceneGraph("world").add_frame("base", "world", joint=Free())
     for k, axis in enumerate(([0, 0, 1], [0, 1, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1])):
-        scene = scene.add_frame(f"l{k}", f"l{k - 1}" if k else "base", pose=Pose([0.2, 0, 0.3]), joint=Revolute(axis))
+        scene = scene.add_frame(
+            f"l{k}", f"l{k - 1}" if k else "base", pose=Pose([0.2, 0, 0.3]), joint=Revolute(axis)
+        )
     scene = scene.set_twist("base", [0.1, 0, 0, 0, 0, 0.05], relative_to_body="world")
     q = np.array([0.3, 0.5, -0.4, 0.2, 0.6, -0.1])
-    found = velocity_ik(scene, SemanticTwist(TwistCoord("l5|l5", "world", "[world]"), np.zeros(6)), q=q)
+    found = velocity_ik(
+        scene, SemanticTwist(TwistCoord("l5|l5", "world", "[world]"), np.zeros(6)), q=q
+    )
     assert found.status is VelocityIkStatus.SOLVED
     assert np.abs(found.qd).max() > 0.01
-    np.testing.assert_allclose(np.concatenate(twist(scene, "l5", q=q, qd=found.qd).numbers), np.zeros(6), atol=1e-6)
+    np.testing.assert_allclose(
+        np.concatenate(twist(scene, "l5", q=q, qd=found.qd).numbers), np.zeros(6), atol=1e-6
+    )
 
 
 def test_two_arms_relative_to_each_other() -> None:
     """The Jacobian of one hand relative to the other is that of both arms, by finite motion."""
     scene = tk.load_scene("baxter_trays")
     rng = np.random.default_rng(4)
-    q, qd, step = rng.uniform(-0.5, 0.5, len(scene.joint_names)), rng.normal(size=len(scene.joint_names)), 1e-6
+    q, qd, step = (
+        rng.uniform(-0.5, 0.5, len(scene.joint_names)),
+        rng.normal(size=len(scene.joint_names)),
+        1e-6,
+    )
     found = twist_jacobian(scene, "left_gripper", relative_to="right_gripper", q=q).twist(qd)
     before, after = (
-        scene.pose("left_gripper", relative_to="right_gripper", q=q + s * step * qd).translation for s in (-1, 1)
+        scene.pose("left_gripper", relative_to="right_gripper", q=q + s * step * qd).translation
+        for s in (-1, 1)
     )
     np.testing.assert_allclose(found.numbers[0], (after - before) / (2 * step), atol=1e-6)
 
@@ -176,8 +202,18 @@ def test_what_cannot_be_asked() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'panda_joint"):
         velocity_ik(scene, line, q=q, joints=["panda_joint"])
     with pytest.raises(UnknownNameError, match="unknown body 'wrld'"):
-        velocity_ik(scene, SemanticTwist(TwistCoord("panda_hand|panda_hand", "wrld", "[world]"), np.ones(6)), q=q)
-    with pytest.raises(DisconnectedError, match="no frame of body 'Moon' is joined to 'panda_hand'"):
-        velocity_ik(scene, SemanticTwist(TwistCoord("panda_hand|panda_hand", "Moon", "[world]"), np.ones(6)), q=q)
+        velocity_ik(
+            scene,
+            SemanticTwist(TwistCoord("panda_hand|panda_hand", "wrld", "[world]"), np.ones(6)),
+            q=q,
+        )
+    with pytest.raises(
+        DisconnectedError, match="no frame of body 'Moon' is joined to 'panda_hand'"
+    ):
+        velocity_ik(
+            scene,
+            SemanticTwist(TwistCoord("panda_hand|panda_hand", "Moon", "[world]"), np.ones(6)),
+            q=q,
+        )
     with pytest.raises(DisconnectedError, match="no poses join 'moon' to 'panda_hand'"):
         twist_jacobian(scene, "panda_hand", relative_to="moon", q=q)

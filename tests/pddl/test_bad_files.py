@@ -15,7 +15,9 @@ from tmkit.pddl import load_domain, load_problem
 from tmkit.pddl.parsing.source import MOST_WORDS
 
 BAD = Path(__file__).parent.parent / "data" / "bad" / "pddl"
-CASES: list[dict[str, Any]] = tomllib.loads((BAD / "index.toml").read_text(encoding="utf-8"))["case"]
+CASES: list[dict[str, Any]] = tomllib.loads((BAD / "index.toml").read_text(encoding="utf-8"))[
+    "case"
+]
 GOOD = BAD / "good-domain.pddl"
 
 
@@ -75,7 +77,9 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
         load_domain(tmp_path / "pipe.pddl")
 
 
-def test_a_file_without_read_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_read_permission_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file that may not be read is named."""
     (tmp_path / "secret.pddl").write_text(GOOD.read_text())
     (tmp_path / "secret.pddl").chmod(0)
@@ -97,5 +101,7 @@ def test_too_many_words_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of more words than the limit is refused where it exceeds it."""
     assert MOST_WORDS > 1_000_000
     monkeypatch.setattr("tmkit.pddl.parsing.source.MOST_WORDS", 50)
-    with pytest.raises(TaskError, match=r"good-domain.pddl:\d+:\d+: the text has more than 50 words"):
+    with pytest.raises(
+        TaskError, match=r"good-domain.pddl:\d+:\d+: the text has more than 50 words"
+    ):
         load_domain(GOOD)

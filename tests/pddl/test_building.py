@@ -35,10 +35,15 @@ EMPTY = make_predicate("empty")
         ("", ()),
         ("?a ?b - block ?c", (("?a", ("block",)), ("?b", ("block",)), ("?c", ("object",)))),
         ("?a - (either block place) ?b - place", (("?a", ("block", "place")), ("?b", ("place",)))),
-        ("cup plate - dish dish", (("cup", ("dish",)), ("plate", ("dish",)), ("dish", ("object",)))),
+        (
+            "cup plate - dish dish",
+            (("cup", ("dish",)), ("plate", ("dish",)), ("dish", ("object",))),
+        ),
     ],
 )
-def test_parameters_are_typed_lists(text: str, expected: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
+def test_parameters_are_typed_lists(
+    text: str, expected: tuple[tuple[str, tuple[str, ...]], ...]
+) -> None:
     """Names get the types behind the next dash, and without one those of any object."""
     assert make_parameters(text) == tuple(Parameter(name, types) for name, types in expected)
 
@@ -83,15 +88,32 @@ def test_a_domain_in_python_plans_and_is_written_as_pddl() -> None:
     assert parse_domain(domain_to_pddl(domain)) == domain
     init = State([EMPTY.fact(), AT.fact("a", "p"), CLEAR.fact("a"), CLEAR.fact("q")])
     assert Fact.of("at", "a", "p") in init
-    problem = Problem("p", domain, objects={"a": "block", "p": "place", "q": "place"}, init=init, goal=AT("a", "q"))
-    assert [str(step) for step in FastDownward().solve(problem).steps] == ["(lift a p)", "(lower a q)"]
-    assert {"lift", "lower"} <= {action.name for action in load_domain(DATA / "places" / "domain.pddl").actions}
+    problem = Problem(
+        "p",
+        domain,
+        objects={"a": "block", "p": "place", "q": "place"},
+        init=init,
+        goal=AT("a", "q"),
+    )
+    assert [str(step) for step in FastDownward().solve(problem).steps] == [
+        "(lift a p)",
+        "(lower a q)",
+    ]
+    assert {"lift", "lower"} <= {
+        action.name for action in load_domain(DATA / "places" / "domain.pddl").actions
+    }
 
 
 def test_axioms_constants_and_other_effects() -> None:
     """Derived predicates, constants and conditional effects are built too."""
-    dark, lit, known = make_predicate("dark"), make_predicate("lit", "?r"), make_predicate("known", "?r")
-    look = make_action("look", "?r", needs=[Not(dark())], effects=[When(lit("?r"), Add(known("?r")))])
+    dark, lit, known = (
+        make_predicate("dark"),
+        make_predicate("lit", "?r"),
+        make_predicate("known", "?r"),
+    )
+    look = make_action(
+        "look", "?r", needs=[Not(dark())], effects=[When(lit("?r"), Add(known("?r")))]
+    )
     domain = make_domain(
         "rooms",
         constants="hall",
@@ -111,4 +133,6 @@ def test_what_is_built_is_checked() -> None:
     ):
         action = make_action("a", "?b - block", needs=needs)
         with pytest.raises(TaskError, match=reason):
-            make_domain("d", types="block place", predicates=[CLEAR, AT, HELD, EMPTY], actions=[action])
+            make_domain(
+                "d", types="block place", predicates=[CLEAR, AT, HELD, EMPTY], actions=[action]
+            )

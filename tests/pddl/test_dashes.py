@@ -34,7 +34,9 @@ def test_a_type_behind_a_dash_without_a_blank(at: int) -> None:
     assert parse_domain(DOMAIN).name == "d"
     text = DOMAIN[: at + 2] + DOMAIN[at + 3 :]
     word = text[at + 1 :].split(")")[0].split()[0]
-    expected = rf"^domain:{place_of(text, at + 1)}: '{word}' is no name; a type is written '- {word[1:]}'"
+    expected = (
+        rf"^domain:{place_of(text, at + 1)}: '{word}' is no name; a type is written '- {word[1:]}'"
+    )
     with pytest.raises(TaskError, match=expected):
         parse_domain(text)
 
@@ -54,20 +56,30 @@ def test_a_public_case() -> None:
     text = """(define (domain d) (:requirements :typing) (:types room)
   (:predicates (at ?r -room))
   (:action a :parameters (?r - room) :precondition (at ?r) :effect (not (at ?r))))"""
-    with pytest.raises(TaskError, match=r"^domain:2:23: '-room' is no name; a type is written '- room'"):
+    with pytest.raises(
+        TaskError, match=r"^domain:2:23: '-room' is no name; a type is written '- room'"
+    ):
         parse_domain(text)
 
 
 @pytest.mark.parametrize("word", ["-x", "--x", "-1x", "-_", "-é", "--"])
-@pytest.mark.parametrize("place", ["(domain {})", "(:types {})", "(:constants {} - object)", "(:predicates ({}))"])
+@pytest.mark.parametrize(
+    "place", ["(domain {})", "(:types {})", "(:constants {} - object)", "(:predicates ({}))"]
+)
 def test_a_name_that_begins_with_a_dash(place: str, word: str) -> None:
     """It is refused as a name of a domain, type, constant and predicate."""
-    text = f"(define (domain d) {place.format(word)})" if "domain" not in place else f"(define {place.format(word)})"
+    text = (
+        f"(define (domain d) {place.format(word)})"
+        if "domain" not in place
+        else f"(define {place.format(word)})"
+    )
     with pytest.raises(TaskError, match=rf"'{word}' is no name; a type is written"):
         parse_domain(text)
 
 
-@pytest.mark.parametrize("place", ["(:types {})", "(:constants {} - object)", "(:constants x - {})"])
+@pytest.mark.parametrize(
+    "place", ["(:types {})", "(:constants {} - object)", "(:constants x - {})"]
+)
 def test_a_negative_number_is_no_name(place: str) -> None:
     """A number with a sign is one only where numbers stand."""
     with pytest.raises(TaskError, match="'-1'"):
@@ -89,5 +101,7 @@ a-b)) (:functions (f))
 
 def test_parameters_in_python() -> None:
     """They are read as in a file."""
-    with pytest.raises(TaskError, match=r"^parameters '\?r -room': '-room' is no name; a type is written '- room'"):
+    with pytest.raises(
+        TaskError, match=r"^parameters '\?r -room': '-room' is no name; a type is written '- room'"
+    ):
         make_parameters("?r -room")

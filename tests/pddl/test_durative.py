@@ -41,7 +41,10 @@ MATCH = """(define (domain cellar) (:requirements :durative-actions)
 
 
 def trucks(
-    packs: list[tuple[str, str]], *, time: float = 5.0, metric: str = "(:metric minimize (total-time))"
+    packs: list[tuple[str, str]],
+    *,
+    time: float = 5.0,
+    metric: str = "(:metric minimize (total-time))",
 ) -> Problem:
     """Return the task to bring packs from places to places, with a truck at ``a`` and one at ``b``."""
     facts = " ".join(f"(on k{n} {start})" for n, (start, _) in enumerate(packs))
@@ -61,11 +64,17 @@ def test_two_trucks_drive_at_once() -> None:
     timed = schedule(problem, result.steps)
     assert makespan(timed) == pytest.approx(2 + 6 + 1 + 2 * SEPARATION)
     assert schedule_fault(problem, timed) == ""
-    assert str(timed[0]) == "0.000: (load k0 s a) [2.000]" or str(timed[0]) == "0.000: (load k1 t b) [2.000]"
+    assert (
+        str(timed[0]) == "0.000: (load k0 s a) [2.000]"
+        or str(timed[0]) == "0.000: (load k1 t b) [2.000]"
+    )
 
 
 @settings(max_examples=scaled_examples(0.05), deadline=None)
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=3), st.data())
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=3),
+    st.data(),
+)
 def test_schedules_are_valid_and_no_longer_than_one_after_the_other(
     packs: list[tuple[str, str]], data: st.DataObject
 ) -> None:
@@ -92,10 +101,13 @@ def test_facts_that_pass_are_known_to_the_checker_alone() -> None:
     text = "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))"
     problem = parse_problem(text, parse_domain(MATCH))
     assert FastDownward().solve(problem).status is TaskPlanStatus.UNSOLVABLE
-    burn, mend = (schedule(problem, [step])[0] for step in (problem_step("burn"), problem_step("mend")))
+    burn, mend = (
+        schedule(problem, [step])[0] for step in (problem_step("burn"), problem_step("mend"))
+    )
     assert schedule_fault(problem, [burn, replace(mend, start=1.0)]) == ""
-    assert schedule_fault(problem, [burn, replace(mend, start=4.0)]) == (
-        "8.000: (burn) during (mend): (light) does not hold"
+    assert (
+        schedule_fault(problem, [burn, replace(mend, start=4.0)])
+        == "8.000: (burn) during (mend): (light) does not hold"
     )
     assert schedule_fault(problem, [burn]) == "the goal is not reached: (mended) does not hold"
     assert "does not take 5" in schedule_fault(problem, [burn, replace(mend, duration=4.0)])
@@ -114,29 +126,74 @@ def test_the_command_writes_a_schedule(tmp_path: Path) -> None:
         "(define (problem p) (:domain trucks) (:objects a - place t - truck k - pack)"
         " (:init (at t a) (on k a)) (:goal (in k t)))"
     )
-    (tmp_path / "q.pddl").write_text("(define (problem q) (:domain cellar) (:init (unused)) (:goal (mended)))")
-    solved = CliRunner().invoke(app, ["task", str(tmp_path / "trucks.pddl"), str(tmp_path / "p.pddl")])
+    (tmp_path / "q.pddl").write_text(
+        "(define (problem q) (:domain cellar) (:init (unused)) (:goal (mended)))"
+    )
+    solved = CliRunner().invoke(
+        app, ["task", str(tmp_path / "trucks.pddl"), str(tmp_path / "p.pddl")]
+    )
     assert solved.output == "0.000: (load k t a) [2.000]\n; makespan = 2.000\n"
-    failed = CliRunner().invoke(app, ["task", str(tmp_path / "cellar.pddl"), str(tmp_path / "q.pddl")])
+    failed = CliRunner().invoke(
+        app, ["task", str(tmp_path / "cellar.pddl"), str(tmp_path / "q.pddl")]
+    )
     assert failed.exit_code == 1
-    assert "no plan whose actions follow one another: that is proved. Some may have to overlap" in failed.output
+    assert (
+        "no plan whose actions follow one another: that is proved. Some may have to overlap"
+        in failed.output
+    )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         (":duration (= ?duration 2)", "", r"d:8:\d+: action 'load' has no duration"),
-        ("(= ?duration 2)", "(= ?duration -2)", r"d:8:\d+: the duration of 'load' is below zero: -2"),
+        (
+            "(= ?duration 2)",
+            "(= ?duration -2)",
+            r"d:8:\d+: the duration of 'load' is below zero: -2",
+        ),
         ("(= ?duration 2)", "(<= ?duration 2)", r"d:8:\d+: expected \(= \?duration EXPRESSION\)"),
         ("(= ?duration 2)", "(= ?duration (tim ?a))", r"d:8:\d+: unknown function 'tim'"),
-        ("(at end (in ?k ?t))", "(at end (increase (work) ?duration))", r"d:10:\d+: '\?duration' in a condition or"),
-        ("(at end (in ?k ?t))", "(increase (work) (* #t 1))", r"d:10:\d+: continuous effects \(#t\) are not supported"),
-        ("(at end (in ?k ?t))", "(when (at start (on ?k ?p)) (at end (in ?k ?t)))", r"d:10:\d+: .*one time for both"),
-        ("(at start (on ?k ?p))", "(on ?k ?p)", r"d:9:\d+: expected \(at start ...\), \(over all ...\) or"),
-        ("(at end (in ?k ?t))", "(over all (in ?k ?t))", r"d:10:\d+: an effect is \(at start ...\) or \(at end"),
-        ("(over all (at ?t ?p))", "(over all (on ?k ?p))", r"d:8:\d+: action 'load': what is needed after the start"),
-        ("(at end (in ?k ?t))", "(at end (when (on ?k ?p) (in ?k ?t)))", "the condition of an effect, .* may depend"),
-        (":condition (and (at start (on ?k ?p))", ":precondition (and (on ?k ?p)", "unexpected ':precondition'"),
+        (
+            "(at end (in ?k ?t))",
+            "(at end (increase (work) ?duration))",
+            r"d:10:\d+: '\?duration' in a condition or",
+        ),
+        (
+            "(at end (in ?k ?t))",
+            "(increase (work) (* #t 1))",
+            r"d:10:\d+: continuous effects \(#t\) are not supported",
+        ),
+        (
+            "(at end (in ?k ?t))",
+            "(when (at start (on ?k ?p)) (at end (in ?k ?t)))",
+            r"d:10:\d+: .*one time for both",
+        ),
+        (
+            "(at start (on ?k ?p))",
+            "(on ?k ?p)",
+            r"d:9:\d+: expected \(at start ...\), \(over all ...\) or",
+        ),
+        (
+            "(at end (in ?k ?t))",
+            "(over all (in ?k ?t))",
+            r"d:10:\d+: an effect is \(at start ...\) or \(at end",
+        ),
+        (
+            "(over all (at ?t ?p))",
+            "(over all (on ?k ?p))",
+            r"d:8:\d+: action 'load': what is needed after the start",
+        ),
+        (
+            "(at end (in ?k ?t))",
+            "(at end (when (on ?k ?p) (in ?k ?t)))",
+            "the condition of an effect, .* may depend",
+        ),
+        (
+            ":condition (and (at start (on ?k ?p))",
+            ":precondition (and (on ?k ?p)",
+            "unexpected ':precondition'",
+        ),
     ],
 )
 def test_faults_are_named_with_their_place(old: str, new: str, message: str) -> None:
@@ -150,7 +207,9 @@ def test_durations_of_a_problem_are_at_least_zero() -> None:
     """A value below zero is named where it stands; a computed one with the action; a metric of time needs durations."""
     with pytest.raises(TaskError, match=r"3:\d+: the duration \(time a b\) is below zero: -1"):
         trucks([("a", "b")], time=-1.0)
-    computed = parse_domain(TRUCKS.replace("(= ?duration (time ?a ?b))", "(= ?duration (- (time ?a ?b) 5))"))
+    computed = parse_domain(
+        TRUCKS.replace("(= ?duration (time ?a ?b))", "(= ?duration (- (time ?a ?b) 5))")
+    )
     problem = replace(trucks([("a", "b")], time=4.0, metric=""), domain=computed)
     with pytest.raises(TaskError, match=r"the duration of \(drive s a b\) is below zero: -1"):
         schedule(problem, [GroundAction("drive", ("s", "a", "b"))])
@@ -162,13 +221,22 @@ def test_durations_of_a_problem_are_at_least_zero() -> None:
 def test_at_one_instant_all_see_the_state_before_it() -> None:
     """What holds from the start of another may begin with it; what its start needs must hold before."""
     problem = parse_problem(
-        "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))", parse_domain(MATCH)
+        "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))",
+        parse_domain(MATCH),
     )
-    burn, mend = (TimedAction(0.0, problem_step(name), length) for name, length in (("burn", 8.0), ("mend", 5.0)))
+    burn, mend = (
+        TimedAction(0.0, problem_step(name), length)
+        for name, length in (("burn", 8.0), ("mend", 5.0))
+    )
     assert schedule_fault(problem, [burn, mend]) == schedule_fault(problem, [mend, burn]) == ""
-    early = parse_domain(MATCH.replace(":condition (over all (light))", ":condition (at start (light))"))
+    early = parse_domain(
+        MATCH.replace(":condition (over all (light))", ":condition (at start (light))")
+    )
     for actions in ([burn, mend], [mend, burn]):
-        assert schedule_fault(replace(problem, domain=early), actions) == "0.000: (mend): (light) does not hold"
+        assert (
+            schedule_fault(replace(problem, domain=early), actions)
+            == "0.000: (mend): (light) does not hold"
+        )
 
 
 @pytest.mark.parametrize("engine", ["tamer", "aries"])
@@ -176,19 +244,32 @@ def test_engines_plan_in_time(engine: str, tmp_path: Path) -> None:
     """They find what has to overlap, and are told what is forbidden; the schedule is checked, and is the same again."""
     pytest.importorskip(f"up_{engine}")
     problem = parse_problem(
-        "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))", parse_domain(MATCH)
+        "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))",
+        parse_domain(MATCH),
     )
     planner = UnifiedPlanner(engine)
     result = planner.solve(problem)
     assert schedule_fault(problem, result.schedule) == ""
-    assert [one.action.name for one in result.schedule] == [step.name for step in result.steps] == ["burn", "mend"]
+    assert (
+        [one.action.name for one in result.schedule]
+        == [step.name for step in result.steps]
+        == ["burn", "mend"]
+    )
     assert result.cost == makespan(result.schedule) == pytest.approx(8.0)
     assert planner.solve(problem) == result
     never = planner.prepare(problem).forbid(problem_step("mend"), [])
     assert not planner.search(never, time_limit=2.0).is_solved
     (tmp_path / "d.pddl").write_text(MATCH)
-    (tmp_path / "p.pddl").write_text("(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))")
-    command = ["task", str(tmp_path / "d.pddl"), str(tmp_path / "p.pddl"), "--planner", f"unified:{engine}"]
+    (tmp_path / "p.pddl").write_text(
+        "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))"
+    )
+    command = [
+        "task",
+        str(tmp_path / "d.pddl"),
+        str(tmp_path / "p.pddl"),
+        "--planner",
+        f"unified:{engine}",
+    ]
     assert (
         CliRunner().invoke(app, command).output
         == "".join(f"{one}\n" for one in result.schedule) + "; makespan = 8.000\n"
@@ -202,7 +283,9 @@ def test_durations_go_to_unified_planning_and_back() -> None:
     unknown = {Fact.of("time", a, b): 99.0 for a in "abc" for b in "abc"}
     problem = replace(problem, values={**unknown, **problem.values})
     there = problem_to_unified(problem)
-    assert {"MAKESPAN", "CONTINUOUS_TIME", "STATIC_FLUENTS_IN_DURATIONS"} <= set(there.kind.features)
+    assert {"MAKESPAN", "CONTINUOUS_TIME", "STATIC_FLUENTS_IN_DURATIONS"} <= set(
+        there.kind.features
+    )
     back = problem_from_unified(there)
     assert problem_from_unified(problem_to_unified(back)) == back
     result = FastDownward().solve(back)

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.processes import run_process
-from support.task_problems import DATA, formulas, ground_actions, load, plain_closure, plain_value, random_state
+from support.task_problems import (
+    DATA,
+    formulas,
+    ground_actions,
+    load,
+    plain_closure,
+    plain_value,
+    random_state,
+)
 
 from tmkit.errors import TaskError
 from tmkit.pddl import And, Fact, GroundAction, Not, Problem, State, parse_domain, parse_goal
@@ -46,7 +54,9 @@ def test_formulas_are_worth_what_the_plain_model_says(name: str) -> None:
         state = random_state(problem, Random(seed))
         facts = plain_closure(problem, state)
         assert problem.holds(state, formula) == plain_value(formula, facts, problem, {})
-        assert (not Interpretation(problem, state).failures(formula)) == problem.holds(state, formula)
+        assert (not Interpretation(problem, state).failures(formula)) == problem.holds(
+            state, formula
+        )
 
     check()
 
@@ -110,8 +120,8 @@ def test_actions_do_what_the_plain_model_does(name: str, seed: int) -> None:
 def test_an_atom_added_and_deleted_is_added() -> None:
     """Deletions come before additions, whatever the order in which they are written."""
     domain = parse_domain(
-        "(define (domain d) (:predicates (p) (q))"
-        " (:action one :effect (and (p) (not (p)))) (:action two :effect (and (not (p)) (when (q) (p)))))"
+        "(define (domain d) (:predicates (p) (q)) (:action one :effect (and (p) (not (p))))"
+        " (:action two :effect (and (not (p)) (when (q) (p)))))"
     )
     problem = Problem("p", domain, objects={}, init=State([Fact("p"), Fact("q")]), goal=And())
     for name in ("one", "two"):
@@ -122,7 +132,9 @@ def test_an_atom_added_and_deleted_is_added() -> None:
 def test_conditions_speak_of_the_state_before() -> None:
     """Pressing a switch puts out the lamp that is lit and lights the one that is not, at once."""
     problem = PROBLEMS["lamps"]
-    after = problem.apply(problem.init.change(add=[Fact.of("lit", "l1")]), GroundAction("press", ("s1",)))
+    after = problem.apply(
+        problem.init.change(add=[Fact.of("lit", "l1")]), GroundAction("press", ("s1",))
+    )
     assert Fact.of("lit", "l1") not in after
     assert Fact.of("lit", "l2") in after
 
@@ -131,7 +143,11 @@ def test_every_failing_literal_is_given() -> None:
     """All parts of a precondition that fail are named, ground, derived and negated ones too."""
     problem = PROBLEMS["rooms"]
     failures = problem.why_not(problem.init, GroundAction("drive", ("hall", "hall")))
-    assert [str(part) for part in failures] == ["(robot-at hall)", "(passage hall hall)", "(not (= hall hall))"]
+    assert [str(part) for part in failures] == [
+        "(robot-at hall)",
+        "(passage hall hall)",
+        "(not (= hall hall))",
+    ]
 
 
 def test_quantifiers_over_an_empty_type() -> None:
@@ -147,10 +163,13 @@ def test_quantified_variables_hide_outer_ones() -> None:
     """An inner quantifier over the same name speaks of its own variable."""
     problem = PROBLEMS["places"]
     block = (Parameter("?x", ("block",)),)
-    formula = Exists(block, And((Atom("clear", ("?x",)), Exists(block, Not(Atom("clear", ("?x",)))))))
+    formula = Exists(
+        block, And((Atom("clear", ("?x",)), Exists(block, Not(Atom("clear", ("?x",))))))
+    )
     assert problem.holds(problem.init, formula)
     assert not problem.holds(
-        problem.init, Forall(block, Imply(Atom("clear", ("?x",)), Forall(block, Atom("clear", ("?x",)))))
+        problem.init,
+        Forall(block, Imply(Atom("clear", ("?x",)), Forall(block, Atom("clear", ("?x",))))),
     )
 
 
@@ -187,7 +206,10 @@ def test_difference_names_missing_and_unexpected_facts() -> None:
     observed = State([Fact.of("clear", "a"), Fact.of("held", "b")])
     difference = expected.difference(observed)
     assert difference
-    assert (difference.missing, difference.unexpected) == ((Fact.of("on", "a", "b"),), (Fact.of("held", "b"),))
+    assert (difference.missing, difference.unexpected) == (
+        (Fact.of("on", "a", "b"),),
+        (Fact.of("held", "b"),),
+    )
     assert str(difference) == "missing (on a b); unexpected (held b)"
     assert not expected.difference(expected)
     assert str(expected.difference(expected)) == "no difference"
@@ -202,6 +224,12 @@ def test_order_does_not_depend_on_the_hash_seed() -> None:
     outputs = set()
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(DATA.parent.parent)}
-        done = run_process([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        done = run_process(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         outputs.add(done.stdout)
     assert len(outputs) == 1

@@ -66,11 +66,23 @@ def test_a_wrong_problem_cannot_be_built(changes: dict[str, object], reason: str
         ({"types": (Type("block"), Type("red", ("stone",)))}, "unknown type 'stone'"),
         ({"types": (Type("block"), Type("block"))}, "type 'block' is declared twice"),
         ({"actions": (*DOMAIN.actions, *DOMAIN.actions)}, "action 'take' is declared twice"),
-        ({"actions": (Action("a", BLOCK, Equals("?x", "?y")),)}, r"action a: unknown variable '\?y'"),
-        ({"actions": (Action("a", BLOCK, effect=Delete(Atom("known", ("?x",)))),)}, "'known' is derived"),
-        ({"axioms": (Axiom("known", BLOCK, Not(Atom("known", ("?x",)))),)}, "depends on its own negation"),
+        (
+            {"actions": (Action("a", BLOCK, Equals("?x", "?y")),)},
+            r"action a: unknown variable '\?y'",
+        ),
+        (
+            {"actions": (Action("a", BLOCK, effect=Delete(Atom("known", ("?x",)))),)},
+            "'known' is derived",
+        ),
+        (
+            {"axioms": (Axiom("known", BLOCK, Not(Atom("known", ("?x",)))),)},
+            "depends on its own negation",
+        ),
         ({"actions": (Action("Take"),)}, "action 'Take' is not in lower case"),
-        ({"axioms": (Axiom("known", (), And()),)}, "axiom for known: predicate 'known' takes 1 argument"),
+        (
+            {"axioms": (Axiom("known", (), And()),)},
+            "axiom for known: predicate 'known' takes 1 argument",
+        ),
     ],
 )
 def test_a_wrong_domain_cannot_be_built(changes: dict[str, object], reason: str) -> None:
@@ -103,14 +115,18 @@ def test_a_wrong_step_cannot_be_applied(step: GroundAction, reason: str) -> None
 def test_an_inapplicable_step_says_why() -> None:
     """Applying an action whose precondition fails names the literal that fails."""
     problem = build()
-    with pytest.raises(TaskError, match=r"\(take a\) is not applicable: \(held a\) holds, but must not"):
+    with pytest.raises(
+        TaskError, match=r"\(take a\) is not applicable: \(held a\) holds, but must not"
+    ):
         problem.apply(problem.init, GroundAction("take", ("a",)))
 
 
 def test_substitution_leaves_bound_variables() -> None:
     """A quantifier hides the variables of the same name outside."""
     formula = And((Atom("held", ("?x",)), Exists(BLOCK, Atom("held", ("?x",)))))
-    assert substitute(formula, {"?x": "a"}) == And((Atom("held", ("a",)), Exists(BLOCK, Atom("held", ("?x",)))))
+    assert substitute(formula, {"?x": "a"}) == And(
+        (Atom("held", ("a",)), Exists(BLOCK, Atom("held", ("?x",))))
+    )
 
 
 def test_facts_and_steps_are_written_as_pddl() -> None:

@@ -61,7 +61,10 @@ def test_states_have_the_numbers_that_changed() -> None:
     ("steps", "message"),
     [
         ([DRIVE, BACK], r"step 2 of 2, .drive r b a.: .>= .battery r. .* does not hold"),
-        ([DRIVE, CHARGE], r"the goal is not reached: .at r a. does not hold; .>= .trips. 3. does not hold"),
+        (
+            [DRIVE, CHARGE],
+            r"the goal is not reached: .at r a. does not hold; .>= .trips. 3. does not hold",
+        ),
         ([GroundAction("halve", ("r",))], r"step 1 of 1, .halve r.: it gives .battery r. no value"),
         ([GroundAction("halve", ("s",))], r"it gives .battery s. no value"),
     ],
@@ -106,8 +109,16 @@ def test_states_are_values_with_their_numbers() -> None:
     ("old", "new", "reason"),
     [
         ("(assign (battery ?r) 10)", "(assign (batery ?r) 10)", "unknown function 'batery'"),
-        ("(assign (battery ?r) 10)", "(assign (battery ?r) (charge ?r))", "unknown function 'charge'"),
-        ("(assign (battery ?r) 10)", "(assign (total-cost) 10)", r"\(total-cost\) may only be increased"),
+        (
+            "(assign (battery ?r) 10)",
+            "(assign (battery ?r) (charge ?r))",
+            "unknown function 'charge'",
+        ),
+        (
+            "(assign (battery ?r) 10)",
+            "(assign (total-cost) 10)",
+            r"\(total-cost\) may only be increased",
+        ),
     ],
 )
 def test_effects_on_unknown_numbers_are_refused(old: str, new: str, reason: str) -> None:
@@ -118,5 +129,8 @@ def test_effects_on_unknown_numbers_are_refused(old: str, new: str, reason: str)
 
 def test_fast_downward_refuses_numbers() -> None:
     """The error names action and number, and the planner that takes them."""
-    with pytest.raises(TaskPlannerError, match=r"action 'drive': .* the numeric comparison .*battery.*UnifiedPlanner"):
+    with pytest.raises(
+        TaskPlannerError,
+        match=r"action 'drive': .* the numeric comparison .*battery.*UnifiedPlanner",
+    ):
         FastDownward().prepare(task())

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tmkit.errors import TaskError
-from tmkit.pddl import Domain, Fact, GroundAction, domain_to_pddl, parse_domain, parse_problem, validate_task_plan
+from tmkit.pddl import (
+    Domain,
+    Fact,
+    GroundAction,
+    domain_to_pddl,
+    parse_domain,
+    parse_problem,
+    validate_task_plan,
+)
 from tmkit.task_planning import FastDownward
 
 DOMAIN = """(define (domain linear-blocks) (:requirements :typing :object-fluents) (:types block place)
@@ -43,7 +51,9 @@ def test_they_are_predicates_with_the_value_last() -> None:
     assert not task.holds(task.init, task.goal)
     lost = task.apply(task.init, GroundAction("bring", ("a",)))
     assert Fact.of("red", "a") in lost
-    assert not [fact for fact in lost if fact.arguments[:1] == ("a",) and fact.predicate == "position"]
+    assert not [
+        fact for fact in lost if fact.arguments[:1] == ("a",) and fact.predicate == "position"
+    ]
     heavy = validate_task_plan(task, [GroundAction("move", ("b", "table"))])
     assert "(<= (weight b) 3) does not hold" in heavy.message
 
@@ -59,12 +69,17 @@ def test_functions_may_be_arguments_of_functions() -> None:
     init = "(= (spot w) a) (= (after a) b) (= (after b) c) (= (after c) c) (lit a) (lit b) (lit c)"
     numbers = "(= (height a) 0) (= (height b) 4) (= (height c) %d)"
     given = (
-        f"(:domain walk) (:objects w - walker a b c - place) (:init {init} {numbers}) (:goal (= (after (spot w)) c))"
+        f"(:domain walk) (:objects w - walker a b c - place) (:init {init} {numbers}) (:goal (="
+        " (after (spot w)) c))"
     )
     step = GroundAction("step", ("w",))
     task = parse_problem(f"(define (problem p) {given % 8})", parse_domain(text))
     once = task.apply(task.init, step)
-    assert {str(fact) for fact in once if fact.predicate != "after"} == {"(spot w b)", "(lit b)", "(lit c)"}
+    assert {str(fact) for fact in once if fact.predicate != "after"} == {
+        "(spot w b)",
+        "(lit b)",
+        "(lit c)",
+    }
     assert task.holds(once, task.goal)
     assert not task.holds(task.init, task.goal)
     assert not task.why_not(once, step)
@@ -89,15 +104,31 @@ def test_fast_downward_plans_with_them() -> None:
     ("old", "new", "reason"),
     [
         ("(assign (position ?x) ?p)", "(assign (position ?x) ?q)", "unknown variable '\\?q'"),
-        ("(assign (position ?x) ?p)", "(assign (position ?x) (red ?x))", "expected an object or a variable"),
-        ("(assign (position ?x) ?p)", "(assign (position ?x) ?x)", "must be of type place, but '\\?x' is"),
-        ("(assign (position ?x) ?p)", "(assign (position ?p) ?p)", "must be of type block, but '\\?p' is"),
+        (
+            "(assign (position ?x) ?p)",
+            "(assign (position ?x) (red ?x))",
+            "expected an object or a variable",
+        ),
+        (
+            "(assign (position ?x) ?p)",
+            "(assign (position ?x) ?x)",
+            "must be of type place, but '\\?x' is",
+        ),
+        (
+            "(assign (position ?x) ?p)",
+            "(assign (position ?p) ?p)",
+            "must be of type block, but '\\?p' is",
+        ),
         ("(assign (position ?x) ?p)", "(increase (position ?x) 1)", "unknown function 'position'"),
         ("(not (= (position ?x) ?p))", "(= (positio ?x) ?p)", "unexpected '\\?p'"),
         ("(not (= (position ?x) ?p))", "(= (red ?x) ?p)", "unexpected '\\?p'"),
         ("(not (= (position ?x) ?p))", "(< (position ?x) 3)", "unknown function 'position'"),
         ("- place (moves)", "- plac (moves)", "unknown type 'plac'"),
-        ("(:predicates (red ?x - block))", "(:predicates (position ?x))", "predicate 'position' is declared twice"),
+        (
+            "(:predicates (red ?x - block))",
+            "(:predicates (position ?x))",
+            "predicate 'position' is declared twice",
+        ),
     ],
 )
 def test_misuse_is_refused(old: str, new: str, reason: str) -> None:
@@ -109,9 +140,17 @@ def test_misuse_is_refused(old: str, new: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("(= (position a) table)", "(= (position a) table) (= (position a) shelf)", r"\(position a\) is given"),
+        (
+            "(= (position a) table)",
+            "(= (position a) table) (= (position a) shelf)",
+            r"\(position a\) is given",
+        ),
         ("(= (position a) table)", "(= (position a) tabel)", "unknown object 'tabel'"),
-        ("(= (position a) table)", "(= (position a) (goal-place a))", "expected an object as the value"),
+        (
+            "(= (position a) table)",
+            "(= (position a) (goal-place a))",
+            "expected an object as the value",
+        ),
     ],
 )
 def test_wrong_values_at_the_start_are_refused(old: str, new: str, reason: str) -> None:
@@ -122,8 +161,12 @@ def test_wrong_values_at_the_start_are_refused(old: str, new: str, reason: str) 
 
 def test_undefined_values_are_left_out() -> None:
     """A function may have no value, at the start too."""
-    task = parse_problem(PROBLEM.replace("(= (position a) table)", "(= (position a) undefined)"), domain())
-    assert not [fact for fact in task.init if fact.predicate == "position" and fact.arguments[0] == "a"]
+    task = parse_problem(
+        PROBLEM.replace("(= (position a) table)", "(= (position a) undefined)"), domain()
+    )
+    assert not [
+        fact for fact in task.init if fact.predicate == "position" and fact.arguments[0] == "a"
+    ]
 
 
 ORIGINAL = """(define (domain linear) (:types place - object block - object) (:predicates)

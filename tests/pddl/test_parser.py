@@ -90,14 +90,23 @@ def test_axioms_and_costs_are_read() -> None:
     """Derived predicates become axioms, types left out in their heads are the declared ones, costs are kept."""
     problem = load("rooms")
     domain = problem.domain
-    assert [axiom.predicate for axiom in domain.axioms] == ["passage", "reachable", "reachable", "stranded"]
+    assert [axiom.predicate for axiom in domain.axioms] == [
+        "passage",
+        "reachable",
+        "reachable",
+        "stranded",
+    ]
     assert domain.axioms[0].parameters == (Parameter("?a", ("place",)), Parameter("?b", ("place",)))
     assert domain.axiom_strata == (("passage", "reachable"), ("stranded",))
-    assert IncreaseCost(FunctionTerm("distance", ("?a", "?b"))) in domain.action("drive").effect.parts
+    assert (
+        IncreaseCost(FunctionTerm("distance", ("?a", "?b"))) in domain.action("drive").effect.parts
+    )
     assert IncreaseCost(Number(1.5)) in domain.action("unlock").effect.parts
     assert problem.values[Fact.of("distance", "kitchen", "hall")] == 3.5
     assert problem.metric is Metric.TOTAL_COST
-    assert problem.goal.parts[2] == Forall((Parameter("?q", ("parcel",)),), Not(Atom("stranded", ("?q",))))
+    assert problem.goal.parts[2] == Forall(
+        (Parameter("?q", ("parcel",)),), Not(Atom("stranded", ("?q",)))
+    )
 
 
 def test_conditional_and_quantified_trees_are_kept() -> None:
@@ -105,7 +114,10 @@ def test_conditional_and_quantified_trees_are_kept() -> None:
     press = load("lamps").domain.action("press")
     lamp = (Parameter("?l", ("lamp",)),)
     assert press.precondition.parts[1] == Or(
-        (Not(Atom("pressed", ("?s",))), Exists(lamp, And((Atom("wired", ("?s", "?l")), Atom("lit", ("?l",))))))
+        (
+            Not(Atom("pressed", ("?s",))),
+            Exists(lamp, And((Atom("wired", ("?s", "?l")), Atom("lit", ("?l",))))),
+        )
     )
     universal = press.effect.parts[1]
     assert isinstance(universal, ForEach)
@@ -140,7 +152,13 @@ def test_unusual_but_legal_text_is_read() -> None:
     problem = load("oddities")
     domain = problem.domain
     assert domain.name == "odd-1.2"
-    assert {predicate.name for predicate in domain.predicates} >= {"within", "all", "preference", "start", "over"}
+    assert {predicate.name for predicate in domain.predicates} >= {
+        "within",
+        "all",
+        "preference",
+        "start",
+        "over",
+    }
     within = next(predicate for predicate in domain.predicates if predicate.name == "within")
     assert within.parameters == (Parameter("?x", ("cup", "box")), Parameter("?y", ("shelf",)))
     assert domain.constants == (Parameter("@sink", ("shelf",)), Parameter("total", ("number",)))
@@ -150,7 +168,9 @@ def test_unusual_but_legal_text_is_read() -> None:
         (Add(Atom("end")), Add(Atom("start", ("@sink", "@sink"))), Add(Atom("all", ("@sink",))))
     )
     fly = domain.action("fly").precondition
-    assert fly == Imply(Atom("over", ("?a",)), Exists((Parameter("?c", ("cup",)),), Equals("?c", "?m")))
+    assert fly == Imply(
+        Atom("over", ("?a",)), Exists((Parameter("?c", ("cup",)),), Equals("?c", "?m"))
+    )
     assert problem.values[Fact.of("height", "high")] == -1.5
     assert problem.values[Fact.of("height", "@sink")] == 20.0
     assert problem.values[Fact.of("height", "low")] == 0.5
@@ -167,7 +187,9 @@ def test_numbers_may_be_names() -> None:
     assert When(Equals("0", "?n"), Delete(Atom("7", ("0",)))) in effect.parts
     assert IncreaseCost(Number(3)) in effect.parts
     assert problem.values[Fact.of("price", "3")] == 3.0
-    goal = parse_goal("(and (< 1 (price 1)) (= 2 (price 2)) (= 2 2))", problem.domain, objects=problem.objects)
+    goal = parse_goal(
+        "(and (< 1 (price 1)) (= 2 (price 2)) (= 2 2))", problem.domain, objects=problem.objects
+    )
     assert goal == And(
         (
             Comparison("<", Number(1), FunctionTerm("price", ("1",))),
@@ -185,7 +207,9 @@ def test_numbers_without_bound_are_refused(number: str) -> None:
         parse_problem(text, load("rooms").domain)
 
 
-@pytest.mark.parametrize("goal", ["(on a b) (on b c)", "(and (on a b) (on b c))", "  ( ON a B ) ; x\n(on b c)"])
+@pytest.mark.parametrize(
+    "goal", ["(on a b) (on b c)", "(and (on a b) (on b c))", "  ( ON a B ) ; x\n(on b c)"]
+)
 def test_goals_from_the_command_line(goal: str) -> None:
     """Several formulas in a row are all meant, in any case and spacing."""
     problem = load("places")
@@ -197,7 +221,9 @@ def test_goal_names_match_objects_in_any_case() -> None:
     """A goal may name objects that are not lower case; the formula has their spelling."""
     domain = load("places").domain
     goal = parse_goal(
-        "(and (on CUP lid) (exists (?x - block) (on ?x cup)))", domain, objects={"Cup": "block", "lid": "block"}
+        "(and (on CUP lid) (exists (?x - block) (on ?x cup)))",
+        domain,
+        objects={"Cup": "block", "lid": "block"},
     )
     assert goal.parts[0] == Atom("on", ("Cup", "lid"))
     assert goal.parts[1] == Exists((Parameter("?x", ("block",)),), Atom("on", ("?x", "Cup")))
@@ -220,7 +246,9 @@ def test_values_are_hashable_and_survive_pickling(name: str) -> None:
 
 def test_missing_file_names_the_nearest() -> None:
     """A path that is not there is refused with the nearest file name."""
-    with pytest.raises(MissingFileError, match=r"no file .*domian\.pddl.*did you mean .*domain\.pddl"):
+    with pytest.raises(
+        MissingFileError, match=r"no file .*domian\.pddl.*did you mean .*domain\.pddl"
+    ):
         load_domain(DATA / "places" / "domian.pddl")
 
 
@@ -229,7 +257,8 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "domain.pddl"
     path.write_bytes("; ä\n(define ö".encode() + b"\xff\xfe")
     with pytest.raises(
-        TaskError, match=r"domain\.pddl:2:10: the file is not UTF-8 text: byte 15 is not valid\n.*\n {13}\^"
+        TaskError,
+        match=r"domain\.pddl:2:10: the file is not UTF-8 text: byte 15 is not valid\n.*\n {13}\^",
     ):
         load_domain(path)
 
@@ -260,7 +289,9 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "large.pddl"
     with path.open("wb") as file:
         file.truncate(10**9)
-    with pytest.raises(TaskError, match=r"large\.pddl: the file is too large: 1000 MB, expected at most 32 MB"):
+    with pytest.raises(
+        TaskError, match=r"large\.pddl: the file is too large: 1000 MB, expected at most 32 MB"
+    ):
         load_domain(path)
 
 
@@ -279,8 +310,8 @@ def test_empty_sections_and_conditions_are_read() -> None:
 def test_ten_thousand_facts_and_values_are_read_as_a_few() -> None:
     """Plain facts and values, of which there may be many, are read like those among others that need the grammar."""
     domain = parse_domain(
-        "(define (domain d) (:types t) (:predicates (near ?a ?b - t)) (:functions (way ?a ?b - t) (total-cost))"
-        " (:action a))"
+        "(define (domain d) (:types t) (:predicates (near ?a ?b - t)) (:functions (way ?a ?b - t)"
+        " (total-cost)) (:action a))"
     )
     names = [f"n{i}" for i in range(100)]
     pairs = [(a, b) for a in names for b in names]
@@ -321,10 +352,17 @@ def test_samples_are_read() -> None:
 def _blocks_problem(count: int) -> str:
     """Return a problem whose every section grows with ``count``."""
     names = [f"b{i}" for i in range(count)]
-    objects = " ".join(f"{name} - block" if i % 3 else name for i, name in enumerate([*names, "b - block"]))
+    objects = " ".join(
+        f"{name} - block" if i % 3 else name for i, name in enumerate([*names, "b - block"])
+    )
     facts = "".join(f"(clear {name}) (not (held {name}))" for name in names)
-    goals = "".join(f"(not (held {name})) (or (clear {name}) (on {name} b) (= {name} b))" for name in names)
-    return f"(define (problem p) (:domain places) (:objects {objects}) (:init {facts}) (:goal (and {goals})))"
+    goals = "".join(
+        f"(not (held {name})) (or (clear {name}) (on {name} b) (= {name} b))" for name in names
+    )
+    return (
+        f"(define (problem p) (:domain places) (:objects {objects}) (:init {facts}) (:goal (and"
+        f" {goals})))"
+    )
 
 
 def test_a_longer_file_asks_no_more_of_the_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,7 +388,10 @@ def test_a_longer_file_asks_no_more_of_the_grammar(monkeypatch: pytest.MonkeyPat
 def test_what_stands_after_a_long_run_is_refused_in_its_place(most: int) -> None:
     """Runs that are handed to the grammar shortened do not move the place of an error behind them."""
     run = "(clear b) " * most
-    text = f"(define (problem p) (:domain places) (:objects b - block)\n(:init)\n(:goal (and {run}\n b)))"
+    text = (
+        f"(define (problem p) (:domain places) (:objects b - block)\n(:init)\n(:goal (and {run}\n"
+        " b)))"
+    )
     with pytest.raises(TaskError, match=r"problem:4:2: unexpected 'b'; expected '\(' or '\)'"):
         parse_problem(text, load("places").domain)
     text = text.replace("\n b)", ")").replace("b - block", f"{'b1 b2 - block ' * most}\n- block")

@@ -28,7 +28,11 @@ def refusal(text: str, *, problem: bool = False) -> TaskError:
     """Return the error that reading the text gives."""
     domain = load("places").domain
     with pytest.raises(TaskError) as caught:
-        _ = parse_problem(text, domain, source="task.pddl") if problem else parse_domain(text, source="task.pddl")
+        _ = (
+            parse_problem(text, domain, source="task.pddl")
+            if problem
+            else parse_domain(text, source="task.pddl")
+        )
     return caught.value
 
 
@@ -45,10 +49,34 @@ PAIR = "(?x - block ?y - block)\n    :precondition (and (held"
 DOMAIN_ERRORS = [
     # (replaced, by, reason, line, word under the caret)
     ("(:action lower", "(:action lift", "action 'lift' is declared twice", 15, "lift"),
-    ("(held ?x) (clear ?p))\n", "(hold ?x) (clear ?p))\n", "unknown predicate 'hold'; did you mean 'held'", 17, "hold"),
-    ("(and (held ?x) (clear ?y))", "(and (held ?x ?y) (clear ?y))", "'held' takes 1 argument, but 2", 21, "?y"),
-    ("(and (held ?x) (clear ?y))", "(and (held) (clear ?y))", "'held' takes 1 argument, but 0", 21, "held"),
-    ("precondition (and (on ?x ?y)", "precondition (and (on ?x ?p)", r"unknown variable '\?p'", 25, "?p"),
+    (
+        "(held ?x) (clear ?p))\n",
+        "(hold ?x) (clear ?p))\n",
+        "unknown predicate 'hold'; did you mean 'held'",
+        17,
+        "hold",
+    ),
+    (
+        "(and (held ?x) (clear ?y))",
+        "(and (held ?x ?y) (clear ?y))",
+        "'held' takes 1 argument, but 2",
+        21,
+        "?y",
+    ),
+    (
+        "(and (held ?x) (clear ?y))",
+        "(and (held) (clear ?y))",
+        "'held' takes 1 argument, but 0",
+        21,
+        "held",
+    ),
+    (
+        "precondition (and (on ?x ?y)",
+        "precondition (and (on ?x ?p)",
+        r"unknown variable '\?p'",
+        25,
+        "?p",
+    ),
     (
         "(at ?x ?p) (clear ?x) (empty)",
         "(at ?p ?x) (clear ?x) (empty)",
@@ -56,11 +84,35 @@ DOMAIN_ERRORS = [
         18,
         "?p",
     ),
-    (PAIR, PAIR.replace("?x - block", "?x - blok"), "unknown type 'blok'; did you mean 'block'", 20, "blok"),
+    (
+        PAIR,
+        PAIR.replace("?x - block", "?x - blok"),
+        "unknown type 'blok'; did you mean 'block'",
+        20,
+        "blok",
+    ),
     (PAIR, PAIR.replace("?y", "?x"), r"parameter '\?x' is declared twice", 20, "?x"),
-    ("(on ?x - block ?y - block)\n", "(on ?x - block ?y - stone)\n", "unknown type 'stone'", 6, "stone"),
-    (":typing", ":typings", "unknown requirement ':typings'; did you mean ':typing'", 3, ":typings"),
-    ("(held ?x - block))", "(held ?x - block) (on ?a))", "predicate 'on' is declared twice", 10, "on"),
+    (
+        "(on ?x - block ?y - block)\n",
+        "(on ?x - block ?y - stone)\n",
+        "unknown type 'stone'",
+        6,
+        "stone",
+    ),
+    (
+        ":typing",
+        ":typings",
+        "unknown requirement ':typings'; did you mean ':typing'",
+        3,
+        ":typings",
+    ),
+    (
+        "(held ?x - block))",
+        "(held ?x - block) (on ?a))",
+        "predicate 'on' is declared twice",
+        10,
+        "on",
+    ),
     (
         "block - object\n          place - object",
         "block - place\n          place - block",
@@ -95,13 +147,27 @@ DOMAIN_ERRORS = [
     ("(and (clear ?x) (at", "(and ((clear ?x)) (at", "unexpected '\\('", 13, "("),
     (":effect (and (on ?x ?y)", ":effect (or (on ?x ?y)", "unexpected 'or'\n", 22, "or"),
     ("(domain places)", "(domain)", "unexpected '\\)'; expected a name", 2, ")"),
-    ("(define (domain", "(defined (domain", r"expected \(define \(domain NAME\) ...\)", 2, "defined"),
-    ("?y - block)\n", "?y - block\n", "this parenthesis is not closed before the one in line 7, column 16", 6, "("),
+    (
+        "(define (domain",
+        "(defined (domain",
+        r"expected \(define \(domain NAME\) ...\)",
+        2,
+        "defined",
+    ),
+    (
+        "?y - block)\n",
+        "?y - block\n",
+        "this parenthesis is not closed before the one in line 7, column 16",
+        6,
+        "(",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("old", "new", "reason", "line", "word"), DOMAIN_ERRORS)
-def test_a_wrong_domain_is_refused_where_it_is_wrong(old: str, new: str, reason: str, line: int, word: str) -> None:
+def test_a_wrong_domain_is_refused_where_it_is_wrong(
+    old: str, new: str, reason: str, line: int, word: str
+) -> None:
     """Each seeded error is refused at its line, with the caret under the word that is wrong."""
     error = refusal(replaced(DOMAIN, old, new))
     assert re.search(reason, str(error)), str(error)
@@ -113,9 +179,17 @@ def test_a_wrong_domain_is_refused_where_it_is_wrong(old: str, new: str, reason:
 FEATURES = [
     # (precondition or effect, the feature by its name, word under the caret)
     ("(preference nice (empty))", "a preference outside of a goal is not supported", "preference"),
-    ("(and (empty) (sometime-after (empty) (held ?x)))", "trajectory constraints are not supported", "sometime-after"),
+    (
+        "(and (empty) (sometime-after (empty) (held ?x)))",
+        "trajectory constraints are not supported",
+        "sometime-after",
+    ),
     ("(or (empty) (within 5 (held ?x)))", "trajectory constraints are not supported", "within"),
-    ("(oneof (empty) (held ?x))", "'oneof' outside of an effect without duration is not supported", "oneof"),
+    (
+        "(oneof (empty) (held ?x))",
+        "'oneof' outside of an effect without duration is not supported",
+        "oneof",
+    ),
 ]
 
 
@@ -123,7 +197,9 @@ FEATURES = [
 def test_a_feature_that_is_lacking_is_named(condition: str, feature: str, word: str) -> None:
     """Not only the word that the grammar stumbles on, and in the line of the feature."""
     error = refusal(replaced(DOMAIN, "(and (held ?x) (clear ?p))", condition))
-    assert (feature in str(error), error.data["line"], caret_word(error)) == (True, 17, word), str(error)
+    assert (feature in str(error), error.data["line"], caret_word(error)) == (True, 17, word), str(
+        error
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,39 +208,76 @@ def test_a_feature_that_is_lacking_is_named(condition: str, feature: str, word: 
         ("(:task carry)", "hierarchical tasks (HDDL) are not supported"),
         ("(:axiom :vars (?x))", "expected (:derived (PREDICATE PARAMETERS) CONDITION)"),
         ("(:process rain)", "processes are not supported"),
-        ("(:action look :parameters () :observe (empty))", "sensing actions (:observe) are not supported"),
+        (
+            "(:action look :parameters () :observe (empty))",
+            "sensing actions (:observe) are not supported",
+        ),
     ],
 )
 def test_a_section_that_is_lacking_is_named(section: str, feature: str) -> None:
     """Whatever the requirements say of it, which are accepted as long as they are known."""
-    text = replaced(DOMAIN, ":typing", ":typing :hierarchy :contingent :probabilistic-effects :time")
+    text = replaced(
+        DOMAIN, ":typing", ":typing :hierarchy :contingent :probabilistic-effects :time"
+    )
     assert parse_domain(text).name == "places"
     assert feature in str(refusal(replaced(text, "(:predicates", f"{section} (:predicates")))
 
 
 PROBLEM_ERRORS = [
-    ("(:domain places)", "(:domain blocks)", "one of domain 'blocks', but the domain given is 'places'", 2, "blocks"),
+    (
+        "(:domain places)",
+        "(:domain blocks)",
+        "one of domain 'blocks', but the domain given is 'places'",
+        2,
+        "blocks",
+    ),
     ("(at b middle)", "(at b centre)", "unknown object 'centre'", 6, "centre"),
-    ("(at b middle)", "(at middle b)", "argument 1 of predicate 'at' must be of type block, but 'middle'", 6, "middle"),
+    (
+        "(at b middle)",
+        "(at middle b)",
+        "argument 1 of predicate 'at' must be of type block, but 'middle'",
+        6,
+        "middle",
+    ),
     ("(on c a)", "(on c a b)", "'on' takes 2 arguments, but 3 were given", 5, "b"),
     ("(on c a)", "(under c a)", "unknown predicate 'under'", 5, "under"),
     ("(on c a)", "(not (at a left))", r"\(at a left\) is both stated and denied", 5, "("),
     ("- place)", "- plaice)", "unknown type 'plaice'; did you mean 'place'", 4, "plaice"),
     ("a b c - block", "a b c a - block", "object 'a' is declared twice", 3, "a"),
     ("(on b c) (empty)", "(on b d) (empty)", "unknown object 'd'", 8, "d"),
-    ("(on b c) (empty)", "(on b left) (empty)", "argument 2 of predicate 'on' must be of type block", 8, "left"),
+    (
+        "(on b c) (empty)",
+        "(on b left) (empty)",
+        "argument 2 of predicate 'on' must be of type block",
+        8,
+        "left",
+    ),
     ("(on b c) (empty)", "(on b ?c) (empty)", r"unknown variable '\?c'", 8, "?c"),
     ("(on c a)", "(at 5 (on c a))", "timed initial literals are not supported", 5, "at"),
     ("(on c a)", "(= (weight a) 5)", "unknown function 'weight'", 5, "weight"),
-    ("(empty)))", "(empty))) (:metric minimize (size))", r"expected minimize \(total-cost\)", 8, ":metric"),
+    (
+        "(empty)))",
+        "(empty))) (:metric minimize (size))",
+        r"expected minimize \(total-cost\)",
+        8,
+        ":metric",
+    ),
     ("(empty)))", "(empty))) extra", "stray 'extra'", 8, "extra"),
-    ("(:goal", "(:goals", "unknown section of a problem ':goals'; did you mean ':goal'", 8, ":goals"),
+    (
+        "(:goal",
+        "(:goals",
+        "unknown section of a problem ':goals'; did you mean ':goal'",
+        8,
+        ":goals",
+    ),
     ("(:objects a b c", "(:objects (a) b c", r"unexpected '\('", 3, "("),
 ]
 
 
 @pytest.mark.parametrize(("old", "new", "reason", "line", "word"), PROBLEM_ERRORS)
-def test_a_wrong_problem_is_refused_where_it_is_wrong(old: str, new: str, reason: str, line: int, word: str) -> None:
+def test_a_wrong_problem_is_refused_where_it_is_wrong(
+    old: str, new: str, reason: str, line: int, word: str
+) -> None:
     """Each seeded error is refused at its line, with the caret under the word that is wrong."""
     error = refusal(replaced(PROBLEM, old, new), problem=True)
     assert re.search(reason, str(error)), str(error)
@@ -175,7 +288,10 @@ def test_a_wrong_problem_is_refused_where_it_is_wrong(old: str, new: str, reason
 def chain_of_types(count: int) -> str:
     """Return a domain of types that stand above each other."""
     types = " ".join(f"t{i} - t{i + 1}" for i in range(count))
-    return f"(define (domain d) (:types {types}) (:predicates (p ?x - t{count - 1})) (:action a :parameters (?x - t0)))"
+    return (
+        f"(define (domain d) (:types {types}) (:predicates (p ?x - t{count - 1})) (:action a"
+        " :parameters (?x - t0)))"
+    )
 
 
 def test_types_that_stand_too_deep_are_refused() -> None:
@@ -203,7 +319,11 @@ AXIOM_ERRORS = [
         "(:derived (passage ?a - parcel ?b)",
         "must be of type place, but '\\?a' is of type parcel",
     ),
-    ("(increase (total-cost) 1.5)", "(decrease (total-cost) 1.5)", "\\(total-cost\\) may only be increased"),
+    (
+        "(increase (total-cost) 1.5)",
+        "(decrease (total-cost) 1.5)",
+        "\\(total-cost\\) may only be increased",
+    ),
     ("(increase (total-cost) 1.5)", "(increase (distanc ?a ?b) 1.5)", "unknown function 'distanc'"),
     (
         "(increase (total-cost) 1.5)",
@@ -227,7 +347,9 @@ def test_stating_a_derived_fact_is_refused() -> None:
     """What follows from axioms cannot be stated in the initial state."""
     text = (DATA / "rooms" / "problem.pddl").read_text()
     with pytest.raises(TaskError, match=r":4:11: predicate 'passage' is derived"):
-        parse_problem(replaced(text, "(robot-at dock)", "(passage dock hall)"), load("rooms").domain)
+        parse_problem(
+            replaced(text, "(robot-at dock)", "(passage dock hall)"), load("rooms").domain
+        )
 
 
 def test_an_object_that_is_a_constant_is_refused() -> None:
@@ -258,7 +380,11 @@ def test_text_that_is_no_domain_is_refused(text: str, reason: str) -> None:
 def test_a_problem_without_a_section_is_refused(missing: str) -> None:
     """A problem must name its domain and have an initial state and a goal."""
     lines = {":domain": "(:domain places)", ":init": "(:init)", ":goal": "(:goal ())"}
-    text = "(define (problem p) " + " ".join(line for name, line in lines.items() if name != missing) + ")"
+    text = (
+        "(define (problem p) "
+        + " ".join(line for name, line in lines.items() if name != missing)
+        + ")"
+    )
     assert f"the problem has no section ({missing} ...)" in str(refusal(text, problem=True))
 
 
@@ -285,7 +411,11 @@ def test_a_wrong_goal_is_refused(goal: str, reason: str) -> None:
 def test_the_caret_stands_under_the_word_behind_tabs() -> None:
     """Tabs before the word are repeated before the caret, so that it stands under the word in any editor."""
     error = refusal(
-        replaced(DOMAIN, "    :precondition (and (held ?x) (clear ?y))", "\t\t:precondition (and (holt ?x))")
+        replaced(
+            DOMAIN,
+            "    :precondition (and (held ?x) (clear ?y))",
+            "\t\t:precondition (and (holt ?x))",
+        )
     )
     assert caret_word(error) == "holt"
     assert "\n    \t\t" in str(error)
@@ -305,7 +435,9 @@ def pieces(text: str) -> list[str]:
 
 @settings(max_examples=scaled_examples(1.0))
 @given(data=st.data(), name=st.sampled_from(NAMES), part=st.sampled_from(["domain", "problem"]))
-def test_garbled_text_is_read_or_refused_but_never_breaks(data: st.DataObject, name: str, part: str) -> None:
+def test_garbled_text_is_read_or_refused_but_never_breaks(
+    data: st.DataObject, name: str, part: str
+) -> None:
     """Text with words left out, doubled or exchanged is read, or refused with a place inside the text."""
     words = pieces((DATA / name / f"{part}.pddl").read_text())
     domain = load(name).domain

@@ -21,13 +21,19 @@ DOMAIN = """(define (domain shop) (:types item) (:functions (total-cost) - numbe
 
 def shop(goal: str, metric: str = "", items: str = "a b c") -> Problem:
     """Return the task to buy, at 3 a piece."""
-    text = f"(define (problem p) (:domain shop) (:objects {items} - item) (:init) (:goal {goal}) {metric})"
+    text = (
+        f"(define (problem p) (:domain shop) (:objects {items} - item) (:init) (:goal {goal})"
+        f" {metric})"
+    )
     return parse_problem(text, parse_domain(DOMAIN), source="p")
 
 
 def test_what_the_metric_omits_is_worth_nothing() -> None:
     """A preference without a price is left out, named or not; the domain is the given one."""
-    problem = shop("(and (have a) (preference p1 (have b)) (preference (have c)))", "(:metric minimize (total-cost))")
+    problem = shop(
+        "(and (have a) (preference p1 (have b)) (preference (have c)))",
+        "(:metric minimize (total-cost))",
+    )
     assert str(problem.goal) == "(and (have a) (and) (and))"
     assert problem.domain == parse_domain(DOMAIN)
 
@@ -53,18 +59,28 @@ def test_the_cheapest_plan_keeps_what_is_worth_its_price(prices: list[int], want
 def test_each_object_is_forgone_by_itself() -> None:
     """A preference in forall has a price for each object; a name that is used twice has both prices."""
     metric = "(:metric minimize (+ (* 2 (is-violated all)) (total-cost)))"
-    each = FastDownward.optimal().solve(shop("(forall (?x - item) (preference all (have ?x)))", metric))
+    each = FastDownward.optimal().solve(
+        shop("(forall (?x - item) (preference all (have ?x)))", metric)
+    )
     assert sorted(map(str, each.steps)) == ["(forgo--all a)", "(forgo--all b)", "(forgo--all c)"]
     assert each.cost == 6.0
     twice = shop("(and (preference all (have a)) (preference all (have b)))", metric)
-    assert [action.name for action in twice.domain.actions] == ["buy", "forgo--all", "forgo--all--2"]
+    assert [action.name for action in twice.domain.actions] == [
+        "buy",
+        "forgo--all",
+        "forgo--all--2",
+    ]
     assert FastDownward.optimal().solve(twice).cost == 4.0
 
 
 @pytest.mark.parametrize(
     ("goal", "metric", "message"),
     [
-        ("(or (happy) (preference p (happy)))", "", r"p:1:\d+: a preference inside 'or' is not supported"),
+        (
+            "(or (happy) (preference p (happy)))",
+            "",
+            r"p:1:\d+: a preference inside 'or' is not supported",
+        ),
         ("(preference p)", "", r"p:1:\d+: unknown predicate 'preference'"),
         ("(preference p q (happy))", "", r"p:1:\d+: expected \(preference NAME FORMULA\)"),
         ("(preference p (preference q (happy)))", "", "a preference inside a preference"),
@@ -73,14 +89,26 @@ def test_each_object_is_forgone_by_itself() -> None:
             "(+ (total-cost) (is-violated p))",
             "unknown predicate 'happyy'; did you mean 'happy'",
         ),
-        ("(preference p1 (happy))", "(+ (total-cost) (is-violated p2))", "unknown preference 'p2'; did you mean 'p1'"),
+        (
+            "(preference p1 (happy))",
+            "(+ (total-cost) (is-violated p2))",
+            "unknown preference 'p2'; did you mean 'p1'",
+        ),
         (
             "(preference p (happy))",
             "(+ (total-cost) (* -1 (is-violated p)))",
             "the price of preference 'p' is negative",
         ),
-        ("(preference p (happy))", "(is-violated p)", r"the domain has costs, so the metric has to add \(total-cost\)"),
-        ("(preference p (happy))", "(- (total-cost) (is-violated p))", r"expected \(total-cost\), \(is-violated"),
+        (
+            "(preference p (happy))",
+            "(is-violated p)",
+            r"the domain has costs, so the metric has to add \(total-cost\)",
+        ),
+        (
+            "(preference p (happy))",
+            "(- (total-cost) (is-violated p))",
+            r"expected \(total-cost\), \(is-violated",
+        ),
     ],
 )
 def test_faults_are_named_with_their_place(goal: str, metric: str, message: str) -> None:
@@ -96,5 +124,7 @@ def test_a_task_with_motions_has_none(tmp_path: Path) -> None:
         "(define (problem p) (:domain blocks) (:init) (:goal (preference p1 (on a b)))"
         " (:metric minimize (is-violated p1)))"
     )
-    with pytest.raises(TaskError, match=r"soft.pddl: preferences are for tasks without motions, as of 'tmkit task'"):
+    with pytest.raises(
+        TaskError, match=r"soft.pddl: preferences are for tasks without motions, as of 'tmkit task'"
+    ):
         tk.plan(tk.load_scene("panda_table", "blocks3"), domain="blocks", goal=path)

@@ -1,7 +1,8 @@
 """Ten kinds of error are seeded into every domain and problem of ours, at random places; each is refused in its place.
 
-The places are found by a reader of nested lists of this module's own, which shares nothing with the parser's: the
-text of a word, where it stands, and which words are atoms, variables, types and names.
+The places are found by a reader of nested lists of this module's own, which shares nothing with the
+parser's: the text of a word, where it stands, and which words are atoms, variables, types and
+names.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ QUANTIFIERS = ("forall", "exists")
 NUMERIC = ("=", "<", ">", "<=", ">=", "increase")
 
 
-# ---------------------------------------------------------------------------------------------------- the plain reader
+# --------------------------------------------------------------------------------- the plain reader
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,8 @@ class Uses:
         text: the text.
         domain: the domain that it is or belongs to.
         words: what may be said in it.
-        atoms: every atom of a condition, effect, initial state or goal, with the variables bound by quantifiers, and
-            the action that it stands in.
+        atoms: every atom of a condition, effect, initial state or goal, with the variables bound by
+            quantifiers, and the action that it stands in.
         types: every word that names a type that must be declared.
         sections: by keyword.
     """
@@ -159,7 +160,7 @@ def uses(text: str, domain: Domain, words: Vocabulary) -> Uses:
     return found
 
 
-# ----------------------------------------------------------------------------------------------------------- the errors
+# --------------------------------------------------------------------------------------- the errors
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,10 @@ def missing_opening(uses: Uses, random: Random) -> Seeded:
         pending.extend(node.nodes)
     at = random.choice(begins)
     return Seeded(
-        put(uses.text, at, at + 1, " "), section.begin, len(uses.text), "parenthesis|unexpected|stray|expected"
+        put(uses.text, at, at + 1, " "),
+        section.begin,
+        len(uses.text),
+        "parenthesis|unexpected|stray|expected",
     )
 
 
@@ -227,7 +231,9 @@ def unknown_predicate(uses: Uses, random: Random) -> Seeded:
     """A predicate is misspelt: told there, with the nearest name."""
     node, _, _ = random.choice(uses.atoms)
     new = misspelt(node.words[0].text, random)
-    return at_word(uses, node.words[0], new, f"unknown predicate '{re.escape(new.lower())}'; did you mean '")
+    return at_word(
+        uses, node.words[0], new, f"unknown predicate '{re.escape(new.lower())}'; did you mean '"
+    )
 
 
 def wrong_arity(uses: Uses, random: Random) -> Seeded | None:
@@ -244,7 +250,12 @@ def wrong_arity(uses: Uses, random: Random) -> Seeded | None:
         return None
     word = node.words[-1]
     text = put(uses.text, word.end, word.end, f" {word.text}")
-    return Seeded(text, word.end + 1, word.end + 1, f"takes {count} argument{plural}, but {count + 1} were given")
+    return Seeded(
+        text,
+        word.end + 1,
+        word.end + 1,
+        f"takes {count} argument{plural}, but {count + 1} were given",
+    )
 
 
 def undeclared_variable(uses: Uses, random: Random) -> Seeded | None:
@@ -252,7 +263,12 @@ def undeclared_variable(uses: Uses, random: Random) -> Seeded | None:
     node, _, _ = random.choice(uses.atoms)
     if len(node.words) < 2:
         return None
-    return at_word(uses, random.choice(node.words[1:]), "?unheard", r"(unknown variable|unexpected) '\?unheard'")
+    return at_word(
+        uses,
+        random.choice(node.words[1:]),
+        "?unheard",
+        r"(unknown variable|unexpected) '\?unheard'",
+    )
 
 
 def unknown_type(uses: Uses, random: Random) -> Seeded | None:
@@ -260,7 +276,8 @@ def unknown_type(uses: Uses, random: Random) -> Seeded | None:
     if not uses.types:
         return None
     word = random.choice(uses.types)
-    if word.text in ("number", "object"):  # misspelt behind a type that is declared, the latter declares another one
+    # misspelt behind a type that is declared, the latter declares another one
+    if word.text in ("number", "object"):
         return None
     new = misspelt(word.text, random)
     return at_word(uses, word, new, f"unknown type '{re.escape(new.lower())}'; did you mean '")
@@ -276,9 +293,17 @@ def ill_typed_object(uses: Uses, random: Random) -> Seeded | None:
     given = {name: types for name, types in words.objects.items() if name not in bound}
     if place:
         (action,) = (action for action in uses.domain.actions if action.name == place)
-        given |= {parameter.name: parameter.types for parameter in action.parameters if parameter.name not in bound}
+        given |= {
+            parameter.name: parameter.types
+            for parameter in action.parameters
+            if parameter.name not in bound
+        }
     position = random.randrange(len(predicate.parameters))
-    wrong = [name for name, types in given.items() if not words.fits(types, predicate.parameters[position].types)]
+    wrong = [
+        name
+        for name, types in given.items()
+        if not words.fits(types, predicate.parameters[position].types)
+    ]
     if not wrong:
         return None
     reason = f"argument {position + 1} of predicate '{node.head}' must be of type .* is of type "
@@ -290,7 +315,10 @@ def wrong_domain(uses: Uses, random: Random) -> Seeded | None:
     (section,) = [section for section in uses.sections if section.head == ":domain"] or [None]
     if section is None:
         return None
-    reason = f"the problem is one of domain 'elsewhere', but the domain given is '{re.escape(uses.domain.name)}'"
+    reason = (
+        "the problem is one of domain 'elsewhere', but the domain given is"
+        f" '{re.escape(uses.domain.name)}'"
+    )
     return at_word(uses, section.words[1], "elsewhere", reason)
 
 
@@ -306,7 +334,9 @@ def duplicate_action(uses: Uses, random: Random) -> Seeded | None:
         for node in nested(text).nodes
         if node.words[1:] and node.words[1].text == copied.words[1].text
     )
-    return Seeded(text, second, second, f"action '{copied.words[1].text.lower()}' is declared twice")
+    return Seeded(
+        text, second, second, f"action '{copied.words[1].text.lower()}' is declared twice"
+    )
 
 
 def unknown_requirement(uses: Uses, random: Random) -> Seeded:
@@ -317,12 +347,16 @@ def unknown_requirement(uses: Uses, random: Random) -> Seeded:
         word = random.choice(sections[0].words[1:])
         return at_word(uses, word, misspelt(word.text, random), reason)
     at = uses.sections[0].begin
-    return Seeded(put(uses.text, at, at, "(:requirements :strips :tiping) "), at + 23, at + 23, reason)
+    return Seeded(
+        put(uses.text, at, at, "(:requirements :strips :tiping) "), at + 23, at + 23, reason
+    )
 
 
 def stray_text(uses: Uses, random: Random) -> Seeded:
     """Something after the end: told there."""
-    stray = random.choice(["more", ")", "(:action more)", "(define (domain more))", ":goal", "?x", "-", "5", "()"])
+    stray = random.choice(
+        ["more", ")", "(:action more)", "(define (domain more))", ":goal", "?x", "-", "5", "()"]
+    )
     place = len(uses.text) + 1
     words = "stray|no opening|closes too much"
     return Seeded(f"{uses.text}\n{stray}\n", place, place + 1, words)
@@ -343,7 +377,7 @@ SEEDERS: list[Seeder] = [
 ]
 
 
-# ------------------------------------------------------------------------------------------------------------ the tests
+# ---------------------------------------------------------------------------------------- the tests
 
 
 def place_of(text: str, offset: int) -> tuple[int, int]:
@@ -355,12 +389,19 @@ def prove_refused(seeded: Seeded, read: Callable[[str], object]) -> None:
     """Prove that a text is refused in its place, with the line and a caret under the column."""
     with pytest.raises(TaskError) as caught:
         read(seeded.text)
-    message, line, column = str(caught.value), caught.value.data["line"], caught.value.data["column"]
-    assert place_of(seeded.text, seeded.first) <= (line, column) <= place_of(seeded.text, seeded.last), message
+    message, line, column = (
+        str(caught.value),
+        caught.value.data["line"],
+        caught.value.data["column"],
+    )
+    assert (
+        place_of(seeded.text, seeded.first) <= (line, column) <= place_of(seeded.text, seeded.last)
+    ), message
     first, shown, caret = message.split("\n")
     assert first.startswith(f"task.pddl:{line}:{column}: "), message
     assert re.search(seeded.reason, first), message
-    written, under = seeded.text.split("\n")[line - 1], caret.index("^")  # of a long line only a part is shown
+    # of a long line only a part is shown
+    written, under = seeded.text.split("\n")[line - 1], caret.index("^")
     assert shown.startswith("    ")
     assert shown.strip().removeprefix("...").removesuffix("...").strip() in written
     assert shown[under : under + 1] == written[column - 1 : column]
@@ -371,7 +412,9 @@ def seeds(path: Path, seeder: Seeder) -> Random:
     return Random(f"{path.parent.name} {path.name} {seeder.__name__}")
 
 
-def prove_all_refused(path: Path, seeder: Seeder, found: Uses, read: Callable[[str], object]) -> None:
+def prove_all_refused(
+    path: Path, seeder: Seeder, found: Uses, read: Callable[[str], object]
+) -> None:
     """Seed an error at several places of a file and prove each refused."""
     random, done = seeds(path, seeder), 0
     for _ in range(20 * PLACES_A_KIND):
@@ -403,4 +446,6 @@ def test_an_error_in_a_problem_is_refused_in_its_place(path: Path, seeder: Seede
     domain = load_domain(path.with_name("domain.pddl"))
     text = path.read_text(encoding="utf-8")
     found = uses(text, domain, parse_problem(text, domain).vocabulary)
-    prove_all_refused(path, seeder, found, lambda text: parse_problem(text, domain, source="task.pddl"))
+    prove_all_refused(
+        path, seeder, found, lambda text: parse_problem(text, domain, source="task.pddl")
+    )

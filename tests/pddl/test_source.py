@@ -27,11 +27,21 @@ def section(body: str) -> str:
 
 def words_of(group: Group) -> list[Token]:
     """Return the tokens of a list, its parentheses included."""
-    inner = [token for part in group.parts for token in (words_of(part) if isinstance(part, Group) else [part])]
+    inner = [
+        token
+        for part in group.parts
+        for token in (words_of(part) if isinstance(part, Group) else [part])
+    ]
     return [group.opening, *inner, group.closing]
 
 
-@given(st.recursive(st.sampled_from(["a", "?b", ":C", "-1"]), lambda inner: st.lists(inner, max_size=4), max_leaves=20))
+@given(
+    st.recursive(
+        st.sampled_from(["a", "?b", ":C", "-1"]),
+        lambda inner: st.lists(inner, max_size=4),
+        max_leaves=20,
+    )
+)
 def test_groups_hold_all_tokens_in_their_places(tree: object) -> None:
     """Lists flattened are the tokens again, and line and column lead to each token in the text."""
 
@@ -47,21 +57,44 @@ def test_groups_hold_all_tokens_in_their_places(tree: object) -> None:
         assert found.lower().startswith(token.text)
     assert words_of(group) == source.tokens()
     assert (group.head, group.first) == (
-        ("", group.opening) if isinstance(group.parts[0], Group) else (group.parts[0].text, group.parts[0])
+        ("", group.opening)
+        if isinstance(group.parts[0], Group)
+        else (group.parts[0].text, group.parts[0])
     )
 
 
 @pytest.mark.parametrize(
     "head",
     [
-        *("and", "or", "not", "imply", "when", "forall", "exists", "=", "<", ">", "<=", ">=", "+", "-", "*", "/", "?x"),
+        *(
+            "and",
+            "or",
+            "not",
+            "imply",
+            "when",
+            "forall",
+            "exists",
+            "=",
+            "<",
+            ">",
+            "<=",
+            ">=",
+            "+",
+            "-",
+            "*",
+            "/",
+            "?x",
+        ),
         *("minimize", "maximize", "increase", "decrease", "assign", "scale-up", "scale-down"),
     ],
 )
 def test_a_list_that_may_hold_lists_is_not_closed_before_the_keyword(head: str) -> None:
     """The list that stays open before ``:effect`` is reported, not a complete one in another section."""
     expected = ("this parenthesis is not closed before ':effect' in line 3", 2, 26)
-    for text in (section(f"({head} (clear a) (clear b)"), section(f"({head} (x - (either a b)) (clear a)")):
+    for text in (
+        section(f"({head} (clear a) (clear b)"),
+        section(f"({head} (x - (either a b)) (clear a)"),
+    ):
         assert refusal(text.replace("(domain d)", "(domain (on a (clear b)))")) == expected
 
 
@@ -84,15 +117,31 @@ def test_a_section_that_is_closed_too_early(key: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason", "column"),
     [
-        ("(not (b)", "this parenthesis is never closed: a ')' is missing up to the end in line 1", 1),
-        ("(and (or (b)", "this parenthesis is never closed: 2 ')' are missing up to the end in line 1", 6),
+        (
+            "(not (b)",
+            "this parenthesis is never closed: a ')' is missing up to the end in line 1",
+            1,
+        ),
+        (
+            "(and (or (b)",
+            "this parenthesis is never closed: 2 ')' are missing up to the end in line 1",
+            6,
+        ),
         ("(and (or (b c", "this parenthesis is never closed", 10),
         ("(and (or (b :", "this parenthesis is never closed", 10),
-        ("(and (on a (b c)", "this parenthesis is not closed before the one in line 1, column 12", 6),
+        (
+            "(and (on a (b c)",
+            "this parenthesis is not closed before the one in line 1, column 12",
+            6,
+        ),
         ("(a))", "this closing parenthesis has no opening one", 4),
         ("(a) b", "stray 'b'; expected '('", 5),
         ("(" * (DEEPEST + 1), f"lists are nested deeper than {DEEPEST}", DEEPEST + 1),
-        ("(a " + "b" * (LONGEST_WORD + 1) + ")", "a word of 1,001 characters, where at most 1,000 are allowed", 4),
+        (
+            "(a " + "b" * (LONGEST_WORD + 1) + ")",
+            "a word of 1,001 characters, where at most 1,000 are allowed",
+            4,
+        ),
         ("(a b\x07c)", "the character U+0007 is neither printable nor a blank", 5),
     ],
 )
@@ -107,4 +156,13 @@ def test_what_the_limits_allow_is_read() -> None:
     (group,) = Source("t", "(" * DEEPEST + word + ")" * DEEPEST).groups()
     assert [token.text for token in words_of(group)][DEEPEST] == word.lower()
     (group,) = Source("t", "(b?x - block -1 -.5 -2.E+3 a-b)").groups()
-    assert [token.text for token in words_of(group)][1:-1] == ["b", "?x", "-", "block", "-1", "-.5", "-2.e+3", "a-b"]
+    assert [token.text for token in words_of(group)][1:-1] == [
+        "b",
+        "?x",
+        "-",
+        "block",
+        "-1",
+        "-.5",
+        "-2.e+3",
+        "a-b",
+    ]

@@ -14,21 +14,32 @@ from tmkit.pddl.strata import axiom_levels, negative_cycle
 
 def axiom(head: str, *conditions: str) -> Axiom:
     """Return a rule for ``head``; a condition that begins with a minus is negated."""
-    atoms: list[Formula] = [Not(Atom(name[1:])) if name[0] == "-" else Atom(name) for name in conditions]
+    atoms: list[Formula] = [
+        Not(Atom(name[1:])) if name[0] == "-" else Atom(name) for name in conditions
+    ]
     return Axiom(head, (), And(tuple(atoms)))
 
 
 def has_negative_circle(axioms: list[Axiom]) -> bool:
     """Tell the same by trying all paths: the plain model."""
     edges = {
-        (rule.predicate, (part.part if isinstance(part, Not) else part).predicate, isinstance(part, Not))
+        (
+            rule.predicate,
+            (part.part if isinstance(part, Not) else part).predicate,
+            isinstance(part, Not),
+        )
         for rule in axioms
         for part in rule.condition.parts
     }
     reached = {(start, end) for start, end, _ in edges}
-    while more := {(a, d) for (a, b), (c, d) in itertools.product(reached, reached) if b == c} - reached:
+    while (
+        more := {(a, d) for (a, b), (c, d) in itertools.product(reached, reached) if b == c}
+        - reached
+    ):
         reached |= more
-    return any(negated and (start == end or (end, start) in reached) for start, end, negated in edges)
+    return any(
+        negated and (start == end or (end, start) in reached) for start, end, negated in edges
+    )
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -37,7 +48,10 @@ def test_negative_cycles_are_found_and_levels_respect_negation(seed: int) -> Non
     random = Random(seed)
     names = "abcdef"[: random.randint(1, 6)]
     axioms = [
-        axiom(random.choice(names), *(random.choice(["", "", "-"]) + random.choice(names + "z") for _ in range(2)))
+        axiom(
+            random.choice(names),
+            *(random.choice(["", "", "-"]) + random.choice(names + "z") for _ in range(2)),
+        )
         for _ in range(random.randint(1, 7))
     ]
     assert (negative_cycle(axioms) is not None) == has_negative_circle(axioms)
@@ -46,7 +60,9 @@ def test_negative_cycles_are_found_and_levels_respect_negation(seed: int) -> Non
         for rule in axioms:
             for part in rule.condition.parts:
                 below = part.part if isinstance(part, Not) else part
-                assert levels[rule.predicate] >= levels.get(below.predicate, -1) + isinstance(part, Not)
+                assert levels[rule.predicate] >= levels.get(below.predicate, -1) + isinstance(
+                    part, Not
+                )
 
 
 def test_a_long_chain_of_axioms_is_ordered_at_once() -> None:

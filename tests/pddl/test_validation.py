@@ -14,7 +14,9 @@ from tmkit.pddl.formulas import Atom
 
 PROBLEMS = {name: load(name) for name in ("places", "rooms", "lamps", "gripper")}
 ACTIONS = {name: list(ground_actions(problem)) for name, problem in PROBLEMS.items()}
-ACTIONS["gripper"] = [step for step in ACTIONS["gripper"] if len(set(step.arguments)) == len(step.arguments)]
+ACTIONS["gripper"] = [
+    step for step in ACTIONS["gripper"] if len(set(step.arguments)) == len(step.arguments)
+]
 
 SWAP = tuple(
     GroundAction(name, arguments)
@@ -34,7 +36,12 @@ def test_a_valid_plan_is_valid() -> None:
     problem = load("places")
     validation = validate_task_plan(problem, SWAP)
     assert validation.is_valid
-    assert (validation.failed_step, validation.failures, validation.message, validation.cost) == (None, (), "", 6.0)
+    assert (validation.failed_step, validation.failures, validation.message, validation.cost) == (
+        None,
+        (),
+        "",
+        6.0,
+    )
     assert len(validation.states) == 7
     assert validation.states[0] == problem.init
     assert problem.holds(validation.final_state, problem.goal)
@@ -83,7 +90,10 @@ def test_steps_that_make_no_sense_fail(step: GroundAction, reason: str) -> None:
 def test_costs_are_added() -> None:
     """With a cost metric, the cost of a plan is the sum of the costs of its actions."""
     problem = load("rooms")
-    steps = [GroundAction("drive", ("dock", "hall")), GroundAction("unlock", ("d3", "hall", "study"))]
+    steps = [
+        GroundAction("drive", ("dock", "hall")),
+        GroundAction("unlock", ("d3", "hall", "study")),
+    ]
     assert validate_task_plan(problem, steps).cost == 3.5
     undefined = validate_task_plan(
         problem, [GroundAction("drive", ("dock", "hall")), GroundAction("drive", ("hall", "hall"))]

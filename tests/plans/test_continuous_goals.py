@@ -15,7 +15,14 @@ from support.gantry import BLOCK, GANTRY
 from support.planning import solve_with
 
 import tmkit as tk
-from tmkit.errors import ConfigurationError, FileFormatError, PlanFileError, SceneError, TaskError, UnknownNameError
+from tmkit.errors import (
+    ConfigurationError,
+    FileFormatError,
+    PlanFileError,
+    SceneError,
+    TaskError,
+    UnknownNameError,
+)
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.plans import ArmAt, ObjectAt, ObjectIn, Plan
 from tmkit.plans.continuous_goals import ContinuousGoal, goal_from_dict
@@ -48,7 +55,8 @@ def solved(scene: SceneGraph, *goals: str | ContinuousGoal, **options: Any) -> P
     return result.plan
 
 
-# --- poses ------------------------------------------------------------------------------------------------------------
+# --- poses
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_an_object_is_put_at_a_pose() -> None:
@@ -71,13 +79,20 @@ def test_an_object_is_moved_within_its_cell() -> None:
 
 def test_a_goal_that_holds_needs_no_actions() -> None:
     """An object that is where it is to be, stays."""
-    assert solved(two(), ObjectAt("a", turned(0.0, 0.0, z=BLOCK / 2), relative_to="world"), "(handempty)").steps == ()
+    assert (
+        solved(
+            two(), ObjectAt("a", turned(0.0, 0.0, z=BLOCK / 2), relative_to="world"), "(handempty)"
+        ).steps
+        == ()
+    )
 
 
 def test_an_object_is_stacked_with_a_turn() -> None:
     """A pose relative to another object, on which it stands, whichever way that one is moved before."""
     plan = solved(
-        two(), ObjectAt("a", turned(0.004, 0.0, 0.3, BLOCK), relative_to="b", radians=0.02), "(ontable b table__-1__-1)"
+        two(),
+        ObjectAt("a", turned(0.004, 0.0, 0.3, BLOCK), relative_to="b", radians=0.02),
+        "(ontable b table__-1__-1)",
     )
     assert plan.final_scene.parent("a") == "b"
     assert plan.final_scene.pose("b", relative_to="table").translation[0] < -0.05
@@ -112,7 +127,8 @@ def test_a_place_that_another_takes_is_made_free() -> None:
     assert len(plan.steps) >= 6
 
 
-# --- regions ----------------------------------------------------------------------------------------------------------
+# --- regions
+# ----------------------------------------------------------------------------------------------------------
 
 
 def with_pad(scene: SceneGraph, x: float, y: float) -> SceneGraph:
@@ -141,7 +157,8 @@ def test_regions_of_the_kitchen() -> None:
     assert goal.fault(result.plan.final_scene, result.plan.final_q) is None
 
 
-# --- configurations ---------------------------------------------------------------------------------------------------
+# --- configurations
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_the_arm_ends_at_a_configuration() -> None:
@@ -150,19 +167,25 @@ def test_the_arm_ends_at_a_configuration() -> None:
     plan = solved(two(), "(on a b)", goal, improve=2)
     names = plan.scene.joint_names
     assert (plan.final_q[names.index("x")], plan.final_q[names.index("y")]) == (0.2, 0.3)
-    assert [segment.kind.value for segment in plan.steps[-1].segments][-2:] == ["retreat", "transit"]
+    assert [segment.kind.value for segment in plan.steps[-1].segments][-2:] == [
+        "retreat",
+        "transit",
+    ]
     held = solved(two(), "(holding a)", goal)
     assert [segment.kind.value for segment in held.steps[-1].segments][-2:] == ["lift", "transfer"]
 
 
 def test_the_arm_alone_cannot_be_sent_anywhere() -> None:
     """Where there is nothing else to do, the blocks domain has no action that moves the arm; that is said."""
-    with pytest.raises(TaskError, match=r"the arm at x=0.2 cannot be planned for: the rest of the goal holds"):
+    with pytest.raises(
+        TaskError, match=r"the arm at x=0.2 cannot be planned for: the rest of the goal holds"
+    ):
         tk.plan(two(), goal=[ArmAt({"x": 0.2})], robot=GANTRY)
     assert solved(two(), ArmAt({"x": 0.0})).steps == ()
 
 
-# --- files and the checker --------------------------------------------------------------------------------------------
+# --- files and the checker
+# --------------------------------------------------------------------------------------------
 
 
 def test_plan_files_carry_the_goals(tmp_path: Path) -> None:
@@ -193,7 +216,13 @@ AT = {"object": "a", "at": "table", "m": 0.01, "rad": 0.1}
             "'a' is .* from its place",
         ),
         (
-            {"object": "a", "at": "table", "pose": [-0.1, 0.1, HEIGHT, 0, 0, 1, 0], "m": 0.01, "rad": 0.1},
+            {
+                "object": "a",
+                "at": "table",
+                "pose": [-0.1, 0.1, HEIGHT, 0, 0, 1, 0],
+                "m": 0.01,
+                "rad": 0.1,
+            },
             "is turned by",
         ),
         ({"object": "b", "in": "pad"}, "'b' is not in 'pad'"),
@@ -216,7 +245,10 @@ def test_a_broken_goal_in_a_file_is_refused() -> None:
     plan = solved(two(), ArmAt({"x": 0.0}))
     for goal, message in (
         ({"joints": {"x": 0.0}}, r"goals\[0\].*tolerance"),
-        ({"joints": {"x": "far"}, "tolerance": 1.0}, r"goals\[0\].joints.x: expected a finite number"),
+        (
+            {"joints": {"x": "far"}, "tolerance": 1.0},
+            r"goals\[0\].joints.x: expected a finite number",
+        ),
         ({"object": "a", "at": "b", "pose": [0.0] * 6, "m": 1.0, "rad": None}, r"goals\[0\].pose"),
         ({"object": "a", "in": "b", "at": "c"}, r"unknown key 'at'"),
     ):
@@ -225,7 +257,8 @@ def test_a_broken_goal_in_a_file_is_refused() -> None:
             plan_from_dict(document)
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is refused
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -236,7 +269,11 @@ def test_a_broken_goal_in_a_file_is_refused() -> None:
             UnknownNameError,
             "unknown frame 'aa'; did you mean 'a'",
         ),
-        (ObjectAt("a", Pose([0, 0, 0]), relative_to="tabel"), UnknownNameError, "did you mean 'table'"),
+        (
+            ObjectAt("a", Pose([0, 0, 0]), relative_to="tabel"),
+            UnknownNameError,
+            "did you mean 'table'",
+        ),
         (
             ObjectAt("table", Pose([0, 0, 0]), relative_to="a"),
             ConfigurationError,
@@ -248,7 +285,11 @@ def test_a_broken_goal_in_a_file_is_refused() -> None:
             TaskError,
             "'blocks' has no predicates that describe 'a' at .*above the top",
         ),
-        (ObjectAt("a", turned(0.9, 0), relative_to="table"), TaskError, "'blocks' has no predicates that describe"),
+        (
+            ObjectAt("a", turned(0.9, 0), relative_to="table"),
+            TaskError,
+            "'blocks' has no predicates that describe",
+        ),
         (
             ObjectAt("a", turned(0.1, 0, z=0.0), relative_to="b"),
             TaskError,
@@ -257,11 +298,21 @@ def test_a_broken_goal_in_a_file_is_refused() -> None:
         (ObjectIn("a", "pod"), UnknownNameError, "unknown frame 'pod'"),
         (ObjectIn("a", "tool"), SceneError, "tool"),
         (ArmAt({"xx": 0.0}), UnknownNameError, "unknown joint 'xx'"),
-        (ArmAt({"x": 9.0}), ConfigurationError, "joint 'x' is to be at 9, outside its limits from -0.5 to 0.5"),
-        (ArmAt({"finger": 0.01}), TaskError, "these are not all joints of one arm .*'gantry': x, y, z, turn"),
+        (
+            ArmAt({"x": 9.0}),
+            ConfigurationError,
+            "joint 'x' is to be at 9, outside its limits from -0.5 to 0.5",
+        ),
+        (
+            ArmAt({"finger": 0.01}),
+            TaskError,
+            "these are not all joints of one arm .*'gantry': x, y, z, turn",
+        ),
     ],
 )
-def test_goals_that_cannot_be_meant_are_refused(goal: ContinuousGoal, error: type[Exception], message: str) -> None:
+def test_goals_that_cannot_be_meant_are_refused(
+    goal: ContinuousGoal, error: type[Exception], message: str
+) -> None:
     """Unknown names, places without words and values beyond limits are named."""
     with pytest.raises(error, match=message):
         tk.plan(two(), goal=goal, robot=GANTRY)
@@ -309,8 +360,16 @@ def test_no_plan_names_the_goals() -> None:
 
 def test_two_poses_in_one_cell_are_not_proved_impossible() -> None:
     """The words of a domain may be too coarse for poses 7 cm apart: that is no proof. What PDDL alone rules out is."""
-    poses = [ObjectAt(name, turned(0.0, y), relative_to="table") for name, y in (("a", -0.03), ("b", 0.04))]
-    result = tk.plan(two(), goal=list(poses), robot=GANTRY, options=tk.PlanningOptions(max_iterations=1, suggest=False))
+    poses = [
+        ObjectAt(name, turned(0.0, y), relative_to="table")
+        for name, y in (("a", -0.03), ("b", 0.04))
+    ]
+    result = tk.plan(
+        two(),
+        goal=list(poses),
+        robot=GANTRY,
+        options=tk.PlanningOptions(max_iterations=1, suggest=False),
+    )
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert "proved" not in result.explanation
     result = tk.plan(
@@ -325,7 +384,9 @@ def test_two_poses_in_one_cell_are_not_proved_impossible() -> None:
 @pytest.mark.parametrize("count", [1, 2])
 def test_grasps_that_are_sampled_prove_nothing(count: int) -> None:
     """That no grasp is found of a box wider than the hand is proved; of several shapes it is not, and not said."""
-    wide = [AttachedShape(Box([0.2, 0.2, 0.2]), pose=Pose([0.001 * k, 0.0, 0.0])) for k in range(count)]
+    wide = [
+        AttachedShape(Box([0.2, 0.2, 0.2]), pose=Pose([0.001 * k, 0.0, 0.0])) for k in range(count)
+    ]
     scene = blocks_scene({"a": (0, 0)}, table=0.6)
     scene = scene.set_shapes("a", wide).set_pose("a", Pose([0.0, 0.0, 0.15]))
     result = tk.plan(

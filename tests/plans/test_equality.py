@@ -53,7 +53,9 @@ def changed_plans(plan: Plan) -> dict[str, Plan]:
         "choice": replace(plan, steps=(replace(step, choice="another"), *plan.steps[1:])),
         "cost": replace(plan, steps=(replace(step, cost=2.0), *plan.steps[1:])),
         "steps": replace(plan, steps=plan.steps[:1]),
-        "gripper": with_segment(plan, gripper=dict.fromkeys(plan.steps[0].segments[0].gripper, 0.01)),
+        "gripper": with_segment(
+            plan, gripper=dict.fromkeys(plan.steps[0].segments[0].gripper, 0.01)
+        ),
     }
 
 
@@ -70,7 +72,9 @@ def test_a_plan_that_was_saved_pickled_or_made_again_is_equal(plan: Plan, tmp_pa
         assert bytes_of(other, tmp_path) == bytes_of(plan, tmp_path)
         for ours, theirs in zip(plan.steps, other.steps, strict=True):
             assert (ours, hash(ours)) == (theirs, hash(theirs))
-            assert [(one, hash(one)) for one in ours.segments] == [(one, hash(one)) for one in theirs.segments]
+            assert [(one, hash(one)) for one in ours.segments] == [
+                (one, hash(one)) for one in theirs.segments
+            ]
 
 
 def test_plans_that_differ_are_unequal(plan: Plan) -> None:

@@ -114,7 +114,9 @@ def test_rates_and_failures() -> None:
 
 @pytest.mark.parametrize(("limit", "peak"), [(0.0, None), (0.05, 0.05), (5.0, None)])
 @pytest.mark.parametrize(("slides", "own"), [(True, 0.15), (False, 0.6)])
-def test_drawers_and_doors_are_moved_slowly(slides: bool, own: float, limit: float, peak: float | None) -> None:
+def test_drawers_and_doors_are_moved_slowly(
+    slides: bool, own: float, limit: float, peak: float | None
+) -> None:
     """The joint behind a handle comes last, at 0.15 m/s or 0.6 rad/s at most, and no faster than its own limit."""
     plan = stacking_plan()
     kind = Prismatic if slides else Revolute
@@ -123,10 +125,15 @@ def test_drawers_and_doors_are_moved_slowly(slides: bool, own: float, limit: flo
     path = np.repeat(plan.steps[0].segments[0].path[:1], 2, axis=0)
     path = np.insert(path, 1, [0.0, 2.0], axis=1)  # the second column, to be brought to the end
     names = (GANTRY.joints[0], "drawer", *GANTRY.joints[1:])
-    opening = replace(plan.steps[0].segments[0], kind=SegmentKind.TRANSIT, joint_names=names, path=path)
+    opening = replace(
+        plan.steps[0].segments[0], kind=SegmentKind.TRANSIT, joint_names=names, path=path
+    )
     listener = Listener()
     q = scene.configuration({"drawer": 0.0}, base=[*plan.q, 0.0])
-    execute(replace(plan, scene=scene, q=q, steps=(replace(plan.steps[0], segments=(opening,)),)), listener)
+    execute(
+        replace(plan, scene=scene, q=q, steps=(replace(plan.steps[0], segments=(opening,)),)),
+        listener,
+    )
     (motion,) = listener.motions
     assert motion.joint_names == (*GANTRY.joints, "drawer")
     assert motion.timed.positions[-1, -1] == 2.0
@@ -140,8 +147,12 @@ def test_a_hand_that_moves_while_it_closes_is_followed_first() -> None:
     """A grasp of two rows or more is a motion before the fingers close; one of a single row is none."""
     plan, listener = stacking_plan(), Listener()
     segments = [segment for segment in plan.steps[0].segments if segment.kind is SegmentKind.GRASP]
-    moving = replace(segments[0], path=np.array([segments[0].path[0], segments[0].path[0] + [0.01, 0, 0, 0]]))
-    execute(replace(plan, steps=(replace(plan.steps[0], segments=(moving, segments[0])),)), listener)
+    moving = replace(
+        segments[0], path=np.array([segments[0].path[0], segments[0].path[0] + [0.01, 0, 0, 0]])
+    )
+    execute(
+        replace(plan, steps=(replace(plan.steps[0], segments=(moving, segments[0])),)), listener
+    )
     assert listener.told[2:-2] == ["grasp", "gantry takes red", "gantry takes red"]
     assert listener.motions[0].timed.positions[-1, 0] == moving.path[-1, 0]
     assert listener.motions[0].timed.period == pytest.approx(0.01, rel=0.1)

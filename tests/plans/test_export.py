@@ -39,16 +39,10 @@ def test_commands_follow_each_other_without_gaps() -> None:
     commands = recorded().commands
     ends = [command.begin + command.duration for command in commands]
     assert [command.begin for command in commands] == [0.0, *ends[:-1]]
-    assert [(c.motion.segment.kind.value if c.motion else "closes" if c.closes else "opens") for c in commands] == [
-        "transit",
-        "approach",
-        "closes",
-        "lift",
-        "transfer",
-        "lower",
-        "opens",
-        "retreat",
-    ]
+    assert [
+        (c.motion.segment.kind.value if c.motion else "closes" if c.closes else "opens")
+        for c in commands
+    ] == ["transit", "approach", "closes", "lift", "transfer", "lower", "opens", "retreat"]
     assert {command.step for command in commands} == {1}
 
 
@@ -67,7 +61,9 @@ def test_a_table_is_continuous_and_leads_to_the_end(rate: float) -> None:
     assert np.all(np.abs(steps[:, :arm]) <= limits / rate + 1e-9)
     assert np.all(np.abs(table.velocities[:, :arm]) <= limits + 1e-9)
     means = (table.velocities[1:, :arm] + table.velocities[:-1, :arm]) / (2.0 * rate)
-    assert np.allclose(steps[:, :arm], means, atol=0.5 * GANTRY.acceleration_limits(plan.scene).max() / rate**2)
+    assert np.allclose(
+        steps[:, :arm], means, atol=0.5 * GANTRY.acceleration_limits(plan.scene).max() / rate**2
+    )
     assert table.times[-1] == pytest.approx(recorded(rate).duration, abs=2.0 / rate)
 
 
@@ -80,7 +76,11 @@ def test_pandas_reads_the_table(tmp_path: Path) -> None:
     table, read = motion_table(plan, rate=40.0), pd.read_csv(tmp_path / "a.csv")
     assert [*read.columns[:3]] == ["time", "step", "action"]
     assert set(read["action"]) == {str(plan.steps[0].action)}
-    numbers = {"position": table.positions, "velocity": table.velocities, "acceleration": table.accelerations}
+    numbers = {
+        "position": table.positions,
+        "velocity": table.velocities,
+        "acceleration": table.accelerations,
+    }
     for what, values in numbers.items():
         columns = read[[f"{name}.{what}" for name in table.joint_names]].to_numpy()
         assert np.allclose(columns, values, rtol=1e-8, atol=1e-12)
@@ -95,7 +95,10 @@ def messages_of(bag: Path) -> list[tuple[str, int, Any]]:
     kind = "control_msgs/msg/GripperCommand"
     store.register(get_types_from_msg("float64 position\nfloat64 max_effort\n", kind))
     with rosbags.AnyReader([bag], default_typestore=store) as reader:
-        return [(c.topic, time, reader.deserialize(raw, c.msgtype)) for c, time, raw in reader.messages()]
+        return [
+            (c.topic, time, reader.deserialize(raw, c.msgtype))
+            for c, time, raw in reader.messages()
+        ]
 
 
 def runs_of(commands: list[TimedCommand]) -> list[list[TimedCommand]]:
@@ -103,7 +106,11 @@ def runs_of(commands: list[TimedCommand]) -> list[list[TimedCommand]]:
     runs: list[list[TimedCommand]] = []
     before = None
     for command in commands:
-        if before is not None and before.motion is not None and np.any(before.motion.timed.velocities[-1] != 0.0):
+        if (
+            before is not None
+            and before.motion is not None
+            and np.any(before.motion.timed.velocities[-1] != 0.0)
+        ):
             runs[-1].append(command)
         else:
             runs.append([command])
@@ -130,9 +137,13 @@ def test_rosbags_reads_the_bag_and_the_json_says_the_same(tmp_path: Path) -> Non
             continue
         assert topic == "/gantry/joint_trajectory"
         assert tuple(message.joint_names) == tuple(said["message"]["joint_names"]) == GANTRY.joints
-        first, *following = [other.motion.timed for other in (command, *others) if other.motion is not None]
+        first, *following = [
+            other.motion.timed for other in (command, *others) if other.motion is not None
+        ]
         for kind in ("positions", "velocities", "accelerations"):
-            rows = np.concatenate([getattr(first, kind), *(getattr(timed, kind)[1:] for timed in following)])
+            rows = np.concatenate(
+                [getattr(first, kind), *(getattr(timed, kind)[1:] for timed in following)]
+            )
             assert np.array_equal([getattr(point, kind) for point in message.points], rows)
             assert np.array_equal([point[kind] for point in said["message"]["points"]], rows)
         due = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points]
@@ -147,12 +158,16 @@ def test_a_dataset_has_the_layout_of_lerobot(tmp_path: Path) -> None:
     information = json.loads((folder / "meta/info.json").read_text())
     count = len(table.positions)
     assert information["codebase_version"] == "v3.0"
-    assert [information[key] for key in ("fps", "total_episodes", "total_frames", "total_tasks")] == [30, 1, count, 1]
+    assert [
+        information[key] for key in ("fps", "total_episodes", "total_frames", "total_tasks")
+    ] == [30, 1, count, 1]
     data = folder / information["data_path"].format(chunk_index=0, file_index=0)
     read = pd.read_parquet(data)
     assert [*read.columns] == [*information["features"]]
     for name, feature in information["features"].items():
-        values = np.stack(read[name].to_numpy()) if feature["shape"] != [1] else read[name].to_numpy()
+        values = (
+            np.stack(read[name].to_numpy()) if feature["shape"] != [1] else read[name].to_numpy()
+        )
         assert str(values.dtype) == feature["dtype"]
         assert [*values.shape[1:]] == (feature["shape"] if values.ndim > 1 else [])
     state, action = (np.stack(read[name].to_numpy()) for name in ("observation.state", "action"))
@@ -162,9 +177,17 @@ def test_a_dataset_has_the_layout_of_lerobot(tmp_path: Path) -> None:
         assert np.allclose(np.stack(read[f"observation.{what}"].to_numpy()), values, atol=1e-6)
     assert np.allclose(read["timestamp"], np.arange(count) / 30.0)
     tasks = pd.read_parquet(folder / "meta/tasks.parquet")
-    assert (tasks.index.name, [*tasks.index], [*tasks["task_index"]]) == ("task", [" ".join(plan.goal.split())], [0])
+    assert (tasks.index.name, [*tasks.index], [*tasks["task_index"]]) == (
+        "task",
+        [" ".join(plan.goal.split())],
+        [0],
+    )
     [episode] = pq.read_table(folder / "meta/episodes/chunk-000/file-000.parquet").to_pylist()
-    assert (episode["length"], episode["dataset_to_index"], episode["tasks"]) == (count, count, [*tasks.index])
+    assert (episode["length"], episode["dataset_to_index"], episode["tasks"]) == (
+        count,
+        count,
+        [*tasks.index],
+    )
     stats = json.loads((folder / "meta/stats.json").read_text())
     assert np.allclose(stats["observation.state"]["mean"], state.mean(axis=0), atol=1e-5)
     assert episode["stats/action/max"] == pytest.approx(action.max(axis=0))
@@ -186,8 +209,16 @@ def test_a_plan_without_actions_is_one_row(tmp_path: Path) -> None:
     [
         (UnknownNameError, "unknown format 'ros'; did you mean 'ros2'", {"format": "ros"}),
         (ConfigurationError, "rate must be positive", {"format": "csv", "rate": 0.0}),
-        (ConfigurationError, "a whole number of frames a second, not 12.5", {"format": "lerobot", "rate": 12.5}),
-        (ConfigurationError, "gripper_seconds is positive and finite", {"format": "csv", "gripper_seconds": np.nan}),
+        (
+            ConfigurationError,
+            "a whole number of frames a second, not 12.5",
+            {"format": "lerobot", "rate": 12.5},
+        ),
+        (
+            ConfigurationError,
+            "gripper_seconds is positive and finite",
+            {"format": "csv", "gripper_seconds": np.nan},
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -200,7 +231,9 @@ def test_what_makes_no_sense_is_refused(
 
 
 @pytest.mark.parametrize("format", ["ros2", "lerobot"])
-def test_a_folder_is_made_whole_or_not_at_all(tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_made_whole_or_not_at_all(
+    tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One that is there stays as it is; one that cannot be written leaves nothing."""
     (tmp_path / "there").mkdir()
     with pytest.raises(OutputError, match="there: is there already"):
@@ -219,7 +252,9 @@ def test_a_folder_is_made_whole_or_not_at_all(tmp_path: Path, format: str, monke
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It writes what the library does; errors are one line."""
     save_plan(stacking_plan(), tmp_path / "plan.json")
     monkeypatch.chdir(tmp_path)

@@ -25,7 +25,8 @@ from tmkit.plans.execution import TimedMotion
 from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 
 NAMES = ("blocks-panda", "drawer", "handover", "kitchen", "pour")
-CONTACT = {"approach": -1, "lower": -1, "lift": 0, "retreat": 0}  # row of a path at which the tool is in contact
+# row of a path at which the tool is in contact
+CONTACT = {"approach": -1, "lower": -1, "lift": 0, "retreat": 0}
 
 
 @cache
@@ -42,7 +43,9 @@ def log_of(name: str) -> MotionLog:
     return motions_of(plan_of(name))
 
 
-def placed(name: str, *, every: int = 1) -> Iterator[tuple[TimedMotion, SceneGraph, np.ndarray[Any, Any]]]:
+def placed(
+    name: str, *, every: int = 1
+) -> Iterator[tuple[TimedMotion, SceneGraph, np.ndarray[Any, Any]]]:
     """Yield each motion with its scene version and full configurations (m, n_joints)."""
     plan, motions = plan_of(name), iter(log_of(name).motions)
     scene, q = plan.scene, plan.q
@@ -52,7 +55,9 @@ def placed(name: str, *, every: int = 1) -> Iterator[tuple[TimedMotion, SceneGra
                 motion = next(motions)
                 assert motion.segment is segment
                 rows = motion.timed.positions[:: min(every, len(motion.timed.positions))]
-                full = np.repeat(scene.configuration(dict(segment.gripper), base=q)[None], len(rows), axis=0)
+                full = np.repeat(
+                    scene.configuration(dict(segment.gripper), base=q)[None], len(rows), axis=0
+                )
                 full[:, [scene.joint_names.index(joint) for joint in motion.joint_names]] = rows
                 yield motion, scene, full
             scene, q = segment.end(scene, q)
@@ -77,7 +82,9 @@ def test_a_heavy_object_slows_the_motions_that_carry_it() -> None:
     light, heavy = (with_mass(plan_of("blocks-panda"), mass, effort=46.0) for mass in (0.1, 3.0))
     logs = motions_of(light), motions_of(heavy)
     assert max(map(max, map(plan_torque_shares, logs))) <= 1.0
-    before, after = ([sum(part.timed.duration for part in run) for run in log.runs()] for log in logs)
+    before, after = (
+        [sum(part.timed.duration for part in run) for run in log.runs()] for log in logs
+    )
     is_slower = [later > 1.02 * earlier for earlier, later in zip(before, after, strict=True)]
     assert is_slower == [False, True, False, False, False]
     assert before[2:] == after[2:]
@@ -87,7 +94,8 @@ def test_a_heavy_object_slows_the_motions_that_carry_it() -> None:
 def test_what_gravity_alone_makes_too_heavy_is_named() -> None:
     """The message has joint, torque, limit and the object with its mass."""
     wanted = (
-        r"step 1, lift: gravity requires 44\.\d N m of joint 'panda_joint2', whose effort limit is 44 N m, "
+        r"step 1, lift: gravity requires 44\.\d N m of joint 'panda_joint2', whose effort limit is"
+        r" 44 N m, "
         r"with 'b' \(3 kg\) in the hand"
     )
     with pytest.raises(ConfigurationError, match=wanted):
@@ -105,11 +113,18 @@ def test_arms_stop_where_a_contact_demands_it(name: str) -> None:
     for number in resting - {*log.hands, len(log.motions)}:
         before, after = log.motions[number - 1], log.motions[number]
         is_narrow = name == "pour" and before.segment.kind == "transfer"
-        assert is_narrow or before.arm is not after.arm or {before.segment.kind, after.segment.kind} & apart
+        assert (
+            is_narrow
+            or before.arm is not after.arm
+            or {before.segment.kind, after.segment.kind} & apart
+        )
     for number in range(1, len(log.motions)):
         for kind in ("positions", "velocities", "accelerations"):
             before, after = log.motions[number - 1].timed, log.motions[number].timed
-            if log.motions[number - 1].joint_names == log.motions[number].joint_names and number not in resting:
+            if (
+                log.motions[number - 1].joint_names == log.motions[number].joint_names
+                and number not in resting
+            ):
                 assert np.array_equal(getattr(before, kind)[-1], getattr(after, kind)[0])
 
 
@@ -134,8 +149,13 @@ def test_the_tool_moves_straight_near_contacts(name: str) -> None:
         ends = np.repeat(rows[:1], 2, axis=0)
         ends[:, columns] = motion.segment.path[[0, -1]]
         tool = motion.arm.tool
-        far, contact = (scene.pose(tool, q=q) for q in (ends if CONTACT[motion.segment.kind.value] else ends[::-1]))
-        line = (far.translation - contact.translation) / np.linalg.norm(far.translation - contact.translation)
+        far, contact = (
+            scene.pose(tool, q=q)
+            for q in (ends if CONTACT[motion.segment.kind.value] else ends[::-1])
+        )
+        line = (far.translation - contact.translation) / np.linalg.norm(
+            far.translation - contact.translation
+        )
         for q in rows[::5]:
             pose = scene.pose(tool, q=q)
             away = pose.translation - contact.translation
@@ -150,10 +170,14 @@ def test_the_file_of_a_plan_has_its_motions(name: str, monkeypatch: pytest.Monke
     plan = plan_of(name)
     loaded = plan_from_dict(json.loads(json.dumps(plan_to_dict(plan))))
     monkeypatch.setattr("tmkit.plans.motion_timing.blend_run", None)
-    for one, other in zip(motions_of(plan, rate=123.0).motions, motions_of(loaded, rate=123.0).motions, strict=True):
+    for one, other in zip(
+        motions_of(plan, rate=123.0).motions, motions_of(loaded, rate=123.0).motions, strict=True
+    ):
         for kind in ("positions", "velocities", "accelerations"):
             assert getattr(one.timed, kind).tobytes() == getattr(other.timed, kind).tobytes()
-    assert [motion.straight for motion in plan_motions(plan)] == [motion.straight for motion in plan_motions(loaded)]
+    assert [motion.straight for motion in plan_motions(plan)] == [
+        motion.straight for motion in plan_motions(loaded)
+    ]
     assert tk.validate_plan(loaded).problems == ()
 
 
@@ -161,7 +185,9 @@ def test_straight_lines_are_where_contacts_are() -> None:
     """Before and after each hand acts, and nowhere else, there are seconds in which the tool moves straight."""
     plan = plan_of("blocks-panda")
     for motion in plan_motions(plan):
-        for (step, index), end, bounds in zip(motion.segments, motion.ends, motion.straight, strict=True):
+        for (step, index), end, bounds in zip(
+            motion.segments, motion.ends, motion.straight, strict=True
+        ):
             kind = plan.steps[step - 1].segments[index - 1].kind.value
             assert (bounds is None) == (kind not in CONTACT)
             if bounds is not None:
@@ -172,23 +198,53 @@ def test_straight_lines_are_where_contacts_are() -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda motion: _faster(motion), r"joint 'panda_joint\d' takes 1\.\d+ of its limit of speed"),
+        (
+            lambda motion: _faster(motion),
+            r"joint 'panda_joint\d' takes 1\.\d+ of its limit of speed",
+        ),
         (lambda motion: _scaled(motion, "widths", 40.0), "does not fit the plan: it ends at 1"),
-        (lambda motion: motion["straight"].__setitem__(-1, None), "near a contact at other times than it has"),
-        (lambda motion: motion["ends"].__setitem__(0, 0.5 * motion["ends"][0]), "do not end where its path has them"),
-        (lambda motion: motion["ends"].append(9.0), r"timing\[0\]\.ends: expected 2 rising numbers"),
-        (lambda motion: motion["straight"].pop(), r"timing\[0\]\.straight: expected 2 items, received 1"),
-        (lambda motion: motion["segments"][0].append(2), "segments: expected pairs of a step and a segment"),
-        (lambda motion: motion["segments"].reverse(), "does not fit the plan: it has other motions from rest"),
+        (
+            lambda motion: motion["straight"].__setitem__(-1, None),
+            "near a contact at other times than it has",
+        ),
+        (
+            lambda motion: motion["ends"].__setitem__(0, 0.5 * motion["ends"][0]),
+            "do not end where its path has them",
+        ),
+        (
+            lambda motion: motion["ends"].append(9.0),
+            r"timing\[0\]\.ends: expected 2 rising numbers",
+        ),
+        (
+            lambda motion: motion["straight"].pop(),
+            r"timing\[0\]\.straight: expected 2 items, received 1",
+        ),
+        (
+            lambda motion: motion["segments"][0].append(2),
+            "segments: expected pairs of a step and a segment",
+        ),
+        (
+            lambda motion: motion["segments"].reverse(),
+            "does not fit the plan: it has other motions from rest",
+        ),
         (
             lambda motion: motion["parts"][0]["speeds"].pop(),
             r"plan: expected \d+ speeds, 0 at both ends and never twice in a row",
         ),
-        (lambda motion: motion["parts"][0]["widths"].pop(), "plan: from point 0 on, expected a positive width"),
+        (
+            lambda motion: motion["parts"][0]["widths"].pop(),
+            "plan: from point 0 on, expected a positive width",
+        ),
         (lambda motion: motion["parts"][0].update(mean=0.0), "plan: .* and a positive mean"),
-        (lambda motion: motion["parts"][0].update(point=1), "plan: its motion does not begin where"),
+        (
+            lambda motion: motion["parts"][0].update(point=1),
+            "plan: its motion does not begin where",
+        ),
         (lambda motion: _scaled(motion, "speeds", 1e-9), "plan: its motion takes"),
-        (lambda motion: motion["ends"].__setitem__(1, 99.0), "plan: it ends at 99.0 s, its speeds lead to 1"),
+        (
+            lambda motion: motion["ends"].__setitem__(1, 99.0),
+            "plan: it ends at 99.0 s, its speeds lead to 1",
+        ),
         (lambda motion: motion.update(rows=1), "unknown key 'rows'"),
     ],
 )
@@ -221,9 +277,13 @@ def test_a_timing_for_another_load_is_found() -> None:
     """The motion of a light block with a heavy one exceeds an effort limit."""
     document = plan_to_dict(with_mass(plan_of("blocks-panda"), 0.1, effort=46.0))
     heavy = plan_to_dict(with_mass(plan_of("blocks-panda"), 3.0, effort=46.0), with_timing=False)
-    found = tk.validate_plan(plan_from_dict({**heavy, "timing": document["timing"], "version": 4})).problems
+    found = tk.validate_plan(
+        plan_from_dict({**heavy, "timing": document["timing"], "version": 4})
+    ).problems
     assert len(found) == 1
-    assert re.search(r"step 1, lift, on: joint 'panda_joint2' takes 1\.0\d+ of its limit of effort", found[0])
+    assert re.search(
+        r"step 1, lift, on: joint 'panda_joint2' takes 1\.0\d+ of its limit of effort", found[0]
+    )
 
 
 def test_timing_opens_no_socket_and_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:

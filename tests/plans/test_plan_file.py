@@ -27,7 +27,9 @@ from tmkit.tamp import PlanStatus
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """A plan of six actions of the gantry."""
-    result = tk.plan(blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"}), goal=SUSSMAN, robot=GANTRY)
+    result = tk.plan(
+        blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"}), goal=SUSSMAN, robot=GANTRY
+    )
     assert result.plan is not None
     return result.plan
 
@@ -47,7 +49,8 @@ def document(plan: Plan) -> Any:
     return copy.deepcopy(plan_to_dict(plan))
 
 
-# --- there and back ---------------------------------------------------------------------------------------------------
+# --- there and back
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_that_is_loaded_is_the_plan_that_was_saved(plan: Plan, tmp_path: Path) -> None:
@@ -70,13 +73,20 @@ def test_a_plan_that_is_loaded_is_the_plan_that_was_saved(plan: Plan, tmp_path: 
         assert one.choice == other.choice
         for a, b in zip(one.segments, other.segments, strict=True):
             assert a.path.tobytes() == b.path.tobytes()
-            assert (a.kind, a.joint_names, dict(a.gripper), a.held) == (b.kind, b.joint_names, dict(b.gripper), b.held)
+            assert (a.kind, a.joint_names, dict(a.gripper), a.held) == (
+                b.kind,
+                b.joint_names,
+                dict(b.gripper),
+                b.held,
+            )
             assert a.allowed_contacts == b.allowed_contacts
             assert a.reparenting == b.reparenting
     assert tk.validate_plan(loaded).is_valid
 
 
-def test_saving_what_was_loaded_gives_the_same_bytes(plan: Plan, panda_file: Path, tmp_path: Path) -> None:
+def test_saving_what_was_loaded_gives_the_same_bytes(
+    plan: Plan, panda_file: Path, tmp_path: Path
+) -> None:
     """Load and save are each other's inverse, meshes or not."""
     tk.save_plan(plan, tmp_path / "one.json")
     for path in (tmp_path / "one.json", panda_file):
@@ -115,7 +125,9 @@ def test_loaded_arrays_are_read_only(plan: Plan) -> None:
 def test_a_file_says_nothing_of_where_it_was_made(panda_file: Path, tmp_path: Path) -> None:
     """No absolute path, home directory or time is in a file, also where the scene's files are the user's own."""
     vertices = "v 0 0 0\nv 0.05 0 0\nv 0 0.05 0\nv 0 0 0.05\n"
-    (tmp_path / "thing.obj").write_text(vertices + "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", encoding="utf-8")
+    (tmp_path / "thing.obj").write_text(
+        vertices + "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", encoding="utf-8"
+    )
     robray = 'frame thing { translation [0.6, 0.3, 0.2]; geometry { mesh "thing.obj"; } }\n'
     (tmp_path / "own.robray").write_text(robray, encoding="utf-8")
     scene = tk.load_scene("panda_table", "blocks1", tmp_path / "own.robray")
@@ -124,7 +136,13 @@ def test_a_file_says_nothing_of_where_it_was_made(panda_file: Path, tmp_path: Pa
     tk.save_plan(result.plan, tmp_path / "plan.json")
     for path in (panda_file, tmp_path / "plan.json"):
         text = path.read_text(encoding="utf-8")
-        for trace in (str(tmp_path), str(Path.home()), str(Path(tk.__file__).parent.parent), "site-packages", "/tmp"):
+        for trace in (
+            str(tmp_path),
+            str(Path.home()),
+            str(Path(tk.__file__).parent.parent),
+            "site-packages",
+            "/tmp",
+        ):
             assert trace not in text
         texts = _texts(json.loads(text))
         assert not [word for word in texts if word.startswith(("/", "file:"))]
@@ -142,7 +160,18 @@ def _texts(value: Any) -> list[str]:
 
 def test_bytes_do_not_depend_on_process_folder_or_hash_seed(tmp_path: Path) -> None:
     """Three processes at once, in other folders and with other hash seeds, write the same bytes."""
-    command = [sys.executable, "-m", "tmkit.cli", "plan", "panda_table", "blocks2", "--goal", "(on a b)", "--seed", "5"]
+    command = [
+        sys.executable,
+        "-m",
+        "tmkit.cli",
+        "plan",
+        "panda_table",
+        "blocks2",
+        "--goal",
+        "(on a b)",
+        "--seed",
+        "5",
+    ]
     running = []
     for number, hash_seed in enumerate(["0", "1", "random"]):
         folder = tmp_path / f"folder{number}"
@@ -150,7 +179,9 @@ def test_bytes_do_not_depend_on_process_folder_or_hash_seed(tmp_path: Path) -> N
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         running.append(Process([*command, "-o", "plan.json"], cwd=folder, env=environment))
     assert [process.wait(600) for process in running] == [0, 0, 0]
-    first, *others = [(tmp_path / f"folder{number}" / "plan.json").read_bytes() for number in range(3)]
+    first, *others = [
+        (tmp_path / f"folder{number}" / "plan.json").read_bytes() for number in range(3)
+    ]
     assert others == [first, first]
     result = tk.plan(tk.load_scene("panda_table", "blocks2"), goal="(on a b)", seed=5)
     assert result.status is PlanStatus.SOLVED
@@ -159,7 +190,8 @@ def test_bytes_do_not_depend_on_process_folder_or_hash_seed(tmp_path: Path) -> N
     assert (tmp_path / "here.json").read_bytes() == first
 
 
-# --- writing ----------------------------------------------------------------------------------------------------------
+# --- writing
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_an_output_that_cannot_be_written_leaves_nothing(plan: Plan, tmp_path: Path) -> None:
@@ -172,7 +204,9 @@ def test_an_output_that_cannot_be_written_leaves_nothing(plan: Plan, tmp_path: P
     assert [path.name for path in tmp_path.rglob("*")] == ["taken"]
 
 
-def test_an_interruption_leaves_the_old_file(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_leaves_the_old_file(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever happens while writing, the file that was there is whole, and nothing lies beside it."""
     path = tmp_path / "plan.json"
     path.write_text("old", encoding="utf-8")
@@ -187,7 +221,8 @@ def test_an_interruption_leaves_the_old_file(plan: Plan, tmp_path: Path, monkeyp
     assert list(tmp_path.iterdir()) == [path]
 
 
-# --- reading what is broken -------------------------------------------------------------------------------------------
+# --- reading what is broken
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -200,7 +235,10 @@ def test_an_interruption_leaves_the_old_file(plan: Plan, tmp_path: Path, monkeyp
         (b"{}", "is not a plan: its 'format' is not 'tmkit-plan'"),
         (b'{"format": "tmkit-plan", "version": 1}', "has plan version 1, this tmkit reads 2"),
         (b'{"format": "tmkit-plan", "version": "2"}', "has plan version '2', this tmkit reads 2"),
-        (b'{"format": "tmkit-plan", "version": 2}', "plan.json: the document: needs the key 'scene'"),
+        (
+            b'{"format": "tmkit-plan", "version": 2}',
+            "plan.json: the document: needs the key 'scene'",
+        ),
         (b"[" * 100_000, "nested too deeply|not JSON"),
         (b'{"format": ' + b"9" * 5000 + b"}", "is not JSON: a number has more digits"),
     ],
@@ -269,7 +307,10 @@ SEGMENT = ("steps", 0, "segments", 2)
         (_drop("domain", "digest"), "domain: needs the key 'digest'"),
         (_drop("steps", 1, "choice"), r"steps\[1\]: needs the key 'choice'"),
         (_drop(*SEGMENT, "held"), r"steps\[0\].segments\[2\]: needs the key 'held'"),
-        (_drop(*SEGMENT, "reparent", "pose"), r"steps\[0\].segments\[2\].reparent: needs the key 'pose'"),
+        (
+            _drop(*SEGMENT, "reparent", "pose"),
+            r"steps\[0\].segments\[2\].reparent: needs the key 'pose'",
+        ),
         (_set("color", to=1), "unknown key 'color'"),
         (_set(*SEGMENT, "hold", to=1), r"unknown key 'hold'; did you mean 'held'"),
         (_set("q", to=[0.0]), "q: .*5"),
@@ -282,29 +323,50 @@ SEGMENT = ("steps", 0, "segments", 2)
         (_set("goal", to=3), "goal: expected a text, received 3"),
         (_set("domain", "name", to=""), "domain.name: expected a name, received an empty text"),
         (_set("domain", to=[]), "domain: expected an object, received a list"),
-        (_set("robots", 0, "joints", to=["x"]), "ready names joint 'y', which is not one of its joints"),
-        (_set("robots", 0, "tip", to="fist"), "tip names frame 'fist', which the scene does not have"),
+        (
+            _set("robots", 0, "joints", to=["x"]),
+            "ready names joint 'y', which is not one of its joints",
+        ),
+        (
+            _set("robots", 0, "tip", to="fist"),
+            "tip names frame 'fist', which the scene does not have",
+        ),
         (_set("robots", 0, "grip_force", to=-1), "grip_force must be positive"),
         (_set("scene", to={}), "needs the key 'format'"),
         (_set("scene", "version", to=99), "99"),
         (_set("steps", to={}), "steps: expected a list, received an object"),
         (_set("steps", 0, "action", to=[]), r"steps\[0\].action: expected the name of an action"),
-        (_set("steps", 0, "action", 1, to=7), r"steps\[0\].action\[1\]: expected a text, received 7"),
+        (
+            _set("steps", 0, "action", 1, to=7),
+            r"steps\[0\].action\[1\]: expected a text, received 7",
+        ),
         (_set(*SEGMENT, "kind", to="grap"), "unknown word 'grap'; did you mean 'grasp'"),
         (_set(*SEGMENT, "path", to=[]), "path: expected at least one configuration"),
         (_set(*SEGMENT, "path", 0, to=[0.0, 1.0]), r"path\[0\]: expected 4 numbers, received 2"),
-        (_set(*SEGMENT, "path", 0, 1, to=math.inf), r"path\[0\]\[1\]: expected a finite number, received inf"),
+        (
+            _set(*SEGMENT, "path", 0, 1, to=math.inf),
+            r"path\[0\]\[1\]: expected a finite number, received inf",
+        ),
         (_set(*SEGMENT, "path", 0, 1, to=10**400), "beyond the largest float"),
-        (_set(*SEGMENT, "joints", 0, to="y"), r"steps\[0\].segments\[2\].joints: names the joint 'y' twice"),
+        (
+            _set(*SEGMENT, "joints", 0, to="y"),
+            r"steps\[0\].segments\[2\].joints: names the joint 'y' twice",
+        ),
         (_set(*SEGMENT, "joints", 0, to="w"), r"steps\[0\].segments\[2\]: unknown joint 'w'|w"),
         (_set(*SEGMENT, "gripper", to={"thumb": 0.1}), "thumb"),
-        (_set(*SEGMENT, "gripper", "finger", to="open"), "gripper.finger: expected a finite number"),
+        (
+            _set(*SEGMENT, "gripper", "finger", to="open"),
+            "gripper.finger: expected a finite number",
+        ),
         (_set(*SEGMENT, "held", to="zebra"), "held: 'zebra' is no frame of the scene"),
         (
             _set(*SEGMENT, "exemptions", 0, to=["a", "b"]),
             r"exemptions\[0\]: expected two frames, a depth or null, and a",
         ),
-        (_set(*SEGMENT, "exemptions", 0, 2, to="deep"), r"exemptions\[0\]\[2\]: expected a finite number"),
+        (
+            _set(*SEGMENT, "exemptions", 0, 2, to="deep"),
+            r"exemptions\[0\]\[2\]: expected a finite number",
+        ),
         (_set(*SEGMENT, "reparent", "frame", to="zebra"), "zebra"),
         (_set(*SEGMENT, "reparent", "parent", to="a_hand"), "a_hand"),
         (_set(*SEGMENT, "reparent", "parent", to="c"), "frame 'c' cannot have parent 'c'"),
@@ -312,7 +374,9 @@ SEGMENT = ("steps", 0, "segments", 2)
         (_set(*SEGMENT, "reparent", "pose", to=[0.0] * 3), "pose: expected 7 numbers, received 3"),
     ],
 )
-def test_a_value_that_is_missing_or_wrong_is_named(plan: Plan, edit: Callable[[Any], None], message: str) -> None:
+def test_a_value_that_is_missing_or_wrong_is_named(
+    plan: Plan, edit: Callable[[Any], None], message: str
+) -> None:
     """Every value is proved to be there and of its kind, and to speak of what the scene has."""
     edited = document(plan)
     edit(edited)
@@ -328,7 +392,9 @@ def test_not_a_number_in_the_text_is_refused(plan: Plan, tmp_path: Path) -> None
     for word in ("NaN", "Infinity", "-Infinity", "1e999"):
         changed = json.loads(text)
         changed["steps"][0]["segments"][0]["path"][0][0] = "HERE"
-        (tmp_path / "odd.json").write_text(json.dumps(changed).replace('"HERE"', word), encoding="utf-8")
+        (tmp_path / "odd.json").write_text(
+            json.dumps(changed).replace('"HERE"', word), encoding="utf-8"
+        )
         with pytest.raises(PlanFileError, match=r"path\[0\]\[0\]: expected a finite number"):
             tk.load_plan(tmp_path / "odd.json")
 
@@ -337,13 +403,24 @@ def test_a_mesh_that_has_changed_since_is_refused(panda_file: Path) -> None:
     """Meshes are named with the digest of their content, which must be that of the mesh that is there."""
     document = json.loads(panda_file.read_text(encoding="utf-8"))
     text = json.dumps(document)
-    digest = next(key for key, shape in document["scene"]["shapes"].items() if "package://" in json.dumps(shape))
+    digest = next(
+        key
+        for key, shape in document["scene"]["shapes"].items()
+        if "package://" in json.dumps(shape)
+    )
     other = ("0" if digest[0] != "0" else "1") + digest[1:]
     with pytest.raises(PlanFileError, match=r"digest|changed"):
         plan_from_dict(json.loads(text.replace(digest, other)), source="plan.json")
-    source = next(word for word in _texts(document["scene"]["shapes"][digest]) if word.startswith("package://"))
+    source = next(
+        word
+        for word in _texts(document["scene"]["shapes"][digest])
+        if word.startswith("package://")
+    )
     with pytest.raises(PlanFileError, match=r"nothing\.dae"):
-        plan_from_dict(json.loads(text.replace(source, "package://pybullet_data/nothing.dae")), source="plan.json")
+        plan_from_dict(
+            json.loads(text.replace(source, "package://pybullet_data/nothing.dae")),
+            source="plan.json",
+        )
 
 
 def test_files_of_one_arm_are_still_read() -> None:
@@ -359,7 +436,11 @@ def test_files_of_one_arm_are_still_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "call", [lambda: tk.save_plan(cast(Any, "scene"), "plan.json"), lambda: tk.validate_plan(cast(Any, "plan.json"))]
+    "call",
+    [
+        lambda: tk.save_plan(cast(Any, "scene"), "plan.json"),
+        lambda: tk.validate_plan(cast(Any, "plan.json")),
+    ],
 )
 def test_what_is_not_a_plan_is_refused(call: Callable[[], object]) -> None:
     """A file name or a scene in the place of a plan is named with its type."""

@@ -39,7 +39,15 @@ KINDS: list[Any] = [
     TorqueCoord,
     WrenchCoord,
 ]
-NAMES = {"point": "gh", "ori": "gh", "body": "CD", "ref_point": "gh", "ref_ori": "gh", "ref_body": "CD", "coord": "gh"}
+NAMES = {
+    "point": "gh",
+    "ori": "gh",
+    "body": "CD",
+    "ref_point": "gh",
+    "ref_ori": "gh",
+    "ref_body": "CD",
+    "coord": "gh",
+}
 
 
 def with_numbers(coord: Any, *, matrix: bool = True) -> Any:
@@ -72,18 +80,26 @@ def test_what_is_accepted_without_numbers_is_accepted_with_them() -> None:
 
     for op, kind, _ in itertools.product(OPERATIONS, KINDS, range(600)):
         first, like = coord(kind), random.choice(KINDS)
-        alike = like.named(**{name: getattr(first, name, random.choice(NAMES[name])) for name in like.fields})
+        alike = like.named(
+            **{name: getattr(first, name, random.choice(NAMES[name])) for name in like.fields}
+        )
         kinds = (PositionCoord, OrientationCoord, random.choice(KINDS))
         others = random.choice([(), ("D",), (alike,), *((coord(k),) for k in kinds)])
         if random.random() < 0.2:
-            others = (coord(PositionCoord), coord(random.choice([AngularVelocityCoord, ForceCoord])))
+            others = (
+                coord(PositionCoord),
+                coord(random.choice([AngularVelocityCoord, ForceCoord])),
+            )
         operands = (first, *others)
         if not attempt(op, operands):
             refused += 1
             continue
         given = (operands[0], *operands[:1]) if op == "differentiate" else operands
         time = (0.5,) if op in ("integrate", "differentiate") else ()
-        forms = [[o if isinstance(o, str) else with_numbers(o, matrix=m) for o in given] for m in (True, False)]
+        forms = [
+            [o if isinstance(o, str) else with_numbers(o, matrix=m) for o in given]
+            for m in (True, False)
+        ]
         assert any(attempt(op, (*form, *time)) for form in forms), (op, operands)
         accepted.add((op, *(getattr(o, "relation", "body") for o in operands)))
     assert refused > 10_000
@@ -100,7 +116,11 @@ def test_what_is_accepted_without_numbers_is_accepted_with_them() -> None:
 )
 def test_points_of_other_bodies_are_for_positions_and_twists(op: str, coord: Any) -> None:
     """A wrench acts on its body alone, and a pose has an orientation frame that stays: refused with and without."""
-    way = PositionCoord("e|C2", "g|C", "[h]") if op == "changePointBody" else PositionCoord("h|D", "e|D2", "[h]")
+    way = (
+        PositionCoord("e|C2", "g|C", "[h]")
+        if op == "changePointBody"
+        else PositionCoord("h|D", "e|D2", "[h]")
+    )
     for operands in ((coord, way), (with_numbers(coord), with_numbers(way))):
         with pytest.raises(SemanticError, match="there is no change_"):
             apply(op, *operands)
@@ -115,6 +135,8 @@ def test_the_repair_of_a_matrix_at_another_point_is_no_circle() -> None:
     assert "with change_point" not in str(caught.value)
     assert pose.represented_by(VectorAndMatrix).change_point(way).coord.point == "e"
     back = SemanticPosition(PositionCoord("h|D", "e|D", "[h]"), [0.1, 0, 0])
-    with pytest.raises(SemanticError, match=r"allow any reference point: represented_by\(VectorAndMatrix\)"):
+    with pytest.raises(
+        SemanticError, match=r"allow any reference point: represented_by\(VectorAndMatrix\)"
+    ):
         pose.change_reference_point(back)
     assert pose.represented_by(VectorAndMatrix).change_reference_point(back).coord.ref_point == "e"

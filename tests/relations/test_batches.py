@@ -32,7 +32,12 @@ from tmkit.relations import (
     from_dict,
     to_dict,
 )
-from tmkit.relations.representations import HomogeneousMatrix, RotationVector, VectorAndMatrix, VectorAndQuaternion
+from tmkit.relations.representations import (
+    HomogeneousMatrix,
+    RotationVector,
+    VectorAndMatrix,
+    VectorAndQuaternion,
+)
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantics import ForceCoord
 
@@ -65,7 +70,9 @@ FURTHER = SemanticPosition(PositionCoord("b|B", "c|C", "[b]"), numbers(3))
 STEP = SemanticPosition(PositionCoord("p|A", "a|A", "[b]"), numbers(3))
 BEHIND = SemanticPosition(PositionCoord("b|B", "r|B", "[b]"), numbers(3))
 TURN = SemanticOrientation(OrientationCoord("[b]|B", "[s]|S", "[s]"), matrices()[:, :3, :3])
-OWN = SemanticOrientation(OrientationCoord("[q]|A", "[a]|A", "[a]"), Rotation.random(N, random_state=6).as_quat())
+OWN = SemanticOrientation(
+    OrientationCoord("[q]|A", "[a]|A", "[a]"), Rotation.random(N, random_state=6).as_quat()
+)
 WITHIN = SemanticOrientation(OrientationCoord("[b]|B", "[s]|B", "[s]"), matrices()[:, :3, :3])
 ORIENTATION = SemanticOrientation(OrientationCoord("[a]|A", "[b]|B", "[b]"), matrices()[:, :3, :3])
 TWIST = SemanticTwist(TwistCoord("a|A", "B", "[b]"), numbers(6))
@@ -147,7 +154,10 @@ def test_batches_are_integrated_differentiated_and_multiplied() -> None:
         same(WRENCH.torque[i], WRENCH[i].torque)
         same(POSE.position[i], POSE[i].position)
         same(POSE.orientation[i], POSE[i].orientation)
-        same(SemanticPose.of(POSE.position, POSE.orientation)[i], POSE[i].represented_by(VectorAndMatrix))
+        same(
+            SemanticPose.of(POSE.position, POSE.orientation)[i],
+            POSE[i].represented_by(VectorAndMatrix),
+        )
         assert WRENCH.dot(TWIST)[i] == pytest.approx(WRENCH[i].dot(TWIST[i]))  # type: ignore[index]
     same(FIXED.integrate(0.1), FIXED.integrate(0.1)[:])
 
@@ -173,16 +183,31 @@ def test_a_batch_is_a_value() -> None:
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        (lambda: TWIST.compose(BELOW[:3]), "batches have the same length, or one operand is no batch .lengths 5 and 3"),
+        (
+            lambda: TWIST.compose(BELOW[:3]),
+            "batches have the same length, or one operand is no batch .lengths 5 and 3",
+        ),
         (lambda: POSE[:2].compose(ABOVE), "lengths 2 and 5"),
         (lambda: SemanticTwist(TWIST.coord, np.zeros((2, 5))), r"shapes \(6,\) \(shape \(2, 5\)\)"),
-        (lambda: SemanticPose(POSE.coord, np.zeros((2, 4, 5))), r"shapes \(4, 4\), \(N, 7\) \(shape \(2, 4, 5\)\)"),
+        (
+            lambda: SemanticPose(POSE.coord, np.zeros((2, 4, 5))),
+            r"shapes \(4, 4\), \(N, 7\) \(shape \(2, 4, 5\)\)",
+        ),
         (lambda: SemanticPose(POSE.coord, np.zeros((2, 7))), "its norm is 1"),
         (lambda: SemanticPose(POSE.coord, np.ones((2, 4, 4))), "orthonormal"),
-        (lambda: VectorAndMatrix(np.zeros(3), np.tile(np.eye(3), (2, 1, 1))), r"shapes \(3,\) and \(2, 3\)"),
-        (lambda: VectorAndQuaternion(np.zeros((2, 3)), [0, 0, 0, 1]), r"shapes \(2, 3\) and \(4,\)"),
+        (
+            lambda: VectorAndMatrix(np.zeros(3), np.tile(np.eye(3), (2, 1, 1))),
+            r"shapes \(3,\) and \(2, 3\)",
+        ),
+        (
+            lambda: VectorAndQuaternion(np.zeros((2, 3)), [0, 0, 0, 1]),
+            r"shapes \(2, 3\) and \(4,\)",
+        ),
         (lambda: ABOVE.pose, "a batch of 5"),
-        (lambda: SemanticTwist(TWIST.coord, numbers(6), covariance=np.eye(6)), "covariance is that of one relation"),
+        (
+            lambda: SemanticTwist(TWIST.coord, numbers(6), covariance=np.eye(6)),
+            "covariance is that of one relation",
+        ),
     ],
 )
 def test_shapes_are_named(mistake: Any, message: str) -> None:

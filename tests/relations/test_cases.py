@@ -32,11 +32,15 @@ from tmkit.relations.representations import (
     UnitQuaternion,
 )
 
-CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "semantics.json").read_text(encoding="utf-8"))
+CASES: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "data" / "semantics.json").read_text(encoding="utf-8")
+)
 TOLERANCE = 1e-9
 
 
-@pytest.mark.parametrize("case", CASES["accept_reject_semantic_operations"], ids=lambda c: f"{c['op']}, {c['source']}")
+@pytest.mark.parametrize(
+    "case", CASES["accept_reject_semantic_operations"], ids=lambda c: f"{c['op']}, {c['source']}"
+)
 def test_operations_are_accepted_or_refused(case: dict[str, Any]) -> None:
     """The answer, its result, and that every broken rule is named."""
     happened = replay_operation(case)
@@ -48,7 +52,9 @@ def test_operations_are_accepted_or_refused(case: dict[str, Any]) -> None:
 
 def test_two_robots() -> None:
     """Part 1 of the paper: the pose of the second tool by six steps."""
-    for said, step in zip(replay_example(CASES["two_robots"]), CASES["two_robots"]["steps"], strict=True):
+    for said, step in zip(
+        replay_example(CASES["two_robots"]), CASES["two_robots"]["steps"], strict=True
+    ):
         assert said["semantics"] == step["semantics"]
         np.testing.assert_allclose(said["homogeneous"], step["homogeneous"], atol=TOLERANCE)
 
@@ -61,7 +67,9 @@ def test_integration_of_three_twists() -> None:
             assert "of one frame" in said["error"]
         else:
             assert said["semantics"] == case["integrate_result"]["semantics"]
-            np.testing.assert_allclose(said["homogeneous"], case["integrate_result"]["homogeneous"], atol=TOLERANCE)
+            np.testing.assert_allclose(
+                said["homogeneous"], case["integrate_result"]["homogeneous"], atol=TOLERANCE
+            )
             np.testing.assert_allclose(said["composed"], case["composed"], atol=TOLERANCE)
 
 
@@ -80,16 +88,22 @@ def test_representations_of_one_orientation() -> None:
     ]
     for orientation in given:
         np.testing.assert_allclose(orientation.numbers[0], case["rotation"], atol=TOLERANCE)
-        np.testing.assert_allclose(orientation.in_representation(UnitQuaternion).quat_xyzw, [x, y, z, w], atol=1e-9)
+        np.testing.assert_allclose(
+            orientation.in_representation(UnitQuaternion).quat_xyzw, [x, y, z, w], atol=1e-9
+        )
         vector = orientation.in_representation(RotationVector).vector
         np.testing.assert_allclose(vector, case["rotation_vector"], atol=TOLERANCE)
-        angles = orientation.in_representation(EulerAngles, like=EulerAngles([0.0, 0.0, 0.0], "ZYX")).angles
+        angles = orientation.in_representation(
+            EulerAngles, like=EulerAngles([0.0, 0.0, 0.0], "ZYX")
+        ).angles
         np.testing.assert_allclose(angles, case["euler_zyx"], atol=TOLERANCE)
     elsewhere = case["rotation_vector_in_other_coord_frame"]
     turned = SemanticOrientation(Ori("[b]|D", "[r]|D", "[r]"), elsewhere["R_r2_r"])
     moved = given[4].change_coordinate_frame(turned)
     assert repr(moved.coord) == "OrientationCoord('[a]|C', '[b]|D', '[r]')"
-    np.testing.assert_allclose(moved.in_representation(RotationVector).vector, elsewhere["vector"], atol=TOLERANCE)
+    np.testing.assert_allclose(
+        moved.in_representation(RotationVector).vector, elsewhere["vector"], atol=TOLERANCE
+    )
 
 
 def test_the_screw_axis_of_a_pose() -> None:
@@ -115,7 +129,9 @@ def test_numbers_of_single_operations() -> None:
     """Inverse, composition and the change of a twist's point and frame, to the last digits of the cases."""
     case = numeric("pose.inverse2")
     pose = SemanticPose(PoseCoord("{g}|C", "{h}|D", "[h]"), case["inputs"]["T"])
-    np.testing.assert_allclose(pose.inverse2().representation.matrix, case["expected"]["T"], atol=TOLERANCE)
+    np.testing.assert_allclose(
+        pose.inverse2().representation.matrix, case["expected"]["T"], atol=TOLERANCE
+    )
     case = numeric("orientation.compose")
     first = SemanticOrientation(OrientationCoord("[a]|C", "[g]|E", "[g]"), case["inputs"]["R_ga"])
     second = SemanticOrientation(OrientationCoord("[g]|E", "[b]|D", "[b]"), case["inputs"]["R_bg"])
@@ -124,7 +140,8 @@ def test_numbers_of_single_operations() -> None:
         np.testing.assert_allclose(composed.numbers[0], case["expected"]["R_ba"], atol=TOLERANCE)
     case = numeric("twist.changePoint")
     twist = SemanticTwist(
-        TwistCoord("e|C", "D", "[r]"), np.concatenate([case["inputs"]["linear"], case["inputs"]["angular"]])
+        TwistCoord("e|C", "D", "[r]"),
+        np.concatenate([case["inputs"]["linear"], case["inputs"]["angular"]]),
     )
     moved = twist.change_point(
         SemanticPosition(PositionCoord("e2|C", "e|C", "[r]"), case["inputs"]["new_point_from_old"])
@@ -133,11 +150,17 @@ def test_numbers_of_single_operations() -> None:
     np.testing.assert_allclose(moved.representation.vector, expected, atol=TOLERANCE)
     case = numeric("power invariance")
     inputs = case["inputs"]
-    wrench = SemanticWrench(WrenchCoord("e|C", "D", "[r]"), np.concatenate([inputs["force"], inputs["torque"]]))
-    twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), np.concatenate([inputs["linear"], inputs["angular"]]))
+    wrench = SemanticWrench(
+        WrenchCoord("e|C", "D", "[r]"), np.concatenate([inputs["force"], inputs["torque"]])
+    )
+    twist = SemanticTwist(
+        TwistCoord("e|C", "D", "[r]"), np.concatenate([inputs["linear"], inputs["angular"]])
+    )
     way = SemanticPosition(PositionCoord("e2|C", "e|C", "[r]"), inputs["d"])
     assert wrench.dot(twist) == pytest.approx(case["expected"]["power"], abs=TOLERANCE)
-    assert wrench.change_point(way).dot(twist.change_point(way)) == pytest.approx(case["expected"]["power"], abs=1e-9)
+    assert wrench.change_point(way).dot(twist.change_point(way)) == pytest.approx(
+        case["expected"]["power"], abs=1e-9
+    )
 
 
 def test_a_wrench_and_a_twist_in_another_frame() -> None:

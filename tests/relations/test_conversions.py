@@ -59,7 +59,9 @@ VECTORS: list[SemanticRelation] = [
     SemanticForce(ForceCoord("C", "D", "[h]"), [1.0, 2.0, 3.0]),
     SemanticTorque(TorqueCoord("e|C", "D", "[h]"), [1.0, 2.0, 3.0]),
 ]
-OFF_FRAME = SemanticPose(PoseCoord("(e,[g])|C", "{h}|D", "[h]"), VectorAndMatrix(MATRIX[:3, 3], MATRIX[:3, :3]))
+OFF_FRAME = SemanticPose(
+    PoseCoord("(e,[g])|C", "{h}|D", "[h]"), VectorAndMatrix(MATRIX[:3, 3], MATRIX[:3, :3])
+)
 
 
 def same(found: SemanticRelation, relation: SemanticRelation) -> None:
@@ -69,7 +71,7 @@ def same(found: SemanticRelation, relation: SemanticRelation) -> None:
         np.testing.assert_allclose(left, right, atol=1e-15)
 
 
-# ----------------------------------------------------------------------------------------------------------- pinocchio
+# ---------------------------------------------------------------------------------------- pinocchio
 
 
 def test_pinocchio_keeps_poses_twists_and_wrenches() -> None:
@@ -99,7 +101,8 @@ def test_pinocchios_reference_frames_mean_what_their_coordinates_say() -> None:
     placement = data.oMf[tip]
     found = {
         reference: from_pinocchio(
-            pin.getFrameVelocity(model, data, tip, reference), pinocchio_twist(reference, frame="{g}|C", world="{h}|D")
+            pin.getFrameVelocity(model, data, tip, reference),
+            pinocchio_twist(reference, frame="{g}|C", world="{h}|D"),
         )
         for reference in (pin.LOCAL, pin.WORLD, pin.LOCAL_WORLD_ALIGNED)
     }
@@ -110,10 +113,14 @@ def test_pinocchios_reference_frames_mean_what_their_coordinates_say() -> None:
     ]
     turned = SemanticOrientation(OrientationCoord("[g]|C", "[h]|D", "[h]"), placement.rotation)
     aligned = found[pin.LOCAL].change_coordinate_frame(turned)
-    np.testing.assert_allclose(aligned.representation.vector, found[pin.LOCAL_WORLD_ALIGNED].representation.vector)
+    np.testing.assert_allclose(
+        aligned.representation.vector, found[pin.LOCAL_WORLD_ALIGNED].representation.vector
+    )
     to_origin = SemanticPosition(PositionCoord("h|C", "g|C", "[h]"), -placement.translation)
     spatial = aligned.change_point(to_origin)
-    np.testing.assert_allclose(spatial.representation.vector, found[pin.WORLD].representation.vector, atol=1e-12)
+    np.testing.assert_allclose(
+        spatial.representation.vector, found[pin.WORLD].representation.vector, atol=1e-12
+    )
 
 
 @given(SIX, SIX, SIX)
@@ -137,11 +144,17 @@ def test_pinocchios_transforms_are_changes_of_axes_and_point(xi: Any, six: Any, 
 
 def test_what_pinocchio_cannot_hold_is_refused() -> None:
     """Poses that are not between frames, relations without a class, reference frames that do not exist."""
-    with pytest.raises(SemanticError, match=r"a homogeneous matrix is .*: represented_by\(VectorAndMatrix\)"):
+    with pytest.raises(
+        SemanticError, match=r"a homogeneous matrix is .*: represented_by\(VectorAndMatrix\)"
+    ):
         to_pinocchio(OFF_FRAME, pin.SE3)
-    with pytest.raises(SemanticError, match=r"poses, twists and wrenches \(a SemanticForce\); numbers\[0\]"):
+    with pytest.raises(
+        SemanticError, match=r"poses, twists and wrenches \(a SemanticForce\); numbers\[0\]"
+    ):
         to_pinocchio(VECTORS[3], pin.Force)
-    with pytest.raises(SemanticError, match=r"it has linear and angular \(a SE3 has no linear, no angular\)"):
+    with pytest.raises(
+        SemanticError, match=r"it has linear and angular \(a SE3 has no linear, no angular\)"
+    ):
         from_pinocchio(pin.SE3.Identity(), TWIST.coord)
     with pytest.raises(SemanticError, match="the coordinates say what the numbers mean"):
         from_pinocchio(pin.SE3.Identity(), "hand")  # type: ignore[arg-type]
@@ -149,7 +162,7 @@ def test_what_pinocchio_cannot_hold_is_refused() -> None:
         pinocchio_twist("LOCALE", frame="{g}|C", world="{h}|D")
 
 
-# ------------------------------------------------------------------------------------------------------------------ ROS
+# ---------------------------------------------------------------------------------------------- ROS
 
 
 def vector() -> SimpleNamespace:
@@ -174,7 +187,9 @@ def pose_message() -> SimpleNamespace:
 
 def transform_stamped() -> SimpleNamespace:
     """Return an empty TransformStamped."""
-    return message(child_frame_id="", transform=SimpleNamespace(translation=vector(), rotation=quaternion()))
+    return message(
+        child_frame_id="", transform=SimpleNamespace(translation=vector(), rotation=quaternion())
+    )
 
 
 def twist_message() -> SimpleNamespace:
@@ -210,7 +225,11 @@ def odometry() -> SimpleNamespace:
         (WRENCH, message(wrench=SimpleNamespace(force=vector(), torque=vector()))),
         (WRENCH, {"force": dict.fromkeys("xyz", 0.0), "torque": dict.fromkeys("xyz", 0.0)}),
         (WRENCH, None),
-        *((relation, empty) for relation in VECTORS for empty in (vector(), message(vector=vector()), None)),
+        *(
+            (relation, empty)
+            for relation in VECTORS
+            for empty in (vector(), message(vector=vector()), None)
+        ),
         (VECTORS[0], message(point=vector())),
     ],
 )
@@ -244,10 +263,17 @@ def test_an_odometry_has_its_pose_in_the_parent_and_its_twist_in_the_child() -> 
     filled = to_ros(SemanticTwist(body, TWIST.representation), to_ros(POSE, odometry()))
     assert (filled.header.frame_id, filled.child_frame_id) == ("h", "g")
     same(from_ros(filled, POSE.coord), POSE)
-    np.testing.assert_array_equal(from_ros(filled, body).representation.vector, TWIST.representation.vector)
-    with pytest.raises(SemanticError, match=r"that of its child_frame_id, in its axes \(it is 'g' and the coordinate "):
+    np.testing.assert_array_equal(
+        from_ros(filled, body).representation.vector, TWIST.representation.vector
+    )
+    with pytest.raises(
+        SemanticError,
+        match=r"that of its child_frame_id, in its axes \(it is 'g' and the coordinate ",
+    ):
         from_ros(filled, TwistCoord("g|C", "D", "[h]"))
-    with pytest.raises(SemanticError, match="the twist of an Odometry is that of its child_frame_id"):
+    with pytest.raises(
+        SemanticError, match="the twist of an Odometry is that of its child_frame_id"
+    ):
         to_ros(TWIST, odometry())
 
 
@@ -258,14 +284,18 @@ def test_frames_that_a_message_names_are_compared() -> None:
         from_ros(filled, PoseCoord("{e}|C", "{f}|D", "[f]"))
     assert [str(broken) for broken in caught.value.violations] == [
         "header.frame_id names the axes (it is 'h' and the coordinate frame is 'f')",
-        "header.frame_id names the frame whose origin is the reference point"
-        " (it is 'h' and the reference point is 'f')",
+        (
+            "header.frame_id names the frame whose origin is the reference point"
+            " (it is 'h' and the reference point is 'f')"
+        ),
         "child_frame_id names the frame of a pose (it is 'g' and the orientation frame is 'e')",
         "child_frame_id names the frame of a pose (it is 'g' and the point is 'e')",
     ]
     velocity = message(body_frame_id="g", reference_frame_id="d", velocity=twist_message())
     velocity.header.frame_id = "h"
-    with pytest.raises(SemanticError, match=r"body_frame_id names the frame .* \(it is 'g' and the point is 'e'\)"):
+    with pytest.raises(
+        SemanticError, match=r"body_frame_id names the frame .* \(it is 'g' and the point is 'e'\)"
+    ):
         from_ros(velocity, TwistCoord("e|C", "D", "[h]"))
     with pytest.raises(SemanticError, match=r"the origin is|whose origin is the reference point"):
         from_ros(to_ros(VECTORS[0]), PositionCoord("e|C", "f|D", "[h]"))
@@ -273,19 +303,32 @@ def test_frames_that_a_message_names_are_compared() -> None:
 
 def test_what_a_message_cannot_say_is_refused() -> None:
     """A pose off its frame, a wrench about another point, a velocity without a reference, a message of another kind."""
-    with pytest.raises(SemanticError, match=r"that of a frame \(point e and orientation frame g\); change the point"):
+    with pytest.raises(
+        SemanticError,
+        match=r"that of a frame \(point e and orientation frame g\); change the point",
+    ):
         to_ros(OFF_FRAME)
     elsewhere = SemanticWrench(WrenchCoord("e|C", "D", "[g]"), WRENCH.representation)
-    with pytest.raises(SemanticError, match="with a header is taken to act at the origin of its frame"):
+    with pytest.raises(
+        SemanticError, match="with a header is taken to act at the origin of its frame"
+    ):
         to_ros(elsewhere)
     assert to_ros(elsewhere, SimpleNamespace(force=vector(), torque=vector())).torque.z == 6.0
-    with pytest.raises(SemanticError, match="set reference_frame_id to a frame of the reference body first"):
+    with pytest.raises(
+        SemanticError, match="set reference_frame_id to a frame of the reference body first"
+    ):
         to_ros(TWIST, message(body_frame_id="", reference_frame_id="", velocity=twist_message()))
-    with pytest.raises(SemanticError, match=r"relative to the origin of its frame .* or send a Vector3Stamped"):
+    with pytest.raises(
+        SemanticError, match=r"relative to the origin of its frame .* or send a Vector3Stamped"
+    ):
         to_ros(SemanticPosition(PositionCoord("e|C", "f|D", "[h]"), [1.0, 2.0, 3.0]))
-    with pytest.raises(SemanticError, match=r"has the members linear, angular, itself or in twist or velocity"):
+    with pytest.raises(
+        SemanticError, match=r"has the members linear, angular, itself or in twist or velocity"
+    ):
         to_ros(TWIST, pose_message())
-    with pytest.raises(SemanticError, match=r"has the members x, y, z, itself or in vector \(a Simple"):
+    with pytest.raises(
+        SemanticError, match=r"has the members x, y, z, itself or in vector \(a Simple"
+    ):
         from_ros(quaternion(), VECTORS[1].coord)
     with pytest.raises(SemanticError, match=r"all four numbers are 0\); the sender never set it"):
         from_ros(pose_message(), POSE.coord)
@@ -296,7 +339,7 @@ def test_what_a_message_cannot_say_is_refused() -> None:
         to_ros(TWIST.coord)  # type: ignore[arg-type]
 
 
-# ------------------------------------------------------------------------------------------------------- KDL and Drake
+# ------------------------------------------------------------------------------------ KDL and Drake
 
 
 class Kdl:
@@ -336,7 +379,9 @@ class Kdl:
             self.force, self.torque = force, torque
 
 
-@pytest.mark.parametrize("relation", [POSE, ORIENTATION, TWIST, WRENCH, *VECTORS], ids=lambda x: x.coord.relation)
+@pytest.mark.parametrize(
+    "relation", [POSE, ORIENTATION, TWIST, WRENCH, *VECTORS], ids=lambda x: x.coord.relation
+)
 def test_kdl_keeps_relations(relation: SemanticRelation) -> None:
     """Each relation has a class in KDL that holds its numbers."""
     made = to_kdl(relation, Kdl)
@@ -355,14 +400,20 @@ def test_what_kdl_cannot_hold_is_refused() -> None:
     """Poses off their frames, rotations in other axes, objects of another kind."""
     with pytest.raises(SemanticError, match="the point of a homogeneous matrix"):
         to_kdl(OFF_FRAME, Kdl)
-    turned = SemanticOrientation(OrientationCoord("[a]|C", "[b]|D", "[r]"), RotationVector([0.0, 0.0, 0.3]))
-    with pytest.raises(SemanticError, match="a rotation matrix is expressed in its reference orientation frame"):
+    turned = SemanticOrientation(
+        OrientationCoord("[a]|C", "[b]|D", "[r]"), RotationVector([0.0, 0.0, 0.3])
+    )
+    with pytest.raises(
+        SemanticError, match="a rotation matrix is expressed in its reference orientation frame"
+    ):
         to_kdl(turned, Kdl)
     with pytest.raises(SemanticError, match=r"it has vel and rot \(a Vector has no vel, no rot\)"):
         from_kdl(Kdl.Vector(1, 2, 3), TWIST.coord)
     with pytest.raises(SemanticError, match=r"a vector has the elements 0, 1 and 2 \(a Twist\)"):
         from_kdl(Kdl.Twist(1, 2), VECTORS[0].coord)
-    with pytest.raises(SemanticError, match=r"a rotation has the elements \[0, 0\] to \[2, 2\] \(a Vector\)"):
+    with pytest.raises(
+        SemanticError, match=r"a rotation has the elements \[0, 0\] to \[2, 2\] \(a Vector\)"
+    ):
         from_kdl(Kdl.Vector(1, 2, 3), ORIENTATION.coord)
     with pytest.raises(SemanticError, match="a relation with numbers goes out"):
         to_kdl(TWIST.coord, Kdl)  # type: ignore[arg-type]
@@ -423,7 +474,9 @@ def test_drake_has_the_rotational_part_first() -> None:
     """The halves change places on the way, and plain vectors come in as they are."""
     assert to_drake(TWIST, Spatial).vector.tolist() == [0.4, 0.5, 0.6, 0.1, 0.2, 0.3]
     same(from_drake([1.0, 2.0, 3.0], VECTORS[3].coord), VECTORS[3])
-    with pytest.raises(SemanticError, match=r"twists and wrenches \(a SemanticForce\); numbers\[0\]"):
+    with pytest.raises(
+        SemanticError, match=r"twists and wrenches \(a SemanticForce\); numbers\[0\]"
+    ):
         to_drake(VECTORS[3], Spatial)
 
 
@@ -450,7 +503,12 @@ def test_names_in_the_monogram_notation(coord: Coord, name: str) -> None:
 
 def test_what_has_no_monogram_is_refused() -> None:
     """Transforms are between frames, rotation matrices in the axes of the reference."""
-    with pytest.raises(SemanticError, match="the point of a homogeneous matrix is the origin of its orientation frame"):
+    with pytest.raises(
+        SemanticError,
+        match="the point of a homogeneous matrix is the origin of its orientation frame",
+    ):
         drake_name(PoseCoord("(e,[a])|C", "{b}|D", "[b]"))
-    with pytest.raises(SemanticError, match="a rotation matrix is expressed in its reference orientation frame"):
+    with pytest.raises(
+        SemanticError, match="a rotation matrix is expressed in its reference orientation frame"
+    ):
         drake_name(OrientationCoord("[a]|C", "[b]|D", "[r]"))

@@ -48,7 +48,10 @@ def test_framed_poses_are_products_of_poses() -> None:
     """The pose of the hand in the world, and the way back."""
     assert (GRASP @ PLACE).pose.is_close(PLACE.pose @ GRASP.pose)
     assert GRASP.inverse().pose.is_close(GRASP.pose.inverse())
-    assert repr((GRASP @ PLACE).relation.coord) == "PoseCoord('{Hand}|Hand', '{world}|floor', '[world]')"
+    assert (
+        repr((GRASP @ PLACE).relation.coord)
+        == "PoseCoord('{Hand}|Hand', '{world}|floor', '[world]')"
+    )
     assert repr(GRASP).startswith("FramedPose(Hand, Table, Pose([0.1")
     assert FramedPose(Hand, Table, GRASP.relation).relation is GRASP.relation
 
@@ -61,7 +64,9 @@ def test_frames_that_do_not_meet_are_refused_when_the_program_runs_too() -> None
         FramedPose(Hand, World, GRASP.relation)
 
 
-WORDS = st.lists(st.from_regex(r"[^\s|{}\[\](),\"]+", fullmatch=True), min_size=1, max_size=3).map(" ".join)
+WORDS = st.lists(st.from_regex(r"[^\s|{}\[\](),\"]+", fullmatch=True), min_size=1, max_size=3).map(
+    " ".join
+)
 QUOTED = st.text(min_size=1, max_size=8).map(lambda name: '"' + name.replace('"', '""') + '"')
 NAMES = WORDS | QUOTED
 
@@ -75,7 +80,9 @@ def test_names_are_read_as_they_are_written(frame: str, body: str, point: str, r
         TwistCoord(f"{point}|{body}", ref, f"[{frame}]"),
     ):
         assert eval(repr(coord)) == coord
-        names = [name[1:-1].replace('""', '"') if name[0] == '"' else name for name in (body, ref, frame)]
+        names = [
+            name[1:-1].replace('""', '"') if name[0] == '"' else name for name in (body, ref, frame)
+        ]
         assert [coord.body, coord.ref_body, coord.coord] == names
         assert from_dict(json.loads(json.dumps(to_dict(coord)))) == coord
 
@@ -96,7 +103,8 @@ def test_names_with_characters_of_the_notation_are_those_of_a_scene() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [" {g}|C", "{ g}|C", "{g }|C", "{g} |C", "{g}| C", "{g}|C ", "{g\tx}|C", "{}|C", "{ }|C"]
+    "text",
+    [" {g}|C", "{ g}|C", "{g }|C", "{g} |C", "{g}| C", "{g}|C ", "{g\tx}|C", "{}|C", "{ }|C"],
 )
 def test_spaces_around_names_are_refused(text: str) -> None:
     """They are seldom meant, and cannot be seen."""
@@ -169,7 +177,9 @@ def test_the_nearest_rotation_and_how_far_it_is() -> None:
     assert nearest_rotation(1.01 * turned).distance == pytest.approx(0.01 * np.sqrt(3))
     assert nearest_rotation(turned).distance < 1e-15
     for mirror in (np.diag([1.0, 1.0, -1.0]), -turned):
-        with pytest.raises(SceneError, match=r"a reflection: the nearest rotation is (2|2\.83) away, beyond 0\.1"):
+        with pytest.raises(
+            SceneError, match=r"a reflection: the nearest rotation is (2|2\.83) away, beyond 0\.1"
+        ):
             nearest_rotation(mirror)
     with pytest.raises(SceneError, match=r"no rotation: the nearest rotation is 1\.73 away"):
         nearest_rotation(2 * turned)

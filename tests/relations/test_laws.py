@@ -79,7 +79,12 @@ def matrices(draw: st.DrawFn) -> Matrix:
 def pose(target: str, reference: str, matrix: Matrix) -> SemanticPose:
     """Return the pose of the frame of one body relative to that of another; bodies have the names in capitals."""
     return SemanticPose(
-        PoseCoord(f"{{{target}}}|{target.upper()}", f"{{{reference}}}|{reference.upper()}", f"[{reference}]"), matrix
+        PoseCoord(
+            f"{{{target}}}|{target.upper()}",
+            f"{{{reference}}}|{reference.upper()}",
+            f"[{reference}]",
+        ),
+        matrix,
     )
 
 
@@ -89,7 +94,9 @@ def close(a: Any, b: Any) -> None:
 
 
 @given(st.lists(matrices(), min_size=4, max_size=4), st.permutations(range(3)), st.booleans())
-def test_chains_are_products_of_matrices(chain: list[Matrix], order: list[int], turned: bool) -> None:
+def test_chains_are_products_of_matrices(
+    chain: list[Matrix], order: list[int], turned: bool
+) -> None:
     """However a chain of poses is put together, and whichever operand comes first, it is the product."""
     links = [pose(FRAMES[i], FRAMES[i + 1], matrix) for i, matrix in enumerate(chain)]
     expected = chain[3] @ chain[2] @ chain[1] @ chain[0]
@@ -110,7 +117,9 @@ def test_changes_of_a_pose_are_products_of_matrices(
     start = pose("a", "b", matrix).represented_by(VectorAndMatrix)
     moved = start.change_point(SemanticPosition(PositionCoord("p|A", "a|A", "[b]"), way))
     moved = moved.change_reference_point(SemanticPosition(PositionCoord("b|B", "r|B", "[b]"), back))
-    moved = moved.change_orientation_frame(SemanticOrientation(OrientationCoord("[q]|A", "[a]|A", "[a]"), turn))
+    moved = moved.change_orientation_frame(
+        SemanticOrientation(OrientationCoord("[q]|A", "[a]|A", "[a]"), turn)
+    )
     moved = moved.change_reference_orientation_frame(
         SemanticOrientation(OrientationCoord("[b]|B", "[s]|B", "[s]"), reference)
     )
@@ -161,7 +170,9 @@ def test_integration_is_the_exponential_and_differentiation_its_inverse(
     again = differentiate(first, then, dt)
     assert again.coord == body.coord
     close(again.representation.vector, twist)
-    screw = differentiate(first, SemanticPose(first.coord, moved.representation.matrix @ start), dt, screw=True)
+    screw = differentiate(
+        first, SemanticPose(first.coord, moved.representation.matrix @ start), dt, screw=True
+    )
     assert repr(screw.coord) == "TwistCoord('h|C', 'D', '[h]')"
     close(screw.representation.vector, twist)
     turned = SemanticAngularVelocity(AngularCoord("C", "D", "[r]"), w).integrate(dt)
@@ -187,7 +198,12 @@ def test_orientations_are_converted_both_ways(turn: Matrix, first: Any, second: 
 def test_poses_are_converted_both_ways(matrix: Matrix, first: Any, second: Any) -> None:
     """Any representation to any other and back is the same pose."""
     assume(np.linalg.norm(Rotation.from_matrix(matrix[:3, :3]).as_rotvec()) > 1e-3)
-    there = pose("a", "b", matrix).represented_by(first).represented_by(second).represented_by(HomogeneousMatrix)
+    there = (
+        pose("a", "b", matrix)
+        .represented_by(first)
+        .represented_by(second)
+        .represented_by(HomogeneousMatrix)
+    )
     np.testing.assert_allclose(there.representation.matrix, matrix, atol=1e-7)
 
 
@@ -205,10 +221,14 @@ def test_rates_are_velocities(turn: Matrix, w: Matrix, sequence: str) -> None:
     np.testing.assert_allclose((ahead - turn) / step, matrix_rate.rate, atol=1e-4)
     close(matrix_rate.numbers[0], w)
     quat = Rotation.from_matrix(turn).as_quat()
-    quaternion_rate = velocity.in_representation(QuaternionRate, like=QuaternionRate(quat, np.zeros(4)))
+    quaternion_rate = velocity.in_representation(
+        QuaternionRate, like=QuaternionRate(quat, np.zeros(4))
+    )
     close(quaternion_rate.numbers[0], w)
     turned = (Rotation.from_rotvec(w * step) * Rotation.from_quat(quat)).as_quat()
-    np.testing.assert_allclose((turned * np.sign(turned @ quat) - quat) / step, quaternion_rate.rate_xyzw, atol=1e-4)
+    np.testing.assert_allclose(
+        (turned * np.sign(turned @ quat) - quat) / step, quaternion_rate.rate_xyzw, atol=1e-4
+    )
     rates = velocity.in_representation(EulerAngleRates, like=EulerAngleRates(angles, np.zeros(3)))
     close(rates.numbers[0], w)
     before = angles.numbers[0]
@@ -221,7 +241,9 @@ def test_the_rate_of_a_homogeneous_matrix_is_a_twist(matrix: Matrix, twist: Matr
     """It is that of the frame at its origin, expressed in the reference frame, and is refused for another point."""
     coord = PoseCoord("{g}|C", "{h}|D", "[h]")
     like = PoseMatrixRate(matrix, np.zeros((4, 4)), coord_of=coord)
-    rate = SemanticTwist(TwistCoord("g|C", "D", "[h]"), twist).in_representation(PoseMatrixRate, like=like)
+    rate = SemanticTwist(TwistCoord("g|C", "D", "[h]"), twist).in_representation(
+        PoseMatrixRate, like=like
+    )
     close(np.concatenate(rate.numbers), twist)
     with pytest.raises(SemanticError, match="point e and point g of the pose"):
         SemanticTwist(TwistCoord("e|C", "D", "[h]"), rate)
@@ -231,24 +253,36 @@ def test_the_rate_of_a_homogeneous_matrix_is_a_twist(matrix: Matrix, twist: Matr
 def test_axes_and_orders_of_six_vectors(six: Matrix) -> None:
     """Screw axes, wrench axes and the other order of halves say the same."""
     twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), six)
-    close(twist.represented_by(InstantaneousScrewAxis).represented_by(TwistVector).representation.vector, six)
+    close(
+        twist.represented_by(InstantaneousScrewAxis)
+        .represented_by(TwistVector)
+        .representation.vector,
+        six,
+    )
     close(twist.in_representation(AngularFirstTwist).vector, [*six[3:], *six[:3]])
     wrench = SemanticWrench(WrenchCoord("e|C", "D", "[r]"), six)
     close(np.concatenate(wrench.represented_by(WrenchAxis).numbers), six)
     close(wrench.in_representation(MomentFirstWrench).vector, [*six[3:], *six[:3]])
 
 
-# --- one wrong name ---------------------------------------------------------------------------------------------------
+# --- one wrong name
+# ---------------------------------------------------------------------------------------------------
 
 GOOD: list[tuple[str, list[Coord]]] = [
     ("compose", [PositionCoord("e|C", "g|E", "[r]"), PositionCoord("g|E", "f|D", "[r]")]),
-    ("compose", [OrientationCoord("[a]|C", "[g]|E", "[g]"), OrientationCoord("[g]|E", "[b]|D", "[b]")]),
+    (
+        "compose",
+        [OrientationCoord("[a]|C", "[g]|E", "[g]"), OrientationCoord("[g]|E", "[b]|D", "[b]")],
+    ),
     ("compose", [PoseCoord("{a}|C", "{g}|E", "[g]"), PoseCoord("{g}|E", "{b}|D", "[b]")]),
     ("compose", [TwistCoord("e|C", "E", "[r]"), TwistCoord("e|E", "D", "[r]")]),
     ("compose", [WrenchCoord("e|C", "E", "[r]"), WrenchCoord("e|C", "E", "[r]")]),
     ("change_point", [TwistCoord("e|C", "D", "[r]"), PositionCoord("f|C", "e|C", "[r]")]),
     ("change_point", [PoseCoord("{a}|C", "{b}|D", "[b]"), PositionCoord("f|C", "a|C", "[b]")]),
-    ("change_reference_point", [PositionCoord("e|C", "f|D", "[r]"), PositionCoord("f|D", "f2|D", "[r]")]),
+    (
+        "change_reference_point",
+        [PositionCoord("e|C", "f|D", "[r]"), PositionCoord("f|D", "f2|D", "[r]")],
+    ),
     (
         "change_orientation_frame",
         [OrientationCoord("[a]|C", "[b]|D", "[b]"), OrientationCoord("[a2]|C", "[a]|C", "[a]")],
@@ -257,19 +291,27 @@ GOOD: list[tuple[str, list[Coord]]] = [
         "change_reference_orientation_frame",
         [OrientationCoord("[a]|C", "[b]|D", "[b]"), OrientationCoord("[b]|D", "[b2]|D", "[b2]")],
     ),
-    ("change_coordinate_frame", [TwistCoord("e|C", "D", "[r]"), OrientationCoord("[r]|X", "[s]|Y", "[s]")]),
+    (
+        "change_coordinate_frame",
+        [TwistCoord("e|C", "D", "[r]"), OrientationCoord("[r]|X", "[s]|Y", "[s]")],
+    ),
     ("dot", [WrenchCoord("e|C", "D", "[r]"), TwistCoord("e|C", "D", "[r]")]),
     ("integrate", [TwistCoord("g|C", "D", "[g]")]),
 ]
-FREE_FIELDS = {  # names that may be any, since nothing else in the operation speaks of the same thing
+# names that may be any, since nothing else in the operation speaks of the same thing
+FREE_FIELDS = {
     ("change_coordinate_frame", 0): {"point", "body", "ref_body"},
     ("change_coordinate_frame", 1): {"body", "ref_body"},
     ("integrate", 0): {"body", "ref_body"},
 }
 
 
-@pytest.mark.parametrize(("op", "operands"), GOOD, ids=[f"{op} {operands[0].relation}" for op, operands in GOOD])
-def test_a_single_wrong_name_is_refused_or_makes_no_difference(op: str, operands: list[Coord]) -> None:
+@pytest.mark.parametrize(
+    ("op", "operands"), GOOD, ids=[f"{op} {operands[0].relation}" for op, operands in GOOD]
+)
+def test_a_single_wrong_name_is_refused_or_makes_no_difference(
+    op: str, operands: list[Coord]
+) -> None:
     """Each name of each operand is replaced by another: refused, or carried into the result."""
     good = apply(op, *operands)
     for which, operand in enumerate(operands):
@@ -287,7 +329,9 @@ def test_a_single_wrong_name_is_refused_or_makes_no_difference(op: str, operands
 
 def test_all_violations_are_told_at_once_with_their_repair() -> None:
     """Twists with different points, frames and bodies: three rules, each with what disagrees."""
-    with pytest.raises(SemanticError, match="point of the first e and point of the second g") as caught:
+    with pytest.raises(
+        SemanticError, match="point of the first e and point of the second g"
+    ) as caught:
         apply("compose", TwistCoord("e|C", "E", "[r]"), TwistCoord("g|F", "D", "[s]"))
     assert len(caught.value.violations) == 3
     assert caught.value.violations[0].repair == "change the point of one with change_point"

@@ -1,10 +1,10 @@
 """Every operation of every relation: what it asks, name by name, what it gives, and its numbers by two methods.
 
-The table below is that of the operations of De Laet et al., with what follows from it for forces. A row says which
-names have to be one (``0.ref_point=1.point``: the reference point of the first operand is the point of the second) and
-what the result speaks of. The tests break each of these equations alone, from either side; change every name that
-stands in none; and compare the numbers with two models of rigid bodies that share nothing. An operation without a row
-fails.
+The table below is that of the operations of De Laet et al., with what follows from it for forces. A
+row says which names have to be one (``0.ref_point=1.point``: the reference point of the first
+operand is the point of the second) and what the result speaks of. The tests break each of these
+equations alone, from either side; change every name that stands in none; and compare the numbers
+with two models of rigid bodies that share nothing. An operation without a row fails.
 """
 
 from __future__ import annotations
@@ -40,11 +40,15 @@ POSE, LOOSE = PoseCoord("{a}|C", "{b}|D", "[b]"), PoseCoord("(e,[a])|C", "(f,[b]
 LINEAR, ANGULAR = LinearVelocityCoord("e|C", "D", "[r]"), AngularVelocityCoord("C", "D", "[r]")
 TWIST, WRENCH = TwistCoord("e|C", "D", "[r]"), WrenchCoord("e|C", "D", "[r]")
 FORCE, TORQUE = ForceCoord("C", "D", "[r]"), TorqueCoord("e|C", "D", "[r]")
-TURN = OrientationCoord("[r]|X", "[s]|D", "[s]")  # of the coordinate frame; its bodies do not matter
+# of the coordinate frame; its bodies do not matter
+TURN = OrientationCoord("[r]|X", "[s]|D", "[s]")
 TURNED = "1.ori=0.coord 1.coord=1.ref_ori"
 STEP = "1.ref_point=0.point 1.ref_body=0.body 1.body=0.body 1.coord=0.coord"
 BACK_STEP = "1.point=0.ref_point 1.body=0.ref_body 1.ref_body=0.ref_body 1.coord=0.coord"
-CHAIN, RESULTANT = "0.ref_body=1.body 0.coord=1.coord", "0.body=1.body 0.ref_body=1.ref_body 0.coord=1.coord"
+CHAIN, RESULTANT = (
+    "0.ref_body=1.body 0.coord=1.coord",
+    "0.body=1.body 0.ref_body=1.ref_body 0.coord=1.coord",
+)
 FREE_PART = "2.body=0.body 2.ref_body=0.ref_body 2.coord=0.coord"
 OWN_AXES = "0.coord=0.ref_ori 1.coord=1.ref_ori"
 
@@ -96,7 +100,13 @@ ROWS = [
         asks=BACK_STEP,
         gives=PositionCoord("e|C", "f2|D", "[r]"),
     ),
-    row("change_coordinate_frame", POSITION, TURN, asks=TURNED, gives=PositionCoord("e|C", "f|D", "[s]")),
+    row(
+        "change_coordinate_frame",
+        POSITION,
+        TURN,
+        asks=TURNED,
+        gives=PositionCoord("e|C", "f|D", "[s]"),
+    ),
     row(
         "change_point_body",
         POSITION,
@@ -111,13 +121,28 @@ ROWS = [
         asks="1.point=0.ref_point 1.body=0.ref_body 1.coord=0.coord",
         gives=PositionCoord("e|C", "d|D2", "[r]"),
     ),
-    row("change_body", POSITION, PoseCoord("{c}|C2", "{a}|C", "[a]"), asks="1.ref_body=0.body", gives=None),
-    row("change_reference_body", POSITION, PoseCoord("{b}|D", "{d}|D2", "[d]"), asks="1.body=0.ref_body", gives=None),
+    row(
+        "change_body",
+        POSITION,
+        PoseCoord("{c}|C2", "{a}|C", "[a]"),
+        asks="1.ref_body=0.body",
+        gives=None,
+    ),
+    row(
+        "change_reference_body",
+        POSITION,
+        PoseCoord("{b}|D", "{d}|D2", "[d]"),
+        asks="1.body=0.ref_body",
+        gives=None,
+    ),
     row(
         "differentiate",
         POSITION,
         POSITION,
-        asks="0.point=1.point 0.body=1.body 0.ref_point=1.ref_point 0.ref_body=1.ref_body 0.coord=1.coord",
+        asks=(
+            "0.point=1.point 0.body=1.body 0.ref_point=1.ref_point 0.ref_body=1.ref_body"
+            " 0.coord=1.coord"
+        ),
         gives=LINEAR,
         more=(0.1,),
     ),
@@ -152,9 +177,27 @@ ROWS = [
         asks=f"1.ori=0.ref_ori 1.body=0.ref_body 1.ref_body=0.ref_body {OWN_AXES}",
         gives=OrientationCoord("[a]|C", "[b2]|D", "[b2]"),
     ),
-    row("change_coordinate_frame", FREE, TURN, asks=TURNED, gives=OrientationCoord("[a]|C", "[b]|D", "[s]")),
-    row("change_body", OWN, OrientationCoord("[c]|C2", "[a]|C", "[a]"), asks="1.ref_body=0.body", gives=None),
-    row("change_reference_body", OWN, PoseCoord("{d}|D2", "{b}|D", "[b]"), asks="1.ref_body=0.ref_body", gives=None),
+    row(
+        "change_coordinate_frame",
+        FREE,
+        TURN,
+        asks=TURNED,
+        gives=OrientationCoord("[a]|C", "[b]|D", "[s]"),
+    ),
+    row(
+        "change_body",
+        OWN,
+        OrientationCoord("[c]|C2", "[a]|C", "[a]"),
+        asks="1.ref_body=0.body",
+        gives=None,
+    ),
+    row(
+        "change_reference_body",
+        OWN,
+        PoseCoord("{d}|D2", "{b}|D", "[b]"),
+        asks="1.ref_body=0.ref_body",
+        gives=None,
+    ),
     row(
         "differentiate",
         OWN,
@@ -164,7 +207,11 @@ ROWS = [
         more=(0.1,),
     ),
     # --- pose
-    row("inverse", PoseCoord("(e,[a])|C", "(f,[b])|D", "[r]"), gives=PoseCoord("(f,[b])|D", "(e,[a])|C", "[r]")),
+    row(
+        "inverse",
+        PoseCoord("(e,[a])|C", "(f,[b])|D", "[r]"),
+        gives=PoseCoord("(f,[b])|D", "(e,[a])|C", "[r]"),
+    ),
     row("inverse2", POSE, asks="0.coord=0.ref_ori", gives=PoseCoord("{b}|D", "{a}|C", "[a]")),
     row(
         "compose",
@@ -209,15 +256,24 @@ ROWS = [
         gives=PoseCoord("(e,[a])|C", "(f,[b])|D", "[s]"),
     ),
     row("change_body", POSE, PositionCoord("a|C", "c|C2", "[r]"), asks="1.body=0.body", gives=None),
-    row("change_reference_body", POSE, PoseCoord("{b}|D", "{d}|D2", "[d]"), asks="1.body=0.ref_body", gives=None),
+    row(
+        "change_reference_body",
+        POSE,
+        PoseCoord("{b}|D", "{d}|D2", "[d]"),
+        asks="1.body=0.ref_body",
+        gives=None,
+    ),
     row("position", LOOSE, gives=PositionCoord("e|C", "f|D", "[b]")),
     row("orientation", LOOSE, gives=OWN),
     row(
         "differentiate",
         POSE,
         POSE,
-        asks="0.point=0.ori 0.ref_point=0.ref_ori 0.coord=0.ref_ori 0.body=1.body 0.ref_body=1.ref_body "
-        "0.point=1.point 0.ori=1.ori 0.ref_point=1.ref_point 0.ref_ori=1.ref_ori 0.coord=1.coord",
+        asks=(
+            "0.point=0.ori 0.ref_point=0.ref_ori 0.coord=0.ref_ori 0.body=1.body"
+            " 0.ref_body=1.ref_body 0.point=1.point 0.ori=1.ori 0.ref_point=1.ref_point"
+            " 0.ref_ori=1.ref_ori 0.coord=1.coord"
+        ),
         gives=TwistCoord("a|C", "D", "[a]"),
         more=(0.1,),
     ),
@@ -245,7 +301,13 @@ ROWS = [
         asks=f"{STEP} {FREE_PART}",
         gives=LinearVelocityCoord("e2|C", "D", "[r]"),
     ),
-    row("change_coordinate_frame", LINEAR, TURN, asks=TURNED, gives=LinearVelocityCoord("e|C", "D", "[s]")),
+    row(
+        "change_coordinate_frame",
+        LINEAR,
+        TURN,
+        asks=TURNED,
+        gives=LinearVelocityCoord("e|C", "D", "[s]"),
+    ),
     row(
         "change_reference_body",
         LINEAR,
@@ -262,7 +324,13 @@ ROWS = [
         asks=CHAIN,
         gives=ANGULAR,
     ),
-    row("change_coordinate_frame", ANGULAR, TURN, asks=TURNED, gives=AngularVelocityCoord("C", "D", "[s]")),
+    row(
+        "change_coordinate_frame",
+        ANGULAR,
+        TURN,
+        asks=TURNED,
+        gives=AngularVelocityCoord("C", "D", "[s]"),
+    ),
     row(
         "change_reference_body",
         ANGULAR,
@@ -295,14 +363,23 @@ ROWS = [
         asks=f"0.point=1.point {CHAIN}",
         gives=TwistCoord("e|C", "E", "[r]"),
     ),
-    row("integrate", TwistCoord("g|C", "D", "[g]"), asks="0.point=0.coord", gives=None, more=(0.1,)),
+    row(
+        "integrate", TwistCoord("g|C", "D", "[g]"), asks="0.point=0.coord", gives=None, more=(0.1,)
+    ),
     # --- forces
     row("inverse", FORCE, gives=ForceCoord("D", "C", "[r]")),
     row("compose", FORCE, FORCE, asks=RESULTANT, gives=FORCE),
     row("change_coordinate_frame", FORCE, TURN, asks=TURNED, gives=ForceCoord("C", "D", "[s]")),
     row("inverse", TORQUE, gives=TorqueCoord("e|D", "C", "[r]")),
     row("compose", TORQUE, TORQUE, asks=f"0.point=1.point {RESULTANT}", gives=TORQUE),
-    row("change_point", TORQUE, BODY_STEP, FORCE, asks=f"{STEP} {FREE_PART}", gives=TorqueCoord("e2|C", "D", "[r]")),
+    row(
+        "change_point",
+        TORQUE,
+        BODY_STEP,
+        FORCE,
+        asks=f"{STEP} {FREE_PART}",
+        gives=TorqueCoord("e2|C", "D", "[r]"),
+    ),
     row("change_coordinate_frame", TORQUE, TURN, asks=TURNED, gives=TorqueCoord("e|C", "D", "[s]")),
     row("inverse", WRENCH, gives=WrenchCoord("e|D", "C", "[r]")),
     row("compose", WRENCH, WRENCH, asks=f"0.point=1.point {RESULTANT}", gives=WRENCH),
@@ -326,7 +403,10 @@ def result_of(each: Row) -> Any:
 
 def slots(each: Row) -> list[tuple[str, str]]:
     """Return the equations of a row as pairs of places, ``("0.ref_point", "1.point")``."""
-    return [(left, right) for left, right in (equation.split("=") for equation in each.equations.split())]
+    return [
+        (left, right)
+        for left, right in (equation.split("=") for equation in each.equations.split())
+    ]
 
 
 def with_name(each: Row, place: str, name: str) -> list[Any]:
@@ -340,11 +420,17 @@ def with_name(each: Row, place: str, name: str) -> list[Any]:
 def test_every_operation_of_every_relation_has_a_row() -> None:
     """What can be done with a relation, by any of the names of operations, is in the table."""
     known = {(each.relation, each.op) for each in ROWS} | {("Pose", "pose"), ("Twist", "dot")}
-    for name in (each for each in relations.__all__ if each.startswith("Semantic") and each != "SemanticError"):
+    for name in (
+        each
+        for each in relations.__all__
+        if each.startswith("Semantic") and each != "SemanticError"
+    ):
         cls = getattr(relations, name)
         for op in OPERATIONS:
             if hasattr(cls, op):
-                assert (cls.coord_class.relation, op) in known, f"{op} of a {cls.coord_class.relation} has no row"
+                assert (cls.coord_class.relation, op) in known, (
+                    f"{op} of a {cls.coord_class.relation} has no row"
+                )
     assert {each.op for each in ROWS} == set(OPERATIONS)
 
 
@@ -381,7 +467,9 @@ def test_nothing_else_is_asked(each: Row) -> None:
                 old = getattr(operand, field)
                 changed = [f for f in expected.fields if getattr(result, f) != getattr(expected, f)]
                 assert changed
-                assert all(getattr(result, f) == "zz" and getattr(expected, f) == old for f in changed)
+                assert all(
+                    getattr(result, f) == "zz" and getattr(expected, f) == old for f in changed
+                )
 
 
 SUMS = {("compose", relation) for relation in ("Force", "Torque", "Wrench")}
@@ -419,7 +507,9 @@ def test_forces_on_one_body_are_added(coord: Any) -> None:
         assert ours @ probe == pytest.approx(a @ probe + b @ probe)
 
 
-@pytest.mark.parametrize("coord", [LINEAR, ANGULAR, TwistCoord("g|C", "D", "[g]")], ids=lambda coord: coord.relation)
+@pytest.mark.parametrize(
+    "coord", [LINEAR, ANGULAR, TwistCoord("g|C", "D", "[g]")], ids=lambda coord: coord.relation
+)
 def test_integrals_agree_with_two_models(coord: Any) -> None:
     """A constant velocity over a time leads where pinocchio's exponential does, and where many small steps do."""
     dt, steps = 0.1, 2000
@@ -435,7 +525,9 @@ def test_integrals_agree_with_two_models(coord: Any) -> None:
     assert made.coord == apply("integrate", coord)
     for model, tolerance in ((exact, 1e-12), (np.linalg.matrix_power(small, steps), 1e-4)):
         place, turned = model[:3, 3], model[:3, :3]
-        wanted = {"Position": (place,), "Orientation": (turned,), "Pose": (place, turned)}[made.coord.relation]
+        wanted = {"Position": (place,), "Orientation": (turned,), "Pose": (place, turned)}[
+            made.coord.relation
+        ]
         for ours, theirs in zip(made.numbers, wanted, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=tolerance)
 
@@ -444,7 +536,8 @@ def test_integrals_agree_with_two_models(coord: Any) -> None:
 def test_differences_agree_with_two_models(coord: Any) -> None:
     """What lies a moment apart in a moving world has the velocity of that world; integrated, it leads there again."""
     world, later, dt = rigid_world(1), RigidWorld(1), 1e-6
-    going_along = {"a": "C", "e": "C", "b": "D", "f": "D", "r": "D"}  # the coordinate frame with the reference body
+    # the coordinate frame with the reference body
+    going_along = {"a": "C", "e": "C", "b": "D", "f": "D", "r": "D"}
     later.frames = {frame: world.at(frame, body, dt) for frame, body in going_along.items()}
     before, after = relation(world, coord), relation(later, coord)
     made = apply("differentiate", before, after, dt)
@@ -457,8 +550,12 @@ def test_differences_agree_with_two_models(coord: Any) -> None:
     elif coord.relation == "Orientation":
         np.testing.assert_allclose(there[0] @ before.numbers[0], after.numbers[0], atol=1e-12)
     else:
-        start, motion = (pinocchio.SE3(numbers[1], numbers[0]) for numbers in (before.numbers, there))
-        np.testing.assert_allclose((start * motion).homogeneous[:3, 3], after.numbers[0], atol=1e-12)
+        start, motion = (
+            pinocchio.SE3(numbers[1], numbers[0]) for numbers in (before.numbers, there)
+        )
+        np.testing.assert_allclose(
+            (start * motion).homogeneous[:3, 3], after.numbers[0], atol=1e-12
+        )
         np.testing.assert_allclose((start * motion).rotation, after.numbers[1], atol=1e-12)
 
 
@@ -467,11 +564,17 @@ def test_power_agrees_with_two_models() -> None:
     world, step = rigid_world(1), 1e-6
     wrench, twist = relation(world, WRENCH), relation(world, TWIST)
     made = apply("dot", wrench, twist)
-    assert made == pytest.approx(sum(float(a @ b) for a, b in zip(wrench.numbers, twist.numbers, strict=True)))
+    assert made == pytest.approx(
+        sum(float(a @ b) for a, b in zip(wrench.numbers, twist.numbers, strict=True))
+    )
     frames = ("o", "e", "g")
-    ways = [world.at(frame, "C", step)[:3, 3] - world.at(frame, "D", step)[:3, 3] for frame in frames]
+    ways = [
+        world.at(frame, "C", step)[:3, 3] - world.at(frame, "D", step)[:3, 3] for frame in frames
+    ]
     points = [world.frames[frame][:3, 3] for frame in frames]
-    balance = np.vstack([np.hstack([np.eye(3)] * 3), np.hstack([np.cross(np.eye(3), point) for point in points])])
+    balance = np.vstack(
+        [np.hstack([np.eye(3)] * 3), np.hstack([np.cross(np.eye(3), point) for point in points])]
+    )
     forces = np.linalg.lstsq(balance, world.wrenches["C", "D"], rcond=None)[0].reshape(3, 3)
     work = sum(float(force @ way) for force, way in zip(forces, ways, strict=True))
     assert work / step == pytest.approx(made, abs=1e-4)

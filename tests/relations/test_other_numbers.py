@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 from support.replay import replay_example, replay_graph_script, replay_operation
 
-from tmkit.relations import PoseCoord, PositionCoord, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
+from tmkit.relations import (
+    PoseCoord,
+    PositionCoord,
+    SemanticPose,
+    SemanticPosition,
+    SemanticTwist,
+    TwistCoord,
+)
 
 Array = NDArray[np.float64]
 
@@ -56,15 +63,27 @@ OPERATIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("pose.compose", {"T_bg": T2, "T_ga": T1}, {"T_ba": T2 @ T1}),
     ("pose.inverse2", {"p": V, "R": R1}, {"p": -R1.T @ V, "R": R1.T}),
     ("pose.changePoint", {"p": V, "R": R1, "d": D}, {"p": V + D, "R": R1}),
-    ("pose.changeReferencePoint", {"p": V, "R": R1, "old_ref_point_from_new": D}, {"p": V + D, "R": R1}),
+    (
+        "pose.changeReferencePoint",
+        {"p": V, "R": R1, "old_ref_point_from_new": D},
+        {"p": V + D, "R": R1},
+    ),
     ("pose.differentiate", {"T0": T1, "T1": T1 @ MOVED, "dt": 1.7}, TWIST),
     ("pose.differentiate (screw)", {"T0": T1, "T1": MOVED @ T1, "dt": 1.7}, TWIST),
     ("linearVelocity.inverse", {"v": V}, {"v": -V}),
-    ("linear_velocity.changePoint", {"linear": V, "angular": W, "d": D}, {"linear": V + np.cross(W, D)}),
+    (
+        "linear_velocity.changePoint",
+        {"linear": V, "angular": W, "d": D},
+        {"linear": V + np.cross(W, D)},
+    ),
     ("angularVelocity.compose", {"w1": V, "w2": W}, {"w": V + W}),
     ("angular_velocity.changeCoordinateFrame", {"w": W, "R": R1}, {"angular": R1 @ W}),
     ("twist.inverse", TWIST, {"linear": -V, "angular": -W}),
-    ("twist.compose", {"linear1": V, "angular1": W, "linear2": V2, "angular2": W2}, {"v": V + V2, "w": W + W2}),
+    (
+        "twist.compose",
+        {"linear1": V, "angular1": W, "linear2": V2, "angular2": W2},
+        {"v": V + V2, "w": W + W2},
+    ),
     (
         "twist.compose",
         {"twist1": TWIST, "twist2": {"linear": V2, "angular": W2}},
@@ -82,8 +101,16 @@ OPERATIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"force_1": F, "torque_1": M, "force_2": F2, "torque_2": M2},
         {"force": F + F2, "torque": M + M2},
     ),
-    ("wrench.changePoint", WRENCH | {"new_point_from_old": D}, {"force": F, "torque": M - np.cross(D, F)}),
-    ("wrench.changeFrame", WRENCH | {"R": R1, "p": P}, {"force": R1 @ F, "torque": R1 @ M + np.cross(P, R1 @ F)}),
+    (
+        "wrench.changePoint",
+        WRENCH | {"new_point_from_old": D},
+        {"force": F, "torque": M - np.cross(D, F)},
+    ),
+    (
+        "wrench.changeFrame",
+        WRENCH | {"R": R1, "p": P},
+        {"force": R1 @ F, "torque": R1 @ M + np.cross(P, R1 @ F)},
+    ),
     ("power in another frame", WRENCH | TWIST | {"R": R1, "p": P}, {"power": F @ V + M @ W}),
     ("wrench.dot", WRENCH | TWIST, {"power": F @ V + M @ W}),
 ]
@@ -92,7 +119,9 @@ OPERATIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("op", "inputs", "expected"), OPERATIONS, ids=[f"{op}-{'-'.join(i)}" for op, i, _ in OPERATIONS]
 )
-def test_operations_give_the_numbers_of_matrices(op: str, inputs: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_operations_give_the_numbers_of_matrices(
+    op: str, inputs: dict[str, Any], expected: dict[str, Any]
+) -> None:
     """Each operation on numbers, under the names that a case may use."""
     said = replay_operation({"op": op, "inputs": inputs, "expected": expected, "rule": ""})
     assert said["accept"], said["violated"]
@@ -109,9 +138,18 @@ def test_operations_give_the_numbers_of_matrices(op: str, inputs: dict[str, Any]
         ({"op": "twist.inverse", "inputs": TWIST | {"R": R1}}, "does not use: R"),
         ({"op": "twist.inverse", "inputs": TWIST, "expected": {"volume": 1.0}}, "volume"),
         ({"op": "twist.inverse", "inputs": TWIST, "weights": [1.0]}, "weights"),
-        ({"op": "twirl", "args": [{"rel": "Force", "body": "C", "ref_body": "D", "coord": "r"}]}, "twirl"),
+        (
+            {"op": "twirl", "args": [{"rel": "Force", "body": "C", "ref_body": "D", "coord": "r"}]},
+            "twirl",
+        ),
         ({"op": "inverse", "args": [{"rel": "Spin", "body": "C"}]}, "Spin"),
-        ({"op": "inverse", "args": [{"rel": "Force", "corpse": "C", "ref_body": "D", "coord": "r"}]}, "corpse"),
+        (
+            {
+                "op": "inverse",
+                "args": [{"rel": "Force", "corpse": "C", "ref_body": "D", "coord": "r"}],
+            },
+            "corpse",
+        ),
     ],
 )
 def test_what_is_not_known_is_named(case: dict[str, Any], named: str) -> None:
@@ -125,7 +163,9 @@ def test_refusals_stay_refusals() -> None:
     pointed = {"rel": "AngularVelocity", "point": "e", "body": "C", "ref_body": "D", "coord": "r"}
     assert not replay_operation({"op": "inverse", "args": [pointed]})["accept"]
     assert not replay_operation({"op": "pose.changePoint", "inputs": {"T": T1, "d": D}})["accept"]
-    assert not replay_operation({"op": "orientation.changeCoordinateFrame", "inputs": {"R": R1, "R_sr": R2}})["accept"]
+    assert not replay_operation(
+        {"op": "orientation.changeCoordinateFrame", "inputs": {"R": R1, "R_sr": R2}}
+    )["accept"]
 
 
 def test_a_wrench_and_a_twist_in_another_frame() -> None:
@@ -134,10 +174,16 @@ def test_a_wrench_and_a_twist_in_another_frame() -> None:
     turn = np.linalg.multi_dot(
         [expm(_hat(axis * angle)) for axis, angle in zip(np.eye(3)[::-1], rpy[::-1], strict=True)]
     )
-    [said] = replay_example({"source": "", "rpy": rpy, "p": P, **WRENCH, **TWIST, "expected_power": 0.0})
+    [said] = replay_example(
+        {"source": "", "rpy": rpy, "p": P, **WRENCH, **TWIST, "expected_power": 0.0}
+    )
     np.testing.assert_allclose(said["expected_force"], turn @ F, atol=1e-12)
-    np.testing.assert_allclose(said["expected_torque"], turn @ M + np.cross(P, turn @ F), atol=1e-12)
-    np.testing.assert_allclose(said["expected_linear"], turn @ V + np.cross(P, turn @ W), atol=1e-12)
+    np.testing.assert_allclose(
+        said["expected_torque"], turn @ M + np.cross(P, turn @ F), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        said["expected_linear"], turn @ V + np.cross(P, turn @ W), atol=1e-12
+    )
     assert said["expected_power"] == pytest.approx(F @ V + M @ W)
 
 
@@ -169,14 +215,21 @@ def test_scripts_name_what_they_cannot_read() -> None:
     """An operation or a field of a script that is not known is no refusal; values may be matrices or labels."""
     begin: list[dict[str, Any]] = [{"op": "add_body", "body": "C"}]
     begin += [{"op": "add_frame", "frame": name, "body": "C"} for name in ("c", "c2")]
-    for op, named in (({"op": "explode"}, "explode"), ({"op": "add_body", "body": "E", "mass": 1.0}, "mass")):
+    for op, named in (
+        ({"op": "explode"}, "explode"),
+        ({"op": "add_body", "body": "E", "mass": 1.0}, "mass"),
+    ):
         with pytest.raises(LookupError, match=named):
             replay_graph_script({"ops": [*begin, op]})
     joined = {"op": "add_pose", "child": "c2", "parent": "c"}
-    said = replay_graph_script({"ops": [*begin, *({**joined, "value": v} for v in (T1.tolist(), T1.tolist(), "T2"))]})
+    said = replay_graph_script(
+        {"ops": [*begin, *({**joined, "value": v} for v in (T1.tolist(), T1.tolist(), "T2"))]}
+    )
     assert [step["accept"] for step in said[3:]] == [True, True, False]
     for first, second in (("T1", "T2"), ("a", "x"), (1, 2)):
-        said = replay_graph_script({"ops": [*begin, *({**joined, "value": v} for v in (first, first, second))]})
+        said = replay_graph_script(
+            {"ops": [*begin, *({**joined, "value": v} for v in (first, first, second))]}
+        )
         assert [step["accept"] for step in said[3:]] == [True, True, False]
     ask = {"op": "get_pose", "child": "c2", "parent": "c"}
     said = replay_graph_script({"ops": [*begin, {**joined, "homogeneous": T1}, ask]})
@@ -187,7 +240,13 @@ def test_a_difference_of_poses_is_a_body_fixed_and_a_screw_twist() -> None:
     """Both twists of an example of differentiation lead there."""
     body_fixed, screw = replay_example({"T0": T1, "T1": T1 @ MOVED, "dt": 1.7})
     np.testing.assert_allclose(body_fixed["linear"], V, atol=1e-12)
-    led = expm(1.7 * np.vstack([np.column_stack([_hat(screw["angular"]), screw["linear"]]), np.zeros(4)])) @ T1
+    led = (
+        expm(
+            1.7
+            * np.vstack([np.column_stack([_hat(screw["angular"]), screw["linear"]]), np.zeros(4)])
+        )
+        @ T1
+    )
     np.testing.assert_allclose(led, T1 @ MOVED, atol=1e-12)
 
 
@@ -203,7 +262,9 @@ def test_the_chain_of_an_arm_in_the_plane() -> None:
         arm = arm.compose(SemanticPose(step, link))
         if i == 0:
             first = arm
-    np.testing.assert_allclose(arm.numbers[0], [-0.7535533905932737, 0.04644660940672624, 0], atol=1e-12)
+    np.testing.assert_allclose(
+        arm.numbers[0], [-0.7535533905932737, 0.04644660940672624, 0], atol=1e-12
+    )
     assert arm.coord == PoseCoord("{f3}|L3", "{f0}|L0", "[f0]")
     turning = SemanticTwist(TwistCoord("f0|L1", "L0", "[f0]"), [0, 0, 0, 0, 0, 0.15])
     way = SemanticPosition(PositionCoord("f1|L1", "f0|L1", "[f0]"), first.numbers[0])

@@ -1,9 +1,10 @@
 """Any sequence of operations on relations of one world gives the relations of that world, and a false name is found.
 
-Hypothesis walks through relations: it takes one that holds in a world of rigid bodies, and applies operations with
-operands that hold there too. Whatever is accepted must have the numbers that plain matrices give for what the result
-says it is. Then one name of one operand is made false, its numbers as they were: the operation is refused, or its
-result says the false name, or nothing that was asked depends on the name.
+Hypothesis walks through relations: it takes one that holds in a world of rigid bodies, and applies
+operations with operands that hold there too. Whatever is accepted must have the numbers that plain
+matrices give for what the result says it is. Then one name of one operand is made false, its
+numbers as they were: the operation is refused, or its result says the false name, or nothing that
+was asked depends on the name.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class Names:
 
     def body(self, *, but: str = "") -> str:
         """Draw a body, another than one and than its twin."""
-        return self.draw(st.sampled_from([body for body in MOVING if body not in (but, TWINS.get(but))]))
+        return self.draw(
+            st.sampled_from([body for body in MOVING if body not in (but, TWINS.get(but))])
+        )
 
     def frame(self, body: str | None = None) -> str:
         """Draw a frame, of one body or of any."""
@@ -64,8 +67,19 @@ class Names:
         """Draw coordinates of a relation."""
         body = self.body()
         other = self.body(but=body)
-        point, ori, ref_point, ref_ori = self.frame(body), self.frame(body), self.frame(other), self.frame(other)
-        known = {"point": point, "ori": ori, "body": body, "ref_point": ref_point, "ref_ori": ref_ori}
+        point, ori, ref_point, ref_ori = (
+            self.frame(body),
+            self.frame(body),
+            self.frame(other),
+            self.frame(other),
+        )
+        known = {
+            "point": point,
+            "ori": ori,
+            "body": body,
+            "ref_point": ref_point,
+            "ref_ori": ref_ori,
+        }
         known |= {"ref_body": other, "coord": self.draw(st.sampled_from([ref_ori, self.frame()]))}
         return kind.named(**{name: known[name] for name in kind.fields})  # type: ignore[attr-defined]
 
@@ -79,7 +93,13 @@ def operand(names: Names, op: str, c: Any) -> tuple[Any, ...] | None:
     if op == "compose" and (chained or velocity):
         new = names.coord(type(c)).replace(body=c.ref_body)
         links = {"point": "ref_point", "ori": "ref_ori"} if chained else {"point": "point"}
-        new = new.replace(**{to: getattr(c, link) for to, link in links.items() if to in c.fields and link in c.fields})
+        new = new.replace(
+            **{
+                to: getattr(c, link)
+                for to, link in links.items()
+                if to in c.fields and link in c.fields
+            }
+        )
         own = isinstance(c, PoseCoord) or (isinstance(c, OrientationCoord) and c.coord == c.ref_ori)
         return (new.replace(coord=new.ref_ori if own else c.coord),)
     if op == "change_reference_body" and velocity:
@@ -90,18 +110,30 @@ def operand(names: Names, op: str, c: Any) -> tuple[Any, ...] | None:
         return (OrientationCoord(f"[{c.coord}]|X", f"[{to}]|Y", f"[{to}]"),)
     if op in ("change_point", "change_point_body") and "point" in c.fields:
         body = c.body if op == "change_point" else TWINS.get(c.body, "")
-        if not body or (op == "change_point_body" and not isinstance(c, (PositionCoord, TwistCoord))):
+        if not body or (
+            op == "change_point_body" and not isinstance(c, (PositionCoord, TwistCoord))
+        ):
             return None
         free = {LinearVelocityCoord: AngularVelocityCoord, TorqueCoord: ForceCoord}.get(type(c))
         way = PositionCoord(f"{names.frame(body)}|{body}", f"{c.point}|{c.body}", f"[{c.coord}]")
-        return (way, free.named(body=c.body, ref_body=c.ref_body, coord=c.coord)) if free else (way,)
+        return (
+            (way, free.named(body=c.body, ref_body=c.ref_body, coord=c.coord)) if free else (way,)
+        )
     if op in ("change_reference_point", "change_reference_point_body") and "ref_point" in c.fields:
         body = c.ref_body if op == "change_reference_point" else TWINS.get(c.ref_body, "")
         if not body or (op == "change_reference_point_body" and not isinstance(c, PositionCoord)):
             return None
-        return (PositionCoord(f"{c.ref_point}|{c.ref_body}", f"{names.frame(body)}|{body}", f"[{c.coord}]"),)
+        return (
+            PositionCoord(
+                f"{c.ref_point}|{c.ref_body}", f"{names.frame(body)}|{body}", f"[{c.coord}]"
+            ),
+        )
     if op == "change_orientation_frame" and "ori" in c.fields:
-        return (OrientationCoord(f"[{names.frame(c.body)}]|{c.body}", f"[{c.ori}]|{c.body}", f"[{c.ori}]"),)
+        return (
+            OrientationCoord(
+                f"[{names.frame(c.body)}]|{c.body}", f"[{c.ori}]|{c.body}", f"[{c.ori}]"
+            ),
+        )
     if op == "change_reference_orientation_frame" and "ori" in c.fields:
         to = names.frame(c.ref_body)
         return (OrientationCoord(f"[{c.ref_ori}]|{c.ref_body}", f"[{to}]|{c.ref_body}", f"[{to}]"),)
@@ -132,7 +164,9 @@ def holds(world: RigidWorld, made: Any) -> None:
 
 @given(st.data(), KIND, st.integers(0, 20))
 @settings(max_examples=scaled_examples(1.5))
-def test_any_sequence_of_operations_gives_what_matrices_give(data: st.DataObject, kind: type, seed: int) -> None:
+def test_any_sequence_of_operations_gives_what_matrices_give(
+    data: st.DataObject, kind: type, seed: int
+) -> None:
     """Relations of one world, put together in any way that is accepted, are relations of that world."""
     world, names = rigid_world(seed), Names(lambda strategy: data.draw(strategy))
     now: SemanticRelation = relation(world, names.coord(kind))
@@ -153,11 +187,15 @@ def test_any_sequence_of_operations_gives_what_matrices_give(data: st.DataObject
 
 @given(st.data(), KIND, st.integers(0, 5))
 @settings(max_examples=scaled_examples(3))
-def test_a_false_name_is_refused_or_makes_no_difference(data: st.DataObject, kind: type, seed: int) -> None:
+def test_a_false_name_is_refused_or_makes_no_difference(
+    data: st.DataObject, kind: type, seed: int
+) -> None:
     """One name of one operand is replaced, by one that is there or by one that is not; its numbers stay."""
     world, names = rigid_world(seed), Names(lambda strategy: data.draw(strategy))
     first = names.coord(kind)
-    op = data.draw(st.sampled_from([op for op in OPERATIONS if operand(names, op, first) is not None]))
+    op = data.draw(
+        st.sampled_from([op for op in OPERATIONS if operand(names, op, first) is not None])
+    )
     others = operand(names, op, first)
     assert others is not None
     operands: list[Any] = [relation(world, coord) for coord in (first, *others)]
@@ -178,14 +216,27 @@ def test_a_false_name_is_refused_or_makes_no_difference(data: st.DataObject, kin
         result = apply(op, *operands)
     except SemanticError:
         return
-    if op == "compose" and compose(*before)[1] != compose(*(operand.coord for operand in operands))[1]:
-        return  # a relation and its way back: with the false name they chain the other way round, which is said
-    changed = [name for name in good.coord.fields if getattr(result.coord, name) != getattr(good.coord, name)]
+    if (
+        op == "compose"
+        and compose(*before)[1] != compose(*(operand.coord for operand in operands))[1]
+    ):
+        # a relation and its way back: with the false name they chain the other way round, which is
+        # said
+        return
+    changed = [
+        name
+        for name in good.coord.fields
+        if getattr(result.coord, name) != getattr(good.coord, name)
+    ]
     # where the false name is told, it stands in the place of the true one and nowhere else
-    assert all(getattr(result.coord, name) == false and getattr(good.coord, name) == true for name in changed)
+    assert all(
+        getattr(result.coord, name) == false and getattr(good.coord, name) == true
+        for name in changed
+    )
     for ours, theirs in zip(result.numbers, good.numbers, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
-    if not changed:  # nobody asked: the bodies of the orientation by which a coordinate frame is changed
+    # nobody asked: the bodies of the orientation by which a coordinate frame is changed
+    if not changed:
         assert (op, which, field) in {
             ("change_coordinate_frame", 1, "body"),
             ("change_coordinate_frame", 1, "ref_body"),

@@ -1,8 +1,8 @@
 """Every representation: what it says, the constraint it imposes, and its numbers by two methods.
 
-The table is that of the representations of De Laet et al., with those that tmkit adds. A row has coordinates that the
-representation can say, each way in which one constraint alone is violated, and two checks of its numbers that share
-nothing. A representation without a row fails.
+The table is that of the representations of De Laet et al., with those that tmkit adds. A row has
+coordinates that the representation can say, each way in which one constraint alone is violated, and
+two checks of its numbers that share nothing. A representation without a row fails.
 """
 
 from __future__ import annotations
@@ -106,13 +106,19 @@ def elementary(axis: str, angle: float) -> Any:
     }[axis]
 
 
-def holds(*attributes: str, model: Callable[..., Any] = by_matrices, flipped: bool = False) -> Check:
+def holds(
+    *attributes: str, model: Callable[..., Any] = by_matrices, flipped: bool = False
+) -> Check:
     """Return a check that a representation holds the numbers of a model in these attributes."""
 
     def check(held: Any, coord: Any) -> None:
         numbers = model(WORLD, coord)[::-1] if flipped else model(WORLD, coord)
         if len(attributes) == 1:
-            return near(getattr(held, attributes[0]), np.concatenate(numbers) if len(numbers) > 1 else numbers[0], 1e-8)
+            return near(
+                getattr(held, attributes[0]),
+                np.concatenate(numbers) if len(numbers) > 1 else numbers[0],
+                1e-8,
+            )
         for name, number in zip(attributes, numbers, strict=True):
             near(getattr(held, name), number, 1e-8)
         return None
@@ -161,7 +167,9 @@ def euler_pin(held: Any, coord: Any) -> None:
 def exponential(held: Any, coord: Any) -> None:
     """The matrix exponential of the vector."""
     vector = (
-        held.axis * held.angle if hasattr(held, "axis") else getattr(held, "rotation", getattr(held, "vector", None))
+        held.axis * held.angle
+        if hasattr(held, "axis")
+        else getattr(held, "rotation", getattr(held, "vector", None))
     )
     near(expm(hat(vector)), by_matrices(WORLD, coord)[-1])
 
@@ -169,7 +177,9 @@ def exponential(held: Any, coord: Any) -> None:
 def logarithm_pin(held: Any, coord: Any) -> None:
     """Pinocchio's logarithm of the matrix."""
     vector = (
-        held.axis * held.angle if hasattr(held, "axis") else getattr(held, "rotation", getattr(held, "vector", None))
+        held.axis * held.angle
+        if hasattr(held, "axis")
+        else getattr(held, "rotation", getattr(held, "vector", None))
     )
     near(vector, pinocchio.log3(turned(coord)), 1e-7)
 
@@ -230,7 +240,9 @@ def axis_formula(held: Any, coord: Any) -> None:
     """The numbers from the line: those of the free part along it, those of the bound part with its moment."""
     first, second = by_matrices(WORLD, coord)
     free, bound = (first, second) if coord.relation == "Twist" else (second, first)
-    size, along = (held.about, held.along) if coord.relation == "Twist" else (held.along, held.about)
+    size, along = (
+        (held.about, held.along) if coord.relation == "Twist" else (held.along, held.about)
+    )
     near(bound, size * held.direction)
     near(free, along * held.direction + size * held.moment)
 
@@ -238,7 +250,11 @@ def axis_formula(held: Any, coord: Any) -> None:
 def axis_points(held: Any, coord: Any) -> None:
     """At a point of the axis, the free part is along it: pure screw motion, or a wrench without a moment across."""
     first, second = by_motion(WORLD, coord)
-    there = first + np.cross(second, held.point) if coord.relation == "Twist" else second - np.cross(held.point, first)
+    there = (
+        first + np.cross(second, held.point)
+        if coord.relation == "Twist"
+        else second - np.cross(held.point, first)
+    )
     near(np.cross(there, held.direction), np.zeros(3), 1e-7)
 
 
@@ -250,14 +266,20 @@ def finite_difference(held: Any, coord: Any) -> None:
         return near((ahead @ held.matrix - held.matrix) / step, held.rate, 1e-5)
     if isinstance(held, QuaternionRate):
         after = pinocchio.Quaternion(ahead @ pin(held.quat_xyzw).matrix()).coeffs()
-        return near((after * np.sign(after @ held.quat_xyzw) - held.quat_xyzw) / step, held.rate_xyzw, 1e-5)
+        return near(
+            (after * np.sign(after @ held.quat_xyzw) - held.quat_xyzw) / step, held.rate_xyzw, 1e-5
+        )
     if isinstance(held, EulerAngleRates):
 
         def matrix(angles: Any) -> Any:
-            return np.linalg.multi_dot([elementary(a, b) for a, b in zip("zyx", angles, strict=True)])
+            return np.linalg.multi_dot(
+                [elementary(a, b) for a, b in zip("zyx", angles, strict=True)]
+            )
 
         now = matrix(held.angles.angles)
-        return near((matrix(held.angles.angles + held.rates * step) - now) / step, hat(w) @ now, 1e-5)
+        return near(
+            (matrix(held.angles.angles + held.rates * step) - now) / step, hat(w) @ now, 1e-5
+        )
     v = by_matrices(WORLD, coord)[0]
     after = np.eye(4)
     after[:3, :3], after[:3, 3] = ahead @ held.matrix[:3, :3], held.matrix[:3, 3] + v * step
@@ -273,13 +295,20 @@ def rate_formula(held: Any, coord: Any) -> None:
         return near(held.rate_xyzw, 0.5 * (pin([*w, 0.0]) * pin(held.quat_xyzw)).coeffs(), 1e-8)
     if isinstance(held, EulerAngleRates):
         rpy, local = held.angles.angles[::-1], pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        return near(held.rates[::-1], pinocchio.rpy.computeRpyJacobianInverse(np.array(rpy), local) @ w, 1e-7)
+        return near(
+            held.rates[::-1],
+            pinocchio.rpy.computeRpyJacobianInverse(np.array(rpy), local) @ w,
+            1e-7,
+        )
     near(held.rate[:3, :3], hat(w) @ held.matrix[:3, :3], 1e-8)
     return near(held.rate[:3, 3], by_motion(WORLD, coord)[0], 1e-8)
 
 
 OUT_OF_AXES = "is expressed in its reference orientation frame"
-FREE_POINT, FREE_REFERENCE = "the point of .* is the origin of its", "the reference point of .* is the origin of its"
+FREE_POINT, FREE_REFERENCE = (
+    "the point of .* is the origin of its",
+    "the reference point of .* is the origin of its",
+)
 NOT_OWN = ((FREE, OUT_OF_AXES),)
 POSE_NOT_OWN = ((LOOSE.replace(coord="r"), OUT_OF_AXES),)
 POINTS = (
@@ -293,14 +322,20 @@ RATES = (
     (RATE.replace(ref_body="E"), "reference body E and reference body D of the pose"),
 )
 POSE_RATES = (
-    (POSE_RATE.replace(coord="r"), "is expressed in the reference orientation frame of its orientation"),
+    (
+        POSE_RATE.replace(coord="r"),
+        "is expressed in the reference orientation frame of its orientation",
+    ),
     (POSE_RATE.replace(point="e"), "point e and point a of the pose"),
     (POSE_RATE.replace(body="E"), "body E and body C of the pose"),
     (POSE_RATE.replace(ref_body="E"), "reference body E and reference body D of the pose"),
 )
 MATRIX, HERE = by_matrices(WORLD, OWN)[0], np.linalg.inv(WORLD.frames["b"]) @ WORLD.frames["a"]
 VECTOR, VECTOR_MOVING = holds("vector"), holds("vector", model=by_motion)
-AS_MATRIX, AS_QUATERNION = RotationMatrixRate(MATRIX, np.zeros((3, 3)), coord_of=OWN), pinocchio.Quaternion(MATRIX)
+AS_MATRIX, AS_QUATERNION = (
+    RotationMatrixRate(MATRIX, np.zeros((3, 3)), coord_of=OWN),
+    pinocchio.Quaternion(MATRIX),
+)
 YAW_PITCH_ROLL = EulerAngles(pinocchio.rpy.matrixToRpy(MATRIX)[::-1], "ZYX")
 ROWS = [
     Row("PositionVector", POSITION, (), VECTOR, VECTOR_MOVING),
@@ -310,7 +345,13 @@ ROWS = [
     Row("RotationVector", FREE, (), exponential, logarithm_pin),
     Row("AxisAngle", FREE, (), exponential, logarithm_pin),
     Row("HomogeneousMatrix", POSE, FRAMES, homogeneous, homogeneous_pin),
-    Row("VectorAndMatrix", LOOSE, POSE_NOT_OWN, holds("vector", "matrix"), holds("vector", "matrix", model=by_motion)),
+    Row(
+        "VectorAndMatrix",
+        LOOSE,
+        POSE_NOT_OWN,
+        holds("vector", "matrix"),
+        holds("vector", "matrix", model=by_motion),
+    ),
     Row(
         "VectorAndQuaternion",
         LOOSE,
@@ -347,7 +388,13 @@ ROWS = [
         EulerAngleRates(YAW_PITCH_ROLL, np.zeros(3), coord_of=OWN),
     ),
     Row("TwistVector", TWIST, (), VECTOR, VECTOR_MOVING),
-    Row("AngularFirstTwist", TWIST, (), holds("vector", flipped=True), holds("vector", model=by_motion, flipped=True)),
+    Row(
+        "AngularFirstTwist",
+        TWIST,
+        (),
+        holds("vector", flipped=True),
+        holds("vector", model=by_motion, flipped=True),
+    ),
     Row("InstantaneousScrewAxis", TWIST, (), axis_formula, axis_points),
     Row(
         "PoseMatrixRate",
@@ -360,7 +407,13 @@ ROWS = [
     Row("ForceVector", FORCE, (), VECTOR, VECTOR_MOVING),
     Row("TorqueVector", TORQUE, (), VECTOR, VECTOR_MOVING),
     Row("WrenchVector", WRENCH, (), VECTOR, VECTOR_MOVING),
-    Row("MomentFirstWrench", WRENCH, (), holds("vector", flipped=True), holds("vector", model=by_motion, flipped=True)),
+    Row(
+        "MomentFirstWrench",
+        WRENCH,
+        (),
+        holds("vector", flipped=True),
+        holds("vector", model=by_motion, flipped=True),
+    ),
     Row("WrenchAxis", WRENCH, (), axis_formula, axis_points),
 ]
 BY_ROW = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -375,7 +428,9 @@ def test_every_representation_has_a_row() -> None:
 @BY_ROW
 def test_the_accepted_case_and_its_numbers(row: Row) -> None:
     """The representation can say the relation, and its numbers agree with two methods."""
-    held = relation(WORLD, row.coord).in_representation(getattr(representations, row.name), like=row.like)
+    held = relation(WORLD, row.coord).in_representation(
+        getattr(representations, row.name), like=row.like
+    )
     row.one(held, row.coord)
     row.other(held, row.coord)
 
@@ -383,7 +438,9 @@ def test_the_accepted_case_and_its_numbers(row: Row) -> None:
 @BY_ROW
 def test_the_way_back(row: Row) -> None:
     """What was converted to the representation and back is what it was."""
-    there = relation(WORLD, row.coord).represented_by(getattr(representations, row.name), like=row.like)
+    there = relation(WORLD, row.coord).represented_by(
+        getattr(representations, row.name), like=row.like
+    )
     for ours, theirs in zip(there.numbers, by_matrices(WORLD, row.coord), strict=True):
         near(ours, theirs)
 
@@ -391,7 +448,9 @@ def test_the_way_back(row: Row) -> None:
 @BY_ROW
 def test_each_violated_constraint(row: Row) -> None:
     """Coordinates that violate one constraint are refused with that alone; others are accepted."""
-    held = relation(WORLD, row.coord).in_representation(getattr(representations, row.name), like=row.like)
+    held = relation(WORLD, row.coord).in_representation(
+        getattr(representations, row.name), like=row.like
+    )
     made = getattr(relations, f"Semantic{row.coord.relation}")
     for coord, words in row.violated:
         with pytest.raises(SemanticError, match=words) as caught:
@@ -414,7 +473,9 @@ PAIRS += [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS, ids=[f"{one.name} {other.name}" for one, other in PAIRS])
+@pytest.mark.parametrize(
+    ("one", "other"), PAIRS, ids=[f"{one.name} {other.name}" for one, other in PAIRS]
+)
 def test_conversions_both_ways(one: Row, other: Row) -> None:
     """Any representation to any other of the same relation and back, where both can say it."""
     coord = one.coord if one.violated else other.coord

@@ -45,12 +45,16 @@ def slide(name: str, sign: int, mimic: Mimic | None = None) -> Joint:
     return Prismatic((0, sign, 0), lower=0.0, upper=0.03, velocity=1, name=name, mimic=mimic)
 
 
-def with_fingers(scene: SceneGraph, *, mimic: bool, names: tuple[str, str] = ("a", "b")) -> SceneGraph:
+def with_fingers(
+    scene: SceneGraph, *, mimic: bool, names: tuple[str, str] = ("a", "b")
+) -> SceneGraph:
     """Return an arm with two fingers that slide apart, and touch when they are closed."""
     for sign, name in zip((1, -1), names, strict=True):
         rule = Mimic(names[0]) if mimic and sign < 0 else None
         pose = Pose((0, 0.005 * sign, 0.06))
-        scene = scene.add_frame(f"{name}_link", "wrist", pose=pose, joint=slide(name, sign), shapes=FINGER)
+        scene = scene.add_frame(
+            f"{name}_link", "wrist", pose=pose, joint=slide(name, sign), shapes=FINGER
+        )
         if rule is not None:
             scene = scene.set_joint(f"{name}_link", slide(name, sign, rule))
     return scene
@@ -83,7 +87,9 @@ def test_base_and_tip_choose_the_chain() -> None:
     assert infer_arm(scene, base="panda_link2").manipulator.joints == robot.joints
     with pytest.raises(UnknownNameError, match="did you mean 'panda_hand'"):
         infer_arm(scene, tip="panda_hant")
-    with pytest.raises(RobotError, match="the tip 'panda_link1' is not below the base 'panda_link3'"):
+    with pytest.raises(
+        RobotError, match="the tip 'panda_link1' is not below the base 'panda_link3'"
+    ):
         infer_arm(scene, base="panda_link3", tip="panda_link1")
     with pytest.raises(RobotError, match="no joint moves between 'panda_link7' and 'panda_hand'"):
         infer_arm(scene, base="panda_link7", tip="panda_hand")
@@ -98,7 +104,9 @@ def test_a_tool_that_is_given_is_taken() -> None:
     assert (found.manipulator.tool, found.added_tool, found.scene) == ("point", "", scene)
     with pytest.raises(UnknownNameError, match="did you mean 'point'"):
         infer_arm(scene, tool="pont")
-    with pytest.raises(RobotError, match="the tool 'a_link' is not rigidly joined to the tip 'wrist'"):
+    with pytest.raises(
+        RobotError, match="the tool 'a_link' is not rigidly joined to the tip 'wrist'"
+    ):
         infer_arm(scene, tool="a_link")
 
 
@@ -107,7 +115,9 @@ def test_ready_does_not_collide() -> None:
     box = AttachedShape(Box((0.1, 0.1, 0.1)), Pose((0.3, 0.0, 0.0)))
     scene = SceneGraph().add_frame("base", "world", shapes=[box])
     scene = scene.add_frame("a", "base", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"))
-    scene = scene.add_frame("b", "a", joint=Revolute((0, 0, 1), lower=-0.1, upper=0.1, name="k"), shapes=[box])
+    scene = scene.add_frame(
+        "b", "a", joint=Revolute((0, 0, 1), lower=-0.1, upper=0.1, name="k"), shapes=[box]
+    )
     ready = infer_arm(scene).manipulator.ready
     assert 0.2 < abs(ready["j"] + ready["k"]) < 0.6
 
@@ -157,21 +167,37 @@ def test_a_tool_frame_that_fits_is_taken_and_one_that_does_not_is_named() -> Non
 def test_a_jaw_is_no_joint_of_the_arm() -> None:
     """One jaw against a fixed finger is recognised by its name, left out of the arm, and said to be unsupported."""
     jaw = Revolute((1, 0, 0), lower=-0.1, upper=1.5, velocity=1, name="gripper")
-    scene = arm().add_frame("moving_jaw", "wrist", pose=Pose((0, 0.02, 0.03)), joint=jaw, shapes=FINGER)
+    scene = arm().add_frame(
+        "moving_jaw", "wrist", pose=Pose((0, 0.02, 0.03)), joint=jaw, shapes=FINGER
+    )
     found = infer_arm(scene)
     assert found.manipulator.joints == ("j0", "j1", "j2", "j3")
-    assert "one jaw, 'gripper', against a fixed finger of 'wrist', confidence medium (its name)" in found.inferred[1]
-    assert "the jaw 'gripper' moves against a finger that is fixed to 'wrist', which is not supported" in found.missing
+    assert (
+        "one jaw, 'gripper', against a fixed finger of 'wrist', confidence medium (its name)"
+        in found.inferred[1]
+    )
+    assert (
+        "the jaw 'gripper' moves against a finger that is fixed to 'wrist', which is not supported"
+        in found.missing
+    )
 
 
 def test_a_wrist_that_turns_the_body_of_a_gripper_is_the_arms() -> None:
     """A joint that turns a link called a gripper is part of the arm, unless it is the last."""
     roll = Revolute((0, 0, 1), lower=-1.5, upper=1.2, velocity=1, name="roll")
-    scene = arm().add_frame("gripper_body", "wrist", pose=Pose((0, 0, 0.03)), joint=roll, shapes=FINGER)
+    scene = arm().add_frame(
+        "gripper_body", "wrist", pose=Pose((0, 0, 0.03)), joint=roll, shapes=FINGER
+    )
     jaw = Revolute((1, 0, 0), lower=-1.7, upper=0.0, velocity=1, name="gripper_opening")
-    found = infer_arm(scene.add_frame("side", "gripper_body", pose=Pose((0, 0.02, 0.05)), joint=jaw, shapes=FINGER))
+    found = infer_arm(
+        scene.add_frame(
+            "side", "gripper_body", pose=Pose((0, 0.02, 0.05)), joint=jaw, shapes=FINGER
+        )
+    )
     assert found.manipulator.joints[-1] == "roll"
-    assert "one jaw, 'gripper_opening', against a fixed finger of 'gripper_body'" in found.inferred[1]
+    assert (
+        "one jaw, 'gripper_opening', against a fixed finger of 'gripper_body'" in found.inferred[1]
+    )
 
 
 def test_a_flange_is_no_cup_and_a_cup_is_one_by_its_name() -> None:
@@ -180,7 +206,11 @@ def test_a_flange_is_no_cup_and_a_cup_is_one_by_its_name() -> None:
     assert bare.status is InferredArmStatus.HAND_MISSING
     assert bare.missing.startswith("no gripper found: below 'wrist' nothing opens and closes")
     cup = infer_arm(arm().add_frame("vacuum_cup", "wrist", pose=Pose((0, 0, 0.1)), shapes=FINGER))
-    assert (cup.missing, cup.manipulator.gripper_kind, cup.manipulator.tool) == ("", "suction", "vacuum_cup")
+    assert (cup.missing, cup.manipulator.gripper_kind, cup.manipulator.tool) == (
+        "",
+        "suction",
+        "vacuum_cup",
+    )
 
 
 def test_a_hand_of_many_joints_is_unsupported() -> None:
@@ -188,7 +218,9 @@ def test_a_hand_of_many_joints_is_unsupported() -> None:
     scene = arm()
     for number in range(5):
         joint = Revolute((1, 0, 0), lower=0, upper=1, velocity=1, name=f"finger{number}")
-        scene = scene.add_frame(f"f{number}", "wrist", pose=Pose((0.03 * number, 0, 0.05)), joint=joint, shapes=FINGER)
+        scene = scene.add_frame(
+            f"f{number}", "wrist", pose=Pose((0.03 * number, 0, 0.05)), joint=joint, shapes=FINGER
+        )
     found = infer_arm(scene)
     assert found.manipulator.tip == "wrist"
     assert "the hand at 'wrist' has 5 joints of its own" in found.missing
@@ -197,7 +229,9 @@ def test_a_hand_of_many_joints_is_unsupported() -> None:
 def test_a_torso_is_no_joint_of_one_of_two_arms() -> None:
     """A lift that carries two arms with hands is left out of either, and the other arm is named."""
     one = with_fingers(arm(), mimic=True)
-    lift = SceneGraph().add_frame("lift", "world", joint=Prismatic((0, 0, 1), lower=0, upper=0.5, velocity=1, name="l"))
+    lift = SceneGraph().add_frame(
+        "lift", "world", joint=Prismatic((0, 0, 1), lower=0, upper=0.5, velocity=1, name="l")
+    )
     both = lift.mount(one, "lift", prefix="left_").mount(one, "lift", prefix="right_")
     found = infer_arm(both)
     assert found.manipulator.joints == tuple(f"left_j{number}" for number in range(4))
@@ -211,8 +245,12 @@ def test_a_linkage_of_mimic_joints() -> None:
     assert found.manipulator.gripper_joints == ("drive_joint",)
     assert set(found.manipulator.contact_links) == {"left_finger", "right_finger"}
     assert 0.08 < found.manipulator.width_open < 0.1
-    np.testing.assert_allclose(found.scene.local_pose(found.added_tool).rotation[:, 2], [0, 0, 1], atol=1e-9)
-    assert found.scene.local_pose(found.added_tool).translation[:2] == pytest.approx([0, 0], abs=0.002)
+    np.testing.assert_allclose(
+        found.scene.local_pose(found.added_tool).rotation[:, 2], [0, 0, 1], atol=1e-9
+    )
+    assert found.scene.local_pose(found.added_tool).translation[:2] == pytest.approx(
+        [0, 0], abs=0.002
+    )
 
 
 def test_a_trial_pick_shows_a_tool_that_looks_the_wrong_way() -> None:
@@ -224,8 +262,13 @@ def test_a_trial_pick_shows_a_tool_that_looks_the_wrong_way() -> None:
     assert picked.result.plan is not None
     assert validate_plan(picked.result.plan).is_valid
     values = robot.to_dict()
-    backwards = scene.set_pose(robot.tool, scene.local_pose(robot.tool) @ Pose.from_rpy((0, 0, 0), (np.pi, 0, 0)))
-    assert trial_pick(backwards, robot).status in (TrialPickStatus.NO_PLACE, TrialPickStatus.NO_PLAN)
+    backwards = scene.set_pose(
+        robot.tool, scene.local_pose(robot.tool) @ Pose.from_rpy((0, 0, 0), (np.pi, 0, 0))
+    )
+    assert trial_pick(backwards, robot).status in (
+        TrialPickStatus.NO_PLACE,
+        TrialPickStatus.NO_PLAN,
+    )
     narrow = type(robot).from_dict({**values, "width_open": 0.03})
     small = trial_pick(scene, narrow)
     assert repr(small).startswith("TrialPick(hand too small, cube of 0.04 m, ")
@@ -238,8 +281,12 @@ def test_the_command_ends_with_the_trial() -> None:
     run = CliRunner().invoke(app, ["robot", "check", str(urdf), "--samples", "50"])
     assert run.exit_code == 0, run.output
     assert "  trial pick: 'xarm6_with_gripper' picks a cube of 4 cm, looking down" in run.stdout
-    bare = CliRunner().invoke(app, ["robot", "check", str(pybullet_robot("kuka_iiwa/model.urdf")), "--samples", "50"])
+    bare = CliRunner().invoke(
+        app, ["robot", "check", str(pybullet_robot("kuka_iiwa/model.urdf")), "--samples", "50"]
+    )
     assert bare.exit_code == 1
     assert "  missing: no gripper found: below 'lbr_iiwa_link_7'" in bare.stdout
-    answer = json.loads(CliRunner().invoke(app, ["robot", "check", str(urdf), "--samples", "20", "--json"]).stdout)
+    answer = json.loads(
+        CliRunner().invoke(app, ["robot", "check", str(urdf), "--samples", "20", "--json"]).stdout
+    )
     assert (answer["ok"], answer["missing"]) == (True, "")

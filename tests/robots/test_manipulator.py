@@ -61,7 +61,12 @@ def test_a_file_says_what_the_attributes_are(tmp_path: Path) -> None:
     assert arm.gripper_kind == "parallel"
     assert arm.gripper_joints == ("finger",)
     assert arm.contact_links == ("left_finger", "right_finger")
-    assert (arm.width_open, arm.width_closed, arm.finger_depth, arm.grip_force) == (0.08, 0.0, 0.03, 40.0)
+    assert (arm.width_open, arm.width_closed, arm.finger_depth, arm.grip_force) == (
+        0.08,
+        0.0,
+        0.03,
+        40.0,
+    )
     arm.check(gantry_scene())
 
 
@@ -75,7 +80,11 @@ def test_our_panda_fits_its_scene() -> None:
 def test_values_are_equal_by_content_and_survive_copies() -> None:
     """Equality, hash, pickle and copies speak of the content; plain values make the description again."""
     for arm in (GANTRY, SUCKER):
-        for other in (pickle.loads(pickle.dumps(arm)), copy.deepcopy(arm), Manipulator.from_dict(arm.to_dict())):
+        for other in (
+            pickle.loads(pickle.dumps(arm)),
+            copy.deepcopy(arm),
+            Manipulator.from_dict(arm.to_dict()),
+        ):
             assert other == arm
             assert hash(other) == hash(arm)
             assert other.digest == arm.digest
@@ -102,34 +111,94 @@ def test_a_description_cannot_be_changed() -> None:
         ("[ready]", "[redy]", "unknown key 'redy'; did you mean 'ready'"),
         ('base = "rail"', "base = 3", "base must be a name, not 3"),
         ('base = "rail"', 'base = ""', "base must be a name, not ''"),
-        ('joints = ["x", "y", "z", "turn"]', 'joints = "x"', "joints must be a list of names, not 'x'"),
+        (
+            'joints = ["x", "y", "z", "turn"]',
+            'joints = "x"',
+            "joints must be a list of names, not 'x'",
+        ),
         ('joints = ["x", "y", "z", "turn"]', "joints = [1]", "joints must be a list of names"),
-        ('joints = ["x", "y", "z", "turn"]\n\n[ready]', "joints = []\n\n[ready]", "at least one joint"),
-        ('joints = ["x", "y", "z", "turn"]', 'joints = ["x", "y", "z", "turn", "x"]', "joint 'x' is named twice"),
+        (
+            'joints = ["x", "y", "z", "turn"]\n\n[ready]',
+            "joints = []\n\n[ready]",
+            "at least one joint",
+        ),
+        (
+            'joints = ["x", "y", "z", "turn"]',
+            'joints = ["x", "y", "z", "turn", "x"]',
+            "joint 'x' is named twice",
+        ),
         ('joints = ["finger"]', 'joints = ["finger", "turn"]', "joint 'turn' is named twice"),
         ("turn = 0.0\n", "", "ready has no value for joint 'turn'"),
         ("turn = 0.0\n", "trun = 0.0\n", "ready names joint 'trun', .* did you mean 'turn'"),
         ("y = -0.3", 'y = "far"', "ready must give finite numbers by joint name"),
         ("y = -0.3", "y = nan", "ready must give finite numbers by joint name"),
         ("y = -0.3", "y = true", "ready must give finite numbers by joint name"),
-        ("[velocity]\nx = 0.6", "[velocity]\nx = 0.0", "velocity of joint 'x' must be positive, not 0.0"),
-        ("[velocity]\nx = 0.6", "[acceleration]\nx = -1", "acceleration of joint 'x' must be positive, not -1.0"),
-        ("[velocity]\nx = 0.6", "[velocity]\nu = 0.6", "velocity names joint 'u', which is not one of its joints"),
-        ('kind = "parallel"', 'kind = "magnetic"', "gripper kind 'magnetic' is none of parallel, suction"),
+        (
+            "[velocity]\nx = 0.6",
+            "[velocity]\nx = 0.0",
+            "velocity of joint 'x' must be positive, not 0.0",
+        ),
+        (
+            "[velocity]\nx = 0.6",
+            "[acceleration]\nx = -1",
+            "acceleration of joint 'x' must be positive, not -1.0",
+        ),
+        (
+            "[velocity]\nx = 0.6",
+            "[velocity]\nu = 0.6",
+            "velocity names joint 'u', which is not one of its joints",
+        ),
+        (
+            'kind = "parallel"',
+            'kind = "magnetic"',
+            "gripper kind 'magnetic' is none of parallel, suction",
+        ),
         ('kind = "parallel"', "colour = 1", "unknown key 'colour' in table 'gripper'"),
-        ('kind = "parallel"', "opened = 1", "unknown key 'opened' in table 'gripper'; did you mean 'open'"),
+        (
+            'kind = "parallel"',
+            "opened = 1",
+            "unknown key 'opened' in table 'gripper'; did you mean 'open'",
+        ),
         ('kind = "parallel"', 'name = "x"', "unknown key 'name' in table 'gripper'"),
-        ("[velocity]", "[gripper_open]\nfinger = 0.04\n\n[velocity]", "'open' is given in table 'gripper' and outside"),
+        (
+            "[velocity]",
+            "[gripper_open]\nfinger = 0.04\n\n[velocity]",
+            "'open' is given in table 'gripper' and outside",
+        ),
         ("open = { finger = 0.04 }", "open = { }", "gripper_open has no value for joint 'finger'"),
-        ("closed = { finger = 0.0 }", "closed = { thumb = 0.0 }", "gripper_closed names joint 'thumb'"),
-        ('joints = ["finger"]\nopen = { finger = 0.04 }\nclosed = { finger = 0.0 }\n', "", "a parallel gripper needs"),
+        (
+            "closed = { finger = 0.0 }",
+            "closed = { thumb = 0.0 }",
+            "gripper_closed names joint 'thumb'",
+        ),
+        (
+            'joints = ["finger"]\nopen = { finger = 0.04 }\nclosed = { finger = 0.0 }\n',
+            "",
+            "a parallel gripper needs",
+        ),
         ("width_open = 0.08", "width_open = 0.0", "width_open > width_closed >= 0"),
         ("width_closed = 0.0", "width_closed = -0.1", "width_open > width_closed >= 0"),
         ("width_open = 0.08", "width_open = inf", "width_open must be a finite number, not inf"),
-        ("width_closed = 0.0", "width_closed = 0.0\ngrip_force = 0", "grip_force must be positive, not 0.0"),
-        ("width_closed = 0.0", "width_closed = 0.0\nfinger_depth = -0.1", "finger_depth must not be negative"),
-        ("width_closed = 0.0", "width_closed = 0.0\ncontact_tolerance = -1", "contact_tolerance must not be negative"),
-        ('contact_links = ["left_finger", "right_finger"]', "contact_links = 1", "contact_links must be a list"),
+        (
+            "width_closed = 0.0",
+            "width_closed = 0.0\ngrip_force = 0",
+            "grip_force must be positive, not 0.0",
+        ),
+        (
+            "width_closed = 0.0",
+            "width_closed = 0.0\nfinger_depth = -0.1",
+            "finger_depth must not be negative",
+        ),
+        (
+            "width_closed = 0.0",
+            "width_closed = 0.0\ncontact_tolerance = -1",
+            "contact_tolerance must not be negative",
+        ),
+        (
+            'contact_links = ["left_finger", "right_finger"]',
+            "contact_links = 1",
+            "contact_links must be a list",
+        ),
         ('name = "gantry"', "gripper = 1", r"arm.toml:\d+:\d+: is not TOML: "),
         ('base = "rail"', "base = ", r"arm.toml:2:8: is not TOML: Invalid value"),
     ],
@@ -159,13 +228,18 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("panda.urdf", "is a scene, where a robot description in TOML is expected; .*tmkit new robot"),
+        (
+            "panda.urdf",
+            "is a scene, where a robot description in TOML is expected; .*tmkit new robot",
+        ),
         ("pandas", "tmkit has no 'pandas' in scenes/robots; did you mean 'panda'"),
         ("./nowhere/arm.toml", "there is no file 'nowhere/arm.toml'"),
         (".", "cannot be read: Is a directory"),
     ],
 )
-def test_a_missing_file_is_named(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_file_is_named(
+    name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is not there is named, with the nearest that is."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "panda.urdf").touch()
@@ -178,24 +252,41 @@ def test_a_description_made_directly_is_checked_too() -> None:
     values = GANTRY.to_dict()
     with pytest.raises(RobotError, match="robot 'gantry': ready has no value for joint 'x'"):
         Manipulator(**{**values, "ready": {}})
-    with pytest.raises(RobotError, match="robot 'gantry': width_open must be a finite number, not 'wide'"):
+    with pytest.raises(
+        RobotError, match="robot 'gantry': width_open must be a finite number, not 'wide'"
+    ):
         Manipulator(**{**values, "width_open": "wide"})
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"base": "rial"}, "base names frame 'rial', which the scene does not have; did you mean 'rail'"),
+        (
+            {"base": "rial"},
+            "base names frame 'rial', which the scene does not have; did you mean 'rail'",
+        ),
         ({"tip": "fist"}, "tip names frame 'fist', which the scene does not have"),
         ({"tool": "tol"}, "tool names frame 'tol', .* did you mean 'tool'"),
         ({"contact_links": ["thumb"]}, "contact_links names frame 'thumb'"),
         ({"joints": ["x", "y", "z", "turm"]}, "joints names joint 'turm', .* did you mean 'turn'"),
-        ({"joints": ["x", "y", "z", "other"]}, "joints names joint 'other', which the scene does not have"),
-        ({"tip": "beam", "tool": "tool"}, "joint 'y' is not on the way from the root to the tip 'beam'"),
+        (
+            {"joints": ["x", "y", "z", "other"]},
+            "joints names joint 'other', which the scene does not have",
+        ),
+        (
+            {"tip": "beam", "tool": "tool"},
+            "joint 'y' is not on the way from the root to the tip 'beam'",
+        ),
         ({"base": "tool"}, "base 'tool' is not above the tip 'hand'"),
         ({"tool": "rail"}, "tool 'rail' is not a descendant of the tip 'hand'"),
-        ({"ready": [9.0, 0.0, 0.0, 0.0]}, "ready puts joint 'x' at 9, .* outside its limits from -0.5 to 0.5"),
-        ({"gripper_open": {"finger": 0.05}}, "gripper_open puts joint 'finger' at 0.05, .* from 0 to 0.04"),
+        (
+            {"ready": [9.0, 0.0, 0.0, 0.0]},
+            "ready puts joint 'x' at 9, .* outside its limits from -0.5 to 0.5",
+        ),
+        (
+            {"gripper_open": {"finger": 0.05}},
+            "gripper_open puts joint 'finger' at 0.05, .* from 0 to 0.04",
+        ),
         ({"gripper_closed": {"finger": -0.1}}, "gripper_closed puts joint 'finger' at -0.1"),
     ],
 )
@@ -215,7 +306,9 @@ def test_limits_are_the_smaller_of_scene_and_description() -> None:
     scene = SceneGraph()
     for name, speed in (("a", 0.4), ("b", 2.0), ("c", math.inf), ("d", math.inf)):
         scene = scene.add_frame(
-            name, scene.frame_names[-1], joint=Prismatic([1, 0, 0], lower=-1, upper=1, velocity=speed)
+            name,
+            scene.frame_names[-1],
+            joint=Prismatic([1, 0, 0], lower=-1, upper=1, velocity=speed),
         )
     names = ("a", "b", "c", "d")
     arm = Manipulator(
@@ -244,14 +337,22 @@ def test_finger_values_are_proportional_to_the_width(width: float, finger: float
 @pytest.mark.parametrize("width", [-0.001, 0.081])
 def test_a_width_beyond_the_opening_is_refused(width: float) -> None:
     """The hand opens no wider and closes no tighter than it says."""
-    with pytest.raises(RobotError, match=r"the fingers cannot be -?0.0\d+ m apart; they open from 0.0 to 0.08 m"):
+    with pytest.raises(
+        RobotError, match=r"the fingers cannot be -?0.0\d+ m apart; they open from 0.0 to 0.08 m"
+    ):
         GANTRY.finger_values(width)
 
 
 def test_the_ready_configuration_has_an_open_hand() -> None:
     """The arm is ready, the hand open; joints of others keep their values."""
-    scene = gantry_scene().add_frame("door", "world", joint=Prismatic([1, 0, 0], lower=0.0, upper=1.0))
+    scene = gantry_scene().add_frame(
+        "door", "world", joint=Prismatic([1, 0, 0], lower=0.0, upper=1.0)
+    )
     q = GANTRY.ready_configuration(scene)
-    assert dict(zip(scene.joint_names, q, strict=True)) == {**GANTRY.ready, "finger": 0.04, "door": 0.0}
+    assert dict(zip(scene.joint_names, q, strict=True)) == {
+        **GANTRY.ready,
+        "finger": 0.04,
+        "door": 0.0,
+    }
     base = scene.configuration({"door": 0.7})
     assert GANTRY.ready_configuration(scene, base=base)[-1] == 0.7

@@ -15,16 +15,23 @@ from tmkit.graph import AttachedShape, Box, Mesh, Plane, Prismatic, SceneGraph, 
 from tmkit.motion import CollisionWorld
 from tmkit.spatial import Pose
 
-BOXES = {"table": ((0.8, 1.2, 0.04), (0.7, 0.0, -0.03)), "block": ((0.05, 0.05, 0.05), (0.5, 0.1, 0.03))}
+BOXES = {
+    "table": ((0.8, 1.2, 0.04), (0.7, 0.0, -0.03)),
+    "block": ((0.05, 0.05, 0.05), (0.5, 0.1, 0.03)),
+}
 
 
 def two_shapes() -> SceneGraph:
     """Return a table with a leg and a handle on its body, and a ball on a slide above it."""
-    scene = SceneGraph().add_frame("table", "world", shapes=[AttachedShape(Box([2, 2, 0.2]), Pose([0, 0, -0.1]))])
+    scene = SceneGraph().add_frame(
+        "table", "world", shapes=[AttachedShape(Box([2, 2, 0.2]), Pose([0, 0, -0.1]))]
+    )
     scene = scene.add_body("rack").add_frame(
         "shelf", "world", body="rack", pose=Pose([0, 0, 1]), shapes=[AttachedShape(Sphere(0.1))]
     )
-    scene = scene.add_frame("hook", "shelf", body="rack", pose=Pose([0, 0, -0.4]), shapes=[AttachedShape(Sphere(0.02))])
+    scene = scene.add_frame(
+        "hook", "shelf", body="rack", pose=Pose([0, 0, -0.4]), shapes=[AttachedShape(Sphere(0.02))]
+    )
     scene = scene.add_frame("bare", "world")
     joint = Prismatic([0, 0, 1], lower=-1, upper=1)
     return scene.add_frame("ball", "world", joint=joint, shapes=[AttachedShape(Sphere(0.1))])
@@ -64,7 +71,10 @@ def test_distance_of_pairs_that_are_not_checked() -> None:
     assert world.distance("ball", "ball", [0.0]) is None
     planes = two_shapes().add_frame("floor", "world", shapes=[AttachedShape(Plane())])
     assert (
-        CollisionWorld(planes.set_shapes("table", [AttachedShape(Plane())])).distance("floor", "table", [0.0]) is None
+        CollisionWorld(planes.set_shapes("table", [AttachedShape(Plane())])).distance(
+            "floor", "table", [0.0]
+        )
+        is None
     )
 
 
@@ -99,7 +109,9 @@ def test_the_nearest_pair_is_the_least_of_all_pairs() -> None:
 def test_batches_say_what_single_queries_say(threads: int) -> None:
     """For each row, whatever the number of threads, in a world made anew and in one that was moved."""
     scene = add_boxes(robot_scene("panda"), BOXES)
-    new = CollisionWorld(scene, margin=0.005, pair_margins={("panda_link0", name): -math.inf for name in BOXES})
+    new = CollisionWorld(
+        scene, margin=0.005, pair_margins={("panda_link0", name): -math.inf for name in BOXES}
+    )
     limits = scene.joint_limits
     qs = np.random.default_rng(8).uniform(limits[:, 0], limits[:, 1], (300, len(limits)))
     for world in (new, new.moved_to(scene.reparent("block", "panda_hand", q=qs[0]))):
@@ -139,18 +151,26 @@ def test_one_shape_and_one_world_are_built_by_many_threads_at_once() -> None:
         mesh = Mesh(0.3 * points, np.arange(300, dtype=np.int32).reshape(100, 3))
         scene = SceneGraph().add_frame("stone", "world", shapes=[AttachedShape(mesh)])
         scene = scene.add_frame("probe", "world", joint=joint, shapes=[AttachedShape(Sphere(0.1))])
-        copy = Mesh(0.3 * points + 0.0, np.arange(300, dtype=np.int32).reshape(100, 3), source="another")
+        copy = Mesh(
+            0.3 * points + 0.0, np.arange(300, dtype=np.int32).reshape(100, 3), source="another"
+        )
         barrier = threading.Barrier(8)
         worlds: list[CollisionWorld] = []
 
-        def work(number: int, scene=scene, barrier=barrier, worlds=worlds) -> tuple[list[bool], list[float]]:
+        def work(
+            number: int, scene=scene, barrier=barrier, worlds=worlds
+        ) -> tuple[list[bool], list[float]]:
             barrier.wait()
             made = CollisionWorld(scene)
             if number == 0:
                 worlds.append(made)
             barrier.wait()
-            world = (worlds[0] if number % 2 else made).moved_to(scene.set_pose("stone", Pose([0, 0, 0.1])))
-            return world.in_collision_batch(qs, threads=2).tolist(), [worlds[0].distance(q) for q in qs]
+            world = (worlds[0] if number % 2 else made).moved_to(
+                scene.set_pose("stone", Pose([0, 0, 0.1]))
+            )
+            return world.in_collision_batch(qs, threads=2).tolist(), [
+                worlds[0].distance(q) for q in qs
+            ]
 
         with ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(work, range(8)))

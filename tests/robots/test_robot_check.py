@@ -43,7 +43,9 @@ def test_pairs_that_always_and_never_collide() -> None:
     """Boxes that overlap keep from planning, boxes apart need no check."""
     stuck, apart = check_robot(boxes(-0.01), samples=20), check_robot(boxes(0.01), samples=20)
     assert (stuck.always, stuck.colliding, stuck.reach) == ((("base", "b"),), 20, None)
-    assert stuck.problems == ("'base' and 'b' collide in every configuration; allow the pair, or correct a shape",)
+    assert stuck.problems == (
+        "'base' and 'b' collide in every configuration; allow the pair, or correct a shape",
+    )
     assert (apart.never, apart.problems) == ((("base", "b"),), ())
     assert apart.notes == ("the revolute joint 'j' has no speed limit; 1 is taken",)
 
@@ -59,9 +61,14 @@ def test_the_command_answers_and_writes_an_srdf(tmp_path: Path) -> None:
     """``robot check`` prints the report as JSON, and writes an SRDF that is read."""
     data = pytest.importorskip("pybullet_data").getDataPath()
     urdf, out = f"{data}/kuka_iiwa/model.urdf", tmp_path / "iiwa.srdf"
-    run = CliRunner().invoke(app, ["robot", "check", urdf, "--samples", "100", "--json", "--write-srdf", str(out)])
+    run = CliRunner().invoke(
+        app, ["robot", "check", urdf, "--samples", "100", "--json", "--write-srdf", str(out)]
+    )
     assert run.exit_code == 1  # it has no hand
-    assert json.loads(run.stdout)["reach"]["solved"] > 90 * json.loads(run.stdout)["reach"]["poses"] / 100
+    assert (
+        json.loads(run.stdout)["reach"]["solved"]
+        > 90 * json.loads(run.stdout)["reach"]["poses"] / 100
+    )
     value = read_srdf(out)
     assert value.group("arm").chains[0].tip == "lbr_iiwa_link_7"
     assert {pair.reason for pair in value.disabled} <= {"Adjacent", "Always", "Never"}
@@ -91,9 +98,13 @@ def test_meshes_are_looked_at() -> None:
         ("huge", Mesh(corner * 1000, faces)),
         ("away", Mesh(corner + 7, faces, source="x.stl")),
     ]:
-        scene = scene.add_frame(name, "base", pose=Pose((50.0, 0.0, 0.0)), shapes=[AttachedShape(mesh)])
+        scene = scene.add_frame(
+            name, "base", pose=Pose((50.0, 0.0, 0.0)), shapes=[AttachedShape(mesh)]
+        )
     report = check_robot(scene, samples=5)
-    assert report.problems == ("the mesh without a file of 'flat' is flat and has no hull; give it a thickness",)
+    assert report.problems == (
+        "the mesh without a file of 'flat' is flat and has no hull; give it a thickness",
+    )
     assert report.notes[1:] == (
         "the mesh without a file of 'huge' is 1e+03 m long: is it in another unit?",
         "the mesh x.stl of 'away' is 8 m away from its frame",
@@ -107,14 +118,22 @@ def test_the_command_writes_an_srdf_and_a_picture(tmp_path: Path) -> None:
     data = pytest.importorskip("pybullet_data").getDataPath()
     urdf, srdf, png = f"{data}/franka_panda/panda.urdf", tmp_path / "a.srdf", tmp_path / "a.png"
     written = ["--write-srdf", str(srdf), "--picture", str(png)]
-    run = CliRunner().invoke(app, ["robot", "check", urdf, "--samples", "20", "--tip", "panda_hand", *written])
+    run = CliRunner().invoke(
+        app, ["robot", "check", urdf, "--samples", "20", "--tip", "panda_hand", *written]
+    )
     assert run.exit_code == 0, run.output
     assert "  panda_joint4         revolute     -3.142 to    0.000 rad    2.175 rad/s" in run.stdout
     assert png.stat().st_size > 0
     scene = load_scene(urdf, srdf)
-    inferred, out_of_srdf = infer_arm(scene, tip="panda_hand").manipulator, find_manipulator(f"{srdf}:arm", scene)
+    inferred, out_of_srdf = (
+        infer_arm(scene, tip="panda_hand").manipulator,
+        find_manipulator(f"{srdf}:arm", scene),
+    )
     assert inferred.tip == out_of_srdf.tip == "panda_hand"
-    assert (out_of_srdf.joints, out_of_srdf.gripper_open) == (inferred.joints, inferred.gripper_open)
+    assert (out_of_srdf.joints, out_of_srdf.gripper_open) == (
+        inferred.joints,
+        inferred.gripper_open,
+    )
     wrong = ["--robot", "panda", "--tip", "panda_hand"]
     assert CliRunner().invoke(app, ["robot", "check", urdf, *wrong]).exit_code == 2
 
@@ -123,7 +142,9 @@ def test_the_command_ends_with_one_when_planning_is_kept_from(tmp_path: Path) ->
     """A scene in which nothing moves is a problem; nothing is written, and this is said."""
     stone = tmp_path / "stone.urdf"
     stone.write_text('<robot name="stone"><link name="stone"/></robot>', encoding="utf-8")
-    run = CliRunner().invoke(app, ["robot", "check", str(stone), "--write-srdf", str(tmp_path / "a.srdf")])
+    run = CliRunner().invoke(
+        app, ["robot", "check", str(stone), "--write-srdf", str(tmp_path / "a.srdf")]
+    )
     assert run.exit_code == 1
     assert "problem: no joint moves" in run.stdout
     assert list(tmp_path.iterdir()) == [stone]

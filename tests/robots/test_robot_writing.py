@@ -12,9 +12,17 @@ from tmkit.robots import Manipulator, load_manipulator, write_manipulator
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     """Every description of ours, and one with odd names, come back equal."""
     odd = Manipulator(
-        'a "b"\n\x7f', "ba se", "tip", "tö.ol", ("j 1", "j.2"), {"j 1": 0.1, "j.2": -1e-7}, gripper_kind="suction"
+        'a "b"\n\x7f',
+        "ba se",
+        "tip",
+        "tö.ol",
+        ("j 1", "j.2"),
+        {"j 1": 0.1, "j.2": -1e-7},
+        gripper_kind="suction",
     )
-    ours = [load_manipulator(path) for path in sorted((data_path("scenes") / "robots").glob("*.toml"))]
+    ours = [
+        load_manipulator(path) for path in sorted((data_path("scenes") / "robots").glob("*.toml"))
+    ]
     for arm in [odd, *ours]:
         write_manipulator(arm, tmp_path / "arm.toml")
         assert load_manipulator(tmp_path / "arm.toml") == arm

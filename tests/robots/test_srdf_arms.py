@@ -44,11 +44,19 @@ def changed(folder: Path, old: str = "", new: str = "") -> Path:
 def test_the_arm_of_a_file_is_ours(srdf: Path, scene: SceneGraph) -> None:
     """Joints, base, tool, hand and ready configuration are those of our own description of the Panda."""
     arm, ours = manipulator_from_srdf(srdf, scene, group="arm"), load_manipulator("panda")
-    assert (arm.name, arm.base, arm.tip, arm.tool) == ("panda:arm", ours.base, "panda_link8", ours.tool)
+    assert (arm.name, arm.base, arm.tip, arm.tool) == (
+        "panda:arm",
+        ours.base,
+        "panda_link8",
+        ours.tool,
+    )
     assert arm.joints == ours.joints
     assert tuple(arm.ready.values()) == READY
     assert (arm.gripper_kind, arm.gripper_joints) == ("parallel", ours.gripper_joints)
-    assert (dict(arm.gripper_open), dict(arm.gripper_closed)) == (dict(ours.gripper_open), dict(ours.gripper_closed))
+    assert (dict(arm.gripper_open), dict(arm.gripper_closed)) == (
+        dict(ours.gripper_open),
+        dict(ours.gripper_closed),
+    )
     assert arm.contact_links == ours.contact_links
     assert arm.width_open == pytest.approx(ours.width_open, abs=0.001)
     assert arm.width_closed == 0.0
@@ -57,9 +65,9 @@ def test_the_arm_of_a_file_is_ours(srdf: Path, scene: SceneGraph) -> None:
 def test_the_group_is_found_by_its_end_effector(srdf: Path, scene: SceneGraph) -> None:
     """Of several groups that may be arms, the one that carries the end effector is meant."""
     assert manipulator_from_srdf(srdf, scene) == manipulator_from_srdf(srdf, scene, group="arm")
-    assert manipulator_from_srdf(srdf, scene, hand=HandChoice(end_effector="gripper")) == manipulator_from_srdf(
-        srdf, scene
-    )
+    assert manipulator_from_srdf(
+        srdf, scene, hand=HandChoice(end_effector="gripper")
+    ) == manipulator_from_srdf(srdf, scene)
 
 
 def test_a_robot_is_named_by_file_and_group(srdf: Path, scene: SceneGraph) -> None:
@@ -75,12 +83,19 @@ def test_what_is_chosen(srdf: Path, scene: SceneGraph) -> None:
     arm = manipulator_from_srdf(
         srdf, scene, group="arm", name="cup", hand=HandChoice(tool="panda_hand", gripper="suction")
     )
-    assert (arm.name, arm.tool, arm.gripper_kind, arm.gripper_joints) == ("cup", "panda_hand", "suction", ())
+    assert (arm.name, arm.tool, arm.gripper_kind, arm.gripper_joints) == (
+        "cup",
+        "panda_hand",
+        "suction",
+        (),
+    )
 
 
 def test_without_a_state_ready_is_the_middle(tmp_path: Path, scene: SceneGraph) -> None:
     """Without a state of a well-known name the arm is ready in the middle of its limits."""
-    arm = manipulator_from_srdf(changed(tmp_path, 'name="ready"', 'name="tucked"'), scene, group="arm")
+    arm = manipulator_from_srdf(
+        changed(tmp_path, 'name="ready"', 'name="tucked"'), scene, group="arm"
+    )
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     assert all(value == pytest.approx(limits[joint].mean()) for joint, value in arm.ready.items())
     tucked = manipulator_from_srdf(tmp_path / "panda.srdf", scene, group="arm", ready="tucked")
@@ -93,22 +108,42 @@ def test_a_hand_without_states_opens_to_its_limits(tmp_path: Path, scene: SceneG
     arm = manipulator_from_srdf(path, scene, group="arm", hand=HandChoice(gripper="parallel"))
     assert dict(arm.gripper_open) == {"panda_finger_joint1": 0.04}
     assert dict(arm.gripper_closed) == {"panda_finger_joint1": 0.0}
-    with pytest.raises(RobotError, match=r"'hand' needs states that open and close the hand; it has: one, close"):
+    with pytest.raises(
+        RobotError, match=r"'hand' needs states that open and close the hand; it has: one, close"
+    ):
         manipulator_from_srdf(path, scene, group="arm")
-    named = manipulator_from_srdf(path, scene, group="arm", hand=HandChoice(opened="one", closed="close"))
-    assert named == manipulator_from_srdf(path, scene, group="arm", hand=HandChoice(gripper="parallel"))
+    named = manipulator_from_srdf(
+        path, scene, group="arm", hand=HandChoice(opened="one", closed="close")
+    )
+    assert named == manipulator_from_srdf(
+        path, scene, group="arm", hand=HandChoice(gripper="parallel")
+    )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("panda_link8", "panda_linc8", r"srdf:2: .*'panda_linc8', which the scene does not have; did you mean"),
-        ('value="-2.2"', 'value="2.2"', "state 'ready' puts joint 'panda_joint4' at 2.2, outside its limits"),
-        ('"panda_joint3"', '"panda_jonit3"', "state 'ready' has no value for joint 'panda_joint3'; it names"),
+        (
+            "panda_link8",
+            "panda_linc8",
+            r"srdf:2: .*'panda_linc8', which the scene does not have; did you mean",
+        ),
+        (
+            'value="-2.2"',
+            'value="2.2"',
+            "state 'ready' puts joint 'panda_joint4' at 2.2, outside its limits",
+        ),
+        (
+            '"panda_joint3"',
+            '"panda_jonit3"',
+            "state 'ready' has no value for joint 'panda_joint3'; it names",
+        ),
         ('group="hand" parent', 'group="hnad" parent', "unknown group 'hnad'; did you mean 'hand'"),
     ],
 )
-def test_what_does_not_fit_is_refused(tmp_path: Path, scene: SceneGraph, old: str, new: str, message: str) -> None:
+def test_what_does_not_fit_is_refused(
+    tmp_path: Path, scene: SceneGraph, old: str, new: str, message: str
+) -> None:
     """Links, states and groups that are used and wrong are refused by name."""
     with pytest.raises(RobotError, match=message):
         manipulator_from_srdf(changed(tmp_path, old, new), scene, group="arm", ready="ready")
@@ -117,10 +152,21 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, scene: SceneGraph, old: st
 def test_misspelt_joints_are_told_from_fixed_ones(tmp_path: Path, scene: SceneGraph) -> None:
     """An unknown joint that is like one that the group lacks is a slip; any other is taken for a fixed joint."""
     joints = "".join(f'<joint name="panda_joint{i}"/>' for i in range(1, 8))
-    path = changed(tmp_path, '<chain base_link="panda_link0" tip_link="panda_link8"/>', joints + '<joint name="jig"/>')
-    assert manipulator_from_srdf(path, scene, group="arm").joints == load_manipulator("panda").joints
-    path.write_text(path.read_text().replace('<joint name="panda_joint7"/>', '<joint name="panda_jiont7"/>'))
-    with pytest.raises(RobotError, match="'panda_jiont7', which the scene does not have; did you mean 'panda_joint7'"):
+    path = changed(
+        tmp_path,
+        '<chain base_link="panda_link0" tip_link="panda_link8"/>',
+        joints + '<joint name="jig"/>',
+    )
+    assert (
+        manipulator_from_srdf(path, scene, group="arm").joints == load_manipulator("panda").joints
+    )
+    path.write_text(
+        path.read_text().replace('<joint name="panda_joint7"/>', '<joint name="panda_jiont7"/>')
+    )
+    with pytest.raises(
+        RobotError,
+        match="'panda_jiont7', which the scene does not have; did you mean 'panda_joint7'",
+    ):
         manipulator_from_srdf(path, scene, group="arm")
 
 
@@ -130,7 +176,9 @@ def test_unknown_choices_list_the_valid_ones(srdf: Path, scene: SceneGraph) -> N
         manipulator_from_srdf(srdf, scene, group="amr")
     with pytest.raises(UnknownNameError, match=r"unknown end effector 'x' \(known: gripper\)"):
         manipulator_from_srdf(srdf, scene, hand=HandChoice(end_effector="x"))
-    with pytest.raises(RobotError, match=r"has no state 'redy'; did you mean 'ready'\? \(known: ready\)"):
+    with pytest.raises(
+        RobotError, match=r"has no state 'redy'; did you mean 'ready'\? \(known: ready\)"
+    ):
         manipulator_from_srdf(srdf, scene, group="arm", ready="redy")
     with pytest.raises(RobotError, match="gripper 'claw' is none of parallel, suction"):
         manipulator_from_srdf(srdf, scene, group="arm", hand=HandChoice(gripper="claw"))
@@ -138,7 +186,9 @@ def test_unknown_choices_list_the_valid_ones(srdf: Path, scene: SceneGraph) -> N
 
 def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) -> None:
     """Where the end effector is made of the arm, or there is none, the hand's group can be named."""
-    effector = '<end_effector name="gripper" parent_link="panda_link8" group="hand" parent_group="arm"/>'
+    effector = (
+        '<end_effector name="gripper" parent_link="panda_link8" group="hand" parent_group="arm"/>'
+    )
     for new in (effector.replace('group="hand" parent_group="arm"', 'group="arm"'), ""):
         path = changed(tmp_path, effector, new)
         with pytest.raises(RobotError, match=r"FILE\.srdf:GROUP:HAND"):
@@ -154,7 +204,9 @@ def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) ->
     )
     with pytest.raises(UnknownNameError, match=r"unknown group 'hnad'; did you mean 'hand'"):
         find_manipulator(f"{path}:arm:hnad", scene)
-    with pytest.raises(RobotError, match=r"the group 'arm' has no joints that could open and close a hand"):
+    with pytest.raises(
+        RobotError, match=r"the group 'arm' has no joints that could open and close a hand"
+    ):
         find_manipulator(f"{path}:arm:arm", scene)
 
 
@@ -177,7 +229,9 @@ BOTH = SrdfGroup("both", subgroups=("left", "right"))
 SHOULDER = SrdfGroup("shoulder", joints=("left_1",))
 
 
-def suction(semantics: RobotSemantics, scene: SceneGraph | None = None, **options: Any) -> Manipulator:
+def suction(
+    semantics: RobotSemantics, scene: SceneGraph | None = None, **options: Any
+) -> Manipulator:
     """Return an arm with a suction cup of the robot with two arms; ``group`` is that of the arm, others of the hand."""
     of_arm = {name: options.pop(name) for name in ("group", "ready", "name") if name in options}
     hand = HandChoice(gripper="suction", **options)
@@ -190,14 +244,28 @@ def suction(semantics: RobotSemantics, scene: SceneGraph | None = None, **option
         (RobotSemantics("r", groups=(RIGHT,)), "right"),
         (RobotSemantics("r", groups=(BOTH, SHOULDER, LEFT)), None),
         (RobotSemantics("r", groups=(SHOULDER, SrdfGroup("none"), RIGHT)), "right"),
-        (RobotSemantics("", groups=(LEFT, RIGHT), end_effectors=(EndEffector("e", "right_wrist", "x", "right"),)), "-"),
-        (RobotSemantics("r", groups=(LEFT, RIGHT), end_effectors=(EndEffector("e", "left_wrist", "left"),)), "left"),
+        (
+            RobotSemantics(
+                "",
+                groups=(LEFT, RIGHT),
+                end_effectors=(EndEffector("e", "right_wrist", "x", "right"),),
+            ),
+            "-",
+        ),
+        (
+            RobotSemantics(
+                "r", groups=(LEFT, RIGHT), end_effectors=(EndEffector("e", "left_wrist", "left"),)
+            ),
+            "left",
+        ),
     ],
 )
 def test_the_group_that_can_only_be_the_arm(semantics: RobotSemantics, group: str | None) -> None:
     """Of the groups with two joints or more on one path the only one is taken, or the one with an end effector."""
     if group is None:
-        broken = replace(semantics, groups=(*semantics.groups, SrdfGroup("lost", links=("nowhere",))))
+        broken = replace(
+            semantics, groups=(*semantics.groups, SrdfGroup("lost", links=("nowhere",)))
+        )
         assert arm_groups(broken, two_arms()) == ("left",)
         assert suction(broken).joints == ("left_1", "left_2")
     elif group == "-":
@@ -210,11 +278,16 @@ def test_the_group_that_can_only_be_the_arm(semantics: RobotSemantics, group: st
 
 def test_an_end_effector_tells_the_arm_it_belongs_to() -> None:
     """A named end effector selects its parent group, or its own group if only that one is an arm."""
-    ends = (EndEffector("a", "left_wrist", "right", "shoulder"), EndEffector("b", "left_wrist", "x", "left"))
+    ends = (
+        EndEffector("a", "left_wrist", "right", "shoulder"),
+        EndEffector("b", "left_wrist", "x", "left"),
+    )
     groups = (SHOULDER, LEFT, RIGHT, SrdfGroup("x"))
     semantics = RobotSemantics("r", groups=groups, end_effectors=ends)
     assert suction(semantics, end_effector="b").joints == ("left_1", "left_2")
-    with pytest.raises(RobotError, match=r"end effector 'a' is on 'left_wrist', which .* last frame 'right_wrist'"):
+    with pytest.raises(
+        RobotError, match=r"end effector 'a' is on 'left_wrist', which .* last frame 'right_wrist'"
+    ):
         suction(semantics, end_effector="a")
 
 
@@ -224,27 +297,40 @@ def test_an_end_effector_tells_the_arm_it_belongs_to() -> None:
         ((), {}, r"^srdf: there is no group, so the joints of the arm are not defined$"),
         ((LEFT, RIGHT), {}, r"say which group is the arm; groups that may be arms: left, right$"),
         ((SHOULDER, BOTH, LEFT, RIGHT), {}, r"groups that may be arms: left, right$"),
-        ((SHOULDER, SrdfGroup("x")), {}, r"the arm; none of its groups \(shoulder, x\) is an arm in this scene$"),
+        (
+            (SHOULDER, SrdfGroup("x")),
+            {},
+            r"the arm; none of its groups \(shoulder, x\) is an arm in this scene$",
+        ),
         ((SrdfGroup("x"), LEFT), {"group": "x"}, "the group 'x' has no joint that moves$"),
         (
             (SrdfGroup("x", joints=("left_9", "bolt")), LEFT),
             {"group": "x"},
-            "'x' has no movable joint in this scene, which has no 'left_9'; did you mean 'left_[12]'",
+            (
+                "'x' has no movable joint in this scene, which has no 'left_9'; did you mean"
+                " 'left_[12]'"
+            ),
         ),
         (
             (BOTH, LEFT, RIGHT),
             {"group": "both"},
-            r"'both' is no arm: joint '\w+_1' is not on the way from the base to the tip; groups that may be arms: "
+            r"'both' is no arm: joint '\w+_1' is not on the way from the base to the tip; groups"
+            r" that may be arms: "
             "left, right$",
         ),
         (
             (SrdfGroup("spread", joints=("left_2", "right_1")), SHOULDER),
             {"group": "spread"},
-            "joint 'right_1' is not on the way from the base to the tip; groups that may be arms: none$",
+            (
+                "joint 'right_1' is not on the way from the base to the tip; groups that may be"
+                " arms: none$"
+            ),
         ),
     ],
 )
-def test_groups_that_are_no_arm_are_refused(groups: tuple[SrdfGroup, ...], options: Any, message: str) -> None:
+def test_groups_that_are_no_arm_are_refused(
+    groups: tuple[SrdfGroup, ...], options: Any, message: str
+) -> None:
     """A group without moving joints, with a branch, or an unclear choice is refused with the groups that would do."""
     with pytest.raises(RobotError, match=message):
         suction(RobotSemantics("r", groups=groups), **options)
@@ -284,11 +370,17 @@ def test_without_one_tool_frame_the_cup_is_the_tip_and_a_hand_needs_a_choice() -
     for frames in (("cover",), ("left_tcp", "left_tool")):
         scene = two_arms(frames)
         for side, sign in (("a", 1), ("b", -1)):
-            slide = Prismatic((0, sign, 0), lower=0.0, upper=0.05, velocity=1.0, name=f"grip_{side}")
+            slide = Prismatic(
+                (0, sign, 0), lower=0.0, upper=0.05, velocity=1.0, name=f"grip_{side}"
+            )
             near = Pose((0, sign * 0.01, 0))
-            scene = scene.add_frame(f"finger_{side}", "left_wrist", pose=near, joint=slide, shapes=box)
+            scene = scene.add_frame(
+                f"finger_{side}", "left_wrist", pose=near, joint=slide, shapes=box
+            )
         assert suction(semantics, scene).tool == "left_wrist"
-        with pytest.raises(RobotError, match="say which frame is the tool of the arm 'left'") as caught:
+        with pytest.raises(
+            RobotError, match="say which frame is the tool of the arm 'left'"
+        ) as caught:
             manipulator_from_srdf(semantics, scene)
         listed = str(caught.value).split("rigidly joined to its tip are: ")[1].split(", ")
         assert set(listed) == {"left_wrist", *frames}
@@ -317,14 +409,18 @@ def test_a_state_that_does_not_fit_is_passed_over(caplog: pytest.LogCaptureFixtu
     """A state outside the limits is logged; the middle is taken, 0 where a joint has no limits, within the limits."""
     semantics = RobotSemantics("r", groups=(LEFT,), states=(ready_state("home", 3.5),))
     assert dict(suction(semantics).ready) == {"left_1": 1.0, "left_2": 0.0}
-    assert "group 'left' is not made ready by it: the state 'home' puts joint 'left_1' at 3.5" in caplog.text
+    assert (
+        "group 'left' is not made ready by it: the state 'home' puts joint 'left_1' at 3.5"
+        in caplog.text
+    )
     half = Revolute((0, 1, 0), lower=0.5, upper=math.inf, velocity=1.0, name="left_2")
     assert suction(semantics, two_arms().set_joint("left_wrist", half)).ready["left_2"] == 0.5
     half = Revolute((0, 1, 0), lower=-math.inf, upper=-0.5, velocity=1.0, name="left_2")
     assert suction(semantics, two_arms().set_joint("left_wrist", half)).ready["left_2"] == -0.5
 
 
-# --- passive joints ---------------------------------------------------------------------------------------------------
+# --- passive joints
+# ---------------------------------------------------------------------------------------------------
 
 FINGER = '<passive_joint name="panda_finger_joint2"/>'
 
@@ -336,7 +432,9 @@ def test_a_passive_joint_is_none_of_the_arms(tmp_path: Path, scene: SceneGraph) 
     assert arm.joints == tuple(f"panda_joint{number}" for number in (1, 2, 4, 5, 6, 7))
     assert set(arm.ready) == set(arm.joints)
     world = load_scene("panda_table", "blocks1")
-    plan = tk.plan(world, goal="(holding a)", robot=manipulator_from_srdf(path, world, group="arm"), seed=0).plan
+    plan = tk.plan(
+        world, goal="(holding a)", robot=manipulator_from_srdf(path, world, group="arm"), seed=0
+    ).plan
     assert plan is not None
     passive = world.joint_names.index("panda_joint3")
     for step in plan.steps:
@@ -347,7 +445,9 @@ def test_a_passive_joint_is_none_of_the_arms(tmp_path: Path, scene: SceneGraph) 
 def test_a_passive_joint_before_the_hand_is_refused(tmp_path: Path, scene: SceneGraph) -> None:
     """What no motor holds cannot carry a hand, and the message says which joint it is."""
     path = changed(tmp_path, FINGER, f'{FINGER}<passive_joint name="panda_joint7"/>')
-    with pytest.raises(RobotError, match=r"is not rigidly joined to .*: the joint 'panda_joint7' is passive"):
+    with pytest.raises(
+        RobotError, match=r"is not rigidly joined to .*: the joint 'panda_joint7' is passive"
+    ):
         manipulator_from_srdf(path, scene, group="arm")
 
 
@@ -355,6 +455,8 @@ def test_an_arm_of_passive_joints_is_none(tmp_path: Path, scene: SceneGraph) -> 
     """Neither by name nor among the groups that may be arms."""
     passive = "".join(f'<passive_joint name="panda_joint{number}"/>' for number in range(1, 8))
     path = changed(tmp_path, FINGER, passive)
-    with pytest.raises(RobotError, match="the group 'arm' has no joint that moves and is not passive"):
+    with pytest.raises(
+        RobotError, match="the group 'arm' has no joint that moves and is not passive"
+    ):
         manipulator_from_srdf(path, scene, group="arm")
     assert "arm" not in arm_groups(read_srdf(path), scene)

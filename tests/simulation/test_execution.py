@@ -13,7 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.gantry import BLOCK, GANTRY, SUCKER, PlanWriter, gantry_scene, stacking_plan, two_blocks, with_block
+from support.gantry import (
+    BLOCK,
+    GANTRY,
+    SUCKER,
+    PlanWriter,
+    gantry_scene,
+    stacking_plan,
+    two_blocks,
+    with_block,
+)
 from support.processes import Process
 
 from tmkit.errors import SimulationError
@@ -57,7 +66,11 @@ def test_same_plan_same_report_also_beside_another_process(stacked: SimulationRe
         "from tmkit.simulation import simulate\n"
         "print(json.dumps(simulate(stacking_plan()).to_dict()), end='')\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1]), "PYTHONHASHSEED": "7"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+        "PYTHONHASHSEED": "7",
+    }
     command = [sys.executable, "-c", program]
     with Process(command, stdout=subprocess.PIPE, text=True, env=environment) as other:
         again = simulate(stacking_plan())
@@ -83,7 +96,9 @@ def test_several_steps_with_progress() -> None:
     assert times == sorted(times)
     assert max(np.diff(times)) < 0.26  # seconds of simulated time: nothing stands still
     second = next(now for now in told if now.step == 1)
-    assert re.fullmatch(r"simulating, .* s: step 2 of 2: \(move red green\), .* s simulated", str(second))
+    assert re.fullmatch(
+        r"simulating, .* s: step 2 of 2: \(move red green\), .* s simulated", str(second)
+    )
 
 
 def test_cylinder_is_carried_between_flat_fingers() -> None:
@@ -125,7 +140,8 @@ def test_mimic_with_a_shift_and_a_sign() -> None:
     scene = scene.set_pose("right_finger", Pose([0.0, -0.045, -0.1]))
     mimic = Mimic("finger", -1.0, 0.04)
     scene = scene.set_joint(
-        "right_finger", Prismatic([0, 1, 0], lower=0.0, upper=0.04, effort=40.0, name="other", mimic=mimic)
+        "right_finger",
+        Prismatic([0, 1, 0], lower=0.0, upper=0.04, effort=40.0, name="other", mimic=mimic),
     )
     writer = PlanWriter(scene)
     writer.move("red", [-0.1, -0.1, HALF])
@@ -158,9 +174,13 @@ def test_object_held_from_the_start_stays_in_the_hand() -> None:
     writer.move("red", [0.1, 0.1, HALF])
     plan = writer.plan()
     grasped, rest = plan.steps[0].segments[2], plan.steps[0].segments[3:]
-    q = scene.configuration({**dict(zip(GANTRY.joints, grasped.path[0], strict=True)), **grasped.gripper})
+    q = scene.configuration(
+        {**dict(zip(GANTRY.joints, grasped.path[0], strict=True)), **grasped.gripper}
+    )
     held = scene.reparent("red", "hand", q=q)
-    report = simulate(replace(plan, scene=held, q=q, steps=(replace(plan.steps[0], segments=rest),)))
+    report = simulate(
+        replace(plan, scene=held, q=q, steps=(replace(plan.steps[0], segments=rest),))
+    )
     assert report.is_successful
     assert report.worst_position < 0.003
 
@@ -192,7 +212,8 @@ def test_known_displacement_is_reported() -> None:
     assert [str(note)[:30] for note in report.notes] == ["step 1: 'green' is 50.0 mm, 11"]
     assert "missed: green" in repr(report)
     lenient = simulate(
-        displaced(stacking_plan(), (0.03, 0.04, 0.0)), options=SimulationOptions(position_tolerance=0.06)
+        displaced(stacking_plan(), (0.03, 0.04, 0.0)),
+        options=SimulationOptions(position_tolerance=0.06),
     )
     assert lenient.is_successful
 
@@ -213,7 +234,10 @@ def with_wall(plan: Plan, top: float) -> Plan:
     """Return the plan played where an unplanned wall of a given height stands across the way."""
     size = [0.02, 0.3, top]
     pose = Pose([0.0, 0.13, 0.05 + 0.5 * top])
-    return replace(plan, scene=plan.scene.add_frame("wall", "table", pose=pose, shapes=[AttachedShape(Box(size))]))
+    return replace(
+        plan,
+        scene=plan.scene.add_frame("wall", "table", pose=pose, shapes=[AttachedShape(Box(size))]),
+    )
 
 
 def test_load_that_strikes_an_obstacle_is_explained() -> None:
@@ -230,7 +254,9 @@ def test_object_lost_on_the_way_is_explained() -> None:
     plan = stacking_plan()
     heavy = plan.scene.set_inertia("red", Inertia(8.0, matrix=8.0 * BLOCK**2 / 6.0 * np.eye(3)))
     report = simulate(replace(plan, scene=heavy))
-    assert "step 1: 'red' was lost during lift ((move red green))" in [str(note) for note in report.notes]
+    assert "step 1: 'red' was lost during lift ((move red green))" in [
+        str(note) for note in report.notes
+    ]
     assert report.slips[0].lost == "lift"
     assert not report.is_successful
 
@@ -268,7 +294,9 @@ def test_report_as_json(stacked: SimulationReport) -> None:
 def test_misuse_is_refused() -> None:
     """Unknown ways of grasping and negative tolerances are errors before anything starts."""
     plan = stacking_plan()
-    with pytest.raises(SimulationError, match="grasp must be 'contact' or 'constraint', not 'glue'"):
+    with pytest.raises(
+        SimulationError, match="grasp must be 'contact' or 'constraint', not 'glue'"
+    ):
         simulate(plan, options=SimulationOptions(grasp="glue"))  # type: ignore[arg-type]  # the mistake is the test
     with pytest.raises(SimulationError, match="position_tolerance must not be negative"):
         simulate(plan, options=SimulationOptions(position_tolerance=-1.0))

@@ -27,7 +27,9 @@ def bar_in_the_hand() -> SceneGraph:
     q = PANDA.ready_configuration(scene)
     pose = scene.pose(PANDA.tool, relative_to="world", q=q) @ Pose([0.0, 0.0, OFF_THE_MIDDLE])
     shape = AttachedShape(Box([0.04, 0.04, 0.12]), friction=0.8)
-    return scene.add_frame("bar", "world", pose=pose, joint=Free(), classes=["movable"], shapes=[shape])
+    return scene.add_frame(
+        "bar", "world", pose=pose, joint=Free(), classes=["movable"], shapes=[shape]
+    )
 
 
 def turned_by(moment: float) -> float:
@@ -35,7 +37,9 @@ def turned_by(moment: float) -> float:
     scene = bar_in_the_hand()
     q = PANDA.ready_configuration(scene)
     finger = scene.joint_names.index("panda_finger_joint1")
-    with Simulation.from_scene(scene, q, robot=PANDA, settings=PhysicsSettings(gravity=0.0)) as simulation:
+    with Simulation.from_scene(
+        scene, q, robot=PANDA, settings=PhysicsSettings(gravity=0.0)
+    ) as simulation:
         (body,) = (body for body in simulation.bodies if body.base == "bar")
         axis = simulation.pose(PANDA.tool).rotate([0.0, 1.0, 0.0])
         wanted = np.array(q)
@@ -66,7 +70,9 @@ def test_every_link_has_the_friction_of_its_kind() -> None:
     with Simulation.from_scene(scene, robot=PANDA, settings=settings) as simulation:
         (arm,) = (body for body in simulation.bodies if PANDA.tip in body.links)
         for frame, link in arm.links.items():
-            told = simulation.bullet.getDynamicsInfo(arm.index, link, physicsClientId=simulation.client)
+            told = simulation.bullet.getDynamicsInfo(
+                arm.index, link, physicsClientId=simulation.client
+            )
             expected = (0.9, 0.002) if frame in PANDA.contact_links else (0.4, 0.0)
             assert (told[1], told[7]) == pytest.approx(expected), frame
 
@@ -93,9 +99,13 @@ def test_what_is_in_many_pieces_does_not_creep() -> None:
         ]
         hull = trimesh.convex.convex_hull(np.array(corners) + rng.normal(0.0, 1e-4, (8, 3)))
         pieces.append(AttachedShape(Mesh(hull.vertices, hull.faces)))
-    scene = scene.add_frame("arc", "world", pose=pose, joint=Free(), classes=["movable"], shapes=pieces)
+    scene = scene.add_frame(
+        "arc", "world", pose=pose, joint=Free(), classes=["movable"], shapes=pieces
+    )
     closed = scene.configuration(PANDA.finger_values(0.0), base=q)
-    with Simulation.from_scene(scene, q, robot=PANDA, settings=PhysicsSettings(gravity=0.0)) as simulation:
+    with Simulation.from_scene(
+        scene, q, robot=PANDA, settings=PhysicsSettings(gravity=0.0)
+    ) as simulation:
         simulation.command_fingers(closed, force=PANDA.grip_force)
         simulation.step(480)
         before = simulation.pose("arc")
@@ -118,7 +128,9 @@ def test_what_is_held_by_an_upper_corner_does_not_turn() -> None:
 
 def test_a_cup_gives_way_to_what_is_set_down_too_deep() -> None:
     """A disc that a cup holds at its ring touches down a tenth of a millimetre early, and is let go all the same."""
-    hanoi = plan_problem("hanoi", "hanoi3", scene="hanoi3", robot="iiwa", table="iiwa_nozzle", seed=1)
+    hanoi = plan_problem(
+        "hanoi", "hanoi3", scene="hanoi3", robot="iiwa", table="iiwa_nozzle", seed=1
+    )
     plan = checked(hanoi)
     report = simulate(replace(plan, steps=plan.steps[:10]))
     assert report.is_successful

@@ -44,7 +44,9 @@ def test_panda_stands_where_forward_kinematics_says(scene: SceneGraph) -> None:
 def test_panda_builds_a_tower_with_real_fingers(scene: SceneGraph, robot: Manipulator) -> None:
     """A planned tower of three stands within 3 mm and 1 degree, and the arm follows within a tenth of a milliradian."""
     q = robot.ready_configuration(scene)
-    result = tk.plan(scene, q, domain="blocks", goal="(and (on a b) (on b c))", robot="panda", seed=0)
+    result = tk.plan(
+        scene, q, domain="blocks", goal="(and (on a b) (on b c))", robot="panda", seed=0
+    )
     assert result.plan is not None
     report = simulate(result.plan)
     assert report.is_successful

@@ -29,16 +29,23 @@ Array = NDArray[np.float64]
 
 
 @given(st.floats(0.001, 0.999), st.integers(1, 20_000))
-def test_quantiles_are_those_of_the_chi_square_distribution(probability: float, degrees: int) -> None:
+def test_quantiles_are_those_of_the_chi_square_distribution(
+    probability: float, degrees: int
+) -> None:
     """They agree with scipy's distribution."""
-    assert chi_square_quantile(probability, degrees) == pytest.approx(float(chi2.ppf(probability, degrees)), rel=1e-9)
+    assert chi_square_quantile(probability, degrees) == pytest.approx(
+        float(chi2.ppf(probability, degrees)), rel=1e-9
+    )
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6))
 def test_distances_are_quadratic_forms(seed: int, rank: int) -> None:
     """Of an error w of unit variances, mapped by any root, the squared distance is the square of w."""
     rng = np.random.default_rng(seed)
-    root, w = rng.normal(size=(6, rank)) * np.array([1e3, 1, 1, 1, 1e-3, 1])[:, None], rng.normal(size=rank)
+    root, w = (
+        rng.normal(size=(6, rank)) * np.array([1e3, 1, 1, 1, 1e-3, 1])[:, None],
+        rng.normal(size=rank),
+    )
     squared, degrees = mahalanobis_distance(root @ w, root @ root.T)
     assert degrees == rank
     assert squared == pytest.approx(float(w @ w), rel=1e-5)
@@ -94,7 +101,7 @@ def test_gates_of_exact_things() -> None:
     assert not gate(exact, PositionMeasurement([1, 0, 0.1], np.zeros((3, 3)))).is_accepted
 
 
-# ------------------------------------------------------------------------------------------------------------- regions
+# ------------------------------------------------------------------------------------------ regions
 
 
 @pytest.mark.parametrize("probability", [0.5, 0.95])
@@ -107,7 +114,9 @@ def test_ellipsoids_hold_as_many_as_they_say(probability: float) -> None:
     inside = np.mean([position.contains(there.apply(point)) for there in drawn])
     assert inside == pytest.approx(probability, abs=0.03)
     orientation = orientation_ellipsoid(pose, probability=probability)
-    inside = np.mean([orientation.contains((pose.mean.inverse() @ there).log()[3:]) for there in drawn])
+    inside = np.mean(
+        [orientation.contains((pose.mean.inverse() @ there).log()[3:]) for there in drawn]
+    )
     assert inside == pytest.approx(probability, abs=0.03)
 
 
@@ -117,7 +126,9 @@ def test_ellipsoids_are_axes_and_radii() -> None:
     pose = GaussianPose(turn, np.diag([4.0, 1.0, 0.25, 1e-2, 4e-2, 9e-2]))
     position = position_ellipsoid(pose, probability=0.9)
     np.testing.assert_allclose(position.center, [1, 2, 3])
-    np.testing.assert_allclose(position.radii, np.sqrt(chi2.ppf(0.9, 3)) * np.array([2.0, 1.0, 0.5]))
+    np.testing.assert_allclose(
+        position.radii, np.sqrt(chi2.ppf(0.9, 3)) * np.array([2.0, 1.0, 0.5])
+    )
     np.testing.assert_allclose(np.abs(position.axes[:, 0]), [0, 1, 0], atol=1e-12)
     assert np.linalg.det(position.axes) == pytest.approx(1.0)
     np.testing.assert_allclose(position_covariance(pose), np.diag([1.0, 4.0, 0.25]), atol=1e-12)
@@ -137,7 +148,7 @@ def test_flat_ellipsoids() -> None:
     assert orientation_ellipsoid(pose).contains(np.zeros(3))
 
 
-# ---------------------------------------------------------------------------------------------------------------- NEES
+# --------------------------------------------------------------------------------------------- NEES
 
 
 def test_an_honest_estimator_is_in_its_band_and_a_boastful_one_is_not() -> None:

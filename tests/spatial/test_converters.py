@@ -89,7 +89,9 @@ def test_ros_has_the_moments_of_shift_and_turn() -> None:
     )[:, 3:]
     both = np.hstack([shifts, turns])
     found = np.array(to_ros_pose(pose)["covariance"]).reshape(6, 6)
-    np.testing.assert_allclose(found, both.T @ both / len(both), atol=0.05 * float(np.abs(found).max()))
+    np.testing.assert_allclose(
+        found, both.T @ both / len(both), atol=0.05 * float(np.abs(found).max())
+    )
 
 
 def test_gtsam_has_the_error_on_the_right_angles_first() -> None:
@@ -98,13 +100,17 @@ def test_gtsam_has_the_error_on_the_right_angles_first() -> None:
     pose = random_gaussian_pose(np.random.default_rng(3), linear=0.05, angular=0.1)
     matrix, covariance = to_gtsam(pose)
     mean, rng = gtsam.Pose3(matrix), np.random.default_rng(4)
-    assert from_gtsam(mean, covariance).mean.is_close(pose.mean, translation_tolerance=1e-12, rotation_tolerance=1e-12)
+    assert from_gtsam(mean, covariance).mean.is_close(
+        pose.mean, translation_tolerance=1e-12, rotation_tolerance=1e-12
+    )
     drawn = [
         Pose.from_matrix(mean.compose(gtsam.Pose3.Expmap(xi)).matrix()).as_array()
         for xi in rng.multivariate_normal(np.zeros(6), covariance, size=8000)
     ]
     fitted = fit_gaussian(drawn, mean=pose.mean)
-    np.testing.assert_allclose(fitted.covariance, pose.covariance, atol=0.06 * float(np.abs(pose.covariance).max()))
+    np.testing.assert_allclose(
+        fitted.covariance, pose.covariance, atol=0.06 * float(np.abs(pose.covariance).max())
+    )
     xi = np.array([0.1, -0.2, 0.3, 0.4, 0.5, -0.6])
     ours = Pose.exp(xi[[3, 4, 5, 0, 1, 2]]).as_matrix()
     np.testing.assert_allclose(gtsam.Pose3.Expmap(xi).matrix(), ours, atol=1e-14)
@@ -117,10 +123,13 @@ def test_pytransform3d_has_the_error_on_the_left_angles_first() -> None:
     matrix, covariance = to_pytransform3d(pose)
     rng = np.random.default_rng(6)
     drawn = [
-        Pose.from_matrix(transformations.random_transform(rng, matrix, covariance)).as_array() for _ in range(8000)
+        Pose.from_matrix(transformations.random_transform(rng, matrix, covariance)).as_array()
+        for _ in range(8000)
     ]
     fitted = fit_gaussian(drawn, mean=pose.mean)
-    np.testing.assert_allclose(fitted.covariance, pose.covariance, atol=0.06 * float(np.abs(pose.covariance).max()))
+    np.testing.assert_allclose(
+        fitted.covariance, pose.covariance, atol=0.06 * float(np.abs(pose.covariance).max())
+    )
 
 
 def test_manif_is_as_ours() -> None:
@@ -140,7 +149,9 @@ def test_messages_that_are_none_are_refused() -> None:
         from_ros_pose(SimpleNamespace(covariance=[0.0] * 36))
     with pytest.raises(SceneError, match="36 numbers, row by row, not 6"):
         from_ros_pose({**fields, "covariance": [0.0] * 6})
-    with pytest.raises(SceneError, match=r"PoseWithCovariance: covariance is not positive semi-definite: .*\[-1"):
+    with pytest.raises(
+        SceneError, match=r"PoseWithCovariance: covariance is not positive semi-definite: .*\[-1"
+    ):
         from_ros_pose({**fields, "covariance": [-1.0] + [0.0] * 35})
     with pytest.raises(SceneError, match="Transform: a int without the field 'translation'"):
         from_tf2(3)

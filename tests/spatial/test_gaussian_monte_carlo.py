@@ -1,8 +1,9 @@
 """Every closed form of uncertain poses beside samples, with the sampling floor stated.
 
-A covariance of n samples is off by about ``sqrt((tr(S)^2 + tr(S^2)) / n) / |S|`` of its size (``sampling_floor``): what
-is asked for is that the closed form lies within a few floors. The suite takes 40,000 samples, a floor of about 1 %;
-``TMKIT_MONTE_CARLO=1000000`` in the environment takes as many as it says (0.2 %, a minute).
+A covariance of n samples is off by about ``sqrt((tr(S)^2 + tr(S^2)) / n) / |S|`` of its size
+(``sampling_floor``): what is asked for is that the closed form lies within a few floors. The suite
+takes 40,000 samples, a floor of about 1 %; ``TMKIT_MONTE_CARLO=1000000`` in the environment takes
+as many as it says (0.2 %, a minute).
 """
 
 from __future__ import annotations
@@ -41,9 +42,14 @@ Array = NDArray[np.float64]
 SAMPLES = int(os.environ.get("TMKIT_MONTE_CARLO", "40000"))
 
 
-def assert_within_floors(covariance: Array, sampled: Array, *, floors: float = 3.0, more: float = 0.0) -> None:
+def assert_within_floors(
+    covariance: Array, sampled: Array, *, floors: float = 3.0, more: float = 0.0
+) -> None:
     """The closed form lies within some sampling floors of the samples, plus what the formula leaves out."""
-    assert relative_difference(covariance, sampled) < floors * sampling_floor(covariance, SAMPLES) + more
+    assert (
+        relative_difference(covariance, sampled)
+        < floors * sampling_floor(covariance, SAMPLES) + more
+    )
 
 
 def _inverses(poses: Array) -> Array:
@@ -112,7 +118,9 @@ def test_leaves_that_share_an_edge() -> None:
     )
     assert_within_floors(np.array(joint.covariance), errors.T @ errors / SAMPLES)
     relative = joint.relative(1, relative_to=0)
-    sampled = fit_gaussian(compose_each(_inverses(leaves[0]), leaves[1]), mean=relative.mean).covariance
+    sampled = fit_gaussian(
+        compose_each(_inverses(leaves[0]), leaves[1]), mean=relative.mean
+    ).covariance
     assert_within_floors(relative.covariance, sampled)
     dropped = (joint.marginal(0).inverse() @ joint.marginal(1)).covariance
     assert np.trace(dropped) > 5.0 * np.trace(sampled)
@@ -120,7 +128,9 @@ def test_leaves_that_share_an_edge() -> None:
 
 def test_joint_samples_have_the_joint_covariance() -> None:
     """Poses that are drawn together have what their errors have in common, and seeds give the same numbers again."""
-    joint = JointGaussianPose.of_branches(*_split(random_chain(3, linear=0.05, angular=0.05, seed=8)))
+    joint = JointGaussianPose.of_branches(
+        *_split(random_chain(3, linear=0.05, angular=0.05, seed=8))
+    )
     drawn = sample_jointly(joint, SAMPLES, seed=3)
     errors = np.hstack(
         [
@@ -189,7 +199,10 @@ def test_conditioning_is_the_moment_of_weighted_samples() -> None:
     errors = log_each(compose_each(found.pose.mean.inverse().as_array()[None], drawn))
     mean = weights @ errors
     covariance = (errors * weights[:, None]).T @ errors
-    assert (np.abs(mean) < 5.0 * np.sqrt(np.diag(covariance) / effective) + 0.01 * np.sqrt(np.diag(covariance))).all()
+    assert (
+        np.abs(mean)
+        < 5.0 * np.sqrt(np.diag(covariance) / effective) + 0.01 * np.sqrt(np.diag(covariance))
+    ).all()
     floor = sampling_floor(found.pose.covariance, effective)
     assert relative_difference(found.pose.covariance, covariance) < 4.0 * floor + 0.005
 
@@ -198,7 +211,9 @@ def test_the_covariance_of_a_point() -> None:
     """A point of the child scatters in the parent as its covariance says."""
     pose = random_gaussian_pose(np.random.default_rng(15), linear=0.003, angular=0.004)
     point = np.array([0.5, -0.3, 0.2])
-    drawn = np.array([Pose.from_array(row).apply(point) for row in sample(pose, SAMPLES // 4, seed=16)])
+    drawn = np.array(
+        [Pose.from_array(row).apply(point) for row in sample(pose, SAMPLES // 4, seed=16)]
+    )
     scattered = drawn - pose.mean.apply(point)
     sampled = scattered.T @ scattered / len(drawn)
     closed = position_covariance(pose, point=point)
@@ -217,10 +232,16 @@ def test_integrated_twists() -> None:
     count, dt = SAMPLES // 8, duration / steps
     moved = exp_each(np.zeros((count, 6)))
     for _ in range(steps):
-        moved = compose_each(moved, exp_each(dt * twist.mean + np.sqrt(dt) * rng.standard_normal((count, 6)) @ root.T))
+        moved = compose_each(
+            moved,
+            exp_each(dt * twist.mean + np.sqrt(dt) * rng.standard_normal((count, 6)) @ root.T),
+        )
     closed = twist.integrate(duration, noise="white")
     sampled = fit_gaussian(moved, mean=closed.mean).covariance
-    assert relative_difference(closed.covariance, sampled) < 3.0 * sampling_floor(closed.covariance, count) + 0.01
+    assert (
+        relative_difference(closed.covariance, sampled)
+        < 3.0 * sampling_floor(closed.covariance, count) + 0.01
+    )
 
 
 def test_transformed_twists() -> None:
@@ -232,11 +253,16 @@ def test_transformed_twists() -> None:
     count = SAMPLES // 8
     drawn = sample(pose, count, seed=rng)
     body = twist.mean + rng.standard_normal((count, 6)) @ root.T
-    seen = np.array([adjoint(Pose.from_array(row)) @ one for row, one in zip(drawn, body, strict=True)])
+    seen = np.array(
+        [adjoint(Pose.from_array(row)) @ one for row, one in zip(drawn, body, strict=True)]
+    )
     closed = twist.transformed(pose)
     off = seen - closed.mean
     sampled = off.T @ off / count
-    assert relative_difference(closed.covariance, sampled) < 3.0 * sampling_floor(closed.covariance, count) + 0.01
+    assert (
+        relative_difference(closed.covariance, sampled)
+        < 3.0 * sampling_floor(closed.covariance, count) + 0.01
+    )
 
 
 def test_samples_of_degenerate_poses() -> None:

@@ -29,7 +29,7 @@ from tmkit.spatial.converters import from_gtsam, from_pytransform3d, to_gtsam, t
 Array = NDArray[np.float64]
 
 
-# -------------------------------------------------------------------------------------------------------- pytransform3d
+# ------------------------------------------------------------------------------------ pytransform3d
 
 
 def test_fourth_order_is_that_of_pytransform3d() -> None:
@@ -38,7 +38,9 @@ def test_fourth_order_is_that_of_pytransform3d() -> None:
     links = random_chain(6, linear=0.03, angular=0.08, seed=2)
     mean, covariance = to_pytransform3d(links[0])
     for link in links[1:]:  # its second argument stands on the left
-        mean, covariance = uncertainty.concat_globally_uncertain_transforms(*to_pytransform3d(link), mean, covariance)
+        mean, covariance = uncertainty.concat_globally_uncertain_transforms(
+            *to_pytransform3d(link), mean, covariance
+        )
     expected = from_pytransform3d(mean, covariance)
     found = compose(links, order=4)
     assert found.mean.is_close(expected.mean, translation_tolerance=1e-12, rotation_tolerance=1e-12)
@@ -72,12 +74,14 @@ def test_fusion_is_that_of_pytransform3d(count: int) -> None:
     mean, covariance, cost = uncertainty.pose_fusion(means, covariances)
     expected = from_pytransform3d(mean, 0.5 * (covariance + covariance.T))
     assert found.is_converged
-    assert found.pose.mean.is_close(expected.mean, translation_tolerance=1e-10, rotation_tolerance=1e-10)
+    assert found.pose.mean.is_close(
+        expected.mean, translation_tolerance=1e-10, rotation_tolerance=1e-10
+    )
     assert relative_difference(found.pose.covariance, expected.covariance) < 1e-9
     assert found.cost == pytest.approx(cost, rel=1e-9)
 
 
-# ---------------------------------------------------------------------------------------------------------------- gtsam
+# -------------------------------------------------------------------------------------------- gtsam
 
 
 def _model(gtsam: Any, covariance: Array) -> Any:
@@ -101,7 +105,9 @@ def _factor(gtsam: Any, key: int, measurement: MeasurementModel, pose: Pose) -> 
     return gtsam.CustomFactor(_model(gtsam, np.array(measurement.noise)), [key], error)
 
 
-def _solved(gtsam: Any, links: list[GaussianPose], measurement: MeasurementModel) -> tuple[Any, Any, float]:
+def _solved(
+    gtsam: Any, links: list[GaussianPose], measurement: MeasurementModel
+) -> tuple[Any, Any, float]:
     """Return the most probable poses along a chain, the marginals there, and the cost."""
     graph, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
     there = Pose()
@@ -112,7 +118,9 @@ def _solved(gtsam: Any, links: list[GaussianPose], measurement: MeasurementModel
         if i == 0:
             graph.add(gtsam.PriorFactorPose3(0, gtsam.Pose3(matrix), _model(gtsam, covariance)))
         else:
-            graph.add(gtsam.BetweenFactorPose3(i - 1, i, gtsam.Pose3(matrix), _model(gtsam, covariance)))
+            graph.add(
+                gtsam.BetweenFactorPose3(i - 1, i, gtsam.Pose3(matrix), _model(gtsam, covariance))
+            )
     graph.add(_factor(gtsam, len(links) - 1, measurement, there))
     parameters = gtsam.GaussNewtonParams()
     parameters.setMaxIterations(60)
@@ -145,7 +153,9 @@ def test_conditioning_ends_where_gtsam_does(kind: str) -> None:
     solved, marginals, cost = _solved(gtsam, links, measurement)
     assert found.is_converged
     expected = from_gtsam(solved.atPose3(4), marginals.marginalCovariance(4))
-    assert found.pose.mean.is_close(expected.mean, translation_tolerance=1e-9, rotation_tolerance=1e-9)
+    assert found.pose.mean.is_close(
+        expected.mean, translation_tolerance=1e-9, rotation_tolerance=1e-9
+    )
     assert relative_difference(found.pose.covariance, expected.covariance) < 1e-9
     assert found.cost == pytest.approx(cost, rel=1e-9)
     along = compose([GaussianPose(mean) for mean in found.links.means[:3]]).mean

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
-from support.gaussian_poses import covariances, gaussian_poses, poses, random_chain, relative_difference
+from support.gaussian_poses import (
+    covariances,
+    gaussian_poses,
+    poses,
+    random_chain,
+    relative_difference,
+)
 
 from tmkit.errors import SceneError
 from tmkit.spatial import GaussianPose, JointGaussianPose, Pose, adjoint, compose, covariance_root
@@ -55,11 +61,15 @@ def test_the_inverse_of_the_inverse_is_the_pose(a: GaussianPose) -> None:
     np.testing.assert_allclose(a.inverse().covariance, a.left_covariance, rtol=0, atol=0)
     carried = adjoint(a.mean)
     size = float(np.abs(a.left_covariance).max())
-    np.testing.assert_allclose(carried @ a.covariance @ carried.T, a.left_covariance, atol=1e-13 * size)
+    np.testing.assert_allclose(
+        carried @ a.covariance @ carried.T, a.left_covariance, atol=1e-13 * size
+    )
 
 
 @given(gaussian_poses, gaussian_poses)
-def test_the_inverse_of_a_product_is_the_product_of_inverses(a: GaussianPose, b: GaussianPose) -> None:
+def test_the_inverse_of_a_product_is_the_product_of_inverses(
+    a: GaussianPose, b: GaussianPose
+) -> None:
     """(a b)^-1 is b^-1 a^-1."""
     assert_same((a @ b).inverse(), b.inverse() @ a.inverse())
 
@@ -107,11 +117,13 @@ def test_fourth_order_tends_to_first(seed: int, size: float) -> None:
 @given(gaussian_poses, gaussian_poses, poses)
 def test_fourth_order_is_one_on_both_sides(a: GaussianPose, b: GaussianPose, c: Pose) -> None:
     """An exact pose before or behind a product does not change what fourth order says of it."""
-    assert_same((c @ a).compose(b, order=4), GaussianPose(c) @ a.compose(b, order=4), tolerance=1e-9)
+    assert_same(
+        (c @ a).compose(b, order=4), GaussianPose(c) @ a.compose(b, order=4), tolerance=1e-9
+    )
     assert_same(a.compose(b @ c, order=4), a.compose(b, order=4) @ c, tolerance=1e-9)
 
 
-# ----------------------------------------------------------------------------------------------------- joint covariance
+# --------------------------------------------------------------------------------- joint covariance
 
 
 @given(gaussian_poses, gaussian_poses, gaussian_poses)
@@ -121,8 +133,11 @@ def test_what_leaves_share_cancels(common: GaussianPose, a: GaussianPose, b: Gau
     assert_covariance(np.array(joint.covariance))
     found, expected = joint.relative(1, relative_to=0), a.inverse() @ b
     assert found.mean.is_close(expected.mean, translation_tolerance=1e-10, rotation_tolerance=1e-10)
-    size = float(np.abs(joint.covariance).max())  # cancellation leaves what is small beside what was added
-    np.testing.assert_allclose(found.covariance, expected.covariance, rtol=0, atol=1e-12 * (1.0 + 100.0 * size))
+    # cancellation leaves what is small beside what was added
+    size = float(np.abs(joint.covariance).max())
+    np.testing.assert_allclose(
+        found.covariance, expected.covariance, rtol=0, atol=1e-12 * (1.0 + 100.0 * size)
+    )
     assert_same(joint.marginal(0), common @ a)
     assert_same(joint.marginals()[1], common @ b)
 
@@ -140,7 +155,10 @@ def test_independent_poses_compose_alike_in_a_joint(a: GaussianPose, b: Gaussian
 def test_fully_correlated_poses_are_exact_to_each_other() -> None:
     """Two things on one uncertain table, themselves exactly placed, are exact relative to each other."""
     table = random_chain(1, linear=0.1, angular=0.2)[0]
-    things = [GaussianPose(Pose([0.1, 0.2, 0.0])), GaussianPose(Pose.from_rpy([0.3, -0.2, 0.0], [0, 0, 1]))]
+    things = [
+        GaussianPose(Pose([0.1, 0.2, 0.0])),
+        GaussianPose(Pose.from_rpy([0.3, -0.2, 0.0], [0, 0, 1])),
+    ]
     relative = JointGaussianPose.of_branches(table, things).relative(1, relative_to=0)
     assert np.abs(relative.covariance).max() < 1e-16
     independent = (table @ things[0]).inverse() @ (table @ things[1])
@@ -163,7 +181,7 @@ def test_joint_poses_are_values() -> None:
         JointGaussianPose(joint.means, np.eye(6))
 
 
-# ------------------------------------------------------------------------------------------------- values and refusals
+# ------------------------------------------------------------------------------ values and refusals
 
 
 @given(gaussian_poses)
@@ -198,7 +216,10 @@ def test_a_root_has_as_many_columns_as_the_rank(covariance: Array) -> None:
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (np.diag([1, 1, 1, 1, 1, -0.5]), r"not positive semi-definite: its eigenvalues are \[-0\.5, 1"),
+        (
+            np.diag([1, 1, 1, 1, 1, -0.5]),
+            r"not positive semi-definite: its eigenvalues are \[-0\.5, 1",
+        ),
         (np.eye(6) + np.eye(6, k=1), "not symmetric"),
         (np.eye(5), r"\(6, 6\)|\(m, 6\)"),
         (np.full((6, 6), np.nan), "finite"),

@@ -35,7 +35,9 @@ _directions = st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: math.hypot
 _linear = st.tuples(*[st.floats(-5.0, 5.0)] * 3)
 
 
-def _six(rho: tuple[float, float, float], direction: tuple[float, float, float], angle: float) -> Array:
+def _six(
+    rho: tuple[float, float, float], direction: tuple[float, float, float], angle: float
+) -> Array:
     return np.concatenate([rho, np.asarray(direction) / math.hypot(*direction) * angle])
 
 
@@ -66,30 +68,42 @@ def test_the_left_jacobian_is_its_power_series(xi: Array) -> None:
 def test_jacobians_and_their_inverses_cancel(xi: Array) -> None:
     """Each Jacobian times its inverse is the identity, and the right one at xi is the left one at -xi."""
     np.testing.assert_allclose(left_jacobian(xi) @ inverse_left_jacobian(xi), np.eye(6), atol=1e-13)
-    np.testing.assert_allclose(right_jacobian(xi) @ inverse_right_jacobian(xi), np.eye(6), atol=1e-13)
+    np.testing.assert_allclose(
+        right_jacobian(xi) @ inverse_right_jacobian(xi), np.eye(6), atol=1e-13
+    )
     assert np.array_equal(right_jacobian(xi), left_jacobian(-xi))
 
 
 @given(_xis)
 def test_the_left_jacobian_is_the_adjoint_times_the_right_one(xi: Array) -> None:
     """A change on the left is a change on the right carried over by the adjoint."""
-    np.testing.assert_allclose(left_jacobian(xi), adjoint(Pose.exp(xi)) @ right_jacobian(xi), atol=1e-13)
+    np.testing.assert_allclose(
+        left_jacobian(xi), adjoint(Pose.exp(xi)) @ right_jacobian(xi), atol=1e-13
+    )
 
 
 @given(_xis, _directions, _directions)
-def test_jacobians_are_derivatives_of_exp(xi: Array, linear: tuple[float, ...], angular: tuple[float, ...]) -> None:
+def test_jacobians_are_derivatives_of_exp(
+    xi: Array, linear: tuple[float, ...], angular: tuple[float, ...]
+) -> None:
     """What exp does to a small change is what the Jacobians say, to the second order of that change."""
     change = 1e-6 * np.concatenate([linear, angular])
     changed, start = Pose.exp(xi + change), Pose.exp(xi)
-    np.testing.assert_allclose((start.inverse() @ changed).log(), right_jacobian(xi) @ change, atol=3e-11)
-    np.testing.assert_allclose((changed @ start.inverse()).log(), left_jacobian(xi) @ change, atol=3e-11)
+    np.testing.assert_allclose(
+        (start.inverse() @ changed).log(), right_jacobian(xi) @ change, atol=3e-11
+    )
+    np.testing.assert_allclose(
+        (changed @ start.inverse()).log(), left_jacobian(xi) @ change, atol=3e-11
+    )
 
 
 @given(_poses, _xis)
 def test_the_adjoint_carries_errors_over(pose: Pose, xi: Array) -> None:
     """T exp(xi) is exp(Ad(T) xi) T."""
     other = Pose.exp(adjoint(pose) @ xi) @ pose
-    assert (pose @ Pose.exp(xi)).is_close(other, translation_tolerance=1e-11, rotation_tolerance=1e-12)
+    assert (pose @ Pose.exp(xi)).is_close(
+        other, translation_tolerance=1e-11, rotation_tolerance=1e-12
+    )
     np.testing.assert_allclose(adjoint(pose.inverse()) @ adjoint(pose), np.eye(6), atol=1e-12)
 
 
@@ -118,7 +132,8 @@ def test_many_poses_are_single_poses() -> None:
     assert np.array_equal(compose_each(row, poses), [(first @ pose).as_array() for pose in singles])
     assert np.array_equal(compose_each(poses, row), [(pose @ first).as_array() for pose in singles])
     assert np.array_equal(
-        compose_each(poses, poses[::-1]), [(a @ b).as_array() for a, b in zip(singles, singles[::-1], strict=True)]
+        compose_each(poses, poses[::-1]),
+        [(a @ b).as_array() for a, b in zip(singles, singles[::-1], strict=True)],
     )
     assert compose_each(poses[:0], row).shape == (0, 7)
     assert not poses.flags.writeable

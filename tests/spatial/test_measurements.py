@@ -52,7 +52,9 @@ def test_derivatives_are_those_of_the_error(
     assume(all(np.linalg.norm(there.apply(point)) > 0.2 for there in (seen, pose)))
     measurement = _measurement(kind, seen, point)
     if kind == "bearing":  # not near the opposite, where the turn is not determined
-        directions = [there.apply(point) / np.linalg.norm(there.apply(point)) for there in (seen, pose)]
+        directions = [
+            there.apply(point) / np.linalg.norm(there.apply(point)) for there in (seen, pose)
+        ]
         assume(directions[0] @ directions[1] > -0.95)
     if kind == "pose":
         assume(float(np.linalg.norm((seen.inverse() @ pose).log()[3:])) < 2.8)
@@ -63,7 +65,9 @@ def test_derivatives_are_those_of_the_error(
 
 
 @given(_kinds, poses, _points)
-def test_what_is_where_it_was_seen_has_no_error(kind: str, pose: Pose, point: tuple[float, float, float]) -> None:
+def test_what_is_where_it_was_seen_has_no_error(
+    kind: str, pose: Pose, point: tuple[float, float, float]
+) -> None:
     """The error of the true pose is zero."""
     assume(np.linalg.norm(pose.apply(point)) > 0.2)
     measurement = _measurement(kind, pose, point)
@@ -83,7 +87,7 @@ def test_a_bearing_is_the_angle_between_directions() -> None:
     assert np.linalg.det(frame) == pytest.approx(1.0)
 
 
-# --------------------------------------------------------------------------------------------------------- conditioning
+# ------------------------------------------------------------------------------------- conditioning
 
 
 @settings(max_examples=scaled_examples(0.3))
@@ -96,7 +100,9 @@ def test_a_measurement_never_makes_less_sure(kind: str, seed: int) -> None:
     found = condition(links, _measurement(kind, prior.mean, (0.0, 0.0, 0.0)))
     assert found.is_converged
     assert found.cost == pytest.approx(0.0, abs=1e-12)
-    assert found.pose.mean.is_close(prior.mean, translation_tolerance=1e-10, rotation_tolerance=1e-10)
+    assert found.pose.mean.is_close(
+        prior.mean, translation_tolerance=1e-10, rotation_tolerance=1e-10
+    )
     values = np.linalg.eigvalsh(prior.covariance - found.pose.covariance)
     assert values[0] > -1e-12
     assert np.linalg.eigvalsh(found.links.covariance)[0] > -1e-15
@@ -106,9 +112,13 @@ def test_two_measurements_may_come_in_either_order() -> None:
     """Conditioning on one and then another ends where the other order ends, but for what is beyond first order."""
     links = random_chain(3, linear=0.003, angular=0.003, seed=1)
     seen = compose(links).mean @ Pose.exp([0.002, -0.003, 0.001, 0.002, 0.001, -0.002])
-    first, second = _measurement("position", seen, (0.1, 0.0, 0.0)), _measurement("range", seen, (0.0, 0.2, 0.0))
+    first, second = (
+        _measurement("position", seen, (0.1, 0.0, 0.0)),
+        _measurement("range", seen, (0.0, 0.2, 0.0)),
+    )
     ends = [
-        condition(condition(links, one).links, other).pose for one, other in itertools.permutations((first, second))
+        condition(condition(links, one).links, other).pose
+        for one, other in itertools.permutations((first, second))
     ]
     assert ends[0].mean.is_close(ends[1].mean, translation_tolerance=1e-6, rotation_tolerance=1e-6)
     assert relative_difference(ends[0].covariance, ends[1].covariance) < 1e-2
@@ -121,14 +131,19 @@ def test_links_are_correlated_afterwards() -> None:
     assert np.abs(found.links.cross(0, 1)).max() > 1e-4
     assert np.abs(found.pose.covariance).max() < 2e-8
     assert np.abs(compose(found.links.marginals()).covariance).max() > 1e-4
-    assert repr(found) == f"ConditionedChain(3 links, converged after {found.iterations}, cost {found.cost:.4g})"
+    assert (
+        repr(found)
+        == f"ConditionedChain(3 links, converged after {found.iterations}, cost {found.cost:.4g})"
+    )
 
 
 def test_one_turn_is_the_extended_kalman_filter() -> None:
     """With one turn the correction is a linear function of the innovation; with many, the cost is lower."""
     links = random_chain(3, linear=0.1, angular=0.2, seed=3)
     seen = PoseMeasurement(
-        GaussianPose(compose(links).mean @ Pose.exp([0.2, 0.1, -0.1, 0.3, -0.2, 0.1]), 1e-3 * np.eye(6))
+        GaussianPose(
+            compose(links).mean @ Pose.exp([0.2, 0.1, -0.1, 0.3, -0.2, 0.1]), 1e-3 * np.eye(6)
+        )
     )
     once, often = condition(links, seen, max_iterations=1), condition(links, seen)
     assert (once.iterations, once.is_converged) == (1, False)
@@ -144,7 +159,8 @@ def test_an_exact_measurement_is_met_exactly() -> None:
     assert found.is_converged
     assert found.pose.mean.is_close(seen, translation_tolerance=1e-10, rotation_tolerance=1e-10)
     assert np.abs(found.pose.covariance).max() < 1e-14
-    again = condition(found.links, PoseMeasurement(GaussianPose(seen)))  # a root of rounding is what it can be off by
+    # a root of rounding is what it can be off by
+    again = condition(found.links, PoseMeasurement(GaussianPose(seen)))
     assert again.pose.mean.is_close(seen, translation_tolerance=1e-7, rotation_tolerance=1e-7)
 
 
@@ -174,7 +190,9 @@ def test_exact_contradictions_are_refused() -> None:
 def test_a_joint_prior_is_one_with_its_parts() -> None:
     """Independent links and their joint covariance, given as one, end the same."""
     links = random_chain(3, linear=0.05, angular=0.05, seed=6)
-    seen = _measurement("pose", compose(links).mean @ Pose.exp([0.02, 0.01, 0, 0, 0.03, 0.0]), (0, 0, 0))
+    seen = _measurement(
+        "pose", compose(links).mean @ Pose.exp([0.02, 0.01, 0, 0, 0.03, 0.0]), (0, 0, 0)
+    )
     one, other = condition(links, seen), condition(JointGaussianPose.independent(links), seen)
     assert relative_difference(one.links.covariance, other.links.covariance) < 1e-10
     np.testing.assert_allclose(one.correction, other.correction, atol=1e-12)
@@ -204,7 +222,7 @@ def test_measurements_without_a_sense_are_refused() -> None:
         condition([GaussianPose()], RangeMeasurement(1.0, 1.0), max_iterations=0)
 
 
-# --------------------------------------------------------------------------------------------------------------- fusion
+# ------------------------------------------------------------------------------------------- fusion
 
 
 @settings(max_examples=scaled_examples(0.3))
@@ -213,17 +231,25 @@ def test_measurements_without_a_sense_are_refused() -> None:
     st.sampled_from([(6, 6, 6), (6, 6, 3), (2, 6, 6), (0, 6, 6), (4, 4, 6)]),
     st.permutations(range(3)),
 )
-def test_fusion_does_not_depend_on_the_order(seed: int, ranks: tuple[int, ...], order: list[int]) -> None:
+def test_fusion_does_not_depend_on_the_order(
+    seed: int, ranks: tuple[int, ...], order: list[int]
+) -> None:
     """Any order of the estimates ends in one pose, one covariance and one cost; exact directions included."""
     rng = np.random.default_rng(seed)
     true = Pose.exp(rng.normal(size=6) * 0.5)
     estimates = []
     for rank in ranks:
         root = rng.normal(size=(6, rank)) * 0.03
-        estimates.append(GaussianPose(true @ Pose.exp(root @ rng.normal(size=rank) * 0.5).inverse(), root @ root.T))
+        estimates.append(
+            GaussianPose(
+                true @ Pose.exp(root @ rng.normal(size=rank) * 0.5).inverse(), root @ root.T
+            )
+        )
     one, other = fuse(estimates), fuse([estimates[i] for i in order])
     assume(one.is_converged and other.is_converged)
-    assert one.pose.mean.is_close(other.pose.mean, translation_tolerance=1e-7, rotation_tolerance=1e-7)
+    assert one.pose.mean.is_close(
+        other.pose.mean, translation_tolerance=1e-7, rotation_tolerance=1e-7
+    )
     np.testing.assert_allclose(one.pose.covariance, other.pose.covariance, atol=1e-8)
 
 
@@ -231,7 +257,9 @@ def test_fusing_one_estimate_twice_halves_its_covariance() -> None:
     """Two equal estimates say the same, twice as surely; one alone says what it says."""
     pose = random_gaussian_pose(np.random.default_rng(1), linear=0.1, angular=0.2)
     found = fuse([pose, pose])
-    assert found.pose.mean.is_close(pose.mean, translation_tolerance=1e-14, rotation_tolerance=1e-14)
+    assert found.pose.mean.is_close(
+        pose.mean, translation_tolerance=1e-14, rotation_tolerance=1e-14
+    )
     np.testing.assert_allclose(found.pose.covariance, 0.5 * pose.covariance, atol=1e-15)
     assert found.cost == pytest.approx(0.0, abs=1e-20)
     assert found.is_converged
@@ -258,7 +286,9 @@ def test_complementary_estimates_complete_each_other() -> None:
     """One knows the position and no orientation, the other the opposite: together they know both."""
     position = GaussianPose(Pose(), np.diag([1e-6] * 3 + [1.0] * 3))
     orientation = GaussianPose(Pose(), np.diag([1.0] * 3 + [1e-6] * 3))
-    np.testing.assert_allclose(fuse([position, orientation]).pose.covariance, 1e-6 / (1 + 1e-6) * np.eye(6), atol=1e-15)
+    np.testing.assert_allclose(
+        fuse([position, orientation]).pose.covariance, 1e-6 / (1 + 1e-6) * np.eye(6), atol=1e-15
+    )
 
 
 def test_fusion_of_nothing_is_refused() -> None:

@@ -38,7 +38,9 @@ def rotation_vector(direction: tuple[float, float, float], angle: float) -> Arra
     return np.asarray(direction) / math.hypot(*direction) * angle
 
 
-_twists = st.builds(lambda rho, d, a: np.concatenate([rho, rotation_vector(d, a)]), _triples, _directions, _angles)
+_twists = st.builds(
+    lambda rho, d, a: np.concatenate([rho, rotation_vector(d, a)]), _triples, _directions, _angles
+)
 _poses = st.builds(Pose.exp, _twists)
 
 
@@ -53,13 +55,16 @@ def unit_defect(pose: Pose) -> float:
     return abs(float(pose.quat_xyzw @ pose.quat_xyzw) - 1.0)
 
 
-# --- the group ------------------------------------------------------------------------------------------------------
+# --- the group
+# ------------------------------------------------------------------------------------------------------
 
 
 @given(_poses, _poses, _poses)
 def test_composition_is_associative(a: Pose, b: Pose, c: Pose) -> None:
     """(a b) c and a (b c) are one transform."""
-    assert ((a @ b) @ c).is_close(a @ (b @ c), translation_tolerance=1e-12, rotation_tolerance=1e-12)
+    assert ((a @ b) @ c).is_close(
+        a @ (b @ c), translation_tolerance=1e-12, rotation_tolerance=1e-12
+    )
 
 
 @given(_poses)
@@ -85,7 +90,9 @@ def test_composition_is_the_product_of_matrices(a: Pose, b: Pose) -> None:
 
 
 @given(_poses, _triples)
-def test_application_agrees_with_matrices_and_composition(a: Pose, point: tuple[float, float, float]) -> None:
+def test_application_agrees_with_matrices_and_composition(
+    a: Pose, point: tuple[float, float, float]
+) -> None:
     """Points are turned and moved, vectors only turned, one or many at once with the same bits."""
     expected = a.as_matrix() @ [*point, 1.0]
     assert np.allclose(a.apply(point), expected[:3], atol=1e-13)
@@ -110,7 +117,8 @@ def test_long_products_do_not_drift(seed: int) -> None:
     assert product.is_close(Pose(), translation_tolerance=1e-10, rotation_tolerance=1e-12)
 
 
-# --- exponential and logarithm --------------------------------------------------------------------------------------
+# --- exponential and logarithm
+# --------------------------------------------------------------------------------------
 
 
 @given(_twists)
@@ -137,7 +145,12 @@ def test_exp_keeps_its_digits_at_small_angles(
     for order in range(2, 12):
         term = np.cross(theta, term) / order
         series = series + term
-    assert np.allclose(Pose.exp([*rho, *theta]).translation, series, rtol=0, atol=1e-15 * (1 + np.abs(rho).max()) * 8)
+    assert np.allclose(
+        Pose.exp([*rho, *theta]).translation,
+        series,
+        rtol=0,
+        atol=1e-15 * (1 + np.abs(rho).max()) * 8,
+    )
 
 
 @given(_poses)
@@ -157,7 +170,8 @@ def test_log_of_half_a_turn(axis: tuple[float, float, float]) -> None:
     assert Pose.exp(xi).is_close(half_turn, translation_tolerance=1e-14, rotation_tolerance=1e-14)
 
 
-# --- conversions ----------------------------------------------------------------------------------------------------
+# --- conversions
+# ----------------------------------------------------------------------------------------------------
 
 
 @given(_poses)
@@ -211,7 +225,8 @@ def test_orders_of_the_quaternion() -> None:
     assert pose.as_array().tolist() == [1, 2, 3, 0.5, -0.5, 0.5, 0.5]
 
 
-# --- distance and interpolation -------------------------------------------------------------------------------------
+# --- distance and interpolation
+# -------------------------------------------------------------------------------------
 
 
 @given(_poses, _poses)
@@ -260,16 +275,24 @@ def test_interpolation_takes_the_shorter_arc() -> None:
     b = Pose.from_rpy([0, 0, 0], [0, 0, -0.1])
     twin = Pose([0, 0, 0], -b.quat_xyzw)
     assert a.interpolate(twin, 0.5).distance(Pose())[1] == pytest.approx(0.0, abs=1e-15)
-    assert a.interpolate(b, 2.0).distance(Pose.from_rpy([0, 0, 0], [0, 0, -0.3]))[1] == pytest.approx(0.0, abs=1e-15)
+    assert a.interpolate(b, 2.0).distance(Pose.from_rpy([0, 0, 0], [0, 0, -0.3]))[
+        1
+    ] == pytest.approx(0.0, abs=1e-15)
 
 
-# --- a value --------------------------------------------------------------------------------------------------------
+# --- a value
+# --------------------------------------------------------------------------------------------------------
 
 
 @given(_poses, _poses)
 def test_equality_is_exact_and_hash_agrees(a: Pose, b: Pose) -> None:
     """Equal means the same seven numbers, however made; equal poses have equal hashes; copies are equal."""
-    twins = [pickle.loads(pickle.dumps(a)), copy.copy(a), copy.deepcopy(a), Pose.from_array(a.as_array())]
+    twins = [
+        pickle.loads(pickle.dumps(a)),
+        copy.copy(a),
+        copy.deepcopy(a),
+        Pose.from_array(a.as_array()),
+    ]
     assert all(twin == a and hash(twin) == hash(a) for twin in twins)
     assert (a == b) == (a.as_array().tolist() == b.as_array().tolist())
     assert len({a, *twins}) == 1
@@ -326,14 +349,17 @@ def test_shapes_of_points(points: Array) -> None:
     assert Pose().apply(((1, 2, 3), (4, 5, 6))).shape == (2, 3)
 
 
-@pytest.mark.parametrize("numbers", [(1, 2, 3), np.array([1, 2, 3], dtype=np.int8), range(1, 4), np.arange(7)[1:4]])
+@pytest.mark.parametrize(
+    "numbers", [(1, 2, 3), np.array([1, 2, 3], dtype=np.int8), range(1, 4), np.arange(7)[1:4]]
+)
 def test_any_array_of_real_numbers_is_taken(numbers: Any) -> None:
     """Tuples, ranges, integers and strided arrays are arrays of numbers."""
     assert Pose(numbers).translation.tolist() == [1, 2, 3]
     assert Pose(np.arange(6.0)[::2]).translation.tolist() == [0, 2, 4]
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
+# --- refusals
+# -------------------------------------------------------------------------------------------------------
 
 _REFUSALS: list[tuple[Callable[[], object], str]] = [
     (lambda: Pose([1, 2]), r"translation must hold 3 numbers, but has shape \(2,\)"),
@@ -341,7 +367,10 @@ _REFUSALS: list[tuple[Callable[[], object], str]] = [
     (lambda: Pose(5.0), r"translation must hold 3 numbers, but has shape \(\)"),
     (lambda: Pose([1, 2, math.nan]), "translation holds nan; only finite numbers are accepted"),
     (lambda: Pose([1, 2, math.inf]), "translation holds inf"),
-    (lambda: Pose(["1", "2", "3"]), "translation must be an array of real numbers, not of type <U1"),
+    (
+        lambda: Pose(["1", "2", "3"]),
+        "translation must be an array of real numbers, not of type <U1",
+    ),
     (lambda: Pose([1, 2, 3j]), "array of real numbers, not of type complex128"),
     (lambda: Pose([1, [2], 3]), r"array of real numbers, not \[1, \[2\], 3\]"),
     (lambda: Pose(quat_xyzw=[0, 0, 0, 0]), "quat_xyzw is zero, which is no rotation"),
@@ -352,11 +381,23 @@ _REFUSALS: list[tuple[Callable[[], object], str]] = [
     (lambda: Pose.from_rpy([0, 0, 0], [0, 0, math.inf]), "rpy holds inf"),
     (lambda: Pose.from_matrix(np.eye(3)), r"matrix must have shape \(4, 4\), not \(3, 3\)"),
     (lambda: Pose.from_matrix(np.eye(4)[:3]), r"matrix must have shape \(4, 4\), not \(3, 4\)"),
-    (lambda: Pose.from_matrix(2 * np.eye(4)), r"the last row of a rigid transform is \[0, 0, 0, 1\]"),
-    (lambda: Pose.from_matrix(np.diag([2.0, 2, 2, 1])), "not orthonormal: .* differs from the identity by 3"),
+    (
+        lambda: Pose.from_matrix(2 * np.eye(4)),
+        r"the last row of a rigid transform is \[0, 0, 0, 1\]",
+    ),
+    (
+        lambda: Pose.from_matrix(np.diag([2.0, 2, 2, 1])),
+        "not orthonormal: .* differs from the identity by 3",
+    ),
     (lambda: Pose.from_matrix(np.diag([1.0, 1, -1, 1])), "rotation is left-handed"),
-    (lambda: Pose.from_rotation_matrix([0, 0, 0], np.eye(4)), r"rotation must have shape \(3, 3\), not \(4, 4\)"),
-    (lambda: Pose.from_rotation_matrix([0, 0, 0], np.eye(3)[:2]), r"rotation must have shape \(3, 3\), not \(2, 3\)"),
+    (
+        lambda: Pose.from_rotation_matrix([0, 0, 0], np.eye(4)),
+        r"rotation must have shape \(3, 3\), not \(4, 4\)",
+    ),
+    (
+        lambda: Pose.from_rotation_matrix([0, 0, 0], np.eye(3)[:2]),
+        r"rotation must have shape \(3, 3\), not \(2, 3\)",
+    ),
     (lambda: Pose().apply([1, 2]), "point must hold 3 numbers"),
     (lambda: Pose().apply(np.zeros((2, 4))), r"points must have shape \(m, 3\), not \(2, 4\)"),
     (lambda: Pose().rotate([]), r"point must hold 3 numbers, but has shape \(0,\)"),
@@ -382,7 +423,12 @@ def test_only_poses_compose() -> None:
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_sequences_are_read_as_numpy_reads_them(kind: type) -> None:
     """Lists and tuples of numbers of any type give the pose of the array; others are refused alike."""
-    for numbers in ([1, -1, 2**60], [1.0, -1.0, 0.5], [True, np.float32(0.1), np.float64(0.2)], [np.int8(3), 1, 2.5]):
+    for numbers in (
+        [1, -1, 2**60],
+        [1.0, -1.0, 0.5],
+        [True, np.float32(0.1), np.float64(0.2)],
+        [np.int8(3), 1, 2.5],
+    ):
         assert Pose(kind(numbers)) == Pose(np.array(numbers, dtype=float))
     for numbers, reason in [
         ([1, 2, 10**400], "translation must be an array of real numbers"),

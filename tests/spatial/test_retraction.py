@@ -33,11 +33,15 @@ def test_residual_is_the_inverse(seed: int, deviations: tuple[float, float, floa
     retraction = Retraction(covariance_of(random, list(deviations)))
     pose = Pose.exp(np.r_[random.normal(size=3), 0.5 * random.normal(size=3)])
     error, _ = retraction.residual(pose)
-    assert retraction.pose(error).is_close(pose, translation_tolerance=1e-8, rotation_tolerance=1e-8)
+    assert retraction.pose(error).is_close(
+        pose, translation_tolerance=1e-8, rotation_tolerance=1e-8
+    )
 
 
 @given(SEEDS, st.tuples(SIZES, SIZES, SIZES), st.integers(0, 5))
-def test_derivatives_are_differences(seed: int, deviations: tuple[float, float, float], axis: int) -> None:
+def test_derivatives_are_differences(
+    seed: int, deviations: tuple[float, float, float], axis: int
+) -> None:
     """The Jacobian is that of the pose; the derivative of the residual is its inverse where an axis is known."""
     random = np.random.default_rng(seed)
     retraction = Retraction(covariance_of(random, [1e-2, *deviations[1:]]))
@@ -53,7 +57,9 @@ def test_derivatives_are_differences(seed: int, deviations: tuple[float, float, 
 
 
 @given(SEEDS, st.tuples(SIZES, SIZES, SIZES))
-def test_other_frames_of_the_body_move_alike(seed: int, deviations: tuple[float, float, float]) -> None:
+def test_other_frames_of_the_body_move_alike(
+    seed: int, deviations: tuple[float, float, float]
+) -> None:
     """The error of another frame of the same body, carried there by the adjoint, moves the body as before."""
     random = np.random.default_rng(seed)
     covariance, xi = covariance_of(random, list(deviations)), 0.3 * random.normal(size=6)
@@ -77,7 +83,9 @@ def test_known_orientations_and_single_turns_are_exponentials(seed: int) -> None
     np.testing.assert_array_equal(error, Pose.exp(xi).log())
     np.testing.assert_array_equal(derivative, inverse_right_jacobian(error))
     joint = Retraction(np.outer(xi, xi))
-    assert joint.pose(0.7 * xi).is_close(Pose.exp(0.7 * xi), translation_tolerance=1e-12, rotation_tolerance=1e-12)
+    assert joint.pose(0.7 * xi).is_close(
+        Pose.exp(0.7 * xi), translation_tolerance=1e-12, rotation_tolerance=1e-12
+    )
     np.testing.assert_allclose(joint.jacobian(0.7 * xi) @ xi, xi, atol=1e-12)
 
 
@@ -88,7 +96,9 @@ def test_an_unknown_orientation_has_no_part_in_the_shift(seed: int) -> None:
     pose = Pose.exp(np.r_[random.normal(size=3), 0.8 * random.normal(size=3)])
     error, derivative = Retraction(np.diag([1e-4] * 3 + [1e6] * 3)).residual(pose)
     np.testing.assert_allclose(error, np.r_[pose.translation, pose.log()[3:]], atol=1e-12)
-    np.testing.assert_allclose(derivative[:3], np.hstack([pose.rotation, np.zeros((3, 3))]), atol=1e-12)
+    np.testing.assert_allclose(
+        derivative[:3], np.hstack([pose.rotation, np.zeros((3, 3))]), atol=1e-12
+    )
 
 
 @given(SEEDS, st.floats(-3.0, 3.0))
@@ -114,7 +124,9 @@ def test_half_a_turn_has_a_residual() -> None:
 
 def test_what_is_no_covariance_is_rejected() -> None:
     """As for uncertain poses."""
-    with pytest.raises(SceneError, match=r"covariance is not positive semi-definite: its eigenvalues are \[-1"):
+    with pytest.raises(
+        SceneError, match=r"covariance is not positive semi-definite: its eigenvalues are \[-1"
+    ):
         Retraction(-np.eye(6))
     with pytest.raises(SceneError, match="xi must hold 6 numbers"):
         Retraction(np.eye(6)).pose([0.0, 1.0])

@@ -65,7 +65,9 @@ def test_a_bias_is_integrated_by_the_right_jacobian(twist: GaussianTwist, durati
     assert moved.mean == Pose.exp(twist.mean * duration)
     maps = duration * right_jacobian(twist.mean * duration)
     size = float(np.abs(moved.covariance).max())
-    np.testing.assert_allclose(moved.covariance, maps @ twist.covariance @ maps.T, atol=1e-12 * size + 1e-30)
+    np.testing.assert_allclose(
+        moved.covariance, maps @ twist.covariance @ maps.T, atol=1e-12 * size + 1e-30
+    )
 
 
 @given(_twists, st.floats(0.01, 1.0), st.floats(0.01, 1.0))
@@ -82,12 +84,16 @@ def test_for_a_short_time_bias_grows_with_the_square_and_white_noise_linearly() 
     """To first order in time: S dt^2 and Q dt."""
     twist = GaussianTwist([1, 2, 3, 0.4, 0.5, 0.6], 0.01 * np.eye(6))
     np.testing.assert_allclose(twist.integrate(1e-6).covariance, 1e-14 * np.eye(6), atol=1e-18)
-    np.testing.assert_allclose(twist.integrate(1e-6, noise="white").covariance, 1e-8 * np.eye(6), atol=1e-12)
+    np.testing.assert_allclose(
+        twist.integrate(1e-6, noise="white").covariance, 1e-8 * np.eye(6), atol=1e-12
+    )
     assert twist.integrate(0.0, noise="white") == GaussianPose()
 
 
 @given(_twists, poses)
-def test_an_exact_frame_and_one_of_zero_covariance_are_one(twist: GaussianTwist, pose: Pose) -> None:
+def test_an_exact_frame_and_one_of_zero_covariance_are_one(
+    twist: GaussianTwist, pose: Pose
+) -> None:
     """An uncertain frame without uncertainty changes nothing."""
     assert_same(twist.transformed(GaussianPose(pose)), twist.transformed(pose))
     exact = GaussianTwist(twist.mean).transformed(pose)

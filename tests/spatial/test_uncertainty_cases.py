@@ -1,6 +1,7 @@
 """The cases of uncertain poses, with their moments of millions of samples, and siblings of them worked out here.
 
-The siblings have other shapes and names of fields, and what they expect comes from plain matrices in this file.
+The siblings have other shapes and names of fields, and what they expect comes from plain matrices
+in this file.
 """
 
 from __future__ import annotations
@@ -46,10 +47,18 @@ def test_what_is_given_is_no_answer() -> None:
         "Sigma2": S[1],
         "Sigma66": 1.0,
     }
-    said = replay_uncertainty({**case, "Sigma_expected": np.eye(6).tolist(), "Sigma_mc": np.eye(6).tolist(), "n": 3})
+    said = replay_uncertainty(
+        {**case, "Sigma_expected": np.eye(6).tolist(), "Sigma_mc": np.eye(6).tolist(), "n": 3}
+    )
     assert set(said) == {"Sigma_expected", "Sigma66", "mean", "covariance"}
     assert said["Sigma66"] == said["Sigma_expected"][5, 5]
-    letters = {"kind": "composition step", "T_a": T[0], "Sigma_a": S[0], "T_b": T[1], "Sigma_b": S[1]}
+    letters = {
+        "kind": "composition step",
+        "T_a": T[0],
+        "Sigma_a": S[0],
+        "T_b": T[1],
+        "Sigma_b": S[1],
+    }
     assert np.array_equal(replay_uncertainty(letters)["covariance"], said["Sigma_expected"])
     measured = {
         "kind": "conditioning",
@@ -102,9 +111,13 @@ def test_a_single_step_between_named_frames() -> None:
         "T_bc": bc.tolist(),
         "Sigma_bc": s_bc.tolist(),
     }
-    said = replay_uncertainty({**case, "T_ac_expected": np.eye(4).tolist(), "Sigma_ac_first_order": np.eye(6).tolist()})
+    said = replay_uncertainty(
+        {**case, "T_ac_expected": np.eye(4).tolist(), "Sigma_ac_first_order": np.eye(6).tolist()}
+    )
     np.testing.assert_allclose(said["T_ac_expected"], ab @ bc, atol=1e-12)
-    np.testing.assert_allclose(said["Sigma_ac_first_order"], carried @ s_ab @ carried.T + s_bc, atol=1e-12)
+    np.testing.assert_allclose(
+        said["Sigma_ac_first_order"], carried @ s_ab @ carried.T + s_bc, atol=1e-12
+    )
 
 
 def test_leaves_of_an_edge_that_they_share() -> None:
@@ -141,8 +154,17 @@ def test_a_chain_conditioned_on_a_pose(joint: bool) -> None:
     """One step is the extended Kalman filter in the former tangent spaces; many end where the gradient is zero."""
     T, S = _random(3, 0.05, 4)
     whole = np.array(T[0]) @ T[1] @ T[2]
-    Z, R = (whole @ Pose.exp([0.05, -0.1, 0.02, 0.03, 0.1, -0.05]).as_matrix()).tolist(), (0.001 * np.eye(6)).tolist()
-    case: dict[str, Any] = {"kind": "conditioning on a pose measurement", "T": T, "Sigma": S, "Z": Z, "R": R}
+    Z, R = (
+        (whole @ Pose.exp([0.05, -0.1, 0.02, 0.03, 0.1, -0.05]).as_matrix()).tolist(),
+        (0.001 * np.eye(6)).tolist(),
+    )
+    case: dict[str, Any] = {
+        "kind": "conditioning on a pose measurement",
+        "T": T,
+        "Sigma": S,
+        "Z": Z,
+        "R": R,
+    }
     shape: Any = np.zeros((3, 4, 4)).tolist() if joint else np.zeros(18).tolist()
     case |= {
         "mean_ekf": shape,
@@ -165,13 +187,17 @@ def test_a_chain_conditioned_on_a_pose(joint: bool) -> None:
         moved = [np.array(T[i]) @ Pose.exp(step[6 * i : 6 * i + 6]).as_matrix() for i in range(3)]
         np.testing.assert_allclose(said["mean_ekf"], moved, atol=1e-12)
         links = [np.array(matrix) for matrix in said["mean_iterated"]]
-        np.testing.assert_allclose(said["T_path_iterated"], links[0] @ links[1] @ links[2], atol=1e-12)
+        np.testing.assert_allclose(
+            said["T_path_iterated"], links[0] @ links[1] @ links[2], atol=1e-12
+        )
         final = (Pose.from_matrix(Z).inverse() @ Pose.from_matrix(said["T_path_iterated"])).log()
         after = [np.linalg.inv(links[1] @ links[2]), np.linalg.inv(links[2]), np.eye(4)]
         pull = np.linalg.solve(R, final) @ inverse_right_jacobian(final)
         for i in range(3):  # the gradient of the cost by each link
             own = Pose.from_matrix(np.linalg.inv(T[i]) @ links[i]).log()
-            gradient = np.linalg.solve(S[i], own) @ inverse_right_jacobian(own) + pull @ _adjoint(after[i])
+            gradient = np.linalg.solve(S[i], own) @ inverse_right_jacobian(own) + pull @ _adjoint(
+                after[i]
+            )
             np.testing.assert_allclose(gradient, 0.0, atol=1e-8)
     else:
         np.testing.assert_allclose(said["mean_ekf"], step, atol=1e-12)
@@ -192,11 +218,16 @@ def test_compounding_for_many_sizes_of_errors_on_the_left(layout: str) -> None:
     }
     if layout == "rows":
         case["rows"] = [
-            {"alpha": alpha, "Sigma_2nd": np.eye(6).tolist(), "Sigma_4th": np.eye(6).tolist()} for alpha in alphas
+            {"alpha": alpha, "Sigma_2nd": np.eye(6).tolist(), "Sigma_4th": np.eye(6).tolist()}
+            for alpha in alphas
         ]
         rows = replay_uncertainty(case)["rows"]
     else:
-        case |= {"alpha": alphas, "Sigma_2nd": [np.eye(6).tolist()] * 3, "Sigma_4th": [np.eye(6).tolist()] * 3}
+        case |= {
+            "alpha": alphas,
+            "Sigma_2nd": [np.eye(6).tolist()] * 3,
+            "Sigma_4th": [np.eye(6).tolist()] * 3,
+        }
         said = replay_uncertainty(case)
         rows = [{key: said[key][i] for key in ("Sigma_2nd", "Sigma_4th")} for i in range(3)]
     carried = adjoint(Pose.exp(xi1))
@@ -210,19 +241,27 @@ def test_a_banana() -> None:
     """A hundred equal steps with errors of the turn on the left: the turn's variances add up."""
     step = np.zeros((6, 6))
     step[5, 5] = 0.03**2
-    case = {"kind": "composition of equal steps, left", "K": 100, "T_step": Pose([1.0, 0, 0]).as_matrix().tolist()}
-    said = replay_uncertainty({**case, "Sigma_step": step.tolist(), "Sigma_first_order": np.eye(6).tolist()})
+    case = {
+        "kind": "composition of equal steps, left",
+        "K": 100,
+        "T_step": Pose([1.0, 0, 0]).as_matrix().tolist(),
+    }
+    said = replay_uncertainty(
+        {**case, "Sigma_step": step.tolist(), "Sigma_first_order": np.eye(6).tolist()}
+    )
     assert said["Sigma_first_order"][5][5] == pytest.approx(0.09, rel=1e-12)
-    other = replay_uncertainty({"name": "barfoot", "kind": "banana", "K": 100, "r": 1.0, "sigma": 0.03})
+    other = replay_uncertainty(
+        {"name": "barfoot", "kind": "banana", "K": 100, "r": 1.0, "sigma": 0.03}
+    )
     np.testing.assert_allclose(other["covariance"], said["covariance"], atol=1e-12)
 
 
 def _fourth(S1: Array, S2: Array) -> Array:
     """Return the terms of fourth order, from the expectation of brackets of Gaussian vectors, sum by sum.
 
-    log(exp(x) exp(y)) = x + y + [x, y]/2 + [x, [x, y]]/12 + [y, [y, x]]/12 + ...; for independent x and y of mean zero
-    the second moment has E[x,y][x,y]^T / 4 and twice the symmetric part of E[x,[x,y]] y^T / 12 and of the same with x
-    and y exchanged.
+    log(exp(x) exp(y)) = x + y + [x, y]/2 + [x, [x, y]]/12 + [y, [y, x]]/12 + ...; for independent x
+    and y of mean zero the second moment has E[x,y][x,y]^T / 4 and twice the symmetric part of
+    E[x,[x,y]] y^T / 12 and of the same with x and y exchanged.
     """
     basis = np.eye(6)
     brackets = np.array([_bracket(one) for one in basis])  # [x, y]_c = sum x_a (brackets[a] @ y)_c

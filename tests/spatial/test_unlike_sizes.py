@@ -36,7 +36,9 @@ def test_conditioning_and_fusion_come_to_rest(reach: float, deviation: float) ->
     """A step as short as rounding makes it is the last: errors of a tenth of a millimetre need no fifty turns."""
     links = _links(reach, deviation)
     rng = np.random.default_rng(2)
-    seen = GaussianPose(compose(links).mean @ Pose.exp(rng.normal(size=6) * deviation), deviation**2 * np.eye(6))
+    seen = GaussianPose(
+        compose(links).mean @ Pose.exp(rng.normal(size=6) * deviation), deviation**2 * np.eye(6)
+    )
     found = condition(links, PoseMeasurement(seen))
     assert found.is_converged
     assert found.iterations < 20
@@ -44,14 +46,21 @@ def test_conditioning_and_fusion_come_to_rest(reach: float, deviation: float) ->
     assert fused.is_converged
     assert fused.iterations < 20
     off = np.array((fused.pose.mean.inverse() @ found.pose.mean).log())
-    np.testing.assert_allclose(off, 0.0, atol=deviation * 0.5 * (1.0 + reach) * deviation + 1e-13 * reach)
+    np.testing.assert_allclose(
+        off, 0.0, atol=deviation * 0.5 * (1.0 + reach) * deviation + 1e-13 * reach
+    )
 
 
 def test_a_short_step_of_a_wide_error_is_not_the_last() -> None:
     """Only rounding ends the turns before the tolerance: with wide errors all of them are made."""
     links = _links(1.0, 0.3)
-    seen = PoseMeasurement(GaussianPose(compose(links).mean @ Pose.exp([0.3, 0, 0, 0.5, 0, 0]), 0.01 * np.eye(6)))
-    short, exact = condition(links, seen), condition(links, seen, max_iterations=200, tolerance=1e-15)
+    seen = PoseMeasurement(
+        GaussianPose(compose(links).mean @ Pose.exp([0.3, 0, 0, 0.5, 0, 0]), 0.01 * np.eye(6))
+    )
+    short, exact = (
+        condition(links, seen),
+        condition(links, seen, max_iterations=200, tolerance=1e-15),
+    )
     assert short.is_converged
     np.testing.assert_allclose(short.correction, exact.correction, atol=1e-11)
 
@@ -67,7 +76,10 @@ def test_what_nobody_knows_does_not_hide_what_is_known(unknown: float, where: st
     assert root.shape == (6, 6)
     np.testing.assert_allclose(np.diag(root @ root.T), variances, rtol=1e-12)
     known = [k for k in range(6) if k not in places]
-    prior, seen = GaussianPose(Pose(), np.diag(variances)), GaussianPose(Pose.exp([0.001] * 6), 1e-6 * np.eye(6))
+    prior, seen = (
+        GaussianPose(Pose(), np.diag(variances)),
+        GaussianPose(Pose.exp([0.001] * 6), 1e-6 * np.eye(6)),
+    )
     found = condition([prior], PoseMeasurement(seen))
     covariance = np.linalg.inv(np.diag(1.0 / variances) + 1e6 * np.eye(6))
     np.testing.assert_allclose(np.diag(found.pose.covariance), np.diag(covariance), rtol=2e-3)
@@ -117,7 +129,9 @@ def test_matrices_of_exponentials_are_poses() -> None:
     hat[:3, 3] = xi[:3]
     matrix = expm(hat)
     matrix[3] += [1e-16, -1e-15, 1e-14, 1e-15]
-    assert Pose.from_matrix(matrix).is_close(Pose.exp(xi), translation_tolerance=1e-14, rotation_tolerance=1e-14)
+    assert Pose.from_matrix(matrix).is_close(
+        Pose.exp(xi), translation_tolerance=1e-14, rotation_tolerance=1e-14
+    )
     matrix[3, 0] = 1e-6
     with pytest.raises(ValueError, match="the last row of a rigid transform"):
         Pose.from_matrix(matrix)

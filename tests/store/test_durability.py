@@ -27,7 +27,10 @@ from tmkit.spatial import Pose
 from tmkit.store import Store
 from tmkit.store.versions import StoreLimits
 
-TETRAHEDRON = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
+TETRAHEDRON = (
+    [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]],
+)
 
 
 def started(*arguments: object) -> Process:
@@ -50,13 +53,18 @@ def test_kills_during_writes_lose_nothing_that_was_acknowledged(tmp_path: Path) 
             pass
         process.send_signal(signal.SIGKILL)
         rest = process.communicate()[0].split()
-        acknowledged |= {int(number): known for number, known in zip(rest[::2], rest[1::2], strict=False) if known[63:]}
+        acknowledged |= {
+            int(number): known
+            for number, known in zip(rest[::2], rest[1::2], strict=False)
+            if known[63:]
+        }
         store = Store(tmp_path)
         assert store.damaged() == ()
         history = {version.id: int(version.message) for version in store.log()}
         assert set(acknowledged.values()) <= set(history)
         for known, number in history.items():
-            acknowledged.setdefault(number, known)  # one that was stored, but its process could not say so
+            # one that was stored, but its process could not say so
+            acknowledged.setdefault(number, known)
             assert store.get(known) == written(number)
         store.close()
     store = Store(tmp_path)
@@ -126,11 +134,17 @@ def change(path: Path, statement: str, *values: object) -> None:
 
 def test_damaged_entries_are_named(tmp_path: Path) -> None:
     """A changed header, body or blob and missing entries are named; what is whole is still read."""
-    for number, (column, word) in enumerate([("header", "its header has another"), ("body", "its body has another")]):
+    for number, (column, word) in enumerate(
+        [("header", "its header has another"), ("body", "its body has another")]
+    ):
         store, first, second, _ = stored(tmp_path / str(number))
-        row = store._database.query(f"SELECT {column} FROM versions WHERE id=?", bytes.fromhex(second))[0][0]
+        row = store._database.query(
+            f"SELECT {column} FROM versions WHERE id=?", bytes.fromhex(second)
+        )[0][0]
         torn = row[:-1] + bytes([row[-1] ^ 1])
-        change(store.path, f"UPDATE versions SET {column}=? WHERE id=?", torn, bytes.fromhex(second))
+        change(
+            store.path, f"UPDATE versions SET {column}=? WHERE id=?", torn, bytes.fromhex(second)
+        )
         with pytest.raises(StoreDamageError, match=f"version {second}: .*{word} digest") as caught:
             store.get("main")
         assert caught.value.entry == f"version {second}"
@@ -141,7 +155,10 @@ def test_damaged_entries_are_named(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for data, reason in [
         (whole[:-1], "its header does not fit its length"),
-        (whole[:100] + bytes([whole[100] ^ 1]) + whole[101:], "what it holds has the digest|not finite"),
+        (
+            whole[:100] + bytes([whole[100] ^ 1]) + whole[101:],
+            "what it holds has the digest|not finite",
+        ),
         (whole[:-4] + b"\xff\xff\xff\x7f", "names vertex 2147483647"),
         (b"x" * 10, "expected a regular file of 64 to"),
         (b"x" * 100, "its header does not fit"),
@@ -151,7 +168,9 @@ def test_damaged_entries_are_named(tmp_path: Path) -> None:
             Store(store.path).get(first)
         assert all(f"blob {blob}" in line for line in Store(store.path).damaged())
         with pytest.raises(StoreDamageError, match=f"blob {blob}: "):
-            Store(store.path).put(SceneGraph().add_frame("b", "world", shapes=[Mesh(*TETRAHEDRON)]), "new")
+            Store(store.path).put(
+                SceneGraph().add_frame("b", "world", shapes=[Mesh(*TETRAHEDRON)]), "new"
+            )
     path.unlink()
     with pytest.raises(StoreDamageError, match=f"blob {blob}: it cannot be read: No such file"):
         Store(store.path).get(first)
@@ -203,7 +222,9 @@ def test_databases_of_strangers(tmp_path: Path) -> None:
     refused("other", b"", "it is not the database of a store", "CREATE TABLE t (a)")
     trigger = "CREATE TRIGGER t AFTER INSERT ON versions BEGIN DELETE FROM branches; END"
     refused("trigger", good, "it is not the database of a store", trigger)
-    refused("view", good, "it is not the database of a store", "CREATE VIEW v AS SELECT * FROM branches")
+    refused(
+        "view", good, "it is not the database of a store", "CREATE VIEW v AS SELECT * FROM branches"
+    )
     refused("later", good, "it has format 2; this tmkit reads format 1", "PRAGMA user_version=2")
     refused("id", good, "an id is not 32 bytes", "UPDATE branches SET id='text'")
     chance = random.Random(7)
@@ -268,21 +289,55 @@ NOISE = [b"\0" * 288, [[0, b"\0" * 48]]]
         ([[ROOT], [["../../../etc/passwd", "source"]]], "it has no digest for a name"),
         ([[ROOT], [], [[b"k", 10**9, ""]]], "no dimension from 1 to 100000"),
         ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [], None, "{"]]]], "Expecting"),
-        ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [], None, "[" * 100_000]]]], "recursion"),
-        ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [], None, "[1]"]]]], "not enough values"),
-        ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [], [1.0, b"abc", b""]]]]], "buffer size|multiple"),
-        ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [], None, None, None, None, NOISE]]]], "range"),
+        (
+            [[ROOT, [2, None, ["b", "world", POSE, None, None, [], [], None, "[" * 100_000]]]],
+            "recursion",
+        ),
+        (
+            [[ROOT, [2, None, ["b", "world", POSE, None, None, [], [], None, "[1]"]]]],
+            "not enough values",
+        ),
+        (
+            [[ROOT, [2, None, ["b", "world", POSE, None, None, [], [], [1.0, b"abc", b""]]]]],
+            "buffer size|multiple",
+        ),
+        (
+            [
+                [
+                    ROOT,
+                    [
+                        2,
+                        None,
+                        ["b", "world", POSE, None, None, [], [], None, None, None, None, NOISE],
+                    ],
+                ]
+            ],
+            "range",
+        ),
         ([[ROOT], [], [], [["world", "ghost", None, "x"]]], "unknown frame 'ghost'"),
         ([[ROOT], [], [], [], [["g", [["ghost"], [], [], None]]]], "unknown frame 'ghost'"),
         ([[ROOT], [], [], [], [["g", [[], ["g"], [], None]]]], "group"),
-        ([[ROOT, [2, None, ["b", "world", POSE, None, [99, [0, 0, 1], 0, 0, 0, 0, 0, 0, "", None]]]]], "joint type"),
+        (
+            [
+                [
+                    ROOT,
+                    [
+                        2,
+                        None,
+                        ["b", "world", POSE, None, [99, [0, 0, 1], 0, 0, 0, 0, 0, 0, "", None]],
+                    ],
+                ]
+            ],
+            "joint type",
+        ),
     ],
 )
 def test_records_of_strangers(tmp_path: Path, record: object, reason: str) -> None:
     """A record with right digests that says nonsense is refused by name, whatever it is."""
     store = forged(tmp_path, msgspec.msgpack.encode(record))
     with pytest.raises(
-        StoreDamageError, match=f"version {store.branches['main']}: it is damaged: .*({reason})|blob .*"
+        StoreDamageError,
+        match=f"version {store.branches['main']}: it is damaged: .*({reason})|blob .*",
     ):
         store.get("main")
     assert len(store.damaged()) == 1
@@ -301,8 +356,12 @@ def test_a_record_must_have_its_fingerprint(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=scaled_examples(1.5), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_bytes_are_no_harm(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+@settings(
+    max_examples=scaled_examples(1.5), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_bytes_are_no_harm(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     """Bodies of random bytes, and real ones with some turned over, give a scene or an error of the store."""
     with_all = Store(tmp_path_factory.mktemp("real"))
     with_all.put(written(1).add_frame("m", "f1", pose=Pose([1, 2, 3])).set_attribute("m", "a", [1]))

@@ -28,8 +28,16 @@ BASE = (
 
 def test_each_side_changes_its_own() -> None:
     """New frames of both sides get ids of their own, ours first; pairs, groups and attributes are merged."""
-    ours = BASE.add_frame("fork", "table").set_pose("cup", Pose([0, 1, 0])).allow_collision("cup", "pan", reason="ours")
-    theirs = BASE.add_frame("knife", "table").reparent("pan", "world").set_group("things", frames=["cup", "pan"])
+    ours = (
+        BASE.add_frame("fork", "table")
+        .set_pose("cup", Pose([0, 1, 0]))
+        .allow_collision("cup", "pan", reason="ours")
+    )
+    theirs = (
+        BASE.add_frame("knife", "table")
+        .reparent("pan", "world")
+        .set_group("things", frames=["cup", "pan"])
+    )
     merged = merge_scenes(BASE, ours, theirs)
     assert merged.frame_names == ("world", "table", "cup", "pan", "fork", "knife")
     assert merged.local_pose("cup") == Pose([0, 1, 0])
@@ -42,8 +50,12 @@ def test_both_sides_change_alike() -> None:
     """What both did is done once: frames that came, went and moved, groups and pairs."""
 
     def edited(scene: SceneGraph) -> SceneGraph:
-        scene = scene.add_frame("fork", "table").set_pose("cup", Pose([0, 1, 0])).remove_frame("pan")
-        return scene.set_group("things", frames=["fork"]).allow_collision("cup", "fork", reason="both")
+        scene = (
+            scene.add_frame("fork", "table").set_pose("cup", Pose([0, 1, 0])).remove_frame("pan")
+        )
+        return scene.set_group("things", frames=["fork"]).allow_collision(
+            "cup", "fork", reason="both"
+        )
 
     theirs = edited(BASE).add_frame("knife", "fork")
     assert merge_scenes(BASE, edited(BASE), theirs) == theirs
@@ -52,8 +64,17 @@ def test_both_sides_change_alike() -> None:
 
 def test_conflicts_name_the_frame_and_both_edits() -> None:
     """All conflicts are in one error, which survives pickling; nothing is merged."""
-    ours = BASE.set_pose("cup", Pose([0, 1, 0])).remove_frame("pan").add_frame("fork", "table").remove_group("things")
-    theirs = BASE.set_pose("cup", Pose([0, 2, 0])).set_pose("pan", Pose([1, 0, 0])).add_frame("fork", "cup")
+    ours = (
+        BASE.set_pose("cup", Pose([0, 1, 0]))
+        .remove_frame("pan")
+        .add_frame("fork", "table")
+        .remove_group("things")
+    )
+    theirs = (
+        BASE.set_pose("cup", Pose([0, 2, 0]))
+        .set_pose("pan", Pose([1, 0, 0]))
+        .add_frame("fork", "cup")
+    )
     theirs = theirs.set_group("things", frames=["pan"])
     with pytest.raises(
         MergeConflictError, match="the merge has 4 conflicts:\nframe 'cup': ours 'cup': pose; "
@@ -64,9 +85,13 @@ def test_conflicts_name_the_frame_and_both_edits() -> None:
     assert conflicts[1] == Conflict("frame", "pan", "removed 'pan'", "'pan': pose")
     assert conflicts[2] == Conflict("new frame", "fork", "added 'fork'", "added 'fork'")
     assert conflicts[3] == Conflict("group", "things", "None", "(['pan'], [], [], None)")
-    with pytest.raises(MergeConflictError, match="pair 'cup and pan': ours reason 'a'; theirs reason 'b'"):
+    with pytest.raises(
+        MergeConflictError, match="pair 'cup and pan': ours reason 'a'; theirs reason 'b'"
+    ):
         merge_scenes(
-            BASE, BASE.allow_collision("pan", "cup", reason="a"), BASE.allow_collision("cup", "pan", reason="b")
+            BASE,
+            BASE.allow_collision("pan", "cup", reason="a"),
+            BASE.allow_collision("cup", "pan", reason="b"),
         )
 
 
@@ -112,8 +137,14 @@ def test_laws_of_merges(data: st.DataObject) -> None:
     for frame in other.frames:
         if frame.after and (frame.before is None or frame.before.name not in touched):
             assert merged.specification(frame.after.name).pose == frame.after.pose
-    if not any(f.before and f.after and f.before.name != f.after.name for f in (*mine.frames, *other.frames)):
-        assert {*merged.frame_names} == {*base.frame_names, *mine.added, *other.added} - {*mine.removed, *other.removed}
+    if not any(
+        f.before and f.after and f.before.name != f.after.name
+        for f in (*mine.frames, *other.frames)
+    ):
+        assert {*merged.frame_names} == {*base.frame_names, *mine.added, *other.added} - {
+            *mine.removed,
+            *other.removed,
+        }
 
 
 def test_merges_of_branches(tmp_path: Path) -> None:
@@ -124,7 +155,9 @@ def test_merges_of_branches(tmp_path: Path) -> None:
     ours = store.put(BASE.set_pose("cup", Pose([0, 1, 0])))
     assert store.merge("main", into="side") == ours  # forward
     assert store.merge("side") == ours  # nothing to do
-    theirs = store.put(BASE.set_pose("cup", Pose([0, 1, 0])).set_pose("pan", Pose([0, 0, 1])), "side")
+    theirs = store.put(
+        BASE.set_pose("cup", Pose([0, 1, 0])).set_pose("pan", Pose([0, 0, 1])), "side"
+    )
     mine = store.put(BASE.set_pose("cup", Pose([0, 1, 0])).add_frame("fork", "cup"))
     merged = store.merge("side", message="both")
     assert next(store.log()).parents == (mine, theirs)
@@ -133,10 +166,14 @@ def test_merges_of_branches(tmp_path: Path) -> None:
     assert store.merge("main", into="side") == merged
     store.put(store.get("main").set_pose("pan", Pose([0, 0, 2])), "side")
     tip = store.put(store.get("main").set_pose("pan", Pose([0, 0, 3])))
-    with pytest.raises(MergeConflictError, match="frame 'pan': ours 'pan': pose; theirs 'pan': pose"):
+    with pytest.raises(
+        MergeConflictError, match="frame 'pan': ours 'pan': pose; theirs 'pan': pose"
+    ):
         store.merge("side")
     assert store.branches["main"] == tip
-    resolved = store.put(store.get("main").set_pose("pan", Pose([0, 0, 4])), merges=["side"], message="resolved")
+    resolved = store.put(
+        store.get("main").set_pose("pan", Pose([0, 0, 4])), merges=["side"], message="resolved"
+    )
     assert store.merge("side") == resolved
     with pytest.raises(UnknownNameError, match="unknown branch 'nowhere'"):
         store.merge("side", into="nowhere")

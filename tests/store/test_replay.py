@@ -17,7 +17,9 @@ def edited(scene: SceneGraph, rng: np.random.Generator) -> SceneGraph:
     a, b = (str(name) for name in rng.choice(scene.frame_names, 2))
     match int(rng.integers(0, 10)):
         case 0:
-            return scene.add_frame(f"n{int(rng.integers(0, 30))}", a, pose=Pose.exp(rng.normal(size=6)))
+            return scene.add_frame(
+                f"n{int(rng.integers(0, 30))}", a, pose=Pose.exp(rng.normal(size=6))
+            )
         case 1:
             return scene if scene.parent(a) is None else scene.remove_frame(a, subtree=True)
         case 2:
@@ -53,13 +55,18 @@ def test_records_together_are_records_one_by_one(seed: int) -> None:
         raise AssertionError("boxes have no blobs")
 
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "a").add_frame("c", "b")
-    one_by_one, together = SceneGraph(root=None), Replay(SceneGraph(root=None), shape=shape, source=source)
+    one_by_one, together = (
+        SceneGraph(root=None),
+        Replay(SceneGraph(root=None), shape=shape, source=source),
+    )
     before = SceneGraph(root=None)
     for _ in range(40):
         scene = scene if (change := diff(before, scene)) else before
         record = DifferenceWriter(key).encode(change, scene)
         if record is not None:
-            one_by_one = one_by_one.apply(decode_difference(record, one_by_one, shape=shape, source=source))
+            one_by_one = one_by_one.apply(
+                decode_difference(record, one_by_one, shape=shape, source=source)
+            )
             together.add(record)
             before = scene
         try:

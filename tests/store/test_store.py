@@ -16,7 +16,16 @@ from support.scene_model import RefusedError, SceneModel
 
 import tmkit as tk
 from tmkit.errors import ArgumentError, StoreError, TmkitError, UnknownNameError
-from tmkit.graph import AttachedShape, HeightField, Mesh, PointCloud, Revolute, SceneGraph, Stamped, diff
+from tmkit.graph import (
+    AttachedShape,
+    HeightField,
+    Mesh,
+    PointCloud,
+    Revolute,
+    SceneGraph,
+    Stamped,
+    diff,
+)
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.store import Store
 from tmkit.store.versions import StoreLimits
@@ -27,7 +36,9 @@ from tmkit.store.versions import StoreLimits
 def test_a_store_is_a_dict_of_scenes(data: st.DataObject) -> None:
     """Random versions on random branches, read back by this store and by others that start with nothing in memory."""
     with TemporaryDirectory() as folder:
-        store = Store(Path(folder) / "store", limits=StoreLimits(cached_versions=data.draw(st.integers(1, 4))))
+        store = Store(
+            Path(folder) / "store", limits=StoreLimits(cached_versions=data.draw(st.integers(1, 4)))
+        )
         start = (SceneGraph(), SceneModel().add_root("world"))
         stored, tips, made = {}, {}, [start]
         for _ in range(data.draw(st.integers(1, 16))):
@@ -62,21 +73,39 @@ def test_a_store_is_a_dict_of_scenes(data: st.DataObject) -> None:
 def everything() -> SceneGraph:
     """A scene of all that a frame can carry."""
     small = 1e-4 * np.eye(6)
-    mesh = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3]], source="corner.obj")
+    mesh = Mesh(
+        [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        [[0, 2, 1], [0, 1, 3], [1, 2, 3]],
+        source="corner.obj",
+    )
     cloud = PointCloud([[0, 0, 0], [1, 1, 1]], radius=0.01)
     field = HeightField([[0, 0.1], [0.2, 0.3], [0, 0]], size=[1, 2])
     scene = tk.load_scene("panda_table", "blocks3")
     scene = scene.add_frame(
-        "x", "world", pose=GaussianPose(Pose([1, 2, 3]), small), shapes=[mesh, AttachedShape(cloud).replace(stamp=3.0)]
+        "x",
+        "world",
+        pose=GaussianPose(Pose([1, 2, 3]), small),
+        shapes=[mesh, AttachedShape(cloud).replace(stamp=3.0)],
     )
-    scene = scene.add_frame("y", "x", joint=Revolute([0, 0, 1], lower=-1, upper=2, velocity=3), shapes=[mesh, field])
-    scene = scene.set_attributes("x", {"colour": "red", "big": 2**80, "tags": Stamped([1, {"a": None}], 2.5)})
+    scene = scene.add_frame(
+        "y", "x", joint=Revolute([0, 0, 1], lower=-1, upper=2, velocity=3), shapes=[mesh, field]
+    )
+    scene = scene.set_attributes(
+        "x", {"colour": "red", "big": 2**80, "tags": Stamped([1, {"a": None}], 2.5)}
+    )
     scene = scene.add_frame("z", "world", pose=Pose([0, 0, 9])).set_twist(
         "z", [1, 2, 3, 0, 0, 1], relative_to_body="world"
     )
-    scene = scene.add_stamped_pose("z", Pose([0, 0, 9]), stamp=1.0).add_stamped_pose("z", Pose([0, 0, 8]), stamp=2.0)
+    scene = scene.add_stamped_pose("z", Pose([0, 0, 9]), stamp=1.0).add_stamped_pose(
+        "z", Pose([0, 0, 8]), stamp=2.0
+    )
     scene = scene.set_group("f", parents=["y"], attributes={"b": Stamped(1, 2.0), "a": "text"})
-    return scene.set_group("g", frames=["x", "z"]).set_group("h", groups=["g"]).add_body("bare").reparent("z", "x")
+    return (
+        scene.set_group("g", frames=["x", "z"])
+        .set_group("h", groups=["g"])
+        .add_body("bare")
+        .reparent("z", "x")
+    )
 
 
 def test_all_that_a_scene_can_say(tmp_path: Path) -> None:
@@ -84,21 +113,31 @@ def test_all_that_a_scene_can_say(tmp_path: Path) -> None:
     scene = everything()
     with Store(tmp_path / "s") as store:
         known = store.put(scene)
-        changed = scene.remove_body("bare").remove_group("h").set_attributes("x", {}).remove_frame("y")
+        changed = (
+            scene.remove_body("bare").remove_group("h").set_attributes("x", {}).remove_frame("y")
+        )
         later = store.put(changed.allow_collision("x", "z", reason="why"))
     fresh = Store(tmp_path / "s")
     assert fresh.get(known) == scene
     assert fresh.get(later) == changed.allow_collision("x", "z", reason="why")
     assert fresh.get(known).digest == scene.digest
     assert {shape.shape.source for shape in fresh.get(known).shapes("x")} == {"corner.obj", ""}
-    assert repr(fresh.diff(known, later)) == repr(diff(scene, changed.allow_collision("x", "z", reason="why")))
+    assert repr(fresh.diff(known, later)) == repr(
+        diff(scene, changed.allow_collision("x", "z", reason="why"))
+    )
     assert len(os.listdir(tmp_path / "s" / "blobs")) >= 3
 
 
 def test_versions_share_their_errors(tmp_path: Path) -> None:
     """A source is one in all versions that a store gives, so correlations and small differences are kept."""
-    scene = SceneGraph().add_frame("a", "world", pose=GaussianPose(covariance=1e-4 * np.eye(6))).add_frame("cup", "a")
-    held = scene.add_frame("hand", "world", pose=GaussianPose(covariance=1e-4 * np.eye(6))).reparent("cup", "hand")
+    scene = (
+        SceneGraph()
+        .add_frame("a", "world", pose=GaussianPose(covariance=1e-4 * np.eye(6)))
+        .add_frame("cup", "a")
+    )
+    held = scene.add_frame(
+        "hand", "world", pose=GaussianPose(covariance=1e-4 * np.eye(6))
+    ).reparent("cup", "hand")
     with Store(tmp_path) as store:
         store.put(scene)
         store.put(held)
@@ -107,7 +146,8 @@ def test_versions_share_their_errors(tmp_path: Path) -> None:
     assert (before, after) == (scene, held)
     assert [f.after.name for f in diff(before, after).frames if f.after] == ["cup", "hand"]
     assert np.array_equal(
-        after.gaussian_pose("cup", relative_to="a").covariance, held.gaussian_pose("cup", relative_to="a").covariance
+        after.gaussian_pose("cup", relative_to="a").covariance,
+        held.gaussian_pose("cup", relative_to="a").covariance,
     )
 
 
@@ -160,7 +200,12 @@ def test_branches(tmp_path: Path) -> None:
     store, scene = Store(tmp_path), SceneGraph()
     first = store.put(scene)
     second = store.put(scene.add_frame("a", "world"), "try/1")
-    assert store.get(second) == scene.add_frame("a", "world") == store.get("try/1") == store.get(second[:8])
+    assert (
+        store.get(second)
+        == scene.add_frame("a", "world")
+        == store.get("try/1")
+        == store.get(second[:8])
+    )
     assert [v.parents for v in store.log("try/1")] == [()]
     store.set_branch("main", second)
     assert dict(store.branches) == {"main": second, "try/1": second}
@@ -184,7 +229,9 @@ def test_garbage_is_collected(tmp_path: Path) -> None:
     store = Store(tmp_path)
     shape = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3]]
     kept = store.put(SceneGraph().add_frame("a", "world", shapes=[Mesh(*shape)]))
-    lost = store.put(SceneGraph().add_frame("a", "world", shapes=[Mesh(shape[0], shape[1][:1])]), "other")
+    lost = store.put(
+        SceneGraph().add_frame("a", "world", shapes=[Mesh(shape[0], shape[1][:1])]), "other"
+    )
     (tmp_path / "blobs" / "half-0123").write_bytes(b"half")
     store.delete_branch("other")
     found = store.gc()
@@ -262,7 +309,13 @@ def test_a_copy_of_other_ids_is_merged(tmp_path: Path) -> None:
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "world")
     store.put(scene)
     store.put(scene.add_frame("c", "world"), "side")
-    copy = SceneGraph().add_frame("x", "world").add_frame("a", "world").remove_frame("x").add_frame("b", "world")
+    copy = (
+        SceneGraph()
+        .add_frame("x", "world")
+        .add_frame("a", "world")
+        .remove_frame("x")
+        .add_frame("b", "world")
+    )
     assert copy == scene
     store.put(copy, merges=["side"])
     later = copy.add_frame("d", "a").set_pose("b", Pose([1, 0, 0])).remove_frame("a", subtree=True)

@@ -1,6 +1,7 @@
 """Libraries of the extras, and how a new interpreter hides some of them, as if they were not installed.
 
-A library is hidden from every finder of modules, so that looking for it, as trimesh does, finds nothing either.
+A library is hidden from every finder of modules, so that looking for it, as trimesh does, finds
+nothing either.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def optional_modules() -> tuple[str, ...]:
     while pending:
         requirement = pending.pop()
         name = _normal(requirement.name)
-        if name not in required and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+        if name not in required and (
+            requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        ):
             required.add(name)
             try:
                 pending += map(Requirement, requires(requirement.name) or ())
@@ -74,12 +77,20 @@ def optional_modules() -> tuple[str, ...]:
                 continue
     ours = {*required, _normal(_PROJECT["name"])}
     found = packages_distributions()
-    return tuple(sorted(name for name, owners in found.items() if ours.isdisjoint(map(_normal, owners))))
+    return tuple(
+        sorted(name for name, owners in found.items() if ours.isdisjoint(map(_normal, owners)))
+    )
 
 
 def run_without(
     modules: Iterable[str], code: str, *arguments: str | Path, folder: Path
 ) -> subprocess.CompletedProcess[str]:
     """Run code in an interpreter in a folder in which some modules are not found."""
-    command = [sys.executable, "-c", _HIDE + code, json.dumps(sorted(modules)), *map(str, arguments)]
+    command = [
+        sys.executable,
+        "-c",
+        _HIDE + code,
+        json.dumps(sorted(modules)),
+        *map(str, arguments),
+    ]
     return run_process(command, cwd=folder, capture_output=True, text=True, check=False)

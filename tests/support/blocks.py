@@ -14,11 +14,14 @@ SUSSMAN = "(and (on a b) (on b c))"
 """The goal of the Sussman anomaly, from ``blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"})``."""
 
 
-def blocks_scene(places: Mapping[str, tuple[float, float] | str], *, table: float = 0.6) -> SceneGraph:
+def blocks_scene(
+    places: Mapping[str, tuple[float, float] | str], *, table: float = 0.6
+) -> SceneGraph:
     """Return blocks of 5 cm under the gantry.
 
     Args:
-        places: for each block its location on the table, in cells of 0.1 m that need not be whole, or the block below.
+        places: for each block its location on the table, in cells of 0.1 m that need not be whole,
+            or the block below.
         table: metres that the table is long and wide.
     """
     scene = gantry_scene()
@@ -32,7 +35,9 @@ def blocks_scene(places: Mapping[str, tuple[float, float] | str], *, table: floa
     return scene
 
 
-def with_box(scene: SceneGraph, name: str, lower: tuple[float, ...], upper: tuple[float, ...]) -> SceneGraph:
+def with_box(
+    scene: SceneGraph, name: str, lower: tuple[float, ...], upper: tuple[float, ...]
+) -> SceneGraph:
     """Return the scene with a fixed box between two corners, in metres in the world."""
     size = [high - low for low, high in zip(lower, upper, strict=True)]
     middle = [(high + low) / 2 for low, high in zip(lower, upper, strict=True)]

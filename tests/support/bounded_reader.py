@@ -1,8 +1,8 @@
 """Read scene files under limits of processor time and memory: ``python bounded_reader.py SECONDS MEGABYTES FILE...``.
 
-The limits are the system's, of this process: a reader that exceeds one is killed or out of memory, whatever it does.
-Before each file its name is written, after it ``value`` or ``error``, so that the last line has the file that did not
-end. An error must be tmkit's own and name the file.
+The limits are the system's, of this process: a reader that exceeds one is killed or out of memory,
+whatever it does. Before each file its name is written, after it ``value`` or ``error``, so that the
+last line has the file that did not end. An error must be tmkit's own and name the file.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-# Without the switches after the first, chromium draws with SwiftShader, several times slower than Mesa's llvmpipe.
+# Without the switches after the first, chromium draws with SwiftShader, several times slower than
+# Mesa's llvmpipe.
 _SWITCHES = ("--no-sandbox", "--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist")
 _TIMEOUT = 120_000  # milliseconds: a machine may be busy
 
@@ -21,7 +22,10 @@ _NODE_POSES = """names => Object.fromEntries(names.map(name => {
     const node = window.__viserMutable.nodeRefFromName['/bodies/' + name];
     return [name, [...node.position.toArray(), ...node.quaternion.toArray()]];
 }))"""
-_TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+_TWO_FRAMES = (
+    "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>"
+    " done(true))))"
+)
 
 
 @contextmanager
@@ -42,7 +46,9 @@ def short_temporary_folder() -> Iterator[None]:
 @contextmanager
 def open_browser() -> Iterator[Any]:
     """Start a browser without pages; the test is skipped without chromium or playwright."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="the tests of pages need playwright")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="the tests of pages need playwright"
+    )
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("the tests of pages need Debian's chromium: apt-get install chromium")
@@ -64,7 +70,10 @@ def open_page(
         page.set_default_timeout(_TIMEOUT)
         errors: list[str] = []
         requests: list[str] = []
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: errors.append(message.text) if message.type == "error" else None,
+        )
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("request", lambda request: requests.append(request.url))
         page.goto(url)
@@ -84,4 +93,10 @@ def drawn_poses(page: Any, frames: Iterable[str]) -> dict[str, NDArray[np.float6
 def distance(drawn: NDArray[np.float64], pose: Any) -> float:
     """Return how far a drawn pose (7,) is from a pose: the largest difference of metres and components."""
     sign = np.copysign(1.0, drawn[3:] @ pose.quat_xyzw)  # q and -q are one rotation
-    return float(np.max(np.abs(np.concatenate([drawn[:3] - pose.translation, sign * drawn[3:] - pose.quat_xyzw]))))
+    return float(
+        np.max(
+            np.abs(
+                np.concatenate([drawn[:3] - pose.translation, sign * drawn[3:] - pose.quat_xyzw])
+            )
+        )
+    )

@@ -33,7 +33,12 @@ def plan_problem(
     world = tk.load_scene(table or f"{robot}_table", scene)
     file = problem_file(domain, problem)
     return tk.plan(
-        world, domain=domain, goal=file, robot=robot, seed=seed, options=tk.PlanningOptions(time_limit=time_limit)
+        world,
+        domain=domain,
+        goal=file,
+        robot=robot,
+        seed=seed,
+        options=tk.PlanningOptions(time_limit=time_limit),
     )
 
 
@@ -53,4 +58,7 @@ def classic_domain(name: str, *, robot: str = "panda") -> PlanningDomain:
 def facts_of(scene: SceneGraph, domain: PlanningDomain) -> set[str]:
     """Return the facts that hold in a scene, as texts."""
     semantics = domain.semantics
-    return {str(fact) for fact in semantics.state(scene, semantics.objects(scene), scene.zero_configuration())}
+    return {
+        str(fact)
+        for fact in semantics.state(scene, semantics.objects(scene), scene.zero_configuration())
+    }

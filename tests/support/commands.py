@@ -26,7 +26,9 @@ class Outcome:
 
 def tmkit(folder: Path, *arguments: str, **environment: str) -> Outcome:
     """Run a command in a folder, with more variables of the environment."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)
+    )
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.chdir(folder)
         patch.setattr(sys, "argv", ["tmkit", *arguments])

@@ -1,8 +1,9 @@
 """Runs of repeated measurements of one frame, and the errors and covariances that they leave: data for NEES and NIS.
 
-The truth is drawn from the prior. A pose is measured as sensors and ROS messages have it: the orientation is the true
-one turned by noise, the translation the true one moved by noise along the measured axes. A component of which nothing
-is known is no noise of a great deviation, which would turn a pose many times round: it is whatever the sensor writes.
+The truth is drawn from the prior. A pose is measured as sensors and ROS messages have it: the
+orientation is the true one turned by noise, the translation the true one moved by noise along the
+measured axes. A component of which nothing is known is no noise of a great deviation, which would
+turn a pose many times round: it is whatever the sensor writes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ ANCHORS = {"a": [1.5, -1.0, 0.5], "b": [-1.0, 1.0, 1.5], "c": [0.5, 1.5, -2.0]}
 
 def _with_lever(covariance: Array, lever: Array) -> Array:
     x, y, z = lever
-    carry = np.block([[np.eye(3), np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])], [np.zeros((3, 3)), np.eye(3)]])
+    carry = np.block(
+        [[np.eye(3), np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])], [np.zeros((3, 3)), np.eye(3)]]
+    )
     return np.asarray(carry @ covariance @ carry.T)
 
 
@@ -75,18 +78,25 @@ class Outcome:
     def pose(self) -> tuple[Array, Array]:
         """Error (6,) of the pose, as its covariance has it, and that."""
         covariance = self.estimate.covariance
-        return Retraction(covariance).residual(self.estimate.mean.inverse() @ self.truth)[0], covariance
+        return (
+            Retraction(covariance).residual(self.estimate.mean.inverse() @ self.truth)[0],
+            covariance,
+        )
 
     @property
     def orientation(self) -> tuple[Array, Array]:
         """Error (3,) of the orientation and its covariance, in the cup's axes."""
-        return (self.estimate.mean.inverse() @ self.truth).log()[3:], self.estimate.covariance[3:, 3:]
+        return (self.estimate.mean.inverse() @ self.truth).log()[3:], self.estimate.covariance[
+            3:, 3:
+        ]
 
 
 def measured_pose(random: Draw, truth: Pose, variances: Array) -> Pose:
     """Return what a sensor writes of a pose."""
     is_unknown = variances >= UNKNOWN
-    noise = np.where(is_unknown, WRITTEN, random.normal(size=6) * np.sqrt(np.where(is_unknown, 0.0, variances)))
+    noise = np.where(
+        is_unknown, WRITTEN, random.normal(size=6) * np.sqrt(np.where(is_unknown, 0.0, variances))
+    )
     known, unknown = np.where(is_unknown, 0.0, noise)[3:], np.where(is_unknown, noise, 0.0)[3:]
     if is_unknown[3:].all():
         turned = START @ Pose.exp([0, 0, 0, *unknown])
@@ -105,7 +115,9 @@ def measured(kind: str, random: Draw, truth: Pose, number: int) -> Measurement:
     if kind.startswith("position"):
         point = POINT if kind.endswith("point") else np.zeros(3)
         place = truth.apply(point) + 0.01 * random.normal(size=3)
-        return Measurement.of_position("cup", place, relative_to="world", covariance=1e-4 * np.eye(3), point=point)
+        return Measurement.of_position(
+            "cup", place, relative_to="world", covariance=1e-4 * np.eye(3), point=point
+        )
     anchor, place = list(ANCHORS.items())[number % len(ANCHORS)]
     sight = truth.translation - place
     if kind == "range":
@@ -138,7 +150,9 @@ def run(kind: str, prior: str, *, updates: int, max_iterations: int, seed: int) 
     return Outcome(truth, scene.gaussian_pose("cup", relative_to="world"), tuple(distances))
 
 
-def normalised_errors(outcomes: list[Outcome], part: Callable[[Outcome], tuple[Array, Array]]) -> float:
+def normalised_errors(
+    outcomes: list[Outcome], part: Callable[[Outcome], tuple[Array, Array]]
+) -> float:
     """Return NEES by degrees of freedom, which is 1 if the covariances are right."""
     squared = []
     for outcome in outcomes:

@@ -1,6 +1,7 @@
 """The public functions of a module that do not document each of their arguments, from its source or its stub.
 
-Run as a script, it lists them for files or folders: ``python tests/support/documented.py tmkit/graph``.
+Run as a script, it lists them for files or folders: ``python tests/support/documented.py
+tmkit/graph``.
 """
 
 from __future__ import annotations
@@ -33,15 +34,22 @@ def undocumented_names(source: str) -> list[str]:
 
 def option_types(source: str) -> set[str]:
     """Return the names of a module's types of command-line options, ``Seed = Annotated[int, Option(help=...)]``."""
-    assignments = [node for node in ast.parse(source).body if isinstance(node, ast.Assign) and _has_help(node.value)]
-    return {target.id for node in assignments for target in node.targets if isinstance(target, ast.Name)}
+    assignments = [
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and _has_help(node.value)
+    ]
+    return {
+        target.id for node in assignments for target in node.targets if isinstance(target, ast.Name)
+    }
 
 
 def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[str]:
     """Return ``function: argument, ...`` for each public function of two or more arguments that does not document all.
 
-    An argument is documented by a line ``name: ...`` under ``Args:``, also of several: ``lower, upper: ...``; an option
-    or argument of a command by its help. Hooks of parts of domains have those that ``DomainPart`` states.
+    An argument is documented by a line ``name: ...`` under ``Args:``, also of several: ``lower,
+    upper: ...``; an option or argument of a command by its help. Hooks of parts of domains have
+    those that ``DomainPart`` states.
 
     Args:
         source: text of the module or stub.
@@ -68,25 +76,43 @@ def commands(source: str, options: Collection[str]) -> set[str]:
         source: text of the module.
         options: names of types of command-line options, see :func:`option_types`.
     """
-    return {name for name, overloads, _ in public_functions(source) if any(_with_help(f, options) for f in overloads)}
+    return {
+        name
+        for name, overloads, _ in public_functions(source)
+        if any(_with_help(f, options) for f in overloads)
+    }
 
 
-def _functions(body: list[ast.stmt], prefix: str, class_text: str) -> Iterator[tuple[str, list[Function], str]]:
+def _functions(
+    body: list[ast.stmt], prefix: str, class_text: str
+) -> Iterator[tuple[str, list[Function], str]]:
     overloads: dict[str, list[Function]] = {}
     for node in body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield from _functions(node.body, f"{prefix}{node.name}.", ast.get_docstring(node) or "")
-        elif isinstance(node, Function) and (node.name == "__init__" or not node.name.startswith("_")):
+        elif isinstance(node, Function) and (
+            node.name == "__init__" or not node.name.startswith("_")
+        ):
             overloads.setdefault(node.name, []).append(node)
     for name, functions in overloads.items():
         texts = [ast.get_docstring(function) or "" for function in functions]
-        yield prefix + name, functions, "\n".join([class_text, *texts] if name == "__init__" else texts)
+        yield (
+            prefix + name,
+            functions,
+            "\n".join([class_text, *texts] if name == "__init__" else texts),
+        )
 
 
 def _arguments(function: Function) -> list[str]:
     given = function.args
-    every = [*given.posonlyargs, *given.args, *([given.vararg] if given.vararg else []), *given.kwonlyargs]
-    unpacked = given.kwarg is not None and "Unpack[" in ast.unparse(given.kwarg)  # arguments of the implementation
+    every = [
+        *given.posonlyargs,
+        *given.args,
+        *([given.vararg] if given.vararg else []),
+        *given.kwonlyargs,
+    ]
+    # arguments of the implementation
+    unpacked = given.kwarg is not None and "Unpack[" in ast.unparse(given.kwarg)
     every += [given.kwarg] if given.kwarg and not unpacked else []
     return [a.arg for a in every if a.arg not in ("self", "cls") and not a.arg.startswith("_")]
 
@@ -95,7 +121,9 @@ def _has_help(annotation: ast.expr | None) -> bool:
     """Return whether a type is ``Annotated`` with the help of an option."""
     if annotation is None:
         return False
-    return any(isinstance(node, ast.keyword) and node.arg == "help" for node in ast.walk(annotation))
+    return any(
+        isinstance(node, ast.keyword) and node.arg == "help" for node in ast.walk(annotation)
+    )
 
 
 def _with_help(function: Function, options: Collection[str]) -> set[str]:
@@ -103,25 +131,38 @@ def _with_help(function: Function, options: Collection[str]) -> set[str]:
     return {
         a.arg
         for a in every
-        if _has_help(a.annotation) or (isinstance(a.annotation, ast.Name) and a.annotation.id in options)
+        if _has_help(a.annotation)
+        or (isinstance(a.annotation, ast.Name) and a.annotation.id in options)
     }
 
 
 def documented(text: str) -> set[str]:
     """Return the names of the lines of all sections ``Args:`` of a docstring."""
     names: set[str] = set()
-    for section in re.finditer(r"^( *)(?:Args|Attributes):\n((?:\1 +\S.*\n?|\s*\n)*)", text, re.MULTILINE):
-        for heads in re.findall(r"^ *((?:\*{0,2}\w+(?:, | and )?)+)(?: \([^)]*\))?:", section[2], re.MULTILINE):
+    for section in re.finditer(
+        r"^( *)(?:Args|Attributes):\n((?:\1 +\S.*\n?|\s*\n)*)", text, re.MULTILINE
+    ):
+        for heads in re.findall(
+            r"^ *((?:\*{0,2}\w+(?:, | and )?)+)(?: \([^)]*\))?:", section[2], re.MULTILINE
+        ):
             names.update(re.findall(r"\w+", heads))
     return names
 
 
 def main(paths: list[str]) -> int:
     """Print the functions that do not document each of their arguments."""
-    files = [f for path in map(Path, paths) for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+    files = [
+        f
+        for path in map(Path, paths)
+        for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])
+    ]
     sources = {file: file.read_text(encoding="utf-8") for file in files}
     options = {name for source in sources.values() for name in option_types(source)}
-    lines = [f"{file}: {line}" for file in files for line in undocumented_arguments(sources[file], options)]
+    lines = [
+        f"{file}: {line}"
+        for file in files
+        for line in undocumented_arguments(sources[file], options)
+    ]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.write(f"{len(lines)} functions do not document each of their arguments\n")
     return 1 if lines else 0

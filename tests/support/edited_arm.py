@@ -64,7 +64,10 @@ def arm_with_things() -> SceneGraph:
 
 def pose_of(numbers: tuple[float, float, float]) -> Pose:
     """Return a pose of three numbers."""
-    return Pose([numbers[0], numbers[1], 0.3 + numbers[2]], [0, 0, math.sin(numbers[0]), math.cos(numbers[0])])
+    return Pose(
+        [numbers[0], numbers[1], 0.3 + numbers[2]],
+        [0, 0, math.sin(numbers[0]), math.cos(numbers[0])],
+    )
 
 
 number = st.floats(-1, 1, width=16)
@@ -76,9 +79,18 @@ edits = st.one_of(
     st.tuples(st.just("set_pose"), st.sampled_from([*THINGS, "tip"]), st.none(), poses),
     st.tuples(st.just("add"), thing, st.sampled_from(PLACES), poses),
     st.tuples(st.just("remove"), thing, st.none(), st.none()),
-    st.tuples(st.just("allow"), st.sampled_from(["lower", *THINGS]), st.sampled_from(PLACES), st.none()),
-    st.tuples(st.just("forbid"), st.sampled_from(["lower", *THINGS]), st.sampled_from(PLACES), st.none()),
-    st.tuples(st.just("shapes"), st.sampled_from([*THINGS, "tip", "slide"]), st.none(), st.sampled_from(list(SHAPES))),
+    st.tuples(
+        st.just("allow"), st.sampled_from(["lower", *THINGS]), st.sampled_from(PLACES), st.none()
+    ),
+    st.tuples(
+        st.just("forbid"), st.sampled_from(["lower", *THINGS]), st.sampled_from(PLACES), st.none()
+    ),
+    st.tuples(
+        st.just("shapes"),
+        st.sampled_from([*THINGS, "tip", "slide"]),
+        st.none(),
+        st.sampled_from(list(SHAPES)),
+    ),
     st.tuples(st.just("rename"), thing, thing, st.none()),
     st.tuples(st.just("joint"), st.sampled_from(["base", "slide"]), st.none(), st.none()),
 )
@@ -102,7 +114,9 @@ def edited(scene: SceneGraph, edit: tuple[Any, ...]) -> SceneGraph:
             case "forbid":
                 return scene.forbid_collision(frame, other)
             case "shapes":
-                return scene.set_shapes(frame, [SHAPES[value], AttachedShape(Sphere(0.03), Pose([0, 0, 0.2]))])
+                return scene.set_shapes(
+                    frame, [SHAPES[value], AttachedShape(Sphere(0.03), Pose([0, 0, 0.2]))]
+                )
             case "rename":
                 return scene.rename_frame(frame, other)
             case _:

@@ -1,8 +1,9 @@
 """An exhaustive search over discretised grasps and places, as an oracle for the planner, over the public API.
 
-Its nodes are assignments of objects to places, its edges transfers: pick an object with some grasp and put it on some
-place. Breadth first, every grasp is tried with every way of coming and leaving; nothing is estimated or learned. It is
-slow, and right: what it finds is a plan whose motions are computed and validated.
+Its nodes are assignments of objects to places, its edges transfers: pick an object with some grasp
+and put it on some place. Breadth first, every grasp is tried with every way of coming and leaving;
+nothing is estimated or learned. It is slow, and right: what it finds is a plan whose motions are
+computed and validated.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ def exhaustive_plan(problem: SmallProblem, *, seed: int = 0) -> Plan | None:
     scene, target, wanted = problem.scene, problem.target, problem.wanted
     robot = load_manipulator("panda")
     q = robot.ready_configuration(scene)
-    arm = ArmMotionPlanner(robot, budget=MotionSettings(4, 1000), rules=CollisionRules.from_start(robot, scene, q=q))
+    arm = ArmMotionPlanner(
+        robot, budget=MotionSettings(4, 1000), rules=CollisionRules.from_start(robot, scene, q=q)
+    )
     objects = movable_frames(scene)
     grasps = {name: grasps_of(scene, name, manipulator=robot) for name in objects}
     start = _Node(dict.fromkeys(objects), scene, q, ())
@@ -165,14 +168,22 @@ def _transfer(
 
 def _pose(scene: SceneGraph, name: str, spot: Spot) -> Pose:
     """Return support_from_object of an object at a place."""
-    height = scene.shapes(spot.support)[0].shape.bounds[1][2] - scene.shapes(name)[0].shape.bounds[0][2] + 1e-4
-    return Pose([spot.x, spot.y, height], [0.0, 0.0, math.sin(spot.turn / 2), math.cos(spot.turn / 2)])
+    height = (
+        scene.shapes(spot.support)[0].shape.bounds[1][2]
+        - scene.shapes(name)[0].shape.bounds[0][2]
+        + 1e-4
+    )
+    return Pose(
+        [spot.x, spot.y, height], [0.0, 0.0, math.sin(spot.turn / 2), math.cos(spot.turn / 2)]
+    )
 
 
 def _motions(grasp: Grasp) -> Iterator[PickPlaceOptions]:
     """Yield ways of coming and leaving: usual or short, long and straight, with the fingers hardly open."""
     yield PickPlaceOptions(min_fraction=0.2)
-    yield PickPlaceOptions(approach_distance=0.2, lift_distance=0.02, post_grasp_retreat=0.2, min_fraction=0.5)
+    yield PickPlaceOptions(
+        approach_distance=0.2, lift_distance=0.02, post_grasp_retreat=0.2, min_fraction=0.5
+    )
     yield PickPlaceOptions(gripper_opening=grasp.width + 0.002, min_fraction=0.2)
 
 
@@ -188,7 +199,12 @@ def _carried_out(
 
 
 def _plan(
-    scene: SceneGraph, q: Configuration, steps: tuple[PlanStep, ...], robot: tk.Manipulator, *, goal: str
+    scene: SceneGraph,
+    q: Configuration,
+    steps: tuple[PlanStep, ...],
+    robot: tk.Manipulator,
+    *,
+    goal: str,
 ) -> Plan:
     domain = load_planning_domain("kitchen", manipulator=robot)
     plan = Plan(

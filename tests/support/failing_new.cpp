@@ -1,7 +1,9 @@
-// An `operator new` that can be told to fail: preloaded by the tests of what happens when memory runs out.
+// An `operator new` that can be told to fail: preloaded by the tests of what happens when memory
+// runs out.
 //
-// `fail_at(k)` makes the k-th allocation from now on throw std::bad_alloc, once, whichever thread asks; `allocations()`
-// returns how many there were since. Memory that C code takes by malloc (Python's own objects among it) is not touched.
+// `fail_at(k)` makes the k-th allocation from now on throw std::bad_alloc, once, whichever thread
+// asks; `allocations()` returns how many there were since. Memory that C code takes by malloc
+// (Python's own objects among it) is not touched.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -13,7 +15,9 @@ std::atomic<long> counted{0};
 
 void* taken(std::size_t size, std::size_t alignment) {
     counted.fetch_add(1, std::memory_order_relaxed);
-    if (left.load(std::memory_order_relaxed) >= 0 && left.fetch_sub(1, std::memory_order_relaxed) == 1) return nullptr;
+    if (left.load(std::memory_order_relaxed) >= 0 &&
+        left.fetch_sub(1, std::memory_order_relaxed) == 1)
+        return nullptr;
     size = size ? size : 1;
     return alignment ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
                      : std::malloc(size);
@@ -36,8 +40,12 @@ extern "C" long allocations() { return counted; }
 
 void* operator new(std::size_t size) { return taken_or_thrown(size); }
 void* operator new[](std::size_t size) { return taken_or_thrown(size); }
-void* operator new(std::size_t size, std::align_val_t alignment) { return taken_or_thrown(size, number(alignment)); }
-void* operator new[](std::size_t size, std::align_val_t alignment) { return taken_or_thrown(size, number(alignment)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+    return taken_or_thrown(size, number(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+    return taken_or_thrown(size, number(alignment));
+}
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return taken(size, 0); }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return taken(size, 0); }
 void operator delete(void* memory) noexcept { std::free(memory); }

@@ -1,7 +1,8 @@
 """Commands whose file operations fail, each in a process forked from one that has imported everything.
 
-Run as a program with the library of ``failing_io.c`` preloaded, it reads one job a line from the standard input: the
-arguments of the command and environment variables, in JSON. It answers with exit code, standard output and error.
+Run as a program with the library of ``failing_io.c`` preloaded, it reads one job a line from the
+standard input: the arguments of the command and environment variables, in JSON. It answers with
+exit code, standard output and error.
 """
 
 from __future__ import annotations
@@ -60,7 +61,12 @@ class Runner:
     """Runs commands in a folder, with temporary files in another."""
 
     def __init__(self, library: Path, folder: Path, temporary: Path) -> None:
-        environment = {**os.environ, "LD_PRELOAD": str(library), "TMPDIR": str(temporary), "COLUMNS": "200"}
+        environment = {
+            **os.environ,
+            "LD_PRELOAD": str(library),
+            "TMPDIR": str(temporary),
+            "COLUMNS": "200",
+        }
         environment["FAIL_UNDER"] = str(folder)
         environment["PYTHONPATH"] = str(Path(__file__).parents[1])
         self._process = Process(

@@ -1,8 +1,9 @@
 """Random families of planning problems: a benchmark on which no search was tuned.
 
-An instance is drawn from its family's key and its number alone. Its objects are in reach at their starts and goals with
-one grasp that is free at both, and far enough from each other that a hand fits between them where it has to. An
-arrangement without these properties is rejected, and the next one of the same generator is drawn.
+An instance is drawn from its family's key and its number alone. Its objects are in reach at their
+starts and goals with one grasp that is free at both, and far enough from each other that a hand
+fits between them where it has to. An arrangement without these properties is rejected, and the next
+one of the same generator is drawn.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class FamilyInstance:
         goal: PDDL text, or poses and PDDL text.
         domain: name of the domain.
         robot: the arm, or several.
-        known_steps: fewest steps known, by construction or as a lower bound; plans are compared with it.
+        known_steps: fewest steps known, by construction or as a lower bound; plans are compared
+            with it.
         objects: objects that have to move in every plan.
     """
 
@@ -109,7 +111,8 @@ class Family:
     Attributes:
         name: name in the table.
         key: first part of the seed of each instance.
-        draw: generator of one arrangement, which raises :class:`RejectedError` for one that may not be feasible.
+        draw: generator of one arrangement, which raises :class:`RejectedError` for one that may not
+            be feasible.
         size: argument of the generator, such as the number of objects.
     """
 
@@ -133,7 +136,9 @@ class Family:
             if not are_objects_apart(draft):
                 continue
             return FamilyInstance(self.name, number, **vars(draft))
-        raise ConfigurationError(f"family '{self.name}' has no feasible arrangement for number {number}")
+        raise ConfigurationError(
+            f"family '{self.name}' has no feasible arrangement for number {number}"
+        )
 
 
 def are_objects_apart(draft: Draft) -> bool:
@@ -143,8 +148,15 @@ def are_objects_apart(draft: Draft) -> bool:
     arms = [tk.load_manipulator(robot) if isinstance(robot, str) else robot for robot in robots]
     movable = set(movable_frames(scene))
     world = CollisionWorld(scene, movable=sorted(movable), margin=_CLEARANCE)
-    pairs = [(contact.frame_a, contact.frame_b) for contact in world.contacts(home_configuration(arms, scene))]
-    return all(scene.parent(a) == b or scene.parent(b) == a for a, b in pairs if a in movable or b in movable)
+    pairs = [
+        (contact.frame_a, contact.frame_b)
+        for contact in world.contacts(home_configuration(arms, scene))
+    ]
+    return all(
+        scene.parent(a) == b or scene.parent(b) == a
+        for a, b in pairs
+        if a in movable or b in movable
+    )
 
 
 class Reach:
@@ -175,7 +187,9 @@ class Reach:
         grasps = list(grasps_of(self.scene, object, manipulator=self.robot))
         if self.robot.gripper_joints:
             grasps += [
-                replace(grasp, object_from_tool=grasp.object_from_tool @ Pose([0.0, 0.0, -_SHALLOWER]))
+                replace(
+                    grasp, object_from_tool=grasp.object_from_tool @ Pose([0.0, 0.0, -_SHALLOWER])
+                )
                 for grasp in grasps
             ]
         return grasps
@@ -203,7 +217,9 @@ class Reach:
     def _is_free(self, world: CollisionWorld, tool: Pose, grasp: Grasp) -> bool:
         """Return whether the arm gets to a pose of the tool and straight back from there."""
         robot, rest = self.robot, world.scene
-        ready = home_configuration([robot, *self.others], rest, base=rest.configuration(self.joints))
+        ready = home_configuration(
+            [robot, *self.others], rest, base=rest.configuration(self.joints)
+        )
         if robot.gripper_joints:
             width = min(robot.width_open, grasp.width + 2.0 * _SPREAD)
             ready = rest.configuration(robot.finger_values(width), base=ready)
@@ -225,7 +241,9 @@ class Reach:
         pose = self.scene.pose(object, relative_to="world", q=self.scene.configuration(self.joints))
         return any(True for _ in self.free_grasps(object, pose, self.grasps(object), absent=absent))
 
-    def find_transfer(self, object: str, goals: Iterable[Pose], *, absent: Collection[str] = ()) -> Pose | None:
+    def find_transfer(
+        self, object: str, goals: Iterable[Pose], *, absent: Collection[str] = ()
+    ) -> Pose | None:
         """Return the first pose to which one grasp carries an object from where it is; None if there is none.
 
         Args:
@@ -252,7 +270,12 @@ def draw_table(rng: np.random.Generator, *, turn: float = 0.4) -> SceneGraph:
 
 
 def draw_points(
-    rng: np.random.Generator, radii: Sequence[float], *, gap: float, far: float = 0.68, side: int = 0
+    rng: np.random.Generator,
+    radii: Sequence[float],
+    *,
+    gap: float,
+    far: float = 0.68,
+    side: int = 0,
 ) -> list[Point]:
     """Return points on the table in front of an arm at the origin, apart from each other.
 
@@ -340,7 +363,10 @@ def draw_towers(rng: np.random.Generator, size: int) -> Draft:
     if displaced < 2:
         raise RejectedError
     reach = Reach(scene, "panda")
-    if not all(reach.is_reachable(name, absent=[other for other in names if other != name]) for name in names):
+    if not all(
+        reach.is_reachable(name, absent=[other for other in names if other != name])
+        for name in names
+    ):
         raise RejectedError
     goal = f"(and {' '.join(f'(on {upper} {lower})' for upper, lower in wanted.items())})"
     must = tuple(upper for upper, lower in wanted.items() if below.get(upper) != lower)
@@ -350,7 +376,8 @@ def draw_towers(rng: np.random.Generator, size: int) -> Draft:
 def count_in_rows(sides: Sequence[float], width: float, depth: float) -> int:
     """Return the number of squares that fit into a rectangle in rows, the smallest first [m].
 
-    A row is filled with the largest of the chosen squares that fit. It is the best that is known, not an upper bound.
+    A row is filled with the largest of the chosen squares that fit. It is the best that is known,
+    not an upper bound.
     """
     for count in range(len(sides), 0, -1):
         left, used = sorted(sides)[:count], 0.0
@@ -384,12 +411,21 @@ def draw_cook(rng: np.random.Generator, size: int) -> Draft:
         else:
             raise RejectedError
     for name, point, (wide, tall) in zip(names, points, sizes, strict=True):
-        scene = add_block(scene, name, *point, size=(wide, wide, tall), turn=rng.uniform(0, math.pi), support="floor")
+        scene = add_block(
+            scene,
+            name,
+            *point,
+            size=(wide, wide, tall),
+            turn=rng.uniform(0, math.pi),
+            support="floor",
+        )
     reach = Reach(scene, "iiwa_flange")
     if not all(reach.is_reachable(name) for name in names):
         raise RejectedError
     low, high = scene.shapes("stove")[0].shape.bounds
-    capacity = count_in_rows([wide for wide, _ in sizes], float(high[0] - low[0]), float(high[1] - low[1]))
+    capacity = count_in_rows(
+        [wide for wide, _ in sizes], float(high[0] - low[0]), float(high[1] - low[1])
+    )
     goal = f"(and {' '.join(f'(cooked {name})' for name in names)} (athome))"
     known = 6 * size + 1 + 2 * max(0, size - capacity)
     return Draft(scene, goal, "kitchen", "iiwa_flange", known, tuple(names))
@@ -409,7 +445,9 @@ def draw_fetch(rng: np.random.Generator, size: int) -> Draft:
     boxes: list[tuple[float, float, float, float]] = []
     v = 0.0
     for row in range(rows):
-        sizes = rng.uniform([0.03, 0.03, 0.05], [0.055, 0.055, 0.12], (min(columns, size - row * columns), 3))
+        sizes = rng.uniform(
+            [0.03, 0.03, 0.05], [0.055, 0.055, 0.12], (min(columns, size - row * columns), 3)
+        )
         depth = float(sizes[:, 1].max())
         u = 0.0
         for wide, deep, _ in sizes:
@@ -423,7 +461,10 @@ def draw_fetch(rng: np.random.Generator, size: int) -> Draft:
         tall = float(rng.uniform(0.05, 0.11))
         scene = add_block(scene, name, float(x), float(y), size=(wide, deep, tall), turn=turn)
     reach = Reach(scene, "panda")
-    if not all(reach.is_reachable(name, absent=[other for other in names if other != name]) for name in names):
+    if not all(
+        reach.is_reachable(name, absent=[other for other in names if other != name])
+        for name in names
+    ):
         raise RejectedError
     target = names[int(rng.integers(size))]
     known = count_fetch(reach, target, names)
@@ -438,11 +479,16 @@ def count_fetch(reach: Reach, target: str, names: Sequence[str]) -> int:
     """
     if reach.is_reachable(target):
         return 2
-    others = sorted((n for n in names if n != target), key=lambda n: distance_between(reach.scene, target, n))
+    others = sorted(
+        (n for n in names if n != target), key=lambda n: distance_between(reach.scene, target, n)
+    )
     near = others[:8]
     for count in (1, 2, 3):
         for removed in itertools.combinations(near, count):
-            if reach.is_reachable(target, absent=removed) and count_removed(reach, removed) == count:
+            if (
+                reach.is_reachable(target, absent=removed)
+                and count_removed(reach, removed) == count
+            ):
                 return 2 + 2 * count
     raise RejectedError
 
@@ -466,7 +512,8 @@ def distance_between(scene: SceneGraph, first: str, second: str) -> float:
 def draw_shelf(rng: np.random.Generator, size: int) -> Draft:
     """Draw a shelf and objects before it, half of which are wanted at poses in the shelf and the others anywhere in it.
 
-    The poses are drawn first, from the back to the front; each is reached with the deeper ones in place.
+    The poses are drawn first, from the back to the front; each is reached with the deeper ones in
+    place.
     """
     scene = draw_table(rng)
     side = int(rng.choice((-1, 1)))
@@ -510,7 +557,8 @@ def put_before(
         scene: the scene.
         points: start of each box on the table [m].
         sizes: edges of each box [m].
-        goals: world_from_object of the possible goals of each box, which may also be turned by quarter turns.
+        goals: world_from_object of the possible goals of each box, which may also be turned by
+            quarter turns.
 
     Returns:
         The scene with the boxes at their starts, and the goal of each.
@@ -521,7 +569,11 @@ def put_before(
     placed, chosen = scene, []
     for k, (point, size, poses) in enumerate(zip(points, sizes, goals, strict=True)):
         name = f"b{k}"
-        turned = [pose @ with_yaw(0.0, 0.0, 0.0, math.pi / 2 * quarter) for pose in poses for quarter in range(4)]
+        turned = [
+            pose @ with_yaw(0.0, 0.0, 0.0, math.pi / 2 * quarter)
+            for pose in poses
+            for quarter in range(4)
+        ]
         for _ in range(10):
             turn = float(rng.uniform(-math.pi, math.pi))
             started = add_block(placed, name, *point, size=size, turn=turn)
@@ -547,7 +599,9 @@ def draw_narrow(rng: np.random.Generator, size: int) -> Draft:
     names = [f"b{k}" for k in range(size)]
     sizes = draw_sizes(rng, size, [0.04, 0.04, 0.09], [0.055, 0.055, 0.14])
     points = draw_points(rng, [0.04] * size, gap=0.05, side=-side)
-    spots = [(x + deep / 2 - 0.05 - 0.095 * k, y + float(rng.uniform(-0.01, 0.01))) for k in range(size)]
+    spots = [
+        (x + deep / 2 - 0.05 - 0.095 * k, y + float(rng.uniform(-0.01, 0.01))) for k in range(size)
+    ]
     poses = [[with_yaw(*spot, board + box[2] / 2)] for spot, box in zip(spots, sizes, strict=True)]
     scene, goals = put_before(rng, scene, points, sizes, poses)
     goal = [
@@ -579,19 +633,26 @@ def draw_behind(rng: np.random.Generator, size: int) -> Draft:
         zip(names, draw_sizes(rng, size + 1, [0.04, 0.04, 0.09], [0.055, 0.055, 0.14]), strict=True)
     ):
         at = (x + deep / 2 - 0.05 - 0.095 * k, y + float(rng.uniform(-0.015, 0.015)))
-        scene = add_block(scene, name, *at, size=box, turn=float(rng.uniform(-0.15, 0.15)), support="board")
+        scene = add_block(
+            scene, name, *at, size=box, turn=float(rng.uniform(-0.15, 0.15)), support="board"
+        )
     reach = Reach(scene, "panda")
     others = names[1:]
     if any(reach.is_reachable("target", absent=others[k + 1 :]) for k in range(size)):
         raise RejectedError
     tall = scene.shapes("target")[0].shape.bounds[1][2]
     goals = [with_yaw(*mat, 0.002 + tall, math.tau / 8 * k) for k in range(8)]
-    if reach.find_transfer("target", goals, absent=others) is None or count_removed(reach, others) < size:
+    if (
+        reach.find_transfer("target", goals, absent=others) is None
+        or count_removed(reach, others) < size
+    ):
         raise RejectedError
     return Draft(scene, "(on target mat)", "kitchen", "panda", 2 + 2 * size, ("target",))
 
 
-def add_shelf(scene: SceneGraph, at: Point, inside: tuple[float, float, float], *, board: float) -> SceneGraph:
+def add_shelf(
+    scene: SceneGraph, at: Point, inside: tuple[float, float, float], *, board: float
+) -> SceneGraph:
     """Add a shelf that is open towards the arm.
 
     Args:
@@ -623,7 +684,12 @@ def draw_xarm(rng: np.random.Generator, size: int) -> Draft:
 
 
 def permute(
-    rng: np.random.Generator, scene: SceneGraph, robot: str, names: Sequence[str], *, far: float = 0.68
+    rng: np.random.Generator,
+    scene: SceneGraph,
+    robot: str,
+    names: Sequence[str],
+    *,
+    far: float = 0.68,
 ) -> Draft:
     """Add boxes that are wanted at each other's places."""
     size = len(names)
@@ -633,7 +699,9 @@ def permute(
     heights: list[float] = []
     for name, point in zip(names, points, strict=True):
         wide, tall = float(rng.uniform(0.038, 0.048)), float(rng.uniform(0.04, 0.09))
-        scene = add_block(scene, name, *point, size=(wide, wide, tall), turn=rng.uniform(0, math.pi))
+        scene = add_block(
+            scene, name, *point, size=(wide, wide, tall), turn=rng.uniform(0, math.pi)
+        )
         starts.append(scene.pose(name, relative_to="world"))
         heights.append(tall)
     order = rng.permutation(size).tolist()
@@ -647,7 +715,9 @@ def permute(
         pose = with_yaw(x, y, heights[k] / 2, turn)
         if not reach.find_transfer(names[k], [pose], absent=[n for n in names if n != names[k]]):
             raise RejectedError
-        goal.append(ObjectAt(names[k], pose, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1))
+        goal.append(
+            ObjectAt(names[k], pose, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1)
+        )
     cycles = count_cycles(order)
     moved = tuple(names[k] for k, place in enumerate(order) if place != k)
     if not moved:
@@ -678,14 +748,18 @@ def draw_mobile(rng: np.random.Generator, size: int) -> Draft:
         z = float(scene.pose(table, relative_to="world").translation[2])
         away, angle = rng.uniform(1.5, 1.8), angle + rng.uniform(-0.12, 0.12)
         scene = scene.set_pose(
-            table, with_yaw(away * math.cos(angle), away * math.sin(angle), z, rng.uniform(-0.3, 0.3))
+            table,
+            with_yaw(away * math.cos(angle), away * math.sin(angle), z, rng.uniform(-0.3, 0.3)),
         )
     for block in ("a", "b", "c"):
         scene = scene.remove_frame(block)
     names = [f"b{k}" for k in range(size)]
     places: list[tuple[str, Point]] = []
     while len(places) < size:
-        table, point = tables[int(rng.integers(4))], (float(rng.uniform(-0.2, 0.2)), float(rng.uniform(-0.2, 0.2)))
+        table, point = (
+            tables[int(rng.integers(4))],
+            (float(rng.uniform(-0.2, 0.2)), float(rng.uniform(-0.2, 0.2))),
+        )
         if all(table != other or math.dist(point, there) > 0.15 for other, there in places):
             places.append((table, point))
     goal, trips = [], []
@@ -694,13 +768,17 @@ def draw_mobile(rng: np.random.Generator, size: int) -> Draft:
         side = float(rng.uniform(0.04, 0.055))
         box = (side, side, float(rng.uniform(0.04, 0.1)))
         turn = float(rng.uniform(-math.pi, math.pi))
-        scene = add_block(scene, name, float(at[0]), float(at[1]), size=box, turn=turn, support=table)
+        scene = add_block(
+            scene, name, float(at[0]), float(at[1]), size=box, turn=turn, support=table
+        )
         wanted = str(rng.choice([other for other in tables if other != table]))
         goal.append(f"(on {name} {wanted})")
         trips.append((table, wanted))
     known = 2 * size + count_drives(trips)
     robot = ("panda", "panda_base")
-    return Draft(scene, f"(and {' '.join(goal)})", "mobile_manipulation", robot, known, tuple(names))
+    return Draft(
+        scene, f"(and {' '.join(goal)})", "mobile_manipulation", robot, known, tuple(names)
+    )
 
 
 def count_drives(trips: Sequence[tuple[str, str]]) -> int:
@@ -714,7 +792,9 @@ def count_drives(trips: Sequence[tuple[str, str]]) -> int:
         parts.append(joined)
     starts = 0
     for part in parts:
-        surplus = (sum(a == place for a, _ in trips) - sum(b == place for _, b in trips) for place in part)
+        surplus = (
+            sum(a == place for a, _ in trips) - sum(b == place for _, b in trips) for place in part
+        )
         starts += max(1, sum(max(0, number) for number in surplus))
     return len(trips) + starts
 
@@ -724,7 +804,9 @@ def draw_handover(rng: np.random.Generator, size: int) -> Draft:
     scene = tk.load_scene("baxter_trays").remove_frame("a")
     wall = float(rng.uniform(0.15, 0.4))
     box = Box([float(rng.uniform(0.35, 0.5)), 0.04, wall])
-    at = Pose([-0.1 + float(rng.uniform(-0.03, 0.03)), float(rng.uniform(-0.04, 0.04)), 0.05 + wall / 2])
+    at = Pose(
+        [-0.1 + float(rng.uniform(-0.03, 0.03)), float(rng.uniform(-0.04, 0.04)), 0.05 + wall / 2]
+    )
     scene = scene.add_frame("wall", "table", pose=at, shapes=[AttachedShape(box)])
     places: list[tuple[str, Point]] = []
     while len(places) < size:
@@ -750,7 +832,9 @@ def draw_regrasp(rng: np.random.Generator, size: int) -> Draft:
     scene = draw_table(rng, turn=0.25)
     side = int(rng.choice((-1, 1)))
     x, y = float(rng.uniform(0.44, 0.54)), -side * float(rng.uniform(0.25, 0.33))
-    wide, deep, tall = (float(value) for value in rng.uniform([0.035, 0.055, 0.09], [0.045, 0.065, 0.11]))
+    wide, deep, tall = (
+        float(value) for value in rng.uniform([0.035, 0.055, 0.09], [0.045, 0.065, 0.11])
+    )
     room = (wide + float(rng.uniform(0.08, 0.1)), deep + float(rng.uniform(0.14, 0.18)))
     high = tall + float(rng.uniform(0.01, 0.02))
     for name, sign in (("a", -1), ("b", 1)):
@@ -795,16 +879,28 @@ def draw_drawer(rng: np.random.Generator, size: int) -> Draft:
         raise RejectedError
     points: list[Point] = []
     while len(points) < size:
-        point = (float(rng.uniform(0.34, 0.52)), float(rng.choice((-1, 1)) * rng.uniform(0.29, 0.45)))
+        point = (
+            float(rng.uniform(0.34, 0.52)),
+            float(rng.choice((-1, 1)) * rng.uniform(0.29, 0.45)),
+        )
         if all(math.dist(point, other) > 0.11 for other in points):
             points.append(point)
     bays = iter(rng.permutation([-0.065, 0.065]).tolist())
     for name, start, point in zip(names, starts, points, strict=True):
         side = float(rng.uniform(0.04, 0.05))
-        block = add_block(scene, name, *point, size=(side,) * 3, turn=float(rng.uniform(-math.pi, math.pi)))
+        block = add_block(
+            scene, name, *point, size=(side,) * 3, turn=float(rng.uniform(-math.pi, math.pi))
+        )
         if start == "drawer":
-            pose = with_yaw(float(rng.uniform(-0.02, 0.02)), next(bays), 0.005 + side / 2, rng.uniform(-0.2, 0.2))
-            block = scene.add_frame(name, "drawer", pose=pose, shapes=block.shapes(name), classes=["movable"])
+            pose = with_yaw(
+                float(rng.uniform(-0.02, 0.02)),
+                next(bays),
+                0.005 + side / 2,
+                rng.uniform(-0.2, 0.2),
+            )
+            block = scene.add_frame(
+                name, "drawer", pose=pose, shapes=block.shapes(name), classes=["movable"]
+            )
         scene = block
     reach = Reach(scene, "panda", joints={"drawer_slide": 0.2})
     if not all(reach.is_reachable(name) for name in names):
@@ -838,7 +934,9 @@ def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
             points.append(point)
     for name, point in zip(names, points, strict=True):
         edge = float(rng.uniform(0.04, 0.05))
-        scene = add_block(scene, name, *point, size=(edge,) * 3, turn=float(rng.uniform(-math.pi, math.pi)))
+        scene = add_block(
+            scene, name, *point, size=(edge,) * 3, turn=float(rng.uniform(-math.pi, math.pi))
+        )
     arms = (Reach(scene, "panda", [other]), Reach(scene, other, ["panda"]))
     goal, known = [], 0
     for name in names:
@@ -849,7 +947,9 @@ def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
         if not any(arm.is_reachable(name) for arm in arms):
             raise RejectedError
         known += 2 if any(arm.find_transfer(name, poses) is not None for arm in arms) else 3
-    return Draft(scene, f"(and {' '.join(goal)})", "handover", ("panda", other), known, tuple(names))
+    return Draft(
+        scene, f"(and {' '.join(goal)})", "handover", ("panda", other), known, tuple(names)
+    )
 
 
 def is_on_table(scene: SceneGraph, object: str, pose: Pose) -> bool:
@@ -872,20 +972,30 @@ def draw_shapes(rng: np.random.Generator, size: int) -> Draft:
     for k in range(size):
         kind = str(rng.choice(list(masses)))
         name = f"{kind}{k}"
-        box = tuple(float(edge * rng.uniform(0.9, 1.1)) for edge in kinds.get(kind, (0.04, 0.04, 0.05)))
+        box = tuple(
+            float(edge * rng.uniform(0.9, 1.1)) for edge in kinds.get(kind, (0.04, 0.04, 0.05))
+        )
         turn = float(rng.uniform(-math.pi, math.pi))
-        scene = add_block(scene, name, *points[k], size=box, turn=turn).set_inertia(name, Inertia(masses[kind]))
+        scene = add_block(scene, name, *points[k], size=box, turn=turn).set_inertia(
+            name, Inertia(masses[kind])
+        )
         if kind == "round":
             scene = scene.set_shapes(name, [AttachedShape(Cylinder(box[0] / 2, box[2]))])
-        reach_goals.append((name, with_yaw(*points[size + k], box[2] / 2, float(rng.uniform(-math.pi, math.pi)))))
-    starts = [(name, scene.pose(name, relative_to="world", q=scene.zero_configuration())) for name, _ in reach_goals]
+        reach_goals.append(
+            (name, with_yaw(*points[size + k], box[2] / 2, float(rng.uniform(-math.pi, math.pi))))
+        )
+    starts = [
+        (name, scene.pose(name, relative_to="world", q=scene.zero_configuration()))
+        for name, _ in reach_goals
+    ]
     if not all(is_on_table(scene, name, pose) for name, pose in (*starts, *reach_goals)):
         raise RejectedError
     reach = Reach(scene, "panda")
     if any(reach.find_transfer(name, [pose]) is None for name, pose in reach_goals):
         raise RejectedError
     goal = [
-        ObjectAt(name, pose, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1) for name, pose in reach_goals
+        ObjectAt(name, pose, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1)
+        for name, pose in reach_goals
     ]
     return Draft(scene, goal, "kitchen", "panda", 2 * size, tuple(name for name, _ in reach_goals))
 
@@ -945,7 +1055,9 @@ def draw_stacked(rng: np.random.Generator, size: int) -> Draft:
     goal = f"(and {' '.join(f'(on {pile[0]} mat)' for pile in wanted)})"
     known = sum(2 * len(pile) for pile in wanted)
     domain = compose_domain("kitchen", [Stacking])
-    return Draft(scene, goal, domain, "panda", known, tuple(name for pile in wanted for name in pile))
+    return Draft(
+        scene, goal, domain, "panda", known, tuple(name for pile in wanted for name in pile)
+    )
 
 
 FAMILIES: Mapping[str, Family] = {

@@ -29,7 +29,11 @@ class FaultyTransport(Transport):
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
         """Send a request, or not; None where it or its answer is lost."""
         with self._lock:
-            late = [self._held.pop(self._chance.randrange(len(self._held)))] if len(self._held) > 3 else []
+            late = (
+                [self._held.pop(self._chance.randrange(len(self._held)))]
+                if len(self._held) > 3
+                else []
+            )
             lost, delayed = self._happens("lost"), self._happens("delayed")
             repeated, deaf = self._happens("repeated"), self._happens("answers lost")
             if delayed:

@@ -37,7 +37,11 @@ def random_tasks(draw: st.DrawFn) -> dict[str, Any]:
     numbers = range(len(domains))
 
     def facts(variables: range | list[int], most: int) -> list[Pair]:
-        chosen = draw(st.lists(st.sampled_from(list(variables)), max_size=most, unique=True)) if variables else []
+        chosen = (
+            draw(st.lists(st.sampled_from(list(variables)), max_size=most, unique=True))
+            if variables
+            else []
+        )
         return [(variable, draw(st.integers(0, domains[variable] - 1))) for variable in chosen]
 
     def effect() -> Effect:
@@ -45,7 +49,9 @@ def random_tasks(draw: st.DrawFn) -> dict[str, Any]:
         return facts(numbers, 1), (variable, draw(st.integers(0, domains[variable] - 1)))
 
     def operator() -> Operator:
-        effects = {found[1][0]: found for found in (effect() for _ in range(draw(st.integers(1, 2))))}
+        effects = {
+            found[1][0]: found for found in (effect() for _ in range(draw(st.integers(1, 2))))
+        }
         return facts(numbers, 2), list(effects.values()), draw(st.integers(1, 4))
 
     axioms: list[Effect] = []
@@ -53,7 +59,9 @@ def random_tasks(draw: st.DrawFn) -> dict[str, Any]:
         derived = draw(st.integers(0, len(layers) - 1))
         lower = [n for n in numbers if n < len(basic) or layers[n - len(basic)] < layers[derived]]
         conditions = facts(lower, 2)
-        beside = [n for n in numbers if n >= len(basic) and layers[n - len(basic)] == layers[derived]]
+        beside = [
+            n for n in numbers if n >= len(basic) and layers[n - len(basic)] == layers[derived]
+        ]
         if draw(st.booleans()):  # recursion is positive
             conditions.append((draw(st.sampled_from(beside)), 0))
         axioms.append((conditions, (len(basic) + derived, 0)))

@@ -1,8 +1,9 @@
 """Floors: forward kinematics as a plain C++ loop over arrays, compiled on the spot, for benchmarks to stand beside.
 
-``tests/benchmarks/floors.cpp`` is compiled twice, with and without vectors of two numbers, since either may be the
-faster; who compares takes the faster. Floors take their sines from the C library. A third one takes them from ours, and
-has no other purpose than that: it computes the same bits as the library, which callers assert.
+``tests/benchmarks/floors.cpp`` is compiled twice, with and without vectors of two numbers, since
+either may be the faster; who compares takes the faster. Floors take their sines from the C library.
+A third one takes them from ours, and has no other purpose than that: it computes the same bits as
+the library, which callers assert.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _CORE = Path(__file__).resolve().parents[2] / "tmkit" / "core"
 
 def compiled_floors(folder: Path) -> list[ctypes.CDLL]:
     """Compile the floors into a folder, with and without vectors of two numbers."""
-    return [_compiled(folder, option) for option in ("-ftree-slp-vectorize", "-fno-tree-slp-vectorize")]
+    return [
+        _compiled(folder, option) for option in ("-ftree-slp-vectorize", "-fno-tree-slp-vectorize")
+    ]
 
 
 def floor_of_same_bits(folder: Path) -> ctypes.CDLL:
@@ -50,7 +53,9 @@ class Floor:
         names = scene.subtree(scene.root_names[0])
         number = {name: i for i, name in enumerate(names)}
         entries = {frame: i for i, frame in enumerate(scene.joint_frames)}
-        self.parent = np.array([number.get(scene.parent(name) or "", -1) for name in names], np.int32)
+        self.parent = np.array(
+            [number.get(scene.parent(name) or "", -1) for name in names], np.int32
+        )
         self.entry = np.array([entries.get(name, -1) for name in names], np.int32)
         self.pose = np.array([scene.local_pose(name).as_array() for name in names])
         self.axis = np.array([scene.joint(name).axis for name in names])

@@ -1,7 +1,8 @@
 """A small robot of our own for simulation tests: a gantry whose inverse kinematics is read off, and plans for it.
 
-Three rails carry a hand that turns about the vertical; two fingers, of which one mimics the other, close along y. The
-tool points down, and where the rails and the turn are, there the tool is. So a plan is written down, not searched for.
+Three rails carry a hand that turns about the vertical; two fingers, of which one mimics the other,
+close along y. The tool points down, and where the rails and the turn are, there the tool is. So a
+plan is written down, not searched for.
 """
 
 from __future__ import annotations
@@ -12,7 +13,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.graph import AttachedShape, Box, Free, Inertia, Mimic, Prismatic, Revolute, SceneGraph, Shape
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Free,
+    Inertia,
+    Mimic,
+    Prismatic,
+    Revolute,
+    SceneGraph,
+    Shape,
+)
 from tmkit.pddl import GroundAction
 from tmkit.plans.values import Attachment, Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
@@ -68,9 +79,21 @@ def gantry_scene() -> SceneGraph:
             shapes=[AttachedShape(Box([1.0, 1.0, 0.1]), color=(0.7, 0.5, 0.3, 1.0))],
         )
         edit.add_frame("rail", "world", pose=Pose([0.0, 0.0, HEIGHT]))
-        edit.add_frame("beam", "rail", joint=Prismatic([1, 0, 0], lower=-0.5, upper=0.5, effort=500.0, name="x"))
-        edit.add_frame("carriage", "beam", joint=Prismatic([0, 1, 0], lower=-0.5, upper=0.5, effort=500.0, name="y"))
-        edit.add_frame("column", "carriage", joint=Prismatic([0, 0, -1], lower=0.0, upper=0.8, effort=500.0, name="z"))
+        edit.add_frame(
+            "beam",
+            "rail",
+            joint=Prismatic([1, 0, 0], lower=-0.5, upper=0.5, effort=500.0, name="x"),
+        )
+        edit.add_frame(
+            "carriage",
+            "beam",
+            joint=Prismatic([0, 1, 0], lower=-0.5, upper=0.5, effort=500.0, name="y"),
+        )
+        edit.add_frame(
+            "column",
+            "carriage",
+            joint=Prismatic([0, 0, -1], lower=0.0, upper=0.8, effort=500.0, name="z"),
+        )
         edit.add_frame(
             "hand",
             "column",
@@ -89,7 +112,9 @@ def gantry_scene() -> SceneGraph:
             "right_finger",
             "hand",
             pose=Pose([0.0, -0.005, -0.1]),
-            joint=Prismatic([0, -1, 0], lower=0.0, upper=0.04, effort=40.0, name="other", mimic=Mimic("finger")),
+            joint=Prismatic(
+                [0, -1, 0], lower=0.0, upper=0.04, effort=40.0, name="other", mimic=Mimic("finger")
+            ),
             shapes=[finger],
         )
         for frame, mass in (("beam", 4.0), ("carriage", 2.0), ("column", 2.0), ("hand", 1.0)):
@@ -132,16 +157,32 @@ class PlanWriter:
 
     def plan(self) -> Plan:
         """Return what has been written."""
-        return Plan(self.first, self.start, (self.robot,), "blocks", "", "0" * 64, "", "(and)", 0, tuple(self.steps))
+        return Plan(
+            self.first,
+            self.start,
+            (self.robot,),
+            "blocks",
+            "",
+            "0" * 64,
+            "",
+            "(and)",
+            0,
+            tuple(self.steps),
+        )
 
-    def move(self, name: str, position: Sequence[float], *, turn: float = 0.0, parent: str = "table") -> None:
+    def move(
+        self, name: str, position: Sequence[float], *, turn: float = 0.0, parent: str = "table"
+    ) -> None:
         """Take a block from above and put its centre at ``position`` in the world, onto ``parent``."""
         here = self.scene.pose(name, relative_to="world", q=self.q)
         down, up = self._over(here), self._over(here, LIFT)
         there = Pose.from_rpy(position, [0.0, 0.0, turn])
         lowered, over = self._over(there), self._over(there, LIFT)
         opened, closed = dict(self.robot.gripper_open), self.robot.finger_values(BLOCK)
-        segments = [self._segment("transit", [self._arm(), up], opened), self._segment("approach", [up, down], opened)]
+        segments = [
+            self._segment("transit", [self._arm(), up], opened),
+            self._segment("approach", [up, down], opened),
+        ]
         held = self.scene.reparent(name, "hand", q=self._with(down, closed))
         grasp = Attachment(name, "hand", held.pose(name, relative_to="hand"))
         segments.append(self._segment("grasp", [down], closed, name, grasp))
@@ -150,10 +191,14 @@ class PlanWriter:
         segments.append(self._segment("lower", [over, lowered], closed, name))
         onto = self.scene.pose(parent, relative_to="world", q=self.q).inverse() @ there
         self.scene = held.reparent(name, parent, pose=onto)
-        segments.append(self._segment("release", [lowered], opened, name, Attachment(name, parent, onto)))
+        segments.append(
+            self._segment("release", [lowered], opened, name, Attachment(name, parent, onto))
+        )
         segments.append(self._segment("retreat", [lowered, over], opened))
         self.q = self._with(over, opened)
-        self.steps.append(PlanStep(GroundAction("move", (name, parent)), tuple(segments), self.scene, self.q))
+        self.steps.append(
+            PlanStep(GroundAction("move", (name, parent)), tuple(segments), self.scene, self.q)
+        )
 
     def _arm(self) -> NDArray[np.float64]:
         return self.q[self.robot.joint_indices(self.scene)]
@@ -164,7 +209,9 @@ class PlanWriter:
         return np.array([x, y, HEIGHT - REACH - z - lift, turn])
 
     def _with(self, arm: NDArray[np.float64], fingers: dict[str, float]) -> NDArray[np.float64]:
-        return self.scene.configuration({**dict(zip(JOINTS, arm.tolist(), strict=True)), **fingers}, base=self.q)
+        return self.scene.configuration(
+            {**dict(zip(JOINTS, arm.tolist(), strict=True)), **fingers}, base=self.q
+        )
 
     def _segment(
         self,
@@ -174,7 +221,16 @@ class PlanWriter:
         held: str | None = None,
         reparenting: Attachment | None = None,
     ) -> Segment:
-        return Segment(SegmentKind(kind), self.robot.name, JOINTS, np.array(path), gripper, held, (), reparenting)
+        return Segment(
+            SegmentKind(kind),
+            self.robot.name,
+            JOINTS,
+            np.array(path),
+            gripper,
+            held,
+            (),
+            reparenting,
+        )
 
 
 def two_blocks() -> SceneGraph:

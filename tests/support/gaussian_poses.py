@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from tmkit.spatial import GaussianPose, Pose
 
-__all__ = ["covariances", "gaussian_poses", "poses", "random_chain", "random_gaussian_pose", "relative_difference"]
+__all__ = [
+    "covariances",
+    "gaussian_poses",
+    "poses",
+    "random_chain",
+    "random_gaussian_pose",
+    "relative_difference",
+]
 
 Array = NDArray[np.float64]
 
@@ -22,17 +29,27 @@ def _covariance(seed: int, rank: int, size: float) -> Array:
 
 
 # Covariances of every rank, the exact one included, of errors from tiny to large.
-covariances = st.builds(_covariance, st.integers(0, 2**31), st.integers(0, 6), st.sampled_from([1e-6, 1e-3, 0.03, 0.3]))
+covariances = st.builds(
+    _covariance, st.integers(0, 2**31), st.integers(0, 6), st.sampled_from([1e-6, 1e-3, 0.03, 0.3])
+)
 
 _coordinates = st.tuples(*[st.floats(-3.0, 3.0)] * 3)
-_turns = st.tuples(*[st.floats(-1.0, 1.0)] * 3).map(lambda v: tuple(2.5 * x / max(1.0, math.hypot(*v)) for x in v))
+_turns = st.tuples(*[st.floats(-1.0, 1.0)] * 3).map(
+    lambda v: tuple(2.5 * x / max(1.0, math.hypot(*v)) for x in v)
+)
 poses = st.builds(lambda rho, theta: Pose.exp([*rho, *theta]), _coordinates, _turns)
 gaussian_poses = st.builds(GaussianPose, poses, covariances)
 
 
-def random_gaussian_pose(rng: np.random.Generator, *, linear: float, angular: float, rank: int = 6) -> GaussianPose:
+def random_gaussian_pose(
+    rng: np.random.Generator, *, linear: float, angular: float, rank: int = 6
+) -> GaussianPose:
     """Return a pose within about a metre and a radian, with errors of these sizes in metres and radians."""
-    root = rng.normal(size=(6, rank)) / math.sqrt(max(rank, 1)) * np.repeat([[linear], [angular]], 3, axis=0)
+    root = (
+        rng.normal(size=(6, rank))
+        / math.sqrt(max(rank, 1))
+        * np.repeat([[linear], [angular]], 3, axis=0)
+    )
     return GaussianPose(Pose.exp(rng.normal(size=6) * 0.8), root @ root.T)
 
 

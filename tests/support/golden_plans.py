@@ -1,8 +1,8 @@
 """Plans that are made the same to the byte on every CPU: what they are, and how their digests are found and renewed.
 
-``python tests/support/golden_plans.py`` prints the digests of the plan files as JSON; ``--renew`` writes them to
-``tests/data/golden_plans.json``, which belongs to every change that makes the planner find other plans; ``--out DIR``
-keeps the plan files, to see what differs.
+``python tests/support/golden_plans.py`` prints the digests of the plan files as JSON; ``--renew``
+writes them to ``tests/data/golden_plans.json``, which belongs to every change that makes the
+planner find other plans; ``--out DIR`` keeps the plan files, to see what differs.
 """
 
 from __future__ import annotations
@@ -37,14 +37,24 @@ def _with_l() -> tk.SceneGraph:
     """Return the Panda with a mesh that lies turned on the table, and a tray."""
     scene = tk.load_scene("panda_table")
     tray = tk.AttachedShape(tk.Box([0.25, 0.25, 0.01]))
-    scene = scene.add_frame("tray", "table", pose=Pose([-0.1, 0.3, 0.03]), classes=["region"], shapes=[tray])
+    scene = scene.add_frame(
+        "tray", "table", pose=Pose([-0.1, 0.3, 0.03]), classes=["region"], shapes=[tray]
+    )
     thing = tk.AttachedShape(l_mesh())
     pose = Pose.from_rpy([-0.1, -0.2, 0.0251], [0.0, 0.0, 0.4])
-    return scene.add_frame("thing", "table", pose=pose, joint=tk.Free(), classes=["movable"], shapes=[thing])
+    return scene.add_frame(
+        "thing", "table", pose=pose, joint=tk.Free(), classes=["movable"], shapes=[thing]
+    )
 
 
 def _blocks(robot: str) -> PlanResult:
-    return tk.plan(tk.load_scene(f"{robot}_table", "blocks3"), domain="blocks", goal=_TOWER, robot=robot, seed=3)
+    return tk.plan(
+        tk.load_scene(f"{robot}_table", "blocks3"),
+        domain="blocks",
+        goal=_TOWER,
+        robot=robot,
+        seed=3,
+    )
 
 
 PLANS: dict[str, Callable[[], PlanResult]] = {
@@ -54,7 +64,10 @@ PLANS: dict[str, Callable[[], PlanResult]] = {
     "blocks-ur5": lambda: _blocks("ur5"),
     "blocks-uncertain": lambda: tk.plan(unsure_blocks(), domain="blocks_uncertain", goal=ON_B),
     "drawer": lambda: tk.plan(
-        tk.load_scene("panda_drawer"), domain="drawer", goal=problem_file("drawer", "empty"), robot="panda"
+        tk.load_scene("panda_drawer"),
+        domain="drawer",
+        goal=problem_file("drawer", "empty"),
+        robot="panda",
     ),
     "handover": lambda: tk.plan(
         tk.load_scene("baxter_trays"),
@@ -62,7 +75,9 @@ PLANS: dict[str, Callable[[], PlanResult]] = {
         goal=problem_file("handover", "across"),
         robot=("baxter", "baxter_left"),
     ),
-    "hanoi": lambda: tk.plan(tk.load_scene("panda_table", "hanoi3"), domain="hanoi", goal="(on d1 right)"),
+    "hanoi": lambda: tk.plan(
+        tk.load_scene("panda_table", "hanoi3"), domain="hanoi", goal="(on d1 right)"
+    ),
     "kitchen": lambda: tk.plan(kitchen(2), domain="kitchen", goal=stove_goal(2), robot=ROBOT),
     "mesh": lambda: tk.plan(_with_l(), domain="kitchen", goal="(on thing tray)"),
     "pour": lambda: plan_problem("pour", "tea", scene="tea"),
@@ -74,7 +89,8 @@ PLANS: dict[str, Callable[[], PlanResult]] = {
 def digests(names: list[str] | None = None, *, out: Path | None = None) -> dict[str, str]:
     """Return the SHA-256 of plan files by the names of the plans; all of them unless told which.
 
-    The digest of the domain's own files is left out of each, so that a comment in a domain changes none.
+    The digest of the domain's own files is left out of each, so that a comment in a domain changes
+    none.
     """
     found = {}
     with tempfile.TemporaryDirectory() as scratch:

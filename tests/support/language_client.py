@@ -22,8 +22,11 @@ class LanguageClient:
 
     def __init__(self, *command: str, encodings: tuple[str, ...] = ("utf-16",)) -> None:
         command = command or (sys.executable, "-m", "tmkit.lsp")
-        self.process = Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.sent: list[dict[str, Any]] = []  # what the server sent without a question, as far as it was not asked for
+        self.process = Process(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        # what the server sent without a question, as far as it was not asked for
+        self.sent: list[dict[str, Any]] = []
         self._next = 0
         self._version = 0
         capabilities = {"general": {"positionEncodings": list(encodings)}}
@@ -34,7 +37,9 @@ class LanguageClient:
     def __enter__(self) -> LanguageClient:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         if kind is None:
             self.ask("shutdown", None)
             self.tell("exit", None)
@@ -84,7 +89,9 @@ class LanguageClient:
         """Replace the whole text."""
         self._version += 1
         document = {"uri": path.as_uri(), "version": self._version}
-        self.tell("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
+        self.tell(
+            "textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]}
+        )
 
     def diagnostics(self, path: Path) -> list[dict[str, Any]]:
         """Return the next diagnostics of a file, and wait for them if there are none yet."""
@@ -101,4 +108,6 @@ class LanguageClient:
     def at(self, what: str, path: Path, line: int, character: int) -> Any:
         """Ask about a place: ``hover``, ``definition`` or ``completion``; lines and characters count from 0."""
         position = {"line": line, "character": character}
-        return self.ask(f"textDocument/{what}", {"textDocument": {"uri": path.as_uri()}, "position": position})
+        return self.ask(
+            f"textDocument/{what}", {"textDocument": {"uri": path.as_uri()}, "position": position}
+        )

@@ -48,7 +48,9 @@ class LargeTask:
     def add_operator(self, needs: Sequence[Fact], effects: Sequence[Fact]) -> None:
         """Add an operator of cost 1."""
         pairs = self._pairs
-        self.task["operators"].append(([pairs[f] for f in needs], [([], pairs[f]) for f in effects], 1))
+        self.task["operators"].append(
+            ([pairs[f] for f in needs], [([], pairs[f]) for f in effects], 1)
+        )
 
     def exclude(self, facts: Sequence[Fact]) -> None:
         """Add a group of facts of which at most one holds."""
@@ -59,7 +61,9 @@ class LargeTask:
         self.task["goal"] = sorted(self._pairs[fact] for fact in facts)
 
 
-def blocks_task(seed: int, size: int, *, sites: int, highest: int, towers: Sequence[int]) -> LargeTask:
+def blocks_task(
+    seed: int, size: int, *, sites: int, highest: int, towers: Sequence[int]
+) -> LargeTask:
     """Return a task of blocks in random piles, some of which are wanted in towers.
 
     Args:
@@ -91,7 +95,9 @@ def blocks_task(seed: int, size: int, *, sites: int, highest: int, towers: Seque
     return large
 
 
-def _add_blocks(large: LargeTask, piles: Sequence[Sequence[int]], at: Sequence[int], sites: int) -> None:
+def _add_blocks(
+    large: LargeTask, piles: Sequence[Sequence[int]], at: Sequence[int], sites: int
+) -> None:
     names = range(sum(map(len, piles)))
     position: dict[int, Fact] = {}
     for pile, site in zip(piles, at, strict=True):
@@ -104,15 +110,20 @@ def _add_blocks(large: LargeTask, piles: Sequence[Sequence[int]], at: Sequence[i
     large.add_flag(("empty",), holds=True)
     for x in names:
         on = [("on", x, y) for y in names if y != x]
-        large.add_variable([("held", x), *on, *(("at", x, site) for site in range(sites))], position[x])
+        large.add_variable(
+            [("held", x), *on, *(("at", x, site) for site in range(sites))], position[x]
+        )
     for x in names:
         places = [(("at", x, site), ("free", site)) for site in range(sites)]
         places += [(("on", x, y), ("clear", y)) for y in names if y != x]
         for place, room in places:
             large.add_operator(
-                [place, ("clear", x), ("empty",)], [("held", x), room, *_negate(("clear", x), ("empty",))]
+                [place, ("clear", x), ("empty",)],
+                [("held", x), room, *_negate(("clear", x), ("empty",))],
             )
-            large.add_operator([("held", x), room], [place, ("clear", x), ("empty",), *_negate(room)])
+            large.add_operator(
+                [("held", x), room], [place, ("clear", x), ("empty",), *_negate(room)]
+            )
     large.exclude([("empty",), *(("held", x) for x in names)])
     for x in names:
         large.exclude([("clear", x), ("held", x), *(("on", y, x) for y in names if y != x)])
@@ -127,8 +138,9 @@ def _negate(*facts: Fact) -> list[Fact]:
 def _count_moves(wanted: dict[int, int], below: dict[int, int]) -> int:
     """Return a number of moves that every plan has at least.
 
-    A block moves if it, or one below it, is not where it is wanted, or one below it is in the way. It moves twice if
-    it has to be above a block at its goal that moves, and is above the same block at the start.
+    A block moves if it, or one below it, is not where it is wanted, or one below it is in the way.
+    It moves twice if it has to be above a block at its goal that moves, and is above the same block
+    at the start.
     """
     above = {lower: upper for upper, lower in below.items()}
     moved: set[int] = set()
@@ -165,7 +177,9 @@ def ball_task(count: int) -> LargeTask:
         large.add_operator([("room", room)], [("room", 1 - room)])
         for ball, hand in itertools.product(range(count), range(2)):
             inside, carried = ("in", ball, room), ("held", ball, hand)
-            large.add_operator([inside, ("room", room), ("free", hand)], [carried, *_negate(("free", hand))])
+            large.add_operator(
+                [inside, ("room", room), ("free", hand)], [carried, *_negate(("free", hand))]
+            )
             large.add_operator([carried, ("room", room)], [inside, ("free", hand)])
     large.want([("in", ball, 1) for ball in range(count)])
     large.fewest = 2 * count + 2 * ((count + 1) // 2) - 1
@@ -180,7 +194,9 @@ def swap_task(seed: int, count: int) -> LargeTask:
     for site in range(count + 1):
         large.add_flag(("free", site), holds=site == count)
     for x in range(count):
-        large.add_variable([("held", x), *(("at", x, site) for site in range(count + 1))], ("at", x, x))
+        large.add_variable(
+            [("held", x), *(("at", x, site) for site in range(count + 1))], ("at", x, x)
+        )
     for x, site in itertools.product(range(count), range(count + 1)):
         place, room = ("at", x, site), ("free", site)
         large.add_operator([place, ("empty",)], [("held", x), room, *_negate(("empty",))])
@@ -215,7 +231,9 @@ def hanoi_task(count: int) -> LargeTask:
             needs = [("on", disc, x), ("clear", disc), ("clear", y)]
             large.add_operator(needs, [("on", disc, y), ("clear", x), *_negate(("clear", y))])
     for x in [*range(count), *pegs]:
-        large.exclude([("clear", x), *(("on", disc, x) for disc in range(count) if x in below[disc])])
+        large.exclude(
+            [("clear", x), *(("on", disc, x) for disc in range(count) if x in below[disc])]
+        )
     large.want([("on", disc, disc + 1) for disc in range(count - 1)] + [("on", count - 1, pegs[2])])
     large.fewest = 2**count - 1
     return large

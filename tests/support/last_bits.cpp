@@ -1,9 +1,10 @@
-// A library to preload: every result of libm, BLAS and LAPACK comes back with its last bit turned over.
+// A library to preload: every result of libm, BLAS and LAPACK comes back with its last bit turned
+// over.
 //
-// What a plan does not owe to them stays the same to the byte. Results that only an exact evaluation gives (zero,
-// powers of two, integers: the low 20 bits are zero) stay as they are, since every CPU finds those. Of BLAS and LAPACK,
-// it stands before what numpy calls. With LAST_BITS_LOG=FILE the calls are counted there, by function and by who
-// called.
+// What a plan does not owe to them stays the same to the byte. Results that only an exact
+// evaluation gives (zero, powers of two, integers: the low 20 bits are zero) stay as they are,
+// since every CPU finds those. Of BLAS and LAPACK, it stands before what numpy calls. With
+// LAST_BITS_LOG=FILE the calls are counted there, by function and by who called.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -72,7 +73,8 @@ template <class Function> Function* in_openblas(const char* name) {
     static void* library = [] {
         std::string path;
         dl_iterate_phdr([](dl_phdr_info* info, std::size_t, void* found) {
-            if (std::strstr(info->dlpi_name, "openblas64")) *static_cast<std::string*>(found) = info->dlpi_name;
+            if (std::strstr(info->dlpi_name, "openblas64"))
+                *static_cast<std::string*>(found) = info->dlpi_name;
             return 0;
         }, &path);
         return dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
@@ -120,7 +122,8 @@ TWO(atan2) TWO(pow) TWO(hypot)
     if (libm_on) *sine = turned(*sine), *cosine = turned(*cosine);
 }
 
-// What numpy asks of BLAS and LAPACK for real numbers of double precision; integers are of 64 bits there.
+// What numpy asks of BLAS and LAPACK for real numbers of double precision; integers are of 64 bits
+// there.
 using Int = std::int64_t;
 
 extern "C" double scipy_cblas_ddot64_(Int n, const double* x, Int dx, const double* y, Int dy) {
@@ -131,16 +134,18 @@ extern "C" double scipy_cblas_ddot64_(Int n, const double* x, Int dx, const doub
     return value;
 }
 
-extern "C" void scipy_cblas_dgemv64_(int order, int t, Int m, Int n, double a, const double* A, Int lda,
-                                     const double* x, Int dx, double b, double* y, Int dy) {
+extern "C" void scipy_cblas_dgemv64_(int order, int t, Int m, Int n, double a, const double* A,
+                                     Int lda, const double* x, Int dx, double b, double* y,
+                                     Int dy) {
     static auto* real = in_openblas<decltype(scipy_cblas_dgemv64_)>(__func__);
     note(__func__, CALLER);
     real(order, t, m, n, a, A, lda, x, dx, b, y, dy);
     turn(y, t == 111 ? m : n, dy);
 }
 
-extern "C" void scipy_cblas_dgemm64_(int order, int ta, int tb, Int m, Int n, Int k, double a, const double* A, Int lda,
-                                     const double* B, Int ldb, double b, double* C, Int ldc) {
+extern "C" void scipy_cblas_dgemm64_(int order, int ta, int tb, Int m, Int n, Int k, double a,
+                                     const double* A, Int lda, const double* B, Int ldb, double b,
+                                     double* C, Int ldc) {
     static auto* real = in_openblas<decltype(scipy_cblas_dgemm64_)>(__func__);
     note(__func__, CALLER);
     real(order, ta, tb, m, n, k, a, A, lda, B, ldb, b, C, ldc);
@@ -148,15 +153,16 @@ extern "C" void scipy_cblas_dgemm64_(int order, int ta, int tb, Int m, Int n, In
     for (Int i = 0; i < (by_rows ? m : n); ++i) turn(C + i * ldc, by_rows ? n : m);
 }
 
-extern "C" void scipy_cblas_dsyrk64_(int order, int uplo, int t, Int n, Int k, double a, const double* A, Int lda,
-                                     double b, double* C, Int ldc) {
+extern "C" void scipy_cblas_dsyrk64_(int order, int uplo, int t, Int n, Int k, double a,
+                                     const double* A, Int lda, double b, double* C, Int ldc) {
     static auto* real = in_openblas<decltype(scipy_cblas_dsyrk64_)>(__func__);
     note(__func__, CALLER);
     real(order, uplo, t, n, k, a, A, lda, b, C, ldc);
     for (Int i = 0; i < n; ++i) turn(C + i * ldc, n);
 }
 
-extern "C" Int scipy_dgesv_64_(Int* n, Int* right, double* A, Int* lda, Int* pivots, double* B, Int* ldb, Int* info) {
+extern "C" Int scipy_dgesv_64_(Int* n, Int* right, double* A, Int* lda, Int* pivots, double* B,
+                               Int* ldb, Int* info) {
     static auto* real = in_openblas<decltype(scipy_dgesv_64_)>(__func__);
     note(__func__, CALLER);
     const Int result = real(n, right, A, lda, pivots, B, ldb, info);
@@ -180,8 +186,8 @@ extern "C" Int scipy_dpotrf_64_(char* uplo, Int* n, double* A, Int* lda, Int* in
     return result;
 }
 
-extern "C" Int scipy_dsyevd_64_(char* job, char* uplo, Int* n, double* A, Int* lda, double* w, double* work, Int* lwork,
-                                Int* iwork, Int* liwork, Int* info) {
+extern "C" Int scipy_dsyevd_64_(char* job, char* uplo, Int* n, double* A, Int* lda, double* w,
+                                double* work, Int* lwork, Int* iwork, Int* liwork, Int* info) {
     static auto* real = in_openblas<decltype(scipy_dsyevd_64_)>(__func__);
     const bool asks = *lwork == -1 || *liwork == -1;
     if (!asks) note(__func__, CALLER);
@@ -192,14 +198,16 @@ extern "C" Int scipy_dsyevd_64_(char* job, char* uplo, Int* n, double* A, Int* l
     return result;
 }
 
-extern "C" Int scipy_dgesdd_64_(char* job, Int* m, Int* n, double* A, Int* lda, double* s, double* u, Int* ldu,
-                                double* vt, Int* ldvt, double* work, Int* lwork, Int* iwork, Int* info) {
+extern "C" Int scipy_dgesdd_64_(char* job, Int* m, Int* n, double* A, Int* lda, double* s,
+                                double* u, Int* ldu, double* vt, Int* ldvt, double* work,
+                                Int* lwork, Int* iwork, Int* info) {
     static auto* real = in_openblas<decltype(scipy_dgesdd_64_)>(__func__);
     if (*lwork != -1) note(__func__, CALLER);
     const Int result = real(job, m, n, A, lda, s, u, ldu, vt, ldvt, work, lwork, iwork, info);
     if (*lwork == -1) return result;
     const Int least = *m < *n ? *m : *n;
     turn(s, least);
-    for (Int i = 0; *job != 'N' && i < least; ++i) turn(u + i * *ldu, *m), turn(vt + i * *ldvt, least);
+    for (Int i = 0; *job != 'N' && i < least; ++i)
+        turn(u + i * *ldu, *m), turn(vt + i * *ldvt, least);
     return result;
 }

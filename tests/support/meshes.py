@@ -27,7 +27,9 @@ def tetrahedron(side: float) -> Shape:
     return Mesh(corners, [[0, 1, 2], [0, 3, 1], [0, 2, 3], [1, 3, 2]])
 
 
-def cup_mesh(radius: float = 0.045, height: float = 0.08, wall: float = 0.004, sides: int = 24) -> Shape:
+def cup_mesh(
+    radius: float = 0.045, height: float = 0.08, wall: float = 0.004, sides: int = 24
+) -> Shape:
     """Return a cup that stands on the origin, its bottom as thick as its wall, closed."""
     angles = 2.0 * np.pi * np.arange(sides) / sides
     ring = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(sides)])
@@ -80,7 +82,10 @@ def square_outline(side: float, sides: int = 24) -> np.ndarray:
     steps = side * (np.arange(quarter) / quarter - 0.5)
     half = np.full(quarter, side / 2.0)
     return np.concatenate(
-        [np.column_stack(edge) for edge in ((steps, -half), (half, steps), (-steps, half), (-half, -steps))]
+        [
+            np.column_stack(edge)
+            for edge in ((steps, -half), (half, steps), (-steps, half), (-half, -steps))
+        ]
     )
 
 
@@ -88,7 +93,9 @@ def joined_mesh(*meshes: Shape) -> Shape:
     """Return meshes as one."""
     starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
     faces = [np.asarray(mesh.faces) + start for mesh, start in zip(meshes, starts, strict=False)]
-    return Mesh(np.concatenate([np.asarray(mesh.vertices) for mesh in meshes]), np.concatenate(faces))
+    return Mesh(
+        np.concatenate([np.asarray(mesh.vertices) for mesh in meshes]), np.concatenate(faces)
+    )
 
 
 def bowl_mesh(radius: float = 0.06, wall: float = 0.005, sides: int = 24) -> Shape:
@@ -117,12 +124,19 @@ def handle_mesh(radius: float = 0.022, thickness: float = 0.005) -> Shape:
     section = circle_outline(thickness, 12)
     reach = radius + section[:, 0]
     points = np.stack(
-        [0.062 + ring[:, :1] * reach, np.broadcast_to(section[:, 1], (24, 12)), 0.04 + ring[:, 1:] * reach], axis=2
+        [
+            0.062 + ring[:, :1] * reach,
+            np.broadcast_to(section[:, 1], (24, 12)),
+            0.04 + ring[:, 1:] * reach,
+        ],
+        axis=2,
     )
     index = np.arange(24 * 12).reshape(24, 12)
     a, b = index, np.roll(index, -1, axis=0)
     c, d = np.roll(b, -1, axis=1), np.roll(a, -1, axis=1)
-    faces = np.concatenate([np.stack(corners, axis=2).reshape(-1, 3) for corners in ((a, c, b), (a, d, c))])
+    faces = np.concatenate(
+        [np.stack(corners, axis=2).reshape(-1, 3) for corners in ((a, c, b), (a, d, c))]
+    )
     return Mesh(points.reshape(-1, 3), faces)
 
 

@@ -24,8 +24,9 @@ def limit_shares(
 ) -> tuple[float, float, float]:
     """Return the largest parts of speed, acceleration and jerk limits (n,) that are taken by positions (m, n).
 
-    A difference of order k, over the k-th power of the period, is a mean of the k-th derivative: it exceeds a limit
-    only if the derivative does. The motion is at rest before the first and after the last sample.
+    A difference of order k, over the k-th power of the period, is a mean of the k-th derivative: it
+    exceeds a limit only if the derivative does. The motion is at rest before the first and after
+    the last sample.
     """
     padded = np.concatenate([positions[:1]] * 3 + [positions] + [positions[-1:]] * 3)
     shares = [
@@ -36,11 +37,18 @@ def limit_shares(
 
 
 def torque_shares(
-    scene: SceneGraph, q: ArrayLike, arm: Manipulator, positions: Array, rate: float, *, limits: ArrayLike
+    scene: SceneGraph,
+    q: ArrayLike,
+    arm: Manipulator,
+    positions: Array,
+    rate: float,
+    *,
+    limits: ArrayLike,
 ) -> Array:
     """Return the largest parts (n_arm,) of torque limits that positions (m, n_arm) take, by pinocchio.
 
-    Velocities and accelerations are differences of the positions; other joints stay at q (n_joints,).
+    Velocities and accelerations are differences of the positions; other joints stay at q
+    (n_joints,).
     """
     model = pinocchio_arm(scene, q, arm)
     data = model.createData()
@@ -65,7 +73,11 @@ def pinocchio_arm(scene: SceneGraph, q: ArrayLike, arm: Manipulator) -> pinocchi
     for name in arm.joints:
         frame = scene.joint_frame(name)
         kind, axis = scene.joint(frame).type, np.array(scene.joint(frame).axis)
-        own = pinocchio.JointModelPrismaticUnaligned if kind == "prismatic" else pinocchio.JointModelRevoluteUnaligned
+        own = (
+            pinocchio.JointModelPrismaticUnaligned
+            if kind == "prismatic"
+            else pinocchio.JointModelRevoluteUnaligned
+        )
         _, place = placed(frame)
         joint = model.addJoint(joint, own(axis), place, name)
         carriers[frame] = joint
@@ -77,7 +89,9 @@ def pinocchio_arm(scene: SceneGraph, q: ArrayLike, arm: Manipulator) -> pinocchi
         if inertia is not None and scene.body(frame) not in bodies:
             bodies.add(scene.body(frame))
             number, place = placed(frame)
-            own = pinocchio.Inertia(inertia.mass, np.array(inertia.center), np.array(inertia.matrix))
+            own = pinocchio.Inertia(
+                inertia.mass, np.array(inertia.center), np.array(inertia.matrix)
+            )
             model.appendBodyToJoint(number, own, place)
     return model
 
@@ -147,7 +161,9 @@ def run_shares(plan: Plan, run: list[TimedMotion]) -> tuple[float, float, float]
     speeds = np.full(len(names), 0.6)
     speeds[:count] = arm.velocity_limits(plan.scene)
     rate = 1.0 / run[0].timed.period
-    return limit_shares(positions, rate, speeds=speeds, accelerations=accelerations, jerks=accelerations / JERK_TIME)
+    return limit_shares(
+        positions, rate, speeds=speeds, accelerations=accelerations, jerks=accelerations / JERK_TIME
+    )
 
 
 def plan_torque_shares(log: MotionLog) -> list[float]:
@@ -158,8 +174,13 @@ def plan_torque_shares(log: MotionLog) -> list[float]:
         arm, period = run[0].arm, run[0].timed.period
         moving = [motion.timed.positions[:, : len(arm.joints)] for motion in run]
         positions = np.concatenate([moving[0], *(rows[1:] for rows in moving[1:])])
-        q, limits = scene.configuration(dict(run[0].segment.gripper), base=q), arm.effort_limits(scene)
-        shares.append(float(np.max(torque_shares(scene, q, arm, positions, 1.0 / period, limits=limits))))
+        q, limits = (
+            scene.configuration(dict(run[0].segment.gripper), base=q),
+            arm.effort_limits(scene),
+        )
+        shares.append(
+            float(np.max(torque_shares(scene, q, arm, positions, 1.0 / period, limits=limits)))
+        )
     return shares
 
 

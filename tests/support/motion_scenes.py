@@ -1,7 +1,8 @@
 """Scenes in which motions are hard: a Panda and ten blocks on a table, with a wall, and with a cubby behind the wall.
 
-Each query leads from one side of the wall to the other. *Wall*: from a grasp from above to another among the blocks,
-around a wall of 34 cm. *Cubby*: over the wall into a box that is open towards the arm, grasping horizontally.
+Each query leads from one side of the wall to the other. *Wall*: from a grasp from above to another
+among the blocks, around a wall of 34 cm. *Cubby*: over the wall into a box that is open towards the
+arm, grasping horizontally.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ __all__ = ["ARM", "BOXES", "NEVER", "TIP", "Query", "blocks_scene", "cubby_query
 ARM = [f"panda_joint{i}" for i in range(1, 8)]
 TIP = "panda_grasptarget"
 BOXES = {"table": ((0.8, 1.2, 0.04), (0.7, 0.0, -0.03))} | {
-    f"block{i}": ((0.05, 0.05, 0.05), (0.4 + 0.1 * (i % 5), -0.3 + 0.6 * (i // 5), 0.025)) for i in range(10)
+    f"block{i}": ((0.05, 0.05, 0.05), (0.4 + 0.1 * (i % 5), -0.3 + 0.6 * (i // 5), 0.025))
+    for i in range(10)
 }
 WALL = {"wall": ((0.5, 0.04, 0.34), (0.55, 0.0, 0.17))}
 CUBBY = {
@@ -59,7 +61,9 @@ def blocks_scene() -> SceneGraph:
 
 def _query(name: str, scene: SceneGraph, start: Pose, goal: Pose) -> Query:
     """Find configurations of the arm, the fingers open, for both poses of the tip."""
-    ready = scene.configuration({"panda_joint4": -1.8, "panda_joint6": 1.8, "panda_finger_joint1": 0.04})
+    ready = scene.configuration(
+        {"panda_joint4": -1.8, "panda_joint6": 1.8, "panda_finger_joint1": 0.04}
+    )
     world = Query(name, scene, ready, ready).world(0.002)
     ends = [
         inverse_kinematics_solutions(

@@ -1,12 +1,13 @@
 """A robot that looks, picks, carries, places, looks again and grasps again, with errors drawn from its sources.
 
-The *true* scene is one without errors: every edge of the known scene at ``T exp(J w)`` for sources w that are drawn
-once a run. Joint noise is along the joints' axes, errors of links are on frames of their own behind them, so that a
-draw is the same error at every configuration. Looks are simulated from the true scene, moves are made in both; slip
-and the unevenness of a placement are drawn in the true one.
+The *true* scene is one without errors: every edge of the known scene at ``T exp(J w)`` for sources
+w that are drawn once a run. Joint noise is along the joints' axes, errors of links are on frames of
+their own behind them, so that a draw is the same error at every configuration. Looks are simulated
+from the true scene, moves are made in both; slip and the unevenness of a placement are drawn in the
+true one.
 
-In the second way of bookkeeping, every edge gets its own marginal covariance anew after each change: what a tree of
-independent covariances can hold.
+In the second way of bookkeeping, every edge gets its own marginal covariance anew after each
+change: what a tree of independent covariances can hold.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def known_scene() -> SceneGraph:
     scene = (
         SceneGraph()
         .add_frame(
-            "camera", "world", pose=GaussianPose(Pose.from_rpy([0.4, 0.0, 1.4], [np.pi, 0.1, 0.0]), square(3, 3))
+            "camera",
+            "world",
+            pose=GaussianPose(Pose.from_rpy([0.4, 0.0, 1.4], [np.pi, 0.1, 0.0]), square(3, 3)),
         )
         .add_frame("table", "world", pose=GaussianPose(Pose([0.5, 0.2, 0.3]), square(4, 2)))
         .add_frame("shelf", "world", pose=GaussianPose(Pose([0.4, -0.5, 0.4]), square(5, 3)))
@@ -70,7 +73,9 @@ def drawn(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
             if source not in values:
                 values[source] = random.normal(size=source.dimension)
             xi += noise.map(source) @ values[source]
-        true = true.set_pose(frame, scene.local_pose(frame) @ Pose.exp(xi)).set_covariance(frame, None)
+        true = true.set_pose(frame, scene.local_pose(frame) @ Pose.exp(xi)).set_covariance(
+            frame, None
+        )
     return true
 
 
@@ -95,16 +100,22 @@ class Run:
 
     def look(self, q: Array) -> None:
         """See the cup from the camera."""
-        seen = self.true.pose("cup", relative_to="camera", q=q) @ Pose.exp(LOOK @ self.random.normal(size=6))
+        seen = self.true.pose("cup", relative_to="camera", q=q) @ Pose.exp(
+            LOOK @ self.random.normal(size=6)
+        )
         self.known = self.forget(
-            self.known.condition(Measurement.of_pose("cup", seen, relative_to="camera", covariance=LOOK @ LOOK), q=q)
+            self.known.condition(
+                Measurement.of_pose("cup", seen, relative_to="camera", covariance=LOOK @ LOOK), q=q
+            )
         )
 
     def hang(self, parent: str, q: Array, root: Array) -> None:
         """Take or put the cup: it hangs elsewhere from now on, and moved a little doing so."""
         self.known = self.forget(self.known.reparent("cup", parent, q=q, covariance=root @ root))
         moved = self.true.reparent("cup", parent, q=q)
-        self.true = moved.set_pose("cup", moved.local_pose("cup") @ Pose.exp(root @ self.random.normal(size=6)))
+        self.true = moved.set_pose(
+            "cup", moved.local_pose("cup") @ Pose.exp(root @ self.random.normal(size=6))
+        )
 
     def note(self, reference: str, q: Array) -> None:
         """Note what is known and what is true of the cup."""
@@ -144,7 +155,9 @@ def keep_all(scene: SceneGraph) -> SceneGraph:
     return scene
 
 
-def squared_distances(runs: int, *, forget: Callable[[SceneGraph], SceneGraph], reference: str) -> Array:
+def squared_distances(
+    runs: int, *, forget: Callable[[SceneGraph], SceneGraph], reference: str
+) -> Array:
     """Return (runs, stages) squared Mahalanobis distances of the truth from what is known."""
     rows = []
     for seed in range(runs):

@@ -1,6 +1,7 @@
 """A plain reading of what a scene says of its errors, in numpy: the oracle of the tests of uncertainty.
 
-Everything goes through names, dense matrices and poses that the scene gives; nothing of how the core walks is here.
+Everything goes through names, dense matrices and poses that the scene gives; nothing of how the
+core walks is here.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ def adjoint(pose: Pose) -> Array:
     return np.block([[rotation, skew @ rotation], [np.zeros((3, 3)), rotation]])
 
 
-def path_maps(scene: SceneGraph, target: str, reference: str, q: Array | None = None) -> dict[NoiseSource, Array]:
+def path_maps(
+    scene: SceneGraph, target: str, reference: str, q: Array | None = None
+) -> dict[NoiseSource, Array]:
     """Return the error of reference_from_target in the target's tangent, by source."""
     up, down = [target, *scene.ancestors(target)], [reference, *scene.ancestors(reference)]
     common = next(frame for frame in up if frame in down)
-    edges = [(frame, 1.0) for frame in up[: up.index(common)]] + [(frame, -1.0) for frame in down[: down.index(common)]]
+    edges = [(frame, 1.0) for frame in up[: up.index(common)]] + [
+        (frame, -1.0) for frame in down[: down.index(common)]
+    ]
     maps: dict[NoiseSource, Array] = {}
     for frame, sign in edges:
         noise = scene.noise(frame)
@@ -43,12 +48,15 @@ def covariance(scene: SceneGraph, target: str, reference: str, q: Array | None =
     return sum((map_ @ map_.T for map_ in maps.values()), start=np.zeros((6, 6)))
 
 
-def joint_covariance(scene: SceneGraph, pairs: list[tuple[str, str]], q: Array | None = None) -> Array:
+def joint_covariance(
+    scene: SceneGraph, pairs: list[tuple[str, str]], q: Array | None = None
+) -> Array:
     """Return the covariance of several relative poses at once."""
     maps = [path_maps(scene, target, reference, q) for target, reference in pairs]
     sources = list(dict.fromkeys(source for each in maps for source in each))
     rows = [
-        np.hstack([each.get(s, np.zeros((6, s.dimension))) for s in sources] or [np.zeros((6, 0))]) for each in maps
+        np.hstack([each.get(s, np.zeros((6, s.dimension))) for s in sources] or [np.zeros((6, 0))])
+        for each in maps
     ]
     stacked = np.vstack(rows)
     return stacked @ stacked.T
@@ -68,7 +76,11 @@ def random_tree(random: np.random.Generator, frames: int, *, scale: float = 0.5)
     with SceneGraph().edit() as edit:
         for number in range(frames):
             parent = names[int(random.integers(max(0, len(names) - 4), len(names)))]
-            covariance_ = None if random.random() < 0.2 else random_covariance(random, rank=int(random.integers(1, 7)))
+            covariance_ = (
+                None
+                if random.random() < 0.2
+                else random_covariance(random, rank=int(random.integers(1, 7)))
+            )
             pose = Pose.exp(random.normal(size=6) * scale)
             edit.add_frame(f"f{number}", parent, pose=GaussianPose(pose, covariance_))
             names.append(f"f{number}")

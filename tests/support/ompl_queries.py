@@ -18,7 +18,9 @@ class OmplPlanner:
     The random numbers of OMPL are the process's: its runs are samples, not seeds.
     """
 
-    def __init__(self, query: Query, world: CollisionWorld, *, step: float, resolution: float) -> None:
+    def __init__(
+        self, query: Query, world: CollisionWorld, *, step: float, resolution: float
+    ) -> None:
         """Set up the space; ``step`` is the longest edge of a tree, ``resolution`` that of the checks, both radians."""
         ou.setLogLevel(ou.LOG_NONE)
         names = query.scene.joint_names
@@ -48,7 +50,9 @@ class OmplPlanner:
                 )
 
         setup = og.SimpleSetup(self._space)
-        setup.setStateValidityChecker(lambda state: not self._world.is_in_collision(self._full(state)))
+        setup.setStateValidityChecker(
+            lambda state: not self._world.is_in_collision(self._full(state))
+        )
         information = setup.getSpaceInformation()
         information.setMotionValidator(Edges(information))
         ends = []

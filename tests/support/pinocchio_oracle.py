@@ -1,7 +1,8 @@
 """Collision answers from pinocchio, for comparison: a robot of pybullet_data and boxes that stand still.
 
-The oracle reads the URDF by itself (its own parser, its own mesh loader, its own convex hulls by qhull) and tests all
-pairs one by one, so that nothing but the geometry is shared with what it judges.
+The oracle reads the URDF by itself (its own parser, its own mesh loader, its own convex hulls by
+qhull) and tests all pairs one by one, so that nothing but the geometry is shared with what it
+judges.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ class PinocchioOracle:
         folder = str(Path(path).parent)
         self.model = pinocchio.buildModelFromUrdf(path)
         self.geometry = pinocchio.buildGeomFromUrdf(
-            self.model, path, pinocchio.GeometryType.COLLISION, package_dirs=[pybullet_data.getDataPath(), folder]
+            self.model,
+            path,
+            pinocchio.GeometryType.COLLISION,
+            package_dirs=[pybullet_data.getDataPath(), folder],
         )
         frames: dict[str, list[int]] = {}
         for index, item in enumerate(self.geometry.geometryObjects):
@@ -67,7 +71,11 @@ class PinocchioOracle:
         for name, (size, center) in boxes.items():
             placement = pinocchio.SE3(np.eye(3), np.array(center, dtype=float))
             shape = coal.Box(*map(float, size))
-            frames[name] = [self.geometry.addGeometryObject(pinocchio.GeometryObject(name, 0, 0, placement, shape))]
+            frames[name] = [
+                self.geometry.addGeometryObject(
+                    pinocchio.GeometryObject(name, 0, 0, placement, shape)
+                )
+            ]
         margins: list[float] = []
         for frame_a, frame_b, margin in world.pairs:
             for a in frames[frame_a]:
@@ -93,7 +101,12 @@ class PinocchioOracle:
         """Test all pairs."""
         return bool(
             pinocchio.computeCollisions(
-                self.model, self.data, self.geometry, self.geometry_data, self.configuration(q), True
+                self.model,
+                self.data,
+                self.geometry,
+                self.geometry_data,
+                self.configuration(q),
+                True,
             )
         )
 

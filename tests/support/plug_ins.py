@@ -13,7 +13,12 @@ __all__ = ["installed", "write_distribution"]
 
 
 def write_distribution(
-    folder: Path, name: str, *, modules: Mapping[str, str], entry_points: str, has_metadata: bool = True
+    folder: Path,
+    name: str,
+    *,
+    modules: Mapping[str, str],
+    entry_points: str,
+    has_metadata: bool = True,
 ) -> None:
     """Write the modules and the metadata of a distribution.
 
@@ -28,7 +33,9 @@ def write_distribution(
     information.mkdir(parents=True)
     (information / "entry_points.txt").write_text(entry_points, encoding="utf-8")
     if has_metadata:
-        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+        (information / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8"
+        )
     for module, text in modules.items():
         (folder / f"{module}.py").write_text(text, encoding="utf-8")
 

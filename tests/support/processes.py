@@ -1,8 +1,8 @@
 """Programs that tests start, which are killed when they hang.
 
-A wait within the test process is limited by ``faulthandler_timeout`` in ``pyproject.toml``, which ends that process.
-It does not end the programs that the process has started, so ``tests/test_waits.py`` requires that this module starts
-them.
+A wait within the test process is limited by ``faulthandler_timeout`` in ``pyproject.toml``, which
+ends that process. It does not end the programs that the process has started, so
+``tests/test_waits.py`` requires that this module starts them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class Process(subprocess.Popen[Any]):
         return code
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.kill()
         super().__exit__(kind, error, trace)

@@ -15,5 +15,9 @@ def processor_seconds() -> float:
     """Return the processor time of this process, of its children that have ended, and of the translator's server."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     server = translator._server._process
-    fields = [] if server is None else Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    fields = (
+        []
+        if server is None
+        else Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    )
     return sum(one.ru_utime + one.ru_stime for one in used) + sum(map(int, fields[11:15])) / _TICKS

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").rglob("*.md")))
+REFERENCE = "\n".join(
+    page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").rglob("*.md"))
+)
 PACKAGES = re.findall(r"^\.\. package:: (tmkit[\w.]*)$", REFERENCE, re.MULTILINE)
 
 
@@ -25,7 +27,12 @@ def classes() -> list[type]:
     homes = {str(getattr(value, "__module__", "")) for _, _, value in public()}
     modules = [importlib.import_module(name) for name in sorted(homes) if name.startswith("tmkit")]
     members = [
-        member for module in modules for name, member in sorted(vars(module).items()) if not name.startswith("_")
+        member
+        for module in modules
+        for name, member in sorted(vars(module).items())
+        if not name.startswith("_")
     ]
-    found = dict.fromkeys(member for member in members if inspect.isclass(member) and member.__module__ in homes)
+    found = dict.fromkeys(
+        member for member in members if inspect.isclass(member) and member.__module__ in homes
+    )
     return list(found)

@@ -1,12 +1,13 @@
 """Replays the cases of ``tests/data/semantics.json`` through the public interface, and says what happened.
 
-Each function takes one case as it stands in the file and returns what tmkit did with it; tests compare that with what
-the case expects. Invariants: no case is known here by its content; fields of a case are read, nothing else. A refusal
-is one of tmkit's rules: a case that cannot be read (an operation, a relation or a field that is not known) is a
-LookupError that names what it is, so that it never passes for a refusal.
+Each function takes one case as it stands in the file and returns what tmkit did with it; tests
+compare that with what the case expects. Invariants: no case is known here by its content; fields of
+a case are read, nothing else. A refusal is one of tmkit's rules: a case that cannot be read (an
+operation, a relation or a field that is not known) is a LookupError that names what it is, so that
+it never passes for a refusal.
 
-Cases with numbers are those of :mod:`support.replay_numbers` and :mod:`support.replay_representations`; the cases of
-``uncertainty.json`` have a module of their own.
+Cases with numbers are those of :mod:`support.replay_numbers` and
+:mod:`support.replay_representations`; the cases of ``uncertainty.json`` have a module of their own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from typing import Any
 import numpy as np
 
 from support.replay_numbers import replay_numbers
-from support.replay_representations import numbers_of, orientation_said, replay_description, replay_moved
+from support.replay_representations import (
+    numbers_of,
+    orientation_said,
+    replay_description,
+    replay_moved,
+)
 from support.replay_uncertainty import replay_uncertainty
 from tmkit.errors import TmkitError, UnknownNameError
 from tmkit.graph import SceneGraph, add_edge, add_pose, add_twist, relate, update_pose, update_twist
@@ -47,12 +53,17 @@ def replay_operation(case: Mapping[str, Any]) -> dict[str, Any]:
     """Carry out an operation on relations without numbers, or one with numbers where the case has inputs.
 
     Returns:
-        ``accept``, the ``result`` as plain values or None, and ``violated``: the rules that were broken, in words.
+        ``accept``, the ``result`` as plain values or None, and ``violated``: the rules that were
+        broken, in words.
 
     Raises:
         LookupError: an operation, a relation or a field that is not known.
     """
-    _require_known(case, {"op", "args", "inputs", "accept", "result", "violated", "expected"}, "a case of an operation")
+    _require_known(
+        case,
+        {"op", "args", "inputs", "accept", "result", "violated", "expected"},
+        "a case of an operation",
+    )
     try:
         if "inputs" in case:
             return replay_numbers(case)
@@ -60,7 +71,11 @@ def replay_operation(case: Mapping[str, Any]) -> dict[str, Any]:
     except UnknownNameError as error:
         raise LookupError(str(error)) from error
     except SemanticError as error:
-        return {"accept": False, "result": None, "violated": [str(broken) for broken in error.violations]}
+        return {
+            "accept": False,
+            "result": None,
+            "violated": [str(broken) for broken in error.violations],
+        }
     except TmkitError as error:
         return {"accept": False, "result": None, "violated": [str(error)]}
     return {"accept": True, "result": None if result is None else to_dict(result), "violated": None}
@@ -78,26 +93,35 @@ def _argument(given: Any) -> Any:
 _NAMES = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body", "coord")
 
 
-def _require_known(given: Mapping[str, Any], known: Collection[str], what: str, *, texts: bool = True) -> None:
+def _require_known(
+    given: Mapping[str, Any], known: Collection[str], what: str, *, texts: bool = True
+) -> None:
     """Require that fields are known; of descriptions, which are texts, only where these may mean something.
 
     Raises:
         LookupError: the fields that are not.
     """
     descriptions = (str, bool, type(None)) if texts else ()
-    unknown = [name for name, value in given.items() if name not in known and not isinstance(value, descriptions)]
+    unknown = [
+        name
+        for name, value in given.items()
+        if name not in known and not isinstance(value, descriptions)
+    ]
     if unknown:
-        raise LookupError(f"{what} has no field {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        raise LookupError(
+            f"{what} has no field {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+        )
 
 
 def replay_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Work through an example with numbers.
 
-    An example is a chain of poses, a scene and its queries, the integration of twists, a wrench and a twist that are
-    moved to another frame, or one thing in several representations.
+    An example is a chain of poses, a scene and its queries, the integration of twists, a wrench and
+    a twist that are moved to another frame, or one thing in several representations.
 
     Returns:
-        For each step or case of the example what it gave: ``semantics`` and ``homogeneous``, ``result``, or ``error``.
+        For each step or case of the example what it gave: ``semantics`` and ``homogeneous``,
+        ``result``, or ``error``.
 
     Raises:
         LookupError: it is none of these.
@@ -119,7 +143,8 @@ def replay_graph_script(script: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Build a scene graph step by step, from nothing.
 
     Returns:
-        For each operation ``accept``, and ``rule``: why it was refused, in words, or None. A query also has ``result``.
+        For each operation ``accept``, and ``rule``: why it was refused, in words, or None. A query
+        also has ``result``.
     """
     scene, said = SceneGraph(root=None), []
     for op in script["ops"]:
@@ -129,14 +154,48 @@ def replay_graph_script(script: Mapping[str, Any]) -> list[dict[str, Any]]:
             name = f"{error.data['rule']}: " if "rule" in error.data else ""
             said.append({"accept": False, "rule": f"{name}{error}"})
             continue
-        said.append({"accept": True, "rule": None, **({} if result is None else {"result": result})})
+        said.append(
+            {"accept": True, "rule": None, **({} if result is None else {"result": result})}
+        )
     return said
 
 
 _OF_STEPS = {  # fields of a script's operations; descriptions are texts and have any name
-    *("op", "body", "frame", "child", "child_body", "parent", "parent_body", "ref_frame", "ref_body", "coord", "point"),
-    *("ori", "ref_point", "ref_ori", "semantics", "homogeneous", "rotation", "translation", "euler_zyx", "value"),
-    *("linear", "angular", "tail", "head", "accept", "rule", "result", "expected", "representation"),
+    *(
+        "op",
+        "body",
+        "frame",
+        "child",
+        "child_body",
+        "parent",
+        "parent_body",
+        "ref_frame",
+        "ref_body",
+        "coord",
+        "point",
+    ),
+    *(
+        "ori",
+        "ref_point",
+        "ref_ori",
+        "semantics",
+        "homogeneous",
+        "rotation",
+        "translation",
+        "euler_zyx",
+        "value",
+    ),
+    *(
+        "linear",
+        "angular",
+        "tail",
+        "head",
+        "accept",
+        "rule",
+        "result",
+        "expected",
+        "representation",
+    ),
 }
 
 
@@ -178,7 +237,7 @@ def _graph_step(scene: SceneGraph, op: Mapping[str, Any]) -> tuple[SceneGraph, A
     raise LookupError(f"the script has an operation that is not known: {kind}")
 
 
-# --------------------------------------------------------------------------------------------- what a script speaks of
+# -------------------------------------------------------------------------- what a script speaks of
 
 
 def _pose_coord(scene: SceneGraph, op: Mapping[str, Any]) -> PoseCoord:
@@ -199,7 +258,9 @@ def _twist_coord(scene: SceneGraph, op: Mapping[str, Any]) -> TwistCoord:
         return _coord(op["semantics"], "Twist")
     point = op.get("point", op.get("frame"))
     body = op.get("body") or scene.body(str(op.get("frame", point)))
-    return TwistCoord.named(point=point, body=body, ref_body=op["ref_body"], coord=op.get("coord", point))
+    return TwistCoord.named(
+        point=point, body=body, ref_body=op["ref_body"], coord=op.get("coord", point)
+    )
 
 
 def _matrix(op: Mapping[str, Any]) -> Any:
@@ -212,33 +273,45 @@ def _matrix(op: Mapping[str, Any]) -> Any:
             return op[name]
     if not {"rotation", "translation", "euler_zyx"} & op.keys():
         return None
-    turned = EulerAngles(op["euler_zyx"]).numbers[0] if "euler_zyx" in op else op.get("rotation", np.eye(3))
-    return HomogeneousMatrix.of((np.array(op.get("translation", [0.0] * 3)), np.array(turned))).matrix
+    turned = (
+        EulerAngles(op["euler_zyx"]).numbers[0]
+        if "euler_zyx" in op
+        else op.get("rotation", np.eye(3))
+    )
+    return HomogeneousMatrix.of(
+        (np.array(op.get("translation", [0.0] * 3)), np.array(turned))
+    ).matrix
 
 
 def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> Any:
     """Return the numbers of a pose.
 
-    Where an operation gives none, ``add_pose`` adds a unit pose and ``set_pose`` sets one that differs from what is
-    there; a value that is no number but a label stands for any pose, always the same.
+    Where an operation gives none, ``add_pose`` adds a unit pose and ``set_pose`` sets one that
+    differs from what is there; a value that is no number but a label stands for any pose, always
+    the same.
     """
     given = _matrix(op)
     if given is not None:
         return HomogeneousMatrix(given)
     label = op.get("value")
-    shift = 0.1 + 100.0 * zlib.crc32(json.dumps(label).encode()) / 2**32 if label is not None else 0.0
+    shift = (
+        0.1 + 100.0 * zlib.crc32(json.dumps(label).encode()) / 2**32 if label is not None else 0.0
+    )
     if op["op"] == "set_pose" and label is None:
-        known = {coord.ori, coord.ref_ori} <= set(scene.frame_names) and scene.root(coord.ori) == scene.root(
-            coord.ref_ori
+        known = {coord.ori, coord.ref_ori} <= set(scene.frame_names) and scene.root(
+            coord.ori
+        ) == scene.root(coord.ref_ori)
+        shift = 0.1 + (
+            scene.pose(coord.ori, relative_to=coord.ref_ori).translation[0] if known else 0.0
         )
-        shift = 0.1 + (scene.pose(coord.ori, relative_to=coord.ref_ori).translation[0] if known else 0.0)
     return VectorAndRotationVector([shift, 0.0, 0.0], [0.0, 0.0, 0.0])
 
 
 def _queried(scene: SceneGraph, coord: Any, op: Mapping[str, Any]) -> Any:
     """Return the answer to a query: the matrix of a pose, the two parts of a twist, or a vector or matrix.
 
-    A pose that is asked for in another representation, or by other names, has its numbers by all their names.
+    A pose that is asked for in another representation, or by other names, has its numbers by all
+    their names.
     """
     if isinstance(coord, PoseCoord):
         expected = op.get("expected")
@@ -248,7 +321,11 @@ def _queried(scene: SceneGraph, coord: Any, op: Mapping[str, Any]) -> Any:
         pose = relate(scene, coord)
         return numbers_of(pose) | orientation_said(pose.orientation, {})
     numbers = relate(scene, coord).numbers
-    return {"linear": numbers[0], "angular": numbers[1]} if isinstance(coord, TwistCoord) else numbers[0]
+    return (
+        {"linear": numbers[0], "angular": numbers[1]}
+        if isinstance(coord, TwistCoord)
+        else numbers[0]
+    )
 
 
 def replay_query(scene: SceneGraph, query: Mapping[str, Any]) -> Any:
@@ -262,7 +339,12 @@ def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     scene = SceneGraph(root=None)
     coords = [_coord(given["semantics"], "Pose") for given in example["poses_added"]]
     for c in coords:
-        for frame, body in ((c.ref_ori, c.ref_body), (c.ref_point, c.ref_body), (c.ori, c.body), (c.point, c.body)):
+        for frame, body in (
+            (c.ref_ori, c.ref_body),
+            (c.ref_point, c.ref_body),
+            (c.ori, c.body),
+            (c.point, c.body),
+        ):
             if body not in scene.body_names:
                 scene = scene.add_body(body)
             if frame not in scene:
@@ -270,10 +352,14 @@ def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     for coord, given in zip(coords, example["poses_added"], strict=True):
         matrix = _matrix(given)
         if matrix is None:
-            raise LookupError(f"a pose that is added has no numbers that are known: {', '.join(given)}")
+            raise LookupError(
+                f"a pose that is added has no numbers that are known: {', '.join(given)}"
+            )
         scene = add_pose(scene, SemanticPose(coord, HomogeneousMatrix(matrix)))
     for given in example.get("twists_added", []):
-        six = np.concatenate([np.array(given["linear"], dtype=float), np.array(given["angular"], dtype=float)])
+        six = np.concatenate(
+            [np.array(given["linear"], dtype=float), np.array(given["angular"], dtype=float)]
+        )
         scene = add_twist(scene, SemanticTwist(_coord(given["semantics"], "Twist"), six))
     said: list[dict[str, Any]] = []
     for query in example["queries"]:
@@ -290,19 +376,31 @@ def _coord(fields: Mapping[str, str], rel: str) -> Any:
 
 def _said(pose: SemanticPose) -> dict[str, Any]:
     back = {ours: theirs for theirs, ours in _FIELDS.items()}
-    fields = {back.get(name, name): value for name, value in to_dict(pose.coord).items() if name != "rel"}
+    fields = {
+        back.get(name, name): value for name, value in to_dict(pose.coord).items() if name != "rel"
+    }
     return {"semantics": fields, "homogeneous": pose.in_representation(HomogeneousMatrix).matrix}
 
 
 def _chain(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Carry out ``inverse2`` and ``compose`` on the poses that lead to what each step speaks of."""
-    known = [SemanticPose(_coord(given["semantics"], "Pose"), given["homogeneous"]) for given in example["inputs"]]
+    known = [
+        SemanticPose(_coord(given["semantics"], "Pose"), given["homogeneous"])
+        for given in example["inputs"]
+    ]
     said = []
     for step in example["steps"]:
         wanted: PoseCoord = _coord(step["semantics"], "Pose")
         told = str(step.get("step", step.get("op", ""))).split()
-        operations = [name for name in ("inverse2", "compose") if name in told] or ["inverse2", "compose"]
-        found = (pose for operation in operations if (pose := _found(operation, wanted, known)) is not None)
+        operations = [name for name in ("inverse2", "compose") if name in told] or [
+            "inverse2",
+            "compose",
+        ]
+        found = (
+            pose
+            for operation in operations
+            if (pose := _found(operation, wanted, known)) is not None
+        )
         made = next(found, None)
         if made is None:
             raise LookupError(f"no {' and no '.join(operations)} of known poses gives {wanted!r}")
@@ -314,7 +412,9 @@ def _chain(example: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _found(operation: str, wanted: PoseCoord, known: list[SemanticPose]) -> SemanticPose | None:
     """Return the first result of an operation on known poses that speaks of what is wanted, or None."""
     operands = (
-        [(x,) for x in known] if operation == "inverse2" else [(x, y) for x in known for y in known if x is not y]
+        [(x,) for x in known]
+        if operation == "inverse2"
+        else [(x, y) for x in known for y in known if x is not y]
     )
     for chosen in operands:
         try:
@@ -334,7 +434,8 @@ def _integrated(example: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str
         moved = twist.integrate(example["t"])
     except SemanticError as error:
         return {"error": str(error)}
-    is_screw = coord.coord == start.coord.ref_ori  # the motion is that of the reference frame, so it comes before
+    # the motion is that of the reference frame, so it comes before
+    is_screw = coord.coord == start.coord.ref_ori
     first, second = (moved, start) if is_screw else (start, moved)
     matrices = [pose.in_representation(HomogeneousMatrix).matrix for pose in (first, second)]
     return {**_said(moved), "composed": matrices[0] @ matrices[1]}

@@ -1,14 +1,15 @@
 """Numbers of single operations, as cases give them: by the names of fields.
 
-A case names its inputs: ``p`` is a position, ``R`` a rotation matrix, ``Q`` a rotation in the axes of a third frame,
-``T`` a homogeneous matrix, ``linear`` and ``angular`` (``v``, ``w``) a velocity, ``force`` and ``torque`` (``f``,
-``m``) a wrench, ``d`` or a name with ``point`` or ``from`` the way to a new point, ``t`` or ``dt`` a time. What follows
-tells operands of one kind apart: ``R_ba`` is the orientation of a relative to b; ``linear1`` and ``angular1`` belong
-together. Without letters operands stand in a chain, the first innermost. The result is given under the names that the
-case asks for.
+A case names its inputs: ``p`` is a position, ``R`` a rotation matrix, ``Q`` a rotation in the axes
+of a third frame, ``T`` a homogeneous matrix, ``linear`` and ``angular`` (``v``, ``w``) a velocity,
+``force`` and ``torque`` (``f``, ``m``) a wrench, ``d`` or a name with ``point`` or ``from`` the way
+to a new point, ``t`` or ``dt`` a time. What follows tells operands of one kind apart: ``R_ba`` is
+the orientation of a relative to b; ``linear1`` and ``angular1`` belong together. Without letters
+operands stand in a chain, the first innermost. The result is given under the names that the case
+asks for.
 
-Invariant: every input is read. A name that says nothing here, an operation or a relation that is not known is a
-LookupError that names it, never a refusal of tmkit's.
+Invariant: every input is read. A name that says nothing here, an operation or a relation that is
+not known is a LookupError that names it, never a refusal of tmkit's.
 """
 
 from __future__ import annotations
@@ -49,7 +50,17 @@ from tmkit.spatial import Pose
 
 __all__ = ["replay_numbers"]
 
-_SHAPES = {"p": (3,), "R": (3, 3), "Q": (3, 3), "T": (4, 4), "v": (3,), "w": (3,), "f": (3,), "m": (3,), "d": (3,)}
+_SHAPES = {
+    "p": (3,),
+    "R": (3, 3),
+    "Q": (3, 3),
+    "T": (4, 4),
+    "v": (3,),
+    "w": (3,),
+    "f": (3,),
+    "m": (3,),
+    "d": (3,),
+}
 _NAMES = {
     "p": {"p", "position", "translation", "vector"},
     "R": {"R", "rotation", "orientation", "matrix", "euler", "rpy", "quaternion", "quat"},
@@ -88,7 +99,9 @@ class _Inputs:
         for key, value in _flat(given):
             quantity, label, array = _read(key, value)
             numbers.setdefault(quantity, {})[label] = array
-        return cls(numbers, {(quantity, label) for quantity, labels in numbers.items() for label in labels})
+        return cls(
+            numbers, {(quantity, label) for quantity, labels in numbers.items() for label in labels}
+        )
 
     def labels(self, quantity: str) -> list[str]:
         return list(self.numbers.get(quantity, {}))
@@ -100,7 +113,9 @@ class _Inputs:
         labels = self.numbers.get(quantity)
         if not labels or (label is not None and label not in labels):
             wanted = f"{quantity}, {label}" if label else quantity
-            raise LookupError(f"the case has no input for {wanted}; it has {', '.join(self.numbers)}")
+            raise LookupError(
+                f"the case has no input for {wanted}; it has {', '.join(self.numbers)}"
+            )
         chosen = next(iter(labels)) if label is None else label
         self.unread.discard((quantity, chosen))
         return labels[chosen]
@@ -117,7 +132,9 @@ def _flat(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
     for key, value in given.items():
         if isinstance(value, Mapping):
             number = re.search(r"\d+$", key)
-            pairs += [(f"{inner}_{number[0] if number else key}", part) for inner, part in value.items()]
+            pairs += [
+                (f"{inner}_{number[0] if number else key}", part) for inner, part in value.items()
+            ]
         else:
             pairs.append((key, value))
     return pairs
@@ -135,7 +152,11 @@ def _read(key: str, value: Any) -> tuple[str, str, Any]:
     if array.shape in ((3,), (4,)) and head in ("euler", "rpy", "quaternion", "quat"):
         return "R", "", _rotation(key, array)
     if array.shape == (3,) and key.startswith("rotation_vector"):
-        return "R", key.removeprefix("rotation_vector").strip("_"), Pose.exp([0, 0, 0, *array]).rotation
+        return (
+            "R",
+            key.removeprefix("rotation_vector").strip("_"),
+            Pose.exp([0, 0, 0, *array]).rotation,
+        )
     for quantity, shape in _SHAPES.items():
         if head in _NAMES[quantity] and array.shape == shape:
             return quantity, "" if quantity == "d" else label, array
@@ -148,7 +169,7 @@ def _rotation(key: str, numbers: Any) -> Any:
     return Pose.from_rpy([0, 0, 0], numbers[::-1] if "zyx" in key else numbers).rotation
 
 
-# ------------------------------------------------------------------------------------------------------------ operands
+# ----------------------------------------------------------------------------------------- operands
 
 
 def _frames(labels: list[str], place: int) -> tuple[str, str]:
@@ -185,49 +206,65 @@ def _operand(relation: str, given: _Inputs, labels: list[str], place: int, point
     if relation == "linearvelocity":
         return SemanticLinearVelocity(LinearCoord(*bodies, axes), given.take("v", label))
     if relation == "angularvelocity":
-        return SemanticAngularVelocity(AngularVelocityCoord(body, other, axes), given.take("w", label))
+        return SemanticAngularVelocity(
+            AngularVelocityCoord(body, other, axes), given.take("w", label)
+        )
     if relation == "twist":
-        return SemanticTwist(TwistCoord(*bodies, axes), [*given.take("v", label), *given.take("w", label)])
+        return SemanticTwist(
+            TwistCoord(*bodies, axes), [*given.take("v", label), *given.take("w", label)]
+        )
     body, other = "C", "D"  # forces are added where they act, not chained
     if relation == "force":
         return SemanticForce(ForceCoord(body, other, axes), given.take("f", label))
     if relation == "torque":
         return SemanticTorque(TorqueCoord(f"{point}|{body}", other, axes), given.take("m", label))
     return SemanticWrench(
-        WrenchCoord(f"{point}|{body}", other, axes), [*given.take("f", label), *given.take("m", label)]
+        WrenchCoord(f"{point}|{body}", other, axes),
+        [*given.take("f", label), *given.take("m", label)],
     )
 
 
 def _operands(relation: str, given: _Inputs, point: str = "e") -> list[Any]:
     labels = given.labels(_first(relation, given))
     if not labels:
-        raise LookupError(f"a {relation} is made of {_NEEDS[relation]}; the case gives {', '.join(given.numbers)}")
+        raise LookupError(
+            f"a {relation} is made of {_NEEDS[relation]}; the case gives {', '.join(given.numbers)}"
+        )
     return [_operand(relation, given, labels, place, point) for place in range(len(labels))]
 
 
 def _way(given: _Inputs, begin: str, axes: str) -> SemanticPosition:
     """Return the position of a new point relative to an old one of the same body."""
-    return SemanticPosition(PositionCoord("new|" + begin.split("|")[1], begin, axes), given.take("d"))
+    return SemanticPosition(
+        PositionCoord("new|" + begin.split("|")[1], begin, axes), given.take("d")
+    )
 
 
 def _turn(given: _Inputs, old: str) -> SemanticOrientation:
     """Return the orientation of old axes relative to new ones."""
     label = given.labels("R")[-1] if given.labels("R") else None
-    return SemanticOrientation(OrientationCoord(f"[{old}]|X", "[new]|Y", "[new]"), given.take("R", label))
+    return SemanticOrientation(
+        OrientationCoord(f"[{old}]|X", "[new]|Y", "[new]"), given.take("R", label)
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------- operations
+# --------------------------------------------------------------------------------------- operations
 
 
 def replay_numbers(case: Mapping[str, Any]) -> dict[str, Any]:
     """Carry out an operation on numbers; ``result`` has what the case expects, under the same names.
 
     Raises:
-        LookupError: a relation, an operation, an input or an expected number that is not known, by its name.
+        LookupError: a relation, an operation, an input or an expected number that is not known, by
+            its name.
     """
     given = _Inputs.of(case["inputs"])
     relation, operation = _asked(str(case["op"]))
-    made = _power(given) if operation == "dot" else _made(relation, operation, given, is_screw="screw" in case["op"])
+    made = (
+        _power(given)
+        if operation == "dot"
+        else _made(relation, operation, given, is_screw="screw" in case["op"])
+    )
     given.require_read()
     return {"accept": True, "result": _answer(case, made), "violated": None}
 
@@ -241,10 +278,14 @@ def _asked(op: str) -> tuple[str, str]:
             return "wrench", "dot"
         relation, _, operation = words.partition(" ")
     relation = re.sub(r"[\s_]", "", relation).lower()
-    relation = {"rotation": "orientation", "transform": "pose", "moment": "torque"}.get(relation, relation)
+    relation = {"rotation": "orientation", "transform": "pose", "moment": "torque"}.get(
+        relation, relation
+    )
     operation = "dot" if operation in ("power", "dot") else operation.split(" ")[0].strip()
     if relation not in _NEEDS:
-        raise LookupError(f"the relation of the operation '{op}' is not known; known are {', '.join(_NEEDS)}")
+        raise LookupError(
+            f"the relation of the operation '{op}' is not known; known are {', '.join(_NEEDS)}"
+        )
     return relation, operation
 
 
@@ -259,14 +300,21 @@ def _made(relation: str, operation: str, given: _Inputs, *, is_screw: bool) -> A
             return apply(name, _operands(relation, given, point="g")[0], time)
         before, later = _operands(relation, given)
         later = type(before)(before.coord, later.representation)
-        return differentiate(before, later, time, **({"screw": is_screw} if relation == "pose" else {}))
+        return differentiate(
+            before, later, time, **({"screw": is_screw} if relation == "pose" else {})
+        )
     if name in ("change_coordinate_frame", "change_coord_frame"):
         x = _operand(relation, given, given.labels(_first(relation, given)), 0, "e")
         return x.change_coordinate_frame(_turn(given, x.coord.coord))
     if name in ("change_orientation_frame", "change_reference_orientation_frame"):
         return _reoriented(relation, name, given)
     operands = _operands(relation, given)
-    if name in ("change_point", "change_point_body", "change_reference_point", "change_reference_point_body"):
+    if name in (
+        "change_point",
+        "change_point_body",
+        "change_reference_point",
+        "change_reference_point_body",
+    ):
         x, c = operands[0], operands[0].coord
         if "reference" in name:
             begin, end = f"{c.ref_point}|{c.ref_body}", f"new|{c.ref_body}"
@@ -281,7 +329,9 @@ def _made(relation: str, operation: str, given: _Inputs, *, is_screw: bool) -> A
             free = [SemanticForce(ForceCoord(c.body, c.ref_body, f"[{c.coord}]"), given.take("f"))]
         return apply(name, x, way, *free)
     if name not in OPERATIONS:
-        raise LookupError(f"the operation '{operation}' is not known; known are {', '.join(OPERATIONS)}")
+        raise LookupError(
+            f"the operation '{operation}' is not known; known are {', '.join(OPERATIONS)}"
+        )
     return apply(name, *operands)
 
 
@@ -322,7 +372,7 @@ def _power(given: _Inputs) -> float:
     return float(wrench.dot(twist))
 
 
-# -------------------------------------------------------------------------------------------------------------- answers
+# ------------------------------------------------------------------------------------------ answers
 
 
 def _answer(case: Mapping[str, Any], made: Any) -> dict[str, Any]:

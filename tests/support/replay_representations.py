@@ -1,7 +1,7 @@
 """One orientation, pose, twist or wrench in all representations, under the names that cases give them.
 
-Where a representation has no numbers (Euler angles where two axes coincide) it is left out, unless the case asks for
-it: then that is the answer, an error.
+Where a representation has no numbers (Euler angles where two axes coincide) it is left out, unless
+the case asks for it: then that is the answer, an error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,13 @@ __all__ = ["numbers_of", "orientation_said", "replay_description", "replay_moved
 
 _ORIENTATION = OrientationCoord("[a]|C", "[b]|D", "[b]")
 _POSE = PoseCoord("{g}|C", "{h}|D", "[h]")
-_SEQUENCES = {"euler_zyx": "ZYX", "euler_zyz": "ZYZ", "euler_xyz": "XYZ", "rpy_fixed_xyz": "xyz", "rpy": "xyz"}
+_SEQUENCES = {
+    "euler_zyx": "ZYX",
+    "euler_zyz": "ZYZ",
+    "euler_xyz": "XYZ",
+    "rpy_fixed_xyz": "xyz",
+    "rpy": "xyz",
+}
 
 
 def numbers_of(made: SemanticRelation) -> dict[str, Any]:
@@ -61,7 +67,9 @@ def numbers_of(made: SemanticRelation) -> dict[str, Any]:
     known = {name: number for group, number in pairs for name in group}
     if made.coord.relation in ("LinearVelocity", "AngularVelocity"):
         known |= dict.fromkeys(("linear", "v", "angular", "w", "omega"), made.numbers[0])
-    if isinstance(made, SemanticPose) and not HomogeneousMatrix.of(made.numbers).broken_by(made.coord):
+    if isinstance(made, SemanticPose) and not HomogeneousMatrix.of(made.numbers).broken_by(
+        made.coord
+    ):
         matrix = made.in_representation(HomogeneousMatrix).matrix
         known |= {"T": matrix, "homogeneous": matrix, "pose": matrix}
     return known
@@ -75,10 +83,16 @@ def orientation_said(orientation: SemanticOrientation, asked: Mapping[str, Any])
     if orientation.coord.coord != orientation.coord.ref_ori:
         return said
     x, y, z, w = orientation.in_representation(UnitQuaternion).quat_xyzw
-    said |= {"rotation": orientation.numbers[0], "quaternion_wxyz": [w, x, y, z], "quaternion_xyzw": [x, y, z, w]}
+    said |= {
+        "rotation": orientation.numbers[0],
+        "quaternion_wxyz": [w, x, y, z],
+        "quaternion_xyzw": [x, y, z, w],
+    }
     for name, sequence in _SEQUENCES.items():
         try:
-            said[name] = orientation.in_representation(EulerAngles, like=EulerAngles([0.0] * 3, sequence)).angles
+            said[name] = orientation.in_representation(
+                EulerAngles, like=EulerAngles([0.0] * 3, sequence)
+            ).angles
         except SemanticError as error:
             if name in asked:
                 said[name] = {"error": str(error)}
@@ -96,23 +110,43 @@ def replay_description(given: Mapping[str, Any]) -> dict[str, Any]:
     pose = next((given[name] for name in ("pose", "homogeneous", "T") if name in given), None)
     if pose is not None:
         return _pose(SemanticPose(_POSE, pose))
-    inner = next((given[name] for name in ("wrench", "twist") if isinstance(given.get(name), Mapping)), given)
+    inner = next(
+        (given[name] for name in ("wrench", "twist") if isinstance(given.get(name), Mapping)), given
+    )
     if "force" in inner:
         wrench = SemanticWrench(WrenchCoord("e|C", "D", "[r]"), [*inner["force"], *inner["torque"]])
         central = wrench.in_representation(WrenchAxis)
         return numbers_of(wrench.represented_by(WrenchAxis)) | _axis(central, ("t", "f"))
     if "linear" not in inner:
-        raise LookupError(f"an orientation, a pose, a twist or a wrench is described, not {', '.join(given)}")
+        raise LookupError(
+            f"an orientation, a pose, a twist or a wrench is described, not {', '.join(given)}"
+        )
     twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), [*inner["linear"], *inner["angular"]])
     axis = twist.in_representation(InstantaneousScrewAxis)
-    # the plain names of the numbers are those of the axis: v is the motion along it, w the turn about it
-    return numbers_of(twist.represented_by(InstantaneousScrewAxis)) | _axis(axis, ("omega", "v")) | {"w": axis.about}
+    # the plain names of the numbers are those of the axis: v is the motion along it, w the turn
+    # about it
+    return (
+        numbers_of(twist.represented_by(InstantaneousScrewAxis))
+        | _axis(axis, ("omega", "v"))
+        | {"w": axis.about}
+    )
 
 
 def _axis(axis: Any, plain: tuple[str, str]) -> dict[str, Any]:
     about, along = axis.about, axis.along
-    said = {"direction": axis.direction, "moment": axis.moment, "point_on_axis": axis.point, "about": about}
-    said |= {"along": along, plain[0]: about, plain[1]: along, "angular_speed": about, "linear_speed": along}
+    said = {
+        "direction": axis.direction,
+        "moment": axis.moment,
+        "point_on_axis": axis.point,
+        "about": about,
+    }
+    said |= {
+        "along": along,
+        plain[0]: about,
+        plain[1]: along,
+        "angular_speed": about,
+        "linear_speed": along,
+    }
     first, second = (about, along) if plain[1] == "v" else (along, about)
     return said | ({"pitch": second / first} if first else {})
 
@@ -123,7 +157,11 @@ def _pose(pose: SemanticPose) -> dict[str, Any]:
     names = {"direction": screw.direction, "moment": screw.moment, "angle": screw.angle}
     names |= {"displacement": screw.displacement, "point_on_axis": screw.point}
     names |= {"pose": matrix, "homogeneous": matrix, "T": matrix, "translation": matrix[:3, 3]}
-    return names | {"position": matrix[:3, 3], **orientation_said(pose.orientation, {}), "dual_quaternion": dual}
+    return names | {
+        "position": matrix[:3, 3],
+        **orientation_said(pose.orientation, {}),
+        "dual_quaternion": dual,
+    }
 
 
 def _orientation(orientation: SemanticOrientation, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,11 +179,15 @@ def replay_moved(example: Mapping[str, Any]) -> dict[str, Any]:
 
     The old frame stands in the new one at ``p``, turned by ``rpy`` (fixed axes).
     """
-    turn = SemanticOrientation(OrientationCoord("[r]|D", "[s]|D", "[s]"), EulerAngles(example["rpy"], "xyz"))
+    turn = SemanticOrientation(
+        OrientationCoord("[r]|D", "[s]|D", "[s]"), EulerAngles(example["rpy"], "xyz")
+    )
     way = SemanticPosition(PositionCoord("n|C", "e|C", "[s]"), -np.array(example["p"], dtype=float))
     wrench = SemanticWrench(WrenchCoord("e|C", "D", "[r]"), [*example["force"], *example["torque"]])
     twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), [*example["linear"], *example["angular"]])
-    moved_wrench, moved_twist = (x.change_coordinate_frame(turn).change_point(way) for x in (wrench, twist))
+    moved_wrench, moved_twist = (
+        x.change_coordinate_frame(turn).change_point(way) for x in (wrench, twist)
+    )
     said = dict(zip(("force", "torque"), moved_wrench.numbers, strict=True))
     said |= zip(("linear", "angular"), moved_twist.numbers, strict=True)
     said["power"] = moved_wrench.dot(moved_twist)

@@ -1,19 +1,23 @@
 """Replays the cases of ``tests/data/uncertainty.json`` through the public interface: uncertain poses, field by field.
 
-A case has poses ``T...`` with covariances ``Sigma...`` and a ``kind``: a chain that is composed, an inverse, leaves
-that share an edge, a path in a tree, estimates that are fused, a chain that is conditioned on a measurement, a
-covariance that is said on the other side. The answer is a dictionary in which every field of the case that can be
-computed stands under its own key, beside ``mean`` and ``covariance``.
+A case has poses ``T...`` with covariances ``Sigma...`` and a ``kind``: a chain that is composed, an
+inverse, leaves that share an edge, a path in a tree, estimates that are fused, a chain that is
+conditioned on a measurement, a covariance that is said on the other side. The answer is a
+dictionary in which every field of the case that can be computed stands under its own key, beside
+``mean`` and ``covariance``.
 
-How fields are read: *what* is given is told by name and shape. Two names in one (``T_root_common``, ``T_ab``) are the
-frames of an edge; an edge between frames that earlier ones connect already is asked for, not given. What is computed
-is found by the words of a field (:mod:`support.uncertain_answers`). No case is known by its content. A kind that is not
-known, or a field that is neither read nor an outcome, is a LookupError that names it.
+How fields are read: *what* is given is told by name and shape. Two names in one (``T_root_common``,
+``T_ab``) are the frames of an edge; an edge between frames that earlier ones connect already is
+asked for, not given. What is computed is found by the words of a field
+(:mod:`support.uncertain_answers`). No case is known by its content. A kind that is not known, or a
+field that is neither read nor an outcome, is a LookupError that names it.
 
-Conventions of a case: one that says ``left`` (or ``barfoot``, whose convention it is) has errors on the left,
-T = exp(xi) mean; one whose ``order`` begins with theta has the angular part first, in all it gives and is given.
+Conventions of a case: one that says ``left`` (or ``barfoot``, whose convention it is) has errors on
+the left, T = exp(xi) mean; one whose ``order`` begins with theta has the angular part first, in all
+it gives and is given.
 
-A case that expects an error (``expected_error``, or ``accept`` that is false) is answered by ``error``, in words.
+A case that expects an error (``expected_error``, or ``accept`` that is false) is answered by
+``error``, in words.
 """
 
 from __future__ import annotations
@@ -49,7 +53,9 @@ __all__ = ["replay_uncertainty"]
 
 Array = NDArray[np.float64]
 
-_KINDS = {  # what a case is about, by words of its kind, or of its name where it has no kind; the first that fits
+# what a case is about, by words of its kind, or of its name where it has no kind; the first that
+# fits
+_KINDS = {
     "conditioned": r"condition|measur|kalman|ekf|update|observ",
     "fused": r"fus|combin|merge|average",
     "maps": r"adjoint|jacobian|\bexp\b|\blog\b|exponential|logarithm",
@@ -57,7 +63,9 @@ _KINDS = {  # what a case is about, by words of its kind, or of its name where i
     "sided": r"(left|right|local|global)\W+(to|from)\W+(left|right|local|global)|other side",
     "inverse": r"inver",
     "tree": r"relative|correlat|shared|common|joint|leaf|leaves|branch",
-    "composed": r"compos|compound|chain|step|path|tree|cumulative|product|banana|barfoot|concat|propagat|query|forward",
+    "composed": (
+        r"compos|compound|chain|step|path|tree|cumulative|product|banana|barfoot|concat|propagat|query|forward"
+    ),
 }
 _ANGULAR_FIRST = re.compile(r"\W*(theta|omega|rot|phi|angular|angle|w\b|r\b)", re.IGNORECASE)
 _EXPECTS = ("expected_error", "error")
@@ -70,8 +78,9 @@ def replay_uncertainty(case: Mapping[str, Any]) -> dict[str, Any]:
         case: as it stands in the file.
 
     Returns:
-        Every field of the case that can be computed, under its key; and ``mean`` (4, 4), ``covariance`` (6, 6) where
-        the case is about a pose. ``error`` alone where the case expects an error and there is one.
+        Every field of the case that can be computed, under its key; and ``mean`` (4, 4),
+        ``covariance`` (6, 6) where the case is about a pose. ``error`` alone where the case expects
+        an error and there is one.
 
     Raises:
         LookupError: a kind, or a field that is given, that is not known.
@@ -80,7 +89,9 @@ def replay_uncertainty(case: Mapping[str, Any]) -> dict[str, Any]:
     plain = {name: value for name, value in case.items() if name not in _EXPECTS}
     try:
         if _ANGULAR_FIRST.match(str(case.get("order", ""))):
-            linear_first = {name: _swapped(name, value) for name, value in plain.items() if name != "order"}
+            linear_first = {
+                name: _swapped(name, value) for name, value in plain.items() if name != "order"
+            }
             return {name: _swapped(name, value) for name, value in _replayed(linear_first).items()}
         return _replayed(plain)
     except TmkitError as error:
@@ -109,7 +120,11 @@ def _swapped(name: str, value: Any) -> Any:
 
 def _replayed(case: Mapping[str, Any]) -> dict[str, Any]:
     kind = _kind_of(case)
-    told = " ".join(str(value) for value in case.values() if isinstance(value, str)).lower().replace("_", " ")
+    told = (
+        " ".join(str(value) for value in case.values() if isinstance(value, str))
+        .lower()
+        .replace("_", " ")
+    )
     left = kind != "sided" and bool(re.search(r"\bleft\b|barfoot", told))
     if kind == "sided":
         left = bool(re.search(r"(left|global)\W+to|from\W+(left|global)", told))
@@ -118,7 +133,11 @@ def _replayed(case: Mapping[str, Any]) -> dict[str, Any]:
     if varied is not None:
         return _each(case, varied)
     for key, value in case.items():  # cases within the case, which inherit what it says
-        if isinstance(value, list) and value and all(isinstance(part, dict) and not _is_edge(part) for part in value):
+        if (
+            isinstance(value, list)
+            and value
+            and all(isinstance(part, dict) and not _is_edge(part) for part in value)
+        ):
             outer = {name: given for name, given in case.items() if name != key}
             said[key] = [_replayed({**_scaled(outer, part), **part}) for part in value]
     shelf, reading = Shelf(), Recorded(case)
@@ -131,26 +150,45 @@ def _replayed(case: Mapping[str, Any]) -> dict[str, Any]:
     return said
 
 
-_PATHS = ("query", "path", "source", "target", "from", "to", "start", "end", "reference", "inverted", "up", "reversed")
+_PATHS = (
+    "query",
+    "path",
+    "source",
+    "target",
+    "from",
+    "to",
+    "start",
+    "end",
+    "reference",
+    "inverted",
+    "up",
+    "reversed",
+)
 
 
 def _answer(case: Mapping[str, Any], said: dict[str, Any], shelf: Shelf, given: set[str]) -> None:
     """Put what the fields of a case ask for under their names.
 
     Raises:
-        LookupError: a field that is neither given, nor computed, nor a description or the name of an outcome.
+        LookupError: a field that is neither given, nor computed, nor a description or the name of
+            an outcome.
     """
     unknown = []
     for key, value in case.items():
         if key in given or isinstance(value, (str, bool)) or value is None:
             continue
-        found = None if is_sampled(key) or isinstance(value, dict) else shelf.find(key, np.shape(value))
+        found = (
+            None if is_sampled(key) or isinstance(value, dict) else shelf.find(key, np.shape(value))
+        )
         if found is not None:
             said[key] = found
         elif not is_outcome(key) and not is_description(key, value):
             unknown.append(key)
     if unknown:
-        raise LookupError(f"the case '{case.get('name', '')}' has fields that say nothing here: {', '.join(unknown)}")
+        raise LookupError(
+            f"the case '{case.get('name', '')}' has fields that say nothing here:"
+            f" {', '.join(unknown)}"
+        )
 
 
 def _kind_of(case: Mapping[str, Any]) -> str:
@@ -173,10 +211,12 @@ def _is_edge(part: Mapping[str, Any]) -> bool:
     return bool({"parent", "child", "from", "tail"} & part.keys())
 
 
-# ----------------------------------------------------------------------------------------------------- what comes out
+# ----------------------------------------------------------------------------------- what comes out
 
 
-def _worked(case: Recorded, kind: str, left: bool, shelf: Shelf) -> tuple[Array | None, Array | None]:
+def _worked(
+    case: Recorded, kind: str, left: bool, shelf: Shelf
+) -> tuple[Array | None, Array | None]:
     """Compute all that the case speaks of; return the mean and the covariance that it is about."""
     if kind == "maps":
         return _maps(case, shelf)
@@ -188,7 +228,9 @@ def _worked(case: Recorded, kind: str, left: bool, shelf: Shelf) -> tuple[Array 
     is_row = len(edges) > 1 and {parent for parent, _ in edges} == {"common"} and kind == "composed"
     case.read |= used
     if edges and (is_listed or not poses) and not is_row and kind not in ("conditioned", "fused"):
-        return replay_tree(edges, path_of(case, [*{name: None for pair in edges for name in pair}]), left, shelf)
+        return replay_tree(
+            edges, path_of(case, [*{name: None for pair in edges for name in pair}]), left, shelf
+        )
     poses = poses or [gaussian_of(*given, left) for given in edges.values()]
     if not poses:
         return None, None
@@ -212,7 +254,9 @@ def _maps(case: Recorded, shelf: Shelf) -> tuple[None, None]:
     """Put the exponential or the logarithm there, the adjoint and the Jacobians."""
     xi, matrix = array_of(case, "xi", "tau", "vector"), array_of(case, "T", "pose")
     if xi is None and matrix is None:
-        raise LookupError(f"an exponential or an adjoint is that of xi or T; the case has {', '.join(case)}")
+        raise LookupError(
+            f"an exponential or an adjoint is that of xi or T; the case has {', '.join(case)}"
+        )
     pose = Pose.from_matrix(matrix) if matrix is not None else Pose.exp(xi)
     at = pose.log() if xi is None else xi
     shelf.put("T", "exp", pose.as_matrix())
@@ -232,9 +276,15 @@ def _maps(case: Recorded, shelf: Shelf) -> tuple[None, None]:
 
 def _distance(case: Recorded, shelf: Shelf) -> tuple[None, None]:
     """Put the squared Mahalanobis distance of an error there."""
-    error, covariance = array_of(case, "e", "xi", "error", "delta"), array_of(case, "Sigma", "S", "P", "covariance")
+    error, covariance = (
+        array_of(case, "e", "xi", "error", "delta"),
+        array_of(case, "Sigma", "S", "P", "covariance"),
+    )
     if error is None or covariance is None:
-        raise LookupError(f"a distance is that of an error e with a covariance Sigma; the case has {', '.join(case)}")
+        raise LookupError(
+            "a distance is that of an error e with a covariance Sigma; the case has"
+            f" {', '.join(case)}"
+        )
     squared, degrees = mahalanobis_distance(error, covariance)
     shelf.put("squared", "mahalanobis squared", squared)
     shelf.put("count", "dof rank degrees", degrees)
@@ -244,8 +294,8 @@ def _distance(case: Recorded, shelf: Shelf) -> tuple[None, None]:
 def _in_direction(poses: list[GaussianPose], case: Mapping[str, Any]) -> list[GaussianPose]:
     """Return the poses along a path: those that it walks against their direction inverted.
 
-    The fields ``up`` and the like say how many or which; else, when the poses as they stand do not end where the case
-    says, the first half leads up to the common ancestor.
+    The fields ``up`` and the like say how many or which; else, when the poses as they stand do not
+    end where the case says, the first half leads up to the common ancestor.
     """
     for name in ("inverted", "inverse", "reversed", "up"):
         which = case.get(name)
@@ -253,7 +303,8 @@ def _in_direction(poses: list[GaussianPose], case: Mapping[str, Any]) -> list[Ga
             return [pose.inverse() if i < which else pose for i, pose in enumerate(poses)]
         if isinstance(which, list) and len(which) == len(poses):
             return [
-                pose.inverse() if flag in (True, -1, "up") else pose for pose, flag in zip(poses, which, strict=True)
+                pose.inverse() if flag in (True, -1, "up") else pose
+                for pose, flag in zip(poses, which, strict=True)
             ]
     end, half = array_of(case, "T_expected"), len(poses) // 2
     if end is not None and np.abs(compose(poses).mean.as_matrix() - end).max() > 1e-6:
@@ -275,7 +326,10 @@ def _fused(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> tuple[Arr
     if all(np.linalg.matrix_rank(covariance) == 6 for covariance in covariances):
         information = sum(np.linalg.inv(covariance) for covariance in covariances)
         shelf.put("S", "infosum sum", np.linalg.inv(information))
-    return fused.pose.mean.as_matrix(), fused.pose.left_covariance if left else fused.pose.covariance
+    return (
+        fused.pose.mean.as_matrix(),
+        fused.pose.left_covariance if left else fused.pose.covariance,
+    )
 
 
 def _measured(case: Recorded, left: bool) -> tuple[MeasurementModel, GaussianPose | None]:
@@ -284,15 +338,40 @@ def _measured(case: Recorded, left: bool) -> tuple[MeasurementModel, GaussianPos
     Raises:
         LookupError: there is no measurement, or no noise of it.
     """
-    Z = array_of(case, "Z", "Z_meas", "T_meas", "T_measured", "T_z", "Z_measured", "measurement", "measured", "T_Z")
-    names = ("R", "Sigma_meas", "Sigma_measured", "Sigma_z", "R_meas", "Sigma_Z", "noise", "Sigma_noise", "R_noise")
+    Z = array_of(
+        case,
+        "Z",
+        "Z_meas",
+        "T_meas",
+        "T_measured",
+        "T_z",
+        "Z_measured",
+        "measurement",
+        "measured",
+        "T_Z",
+    )
+    names = (
+        "R",
+        "Sigma_meas",
+        "Sigma_measured",
+        "Sigma_z",
+        "R_meas",
+        "Sigma_Z",
+        "noise",
+        "Sigma_noise",
+        "R_noise",
+    )
     noise = array_of(case, *names, "variance")
     if Z is None or noise is None:
-        raise LookupError(f"conditioning takes a measurement Z with noise R; the case has {', '.join(case)}")
+        raise LookupError(
+            f"conditioning takes a measurement Z with noise R; the case has {', '.join(case)}"
+        )
     if Z.ndim == 0:
         return RangeMeasurement(float(Z), float(noise)), None
     if Z.shape == (3,):
-        return (BearingMeasurement if noise.shape in ((), (2, 2)) else PositionMeasurement)(Z, noise), None
+        return (BearingMeasurement if noise.shape in ((), (2, 2)) else PositionMeasurement)(
+            Z, noise
+        ), None
     measured = gaussian_of(Z, noise, left)
     return PoseMeasurement(measured), measured
 
@@ -307,7 +386,9 @@ def _conditioned(
     """Condition a chain, once with a single step (EKF) and once to the end; on the shelf with both words."""
     prior = compose(poses)
     vectors = {(6 * len(poses),), (len(poses), 6)}
-    in_prior_tangent = any(np.shape(value) in vectors for key, value in case.items() if not is_sampled(key))
+    in_prior_tangent = any(
+        np.shape(value) in vectors for key, value in case.items() if not is_sampled(key)
+    )
     final = None
     for words, turns in (("iterated posterior", 50), ("ekf posterior", 1)):
         final = condition(poses, measurement, max_iterations=turns)
@@ -342,14 +423,18 @@ def _greatest_correlation(covariance: Array) -> float:
     return float(correlation.max())
 
 
-# ------------------------------------------------------------------------------------------------- families of cases
+# -------------------------------------------------------------------------------- families of cases
 
 
 def _varied(case: Mapping[str, Any]) -> tuple[str, int] | None:
     """Return the field that is varied over the case and how often: a list of factors of the covariances."""
     for name in ("alpha", "alphas"):
         value = case.get(name)
-        if isinstance(value, list) and value and all(isinstance(number, (int, float)) for number in value):
+        if (
+            isinstance(value, list)
+            and value
+            and all(isinstance(number, (int, float)) for number in value)
+        ):
             return name, len(value)
     return None
 
@@ -360,21 +445,29 @@ def _each(case: Mapping[str, Any], varied: tuple[str, int]) -> dict[str, Any]:
     rows = []
     for i in range(count):
         row: dict[str, Any] = {"alpha": case[name][i]}
-        split = {key for key, value in case.items() if key != name and _is_row_of(key, value, count)}
+        split = {
+            key for key, value in case.items() if key != name and _is_row_of(key, value, count)
+        }
         for key, value in case.items():
             if key in split:
                 row[key] = value[i]
             elif key != name:
                 row[key] = value
         fixed = {key: value for key, value in case.items() if key not in split and key != name}
-        row.update({k: v for k, v in _scaled(fixed, {"alpha": case[name][i]}).items() if k in fixed})
+        row.update(
+            {k: v for k, v in _scaled(fixed, {"alpha": case[name][i]}).items() if k in fixed}
+        )
         rows.append(_replayed(row))
     return {key: [row.get(key) for row in rows] for key in rows[0]}
 
 
 def _is_row_of(key: str, value: Any, count: int) -> bool:
     """Return whether a field has an entry for each factor; six factors are as many as a tangent vector has numbers."""
-    is_input = np.shape(value) in ((6,), (6, 6)) and not is_outcome(key) if isinstance(value, list) else True
+    is_input = (
+        np.shape(value) in ((6,), (6, 6)) and not is_outcome(key)
+        if isinstance(value, list)
+        else True
+    )
     return isinstance(value, list) and len(value) == count and not is_input
 
 
@@ -385,8 +478,10 @@ def _scaled(outer: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]
         return dict(outer)
     covariance = re.compile(r"(Sigma|S|cov|P)_?\d*(_[a-z]\w*)?$")
     return {
-        key: (alpha * np.asarray(value, dtype=float)).tolist()
-        if covariance.match(key) and key not in part and not is_outcome(key)
-        else value
+        key: (
+            (alpha * np.asarray(value, dtype=float)).tolist()
+            if covariance.match(key) and key not in part and not is_outcome(key)
+            else value
+        )
         for key, value in outer.items()
     }

@@ -1,8 +1,9 @@
 """A world of rigid bodies whose every relation is known, by two methods that share nothing.
 
-Bodies have poses, constant twists, and push on each other. :func:`by_matrices` computes the numbers of any coordinates
-from homogeneous matrices and cross products; :func:`by_motion` from pinocchio's rigid transforms, and velocities from
-where points and frames are a moment before and after. What tmkit says must agree with both.
+Bodies have poses, constant twists, and push on each other. :func:`by_matrices` computes the numbers
+of any coordinates from homogeneous matrices and cross products; :func:`by_motion` from pinocchio's
+rigid transforms, and velocities from where points and frames are a moment before and after. What
+tmkit says must agree with both.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from tmkit import relations
 from tmkit.relations.representations import RotationVector, VectorAndMatrix, VectorAndRotationVector
 from tmkit.relations.semantic.base import SemanticRelation
 
-__all__ = ["BODIES", "FRAMES", "JOINED", "RigidWorld", "by_matrices", "by_motion", "relation", "rigid_world"]
+__all__ = [
+    "BODIES",
+    "FRAMES",
+    "JOINED",
+    "RigidWorld",
+    "by_matrices",
+    "by_motion",
+    "relation",
+    "rigid_world",
+]
 
 Array = NDArray[np.float64]
 
@@ -41,9 +51,10 @@ class RigidWorld:
 
     Attributes:
         frames: (4, 4) world_from_frame by frame.
-        twists: (6,) by body, in the axes of the world: velocity of the point at its origin, then angular velocity.
-        wrenches: (6,) by pair of bodies: force on the first, exerted by the second, then its moment about the world's
-            origin.
+        twists: (6,) by body, in the axes of the world: velocity of the point at its origin, then
+            angular velocity.
+        wrenches: (6,) by pair of bodies: force on the first, exerted by the second, then its moment
+            about the world's origin.
     """
 
     def __init__(self, seed: int) -> None:
@@ -108,11 +119,15 @@ def by_motion(world: RigidWorld, c: Any) -> tuple[Array, ...]:
     axes = pinocchio.SE3(world.frames[c.coord])
     made: list[Array] = []
     if c.relation in ("Position", "Pose"):
-        ends = [axes.actInv(pinocchio.SE3(world.frames[point]).translation) for point in (c.point, c.ref_point)]
+        ends = [
+            axes.actInv(pinocchio.SE3(world.frames[point]).translation)
+            for point in (c.point, c.ref_point)
+        ]
         made.append(ends[0] - ends[1])
     if c.relation in ("Orientation", "Pose"):
         ori, ref_ori = (pinocchio.SE3(world.frames[frame]).rotation for frame in (c.ori, c.ref_ori))
-        vector = axes.rotation.T @ ref_ori @ pinocchio.log3(ref_ori.T @ ori)  # the axis, seen in the coordinate frame
+        # the axis, seen in the coordinate frame
+        vector = axes.rotation.T @ ref_ori @ pinocchio.log3(ref_ori.T @ ori)
         made.append(pinocchio.exp3(vector))
     if c.relation in ("LinearVelocity", "AngularVelocity", "Twist"):
         made.extend(_differences(world, c))
@@ -129,15 +144,19 @@ def by_motion(world: RigidWorld, c: Any) -> tuple[Array, ...]:
 def _differences(world: RigidWorld, c: Any) -> list[Array]:
     """Return velocities from where the body is, a moment before and after, seen from the reference body.
 
-    The coordinate frame goes along with the reference body, so what is seen from there is in its axes.
+    The coordinate frame goes along with the reference body, so what is seen from there is in its
+    axes.
     """
     point = getattr(c, "point", c.coord)
     before, after = (
-        np.linalg.inv(world.at(c.coord, c.ref_body, time)) @ world.at(point, c.body, time) for time in (-STEP, STEP)
+        np.linalg.inv(world.at(c.coord, c.ref_body, time)) @ world.at(point, c.body, time)
+        for time in (-STEP, STEP)
     )
     linear = (after[:3, 3] - before[:3, 3]) / (2 * STEP)
     angular = pinocchio.log3(after[:3, :3] @ before[:3, :3].T) / (2 * STEP)
-    return {"LinearVelocity": [linear], "AngularVelocity": [angular], "Twist": [linear, angular]}[c.relation]
+    return {"LinearVelocity": [linear], "AngularVelocity": [angular], "Twist": [linear, angular]}[
+        c.relation
+    ]
 
 
 def relation(world: RigidWorld, coord: Any) -> SemanticRelation:

@@ -1,7 +1,7 @@
 """Random edits of a scene: one description, done to the core's scene, its builder and arrays, and the plain model.
 
-Names are drawn from a small pool and mostly from those that exist, so that sequences go deep, yet many edits are ones
-that must be refused.
+Names are drawn from a small pool and mostly from those that exist, so that sequences go deep, yet
+many edits are ones that must be refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,18 @@ from typing import Any
 from hypothesis import strategies as st
 
 from support.scene_model import InertiaSpec, JointSpec, PoseSpec, RefusedError, SceneModel
-from tmkit.graph import AttachedShape, Box, Cylinder, Mesh, SceneArrays, SceneEdit, SceneGraph, Shape, Sphere, Stamped
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Cylinder,
+    Mesh,
+    SceneArrays,
+    SceneEdit,
+    SceneGraph,
+    Shape,
+    Sphere,
+    Stamped,
+)
 from tmkit.spatial import Pose
 
 __all__ = ["FRAME_NAMES", "Edit", "configurations", "edits", "scenes"]
@@ -35,7 +46,11 @@ _SHAPES: tuple[Shape, ...] = (
     Box([0.1, 0.2, 0.3]),
     Sphere(0.05),
     Cylinder(0.04, 0.2),
-    Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]], source="corner"),
+    Mesh(
+        [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]],
+        source="corner",
+    ),
 )
 _attached = st.builds(
     AttachedShape,
@@ -47,7 +62,9 @@ _attached = st.builds(
     friction=st.sampled_from([None, 0.5]),
 )
 _shape_tuples = st.lists(_attached, max_size=2).map(tuple)
-_class_tuples = st.lists(st.sampled_from(["movable", "surface"]), max_size=2, unique=True).map(tuple)
+_class_tuples = st.lists(st.sampled_from(["movable", "surface"]), max_size=2, unique=True).map(
+    tuple
+)
 _inertias = st.one_of(
     st.none(),
     st.builds(
@@ -65,7 +82,9 @@ _attributes = st.dictionaries(
     st.sampled_from(["red", 1, 2.5, False, None, ["a", "b"], {"x": 1, "y": [2]}]),
     max_size=2,
 )
-_entries = st.sampled_from([("colour", "red"), ("mass", 1), ("tags", "a @1"), ("mass", 2.5), ("tags", ["x", "@2"])])
+_entries = st.sampled_from(
+    [("colour", "red"), ("mass", 1), ("tags", "a @1"), ("mass", 2.5), ("tags", ["x", "@2"])]
+)
 
 
 def _members(names: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[str, ...]]:
@@ -76,8 +95,9 @@ def _members(names: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[str, ...]
 class Edit:
     """One edit: the method's name, its positional names, and keyword arguments as specifications.
 
-    ``positional`` arguments that are specifications (a pose, a joint, an inertia) are turned into the core's values for
-    the core, and left as they are for the model. ``q`` is a configuration by joint name.
+    ``positional`` arguments that are specifications (a pose, a joint, an inertia) are turned into
+    the core's values for the core, and left as they are for the model. ``q`` is a configuration by
+    joint name.
     """
 
     method: str
@@ -125,7 +145,9 @@ def _joints(model: SceneModel) -> st.SearchStrategy[JointSpec]:
         st.sampled_from([1.0, -0.5, 2.0, 0.0]),
         st.sampled_from([0.0, 0.25, 3.0]),
     )
-    plain = moving.map(lambda j: j if j.mimic else JointSpec(j.type, j.axis, j.lower, j.upper, j.velocity, j.name))
+    plain = moving.map(
+        lambda j: j if j.mimic else JointSpec(j.type, j.axis, j.lower, j.upper, j.velocity, j.name)
+    )
     others = [JointSpec(), JointSpec("free"), JointSpec("unstated")]
     return st.one_of(st.sampled_from(others), plain.map(_without_redundant_limits))
 
@@ -151,7 +173,9 @@ def edits(draw: st.DrawFn, model: SceneModel) -> Edit:
     existing = st.sampled_from(tuple(model.frames) or FRAME_NAMES)
     frame = st.one_of(existing, existing, existing, st.sampled_from(FRAME_NAMES))
     free_names = tuple(name for name in FRAME_NAMES if name not in model.frames) or FRAME_NAMES
-    new_name = st.one_of(st.sampled_from(free_names), st.sampled_from(free_names), st.sampled_from(FRAME_NAMES))
+    new_name = st.one_of(
+        st.sampled_from(free_names), st.sampled_from(free_names), st.sampled_from(FRAME_NAMES)
+    )
     match draw(st.sampled_from(_KINDS)):
         case "add_root":
             return Edit("add_root", (draw(new_name),))
@@ -159,7 +183,11 @@ def edits(draw: st.DrawFn, model: SceneModel) -> Edit:
             keywords = {
                 "pose": draw(_poses),
                 "joint": draw(_joints(model)),
-                "body": draw(st.one_of(existing.map(lambda f: _body_of(model, f)), st.sampled_from(_BODY_NAMES))),
+                "body": draw(
+                    st.one_of(
+                        existing.map(lambda f: _body_of(model, f)), st.sampled_from(_BODY_NAMES)
+                    )
+                ),
                 "classes": draw(_class_tuples),
                 "shapes": draw(_shape_tuples),
             }
@@ -202,8 +230,13 @@ def edits(draw: st.DrawFn, model: SceneModel) -> Edit:
             reason = draw(st.sampled_from(["user", "srdf"]))
             return Edit("allow_collision", (draw(frame), draw(frame)), {"reason": reason})
         case _:
-            pair = draw(st.sampled_from([tuple(sorted(pair)) for pair in model.allowed] or [("a", "b")]))
-            return Edit("forbid_collision", draw(st.sampled_from([pair, pair[::-1], (draw(frame), draw(frame))])))
+            pair = draw(
+                st.sampled_from([tuple(sorted(pair)) for pair in model.allowed] or [("a", "b")])
+            )
+            return Edit(
+                "forbid_collision",
+                draw(st.sampled_from([pair, pair[::-1], (draw(frame), draw(frame))])),
+            )
 
 
 def _body_of(model: SceneModel, frame: str) -> str | None:

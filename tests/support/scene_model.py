@@ -1,11 +1,12 @@
 """A plain model of the scene graph: a dict of frames and 4x4 matrices, the oracle of the compiled core.
 
-The idea: say every rule of the scene graph in the slowest and most obvious way. An edit is done on a copy of the dict,
-and then *all* rules are checked over the whole scene from nothing; nothing here is incremental, indexed or shared. So a
-mistake in the core's bookkeeping (which body is where, which joint has which entry) cannot be repeated here.
+The idea: say every rule of the scene graph in the slowest and most obvious way. An edit is done on
+a copy of the dict, and then *all* rules are checked over the whole scene from nothing; nothing here
+is incremental, indexed or shared. So a mistake in the core's bookkeeping (which body is where,
+which joint has which entry) cannot be repeated here.
 
-An edit that must be refused raises :class:`RefusedError` with the classes of error that would be right: where several
-rules break at once, which one the core names first is its own business.
+An edit that must be refused raises :class:`RefusedError` with the classes of error that would be
+right: where several rules break at once, which one the core names first is its own business.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from tmkit.errors import CycleError, DisconnectedError, DuplicateNameError, SceneError, UnknownNameError
+from tmkit.errors import (
+    CycleError,
+    DisconnectedError,
+    DuplicateNameError,
+    SceneError,
+    UnknownNameError,
+)
 from tmkit.graph import (
     AttachedShape,
     Continuous,
@@ -102,7 +109,9 @@ class JointSpec:
             case _:
                 maker = Revolute if self.type == "revolute" else Prismatic
                 limits = {"lower": self.lower, "upper": self.upper}
-                return maker(self.axis, **limits, velocity=self.velocity, name=self.name, mimic=mimic)
+                return maker(
+                    self.axis, **limits, velocity=self.velocity, name=self.name, mimic=mimic
+                )
 
     def motion(self, value: float) -> Matrix:
         """Return the 4x4 matrix of the motion at a joint value."""
@@ -158,8 +167,15 @@ def _with_attribute(node: Any, key: str, value: Any) -> Any:
     """Return a frame or a group with one attribute changed; without a stamp it loses the old one."""
     stamps = {other: old for other, old in node.attribute_stamps if other != key}
     stamps |= {key: value.stamp} if isinstance(value, Stamped) else {}
-    attributes = {**dict(node.attributes), key: value.value if isinstance(value, Stamped) else value}
-    return replace(node, attributes=tuple(sorted(attributes.items())), attribute_stamps=tuple(sorted(stamps.items())))
+    attributes = {
+        **dict(node.attributes),
+        key: value.value if isinstance(value, Stamped) else value,
+    }
+    return replace(
+        node,
+        attributes=tuple(sorted(attributes.items())),
+        attribute_stamps=tuple(sorted(stamps.items())),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +215,8 @@ class SceneModel:
     allowed: dict[frozenset[str], str] = field(default_factory=dict)
     groups: dict[str, GroupModel] = field(default_factory=dict)
 
-    # --- queries ----------------------------------------------------------------------------------------------------
+    # --- queries
+    # ----------------------------------------------------------------------------------------------------
 
     def same_content(self, other: SceneModel) -> bool:
         """Tell whether two models say the same, in the same order."""
@@ -250,12 +267,18 @@ class SceneModel:
 
     def joint_names(self) -> list[str]:
         """Return the joints with an entry in the configuration."""
-        return [joint for joint, frame in self.joints().items() if not self.frames[frame].joint.mimic]
+        return [
+            joint for joint, frame in self.joints().items() if not self.frames[frame].joint.mimic
+        ]
 
     def joint_value(self, joint: str, q: dict[str, float]) -> float:
         """Return the value of a joint at a configuration by joint name."""
         spec = self.frames[self.joints()[joint]].joint
-        return spec.multiplier * self.joint_value(spec.mimic, q) + spec.offset if spec.mimic else q[joint]
+        return (
+            spec.multiplier * self.joint_value(spec.mimic, q) + spec.offset
+            if spec.mimic
+            else q[joint]
+        )
 
     def edge(self, name: str, q: dict[str, float]) -> Matrix:
         """Return parent_from_frame at a configuration."""
@@ -284,9 +307,14 @@ class SceneModel:
     def inertia(self, name: str) -> BodyInertia | None:
         """Return the inertia of a frame's body in the axes of that frame."""
         known = self.inertias.get(self.frames[name].body)
-        return None if known is None else known.moved(name, self.pose(known.frame, relative_to=name, q=self.zero()))
+        return (
+            None
+            if known is None
+            else known.moved(name, self.pose(known.frame, relative_to=name, q=self.zero()))
+        )
 
-    # --- rules ------------------------------------------------------------------------------------------------------
+    # --- rules
+    # ------------------------------------------------------------------------------------------------------
 
     def violations(self) -> Iterator[type[Exception]]:
         """Yield the error of every rule that this model breaks, each checked over the whole scene."""
@@ -376,10 +404,14 @@ class SceneModel:
         broken.update(changed.violations())
         for name in changed.frames.keys() & self.frames.keys():
             if not self._tops_body(name) and changed._tops_body(name):
-                broken.add(SceneError)  # an edge inside a body is not taken apart, not even to move to another tree
+                # an edge inside a body is not taken apart, not even to move to another tree
+                broken.add(SceneError)
         if not broken:
             before, after = self._body_poses(), changed._body_poses()
-            if any(np.abs(before[pair] - after[pair]).max() > _SAME_POSE for pair in before.keys() & after.keys()):
+            if any(
+                np.abs(before[pair] - after[pair]).max() > _SAME_POSE
+                for pair in before.keys() & after.keys()
+            ):
                 broken.add(SceneError)
         if broken:
             raise RefusedError(*broken)
@@ -388,7 +420,8 @@ class SceneModel:
     def _with_frame(self, name: str, frame: FrameModel) -> SceneModel:
         return SceneModel({**self.frames, name: frame}, self.inertias, self.allowed, self.groups)
 
-    # --- edits ------------------------------------------------------------------------------------------------------
+    # --- edits
+    # ------------------------------------------------------------------------------------------------------
 
     def add_root(self, name: str) -> SceneModel:
         """Add a root on a body of its own name."""
@@ -446,14 +479,21 @@ class SceneModel:
             raise RefusedError(SceneError)
         frames = {other: frame for other, frame in self.frames.items() if other not in leaving}
         staying_mimics = {frame.joint.mimic for frame in frames.values() if frame.joint.mimic}
-        if staying_mimics & {self.frames[other].joint.name for other in leaving if self.frames[other].joint.moves}:
+        if staying_mimics & {
+            self.frames[other].joint.name for other in leaving if self.frames[other].joint.moves
+        }:
             raise RefusedError(SceneError)
         allowed = {pair: reason for pair, reason in self.allowed.items() if not pair & leaving}
         inertias = {}
         for body, inertia in self.inertias.items():
-            stays = next((f for f in self.chain(inertia.frame) if f in frames and frames[f].body == body), None)
+            stays = next(
+                (f for f in self.chain(inertia.frame) if f in frames and frames[f].body == body),
+                None,
+            )
             if stays is not None:
-                moved = inertia.moved(stays, self.pose(inertia.frame, relative_to=stays, q=self.zero()))
+                moved = inertia.moved(
+                    stays, self.pose(inertia.frame, relative_to=stays, q=self.zero())
+                )
                 inertias[body] = inertia if stays == inertia.frame else moved
 
         def left(members: tuple[str, ...]) -> tuple[str, ...]:
@@ -477,21 +517,37 @@ class SceneModel:
             return new_name if other == name else other
 
         frames = {
-            renamed(other): replace(frame, parent=None if frame.parent is None else renamed(frame.parent))
+            renamed(other): replace(
+                frame, parent=None if frame.parent is None else renamed(frame.parent)
+            )
             for other, frame in self.frames.items()
         }
-        inertias = {body: replace(inertia, frame=renamed(inertia.frame)) for body, inertia in self.inertias.items()}
+        inertias = {
+            body: replace(inertia, frame=renamed(inertia.frame))
+            for body, inertia in self.inertias.items()
+        }
         groups = {
-            group: replace(old, frames=tuple(map(renamed, old.frames)), parents=tuple(map(renamed, old.parents)))
+            group: replace(
+                old,
+                frames=tuple(map(renamed, old.frames)),
+                parents=tuple(map(renamed, old.parents)),
+            )
             for group, old in self.groups.items()
         }
-        return SceneModel(frames, inertias, {frozenset(map(renamed, p)): r for p, r in self.allowed.items()}, groups)
+        return SceneModel(
+            frames,
+            inertias,
+            {frozenset(map(renamed, p)): r for p, r in self.allowed.items()},
+            groups,
+        )
 
     def reparent(self, name: str, parent: str, *, pose: PoseSpec) -> SceneModel:
         """Hang a frame under another parent at a pose."""
         self.require(name, parent)
         frame = self.frames[name]
-        return self._moved(name, replace(frame, parent=parent, joint=self._stated(frame.joint)), pose)
+        return self._moved(
+            name, replace(frame, parent=parent, joint=self._stated(frame.joint)), pose
+        )
 
     def _moved(self, name: str, frame: FrameModel, pose: PoseSpec) -> SceneModel:
         """Return the model in which a frame, with its new parent and joint, has a pose."""
@@ -516,9 +572,13 @@ class SceneModel:
             raise RefusedError(SceneError)
         matrix = self.pose(name, relative_to=parent, q=q)
         if frame.joint.moves:
-            matrix = matrix @ np.linalg.inv(frame.joint.motion(self.joint_value(frame.joint.name, q)))
+            matrix = matrix @ np.linalg.inv(
+                frame.joint.motion(self.joint_value(frame.joint.name, q))
+            )
         return self._checked(
-            self._with_frame(name, replace(frame, parent=parent, joint=self._stated(frame.joint), matrix=matrix))
+            self._with_frame(
+                name, replace(frame, parent=parent, joint=self._stated(frame.joint), matrix=matrix)
+            )
         )
 
     def with_exact_pose(self, name: str, pose: Pose) -> SceneModel:
@@ -540,10 +600,18 @@ class SceneModel:
         frame = self.frames[name]
         if frame.parent is None:
             raise RefusedError(SceneError)
-        named = replace(joint, name=joint.name or frame.joint.name or name) if joint.moves else JointSpec(joint.type)
+        named = (
+            replace(joint, name=joint.name or frame.joint.name or name)
+            if joint.moves
+            else JointSpec(joint.type)
+        )
         named = self._stated(named) if self.frames[frame.parent].body == frame.body else named
         old = frame.joint.name
-        followed = [f for f in self.frames.values() if f.joint.mimic == old and f is not frame] if old else []
+        followed = (
+            [f for f in self.frames.values() if f.joint.mimic == old and f is not frame]
+            if old
+            else []
+        )
         wrong: set[type[Exception]] = {SceneError} if followed and named.name != old else set()
         try:
             changed = self._checked(self._with_frame(name, replace(frame, joint=named)))
@@ -583,26 +651,33 @@ class SceneModel:
         self.require(a, b)
         if a == b:
             raise RefusedError(SceneError)
-        return SceneModel(self.frames, self.inertias, {**self.allowed, frozenset((a, b)): reason}, self.groups)
+        return SceneModel(
+            self.frames, self.inertias, {**self.allowed, frozenset((a, b)): reason}, self.groups
+        )
 
     def forbid_collision(self, a: str, b: str) -> SceneModel:
         """Check a pair again."""
         self.require(a, b)
-        allowed = {pair: reason for pair, reason in self.allowed.items() if pair != frozenset((a, b))}
+        allowed = {
+            pair: reason for pair, reason in self.allowed.items() if pair != frozenset((a, b))
+        }
         return SceneModel(self.frames, self.inertias, allowed, self.groups)
 
     def set_attributes(self, name: str, attributes: dict[str, Any]) -> SceneModel:
         """Set all free tags."""
         self.require(name)
         found = tuple(sorted(attributes.items()))
-        return self._with_frame(name, replace(self.frames[name], attributes=found, attribute_stamps=()))
+        return self._with_frame(
+            name, replace(self.frames[name], attributes=found, attribute_stamps=())
+        )
 
     def set_attribute(self, name: str, key: str, value: Any) -> SceneModel:
         """Set one free tag."""
         self.require(name)
         return self._with_frame(name, _with_attribute(self.frames[name], key, value))
 
-    # --- groups -----------------------------------------------------------------------------------------------------
+    # --- groups
+    # -----------------------------------------------------------------------------------------------------
 
     def nested(self, group: str) -> set[str]:
         """Return a group and all groups in it."""
@@ -623,12 +698,16 @@ class SceneModel:
             wrong.add(UnknownNameError)
         if any(group not in self.groups and group != name for group in groups):
             wrong.add(UnknownNameError)
-        if name in groups or any(group in self.groups and name in self.nested(group) for group in groups):
+        if name in groups or any(
+            group in self.groups and name in self.nested(group) for group in groups
+        ):
             wrong.add(CycleError)
         if wrong:
             raise RefusedError(*wrong)
         made = self.groups.get(name, GroupModel())
-        made = replace(made, frames=tuple(dict.fromkeys(frames)), groups=tuple(dict.fromkeys(groups)))
+        made = replace(
+            made, frames=tuple(dict.fromkeys(frames)), groups=tuple(dict.fromkeys(groups))
+        )
         if parents is not None:
             made = replace(made, parents=tuple(dict.fromkeys(parents)))
         if attributes is not None:

@@ -28,13 +28,17 @@ def certificate_of_this_machine(folder: Path, authority: str = "ours") -> dict[s
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("openssl is not installed")
-    (folder / "more").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
+    (folder / "more").write_text(
+        "subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n"
+    )
     curve, name = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes", authority
     for line in (
         f"req -x509 {curve} -keyout {name}.ca.key -out {name}.ca.pem -days 2 -subj /CN={name}",
         f"req {curve} -keyout {name}.key -out {name}.csr -subj /CN=localhost",
-        f"x509 -req -in {name}.csr -CA {name}.ca.pem -CAkey {name}.ca.key -CAcreateserial -out {name}.pem -days 2 "
-        "-extfile more",
+        (
+            f"x509 -req -in {name}.csr -CA {name}.ca.pem -CAkey {name}.ca.key -CAcreateserial -out"
+            f" {name}.pem -days 2 -extfile more"
+        ),
     ):
         run_process([openssl, *line.split()], cwd=folder, check=True, capture_output=True)
     ends = {"authority": "ca.pem", "certificate": "pem", "private_key": "key"}

@@ -1,16 +1,17 @@
 """Kill a server again and again while clients edit: ``python tests/support/service_kills.py [--kills N] [--seed S]``.
 
-A server with a log runs in a process of its own and is killed (SIGKILL) at random moments. Three clients in threads
-each count up an attribute of a frame of their own, add or remove a mesh, and write down what was acknowledged; two
-replicas follow all the time. The log begins anew every few edits. After each kill a new server goes on from it. In the
-end each attribute is what was acknowledged, or one more: the edit under way may be in or not; and the replicas have the
-server's fingerprint. Since each client adds one to the number that it last wrote, an edit that was lost or made twice
-would show.
+A server with a log runs in a process of its own and is killed (SIGKILL) at random moments. Three
+clients in threads each count up an attribute of a frame of their own, add or remove a mesh, and
+write down what was acknowledged; two replicas follow all the time. The log begins anew every few
+edits. After each kill a new server goes on from it. In the end each attribute is what was
+acknowledged, or one more: the edit under way may be in or not; and the replicas have the server's
+fingerprint. Since each client adds one to the number that it last wrote, an edit that was lost or
+made twice would show.
 
 In a network of its own, which is cut off for moments (as root):
 
-    unshare -n bash -c 'ip link set lo up; (for k in {1..200}; do sleep 0.3; ip link set lo down; sleep 0.2;
-    ip link set lo up; done) & python tests/support/service_kills.py --kills 10; kill %1'
+    unshare -n bash -c 'ip link set lo up; (for k in {1..200}; do sleep 0.3; ip link set lo down;
+    sleep 0.2; ip link set lo up; done) & python tests/support/service_kills.py --kills 10; kill %1'
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def run(kills: int, seed: int, folder: Path, log_bytes: int = 3_000) -> dict[str
     """Kill a server so many times, and return what was counted. Its log begins anew after ``log_bytes`` or more.
 
     Raises:
-        AssertionError: something that was acknowledged is lost, was made twice, or a replica differs.
+        AssertionError: something that was acknowledged is lost, was made twice, or a replica
+            differs.
     """
     chance, log = random.Random(seed), folder / "world.log"
     with socket.socket() as found:
@@ -84,7 +86,9 @@ def run(kills: int, seed: int, folder: Path, log_bytes: int = 3_000) -> dict[str
                 if acknowledged[number] % 2:
                     edit.remove_frame(f"m{number}")
                 else:
-                    edit.add_frame(f"m{number}", "world", shapes=[tetrahedron(acknowledged[number] + 1)])
+                    edit.add_frame(
+                        f"m{number}", "world", shapes=[tetrahedron(acknowledged[number] + 1)]
+                    )
             acknowledged[number] += 1
         own.close()
 
@@ -108,7 +112,9 @@ def run(kills: int, seed: int, folder: Path, log_bytes: int = 3_000) -> dict[str
         process.communicate()
         process, version = started()
         versions.append(version)
-        assert version >= before + CLIENTS, f"version {version} of the log after {before} acknowledged edits"
+        assert version >= before + CLIENTS, (
+            f"version {version} of the log after {before} acknowledged edits"
+        )
     is_over.set()
     for thread in threads:
         thread.join()
@@ -116,11 +122,17 @@ def run(kills: int, seed: int, folder: Path, log_bytes: int = 3_000) -> dict[str
     scene, status = world.scene(), world.server_status()
     for k in range(CLIENTS):
         number = scene.attributes(f"c{k}")["n"]
-        assert number == acknowledged[k], f"client {k}: {number} in the world, {acknowledged[k]} acknowledged"
+        assert number == acknowledged[k], (
+            f"client {k}: {number} in the world, {acknowledged[k]} acknowledged"
+        )
         assert scene.local_pose(f"c{k}").translation[0] == number
     assert status.version == sum(acknowledged) + CLIENTS, "an edit was made twice, or was lost"
     for replica in replicas:
-        assert replica.wait_for(status.version, 60.0).fingerprint == status.fingerprint == scene.fingerprint
+        assert (
+            replica.wait_for(status.version, 60.0).fingerprint
+            == status.fingerprint
+            == scene.fingerprint
+        )
         replica.close()
         replica._client.close()
     assert isinstance(scene, SceneGraph)
@@ -128,7 +140,12 @@ def run(kills: int, seed: int, folder: Path, log_bytes: int = 3_000) -> dict[str
     process.communicate()
     world.close()
     blobs = len([*Path(f"{log}.blobs").iterdir()])
-    return {"kills": kills, "edits": sum(acknowledged), "log bytes": log.stat().st_size, "blobs": blobs}
+    return {
+        "kills": kills,
+        "edits": sum(acknowledged),
+        "log bytes": log.stat().st_size,
+        "blobs": blobs,
+    }
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Every operation of the core, run while the k-th allocation of C++ fails, for k = 1, 2, 3, ... until it succeeds.
 
-A program: it is run with the library of ``failing_new.cpp`` preloaded, whose path is its first argument; further
-arguments choose operations by the beginnings of their names. Each operation runs in a fork, so that one that ends the
-process is reported like every other defect. Prints one line for each defect, and at last how much was tried.
+A program: it is run with the library of ``failing_new.cpp`` preloaded, whose path is its first
+argument; further arguments choose operations by the beginnings of their names. Each operation runs
+in a fork, so that one that ends the process is reported like every other defect. Prints one line
+for each defect, and at last how much was tried.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ from tmkit.graph.traversal import twist_path
 from tmkit.spatial import GaussianPose, Pose
 
 _LONG = " whose name is too long for a small string"
-TABLE, CUP, ARM, HAND, LID, LOOSE = (name + _LONG for name in ("table", "cup", "arm", "hand", "lid", "loose"))
+TABLE, CUP, ARM, HAND, LID, LOOSE = (
+    name + _LONG for name in ("table", "cup", "arm", "hand", "lid", "loose")
+)
 JOINT, FOLLOWER, GROUP, BODY = (name + _LONG for name in ("joint", "follower", "group", "body"))
 NEW = "new" + _LONG
 COVARIANCE = np.diag([1e-4] * 6)
@@ -64,7 +67,9 @@ CUBE = core.Mesh(
 )
 SOURCE = core.NoiseSource(2, "source" + _LONG)
 MAPS = {SOURCE: 0.01 * np.ones((6, 2))}
-MEASURED = core.Measurement.of_pose(CUP, Pose([0.1, 0.0, -0.2]), relative_to=HAND, covariance=COVARIANCE)
+MEASURED = core.Measurement.of_pose(
+    CUP, Pose([0.1, 0.0, -0.2]), relative_to=HAND, covariance=COVARIANCE
+)
 STAMPS = core.StampedPoses([0.0, 1.0, 2.0], [Pose(), Pose([0.1, 0, 0]), Pose([0.2, 0, 0])])
 Q = [0.1, 0.2]
 
@@ -73,7 +78,9 @@ def make_scene() -> SceneGraph:
     """Return a scene that has some of everything, newly made, so that no layout is there."""
     scene = SceneGraph("world" + _LONG)
     world = scene.frame_names[0]
-    scene = scene.add_frame(TABLE, world, pose=Pose([0.5, 0, 0.4]), classes=["surface" + _LONG], shapes=[BOX])
+    scene = scene.add_frame(
+        TABLE, world, pose=Pose([0.5, 0, 0.4]), classes=["surface" + _LONG], shapes=[BOX]
+    )
     scene = scene.add_frame(
         ARM,
         world,
@@ -81,17 +88,28 @@ def make_scene() -> SceneGraph:
         pose=GaussianPose(covariance=COVARIANCE),
     )
     scene = scene.add_frame(
-        HAND, ARM, pose=GaussianPose(Pose([0.5, 0, 0.6]), COVARIANCE), shapes=[core.AttachedShape(CUBE)]
+        HAND,
+        ARM,
+        pose=GaussianPose(Pose([0.5, 0, 0.6]), COVARIANCE),
+        shapes=[core.AttachedShape(CUBE)],
     )
     scene = scene.add_frame(LID, HAND, joint=core.Prismatic([0, 0, 1], name="slide" + _LONG))
-    scene = scene.add_frame("finger", LID, joint=core.Revolute([0, 1, 0], name=FOLLOWER, mimic=core.Mimic(JOINT, 0.5)))
     scene = scene.add_frame(
-        CUP, TABLE, pose=GaussianPose(Pose([0, 0, 0.05]), COVARIANCE), classes=["movable" + _LONG], shapes=[BOX]
+        "finger", LID, joint=core.Revolute([0, 1, 0], name=FOLLOWER, mimic=core.Mimic(JOINT, 0.5))
+    )
+    scene = scene.add_frame(
+        CUP,
+        TABLE,
+        pose=GaussianPose(Pose([0, 0, 0.05]), COVARIANCE),
+        classes=["movable" + _LONG],
+        shapes=[BOX],
     )
     scene = scene.set_inertia(CUP, core.Inertia(0.2, matrix=np.eye(3))).set_attributes(
         CUP, {"colour" + _LONG: ["red" + _LONG]}
     )
-    scene = scene.set_stamped_poses(CUP, STAMPS).set_group(GROUP, frames=[CUP, TABLE]).add_body(BODY)
+    scene = (
+        scene.set_stamped_poses(CUP, STAMPS).set_group(GROUP, frames=[CUP, TABLE]).add_body(BODY)
+    )
     scene = scene.add_root(LOOSE).set_twist(
         LOOSE, [0.1, 0, 0, 0, 0, 0.1], relative_to_body=TABLE, covariance=COVARIANCE
     )
@@ -115,7 +133,12 @@ def _edits(of_arrays: bool) -> dict[str, Callable[[Any], object]]:
         "add_stamped_pose": lambda s: s.add_stamped_pose(CUP, Pose([0.3, 0, 0]), stamp=3.0),
         "set_stamped_poses": lambda s: s.set_stamped_poses(TABLE, STAMPS),
         "add_frame": lambda s: s.add_frame(
-            NEW, HAND, joint=core.Revolute([0, 0, 1], name=NEW), body=NEW, classes=[NEW, LID], shapes=[BOX, BOX]
+            NEW,
+            HAND,
+            joint=core.Revolute([0, 0, 1], name=NEW),
+            body=NEW,
+            classes=[NEW, LID],
+            shapes=[BOX, BOX],
         ),
         "remove_frame": lambda s: s.remove_frame(HAND, subtree=True),
         "remove_leaf": lambda s: s.remove_frame(CUP),
@@ -123,17 +146,23 @@ def _edits(of_arrays: bool) -> dict[str, Callable[[Any], object]]:
         "reparent": lambda s: s.reparent(CUP, HAND, pose=Pose([0, 0, 0.1])),
         "reparent_keeping": lambda s: s.reparent(CUP, HAND, q=Q),
         "set_pose": lambda s: s.set_pose(CUP, Pose([0, 0.1, 0.1])),
-        "set_joint": lambda s: s.set_joint(TABLE, core.Revolute([0, 0, 1], name=NEW, mimic=core.Mimic(JOINT))),
+        "set_joint": lambda s: s.set_joint(
+            TABLE, core.Revolute([0, 0, 1], name=NEW, mimic=core.Mimic(JOINT))
+        ),
         "set_classes": lambda s: s.set_classes(CUP, [NEW, LID]),
         "set_shapes": lambda s: s.set_shapes(CUP, [BOX, BOX, BOX]),
         "add_shape": lambda s: s.add_shape(CUP, BOX),
-        "set_inertia": lambda s: s.set_inertia(TABLE, core.Inertia(1.0, [0, 0, 1], matrix=np.eye(3))),
+        "set_inertia": lambda s: s.set_inertia(
+            TABLE, core.Inertia(1.0, [0, 0, 1], matrix=np.eye(3))
+        ),
         "allow_collision": lambda s: s.allow_collision(HAND, TABLE, reason=NEW),
         "forbid_collision": lambda s: s.forbid_collision(CUP, TABLE),
         "set_attributes": lambda s: s.set_attributes(TABLE, {NEW: [1.0, NEW], LID: None}),
         "set_attribute": lambda s: s.set_attribute(CUP, NEW, {"x": NEW}),
         "set_group": lambda s: s.set_group(NEW, frames=[CUP, LID], groups=[GROUP], parents=[TABLE]),
-        "set_group_attribute": lambda s: s.set_group_attribute(GROUP, "colour" + _LONG, Stamped(["red"], 2.5)),
+        "set_group_attribute": lambda s: s.set_group_attribute(
+            GROUP, "colour" + _LONG, Stamped(["red"], 2.5)
+        ),
         "remove_group": lambda s: s.remove_group(GROUP),
         "set_covariance": lambda s: s.set_covariance(CUP, 2 * COVARIANCE),
         "set_noise": lambda s: s.set_noise(CUP, core.EdgeNoise(MAPS)),
@@ -169,7 +198,9 @@ def _refused(call: Callable[[], object]) -> None:
     raise AssertionError("it was not refused")
 
 
-def _of_each_frame(method: str, *more: object, names: tuple[str, ...] = (CUP, HAND, LOOSE)) -> Callable[[Any], object]:
+def _of_each_frame(
+    method: str, *more: object, names: tuple[str, ...] = (CUP, HAND, LOOSE)
+) -> Callable[[Any], object]:
     return lambda s: [getattr(s, method)(name, *more) for name in names]
 
 
@@ -191,8 +222,15 @@ _QUERIES: dict[str, Callable[[Any], object]] = {
         )
     },
     **{
-        name: (lambda s, name=name: getattr(s, name))
-        for name in ("frame_names", "joint_names", "body_names", "bodies_without_frames", "twist_frames", "group_names")
+        name: lambda s, name=name: getattr(s, name)
+        for name in (
+            "frame_names",
+            "joint_names",
+            "body_names",
+            "bodies_without_frames",
+            "twist_frames",
+            "group_names",
+        )
     },
     "group": lambda s: (s.group(GROUP), s.group(GROUP).frames, s.group(GROUP).attribute_stamps),
     "is_allowed": lambda s: s.is_allowed(CUP, TABLE),
@@ -200,7 +238,9 @@ _QUERIES: dict[str, Callable[[Any], object]] = {
     "twist_covariance": lambda s: twist_covariance(s, LOOSE),
     "twist_path": lambda s: twist_path(s, LOOSE, relative_to_body=TABLE),
     "pose_at": lambda s: s.pose(CUP, relative_to=HAND, stamp=0.5, q=Q),
-    "twist_from_stamps": lambda s: s.twist_from_stamps(CUP, relative_to=TABLE, first=0.2, second=0.7),
+    "twist_from_stamps": lambda s: s.twist_from_stamps(
+        CUP, relative_to=TABLE, first=0.2, second=0.7
+    ),
     "zero_configuration": lambda s: s.zero_configuration(),
     "pose": lambda s: s.pose(CUP, relative_to=HAND, q=Q),
     "contains": lambda s: (CUP in s, NEW in s),
@@ -210,17 +250,26 @@ _QUERIES: dict[str, Callable[[Any], object]] = {
     "wrong_q": lambda s: _refused(lambda: s.pose(CUP, relative_to=HAND, q=[1.0])),
 }
 _ARRAY_QUERIES: dict[str, Callable[[Any], object]] = {
-    **{name: (lambda s, name=name: getattr(s, name)) for name in ("q", "poses", "capacities")},
+    **{name: lambda s, name=name: getattr(s, name) for name in ("q", "poses", "capacities")},
     "jacobian": lambda s: s.jacobian(LID),
     "write_poses": lambda s: s.write_poses(np.zeros((30, 7))),
 }
 _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
     **{
         name: _of_each_frame(name)
-        for name in ("subtree", "joint", "shapes", "classes", "inertia", "attributes", "groups_of", "frame_id")
+        for name in (
+            "subtree",
+            "joint",
+            "shapes",
+            "classes",
+            "inertia",
+            "attributes",
+            "groups_of",
+            "frame_id",
+        )
     },
     **{
-        name: (lambda s, name=name: getattr(s, name))
+        name: lambda s, name=name: getattr(s, name)
         for name in (
             "noisy_frames",
             "joint_frames",
@@ -307,7 +356,9 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
         )
     )(s.specification(CUP)),
     "from_frames": lambda s: SceneGraph.from_frames(
-        [s.specification(f) for f in s.frame_names], allowed=[(CUP, TABLE, NEW)], bodies_without_frames=[BODY]
+        [s.specification(f) for f in s.frame_names],
+        allowed=[(CUP, TABLE, NEW)],
+        bodies_without_frames=[BODY],
     ),
     "world": lambda s: core.CollisionWorld(
         s, movable=[CUP], margin=0.01, pair_margins={(CUP, HAND): -0.01}, level="exact"
@@ -337,9 +388,14 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
     ),
 }
 _WORLD_QUERIES: dict[str, Callable[[Any], object]] = {
-    **{name: (lambda w, name=name: getattr(w, name)) for name in ("scene", "level", "movable", "pairs")},
+    **{
+        name: lambda w, name=name: getattr(w, name)
+        for name in ("scene", "level", "movable", "pairs")
+    },
     "moved_to": lambda w: w.moved_to(_moved, pair_margins={(CUP, HAND): 0.0}).is_in_collision(Q),
-    "moved_everything": lambda w: (lambda m: (m.pairs, m.distance(Q), m.nearest(Q)))(w.moved_to(_moved)),
+    "moved_everything": lambda w: (lambda m: (m.pairs, m.distance(Q), m.nearest(Q)))(
+        w.moved_to(_moved)
+    ),
     "is_in_collision": lambda w: w.is_in_collision(Q),
     "in_collision_batch": lambda w: w.in_collision_batch([Q] * 130, threads=2),
     "distance_batch": lambda w: w.distance_batch([Q] * 130, threads=2),
@@ -390,7 +446,17 @@ _VALUES: dict[str, Callable[[Any], object]] = {
         core.compose_each([[0] * 6 + [1]], [[0] * 6 + [1]]),
     ),
     "shapes": lambda _: [
-        (s.digest, s.dimensions, s.bounds, s.vertices, s.faces, s.points, s.heights, repr(s), s.source)
+        (
+            s.digest,
+            s.dimensions,
+            s.bounds,
+            s.vertices,
+            s.faces,
+            s.points,
+            s.heights,
+            repr(s),
+            s.source,
+        )
         for s in (
             core.Box([1, 2, 3]),
             core.Sphere(1),
@@ -411,7 +477,9 @@ _VALUES: dict[str, Callable[[Any], object]] = {
     "joint": lambda _: (lambda j: (repr(j), j.name, j.mimic, j.axis, hash(j), j.type))(
         core.Revolute([0, 0, 1], name=NEW, mimic=core.Mimic(JOINT))
     ),
-    "inertia": lambda _: (lambda i: (repr(i), i.center, i.matrix))(core.Inertia(1.0, [0, 0, 1], matrix=np.eye(3))),
+    "inertia": lambda _: (lambda i: (repr(i), i.center, i.matrix))(
+        core.Inertia(1.0, [0, 0, 1], matrix=np.eye(3))
+    ),
     "stamps": lambda _: (
         STAMPS.stamps,
         STAMPS.poses,
@@ -433,12 +501,14 @@ _VALUES: dict[str, Callable[[Any], object]] = {
             core.Measurement.of_range(CUP, 1.0, relative_to=HAND, deviation=0.1),
         )
     ],
-    "specification": lambda _: core.FrameSpecification(NEW, CUP, body=LID, classes=[NEW], shapes=[BOX]).replace(
-        attributes={NEW: NEW}, twist=(CUP, [0] * 6), stamps=STAMPS
+    "specification": (
+        lambda _: core.FrameSpecification(NEW, CUP, body=LID, classes=[NEW], shapes=[BOX]).replace(
+            attributes={NEW: NEW}, twist=(CUP, [0] * 6), stamps=STAMPS
+        )
     ),
     "unpickle_scene": lambda _: pickle.loads(_pickled_scene),
     **{
-        f"unpickle_{index}": (lambda _, value=value: pickle.loads(pickle.dumps(value)))
+        f"unpickle_{index}": lambda _, value=value: pickle.loads(pickle.dumps(value))
         for index, value in enumerate(
             (
                 Pose([1, 2, 3]),
@@ -495,7 +565,12 @@ def _edit_state(edit: SceneEdit, begun_with: SceneGraph) -> object:
 
 def _is_kept(before: object, after: object) -> bool:
     """Whether a state is as it was, or is that of an edit which was discarded."""
-    if isinstance(before, tuple) and isinstance(after, tuple) and len(after) == 2 and after[1] is None:
+    if (
+        isinstance(before, tuple)
+        and isinstance(after, tuple)
+        and len(after) == 2
+        and after[1] is None
+    ):
         return bool(before[0] == after[0])
     return bool(before == after)
 
@@ -513,16 +588,22 @@ def operations() -> dict[str, Operation]:
     found: dict[str, Operation] = {}
     for name, run in _edits(of_arrays=False).items():
         found[f"scene.{name}"] = Operation(lambda: first, run, _scene_state)
-        found[f"edit.{name}"] = Operation(lambda: _grown(first), run, lambda e: _edit_state(e, first))
+        found[f"edit.{name}"] = Operation(
+            lambda: _grown(first), run, lambda e: _edit_state(e, first)
+        )
     for name, run in _edits(of_arrays=True).items():
         found[f"arrays.{name}"] = Operation(
-            lambda: SceneArrays(first, capacity={"frames": 30, "noise": 30}), run, lambda a: _scene_state(a.freeze())
+            lambda: SceneArrays(first, capacity={"frames": 30, "noise": 30}),
+            run,
+            lambda a: _scene_state(a.freeze()),
         )
     for name, run in (_QUERIES | _SCENE_QUERIES).items():
         found[f"scene.{name}"] = Operation(_fresh, run, _scene_state)
     for name, run in (_QUERIES | _ARRAY_QUERIES).items():
         found[f"arrays.{name}"] = Operation(
-            lambda: SceneArrays(first, capacity={"frames": 30, "noise": 30}), run, lambda a: _scene_state(a.freeze())
+            lambda: SceneArrays(first, capacity={"frames": 30, "noise": 30}),
+            run,
+            lambda a: _scene_state(a.freeze()),
         )
     for name, run in _WORLD_QUERIES.items():
         found[f"world.{name}"] = Operation(

@@ -1,7 +1,7 @@
 """What other processes do to a store in tests: run as ``python store_jobs.py JOB FOLDER ARGUMENTS``.
 
-``write`` puts versions until it is killed, and prints each id when it is on disk. ``add`` adds frames to a branch that
-several processes share.
+``write`` puts versions until it is killed, and prints each id when it is on disk. ``add`` adds
+frames to a branch that several processes share.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ def written(number: int) -> SceneGraph:
     for k in range(number + 1):
         scene = scene.set_pose(f"f{k % 40}", Pose([k, 1 + k, 0]))
     if number % 3 == 0:
-        corners = [[0, 0, 0], [1 + number, 0, 0], [0, 1, 0], [0, 0, 1]] * 20_000  # a file of 2 MB takes a moment
-        scene = scene.set_shapes("f0", [AttachedShape(Mesh(corners, [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]))])
+        # a file of 2 MB takes a moment
+        corners = [[0, 0, 0], [1 + number, 0, 0], [0, 1, 0], [0, 0, 1]] * 20_000
+        scene = scene.set_shapes(
+            "f0", [AttachedShape(Mesh(corners, [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]))]
+        )
     return scene
 
 

@@ -1,7 +1,8 @@
 """Files that tmkit writes or that people keep, one of each format, and the values that they hold.
 
-``python tests/support/stored_files.py FOLDER`` writes them with the present code to a new folder, together with
-``expected.json``, the values that reading each of them gives. ``tests/data/stored/README.md`` says when to add one.
+``python tests/support/stored_files.py FOLDER`` writes them with the present code to a new folder,
+together with ``expected.json``, the values that reading each of them gives.
+``tests/data/stored/README.md`` says when to add one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,16 @@ from support.blocks import blocks_scene
 from support.gantry import GANTRY
 from support.panda_srdf import PANDA_SRDF
 from tmkit._support.data import data_path
-from tmkit.batch import Batch, BatchEntry, Dataset, FixedProblem, load_batch, open_results, run_batch, write_dataset
+from tmkit.batch import (
+    Batch,
+    BatchEntry,
+    Dataset,
+    FixedProblem,
+    load_batch,
+    open_results,
+    run_batch,
+    write_dataset,
+)
 from tmkit.formats import load_scene, scene_from_dict, write_json_scene
 from tmkit.formats.conversion import convert_scene
 from tmkit.formats.json.frames import attributes_to_dict
@@ -64,7 +74,10 @@ GOAL = "(on a b)"
 _T0 = 1_700_000_000
 """Stamp of the first transform [s]."""
 
-_CORNER = Mesh([[0, 0, 0], [0.1, 0, 0], [0, 0.2, 0], [0, 0, 1 / 3]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+_CORNER = Mesh(
+    [[0, 0, 0], [0.1, 0, 0], [0, 0.2, 0], [0, 0, 1 / 3]],
+    [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]],
+)
 _URDF = """<robot name="arm">
   <link name="base"><collision><geometry><box size="0.1 0.2 0.3"/></geometry></collision></link>
   <link name="hand">
@@ -125,11 +138,19 @@ def _rich(folder: Path) -> SceneGraph:
     }
     scene = _arm(folder).set_shapes("world", [AttachedShape(Plane())])
     for number, (name, shape) in enumerate(shapes.items()):
-        attached = AttachedShape(shape, Pose([0, 0, 0.01 * number]), color=(1, 0, 0, 1), friction=0.5)
+        attached = AttachedShape(
+            shape, Pose([0, 0, 0.01 * number]), color=(1, 0, 0, 1), friction=0.5
+        )
         scene = scene.add_frame(name, "world", pose=Pose([number, 0, 0]), shapes=[attached])
-    scene = scene.add_frame("slide", "box", joint=Prismatic([1, 0, 0], lower=0.0, upper=0.5, name="slide"))
-    scene = scene.add_frame("wheel", "slide", joint=Revolute([0, 1, 0], name="wheel"), classes=["movable"])
-    scene = scene.add_frame("cup", "box", joint=Free()).set_inertia("cup", Inertia(0.2, [0, 0, 0.1], matrix=np.eye(3)))
+    scene = scene.add_frame(
+        "slide", "box", joint=Prismatic([1, 0, 0], lower=0.0, upper=0.5, name="slide")
+    )
+    scene = scene.add_frame(
+        "wheel", "slide", joint=Revolute([0, 1, 0], name="wheel"), classes=["movable"]
+    )
+    scene = scene.add_frame("cup", "box", joint=Free()).set_inertia(
+        "cup", Inertia(0.2, [0, 0, 0.1], matrix=np.eye(3))
+    )
     scene = scene.set_covariance("cup", 1e-4 * np.eye(6)).allow_collision("box", "cone")
     scene = scene.set_attributes("cup", {"colour": "white", "sizes": [1, 2.5, None]})
     edit = scene.edit()
@@ -148,8 +169,13 @@ def scene_values(scene: SceneGraph) -> dict[str, Any]:
     return {
         **scene_dump(scene),
         "shapes": drawn,
-        "groups": {name: [*scene.group(name).frames, *scene.group(name).groups] for name in scene.group_names},
-        "attributes": {name: attributes_to_dict(scene.specification(name)) for name in scene.frame_names},
+        "groups": {
+            name: [*scene.group(name).frames, *scene.group(name).groups]
+            for name in scene.group_names
+        },
+        "attributes": {
+            name: attributes_to_dict(scene.specification(name)) for name in scene.frame_names
+        },
         "allowed": [list(pair) for pair in scene.allowed_pairs],
     }
 
@@ -165,14 +191,20 @@ def plan_values(plan: tk.Plan) -> dict[str, Any]:
         "final_q": [float(value) for value in plan.final_q],
         "goal": plan.goal,
         "seed": plan.seed,
-        "segments": [[one.kind.value, one.arm, one.held, len(one.path), one.path[-1].tolist()] for one in segments],
+        "segments": [
+            [one.kind.value, one.arm, one.held, len(one.path), one.path[-1].tolist()]
+            for one in segments
+        ],
     }
 
 
 def _table(path: Path) -> Any:
     """Return the values of a results folder, without its times."""
     rows = [*open_results(path)]
-    return [[row["status"], plan_values(row.plan) if row.plan else None, [*row.scene.frame_names]] for row in rows]
+    return [
+        [row["status"], plan_values(row.plan) if row.plan else None, [*row.scene.frame_names]]
+        for row in rows
+    ]
 
 
 def _dataset(path: Path) -> dict[str, Any]:
@@ -196,8 +228,16 @@ def _bag(path: Path) -> dict[str, Any]:
 
 def _store(path: Path) -> dict[str, Any]:
     with Store(path) as store:
-        log = {branch: [version.message for version in store.log(tip)] for branch, tip in store.branches.items()}
-        return {"log": log, "scenes": {branch: scene_values(store.get(tip)) for branch, tip in store.branches.items()}}
+        log = {
+            branch: [version.message for version in store.log(tip)]
+            for branch, tip in store.branches.items()
+        }
+        return {
+            "log": log,
+            "scenes": {
+                branch: scene_values(store.get(tip)) for branch, tip in store.branches.items()
+            },
+        }
 
 
 def _tmp(path: Path) -> dict[str, Any]:
@@ -207,7 +247,11 @@ def _tmp(path: Path) -> dict[str, Any]:
 
 def _problem(path: Path) -> dict[str, Any]:
     problem, options = tk.load_planning_problem(path)
-    return {"goals": [str(goal) for goal in problem.goals], "seed": options.seed, "q": [float(x) for x in problem.q]}
+    return {
+        "goals": [str(goal) for goal in problem.goals],
+        "seed": options.seed,
+        "q": [float(x) for x in problem.q],
+    }
 
 
 def _scene(path: Path) -> dict[str, Any]:
@@ -232,7 +276,9 @@ READERS: Mapping[str, Callable[[Path], Any]] = {
     "plan_untimed.json": lambda path: plan_values(tk.load_plan(path)),
     "plan.tmp": _tmp,
     "problem.toml": _problem,
-    "batch.toml": lambda path: [[entry.name, len(entry.seeds)] for entry in load_batch(path).entries],
+    "batch.toml": lambda path: [
+        [entry.name, len(entry.seeds)] for entry in load_batch(path).entries
+    ],
     "results": _table,
     "dataset": _dataset,
     "store": _store,
@@ -253,9 +299,13 @@ def _write_plans(folder: Path) -> None:
     assert plan is not None
     for name in ("plan.json", "plan.tmp"):
         tk.save_plan(plan, folder / name)
-    untimed = json.dumps(plan_to_dict(plan, with_timing=False), sort_keys=True, indent=1, ensure_ascii=False)
+    untimed = json.dumps(
+        plan_to_dict(plan, with_timing=False), sort_keys=True, indent=1, ensure_ascii=False
+    )
     (folder / "plan_untimed.json").write_text(untimed + "\n", encoding="utf-8")
-    problem = tk.PlanningProblem(blocks_scene({"a": (1, 1), "b": (-1, 1)}), goal=GOAL, robots=GANTRY)
+    problem = tk.PlanningProblem(
+        blocks_scene({"a": (1, 1), "b": (-1, 1)}), goal=GOAL, robots=GANTRY
+    )
     entry = BatchEntry("tower", FixedProblem(problem, PlanningOptions(max_iterations=4)), [0])
     run_batch(Batch((entry,)), folder / "results", workers=1)
     write_dataset(folder / "results", folder / "dataset")
@@ -286,7 +336,10 @@ def write_stored(folder: Path) -> None:
     for name in ("scene.rsg", "scene.glb", "scene.gltf"):
         convert_scene(scene, folder / name)
     for name in ("scene.robray", "scene.urdf", "scene.usda"):
-        convert_scene(SceneGraph().add_frame("block", "world", shapes=[AttachedShape(Box([1, 2, 3]))]), folder / name)
+        convert_scene(
+            SceneGraph().add_frame("block", "world", shapes=[AttachedShape(Box([1, 2, 3]))]),
+            folder / name,
+        )
     (folder / "scene.pickle").write_bytes(pickle.dumps(scene))
     (folder / "cart.sdf").write_text(_SDF, encoding="utf-8")
     (folder / "panda.srdf").write_text(PANDA_SRDF, encoding="utf-8")
@@ -297,7 +350,9 @@ def write_stored(folder: Path) -> None:
     _write_worlds(folder, scene)
     with TemporaryDirectory() as scratch:
         expected = read_stored(Path(shutil.copytree(folder, Path(scratch) / "copy")))
-    (folder / "expected.json").write_text(json.dumps(expected, sort_keys=True) + "\n", encoding="utf-8")
+    (folder / "expected.json").write_text(
+        json.dumps(expected, sort_keys=True) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -86,7 +86,9 @@ def samples() -> list[tuple[Path, Path]]:
     folder = os.environ.get("TMKIT_SAMPLES")
     if not folder:
         pytest.skip("TMKIT_SAMPLES names no folder with PDDL samples")
-    pairs = [(path, path.with_name("problem.pddl")) for path in sorted(Path(folder).rglob("domain.pddl"))]
+    pairs = [
+        (path, path.with_name("problem.pddl")) for path in sorted(Path(folder).rglob("domain.pddl"))
+    ]
     extra = Path(folder) / "tm-blocks.pddl"
     return pairs + ([(extra, extra.with_name("tm-sussman.pddl"))] if extra.exists() else [])
 
@@ -111,23 +113,31 @@ def blocks_world(domain: Domain, *, blocks: int, places: int, seed: int) -> Prob
         facts += [Fact.of("on", upper, lower) for lower, upper in itertools.pairwise(pile)]
     occupied = {fact.arguments[1] for fact in facts if fact.predicate == "at"}
     facts += [Fact.of("clear", site) for site in sites if site not in occupied]
-    goal = [Atom("on", (upper, lower)) for pile in towers() for lower, upper in itertools.pairwise(pile)]
+    goal = [
+        Atom("on", (upper, lower)) for pile in towers() for lower, upper in itertools.pairwise(pile)
+    ]
     objects = dict.fromkeys(names, "block") | dict.fromkeys(sites, "place")
-    return Problem(f"random-{seed}", domain, objects=objects, init=State(facts), goal=And(tuple(goal)))
+    return Problem(
+        f"random-{seed}", domain, objects=objects, init=State(facts), goal=And(tuple(goal))
+    )
 
 
-# ------------------------------------------------------------------------------------------------- plain models
+# ------------------------------------------------------------------------------------- plain models
 
 
 def ground_actions(problem: Problem) -> Iterator[GroundAction]:
     """Yield every action with every well-typed choice of arguments."""
     for action in problem.domain.actions:
-        for arguments in itertools.product(*(problem.objects_of(p.types) for p in action.parameters)):
+        for arguments in itertools.product(
+            *(problem.objects_of(p.types) for p in action.parameters)
+        ):
             yield GroundAction(action.name, arguments)
 
 
 def shortest_plan(
-    problem: Problem, *, allowed: Callable[[State, GroundAction], bool] = lambda _state, _action: True
+    problem: Problem,
+    *,
+    allowed: Callable[[State, GroundAction], bool] = lambda _state, _action: True,
 ) -> int | None:
     """Return the length of a shortest plan by breadth-first search, ``None`` when there is no plan."""
     steps = shortest_steps(problem, allowed=allowed)
@@ -135,7 +145,9 @@ def shortest_plan(
 
 
 def shortest_steps(
-    problem: Problem, *, allowed: Callable[[State, GroundAction], bool] = lambda _state, _action: True
+    problem: Problem,
+    *,
+    allowed: Callable[[State, GroundAction], bool] = lambda _state, _action: True,
 ) -> tuple[GroundAction, ...] | None:
     """Return a shortest plan by breadth-first search, ``None`` when there is no plan."""
     actions = [(action, *problem.binding_of(action)) for action in ground_actions(problem)]
@@ -163,7 +175,9 @@ def all_facts(problem: Problem) -> list[Fact]:
         Fact(predicate.name, arguments)
         for predicate in problem.domain.predicates
         if predicate.name not in derived
-        for arguments in itertools.product(*(problem.objects_of(p.types) for p in predicate.parameters))
+        for arguments in itertools.product(
+            *(problem.objects_of(p.types) for p in predicate.parameters)
+        )
     ]
 
 
@@ -175,12 +189,16 @@ def random_state(problem: Problem, random: Random) -> State:
     return State(facts | {fact for fact in problem.init if random.random() < kept})
 
 
-def plain_value(formula: Formula, facts: frozenset[Fact], problem: Problem, binding: dict[str, str]) -> bool:
+def plain_value(
+    formula: Formula, facts: frozenset[Fact], problem: Problem, binding: dict[str, str]
+) -> bool:
     """Judge a formula in the plainest way: quantifiers run over all objects. ``facts`` are all that hold."""
 
     def instances(parameters: Iterable[Parameter]) -> Iterator[dict[str, str]]:
         listed = list(parameters)
-        for values in itertools.product(*(problem.objects_of(parameter.types) for parameter in listed)):
+        for values in itertools.product(
+            *(problem.objects_of(parameter.types) for parameter in listed)
+        ):
             yield {**binding, **{p.name: value for p, value in zip(listed, values, strict=True)}}
 
     match formula:
@@ -213,14 +231,16 @@ def plain_closure(problem: Problem, state: State) -> frozenset[Fact]:
             before = len(facts)
             for axiom in (axiom for name in stratum for axiom in problem.domain.axioms_for(name)):
                 names = [parameter.name for parameter in axiom.parameters]
-                for values in itertools.product(*(problem.objects_of(p.types) for p in axiom.parameters)):
+                for values in itertools.product(
+                    *(problem.objects_of(p.types) for p in axiom.parameters)
+                ):
                     binding = dict(zip(names, values, strict=True))
                     if plain_value(axiom.condition, frozenset(facts), problem, binding):
                         facts.add(Fact(axiom.predicate, values))
     return frozenset(facts)
 
 
-# ---------------------------------------------------------------------------------------------------- strategies
+# --------------------------------------------------------------------------------------- strategies
 
 
 @st.composite
@@ -230,13 +250,22 @@ def formulas(draw: st.DrawFn, problem: Problem, *, depth: int = 3) -> Formula:
 
 
 @st.composite
-def _formulas(draw: st.DrawFn, problem: Problem, depth: int, scope: dict[str, tuple[str, ...]]) -> Formula:
-    kinds = ["atom", "equals"] if depth == 0 else ["atom", "not", "and", "or", "imply", "exists", "forall"]
+def _formulas(
+    draw: st.DrawFn, problem: Problem, depth: int, scope: dict[str, tuple[str, ...]]
+) -> Formula:
+    kinds = (
+        ["atom", "equals"]
+        if depth == 0
+        else ["atom", "not", "and", "or", "imply", "exists", "forall"]
+    )
     inner = _formulas(problem, depth - 1, scope)
     match draw(st.sampled_from(kinds)):
         case "atom":
             predicate = draw(st.sampled_from(problem.domain.predicates))
-            return Atom(predicate.name, tuple(draw(_terms(problem, p.types, scope)) for p in predicate.parameters))
+            return Atom(
+                predicate.name,
+                tuple(draw(_terms(problem, p.types, scope)) for p in predicate.parameters),
+            )
         case "equals":
             return Equals(*(draw(_terms(problem, ("object",), scope)) for _ in range(2)))
         case "not":
@@ -249,17 +278,25 @@ def _formulas(draw: st.DrawFn, problem: Problem, depth: int, scope: dict[str, tu
             return Imply(draw(inner), draw(inner))
         case kind:
             kinds_of_object = sorted(set(problem.all_objects.values()))
-            names = draw(st.lists(st.sampled_from(["?x", "?y", "?z"]), min_size=1, max_size=2, unique=True))
-            parameters = tuple(Parameter(name, draw(st.sampled_from(kinds_of_object))) for name in names)
+            names = draw(
+                st.lists(st.sampled_from(["?x", "?y", "?z"]), min_size=1, max_size=2, unique=True)
+            )
+            parameters = tuple(
+                Parameter(name, draw(st.sampled_from(kinds_of_object))) for name in names
+            )
             extended = scope | {parameter.name: parameter.types for parameter in parameters}
             body = draw(_formulas(problem, depth - 1, extended))
             return Exists(parameters, body) if kind == "exists" else Forall(parameters, body)
 
 
 @st.composite
-def _terms(draw: st.DrawFn, problem: Problem, types: tuple[str, ...], scope: dict[str, tuple[str, ...]]) -> str:
+def _terms(
+    draw: st.DrawFn, problem: Problem, types: tuple[str, ...], scope: dict[str, tuple[str, ...]]
+) -> str:
     fitting = [name for name, given in scope.items() if problem.vocabulary.fits(given, types)]
-    objects = [name for name, given in problem.all_objects.items() if problem.vocabulary.fits(given, types)]
+    objects = [
+        name for name, given in problem.all_objects.items() if problem.vocabulary.fits(given, types)
+    ]
     return draw(st.sampled_from(fitting * 2 + objects))
 
 
@@ -268,7 +305,9 @@ def small_problems(draw: st.DrawFn) -> Problem:
     """A random problem of a few facts and actions, with conditional effects and perhaps derived predicates."""
     names = [("p", 1), ("q", 1), ("r", 0), ("s", 0)]
     has_axioms = draw(st.booleans())
-    predicates = [Predicate(name, (Parameter("?x"),)[:arity]) for name, arity in (*names, ("d", 1), ("e", 1))]
+    predicates = [
+        Predicate(name, (Parameter("?x"),)[:arity]) for name, arity in (*names, ("d", 1), ("e", 1))
+    ]
 
     def atom(term: str, choices: list[tuple[str, int]]) -> Atom:
         name, arity = draw(st.sampled_from(choices))
@@ -288,10 +327,20 @@ def small_problems(draw: st.DrawFn) -> Problem:
         term = draw(st.sampled_from(["?x", "one"]))
         needs = And(tuple(literal(term) for _ in range(draw(st.integers(0, 2)))))
         effects = EffectAnd(tuple(effect(term) for _ in range(draw(st.integers(1, 3)))))
-        actions.append(Action(f"a{number}", (Parameter("?x"),) if term == "?x" else (), needs, effects))
+        actions.append(
+            Action(f"a{number}", (Parameter("?x"),) if term == "?x" else (), needs, effects)
+        )
     axioms = [
-        Axiom("d", (Parameter("?x"),), Or((literal("?x", derived=False), atom("?x", [("e", 1), ("p", 1)])))),
-        Axiom("e", (Parameter("?x"),), And((literal("?x", derived=False), atom("?x", [("d", 1), ("q", 1)])))),
+        Axiom(
+            "d",
+            (Parameter("?x"),),
+            Or((literal("?x", derived=False), atom("?x", [("e", 1), ("p", 1)]))),
+        ),
+        Axiom(
+            "e",
+            (Parameter("?x"),),
+            And((literal("?x", derived=False), atom("?x", [("d", 1), ("q", 1)]))),
+        ),
     ]
     domain = Domain(
         "small",
@@ -304,4 +353,6 @@ def small_problems(draw: st.DrawFn) -> Problem:
     facts = [Fact(name, (item,)[:arity]) for name, arity in names for item in ("one", *objects)]
     init = draw(st.sets(st.sampled_from(facts), max_size=5))
     goal = And(tuple(literal(item) for item in ("one", *objects)))
-    return Problem("random", domain, objects=dict.fromkeys(objects, "object"), init=State(init), goal=goal)
+    return Problem(
+        "random", domain, objects=dict.fromkeys(objects, "object"), init=State(init), goal=goal
+    )

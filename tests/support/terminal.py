@@ -24,7 +24,9 @@ class OnTerminal:
     text: str
 
 
-def on_terminal(*arguments: str, folder: Path, answers: str = "", columns: int = 80, **environment: str) -> OnTerminal:
+def on_terminal(
+    *arguments: str, folder: Path, answers: str = "", columns: int = 80, **environment: str
+) -> OnTerminal:
     """Run ``tmkit`` with its three streams on a terminal, and type the answers.
 
     Args:
@@ -36,7 +38,11 @@ def on_terminal(*arguments: str, folder: Path, answers: str = "", columns: int =
     """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")
+    }
     process = Process(
         [sys.executable, "-m", "tmkit.cli", *arguments],
         cwd=folder,

@@ -1,7 +1,8 @@
 """A task as the parser of Fast Downward's translator reads it: the oracle for our reader of PDDL.
 
-Both read the same files; then the conditions and effects, which the two keep in different shapes, are judged in random
-states. :func:`compare` raises :class:`DisagreementError` with the first difference.
+Both read the same files; then the conditions and effects, which the two keep in different shapes,
+are judged in random states. :func:`compare` raises :class:`DisagreementError` with the first
+difference.
 """
 
 from __future__ import annotations
@@ -56,10 +57,17 @@ class Oracle:
         self.pddl = pddl
         self.warnings = io.StringIO()
         try:
-            with contextlib.redirect_stdout(self.warnings), contextlib.redirect_stderr(self.warnings):
-                lists = [lisp_parser.parse_nested_list(text.splitlines()) for text in (domain, problem)]
+            with (
+                contextlib.redirect_stdout(self.warnings),
+                contextlib.redirect_stderr(self.warnings),
+            ):
+                lists = [
+                    lisp_parser.parse_nested_list(text.splitlines()) for text in (domain, problem)
+                ]
                 self.task = parsing_functions.parse_task(*lists)
-                again = [lisp_parser.parse_nested_list(text.splitlines()) for text in (domain, problem)]
+                again = [
+                    lisp_parser.parse_nested_list(text.splitlines()) for text in (domain, problem)
+                ]
                 normalize.normalize(parsing_functions.parse_task(*again))
         except (Exception, SystemExit) as error:
             raise OracleRefusalError(f"{type(error).__name__}: {str(error).strip()}") from error
@@ -70,7 +78,9 @@ class Oracle:
         """Return the objects of a type."""
         if wanted not in self._members:
             things = self.task.objects
-            self._members[wanted] = [o.name for o in things if wanted in self._above[o.type_name] | {"object"}]
+            self._members[wanted] = [
+                o.name for o in things if wanted in self._above[o.type_name] | {"object"}
+            ]
         return self._members[wanted]
 
     def bindings(self, parameters: Any, binding: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -107,15 +117,21 @@ class Oracle:
             return (arguments[0] == arguments[1]) != condition.negated
         return (Fact(condition.predicate, arguments) in facts) != condition.negated
 
-    def change(self, effects: Any, facts: set[Fact], binding: Mapping[str, str]) -> tuple[set[Fact], set[Fact]]:
+    def change(
+        self, effects: Any, facts: set[Fact], binding: Mapping[str, str]
+    ) -> tuple[set[Fact], set[Fact]]:
         """Return what the translator's effects add and delete."""
         added: set[Fact] = set()
         deleted: set[Fact] = set()
         for effect in effects:
             for values in self.bindings(effect.parameters, binding):
                 if self.holds(effect.condition, facts, values):
-                    arguments = tuple(values.get(argument, argument) for argument in effect.literal.args)
-                    (deleted if effect.literal.negated else added).add(Fact(effect.literal.predicate, arguments))
+                    arguments = tuple(
+                        values.get(argument, argument) for argument in effect.literal.args
+                    )
+                    (deleted if effect.literal.negated else added).add(
+                        Fact(effect.literal.predicate, arguments)
+                    )
         return added, deleted
 
 
@@ -132,7 +148,10 @@ def compare(domain_path: Path, problem_path: Path, *, states: int) -> Problem:
         TaskError: ours does not read them, but the translator does.
         DisagreementError: both read them, but differently.
     """
-    texts = (re.sub(r"(?<=\s)(\d+)\.\d+(?=[\s)])", r"\1", path.read_text()) for path in (domain_path, problem_path))
+    texts = (
+        re.sub(r"(?<=\s)(\d+)\.\d+(?=[\s)])", r"\1", path.read_text())
+        for path in (domain_path, problem_path)
+    )
     oracle = Oracle(*texts)
     problem = load_problem(problem_path, load_domain(domain_path))
     _compare_names(problem, oracle)
@@ -153,14 +172,32 @@ def _compare_names(problem: Problem, oracle: Oracle) -> None:
     _agree("actions", [a.name for a in problem.domain.actions], [a.name for a in task.actions])
     _agree("axioms", [a.predicate for a in problem.domain.axioms], [a.name for a in task.axioms])
     for name, parameters, wanted in (
-        *((a.name, b.parameters, a.parameters) for a, b in zip(problem.domain.actions, task.actions, strict=True)),
-        *((a.predicate, b.parameters, a.parameters) for a, b in zip(problem.domain.axioms, task.axioms, strict=True)),
+        *(
+            (a.name, b.parameters, a.parameters)
+            for a, b in zip(problem.domain.actions, task.actions, strict=True)
+        ),
+        *(
+            (a.predicate, b.parameters, a.parameters)
+            for a, b in zip(problem.domain.axioms, task.axioms, strict=True)
+        ),
     ):
         _agree(f"parameters of {name}", [p.name for p in wanted], [p.name for p in parameters])
-    atoms = {Fact(atom.predicate, tuple(atom.args)) for atom in task.init if isinstance(atom, oracle.pddl.Atom)}
-    _agree("initial facts", set(problem.init.facts) ^ {atom for atom in atoms if atom.predicate != "="}, set())
+    atoms = {
+        Fact(atom.predicate, tuple(atom.args))
+        for atom in task.init
+        if isinstance(atom, oracle.pddl.Atom)
+    }
+    _agree(
+        "initial facts",
+        set(problem.init.facts) ^ {atom for atom in atoms if atom.predicate != "="},
+        set(),
+    )
     for kind in problem.domain.types:
-        _agree(f"objects of {kind.name}", sorted(problem.objects_of(kind.name)), sorted(oracle.objects_of(kind.name)))
+        _agree(
+            f"objects of {kind.name}",
+            sorted(problem.objects_of(kind.name)),
+            sorted(oracle.objects_of(kind.name)),
+        )
     values = {
         Fact(value.fluent.symbol, tuple(value.fluent.args)): int(value.expression.value)
         for value in task.init
@@ -201,27 +238,37 @@ def _compare_meanings(problem: Problem, oracle: Oracle, source: random.Random) -
         choices = [problem.objects_of(parameter.types) for parameter in axiom.parameters]
         if all(choices):
             names = [parameter.name for parameter in axiom.parameters]
-            binding = {name: source.choice(values) for name, values in zip(names, choices, strict=True)}
+            binding = {
+                name: source.choice(values) for name, values in zip(names, choices, strict=True)
+            }
             judge(f"axiom {axiom.predicate}", axiom.condition, rule.condition, binding)
     for action, other in zip(problem.domain.actions, oracle.task.actions, strict=True):
         choices = [problem.objects_of(parameter.types) for parameter in action.parameters]
         for parameter, values in zip(other.parameters, choices, strict=True):
             _agree(
-                f"values of {parameter.name} of {action.name}", set(values), set(oracle.objects_of(parameter.type_name))
+                f"values of {parameter.name} of {action.name}",
+                set(values),
+                set(oracle.objects_of(parameter.type_name)),
             )
         solutions = interpretation.solutions(action.precondition, action.parameters)
         bindings = list(itertools.islice(solutions, 2)) if action.precondition != And() else []
         if all(choices):
             names = [parameter.name for parameter in action.parameters]
-            bindings += [{n: source.choice(v) for n, v in zip(names, choices, strict=True)} for _ in range(3)]
+            bindings += [
+                {n: source.choice(v) for n, v in zip(names, choices, strict=True)} for _ in range(3)
+            ]
         for binding in bindings:
-            judge(f"precondition of {action.name}", action.precondition, other.precondition, binding)
+            judge(
+                f"precondition of {action.name}", action.precondition, other.precondition, binding
+            )
             with contextlib.suppress(TooManyBindingsError):
                 added, deleted = oracle.change(other.effects, facts, binding)
                 change = interpretation.change(action.effect, binding)
                 ours = (change.added, change.deleted - change.added)
                 _agree(f"effect of {action.name} with {binding}", ours, (added, deleted - added))
-                _agree(f"cost of {action.name}", *_costs(problem, oracle, other, change.cost, binding))
+                _agree(
+                    f"cost of {action.name}", *_costs(problem, oracle, other, change.cost, binding)
+                )
 
 
 def _costs(

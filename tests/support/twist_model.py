@@ -1,7 +1,8 @@
 """Scenes with uncertain twists, and what they say of them read plainly: scenes made exact, with errors put in by hand.
 
-What a source does to a number that a scene gives is found by a difference of two exact scenes, one with the source a
-little above zero and one a little below. Nothing of how errors are carried is here.
+What a source does to a number that a scene gives is found by a difference of two exact scenes, one
+with the source a little above zero and one a little below. Nothing of how errors are carried is
+here.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ def random_movers(random: np.random.Generator, *, uncertain_poses: bool = True) 
         return Pose.exp(random.normal(size=6) * 0.5)
 
     def spread(rank: int = 6) -> Array | None:
-        return random_covariance(random, rank=rank) if uncertain_poses and random.random() < 0.7 else None
+        return (
+            random_covariance(random, rank=rank)
+            if uncertain_poses and random.random() < 0.7
+            else None
+        )
 
     with SceneGraph(root=None).edit() as edit:
         for body in ("Base", "Tray", "Cup", "Lamp"):
@@ -40,19 +45,31 @@ def random_movers(random: np.random.Generator, *, uncertain_poses: bool = True) 
         edit.add_frame("cup", "tray", pose=GaussianPose(pose(), spread(3)), body="Cup")
         edit.add_frame("handle", "cup", pose=pose(), body="Cup")
         edit.add_frame("lamp", "cup", pose=GaussianPose(pose(), spread()), body="Lamp")
-        for frame, reference, rank in (("tray", "Base", 6), ("handle", "Tray", 4), ("lamp", "Base", 1)):
+        for frame, reference, rank in (
+            ("tray", "Base", 6),
+            ("handle", "Tray", 4),
+            ("lamp", "Base", 1),
+        ):
             covariance = random_covariance(random, rank=rank) if random.random() < 0.8 else None
-            edit.set_twist(frame, random.normal(size=6), relative_to_body=reference, covariance=covariance)
+            edit.set_twist(
+                frame, random.normal(size=6), relative_to_body=reference, covariance=covariance
+            )
     scene = edit.finish()
     shared = twist_noise(scene, "tray")
-    return scene.set_twist_noise("lamp", shared) if shared is not None and random.random() < 0.3 else scene
+    return (
+        scene.set_twist_noise("lamp", shared)
+        if shared is not None and random.random() < 0.3
+        else scene
+    )
 
 
 def sources_of(scene: SceneGraph) -> tuple[NoiseSource, ...]:
     """Return all noise sources of a scene, each once."""
     noises = [scene.noise(frame) for frame in scene.noisy_frames]
     noises += [twist_noise(scene, frame) for frame in scene.twist_frames]
-    return tuple(dict.fromkeys(source for noise in noises if noise is not None for source in noise.sources))
+    return tuple(
+        dict.fromkeys(source for noise in noises if noise is not None for source in noise.sources)
+    )
 
 
 def exact_with(scene: SceneGraph, values: Mapping[NoiseSource, Array]) -> SceneGraph:
@@ -61,13 +78,19 @@ def exact_with(scene: SceneGraph, values: Mapping[NoiseSource, Array]) -> SceneG
         for frame in scene.noisy_frames:
             noise = scene.noise(frame)
             assert noise is not None
-            xi = sum((noise.map(s) @ values[s] for s in noise.sources if s in values), start=np.zeros(6))
+            xi = sum(
+                (noise.map(s) @ values[s] for s in noise.sources if s in values), start=np.zeros(6)
+            )
             edit.set_pose(frame, scene.local_pose(frame) @ Pose.exp(xi))
             edit.set_covariance(frame, None)
         for frame in scene.twist_frames:
             noise, twist = twist_noise(scene, frame), scene.twist_edge(frame)
             assert twist is not None
-            terms = [] if noise is None else [noise.map(s) @ values[s] for s in noise.sources if s in values]
+            terms = (
+                []
+                if noise is None
+                else [noise.map(s) @ values[s] for s in noise.sources if s in values]
+            )
             edit.set_twist(frame, sum(terms, start=twist[1]), relative_to_body=twist[0])
     return edit.finish()
 
@@ -77,6 +100,8 @@ def maps_by_differences(scene: SceneGraph, numbers_of: Callable[[SceneGraph], Ar
     columns = []
     for source in sources_of(scene):
         for axis in _STEP * np.eye(source.dimension):
-            above, below = (numbers_of(exact_with(scene, {source: sign * axis})) for sign in (1.0, -1.0))
+            above, below = (
+                numbers_of(exact_with(scene, {source: sign * axis})) for sign in (1.0, -1.0)
+            )
             columns.append((above - below) / (2.0 * _STEP))
     return np.array(columns).T if columns else np.zeros((len(numbers_of(scene)), 1))

@@ -20,7 +20,9 @@ def unambiguous(bodies: dict[str, str], trees: dict[str, str], twists: dict[str,
             reached |= up
         return reached
 
-    if any(bodies[f] == reference or bodies[f] in above(bodies[f]) for f, reference in twists.items()):
+    if any(
+        bodies[f] == reference or bodies[f] in above(bodies[f]) for f, reference in twists.items()
+    ):
         return False
     for f, g in itertools.combinations(twists, 2):
         together = bodies[f] == bodies[g] and trees[f] == trees[g]
@@ -33,5 +35,7 @@ def unambiguous(bodies: dict[str, str], trees: dict[str, str], twists: dict[str,
             one, other = (next(part for part in parts if body in part) for body in (a, b))
             if one is other:
                 return False
-            parts = [part for part in parts if part is not one and part is not other] + [one | other]
+            parts = [part for part in parts if part is not one and part is not other] + [
+                one | other
+            ]
     return True

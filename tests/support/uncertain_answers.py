@@ -1,7 +1,8 @@
 """The shelf of what was computed for a case of uncertain poses, and which of it a field of the case asks for.
 
-Each value lies on the shelf with its quantity (a pose, a covariance, a vector of errors, a cost, ...) and the words
-that describe it; a field takes the value of its quantity and shape with which it has most words in common, put first.
+Each value lies on the shelf with its quantity (a pose, a covariance, a vector of errors, a cost,
+...) and the words that describe it; a field takes the value of its quantity and shape with which it
+has most words in common, put first.
 """
 
 from __future__ import annotations
@@ -53,17 +54,108 @@ _SAME_WORD = {
 }
 # Words of what comes out, or of how it was sampled: a field with one of them is no input.
 _OF_OUTCOMES = {
-    *("expected", "first", "fourth", "2nd", "4th", "order", "fused", "post", "posterior", "prior", "ekf", "iterated"),
-    *("mc", "vs", "ess", "nees", "err", "error", "max", "min", "seed", "rng", "floor", "corr", "over", "route", "tol"),
-    *("identity", "dropped", "infosum", "cost", "iterations", "true", "tolerance", "samples", "dof", "rank", "trace"),
-    *("eps", "joint", "joint12", "cross", "ratio", "relative", "rel", "inverse", "cumulative", "marginals", "norm"),
-    *("innovation", "result", "fro", "mahalanobis", "correction", "n", "eigenvalues", "sampled", "accept", "iters"),
+    *(
+        "expected",
+        "first",
+        "fourth",
+        "2nd",
+        "4th",
+        "order",
+        "fused",
+        "post",
+        "posterior",
+        "prior",
+        "ekf",
+        "iterated",
+    ),
+    *(
+        "mc",
+        "vs",
+        "ess",
+        "nees",
+        "err",
+        "error",
+        "max",
+        "min",
+        "seed",
+        "rng",
+        "floor",
+        "corr",
+        "over",
+        "route",
+        "tol",
+    ),
+    *(
+        "identity",
+        "dropped",
+        "infosum",
+        "cost",
+        "iterations",
+        "true",
+        "tolerance",
+        "samples",
+        "dof",
+        "rank",
+        "trace",
+    ),
+    *(
+        "eps",
+        "joint",
+        "joint12",
+        "cross",
+        "ratio",
+        "relative",
+        "rel",
+        "inverse",
+        "cumulative",
+        "marginals",
+        "norm",
+    ),
+    *(
+        "innovation",
+        "result",
+        "fro",
+        "mahalanobis",
+        "correction",
+        "n",
+        "eigenvalues",
+        "sampled",
+        "accept",
+        "iters",
+    ),
     *("total", "final", "end", "composed", "sum", "path", "out", "answer", "k", "gain", "h"),
 }
 # Words of numbers that describe a case, when they are single numbers or counts and names in a list.
 _OF_DESCRIPTIONS = {
-    *("depth", "edges", "nodes", "levels", "level", "scale", "size", "id", "index", "version", "units", "dim", "count"),
-    *("number", "num", "length", "std", "draws", "runs", "repeats", "lca", "leaves", "frames", "sigma", "degrees"),
+    *(
+        "depth",
+        "edges",
+        "nodes",
+        "levels",
+        "level",
+        "scale",
+        "size",
+        "id",
+        "index",
+        "version",
+        "units",
+        "dim",
+        "count",
+    ),
+    *(
+        "number",
+        "num",
+        "length",
+        "std",
+        "draws",
+        "runs",
+        "repeats",
+        "lca",
+        "leaves",
+        "frames",
+        "sigma",
+        "degrees",
+    ),
     *("m", "samples", "tangent", "alpha"),
 }
 
@@ -88,7 +180,11 @@ class Shelf:
     def find(self, key: str, shape: tuple[int, ...]) -> Any:
         """Return the value for a field, or None: same quantity, same shape, most words in common, put first."""
         words = words_of(key)
-        wanted = [name for name, known in _QUANTITIES.items() if known & {word.rstrip("0123456789") for word in words}]
+        wanted = [
+            name
+            for name, known in _QUANTITIES.items()
+            if known & {word.rstrip("0123456789") for word in words}
+        ]
         if shape == () and "S" in wanted and not re.search(r"\d\d", key):
             wanted.remove("S")  # one number of a covariance is named by its place
         if not is_outcome(key) and self._strange(words):
@@ -105,7 +201,9 @@ class Shelf:
                 and not {"cumulative", "c"} & set(words)
             ):
                 continue  # the covariance of the other side is asked for by its name
-            common = len(labels & set(words)) + (1 if "cumulative" in labels and "c" in words else 0)
+            common = len(labels & set(words)) + (
+                1 if "cumulative" in labels and "c" in words else 0
+            )
             if common > best[0]:
                 best = (common, value)
         return best[1]
@@ -113,7 +211,9 @@ class Shelf:
     def _strange(self, words: list[str]) -> bool:
         """Return whether a name has a word that is neither one of a quantity nor of what was computed."""
         known = set().union(*_QUANTITIES.values(), *(labels for _, labels, _ in self.values))
-        return any(not {word, word.rstrip("0123456789")} & known and not word.isdigit() for word in words)
+        return any(
+            not {word, word.rstrip("0123456789")} & known and not word.isdigit() for word in words
+        )
 
 
 def words_of(key: str) -> list[str]:
@@ -138,7 +238,9 @@ def is_outcome(key: str) -> bool:
 def is_description(key: str, value: Any) -> bool:
     """Return whether a field describes a case by a number, or by counts or names."""
     is_plain = np.ndim(value) == 0 or all(isinstance(part, (str, int)) for part in value)
-    return is_plain and bool(_OF_DESCRIPTIONS & {word.rstrip("0123456789") for word in words_of(key)})
+    return is_plain and bool(
+        _OF_DESCRIPTIONS & {word.rstrip("0123456789") for word in words_of(key)}
+    )
 
 
 def add_distances(case: Mapping[str, Any], said: dict[str, Any]) -> None:
@@ -155,7 +257,9 @@ def add_distances(case: Mapping[str, Any], said: dict[str, Any]) -> None:
             said[key] = sampling_floor(said["Sigma_first_order"], int(case["mc_n"]))
 
 
-def _distance_from_samples(case: Mapping[str, Any], said: Mapping[str, Any], words: set[str]) -> float | None:
+def _distance_from_samples(
+    case: Mapping[str, Any], said: Mapping[str, Any], words: set[str]
+) -> float | None:
     """Return how far what the words name is from its samples: relative, or as it is when it is called eps."""
     computed = [name for name in said if name.lower().startswith(("sigma", "s_", "joint", "p_"))]
     computed.sort(key=lambda name: "dropped" in name)
@@ -163,7 +267,11 @@ def _distance_from_samples(case: Mapping[str, Any], said: Mapping[str, Any], wor
     if "joint" in words:
         fitting = [name for name in computed if name.startswith("joint")]
     else:
-        fitting = [name for name in computed if kinds <= set(words_of(name)) and not name.startswith("joint")]
+        fitting = [
+            name
+            for name in computed
+            if kinds <= set(words_of(name)) and not name.startswith("joint")
+        ]
     for name in fitting:
         shape = np.shape(said[name])
         sampled = [

@@ -1,7 +1,8 @@
 """Reads what cases of uncertain poses give: lists of poses, numbered ones, edges between named frames, measurements.
 
-Fields are told by name and shape, not by the name of the case. Invariant: what is returned is what stands in the case,
-as :class:`~tmkit.spatial.GaussianPose` or arrays; nothing is computed here but exponentials.
+Fields are told by name and shape, not by the name of the case. Invariant: what is returned is what
+stands in the case, as :class:`~tmkit.spatial.GaussianPose` or arrays; nothing is computed here but
+exponentials.
 """
 
 from __future__ import annotations
@@ -37,10 +38,28 @@ _POSES = (
     "pose",
 )
 _COVARIANCES = (
-    *("Sigma", "Sigma_edges", "edges_Sigma", "covariances", "S", "Sigma_step", "Sigma_k", "cov", "Sigma_list", "Q"),
+    *(
+        "Sigma",
+        "Sigma_edges",
+        "edges_Sigma",
+        "covariances",
+        "S",
+        "Sigma_step",
+        "Sigma_k",
+        "cov",
+        "Sigma_list",
+        "Q",
+    ),
     *("Sigma_chain", "covariance", "P", "Sigma_diag", "variances"),
 )
-_ENDS = (("source", "target"), ("from", "to"), ("start", "end"), ("reference", "target"), ("a", "b"), ("src", "dst"))
+_ENDS = (
+    ("source", "target"),
+    ("from", "to"),
+    ("start", "end"),
+    ("reference", "target"),
+    ("a", "b"),
+    ("src", "dst"),
+)
 
 
 class Recorded(dict[str, Any]):
@@ -99,11 +118,16 @@ def poses_of(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
     up = [array_of(case, f"{name}_up") for name in ("T", "Sigma")]
     down = [array_of(case, f"{name}_down") for name in ("T", "Sigma")]
     if up[0] is not None and down[0] is not None:
-        rows = [[gaussian_of(T, S, left) for T, S in zip(*part, strict=True)] for part in (up, down)]
+        rows = [
+            [gaussian_of(T, S, left) for T, S in zip(*part, strict=True)] for part in (up, down)
+        ]
         return [*(pose.inverse() for pose in rows[0]), *rows[1]]
     numbered = []
     for i in range(1, 1000):
-        T, S = _numbered(case, r"T|xi|mean|Tbar|T_bar|pose|X", i), _numbered(case, r"Sigma|S|cov|P|covariance", i)
+        T, S = (
+            _numbered(case, r"T|xi|mean|Tbar|T_bar|pose|X", i),
+            _numbered(case, r"Sigma|S|cov|P|covariance", i),
+        )
         if T is None or S is None:
             break
         numbered.append(gaussian_of(T, S, left))
@@ -123,7 +147,11 @@ def _steps_of_banana(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
     """Return K equal steps of length r along x, each with a deviation sigma of the turn about z."""
     K, r, sigma = (
         array_of(case, *names)
-        for names in (("K", "steps"), ("r", "step", "length"), ("sigma", "sigma_theta", "std", "sigma_phi"))
+        for names in (
+            ("K", "steps"),
+            ("r", "step", "length"),
+            ("sigma", "sigma_theta", "std", "sigma_phi"),
+        )
     )
     if K is None or r is None or sigma is None:
         return []
@@ -132,7 +160,7 @@ def _steps_of_banana(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
     return [gaussian_of(np.array([float(r), 0.0, 0.0, 0.0, 0.0, 0.0]), covariance, left)] * int(K)
 
 
-# ------------------------------------------------------------------------------------------------------ edges and trees
+# ---------------------------------------------------------------------------------- edges and trees
 
 
 def edges_of(case: Mapping[str, Any]) -> tuple[Edges, set[str]]:
@@ -154,7 +182,10 @@ def edges_of(case: Mapping[str, Any]) -> tuple[Edges, set[str]]:
             continue
         suffix = key.partition("_")[2]
         frames = _frames(suffix)
-        covariance = next((name for name in (f"Sigma_{suffix}", f"S_{suffix}", f"cov_{suffix}") if name in case), None)
+        covariance = next(
+            (name for name in (f"Sigma_{suffix}", f"S_{suffix}", f"cov_{suffix}") if name in case),
+            None,
+        )
         if frames is None or covariance is None or root(frames[0]) == root(frames[1]):
             continue
         group[root(frames[1])] = root(frames[0])
@@ -188,24 +219,34 @@ def _listed_edges(case: Mapping[str, Any]) -> tuple[Edges, set[str]] | None:
             if (isinstance(value, Mapping))
             else value
         )
-        if key.lower() not in ("edges", "tree", "frames", "nodes") or not isinstance(rows, list) or not rows:
+        if (
+            key.lower() not in ("edges", "tree", "frames", "nodes")
+            or not isinstance(rows, list)
+            or not rows
+        ):
             continue
         if not isinstance(rows[0], Mapping):
             continue
         found = {}
         for row in rows:
             ends = [
-                _first(row, *names) for names in (("parent", "from", "tail"), ("child", "to", "head", "name", "frame"))
+                _first(row, *names)
+                for names in (("parent", "from", "tail"), ("child", "to", "head", "name", "frame"))
             ]
             matrix, spread = _first(row, *_POSES), _first(row, *_COVARIANCES)
             if ends[0] is None or matrix is None:
                 continue  # the root
-            found[(str(ends[0]), str(ends[1]))] = (matrix, np.zeros((6, 6)) if spread is None else spread)
+            found[(str(ends[0]), str(ends[1]))] = (
+                matrix,
+                np.zeros((6, 6)) if spread is None else spread,
+            )
         return found, {key}
     matrices, spreads = array_of(case, *_POSES), array_of(case, *_COVARIANCES)
     if matrices is None or spreads is None or matrices.ndim != 3:
         return None
-    parents = next((name for name in ("parents", "parent") if isinstance(case.get(name), list)), None)
+    parents = next(
+        (name for name in ("parents", "parent") if isinstance(case.get(name), list)), None
+    )
     above = case[parents] if parents is not None else _heap(case, len(matrices))
     if above is None:
         return None
@@ -214,8 +255,12 @@ def _listed_edges(case: Mapping[str, Any]) -> tuple[Edges, set[str]] | None:
     if names is None:  # numbered from the least number that is a parent, the root
         first = min(above[skipped:])
         names = range(first + 1, first + 1 + len(matrices))
-    pairs = zip(above[skipped:], names[len(names) - len(matrices) :], matrices, spreads, strict=True)
-    given = {name for name in ("parents", "parent", *_CHILDREN, *_POSES, *_COVARIANCES) if name in case}
+    pairs = zip(
+        above[skipped:], names[len(names) - len(matrices) :], matrices, spreads, strict=True
+    )
+    given = {
+        name for name in ("parents", "parent", *_CHILDREN, *_POSES, *_COVARIANCES) if name in case
+    }
     return {(str(a), str(b)): (T, S) for a, b, T, S in pairs}, given
 
 
@@ -237,7 +282,11 @@ def _first(row: Mapping[str, Any], *names: str) -> Any:
 def path_of(case: Mapping[str, Any], names: list[str]) -> tuple[str, str] | None:
     """Return the two frames between which a case asks for a pose: in fields of their own, or by its name."""
     for reference, target in _ENDS:
-        ends = [str(case[name]) for name in (reference, target) if isinstance(case.get(name), (str, int))]
+        ends = [
+            str(case[name])
+            for name in (reference, target)
+            if isinstance(case.get(name), (str, int))
+        ]
         if len(ends) == 2 and set(ends) <= set(names):
             return ends[0], ends[1]
     query = case.get("query", case.get("path"))
@@ -248,7 +297,10 @@ def path_of(case: Mapping[str, Any], names: list[str]) -> tuple[str, str] | None
     if told is None:
         return None
     for strip in ("", "n"):  # n16 is the node 16
-        ends = [part.rsplit("_", 1)[-1].lstrip(strip) if strip else part.rsplit("_", 1)[-1] for part in told.groups()]
+        ends = [
+            part.rsplit("_", 1)[-1].lstrip(strip) if strip else part.rsplit("_", 1)[-1]
+            for part in told.groups()
+        ]
         if set(ends) <= set(names):
             return ends[0], ends[1]
     return None

@@ -29,19 +29,29 @@ def composed(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> Gaussia
 
 
 def replay_tree(
-    edges: Mapping[tuple[str, str], tuple[Any, Any]], asked: tuple[str, str] | None, left: bool, shelf: Shelf
+    edges: Mapping[tuple[str, str], tuple[Any, Any]],
+    asked: tuple[str, str] | None,
+    left: bool,
+    shelf: Shelf,
 ) -> tuple[Array, Array]:
     """Compute the poses between frames of a tree, the joint covariance of its leaves, and the pose that is asked for.
 
-    That is the one between the two frames asked for, or of the first leaf but one, or of the only leaf from the root.
+    That is the one between the two frames asked for, or of the first leaf but one, or of the only
+    leaf from the root.
     """
     links = {frames: gaussian_of(*given, left) for frames, given in edges.items()}
     names = list(dict.fromkeys(name for pair in links for name in pair))
     root = next(name for name in names if name not in {child for _, child in links})
     leaves = [name for name in names if name not in {parent for parent, _ in links}]
-    below = leaves + [name for name in names if name not in (root, *leaves)] if len(names) < 12 else leaves
+    below = (
+        leaves + [name for name in names if name not in (root, *leaves)]
+        if len(names) < 12
+        else leaves
+    )
     joint = _joint(links, root, below)
-    picked = JointGaussianPose([joint.means[below.index(name)] for name in leaves], _blocks(joint, below, leaves))
+    picked = JointGaussianPose(
+        [joint.means[below.index(name)] for name in leaves], _blocks(joint, below, leaves)
+    )
     if asked is None and len(leaves) > 1:
         result = picked.relative(1, relative_to=0)
         shelf.pose("result", result, left=left)
@@ -57,7 +67,9 @@ def replay_tree(
     return result.mean.as_matrix(), result.left_covariance if left else result.covariance
 
 
-def _joint(links: Mapping[tuple[str, str], GaussianPose], root: str, names: Sequence[str]) -> JointGaussianPose:
+def _joint(
+    links: Mapping[tuple[str, str], GaussianPose], root: str, names: Sequence[str]
+) -> JointGaussianPose:
     """Return the poses of frames relative to the root, with what their errors have in common."""
     order = list(links)
     edges = JointGaussianPose.independent([links[pair] for pair in order])
@@ -83,11 +95,19 @@ def _blocks(joint: JointGaussianPose, names: Sequence[str], chosen: Sequence[str
 
 
 def _put_pair(
-    shelf: Shelf, joint: JointGaussianPose, first: tuple[str, int], second: tuple[str, int], *, left: bool
+    shelf: Shelf,
+    joint: JointGaussianPose,
+    first: tuple[str, int],
+    second: tuple[str, int],
+    *,
+    left: bool,
 ) -> None:
     """Put the pose of the second relative to the first there, with and without what they have in common."""
     (a, i), (b, j) = first, second
-    relative, alone = joint.relative(j, relative_to=i), joint.marginal(i).inverse() @ joint.marginal(j)
+    relative, alone = (
+        joint.relative(j, relative_to=i),
+        joint.marginal(i).inverse() @ joint.marginal(j),
+    )
     shelf.pose(f"{a}{b} {a} {b} relative", relative, left=left)
     shelf.pose(f"{a}{b} {a} {b} dropped correlation", alone, left=left)
     shelf.put("S", f"cross {a}{b} {a} {b}", joint.cross(i, j))
@@ -97,7 +117,9 @@ def _put_pair(
             shelf.put("ratio", f"naive true trace {part}", traces[0] / traces[1])
 
 
-def _between(links: Mapping[tuple[str, str], GaussianPose], root: str, start: str, end: str) -> list[GaussianPose]:
+def _between(
+    links: Mapping[tuple[str, str], GaussianPose], root: str, start: str, end: str
+) -> list[GaussianPose]:
     """Return the links from one frame to another: up to what both hang from, inverted, and down."""
     up, down = (_path(root, name, links) for name in (start, end))
     while up and down and up[0] == down[0]:

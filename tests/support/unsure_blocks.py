@@ -17,7 +17,9 @@ _FALLEN = 0.04  # metres from its place: a block that fell is at least 5 cm lowe
 def unsure_blocks(deviation: float = 0.02, *, turn: float = 0.1) -> SceneGraph:
     """Return three blocks before the Panda, known to a deviation in x and y, in metres, and in turn, in radians."""
     scene = tk.load_scene("panda_alone", "unsure_blocks")
-    covariance = np.diag(np.square([deviation, deviation, 0.0, 0.0, 0.0, min(turn, 10 * deviation)]))
+    covariance = np.diag(
+        np.square([deviation, deviation, 0.0, 0.0, 0.0, min(turn, 10 * deviation)])
+    )
     for block in ("a", "b", "c"):
         scene = scene.set_covariance(block, covariance)
     return scene
@@ -36,4 +38,6 @@ def looked(plan: Plan, world: SceneGraph, *, seed: int) -> SceneGraph:
 
 def succeeds(plan: Plan, world: SceneGraph) -> bool:
     """Play a plan in a world and tell whether block ``a`` ends where the plan has it, and did not fall."""
-    return tk.simulate(plan, options=tk.SimulationOptions(world=world)).errors["a"].position < _FALLEN
+    return (
+        tk.simulate(plan, options=tk.SimulationOptions(world=world)).errors["a"].position < _FALLEN
+    )

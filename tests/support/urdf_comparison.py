@@ -21,7 +21,8 @@ class Difference:
     """How far two robots are apart, at worst.
 
     Attributes:
-        entry: the largest difference of two entries of the 4 x 4 transforms of a link, metres in the last column.
+        entry: the largest difference of two entries of the 4 x 4 transforms of a link, metres in
+            the last column.
         links: how many links were compared.
         mended: whether pinocchio got a mended copy of the file.
     """
@@ -45,7 +46,9 @@ def example_robot_data() -> Path:
     return Path(pinocchio.__file__).parents[4] / "share" / "example-robot-data" / "robots"
 
 
-def worst_difference(path: Path, scene: SceneGraph, *, configurations: int, seed: int = 0) -> Difference:
+def worst_difference(
+    path: Path, scene: SceneGraph, *, configurations: int, seed: int = 0
+) -> Difference:
     """Compare every link at random configurations within the limits; free edges stand anywhere too.
 
     Args:
@@ -58,7 +61,11 @@ def worst_difference(path: Path, scene: SceneGraph, *, configurations: int, seed
         ValueError: pinocchio cannot read the file, or has other links.
     """
     oracle = UrdfOracle(path)
-    links = set(scene.frame_names) - {"world"} - {name for name in scene.frame_names if _is_between(name, scene)}
+    links = (
+        set(scene.frame_names)
+        - {"world"}
+        - {name for name in scene.frame_names if _is_between(name, scene)}
+    )
     if links != set(oracle.links) - {"world"}:
         raise ValueError(f"{path}: other links: {sorted(links ^ set(oracle.links))}")
     rows = [scene.frame_names.index(link) for link in oracle.links]
@@ -103,7 +110,9 @@ def _children_of_free_joints(scene: SceneGraph, oracle: UrdfOracle) -> dict[str,
         (child,) = (
             frame.name
             for frame in model.frames
-            if frame.parentJoint == index and frame.name in oracle.links and scene.joint(frame.name).type == "free"
+            if frame.parentJoint == index
+            and frame.name in oracle.links
+            and scene.joint(frame.name).type == "free"
         )
         free[joint] = child
     return free

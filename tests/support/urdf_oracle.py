@@ -1,9 +1,10 @@
 """Forward kinematics of robot descriptions by pinocchio, for comparison.
 
-The oracle reads the URDF by itself: pinocchio's parser builds the chain, and the rules of mimic joints are taken from
-the XML here. Where that parser refuses a file for slips that concern no motion, or that its usual neighbours overlook
-(a shape it does not know, commas between numbers, Bullet's spherical joint), it gets a copy with those written as it
-wants them; the copy is made here, without the code that is being judged.
+The oracle reads the URDF by itself: pinocchio's parser builds the chain, and the rules of mimic
+joints are taken from the XML here. Where that parser refuses a file for slips that concern no
+motion, or that its usual neighbours overlook (a shape it does not know, commas between numbers,
+Bullet's spherical joint), it gets a copy with those written as it wants them; the copy is made
+here, without the code that is being judged.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class UrdfOracle:
             ValueError: pinocchio reads neither the file nor the mended copy.
         """
         text = path.read_text(encoding="utf-8", errors="replace").strip("\ufeff\0 \n\r\t")
-        robot = ElementTree.fromstring(re.sub(r"(</?)(?!\?xml)[\w-]+:|\s[\w-]+:[\w-]+=\"[^\"]*\"", r"\1", text))
+        robot = ElementTree.fromstring(
+            re.sub(r"(</?)(?!\?xml)[\w-]+:|\s[\w-]+:[\w-]+=\"[^\"]*\"", r"\1", text)
+        )
         self.mended = False
         try:
             self.model = pinocchio.buildModelFromUrdf(str(path))
@@ -50,21 +53,28 @@ class UrdfOracle:
             self.model = pinocchio.buildModelFromXML(_mended(robot))
         self.data = self.model.createData()
         self.links = tuple(frame.name for frame in self.model.frames if _is_link(frame))
-        self._frames = [self.model.getFrameId(link, pinocchio.FrameType.BODY) for link in self.links]
+        self._frames = [
+            self.model.getFrameId(link, pinocchio.FrameType.BODY) for link in self.links
+        ]
         self._rules = _mimics(robot)
 
     @property
     def free_joints(self) -> tuple[str, ...]:
         """The joints that move in all six directions."""
         return tuple(
-            name for name, joint in zip(self.model.names, self.model.joints, strict=True) if joint.shortname() == FREE
+            name
+            for name, joint in zip(self.model.names, self.model.joints, strict=True)
+            if joint.shortname() == FREE
         )
 
-    def placements(self, values: Values, *, free: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    def placements(
+        self, values: Values, *, free: Mapping[str, NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
         """Return where the links stand, (n_links, 4, 4), relative to the root link.
 
         Args:
-            values: of the joints that lead, radians or metres; of a planar joint J as ``J/x``, ``J/y`` and ``J/theta``.
+            values: of the joints that lead, radians or metres; of a planar joint J as ``J/x``,
+                ``J/y`` and ``J/theta``.
             free: where the free joints stand, xyz and quaternion xyzw relative to their origins.
         """
         q = np.zeros(self.model.nq)
@@ -75,7 +85,11 @@ class UrdfOracle:
         return np.array([self.data.oMf[index].homogeneous for index in self._frames])
 
     def _entries(
-        self, name: str, joint: pinocchio.JointModel, values: Values, free: Mapping[str, NDArray[np.float64]]
+        self,
+        name: str,
+        joint: pinocchio.JointModel,
+        values: Values,
+        free: Mapping[str, NDArray[np.float64]],
     ) -> list[float] | NDArray[np.float64]:
         """Return the part of pinocchio's configuration that belongs to one joint."""
         if joint.shortname() == FREE:
@@ -120,9 +134,16 @@ def _mended(robot: ElementTree.Element) -> str:
     for link in robot.findall("link"):
         ElementTree.SubElement(copy, "link", name=link.get("name", ""))
     for joint in robot.findall("joint"):
-        name, ends = joint.get("name", ""), [joint.find(tag).get("link", "") for tag in ("parent", "child")]  # type: ignore[union-attr]
+        name, ends = (
+            joint.get("name", ""),
+            [joint.find(tag).get("link", "") for tag in ("parent", "child")],
+        )  # type: ignore[union-attr]
         origin, axis = joint.find("origin"), joint.find("axis")
-        poses = {key: _three(origin.get(key, "0 0 0")) for key in ("xyz", "rpy")} if origin is not None else {}
+        poses = (
+            {key: _three(origin.get(key, "0 0 0")) for key in ("xyz", "rpy")}
+            if origin is not None
+            else {}
+        )
         if joint.get("type") == "spherical":
             between = [f"{name} {letter}{BETWEEN}" for letter in "xy"]
             for between_name in between:
@@ -131,7 +152,15 @@ def _mended(robot: ElementTree.Element) -> str:
             for index, letter in enumerate("xyz"):
                 direction = " ".join("1" if letter == other else "0" for other in "xyz")
                 place = poses if index == 0 else {}
-                _add_joint(copy, f"{name}/{letter}", "continuous", chain[index], chain[index + 1], place, direction)
+                _add_joint(
+                    copy,
+                    f"{name}/{letter}",
+                    "continuous",
+                    chain[index],
+                    chain[index + 1],
+                    place,
+                    direction,
+                )
         else:
             direction = _three(axis.get("xyz", "1 0 0")) if axis is not None else "1 0 0"
             _add_joint(copy, name, joint.get("type", ""), ends[0], ends[1], poses, direction)
@@ -139,7 +168,13 @@ def _mended(robot: ElementTree.Element) -> str:
 
 
 def _add_joint(
-    robot: ElementTree.Element, name: str, kind: str, parent: str, child: str, origin: Mapping[str, str], axis: str
+    robot: ElementTree.Element,
+    name: str,
+    kind: str,
+    parent: str,
+    child: str,
+    origin: Mapping[str, str],
+    axis: str,
 ) -> None:
     """Add a joint; its limits do not matter here."""
     joint = ElementTree.SubElement(robot, "joint", name=name, type=kind)

@@ -58,7 +58,8 @@ def do(job: Job, tell: Callable[[Any], None]) -> Any:
         while not Path(value).exists():
             time.sleep(0.01)
         return 1
-    if word == "sleep":  # with a folder and a program of its own, which ends with it, until it is ended
+    # with a folder and a program of its own, which ends with it, until it is ended
+    if word == "sleep":
         with temporary_folder("nap"):
             program = Process(tied([sys.executable, "-c", "import time; time.sleep(600)"]))
             try:

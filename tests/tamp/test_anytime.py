@@ -26,7 +26,9 @@ from tmkit.task_planning.translated_task import TranslatedTask
 
 def scene_with_wall() -> SceneGraph:
     """Return two blocks with a wall between them, over which there are many ways."""
-    return with_box(blocks_scene({"a": (0, -2), "b": (0, 2)}), "wall", (-0.3, -0.01, 0.0), (0.3, 0.01, 0.25))
+    return with_box(
+        blocks_scene({"a": (0, -2), "b": (0, 2)}), "wall", (-0.3, -0.01, 0.0), (0.3, 0.01, 0.25)
+    )
 
 
 def solved(scene: SceneGraph, goal: str = "(on a b)", **options: Any) -> Plan:
@@ -68,8 +70,12 @@ def test_paths_get_shorter_and_every_improvement_is_told(tmp_path: Path) -> None
     assert better.path_length == lengths[-1]
     assert (better.cost, improvements[-1].cost) == (first.cost, first.cost)
     assert improvements[-1].plan is not None
-    assert bytes_of(improvements[-1].plan, tmp_path / "told.json") == bytes_of(better, tmp_path / "better.json")
-    assert str(improvements[0]).endswith(f"cost 2, paths {first.path_length:.2f} rad, after 0 iterations")
+    assert bytes_of(improvements[-1].plan, tmp_path / "told.json") == bytes_of(
+        better, tmp_path / "better.json"
+    )
+    assert str(improvements[0]).endswith(
+        f"cost 2, paths {first.path_length:.2f} rad, after 0 iterations"
+    )
 
 
 def test_the_same_number_of_iterations_gives_the_same_plan(tmp_path: Path) -> None:
@@ -131,7 +137,8 @@ def test_a_negative_number_is_refused() -> None:
         solved(scene_with_wall(), improve=-1)
 
 
-# --- action costs -----------------------------------------------------------------------------------------------------
+# --- action costs
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -139,11 +146,15 @@ def priced(tmp_path: Path) -> Path:
     """The blocks domain where putting down costs 5 and the other actions 1."""
     text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8")
     text = text.replace("(:requirements :typing)", "(:requirements :typing :action-costs)")
-    text = text.replace("(:action pick-up", "(:functions (total-cost) - number)\n  (:action pick-up", 1)
+    text = text.replace(
+        "(:action pick-up", "(:functions (total-cost) - number)\n  (:action pick-up", 1
+    )
     parts = text.split(":effect (and ")
     priced = [":effect (and (increase (total-cost) 1) ", ":effect (and (increase (total-cost) 5) "]
     path = tmp_path / "priced.pddl"
-    path.write_text(parts[0] + "".join(priced[number == 1] + part for number, part in enumerate(parts[1:])))
+    path.write_text(
+        parts[0] + "".join(priced[number == 1] + part for number, part in enumerate(parts[1:]))
+    )
     return path
 
 
@@ -155,7 +166,11 @@ def test_other_actions_that_cost_less_are_found(priced: Path) -> None:
     def cost(improve: int) -> float:
         result = tk.solve(
             tk.PlanningProblem(
-                scene, goal="(and (clear c) (handempty))", robots=GANTRY, domain=priced, semantics="blocks"
+                scene,
+                goal="(and (clear c) (handempty))",
+                robots=GANTRY,
+                domain=priced,
+                semantics="blocks",
             ),
             tk.PlanningOptions(task_planner=Wasteful(*steps), improve=improve),
         )
@@ -171,7 +186,9 @@ def test_costs_are_those_of_the_domain(priced: Path, tmp_path: Path) -> None:
     """A plan costs what its actions cost, in its file too; the checker works costs out again."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     goal = "(and (ontable a table__1__-1) (on b a))"
-    result = tk.solve(tk.PlanningProblem(scene, domain=priced, semantics="blocks", goal=goal, robots=GANTRY))
+    result = tk.solve(
+        tk.PlanningProblem(scene, domain=priced, semantics="blocks", goal=goal, robots=GANTRY)
+    )
     assert result.plan is not None, result.explanation
     assert [step.cost for step in result.plan.steps] == [1.0, 5.0, 1.0, 1.0]
     assert result.plan.cost == 8.0
@@ -188,11 +205,16 @@ def test_costs_are_those_of_the_domain(priced: Path, tmp_path: Path) -> None:
 def test_a_problem_file_says_what_counts(priced: Path, tmp_path: Path) -> None:
     """Without a metric in the problem each action costs one; with it, what the domain says."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
-    text = "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init) (:goal {}){})"
+    text = (
+        "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init)"
+        " (:goal {}){})"
+    )
     for metric, cost in (("", 2.0), (" (:metric minimize (total-cost))", 6.0)):
         (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)", metric))
         result = tk.solve(
-            tk.PlanningProblem(scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robots=GANTRY)
+            tk.PlanningProblem(
+                scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robots=GANTRY
+            )
         )
         assert result.plan is not None, result.explanation
         assert result.plan.cost == cost
@@ -205,23 +227,33 @@ def test_costs_that_a_problem_file_gives_are_checked(tmp_path: Path) -> None:
     functions = "(:functions (total-cost) - number (weight ?x - block) - number)"
     text = text.replace("(:action pick-up", f"{functions}\n  (:action pick-up", 1)
     domain = tmp_path / "weights.pddl"
-    domain.write_text(text.replace(":effect (and ", ":effect (and (increase (total-cost) (weight ?x)) "))
+    domain.write_text(
+        text.replace(":effect (and ", ":effect (and (increase (total-cost) (weight ?x)) ")
+    )
     problem = tmp_path / "p.pddl"
     problem.write_text(
-        "(define (problem p) (:domain blocks) (:objects a b - block) (:init (= (weight a) 3) (= (weight b) 7))"
-        " (:goal (on a b)) (:metric minimize (total-cost)))"
+        "(define (problem p) (:domain blocks) (:objects a b - block) (:init (= (weight a) 3) (="
+        " (weight b) 7)) (:goal (on a b)) (:metric minimize (total-cost)))"
     )
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
-    result = tk.solve(tk.PlanningProblem(scene, domain=domain, semantics="blocks", goal=problem, robots=GANTRY))
+    result = tk.solve(
+        tk.PlanningProblem(scene, domain=domain, semantics="blocks", goal=problem, robots=GANTRY)
+    )
     assert result.plan is not None, result.explanation
     assert [step.cost for step in result.plan.steps] == [3.0, 3.0]
     document = json.loads(json.dumps(plan_to_dict(result.plan)))
-    assert document["values"] == [{"of": ["weight", "a"], "is": 3.0}, {"of": ["weight", "b"], "is": 7.0}]
+    assert document["values"] == [
+        {"of": ["weight", "a"], "is": 3.0},
+        {"of": ["weight", "b"], "is": 7.0},
+    ]
     assert plan_to_dict(plan_from_dict(document)) == document
     assert tk.validate_plan(plan_from_dict(document), domain=domain, semantics="blocks").is_valid
     document["values"][0]["is"] = 4.0
     report = tk.validate_plan(plan_from_dict(document), domain=domain, semantics="blocks")
-    assert report.problems == ("(pick-up a table__0__0) costs 4, not 3", "(stack a b) costs 4, not 3")
+    assert report.problems == (
+        "(pick-up a table__0__0) costs 4, not 3",
+        "(stack a b) costs 4, not 3",
+    )
     document["values"][0]["of"] = []
     with pytest.raises(PlanFileError, match="name of a function"):
         plan_from_dict(document)
@@ -230,10 +262,15 @@ def test_costs_that_a_problem_file_gives_are_checked(tmp_path: Path) -> None:
 def test_a_plan_whose_problem_counts_actions_is_checked_so(priced: Path, tmp_path: Path) -> None:
     """Where a problem asks for few actions in a domain with costs, the checker does not ask for costs."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
-    text = "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init) (:goal {}))"
+    text = (
+        "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init)"
+        " (:goal {}))"
+    )
     (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)"))
     result = tk.solve(
-        tk.PlanningProblem(scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robots=GANTRY)
+        tk.PlanningProblem(
+            scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robots=GANTRY
+        )
     )
     assert result.plan is not None, result.explanation
     document = plan_to_dict(result.plan)

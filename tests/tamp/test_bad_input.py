@@ -18,7 +18,14 @@ from support.planning import solve_with
 import tmkit as tk
 from tmkit import cli
 from tmkit.cli import ExitCode
-from tmkit.errors import ArgumentError, ConfigurationError, SamplerError, SceneError, TaskError, TaskPlannerError
+from tmkit.errors import (
+    ArgumentError,
+    ConfigurationError,
+    SamplerError,
+    SceneError,
+    TaskError,
+    TaskPlannerError,
+)
 from tmkit.manipulation import (
     Grasp,
     GraspRequest,
@@ -52,10 +59,16 @@ def plan(**options: Any) -> tk.PlanResult:
         ("motion_planner", 3, "motion_planner must have the methods search, not 3"),
         ("motion_planner", "rrt", "unknown motion planner 'rrt'"),
         ("samplers", Samplers, r"samplers must have .* call it: Samplers\(\)"),
-        ("samplers", len, "samplers must have the methods grasp_sampler, placement_sampler, not <built-in"),
+        (
+            "samplers",
+            len,
+            "samplers must have the methods grasp_sampler, placement_sampler, not <built-in",
+        ),
     ],
 )
-def test_objects_that_are_no_planner_are_refused_as_options(option: str, value: Any, message: str) -> None:
+def test_objects_that_are_no_planner_are_refused_as_options(
+    option: str, value: Any, message: str
+) -> None:
     """At once, with the methods that they need; a class instead of an object is told apart."""
     with pytest.raises(ConfigurationError, match=message) as caught:
         PlanningOptions(**{option: value})
@@ -68,7 +81,8 @@ def test_progress_goes_to_a_function() -> None:
         plan(on_progress=3)
 
 
-# --- task planners ----------------------------------------------------------------------------------------------------
+# --- task planners
+# ----------------------------------------------------------------------------------------------------
 
 
 class Task:
@@ -97,7 +111,9 @@ class Planner(TaskPlanner[Any]):
         return self.answer()
 
 
-def steps(*actions: Any, status: Any = TaskPlanStatus.SOLVED, cost: float = 2.0) -> Callable[[], Any]:
+def steps(
+    *actions: Any, status: Any = TaskPlanStatus.SOLVED, cost: float = 2.0
+) -> Callable[[], Any]:
     """Return a function that returns a result."""
     return lambda: TaskPlanResult(status, actions, cost)
 
@@ -107,10 +123,16 @@ def steps(*actions: Any, status: Any = TaskPlanStatus.SOLVED, cost: float = 2.0)
     [
         (lambda: None, "gives None, which is no TaskPlanResult"),
         (lambda: 1 / 0, "fails in 'search': ZeroDivisionError: division by zero"),
-        (steps("(pick-up a)"), r"gives the steps \('\(pick-up a\)',\), which are no tuple of GroundAction"),
+        (
+            steps("(pick-up a)"),
+            r"gives the steps \('\(pick-up a\)',\), which are no tuple of GroundAction",
+        ),
         (lambda: TaskPlanResult(TaskPlanStatus.SOLVED, None), "gives the steps None"),  # type: ignore[arg-type]
         (steps(PICK, status="solved"), "gives the status 'solved', which is no TaskPlanStatus"),
-        (steps(GroundAction("fly", ())), r"gives a plan that is none: step 1 of 1, \(fly\): unknown action 'fly'"),
+        (
+            steps(GroundAction("fly", ())),
+            r"gives a plan that is none: step 1 of 1, \(fly\): unknown action 'fly'",
+        ),
         (steps(GroundAction("stack", ("a", "zebra"))), "none: .*unknown object 'zebra'"),
         (steps(STACK), r"none: step 1 of 1, \(stack a b\): \(holding a\) does not hold"),
         (steps(PICK), r"none: the goal is not reached: \(on a b\) does not hold"),
@@ -125,30 +147,40 @@ def test_garbage_of_a_task_planner_names_it(answer: Callable[[], Any], message: 
 
 def test_prepared_garbage_and_forbidden_actions_name_the_planner() -> None:
     """A task that cannot be constrained is refused; a planner that does what was forbidden does not go on for ever."""
-    with pytest.raises(TaskPlannerError, match="'Planner' prepares 7, which has no method 'forbid'"):
+    with pytest.raises(
+        TaskPlannerError, match="'Planner' prepares 7, which has no method 'forbid'"
+    ):
         plan(task_planner=Planner(steps(PICK, STACK), lambda: 7))
     with pytest.raises(TaskPlannerError, match="'Planner' fails in 'prepare': ZeroDivisionError"):
         plan(task_planner=Planner(steps(PICK, STACK), lambda: 1 / 0))
     nothing = Samplers().with_grasps(lambda _: [])
-    with pytest.raises(TaskPlannerError, match=r"gives a plan with \(pick-up a table__0__0\), which was forbidden"):
+    with pytest.raises(
+        TaskPlannerError, match=r"gives a plan with \(pick-up a table__0__0\), which was forbidden"
+    ):
         plan(task_planner=Planner(steps(PICK, STACK)), samplers=nothing)
     good = plan(task_planner=Planner(steps(PICK, STACK, cost=math.nan)))
     assert good.plan is not None
     assert good.plan.cost == 2.0
 
 
-# --- motion planners --------------------------------------------------------------------------------------------------
+# --- motion planners
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("search", "message"),
     [
         (lambda _: None, "motion planner 'Mover' gives None, which is no PathResult"),
-        (lambda query: query.goals, r"motion planner 'Mover' gives array\(.*, which is no PathResult"),
+        (
+            lambda query: query.goals,
+            r"motion planner 'Mover' gives array\(.*, which is no PathResult",
+        ),
         (lambda _: 1 / 0, "motion planner 'Mover' fails: ZeroDivisionError: division by zero"),
     ],
 )
-def test_garbage_of_a_motion_planner_names_it(search: Callable[[PathQuery], Any], message: str) -> None:
+def test_garbage_of_a_motion_planner_names_it(
+    search: Callable[[PathQuery], Any], message: str
+) -> None:
     """As for paths that lead elsewhere, which are tested with the motion planners."""
 
     class Mover:
@@ -160,15 +192,22 @@ def test_garbage_of_a_motion_planner_names_it(search: Callable[[PathQuery], Any]
         plan(motion_planner=Mover())
 
 
-# --- samplers ---------------------------------------------------------------------------------------------------------
+# --- samplers
+# ---------------------------------------------------------------------------------------------------------
 
 
 def grasp_with(**values: Any) -> Callable[[GraspRequest], list[Grasp]]:
     """Return a sampler of one good grasp with some values replaced."""
 
     def sample(request: GraspRequest) -> list[Grasp]:
-        first = grasps_of(request.scene, request.object, manipulator=request.manipulator, rng=request.rng)[0]
-        fields = {"object_from_tool": first.object_from_tool, "width": first.width, "name": first.name}
+        first = grasps_of(
+            request.scene, request.object, manipulator=request.manipulator, rng=request.rng
+        )[0]
+        fields = {
+            "object_from_tool": first.object_from_tool,
+            "width": first.width,
+            "name": first.name,
+        }
         return [Grasp(**{**fields, **values})]
 
     return sample
@@ -177,12 +216,24 @@ def grasp_with(**values: Any) -> Callable[[GraspRequest], list[Grasp]]:
 @pytest.mark.parametrize(
     ("sampler", "message"),
     [
-        (grasp_with(object_from_tool=Pose([100.0, 0.0, 0.0])), "of 'a' with the tool 100 m away from the object"),
-        (grasp_with(object_from_tool=Pose([1e300, 0.0, 0.0])), "of 'a' with the tool 1e.300 m away from the object"),
+        (
+            grasp_with(object_from_tool=Pose([100.0, 0.0, 0.0])),
+            "of 'a' with the tool 100 m away from the object",
+        ),
+        (
+            grasp_with(object_from_tool=Pose([1e300, 0.0, 0.0])),
+            "of 'a' with the tool 1e.300 m away from the object",
+        ),
         (grasp_with(object_from_tool=[0, 0, 0]), "which is no Grasp"),
-        (grasp_with(width="wide"), "gives a grasp of 'a' whose width is 'wide', which is no number"),
+        (
+            grasp_with(width="wide"),
+            "gives a grasp of 'a' whose width is 'wide', which is no number",
+        ),
         (grasp_with(width=None), "whose width is None, which is no number"),
-        (lambda _: grasp_with(object_from_tool=Pose([math.nan, 0, 0]))(_), "fails for 'a': .*translation holds nan"),
+        (
+            lambda _: grasp_with(object_from_tool=Pose([math.nan, 0, 0]))(_),
+            "fails for 'a': .*translation holds nan",
+        ),
         (lambda request: repeat(grasp_with()(request)[0]), "gives more than 10000 grasps of 'a'"),
     ],
 )
@@ -194,9 +245,14 @@ def test_nonsense_grasps_end_planning(sampler: Any, message: str) -> None:
 
 def shelf_scene() -> tk.SceneGraph:
     """Return a scene of the kitchen domain: an object on a table, and a mat."""
-    box, flat = tk.AttachedShape(tk.Box([0.05, 0.05, 0.05])), tk.AttachedShape(tk.Box([0.2, 0.2, 0.002]))
+    box, flat = (
+        tk.AttachedShape(tk.Box([0.05, 0.05, 0.05])),
+        tk.AttachedShape(tk.Box([0.2, 0.2, 0.002])),
+    )
     scene = tk.load_scene("panda_table").set_classes("table", ("surface",))
-    scene = scene.add_frame("mat", "world", pose=Pose([0.5, 0.35, 0.001]), shapes=[flat], classes=["region"])
+    scene = scene.add_frame(
+        "mat", "world", pose=Pose([0.5, 0.35, 0.001]), shapes=[flat], classes=["region"]
+    )
     return scene.add_frame("a", "table", pose=Pose([0, 0, 0.05]), shapes=[box], classes=["movable"])
 
 
@@ -205,7 +261,11 @@ def placement_with(**values: Any) -> Callable[[PlacementRequest], list[Placement
 
     def sample(request: PlacementRequest) -> list[Placement]:
         first = next(iter(sample_placements(request)))
-        fields = {"support": first.support, "support_from_object": first.support_from_object, "name": first.name}
+        fields = {
+            "support": first.support,
+            "support_from_object": first.support_from_object,
+            "name": first.name,
+        }
         return [Placement(**{**fields, **values})]
 
     return sample
@@ -214,9 +274,18 @@ def placement_with(**values: Any) -> Callable[[PlacementRequest], list[Placement
 @pytest.mark.parametrize(
     ("sampler", "message"),
     [
-        (placement_with(support_from_object=Pose([100.0, 0.0, 0.0])), "that is 100 m away from 'mat'"),
-        (placement_with(support_from_object=Pose([0.0, 1e300, 0.0])), "that is 1e.300 m away from 'mat'"),
-        (placement_with(support="a"), "gives a placement for 'a' on 'mat' on 'a', which moves with the object"),
+        (
+            placement_with(support_from_object=Pose([100.0, 0.0, 0.0])),
+            "that is 100 m away from 'mat'",
+        ),
+        (
+            placement_with(support_from_object=Pose([0.0, 1e300, 0.0])),
+            "that is 1e.300 m away from 'mat'",
+        ),
+        (
+            placement_with(support="a"),
+            "gives a placement for 'a' on 'mat' on 'a', which moves with the object",
+        ),
         (placement_with(support=None), "on an unknown frame 'None'"),
         (placement_with(support_from_object=None), "which is no Placement"),
         (lambda _: 1 / 0, "fails for 'a' on 'mat': ZeroDivisionError"),
@@ -260,7 +329,9 @@ def test_placements_on_a_large_support_are_no_nonsense() -> None:
         wide,
         goal="(on a floor)",
         domain="kitchen",
-        options=tk.PlanningOptions(max_iterations=1, suggest=False, samplers=Samplers().with_placements(sample)),
+        options=tk.PlanningOptions(
+            max_iterations=1, suggest=False, samplers=Samplers().with_placements(sample)
+        ),
     )
     assert result.plan is None or tk.validate_plan(result.plan).is_valid
 
@@ -269,29 +340,49 @@ def test_placements_on_a_large_support_are_no_nonsense() -> None:
 def test_an_object_without_shape_is_named(domain: str) -> None:
     """Also one that only pictures show, and one that the goal does not need."""
     for shapes in ([], [tk.AttachedShape(tk.Box([0.05, 0.05, 0.05]), collision=False)]):
-        scene = shelf_scene().add_frame("ghost", "table", pose=Pose([0.1, 0.1, 0.05]), shapes=shapes)
+        scene = shelf_scene().add_frame(
+            "ghost", "table", pose=Pose([0.1, 0.1, 0.05]), shapes=shapes
+        )
         scene = scene.set_classes("ghost", ("movable",))
         goal = "(holding ghost)" if domain == "blocks" else "(on ghost mat)"
-        with pytest.raises(SceneError, match="'ghost' has no collision shape, so nothing can rest on it or be grasped"):
+        with pytest.raises(
+            SceneError,
+            match="'ghost' has no collision shape, so nothing can rest on it or be grasped",
+        ):
             tk.plan(scene, goal=goal, domain=domain, options=tk.PlanningOptions(max_iterations=1))
 
 
-# --- semantics --------------------------------------------------------------------------------------------------------
+# --- semantics
+# --------------------------------------------------------------------------------------------------------
 
 SEMANTICS = {
     "candidates: return None": r"semantics.py:\d+: 'candidates' returns None, which is no Iterable",
-    "candidates: return ['x']": r"semantics.py:\d+: 'candidates' returns 'x', which is no Candidate",
-    "candidates: return [None]": r"semantics.py:\d+: 'candidates' returns None, which is no Candidate",
+    "candidates: return ['x']": (
+        r"semantics.py:\d+: 'candidates' returns 'x', which is no Candidate"
+    ),
+    "candidates: return [None]": (
+        r"semantics.py:\d+: 'candidates' returns None, which is no Candidate"
+    ),
     "candidates: return 1 / 0": r"semantics.py:\d+: candidates of \(pick-up a .*ZeroDivisionError",
     "candidates: return [Pick('a', 'grasp')]": r"Pick\(\): .*'grasp' must be a Grasp, not a str",
-    "candidates: return [Refining([3])]": "candidate 'Refining' gives 3, which is neither an ActionMotion nor a Motion",
-    "candidates: return [Refining(None)]": r"semantics.py:\d+: Refining of \(pick-up a .*TypeError: .*NoneType",
+    "candidates: return [Refining([3])]": (
+        "candidate 'Refining' gives 3, which is neither an ActionMotion nor a Motion"
+    ),
+    "candidates: return [Refining(None)]": (
+        r"semantics.py:\d+: Refining of \(pick-up a .*TypeError: .*NoneType"
+    ),
     "state: return None": r"semantics.py:\d+: 'state' returns None, which is no State",
     "objects: return None": r"semantics.py:\d+: 'objects' returns None, which is no Mapping",
-    "relevant_objects: return None": r"semantics.py:\d+: 'relevant_objects' returns None, which is no Collection",
+    "relevant_objects: return None": (
+        r"semantics.py:\d+: 'relevant_objects' returns None, which is no Collection"
+    ),
     "relevant_objects: return 1 / 0": r"semantics.py:\d+: planning: ZeroDivisionError",
-    "infeasibilities: return None": r"semantics.py:\d+: 'infeasibilities' returns None, which is no Iterable",
-    "infeasibilities: return ['x']": r"semantics.py:\d+: 'infeasibilities' returns 'x', which is no Infeasibility",
+    "infeasibilities: return None": (
+        r"semantics.py:\d+: 'infeasibilities' returns None, which is no Iterable"
+    ),
+    "infeasibilities: return ['x']": (
+        r"semantics.py:\d+: 'infeasibilities' returns 'x', which is no Infeasibility"
+    ),
 }
 
 
@@ -322,8 +413,18 @@ def test_garbage_of_semantics_names_its_line(
     (tmp_path / "semantics.py").write_text(text)
     scene = tk.load_scene("panda_table", "blocks1")
     with pytest.raises((TaskError, ArgumentError), match=f"(?s){SEMANTICS[body]}"):
-        tk.plan(scene, goal="(holding a)", domain=tmp_path, options=tk.PlanningOptions(max_iterations=1))
-    arguments = ["plan", "panda_table", "blocks1", "--goal", "(holding a)", "--domain", str(tmp_path)]
+        tk.plan(
+            scene, goal="(holding a)", domain=tmp_path, options=tk.PlanningOptions(max_iterations=1)
+        )
+    arguments = [
+        "plan",
+        "panda_table",
+        "blocks1",
+        "--goal",
+        "(holding a)",
+        "--domain",
+        str(tmp_path),
+    ]
     monkeypatch.setattr(sys, "argv", ["tmkit", *arguments, "--max-iterations", "1"])
     with pytest.raises(SystemExit) as ended:
         cli.main()

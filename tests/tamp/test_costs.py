@@ -25,10 +25,17 @@ from tmkit.tamp import Cost, ImprovementProgress, PlanningOptions, PlanningProgr
 TWO = {"a": (0, 0), "b": (1, 1)}
 
 
-def solved(cost: Cost = "actions", *, improve: int = 0, scene: tk.SceneGraph | None = None, **options: Any) -> Plan:
+def solved(
+    cost: Cost = "actions", *, improve: int = 0, scene: tk.SceneGraph | None = None, **options: Any
+) -> Plan:
     """Return a plan that passes its check."""
     result = solve_with(
-        scene or blocks_scene(TWO, table=0.4), "(on a b)", robot=GANTRY, cost=cost, improve=improve, **options
+        scene or blocks_scene(TWO, table=0.4),
+        "(on a b)",
+        robot=GANTRY,
+        cost=cost,
+        improve=improve,
+        **options,
     )
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
@@ -63,13 +70,18 @@ def test_the_duration_is_that_of_execution() -> None:
     assert 1.0 < seconds.total < steps.total
     assert plan_cost(plan) == plan.cost == 2.0
     assert plan_cost(plan, "path_length") == plan.path_length
-    assert seconds.total < plan_cost(plan, "makespan") < seconds.total + 4.0  # with the seconds in which the hand moves
-    assert plan_cost(plan, lambda step: len(step.segments)) == sum(len(step.segments) for step in plan.steps)
+    # with the seconds in which the hand moves
+    assert seconds.total < plan_cost(plan, "makespan") < seconds.total + 4.0
+    assert plan_cost(plan, lambda step: len(step.segments)) == sum(
+        len(step.segments) for step in plan.steps
+    )
 
 
 def carried(step: PlanStep) -> float:
     """Return how far the joints move with an object in the hand."""
-    return sum(segment.path_length for segment in step.segments if segment.kind is SegmentKind.TRANSFER)
+    return sum(
+        segment.path_length for segment in step.segments if segment.kind is SegmentKind.TRANSFER
+    )
 
 
 @pytest.mark.parametrize("cost", ["path_length", "duration", "makespan", carried])
@@ -81,7 +93,9 @@ def test_improvement_makes_the_cost_small(cost: Cost) -> None:
         if isinstance(progress, ImprovementProgress):
             told.append(progress)
 
-    walled = with_box(blocks_scene({"a": (0, -2), "b": (0, 2)}), "wall", (-0.3, -0.01, 0.0), (0.3, 0.01, 0.25))
+    walled = with_box(
+        blocks_scene({"a": (0, -2), "b": (0, 2)}), "wall", (-0.3, -0.01, 0.0), (0.3, 0.01, 0.25)
+    )
     plan = solved(cost, improve=9, on_progress=tell, seed=6, scene=walled)
     worths = [(progress.cost, progress.path_length) for progress in told]
     assert len(worths) > 1
@@ -102,11 +116,15 @@ def test_a_dearer_action_is_avoided_by_its_geometry() -> None:
     costs = []
     for cost in (on_the_left, "actions"):
         result = tk.plan(
-            scene, goal="(and (clear b) (handempty))", robot=GANTRY, options=tk.PlanningOptions(cost=cost, improve=24)
+            scene,
+            goal="(and (clear b) (handempty))",
+            robot=GANTRY,
+            options=tk.PlanningOptions(cost=cost, improve=24),
         )
         assert result.plan is not None
         costs.append((plan_cost(result.plan), plan_cost(result.plan, on_the_left)))
-    assert costs == [(2.0, 11.0), (2.0, 20.0)]  # picked from the middle; put down where it costs less, and elsewhere
+    # picked from the middle; put down where it costs less, and elsewhere
+    assert costs == [(2.0, 11.0), (2.0, 20.0)]
 
 
 def raises(step: PlanStep) -> float:
@@ -125,8 +143,17 @@ class Negative:
 @pytest.mark.parametrize(
     ("cost", "message"),
     [
-        (raises, r"cost function 'raises' fails for \(pick-up a table__0__0\): ZeroDivisionError: oh"),
-        (Negative(), r"cost function 'Negative' gives -1.0 for \(pick-up a .*, not a finite number of at least 0"),
+        (
+            raises,
+            r"cost function 'raises' fails for \(pick-up a table__0__0\): ZeroDivisionError: oh",
+        ),
+        (
+            Negative(),
+            (
+                r"cost function 'Negative' gives -1.0 for \(pick-up a .*, not a finite number of at"
+                r" least 0"
+            ),
+        ),
         (lambda _: math.nan, r"<lambda>' gives nan for \(pick-up a "),
         (lambda _: math.inf, r"<lambda>' gives inf for "),
         (lambda _: "much", r"<lambda>' gives 'much' for "),
@@ -134,7 +161,10 @@ class Negative:
         (lambda _: True, r"<lambda>' gives True for "),
         (lambda _: np.ones(2), r"<lambda>' gives array\(\[1., 1.\]\) for "),
         (lambda: 1.0, r"<lambda>' fails for \(pick-up .*TypeError: .*takes 0 positional arguments"),
-        (lambda step: step.scene.pose("nowhere"), r"<lambda>' fails for .*UnknownNameError: .*nowhere"),
+        (
+            lambda step: step.scene.pose("nowhere"),
+            r"<lambda>' fails for .*UnknownNameError: .*nowhere",
+        ),
     ],
 )
 def test_nonsense_of_a_cost_function_names_it_and_the_action(cost: Cost, message: str) -> None:
@@ -148,11 +178,14 @@ def test_nonsense_of_a_cost_function_names_it_and_the_action(cost: Cost, message
 
 
 @pytest.mark.parametrize(
-    ("cost", "hint"), [("durations", "; did you mean 'duration'"), (3, ""), (None, ""), (["actions"], "")]
+    ("cost", "hint"),
+    [("durations", "; did you mean 'duration'"), (3, ""), (None, ""), (["actions"], "")],
 )
 def test_other_costs_are_refused(cost: Any, hint: str) -> None:
     """With the names that there are, and the nearest."""
-    message = f"cost must be 'actions', 'path_length', 'duration', 'makespan' or a function, not .*{hint}"
+    message = (
+        f"cost must be 'actions', 'path_length', 'duration', 'makespan' or a function, not .*{hint}"
+    )
     with pytest.raises(ConfigurationError, match=message):
         PlanningOptions(cost=cost)
     with pytest.raises(ConfigurationError, match=message):
@@ -164,17 +197,25 @@ def test_named_costs_in_problem_files_and_on_the_command_line(
 ) -> None:
     """A file has a name of a cost, which a flag overrides; another is refused at its line, or with its flag."""
     file = tmp_path / "p.toml"
-    text = 'scene = ["panda_table", "blocks1"]\ngoal = "(holding a)"\n[options]\ncost = "duration"\n'
+    text = (
+        'scene = ["panda_table", "blocks1"]\ngoal = "(holding a)"\n[options]\ncost = "duration"\n'
+    )
     file.write_text(text)
     assert tk.load_planning_problem(file)[1] == PlanningOptions(cost="duration")
     monkeypatch.setenv("COLUMNS", "200")
     for name, code in (("path_length", ExitCode.DONE), ("length", ExitCode.BAD_INPUT)):
-        monkeypatch.setattr(sys, "argv", ["tmkit", "plan", str(file), "--cost", name, "--improve", "2"])
+        monkeypatch.setattr(
+            sys, "argv", ["tmkit", "plan", str(file), "--cost", name, "--improve", "2"]
+        )
         with pytest.raises(SystemExit) as ended:
             cli.main()
         assert ended.value.code == code
-    message = "Invalid value for --cost: cost must be 'actions', 'path_length', 'duration', 'makespan' or"
+    message = (
+        "Invalid value for --cost: cost must be 'actions', 'path_length', 'duration', 'makespan' or"
+    )
     assert message in capsys.readouterr().err
     file.write_text(text.replace("duration", "time"))
-    with pytest.raises(FileFormatError, match=r"p.toml:4: options.cost: cost must be 'actions', .*not 'time'"):
+    with pytest.raises(
+        FileFormatError, match=r"p.toml:4: options.cost: cost must be 'actions', .*not 'time'"
+    ):
         tk.load_planning_problem(file)

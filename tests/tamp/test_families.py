@@ -59,7 +59,11 @@ def test_same_number_gives_same_instance(name: str) -> None:
     first, second, other = instance_of(name, 0), FAMILIES[name].instance(0), instance_of(name, 1)
     assert first.scene == second.scene
     assert first.problem() == second.problem() or first.domain != second.domain
-    assert (first.known_steps, first.objects, str(first.goal)) == (second.known_steps, second.objects, str(second.goal))
+    assert (first.known_steps, first.objects, str(first.goal)) == (
+        second.known_steps,
+        second.objects,
+        str(second.goal),
+    )
     assert first.scene != other.scene
 
 
@@ -75,14 +79,18 @@ def test_objects_are_apart_at_the_start(name: str) -> None:
         for contact in world.contacts(q):
             pair = (contact.frame_a, contact.frame_b)
             assert set(pair) & set(movable), pair
-            assert any(scene.parent(upper) == lower for upper, lower in itertools.permutations(pair)), pair
+            assert any(
+                scene.parent(upper) == lower for upper, lower in itertools.permutations(pair)
+            ), pair
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_start_is_accepted_and_goal_does_not_hold(name: str) -> None:
     """The planner derives a state of the start, and needs steps for the goal."""
     instance = instance_of(name, 1)
-    result = tk.solve(instance.problem(), tk.PlanningOptions(max_iterations=1, time_limit=0.2, suggest=False))
+    result = tk.solve(
+        instance.problem(), tk.PlanningOptions(max_iterations=1, time_limit=0.2, suggest=False)
+    )
     assert result.status is not PlanStatus.PROVED_UNSOLVABLE, result.explanation
     assert result.plan is None or result.plan.steps
     assert instance.known_steps >= 2
@@ -98,9 +106,13 @@ def test_objects_that_move_are_in_reach(name: str) -> None:
     arms = manipulators(instance.robot)
     joints = {"drawer_slide": 0.2} if "drawer_slide" in scene.joint_names else {}
     for object in instance.objects:
-        absent = [other for other in movable if other != object and other not in scene.ancestors(object)]
+        absent = [
+            other for other in movable if other != object and other not in scene.ancestors(object)
+        ]
         assert any(
-            Reach(scene, arm, [other for other in arms if other is not arm], joints).is_reachable(object, absent=absent)
+            Reach(scene, arm, [other for other in arms if other is not arm], joints).is_reachable(
+                object, absent=absent
+            )
             for arm in arms
         ), object
 
@@ -110,7 +122,8 @@ def test_small_instance_is_solved(family: Family) -> None:
     """The planner solves a small instance of each family, with a valid plan of hardly more steps than known."""
     instance = family.instance(0)
     result = tk.solve(
-        instance.problem(), tk.PlanningOptions(seed=0, time_limit=math.inf, max_iterations=4, suggest=False)
+        instance.problem(),
+        tk.PlanningOptions(seed=0, time_limit=math.inf, max_iterations=4, suggest=False),
     )
     assert result.plan is not None, result.explanation
     domain = None if isinstance(instance.domain, str) else instance.domain
@@ -126,12 +139,15 @@ def draw_nothing(rng: np.random.Generator, size: int) -> Draft:
 
 def test_family_without_feasible_arrangement_is_an_error() -> None:
     """A generator that rejects everything ends with an error that names family and number."""
-    with pytest.raises(ConfigurationError, match=r"family 'nothing' has no feasible arrangement for number 5"):
+    with pytest.raises(
+        ConfigurationError, match=r"family 'nothing' has no feasible arrangement for number 5"
+    ):
         Family("nothing", 0, draw_nothing, 1).instance(5)
 
 
 @pytest.mark.parametrize(
-    ("order", "cycles"), [([0, 1, 2], 0), ([1, 0, 2], 1), ([1, 0, 3, 2], 2), ([1, 2, 3, 0], 1), ([], 0)]
+    ("order", "cycles"),
+    [([0, 1, 2], 0), ([1, 0, 2], 1), ([1, 0, 3, 2], 2), ([1, 2, 3, 0], 1), ([], 0)],
 )
 def test_count_cycles(order: list[int], cycles: int) -> None:
     """Fixed points are no cycles."""

@@ -33,15 +33,21 @@ def mug() -> Shape:
     return tk.Mesh(np.asarray(joined.vertices), np.asarray(joined.faces))
 
 
-def scene_with(shape: Shape, *, level: str | None = None, face: int = 0, turn: float = 0.4) -> tk.SceneGraph:
+def scene_with(
+    shape: Shape, *, level: str | None = None, face: int = 0, turn: float = 0.4
+) -> tk.SceneGraph:
     """Return the Panda with an object that rests on one of its stable faces, and a tray."""
     scene = tk.load_scene("panda_table")
     tray = tk.AttachedShape(tk.Box([0.25, 0.25, 0.01]), color=(0.4, 0.5, 0.6, 1.0))
-    scene = scene.add_frame("tray", "table", pose=Pose([-0.1, 0.3, TOP + 0.005]), classes=["region"], shapes=[tray])
+    scene = scene.add_frame(
+        "tray", "table", pose=Pose([-0.1, 0.3, TOP + 0.005]), classes=["region"], shapes=[tray]
+    )
     thing = tk.AttachedShape(shape, color=(0.8, 0.3, 0.1, 1.0), level=level)
     scene = scene.add_frame("thing", "table", joint=tk.Free(), classes=["movable"], shapes=[thing])
     rest = stable_faces(scene, "thing")[face]
-    on_table = Pose.from_rpy([-0.1, -0.2, TOP + rest.height + 1e-4], [0.0, 0.0, turn]) @ rest.rotation
+    on_table = (
+        Pose.from_rpy([-0.1, -0.2, TOP + rest.height + 1e-4], [0.0, 0.0, turn]) @ rest.rotation
+    )
     centre = centre_of_mass(scene, "thing")
     scene = scene.set_inertia("thing", tk.Inertia(0.2, centre, matrix=2e-4 * np.eye(3)))
     return scene.set_pose("thing", on_table)
@@ -50,13 +56,17 @@ def scene_with(shape: Shape, *, level: str | None = None, face: int = 0, turn: f
 def upright(shape: Shape) -> int:
     """Return the number of the stable face on which an object stands upright."""
     scene = tk.SceneGraph().add_frame("thing", "world", shapes=[tk.AttachedShape(shape)])
-    return next(number for number, face in enumerate(stable_faces(scene, "thing")) if face.is_upright)
+    return next(
+        number for number, face in enumerate(stable_faces(scene, "thing")) if face.is_upright
+    )
 
 
 @pytest.mark.parametrize("shape", [l_mesh(), mug()], ids=["l", "mug"])
 def test_a_mesh_is_picked_and_placed(shape: Shape) -> None:
     """The plan for a mesh passes the check, and played in the simulator the object ends where it should."""
-    result = tk.plan(scene_with(shape, face=upright(shape)), domain="kitchen", goal="(on thing tray)")
+    result = tk.plan(
+        scene_with(shape, face=upright(shape)), domain="kitchen", goal="(on thing tray)"
+    )
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
     assert report.is_valid, report.problems
@@ -78,7 +88,12 @@ def test_equal_seeds_give_equal_plans_of_meshes(tmp_path: Path) -> None:
     """Sampled grasps keep the promise: the same seed gives the same bytes."""
     texts = []
     for number in range(2):
-        result = tk.plan(scene_with(l_mesh(), face=upright(l_mesh())), domain="kitchen", goal="(on thing tray)", seed=3)
+        result = tk.plan(
+            scene_with(l_mesh(), face=upright(l_mesh())),
+            domain="kitchen",
+            goal="(on thing tray)",
+            seed=3,
+        )
         assert result.plan is not None
         tk.save_plan(result.plan, tmp_path / f"{number}.json")
         texts.append((tmp_path / f"{number}.json").read_bytes())
@@ -101,7 +116,9 @@ def test_a_failing_sampler_ends_planning_with_its_name() -> None:
         )
 
 
-def test_the_example_of_own_samplers_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_own_samplers_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The example plans with its two samplers, and its plan passes the check."""
     path = Path(__file__).parents[2] / "examples" / "own_sampler.py"
     specification = importlib.util.spec_from_file_location("own_sampler", path)
@@ -119,13 +136,22 @@ def test_the_example_of_own_samplers_runs(capsys: pytest.CaptureFixture[str], mo
 def test_a_cup_carries_a_mesh_by_a_flat_place() -> None:
     """The UR5 takes a lying L from above by a place on its flat side, and the simulator agrees."""
     standing = l_mesh(0.16, 0.06)
-    lying = tk.Mesh(np.asarray(standing.vertices)[:, [0, 2, 1]], np.asarray(standing.faces)[:, ::-1])
+    lying = tk.Mesh(
+        np.asarray(standing.vertices)[:, [0, 2, 1]], np.asarray(standing.faces)[:, ::-1]
+    )
     tray = tk.AttachedShape(tk.Box([0.25, 0.25, 0.01]))
     scene = tk.load_scene("ur5_table")
-    scene = scene.add_frame("tray", "table", pose=Pose([-0.15, 0.3, TOP + 0.005]), classes=["region"], shapes=[tray])
+    scene = scene.add_frame(
+        "tray", "table", pose=Pose([-0.15, 0.3, TOP + 0.005]), classes=["region"], shapes=[tray]
+    )
     on_table = Pose.from_rpy([-0.15, -0.25, TOP + 1e-4], [0.0, 0.0, 0.3])
     scene = scene.add_frame(
-        "thing", "table", pose=on_table, joint=tk.Free(), classes=["movable"], shapes=[tk.AttachedShape(lying)]
+        "thing",
+        "table",
+        pose=on_table,
+        joint=tk.Free(),
+        classes=["movable"],
+        shapes=[tk.AttachedShape(lying)],
     )
     centre = centre_of_mass(scene, "thing")
     scene = scene.set_inertia("thing", tk.Inertia(0.1, centre, matrix=1e-4 * np.eye(3)))
@@ -139,13 +165,19 @@ def test_a_cup_carries_a_mesh_by_a_flat_place() -> None:
 def test_a_sampler_may_know_what_the_proof_does_not() -> None:
     """A box too wide for the hand is proved ungraspable, but not where a sampler of one's own proposes a grasp."""
     scene = scene_with(tk.Box([0.09] * 3), face=upright(tk.Box([0.09] * 3)))
-    assert tk.plan(scene, domain="kitchen", goal="(on thing tray)").status is tk.PlanStatus.PROVED_UNSOLVABLE
+    assert (
+        tk.plan(scene, domain="kitchen", goal="(on thing tray)").status
+        is tk.PlanStatus.PROVED_UNSOLVABLE
+    )
 
     def at_a_corner(request: GraspRequest) -> list[Grasp]:
         return [Grasp(Pose.from_rpy([0.0, 0.0, 0.0], [math.pi, 0.0, 0.0]), 0.078, "too wide")]
 
     samplers = tk.Samplers().with_grasps(at_a_corner, of_class="movable")
     result = tk.plan(
-        scene, domain="kitchen", goal="(on thing tray)", options=tk.PlanningOptions(samplers=samplers, max_iterations=1)
+        scene,
+        domain="kitchen",
+        goal="(on thing tray)",
+        options=tk.PlanningOptions(samplers=samplers, max_iterations=1),
     )
     assert result.status is tk.PlanStatus.NO_PLAN_WITHIN_LIMITS

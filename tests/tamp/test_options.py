@@ -51,12 +51,16 @@ def test_values_outside_their_range_are_refused(values: dict[str, Any], message:
     with pytest.raises(ConfigurationError) as caught:
         PlanningOptions(**values)
     assert caught.value.message.startswith(message)
-    assert {caught.value.data["option"]: caught.value.data["value"]} == pytest.approx(values, nan_ok=True)
+    assert {caught.value.data["option"]: caught.value.data["value"]} == pytest.approx(
+        values, nan_ok=True
+    )
 
 
 def test_unknown_options_are_refused_with_the_nearest_name() -> None:
     """Python itself names an unknown keyword of a function."""
-    with pytest.raises(ArgumentError, match=r"\(\): unknown option 'time_limits'; did you mean 'time_limit'"):
+    with pytest.raises(
+        ArgumentError, match=r"\(\): unknown option 'time_limits'; did you mean 'time_limit'"
+    ):
         PlanningOptions(time_limits=1.0)  # type: ignore[call-arg]  # what is tested
     with pytest.raises(TypeError, match=r"plan\(\) got an unexpected keyword argument 'timeout'"):
         tk.plan(two(), goal="(on a b)", timeout=1.0)  # type: ignore[call-arg]  # what is tested
@@ -65,11 +69,17 @@ def test_unknown_options_are_refused_with_the_nearest_name() -> None:
 def test_a_problem_and_a_scene_are_told_apart() -> None:
     """Each function names the other; options are of their type, and progress a function."""
     problem = PlanningProblem(two(), goal="(on a b)")
-    with pytest.raises(ArgumentError, match=r"'scene' must be .* solve a problem with tk.solve\(problem, options\)"):
+    with pytest.raises(
+        ArgumentError, match=r"'scene' must be .* solve a problem with tk.solve\(problem, options\)"
+    ):
         tk.plan(problem, goal="(on a b)")  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(ArgumentError, match=r"'problem' must be .* plan a scene with tk.plan\(scene, goal=...\)"):
+    with pytest.raises(
+        ArgumentError, match=r"'problem' must be .* plan a scene with tk.plan\(scene, goal=...\)"
+    ):
         tk.solve(two())  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(ArgumentError, match=r"plan\(\): 'options' must be a PlanningOptions, not a dict"):
+    with pytest.raises(
+        ArgumentError, match=r"plan\(\): 'options' must be a PlanningOptions, not a dict"
+    ):
         tk.plan(two(), goal="(on a b)", options={"seed": 1})  # type: ignore[arg-type]  # what is tested
     with pytest.raises(ArgumentError, match=r"solve\(\): on_progress must be a function, not 3"):
         tk.solve(problem, on_progress=3)  # type: ignore[arg-type]  # what is tested
@@ -78,8 +88,16 @@ def test_a_problem_and_a_scene_are_told_apart() -> None:
 def test_a_seed_replaces_that_of_the_options() -> None:
     """One that is no whole number is refused as in the options."""
     scene = two()
-    wanted = tk.plan(scene, goal="(on a b)", robot=GANTRY, options=PlanningOptions(seed=2, max_iterations=8))
-    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, seed=2, options=PlanningOptions(seed=5, max_iterations=8))
+    wanted = tk.plan(
+        scene, goal="(on a b)", robot=GANTRY, options=PlanningOptions(seed=2, max_iterations=8)
+    )
+    result = tk.plan(
+        scene,
+        goal="(on a b)",
+        robot=GANTRY,
+        seed=2,
+        options=PlanningOptions(seed=5, max_iterations=8),
+    )
     assert wanted.plan is not None
     assert result.plan is not None
     assert plan_to_dict(result.plan) == plan_to_dict(wanted.plan)
@@ -90,9 +108,9 @@ def test_a_seed_replaces_that_of_the_options() -> None:
 def test_each_field_of_the_options_is_documented() -> None:
     """In the docstring of the class."""
     for entry in fields(PlanningOptions):
-        assert f"        {entry.name}: " in inspect.cleandoc("\n" + str(PlanningOptions.__doc__)).replace(
-            "    ", "        "
-        )
+        assert f"        {entry.name}: " in inspect.cleandoc(
+            "\n" + str(PlanningOptions.__doc__)
+        ).replace("    ", "        ")
 
 
 @given(st.integers(0, 2**70), st.integers(1, 5), st.none() | st.integers(1, 5))
@@ -115,7 +133,9 @@ def test_the_representation_has_what_differs_from_the_defaults() -> None:
 def test_the_short_form_makes_a_problem_and_options() -> None:
     """Both forms give the same plan, and a formula is a goal like its text."""
     scene = two()
-    short = tk.plan(scene, goal="(on a b)", robot=GANTRY, seed=2, options=PlanningOptions(max_iterations=8))
+    short = tk.plan(
+        scene, goal="(on a b)", robot=GANTRY, seed=2, options=PlanningOptions(max_iterations=8)
+    )
     domain = load_planning_domain("blocks", manipulator=GANTRY)
     formula = parse_goal("(on a b)", domain.domain, objects=domain.semantics.objects(scene))
     problem = PlanningProblem(scene, goal=formula, robots=GANTRY)
@@ -130,7 +150,10 @@ def test_several_seeds_are_tried_in_order() -> None:
     """The result is that of the first seed that has a plan, whatever the number of workers."""
     problem = PlanningProblem(two(), goal="(on a b)", robots=GANTRY)
     alone = tk.solve(problem, PlanningOptions(seed=4, max_iterations=8))
-    several = [tk.solve(problem, PlanningOptions(seed=4, seeds=2, workers=n, max_iterations=8)) for n in (1, 2)]
+    several = [
+        tk.solve(problem, PlanningOptions(seed=4, seeds=2, workers=n, max_iterations=8))
+        for n in (1, 2)
+    ]
     for result in several:
         assert result.status is PlanStatus.SOLVED
         assert result.plan is not None
@@ -161,5 +184,7 @@ def test_a_problem_is_a_value() -> None:
         problem.q[0] = 1.0  # type: ignore[index,operator,call-overload]  # an array since construction
     with pytest.raises(ArgumentError, match=r"'goal' must be .* not an int"):
         PlanningProblem(two(), goal=3)  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(ArgumentError, match="'robots' must be a str or a Path or a Manipulator, not an int"):
+    with pytest.raises(
+        ArgumentError, match="'robots' must be a str or a Path or a Manipulator, not an int"
+    ):
         PlanningProblem(two(), goal="(on a b)", robots=[3])  # type: ignore[list-item]  # what is tested

@@ -13,7 +13,14 @@ from support.gantry import BLOCK, GANTRY, SUCKER, with_block
 from support.planning import solve_with
 
 import tmkit as tk
-from tmkit.errors import CollisionError, ConfigurationError, MissingFileError, RobotError, SceneError, TaskError
+from tmkit.errors import (
+    CollisionError,
+    ConfigurationError,
+    MissingFileError,
+    RobotError,
+    SceneError,
+    TaskError,
+)
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.plans import Plan, SegmentKind
 from tmkit.spatial import Pose
@@ -40,7 +47,8 @@ def solved(scene: SceneGraph, goal: str, **options: Any) -> Plan:
     return result.plan
 
 
-# --- plans that there are ---------------------------------------------------------------------------------------------
+# --- plans that there are
+# ---------------------------------------------------------------------------------------------
 
 
 def test_a_plan_reaches_the_goal_and_leaves_the_scene_alone() -> None:
@@ -55,8 +63,13 @@ def test_a_plan_reaches_the_goal_and_leaves_the_scene_alone() -> None:
     assert result.plan.final_scene.parent("a") == "b"
     assert result.plan.scene is scene
     assert scene == copy
-    assert result.explanation == "Found 2 actions with their motions for (on a b), after 1 task plan."
-    assert [str(action) for action in result.plan.actions] == ["(pick-up a table__0__0)", "(stack a b)"]
+    assert (
+        result.explanation == "Found 2 actions with their motions for (on a b), after 1 task plan."
+    )
+    assert [str(action) for action in result.plan.actions] == [
+        "(pick-up a table__0__0)",
+        "(stack a b)",
+    ]
     assert tk.validate_plan(result.plan).is_valid
 
 
@@ -93,7 +106,10 @@ def test_the_sussman_anomaly() -> None:
 
 def test_a_tower_is_turned_upside_down() -> None:
     """Four blocks change their order, which takes the whole tower apart."""
-    plan = solved(blocks_scene({"a": (0, 0), "b": "a", "c": "b", "d": "c"}), "(and (on a b) (on b c) (on c d))")
+    plan = solved(
+        blocks_scene({"a": (0, 0), "b": "a", "c": "b", "d": "c"}),
+        "(and (on a b) (on b c) (on c d))",
+    )
     assert [plan.final_scene.parent(name) for name in "abc"] == ["b", "c", "d"]
 
 
@@ -115,7 +131,10 @@ def test_the_panda_takes_a_tower_apart() -> None:
 
 def test_goals_may_be_any_formula() -> None:
     """Disjunctions, quantifiers and negations are goals too."""
-    goal = "(and (or (on a b) (on b a)) (not (ontable b table__1__1)) (exists (?l - location) (ontable b ?l)))"
+    goal = (
+        "(and (or (on a b) (on b a)) (not (ontable b table__1__1)) (exists (?l - location) (ontable"
+        " b ?l)))"
+    )
     plan = solved(two(), goal)
     assert plan.final_scene.parent("a") == "b"
 
@@ -154,7 +173,9 @@ def test_the_nearest_of_several_ways_is_not_the_only_one() -> None:
     assert "closing along +x" in plan.steps[0].choice or "closing along -x" in plan.steps[0].choice
 
 
-@pytest.mark.parametrize(("goal", "gap"), [("(on c a)", 0.0005), ("(on a c)", 0.0005), ("(on a c)", 1e-5)])
+@pytest.mark.parametrize(
+    ("goal", "gap"), [("(on c a)", 0.0005), ("(on a c)", 0.0005), ("(on a c)", 1e-5)]
+)
 def test_blocks_side_by_side_hinder_nobody(goal: str, gap: float) -> None:
     """Two blocks nearer to each other than the planning margin can be planned with, also when one of them is taken."""
     solved(blocks_scene({"a": (0, 0), "b": (0, 0.5 + 10 * gap), "c": (2, 2)}), goal)
@@ -163,11 +184,17 @@ def test_blocks_side_by_side_hinder_nobody(goal: str, gap: float) -> None:
 def test_an_arm_that_starts_near_something_gets_away() -> None:
     """A post a fraction of a millimetre beside the hand does not keep it from starting."""
     scene = two()
-    x, y, z = scene.pose("hand", relative_to="world", q=GANTRY.ready_configuration(scene)).translation
-    solved(with_box(scene, "post", (x + 0.0302, y - 0.1, z - 0.03), (x + 0.05, y + 0.1, z + 0.1)), "(on a b)")
+    x, y, z = scene.pose(
+        "hand", relative_to="world", q=GANTRY.ready_configuration(scene)
+    ).translation
+    solved(
+        with_box(scene, "post", (x + 0.0302, y - 0.1, z - 0.03), (x + 0.05, y + 0.1, z + 0.1)),
+        "(on a b)",
+    )
 
 
-# --- where the plan starts --------------------------------------------------------------------------------------------
+# --- where the plan starts
+# --------------------------------------------------------------------------------------------
 
 
 def test_the_start_is_the_ready_configuration_or_the_one_given() -> None:
@@ -194,7 +221,9 @@ def test_a_hand_that_cannot_open_says_so() -> None:
     scene = two()
     q = scene.configuration({"x": 0.0, "y": -0.3, "z": 0.3, "finger": 0.0})
     x, y, z = scene.pose("tool", relative_to="world", q=q).translation
-    scene = with_box(scene, "cheek", (x - 0.02, y + 0.015, z - 0.02), (x + 0.02, y + 0.025, z + 0.02))
+    scene = with_box(
+        scene, "cheek", (x - 0.02, y + 0.015, z - 0.02), (x + 0.02, y + 0.025, z + 0.02)
+    )
     result = solve(scene, "(on a b)", q=q, max_iterations=1)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert "opening the hand: the fingers cannot move" in result.explanation
@@ -207,7 +236,10 @@ def test_a_hand_that_cannot_open_says_so() -> None:
         ([0.0] * 4, "4|5"),
         ([math.nan] * 5, "finite"),
         ([0.6, 0.0, 0.0, 0.0, 0.0], "joint 'x' starts at 0.6, outside its limits from -0.5 to 0.5"),
-        ([0.0, 0.0, 0.0, 0.0, -0.001], "joint 'finger' starts at -0.001, outside its limits from 0 to 0.04"),
+        (
+            [0.0, 0.0, 0.0, 0.0, -0.001],
+            "joint 'finger' starts at -0.001, outside its limits from 0 to 0.04",
+        ),
     ],
 )
 def test_a_start_that_is_none_is_refused(q: list[float], message: str) -> None:
@@ -220,7 +252,9 @@ def test_a_start_in_collision_names_the_pairs() -> None:
     """All pairs are named with their depths, and are attributes of the error."""
     scene = with_block(two(), "c", [0.13, 0.1, BLOCK / 2])
     scene = with_box(scene, "post", (-0.01, -0.31, 0.3), (0.01, -0.29, 0.5))
-    with pytest.raises(CollisionError, match=r"'b' and 'c' by 20.0 mm.*; move them apart, or allow the pair") as caught:
+    with pytest.raises(
+        CollisionError, match=r"'b' and 'c' by 20.0 mm.*; move them apart, or allow the pair"
+    ) as caught:
         solve(scene, "(on a b)")
     assert ("b", "c") in caught.value.data["pairs"]
     assert any("post" in pair for pair in caught.value.data["pairs"])
@@ -231,7 +265,9 @@ def test_an_allowed_pair_may_collide() -> None:
     scene = with_box(two(), "sign", (-0.3, -0.3, -0.01), (-0.25, -0.25, 0.1))
     with pytest.raises(CollisionError, match=r"'table' and 'sign'|'sign' and 'table'"):
         solve(scene.reparent("sign", "beam", pose=Pose([-0.15, -0.15, -0.8])), "(on a b)")
-    fixed = with_box(two(), "sign", (-0.3, -0.3, -0.01), (-0.1, -0.1, 0.1)).allow_collision("sign", "table")
+    fixed = with_box(two(), "sign", (-0.3, -0.3, -0.01), (-0.1, -0.1, 0.1)).allow_collision(
+        "sign", "table"
+    )
     assert solve(fixed, "(on a b)").is_solved
 
 
@@ -253,8 +289,11 @@ def test_a_suction_cup_may_hold_at_the_start() -> None:
     """Where the hand has no fingers, there is nothing to close."""
     scene = two().reparent("a", "hand", pose=Pose([0.0, 0.0, -0.055]))
     robot = SUCKER.from_dict({**SUCKER.to_dict(), "tool": "cup"})
-    scene = scene.add_frame("cup", "hand", pose=Pose.from_rpy([0.0, 0.0, -0.03], [math.pi, 0.0, 0.0]))
-    scene = scene.set_shapes("hand", [AttachedShape(Box([0.03, 0.03, 0.06]))])  # narrower than a block
+    scene = scene.add_frame(
+        "cup", "hand", pose=Pose.from_rpy([0.0, 0.0, -0.03], [math.pi, 0.0, 0.0])
+    )
+    # narrower than a block
+    scene = scene.set_shapes("hand", [AttachedShape(Box([0.03, 0.03, 0.06]))])
     for finger in ("left_finger", "right_finger"):
         scene = scene.set_shapes(finger, [])
     assert len(solved(scene, "(on a b)", robot=robot).steps) == 1
@@ -265,7 +304,8 @@ def test_an_open_hand_holds_nothing() -> None:
     """A start in which the fingers are not at the object held is refused."""
     scene = held()
     with pytest.raises(
-        ConfigurationError, match=r"'a' is a child of the hand, but 'left_finger' is 15.0 mm away from 'a'"
+        ConfigurationError,
+        match=r"'a' is a child of the hand, but 'left_finger' is 15.0 mm away from 'a'",
     ):
         solve(scene, "(on a b)", q=GANTRY.ready_configuration(scene))
     with pytest.raises(CollisionError, match=r"'left_finger' and 'a' by 5.0 mm"):
@@ -275,34 +315,53 @@ def test_an_open_hand_holds_nothing() -> None:
 def test_an_object_out_of_the_fingers_reach_is_not_held() -> None:
     """Where no width of the hand brings the fingers to the object, the default start is refused too."""
     scene = two().reparent("a", "hand", pose=Pose([0.0, 0.0, -0.3]))
-    with pytest.raises(ConfigurationError, match=r"'a' is a child of the hand, but 'left_finger' is .* mm away"):
+    with pytest.raises(
+        ConfigurationError, match=r"'a' is a child of the hand, but 'left_finger' is .* mm away"
+    ):
         solve(scene, "(on a b)")
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is refused
+# --------------------------------------------------------------------------------------------------
 
 
 def test_an_arm_of_another_scene_is_refused() -> None:
     """A robot whose joints the scene lacks is named."""
-    with pytest.raises(RobotError, match=r"robot 'panda': the scene has none of its joints \(panda_joint1"):
+    with pytest.raises(
+        RobotError, match=r"robot 'panda': the scene has none of its joints \(panda_joint1"
+    ):
         tk.plan(two(), goal="(on a b)", robot="panda")
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"goal": None}, TaskError, "give a goal: PDDL, a pose or region, a scene, or the path of a PDDL problem file"),
-        ({"goal": ["(on a b)", "x.pddl"]}, TaskError, "the problem file 'x.pddl' states the whole goal; give it alone"),
+        (
+            {"goal": None},
+            TaskError,
+            "give a goal: PDDL, a pose or region, a scene, or the path of a PDDL problem file",
+        ),
+        (
+            {"goal": ["(on a b)", "x.pddl"]},
+            TaskError,
+            "the problem file 'x.pddl' states the whole goal; give it alone",
+        ),
         ({"seed": -1}, ConfigurationError, "seed must be at least 0, not -1"),
         ({"time_limit": 0.0}, ConfigurationError, "time_limit must be positive seconds, not 0.0"),
         ({"max_iterations": 0}, ConfigurationError, "max_iterations must be at least 1, not 0"),
-        ({"time_limit": math.nan}, ConfigurationError, "time_limit must be positive seconds, not nan"),
+        (
+            {"time_limit": math.nan},
+            ConfigurationError,
+            "time_limit must be positive seconds, not nan",
+        ),
         ({"domain": "block"}, MissingFileError, "no 'block' in domains; did you mean 'blocks'"),
         ({"robot": "pand"}, MissingFileError, "no 'pand' in scenes/robots; did you mean 'panda'"),
         ({"goal": "(on a bb)"}, TaskError, "did you mean"),
     ],
 )
-def test_arguments_that_do_not_fit_are_named(options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_arguments_that_do_not_fit_are_named(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
     """Each wrong argument is refused by name."""
     with pytest.raises(error, match=message):
         solve(two(), options.pop("goal", "(on a b)"), **options)
@@ -314,7 +373,8 @@ def test_a_scene_without_meaning_is_refused() -> None:
         solve(with_block(blocks_scene({"a": (0.3, 0)}), "b", [-0.03, 0.0, BLOCK / 2]), "(on a b)")
 
 
-# --- problem files ----------------------------------------------------------------------------------------------------
+# --- problem files
+# ----------------------------------------------------------------------------------------------------
 
 PROBLEM = """\
 (define (problem stack)
@@ -344,10 +404,22 @@ def test_a_problem_file_gives_the_goal(tmp_path: Path, init: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("a b - block", "a b zebra - block", "problem.pddl: the scene has no such object: unknown object 'zebra'"),
+        (
+            "a b - block",
+            "a b zebra - block",
+            "problem.pddl: the scene has no such object: unknown object 'zebra'",
+        ),
         ("a b - block", "a b c - block", "unknown object 'c'"),
-        ("a b - block table__0__0", "a b - block table__1__1 b2 table__0__0", "is of type location, but .*a block|b2"),
-        ("(handempty)", "(holding b)", r"its initial facts do not hold in the scene: \(holding b\)"),
+        (
+            "a b - block table__0__0",
+            "a b - block table__1__1 b2 table__0__0",
+            "is of type location, but .*a block|b2",
+        ),
+        (
+            "(handempty)",
+            "(holding b)",
+            r"its initial facts do not hold in the scene: \(holding b\)",
+        ),
         ("(ontable a table__0__0)", "(on a b)", r"do not hold in the scene: \(on a b\)"),
         ("(:domain blocks)", "(:domain bricks)", "problem.pddl.*bricks"),
         ("(:goal (on a b))", "(:goal (on a b)", "problem.pddl:"),
@@ -355,7 +427,9 @@ def test_a_problem_file_gives_the_goal(tmp_path: Path, init: str) -> None:
         ("(:goal (on a b))", "(:goal (on a q))", "problem.pddl:5.*unknown .*'q'"),
     ],
 )
-def test_a_problem_that_contradicts_the_scene_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_a_problem_that_contradicts_the_scene_is_refused(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
     """What the scene does not have, and what does not hold in it, is named with the file."""
     assert PROBLEM.count(old) == 1
     with pytest.raises(TaskError, match=message):
@@ -368,7 +442,8 @@ def test_a_missing_problem_file_is_named(tmp_path: Path) -> None:
         solve(two(), tmp_path / "nothing.pddl")
 
 
-# --- plans that there are not -----------------------------------------------------------------------------------------
+# --- plans that there are not
+# -----------------------------------------------------------------------------------------
 
 
 def test_a_goal_that_contradicts_itself_is_proved_unsolvable() -> None:
@@ -377,7 +452,9 @@ def test_a_goal_that_contradicts_itself_is_proved_unsolvable() -> None:
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.plan is None
     assert not result.is_solved
-    assert result.explanation.startswith("No sequence of the domain's actions leads from the state of the scene to")
+    assert result.explanation.startswith(
+        "No sequence of the domain's actions leads from the state of the scene to"
+    )
     assert repr(result) == "PlanResult(proved unsolvable, 0 attempts)"
 
 
@@ -390,7 +467,9 @@ def test_a_contradiction_is_proved_where_no_search_could() -> None:
 def test_a_block_out_of_reach_is_explained() -> None:
     """The answer names the action, how often it failed, and that the pose is out of reach; it claims no proof."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
-    scene = two().add_frame("shelf", "world", pose=Pose([3.0, 3.0, -0.05]), classes=["surface"], shapes=shapes)
+    scene = two().add_frame(
+        "shelf", "world", pose=Pose([3.0, 3.0, -0.05]), classes=["surface"], shapes=shapes
+    )
     scene = with_block(scene, "far", [3.0, 3.0, BLOCK / 2], parent="shelf")
     result = solve(scene, "(on far b)", max_iterations=1)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
@@ -401,12 +480,17 @@ def test_a_block_out_of_reach_is_explained() -> None:
 
 def test_a_block_too_wide_is_explained_at_once() -> None:
     """What can never be done is tried once, and not for as long as there is time."""
-    scene = with_block(blocks_scene({"b": (1, 1)}, table=0.4), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3))
+    scene = with_block(
+        blocks_scene({"b": (1, 1)}, table=0.4), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3)
+    )
     result = solve(scene, "(ontable a table__-1__1)", max_iterations=100)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert result.diagnosis.ended_by is SearchEnd.EXHAUSTED
     assert (result.statistics.skeletons, result.diagnosis.iterations) == (1, 1)
-    assert "(pick-up a table__0__0) failed 1 time, choosing: no two opposite sides of 'a' fit" in result.explanation
+    assert (
+        "(pick-up a table__0__0) failed 1 time, choosing: no two opposite sides of 'a' fit"
+        in result.explanation
+    )
 
 
 def test_an_obstacle_is_explained() -> None:
@@ -424,13 +508,15 @@ def test_a_time_limit_stops_soon() -> None:
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert (result.diagnosis.ended_by, result.diagnosis.limit) == (SearchEnd.TIME_LIMIT, 1e-9)
     assert (result.diagnosis.iterations, result.statistics.skeletons) == (0, 0)
-    assert result.explanation == (
-        "The task planner found no sequence of actions for (on a b) within the limits; there may be one. "
-        "The time limit of 1e-09 s ended the search."
+    assert (
+        result.explanation
+        == "The task planner found no sequence of actions for (on a b) within the limits; there may"
+        " be one. The time limit of 1e-09 s ended the search."
     )
 
 
-# --- repeatability and progress ---------------------------------------------------------------------------------------
+# --- repeatability and progress
+# ---------------------------------------------------------------------------------------
 
 
 def test_the_same_seed_gives_the_same_plan() -> None:

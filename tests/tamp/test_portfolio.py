@@ -41,10 +41,14 @@ def two() -> SceneGraph:
     return blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
 
 
-def portfolio(entries: list[PlanningOptions | int], *, processes: int, **given: Any) -> PortfolioResult:
+def portfolio(
+    entries: list[PlanningOptions | int], *, processes: int, **given: Any
+) -> PortfolioResult:
     """Plan with the gantry; other processes have the default time limit, so entries there get one on iterations."""
     if processes > 1:
-        entries = [PlanningOptions(seed=s, max_iterations=8) if isinstance(s, int) else s for s in entries]
+        entries = [
+            PlanningOptions(seed=s, max_iterations=8) if isinstance(s, int) else s for s in entries
+        ]
     goal, on_progress = given.pop("goal", "(on a b)"), given.pop("on_progress", None)
     problem = PlanningProblem(given.pop("scene", None) or two(), goal=goal, robots=GANTRY, **given)
     return plan_portfolio(problem, entries, workers=processes, on_progress=on_progress)
@@ -80,7 +84,10 @@ def test_any_number_of_processes_gives_the_same_bytes(tmp_path: Path) -> None:
     with load():
         both = portfolio(entries, processes=2)
     assert (one.entry, both.entry) == (1, 1)
-    assert [result.status for result in both.results] == [PlanStatus.NO_PLAN_WITHIN_LIMITS, PlanStatus.SOLVED]
+    assert [result.status for result in both.results] == [
+        PlanStatus.NO_PLAN_WITHIN_LIMITS,
+        PlanStatus.SOLVED,
+    ]
     first = bytes_of(one, tmp_path / "one.json")
     assert bytes_of(both, tmp_path / "two.json") == first
     alone = tk.plan(two(), goal="(on a b)", robot=GANTRY, seed=4)
@@ -109,8 +116,14 @@ def test_a_plan_from_another_process_shares_the_scene_of_the_caller() -> None:
 
 def test_a_proof_decides_as_well() -> None:
     """What the first entry proves needs no further seeds."""
-    result = portfolio([0, 1], processes=2, goal="(and (on a b) (on b a) (not (clear table__0__0)))")
-    assert (result.status, result.entry, len(result.results)) == (PlanStatus.PROVED_UNSOLVABLE, 0, 1)
+    result = portfolio(
+        [0, 1], processes=2, goal="(and (on a b) (on b a) (not (clear table__0__0)))"
+    )
+    assert (result.status, result.entry, len(result.results)) == (
+        PlanStatus.PROVED_UNSOLVABLE,
+        0,
+        1,
+    )
 
 
 def test_without_a_plan_all_entries_are_told() -> None:
@@ -147,7 +160,9 @@ def test_every_plan_is_delivered_while_entries_improve(processes: int) -> None:
     for improvements in told.values():
         costs = [progress.cost for progress in improvements]
         assert costs == sorted(costs, reverse=True)
-        assert costs == pytest.approx([plan_cost(progress.plan, "duration") for progress in improvements])
+        assert costs == pytest.approx(
+            [plan_cost(progress.plan, "duration") for progress in improvements]
+        )
         assert all(tk.validate_plan(progress.plan).is_valid for progress in improvements)
     assert str(told[0][0]).startswith("entry 1 of 2: improving, ")
 
@@ -183,7 +198,9 @@ def test_wrong_arguments_are_refused() -> None:
         def search(self, query: PathQuery) -> Any:
             return query.unsolved()
 
-    with pytest.raises(ConfigurationError, match=r"entry 0 \(seed 0\) cannot be sent to another process"):
+    with pytest.raises(
+        ConfigurationError, match=r"entry 0 \(seed 0\) cannot be sent to another process"
+    ):
         portfolio([PlanningOptions(motion_planner=Local()), 1], processes=2)
 
 
@@ -191,7 +208,9 @@ def test_domains_built_in_python_travel_too() -> None:
     """The words and the class of the meaning reach the workers; the plan is that of one process."""
     domain = PythonDomain(load_domain(tk.data_path("domains/blocks") / "domain.pddl"), Meaning)
     plans = [portfolio([0, 1], processes=processes, domain=domain).plan for processes in (1, 2)]
-    assert all(plan is not None and tk.validate_plan(plan, domain=domain).is_valid for plan in plans)
+    assert all(
+        plan is not None and tk.validate_plan(plan, domain=domain).is_valid for plan in plans
+    )
     assert plan_to_dict(plans[0]) == plan_to_dict(plans[1])
 
 
@@ -202,9 +221,13 @@ def test_semantics_that_no_other_process_finds_are_refused(monkeypatch: pytest.M
         pass
 
     words = load_domain(tk.data_path("domains/blocks") / "domain.pddl")
-    with pytest.raises(ConfigurationError, match=r"Inner' of domain 'blocks' are defined inside a function.*module"):
+    with pytest.raises(
+        ConfigurationError, match=r"Inner' of domain 'blocks' are defined inside a function.*module"
+    ):
         portfolio([0, 1], processes=2, domain=PythonDomain(words, Inner))
     assert portfolio([0], processes=2, domain=PythonDomain(words, Inner)).is_solved
     monkeypatch.setattr(Inner, "__module__", "__main__")
-    with pytest.raises(ConfigurationError, match=r"in the script that was started.*or use one process"):
+    with pytest.raises(
+        ConfigurationError, match=r"in the script that was started.*or use one process"
+    ):
         portfolio([0, 1], processes=2, domain=PythonDomain(words, Inner))

@@ -19,7 +19,9 @@ SCENE = SceneGraph().add_frame("a", "world")
 def test_what_is_given_is_kept_as_values() -> None:
     """One goal or several are a tuple; a configuration is a copy that cannot be written; none stays none."""
     q = np.zeros(2)
-    problem = PlanningProblem(SCENE, q=q, goal=["(on a b)", "(on b c)"], robots=["panda", load_manipulator("panda")])
+    problem = PlanningProblem(
+        SCENE, q=q, goal=["(on a b)", "(on b c)"], robots=["panda", load_manipulator("panda")]
+    )
     q[0] = 1.0
     assert isinstance(problem.q, np.ndarray)
     assert problem.q.tolist() == [0.0, 0.0]
@@ -62,7 +64,9 @@ def test_goals_and_problem_files() -> None:
             PlanningProblem(SCENE, goal=goal)
     for file in (" p.pddl\n", Path("p.pddl")):
         assert problem_file_of(file) == Path("p.pddl")
-        with pytest.raises(TaskError, match=r"the problem file '.*p.pddl\s*' states the whole goal; give it alone"):
+        with pytest.raises(
+            TaskError, match=r"the problem file '.*p.pddl\s*' states the whole goal; give it alone"
+        ):
             PlanningProblem(SCENE, goal=["(on a b)", file])
         assert PlanningProblem(SCENE, goal=file).goals == (file,)
     assert problem_file_of(Path("other")) == Path("other")

@@ -51,7 +51,9 @@ def test_a_problem_file_is_a_problem_and_options(tmp_path: Path) -> None:
     assert np.array_equal(problem.q, expected)
     of_file, of_python = (
         tk.solve(problem, options),
-        tk.plan(scene, expected, goal="(on a b)", seed=3, options=tk.PlanningOptions(max_iterations=8)),
+        tk.plan(
+            scene, expected, goal="(on a b)", seed=3, options=tk.PlanningOptions(max_iterations=8)
+        ),
     )
     assert of_file.plan is not None
     assert of_python.plan is not None
@@ -102,37 +104,87 @@ def test_words_for_no_limit(tmp_path: Path) -> None:
 
 
 REFUSED = [
-    ('scene = ["panda_table", "blocks2"]\n', "", r"problem\.toml: the document: needs the key 'scene'"),
+    (
+        'scene = ["panda_table", "blocks2"]\n',
+        "",
+        r"problem\.toml: the document: needs the key 'scene'",
+    ),
     ('goal = "(on a b)"\n', "", r"problem\.toml: the document: needs the key 'goal'"),
     ("seed = 3", "sed = 3", r"problem\.toml:11: options\.sed: unknown key; did you mean 'seed'\?"),
-    ("seed = 3", "seed = -3", r"problem\.toml:11: options\.seed: seed must be at least 0, not -3\n    seed = -3"),
-    ("seed = 3", "seed = 1.5", r":11: options\.seed: seed must be a whole number, at least 0, not 1\.5"),
+    (
+        "seed = 3",
+        "seed = -3",
+        r"problem\.toml:11: options\.seed: seed must be at least 0, not -3\n    seed = -3",
+    ),
+    (
+        "seed = 3",
+        "seed = 1.5",
+        r":11: options\.seed: seed must be a whole number, at least 0, not 1\.5",
+    ),
     ("seed = 3", "suggest = 1", r":11: options\.suggest: suggest must be True or False, not 1"),
-    ("seed = 3", "time_limit = nan", r":11: options\.time_limit: time_limit must be positive seconds, not nan"),
+    (
+        "seed = 3",
+        "time_limit = nan",
+        r":11: options\.time_limit: time_limit must be positive seconds, not nan",
+    ),
     ("seed = 3", 'improve = "some"', r":11: options\.improve: improve must be a whole number"),
-    ("seed = 3", "samplers = 1", r":11: options\.samplers: is an object, which only Python can give"),
-    ("seed = 3", 'motion_planner = "ompl"', r":11: options\.motion_planner: .*Python.*, or --motion-planner by name"),
-    ("seed = 3", 'task_planner = "smt"', r":11: options\.task_planner: .*Python.*, or --task-planner by name"),
+    (
+        "seed = 3",
+        "samplers = 1",
+        r":11: options\.samplers: is an object, which only Python can give",
+    ),
+    (
+        "seed = 3",
+        'motion_planner = "ompl"',
+        r":11: options\.motion_planner: .*Python.*, or --motion-planner by name",
+    ),
+    (
+        "seed = 3",
+        'task_planner = "smt"',
+        r":11: options\.task_planner: .*Python.*, or --task-planner by name",
+    ),
     ("robots", "robot", r":5: robot: unknown key; did you mean 'robots'\?"),
-    ("panda_joint1", "panda_jointl", r":8: q\.panda_jointl: unknown joint 'panda_jointl'; did you mean 'panda_joint"),
+    (
+        "panda_joint1",
+        "panda_jointl",
+        r":8: q\.panda_jointl: unknown joint 'panda_jointl'; did you mean 'panda_joint",
+    ),
     ("0.25", '"left"', r":8: q\.panda_joint1: expected a finite number"),
     ("blocks2", "blocks22", r":2: scene: tmkit has no 'blocks22' in scenes; did you mean 'blocks"),
-    ('["panda_table", "blocks2"]', "[]", r":2: scene: expected at least one, received an empty list"),
+    (
+        '["panda_table", "blocks2"]',
+        "[]",
+        r":2: scene: expected at least one, received an empty list",
+    ),
     ('["panda_table", "blocks2"]', "3", r":2: scene: expected a text"),
     ('["panda_table", "blocks2"]', '["panda_table", 3]', r":2: scene\[1\]: expected a text"),
-    ('"panda"', '"pand"', r":5: robots: tmkit has no 'pand' in scenes/robots; did you mean 'panda'"),
+    (
+        '"panda"',
+        '"pand"',
+        r":5: robots: tmkit has no 'pand' in scenes/robots; did you mean 'panda'",
+    ),
     ('"(on a b)"', '["(on a b)",\n {object = "a"}]', r":4: goal\[1\]: needs the key 'at'"),
     ('"(on a b)"', '{object = "c", in = "table"}', r":4: goal: unknown frame 'c'"),
-    ('"(on a b)"', "{joints = {panda_joint1 = 99.0}}", r":4: goal: joint 'panda_joint1' is to be at 99, outside"),
+    (
+        '"(on a b)"',
+        "{joints = {panda_joint1 = 99.0}}",
+        r":4: goal: joint 'panda_joint1' is to be at 99, outside",
+    ),
     ('"(on a b)"', '["(on a b)", "p.pddl"]', r":4: goal: .*states the whole goal; give it alone"),
     ("[options]", "[option]", r":10: option: unknown key; did you mean 'options'\?"),
     ("[options]", "[options", r"problem\.toml:10:9: is not TOML"),
-    ('"blocks"', '"block"', r":3: domain: 'block' is not a built-in domain \(did you mean 'blocks'\?\)"),
+    (
+        '"blocks"',
+        '"block"',
+        r":3: domain: 'block' is not a built-in domain \(did you mean 'blocks'\?\)",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("old", "new", "message"), REFUSED)
-def test_what_is_wrong_is_named_with_its_line_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_what_is_wrong_is_named_with_its_line_and_key(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
     """Nothing is ignored, and nothing is a traceback."""
     assert PROBLEM.count(old) >= 1
     with pytest.raises(FileFormatError, match=message):
@@ -146,7 +198,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_planning_problem(tmp_path / "problem.tml")
 
 
-TRAP = "from pathlib import Path\nPath(__file__).with_name('was-run').touch()\nclass Semantics: ...\n"
+TRAP = (
+    "from pathlib import Path\nPath(__file__).with_name('was-run').touch()\nclass Semantics: ...\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +224,9 @@ def test_no_file_runs_code(tmp_path: Path, line: str) -> None:
     write(folder, pddl, "domain.pddl")
     write(folder, TRAP, "semantics.py")
     path = write(tmp_path, PROBLEM.replace('domain = "blocks"', line))
-    with pytest.raises(FileFormatError, match=r"problem\.toml:[34]: (domain|semantics): .*no problem file may run"):
+    with pytest.raises(
+        FileFormatError, match=r"problem\.toml:[34]: (domain|semantics): .*no problem file may run"
+    ):
         load_planning_problem(path)
     problem, options = load_planning_problem(write(tmp_path), domain=folder)
     assert not (folder / "was-run").exists()
@@ -196,11 +252,20 @@ def test_files_outside_the_project_are_not_read(tmp_path: Path) -> None:
         write(outside, (tk.data_path("scenes") / name).read_text(), name)
     write(inside, (tk.data_path("scenes") / "classes.robray").read_text(), "classes.robray")
     (inside / "link.robray").symlink_to(outside / "blocks2.robray")
-    for named in ("../../other/secret/blocks2.robray", str(outside / "blocks2.robray"), "link.robray"):
+    for named in (
+        "../../other/secret/blocks2.robray",
+        str(outside / "blocks2.robray"),
+        "link.robray",
+    ):
         path = write(inside, PROBLEM.replace('"blocks2"', f'"{named}"'))
-        with pytest.raises(FileFormatError, match=r"problem\.toml:2: scene\[1\]: .* lies outside the folders"):
+        with pytest.raises(
+            FileFormatError, match=r"problem\.toml:2: scene\[1\]: .* lies outside the folders"
+        ):
             load_planning_problem(path)
-        assert "b" in load_planning_problem(path, reading=ReadingOptions(allow_folders=[outside]))[0].scene
+        assert (
+            "b"
+            in load_planning_problem(path, reading=ReadingOptions(allow_folders=[outside]))[0].scene
+        )
 
 
 def test_a_range_error_in_python_names_the_option() -> None:
@@ -212,7 +277,13 @@ def test_a_range_error_in_python_names_the_option() -> None:
 _names = st.sampled_from(["a", "b", "seed", "seeds", "k"])
 
 
-@given(st.lists(st.tuples(_names, st.lists(_names, unique=True, max_size=4)), max_size=4, unique_by=lambda t: t[0]))
+@given(
+    st.lists(
+        st.tuples(_names, st.lists(_names, unique=True, max_size=4)),
+        max_size=4,
+        unique_by=lambda t: t[0],
+    )
+)
 def test_the_line_of_a_key_is_that_of_its_definition(tables: list[tuple[str, list[str]]]) -> None:
     """Comments and texts with the same name do not mislead."""
     lines, expected = ["# a b seed seeds k", 'x = """', "a = 1", "seed = 2", '"""'], {}

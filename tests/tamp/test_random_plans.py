@@ -21,10 +21,14 @@ PANDA_CELLS = [(i, j) for i in (-2, -1, 0) for j in range(-2, 3)]
 
 
 @st.composite
-def arrangements(draw: st.DrawFn, cells: list[tuple[int, int]]) -> list[tuple[str, tuple[float, float], float, str]]:
+def arrangements(
+    draw: st.DrawFn, cells: list[tuple[int, int]]
+) -> list[tuple[str, tuple[float, float], float, str]]:
     """Up to 4 blocks: name, cell with an offset, turn, and what they stand on ("" for the table)."""
     names = "abcd"[: draw(st.integers(1, 4))]
-    places = draw(st.lists(st.sampled_from(cells), min_size=len(names), max_size=len(names), unique=True))
+    places = draw(
+        st.lists(st.sampled_from(cells), min_size=len(names), max_size=len(names), unique=True)
+    )
     offset = st.floats(-0.1, 0.1).map(lambda number: round(number, 3))
     blocks: list[tuple[str, tuple[float, float], float, str]] = []
     for index, (name, cell) in enumerate(zip(names, places, strict=True)):
@@ -46,7 +50,9 @@ def goals(draw: st.DrawFn, names: str, cells: list[tuple[int, int]]) -> str:
         facts.append(f"(ontable {order[count - 1]} table__{cell[0]}__{cell[1]})")
     else:
         row = [other for other in cells if other[0] == cell[0]][:count]
-        facts = [f"(ontable {name} table__{i}__{j})" for name, (i, j) in zip(order, row, strict=False)]
+        facts = [
+            f"(ontable {name} table__{i}__{j})" for name, (i, j) in zip(order, row, strict=False)
+        ]
     return f"(and {' '.join(facts)})"
 
 

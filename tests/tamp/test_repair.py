@@ -19,7 +19,9 @@ def planned() -> tuple[tk.PlanningProblem, tk.Plan]:
     """A problem of three blocks with its plan: b on c, then a on b."""
     scene = tk.load_scene("panda_table", "blocks3")
     q = tk.load_manipulator("panda").ready_configuration(scene)
-    problem = tk.PlanningProblem(scene, q, domain="blocks", goal="(and (on a b) (on b c))", robots="panda")
+    problem = tk.PlanningProblem(
+        scene, q, domain="blocks", goal="(and (on a b) (on b c))", robots="panda"
+    )
     plan = tk.solve(problem, OPTIONS).plan
     assert plan is not None
     assert [str(action) for action in plan.actions[1::2]] == ["(stack b c)", "(stack a b)"]
@@ -29,10 +31,14 @@ def planned() -> tuple[tk.PlanningProblem, tk.Plan]:
 def kept(plan: tk.Plan, old: tk.Plan) -> list[list[bool]]:
     """Return for each step from the end which segments are those of the old plan."""
     pairs = zip(plan.steps[::-1], old.steps[::-1], strict=False)
-    return [[a is b for a, b in zip(one.segments, other.segments, strict=True)] for one, other in pairs][::-1]
+    return [
+        [a is b for a, b in zip(one.segments, other.segments, strict=True)] for one, other in pairs
+    ][::-1]
 
 
-def test_only_motions_to_what_was_moved_are_new(planned: tuple[tk.PlanningProblem, tk.Plan]) -> None:
+def test_only_motions_to_what_was_moved_are_new(
+    planned: tuple[tk.PlanningProblem, tk.Plan],
+) -> None:
     """The pick of the moved block and the way on from there; the rest is the old motion, and all is valid."""
     problem, plan = planned
     moved = problem.scene.set_pose("a", Pose([0.02, 0.03, 0.0]) @ problem.scene.local_pose("a"))
@@ -43,7 +49,9 @@ def test_only_motions_to_what_was_moved_are_new(planned: tuple[tk.PlanningProble
     assert kept(repaired, plan) == [[True] * 4, [True] * 4, [False] * 4, [False, True, True, True]]
 
 
-def test_steps_that_are_left_begin_where_the_world_is(planned: tuple[tk.PlanningProblem, tk.Plan]) -> None:
+def test_steps_that_are_left_begin_where_the_world_is(
+    planned: tuple[tk.PlanningProblem, tk.Plan],
+) -> None:
     """After a step, with nothing changed, all stays; with the block below moved, it is put there."""
     problem, plan = planned
     after = replace(problem, scene=plan.steps[0].scene, q=plan.steps[0].q)
@@ -55,10 +63,15 @@ def test_steps_that_are_left_begin_where_the_world_is(planned: tuple[tk.Planning
     assert other is not None
     assert tk.validate_plan(other).is_valid
     assert kept(other, plan) == [[False] * 4, [False, True, True, True], [False] * 4]
-    assert repair_plan(replace(after, scene=moved), plan.steps[1:], options=OPTIONS).final_scene == other.final_scene
+    assert (
+        repair_plan(replace(after, scene=moved), plan.steps[1:], options=OPTIONS).final_scene
+        == other.final_scene
+    )
 
 
-def test_a_motion_that_would_collide_is_replaced(planned: tuple[tk.PlanningProblem, tk.Plan]) -> None:
+def test_a_motion_that_would_collide_is_replaced(
+    planned: tuple[tk.PlanningProblem, tk.Plan],
+) -> None:
     """Something new stands in the way of the old path; the repaired plan goes round it."""
     problem, plan = planned
     arm, path = plan.robot, plan.steps[1].segments[0].path

@@ -41,7 +41,9 @@ def test_the_demo_goal_is_played(robot: str) -> None:
 def test_the_vacuum_loses_what_is_too_heavy() -> None:
     """A block of five kilograms comes off a cup that pulls with 30 N, and the notes say so."""
     scene = tk.load_scene("iiwa_table", "blocks1")
-    plan = tk.plan(scene, domain="blocks", goal="(ontable a table__0__0)", robot="iiwa", seed=0).plan
+    plan = tk.plan(
+        scene, domain="blocks", goal="(ontable a table__0__0)", robot="iiwa", seed=0
+    ).plan
     assert plan is not None
     heavy = plan.scene.set_inertia("a", tk.Inertia(5.0, matrix=5.0 * 0.05**2 / 6.0 * np.eye(3)))
     report = tk.simulate(replace(plan, scene=heavy))
@@ -52,7 +54,9 @@ def test_the_vacuum_loses_what_is_too_heavy() -> None:
 def test_the_vacuum_does_not_hold_what_is_not_there() -> None:
     """A block that lies 3 cm beside its planned place is not held by the cup, whose rim hangs over the edge."""
     scene = tk.load_scene("iiwa_table", "blocks1")
-    plan = tk.plan(scene, domain="blocks", goal="(ontable a table__0__0)", robot="iiwa", seed=0).plan
+    plan = tk.plan(
+        scene, domain="blocks", goal="(ontable a table__0__0)", robot="iiwa", seed=0
+    ).plan
     assert plan is not None
     moved = plan.scene.set_pose("a", tk.Pose([0.03, 0.0, 0.0]) @ plan.scene.local_pose("a"))
     report = tk.simulate(replace(plan, scene=moved))

@@ -21,9 +21,13 @@ SUPPORT = Path(__file__).resolve().parents[1] / "support"
 ROOT = Path(__file__).resolve().parents[2]
 
 OLDER_CPU = {
-    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable,-FMA4_Usable",
+    "GLIBC_TUNABLES": (
+        "glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable,-FMA4_Usable"
+    ),
     "OPENBLAS_CORETYPE": "Nehalem",
-    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX2 FMA3",
+    "NPY_DISABLE_CPU_FEATURES": (
+        "X86_V3 X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX2 FMA3"
+    ),
 }
 """Without fused products and wide registers; each library warns of what it does not know, and goes on."""
 
@@ -32,7 +36,13 @@ OLDER_CPU = {
 def digests(*environment: tuple[str, str]) -> dict[str, str]:
     """Return the digests of the plans that a process of an environment makes."""
     command = [sys.executable, "-W", "ignore", str(SUPPORT / "golden_plans.py")]
-    done = run_process(command, env={**os.environ, **dict(environment)}, capture_output=True, text=True, check=False)
+    done = run_process(
+        command,
+        env={**os.environ, **dict(environment)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout)
     return found
@@ -55,11 +65,19 @@ def test_plans_are_the_ones_that_were_recorded() -> None:
     found = digests()
     others = sorted(name for name in golden["plans"] if found.get(name) != golden["plans"][name])
     now = versions()
-    changed = [f"{name} {then} to {now[name]}" for name, then in golden["versions"].items() if now[name] != then]
+    changed = [
+        f"{name} {then} to {now[name]}"
+        for name, then in golden["versions"].items()
+        if now[name] != then
+    ]
     if others and changed:
-        pytest.skip(f"plans were recorded with other libraries ({', '.join(changed)}), and {', '.join(others)} differ")
+        pytest.skip(
+            f"plans were recorded with other libraries ({', '.join(changed)}), and"
+            f" {', '.join(others)} differ"
+        )
     assert not others, (
-        f"other plans: {', '.join(others)}; if they are meant: python tests/support/golden_plans.py --renew"
+        f"other plans: {', '.join(others)}; if they are meant: python tests/support/golden_plans.py"
+        " --renew"
     )
     assert sorted(found) == sorted(golden["plans"])
 
@@ -67,7 +85,8 @@ def test_plans_are_the_ones_that_were_recorded() -> None:
 def test_an_older_cpu_and_other_last_bits_make_the_same_plans(last_bits: str) -> None:
     """Without AVX2 and fused products, and with every last bit of libm, BLAS and LAPACK turned over, plans are equal.
 
-    Both at once, since plans take long: either would change a digest. The names of :data:`OLDER_CPU` are of x86-64.
+    Both at once, since plans take long: either would change a digest. The names of
+    :data:`OLDER_CPU` are of x86-64.
     """
     older = OLDER_CPU.items() if platform.machine() == "x86_64" else ()
     assert digests(*older, ("LD_PRELOAD", last_bits)) == digests()
@@ -76,14 +95,18 @@ def test_an_older_cpu_and_other_last_bits_make_the_same_plans(last_bits: str) ->
 def test_last_bits_are_turned_over(last_bits: str) -> None:
     """The library does what it says: sines, products and eigenvalues differ by rounding, and exact ones stay."""
     code = (
-        "import math, numpy as np; a = np.array([[1.1, 2.3], [2.3, 4.7]]);"
-        "print(*map(float, (math.sin(1.0), math.exp(0.3), math.atan2(1.0, 3.0), a[0] @ a[1], (a @ a)[0, 1],"
-        "(a @ a[0])[1], np.linalg.inv(a)[0, 1], np.linalg.eigh(a)[1][0, 1], np.linalg.svd(a)[1][0],"
-        "math.cos(0.0), 1.5**2)))"
+        "import math, numpy as np; a = np.array([[1.1, 2.3], [2.3, 4.7]]);print(*map(float,"
+        " (math.sin(1.0), math.exp(0.3), math.atan2(1.0, 3.0), a[0] @ a[1], (a @ a)[0, 1],(a @"
+        " a[0])[1], np.linalg.inv(a)[0, 1], np.linalg.eigh(a)[1][0, 1],"
+        " np.linalg.svd(a)[1][0],math.cos(0.0), 1.5**2)))"
     )
     runs = [
         run_process(
-            [sys.executable, "-c", code], env={**os.environ, **more}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            env={**os.environ, **more},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout.split()
         for more in ({}, {"LD_PRELOAD": last_bits})
     ]
@@ -94,14 +117,25 @@ def test_last_bits_are_turned_over(last_bits: str) -> None:
 
 
 NOT_HARMLESS = {
-    "math": "acos asin atan atan2 cos cosh erf erfc exp expm1 gamma lgamma log log10 log1p log2 pow sin sinh tan tanh",
-    "np": "arccos arcsin arctan arctan2 cos dot exp expm1 hypot inner linalg log log10 log1p log2 matmul power sin tan "
-    "tensordot vdot vecdot",
+    "math": (
+        "acos asin atan atan2 cos cosh erf erfc exp expm1 gamma lgamma log log10 log1p log2 pow sin"
+        " sinh tan tanh"
+    ),
+    "np": (
+        "arccos arcsin arctan arctan2 cos dot exp expm1 hypot inner linalg log log10 log1p log2"
+        " matmul power sin tan tensordot vdot vecdot"
+    ),
 }
 MAY = {
     ("tmkit/formats/mesh/meshes.py", "np.linalg"): "the sign of a determinant",
-    ("tmkit/formats/convex_pieces.py", "np.linalg"): "axes along which pieces of another library are cut again",
-    ("tmkit/formats/convex_pieces.py", "np.arctan2"): "whether a point is inside by more than half a turn",
+    (
+        "tmkit/formats/convex_pieces.py",
+        "np.linalg",
+    ): "axes along which pieces of another library are cut again",
+    (
+        "tmkit/formats/convex_pieces.py",
+        "np.arctan2",
+    ): "whether a point is inside by more than half a turn",
     ("tmkit/formats/gltf/scene.py", "np.linalg"): "the sign of a determinant",
     ("tmkit/formats/usd/reader.py", "np.linalg"): "the sign of a determinant",
     ("tmkit/formats/usd/writer.py", "np.linalg"): "the sign of a determinant",
@@ -119,6 +153,8 @@ def test_what_plans_are_made_of_asks_no_library_for_rounded_numbers() -> None:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 words = ast.unparse(node).split(".") if isinstance(node, ast.Attribute) else []
                 if len(words) == 2 and words[1] in NOT_HARMLESS.get(words[0], "").split():
-                    name = path.relative_to(package.parent if package in path.parents else ROOT).as_posix()
+                    name = path.relative_to(
+                        package.parent if package in path.parents else ROOT
+                    ).as_posix()
                     found.add((name, ".".join(words)))
     assert found == set(MAY)

@@ -36,7 +36,10 @@ from tmkit.tamp import ImprovementProgress, PlanningProgress, parts, plan_cost, 
 from tmkit.visualization.page import plan_timeline, timeline_document
 
 LEFT = GANTRY.prefixed("l_")
-ARMS = (replace(GANTRY, ready={**GANTRY.ready, "y": -0.35}), replace(LEFT, ready={**LEFT.ready, "l_y": 0.35}))
+ARMS = (
+    replace(GANTRY, ready={**GANTRY.ready, "y": -0.35}),
+    replace(LEFT, ready={**LEFT.ready, "l_y": 0.35}),
+)
 DOMAIN = parts.compose_domain("two", [parts.TwoArms])
 HANDS = ("hand", "left_finger", "right_finger")
 
@@ -44,16 +47,22 @@ HANDS = ("hand", "left_finger", "right_finger")
 def two_gantries() -> tk.SceneGraph:
     """Return two gantries over one table, with two blocks and a tray on the side of either."""
     places = {"a": (-2, -2), "b": (2, -2), "c": (-2, 2), "d": (2, 2)}
-    scene = blocks_scene(places, table=1.0).mount(gantry_scene().remove_frame("table"), "world", prefix="l_")
+    scene = blocks_scene(places, table=1.0).mount(
+        gantry_scene().remove_frame("table"), "world", prefix="l_"
+    )
     for name, y in (("right", -0.4), ("left", 0.4)):
         tray = AttachedShape(Box([0.3, 0.15, 0.002]), collision=False)
-        scene = scene.add_frame(name, "table", pose=Pose([0.0, y, 0.051]), classes=["region"], shapes=[tray])
+        scene = scene.add_frame(
+            name, "table", pose=Pose([0.0, y, 0.051]), classes=["region"], shapes=[tray]
+        )
     return scene
 
 
 def start(scene: tk.SceneGraph) -> np.ndarray:
     """Return the ready configuration of both."""
-    joints = {name: value for arm in ARMS for name, value in {**arm.ready, **arm.gripper_open}.items()}
+    joints = {
+        name: value for arm in ARMS for name, value in {**arm.ready, **arm.gripper_open}.items()
+    }
     return np.asarray(scene.configuration(joints))
 
 
@@ -100,7 +109,11 @@ def test_the_makespan_gets_small() -> None:
     told: list[PlanningProgress] = []
     result = tk.solve(
         tk.PlanningProblem(
-            scene, start(scene), domain=DOMAIN, goal="(and (on c right) (on a left) (on b right))", robots=ARMS
+            scene,
+            start(scene),
+            domain=DOMAIN,
+            goal="(and (on c right) (on a left) (on b right))",
+            robots=ARMS,
         ),
         tk.PlanningOptions(seed=1, arms_at_once=True, cost="makespan", improve=6),
         on_progress=told.append,
@@ -132,7 +145,9 @@ def test_a_schedule_is_a_function_of_the_plan(plan: Plan, tmp_path: Path) -> Non
         ({"starts": [0.0] * 8}, ": needs the key 'joined'"),
     ],
 )
-def test_a_broken_schedule_is_refused(plan: Plan, tmp_path: Path, schedule: object, message: str) -> None:
+def test_a_broken_schedule_is_refused(
+    plan: Plan, tmp_path: Path, schedule: object, message: str
+) -> None:
     """A file whose schedule does not fit the steps says so."""
     tk.save_plan(plan, tmp_path / "plan.json")
     document = json.loads((tmp_path / "plan.json").read_text())
@@ -165,7 +180,9 @@ def test_arms_go_home(words: dict[str, str]) -> None:
     assert domain.semantics.probabilistic_predicates == {home}
     assert not DOMAIN.semantics.probabilistic_predicates
     effect = str(domain.domain.action("hand-over").effect)
-    assert {f"(not ({home} ?giver))", f"(not ({home} ?taker))"} <= set(re.findall(r"\(not \([^)]*\)\)", effect))
+    assert {f"(not ({home} ?giver))", f"(not ({home} ?taker))"} <= set(
+        re.findall(r"\(not \([^)]*\)\)", effect)
+    )
     scene = two_gantries()
     q = np.array(start(scene))
     q[scene.joint_names.index("y")] = 0.2
@@ -184,9 +201,16 @@ def test_arms_go_home(words: dict[str, str]) -> None:
 def test_hands_meet_between_arms_on_one_base() -> None:
     """Where both arms have their bases in one place, hands point along any direction."""
     scene = two_gantries().reparent("c", "hand", pose=Pose())
-    clock, rules = StageClock(), CollisionRules.from_start(ARMS[0], scene, q=start(scene), others=ARMS[1:])
-    arms = arm_motion_planners(ARMS, budget=MotionSettings(), rules=rules, clock=clock, motion_planner=None)
-    context = ActionContext(scene, start(scene), np.random.default_rng(0), SeededSamplers(Samplers(), ARMS[0], 0), arms)
+    clock, rules = (
+        StageClock(),
+        CollisionRules.from_start(ARMS[0], scene, q=start(scene), others=ARMS[1:]),
+    )
+    arms = arm_motion_planners(
+        ARMS, budget=MotionSettings(), rules=rules, clock=clock, motion_planner=None
+    )
+    context = ActionContext(
+        scene, start(scene), np.random.default_rng(0), SeededSamplers(Samplers(), ARMS[0], 0), arms
+    )
     found = handovers(context, "c", giver="gantry", taker="l_gantry", points=[[0.0, 0.0, 0.5]])
     places = [handover.exchange.as_array() for handover in itertools.islice(found, 8)]
     assert places
@@ -202,14 +226,24 @@ def test_arms_that_would_meet_wait() -> None:
 
 def test_the_checker_sees_hands_that_meet() -> None:
     """Two arms sent through each other at once are told to collide, with the time."""
-    scene = two_gantries().set_pose("c", Pose([0.0, -0.2, 0.075])).set_pose("a", Pose([0.0, 0.2, 0.075]))
+    scene = (
+        two_gantries()
+        .set_pose("c", Pose([0.0, -0.2, 0.075]))
+        .set_pose("a", Pose([0.0, 0.2, 0.075]))
+    )
     result = tk.plan(
-        scene, start(scene), domain=DOMAIN, goal="(and (holding gantry a) (holding l_gantry c))", robot=ARMS
+        scene,
+        start(scene),
+        domain=DOMAIN,
+        goal="(and (holding gantry a) (holding l_gantry c))",
+        robot=ARMS,
     )
     assert result.plan is not None, result.explanation
     together = replace(result.plan, starts=(0.0, 0.0))
     report = tk.validate_plan(together, domain=DOMAIN)
-    assert any("the schedule: at " in problem and "collide" in problem for problem in report.problems), report.problems
+    assert any(
+        "the schedule: at " in problem and "collide" in problem for problem in report.problems
+    ), report.problems
     assert tk.validate_plan(schedule_plan(result.plan), domain=DOMAIN).is_valid
 
 
@@ -228,7 +262,9 @@ def test_the_time_line_shows_both(plan: Plan) -> None:
     ends = [step["end"] for step in timeline_document(timeline)["steps"]]
     assert ends == timeline.steps
     spans = [segment[3:] for segment in timeline.segments]
-    assert any(a < d and c < b for (a, b), (c, d) in itertools.combinations(spans, 2) if (a, b) != (c, d))
+    assert any(
+        a < d and c < b for (a, b), (c, d) in itertools.combinations(spans, 2) if (a, b) != (c, d)
+    )
     assert timeline.scenes[-1] == plan.final_scene
 
 
@@ -242,8 +278,7 @@ def test_what_has_no_schedule_is_refused(plan: Plan) -> None:
         schedule_plan(plan, clearance=-0.1)
 
 
-SWITCHES = parse_domain(
-    """(define (domain switches)
+SWITCHES = parse_domain("""(define (domain switches)
       (:types lamp robot)
       (:predicates (lit ?l - lamp) (dark) (at ?r - robot ?l - lamp) (free ?r - robot))
       (:functions (count))
@@ -256,8 +291,7 @@ SWITCHES = parse_domain(
       (:action sleep :parameters (?r - robot) :precondition (dark) :effect (free ?r))
       (:action clear :parameters () :precondition (and) :effect (forall (?l - lamp) (not (lit ?l))))
       (:action tick :parameters () :precondition (and) :effect (increase (count) 1))
-      (:action read :parameters () :precondition (> (count) 0) :effect (and)))"""
-)
+      (:action read :parameters () :precondition (> (count) 0) :effect (and)))""")
 
 
 @pytest.mark.parametrize(
@@ -278,9 +312,14 @@ SWITCHES = parse_domain(
 )
 def test_what_may_change_places(first: str, second: str, expected: bool) -> None:
     """Two actions interfere when one changes what the other needs or changes otherwise."""
-    actions = [GroundAction(words[0], tuple(words[1:])) for words in (first.split(), second.split())]
+    actions = [
+        GroundAction(words[0], tuple(words[1:])) for words in (first.split(), second.split())
+    ]
     assert interference(SWITCHES, actions) == [frozenset(), frozenset({0} if expected else ())]
-    assert interference(SWITCHES, actions[::-1]) == [frozenset(), frozenset({0} if expected else ())]
+    assert interference(SWITCHES, actions[::-1]) == [
+        frozenset(),
+        frozenset({0} if expected else ()),
+    ]
 
 
 def test_agents_take_turns() -> None:
@@ -288,7 +327,14 @@ def test_agents_take_turns() -> None:
     objects = {"r": "robot", "s": "robot", "a": "lamp", "b": "lamp"}
     init = State([tk.pddl.Fact("free", ("r",)), tk.pddl.Fact("free", ("s",))])
     goal = parse_goal("(free r)", SWITCHES, objects=objects)
-    problem = Problem("p", SWITCHES, objects=objects, init=init, goal=goal, values={tk.pddl.Fact("count", ()): 0.0})
+    problem = Problem(
+        "p",
+        SWITCHES,
+        objects=objects,
+        init=init,
+        goal=goal,
+        values={tk.pddl.Fact("count", ()): 0.0},
+    )
     texts = ("go r a", "back r a", "go r b", "back r b", "go s a", "back s a", "go s b", "back s b")
     actions = [GroundAction(words[0], tuple(words[1:])) for words in map(str.split, texts)]
     turned = by_turns(problem, actions, ["r", "s"], is_allowed=lambda *_: True)
@@ -302,7 +348,14 @@ def test_agents_share() -> None:
     objects = {"r": "robot", "s": "robot", "a": "lamp", "b": "lamp", "c": "lamp"}
     init = State([tk.pddl.Fact("free", ("r",)), tk.pddl.Fact("free", ("s",))])
     goal = parse_goal("(free r)", SWITCHES, objects=objects)
-    problem = Problem("p", SWITCHES, objects=objects, init=init, goal=goal, values={tk.pddl.Fact("count", ()): 0.0})
+    problem = Problem(
+        "p",
+        SWITCHES,
+        objects=objects,
+        init=init,
+        goal=goal,
+        values={tk.pddl.Fact("count", ()): 0.0},
+    )
     words = [(name, "r", lamp) for lamp in "abc" for name in ("go", "back")]
     actions = [GroundAction(name, tuple(rest)) for name, *rest in words]
     efforts = {"ra": 0.0, "rb": 2.0, "rc": 1.0}
@@ -328,17 +381,33 @@ def test_agents_share() -> None:
 def test_one_arm_does_not_do_all() -> None:
     """Of four blocks between two arms that face each other, each gets the two that are nearer to it."""
     facing = Pose.from_rpy([1.15, 0.0, 0.0], [0.0, 0.0, np.pi])
-    scene = tk.load_scene("panda_table").mount(tk.load_scene("panda_alone"), "world", prefix="l_", pose=facing)
-    middle, cube = scene.pose("table").inverse().apply([0.575, 0.0, 0.0])[0], AttachedShape(Box([0.04, 0.04, 0.05]))
+    scene = tk.load_scene("panda_table").mount(
+        tk.load_scene("panda_alone"), "world", prefix="l_", pose=facing
+    )
+    middle, cube = (
+        scene.pose("table").inverse().apply([0.575, 0.0, 0.0])[0],
+        AttachedShape(Box([0.04, 0.04, 0.05])),
+    )
     tray = AttachedShape(Box([0.3, 0.16, 0.002]), collision=False)
-    scene = scene.add_frame("tray", "table", pose=Pose([middle, 0.32, 0.025]), classes=["region"], shapes=[tray])
+    scene = scene.add_frame(
+        "tray", "table", pose=Pose([middle, 0.32, 0.025]), classes=["region"], shapes=[tray]
+    )
     block = {"joint": tk.Free(), "classes": ["movable"], "shapes": [cube]}
     for name, x, y in (("a", -0.2, -0.1), ("b", 0.2, -0.1), ("c", -0.2, 0.1), ("d", 0.2, 0.1)):
         scene = scene.add_frame(name, "table", pose=Pose([middle + x, y, 0.05]), **block)
     arms = [tk.load_manipulator("panda"), tk.load_manipulator("panda").prefixed("l_")]
-    joints = {name: value for arm in arms for name, value in {**arm.ready, **arm.gripper_open}.items()}
+    joints = {
+        name: value for arm in arms for name, value in {**arm.ready, **arm.gripper_open}.items()
+    }
     goal, q = "(and (on a tray) (on b tray) (on c tray) (on d tray))", scene.configuration(joints)
-    plan = tk.plan(scene, q, domain=DOMAIN, goal=goal, robot=arms, options=tk.PlanningOptions(arms_at_once=True)).plan
+    plan = tk.plan(
+        scene,
+        q,
+        domain=DOMAIN,
+        goal=goal,
+        robot=arms,
+        options=tk.PlanningOptions(arms_at_once=True),
+    ).plan
     assert plan is not None
     picks = {step.action.arguments[:2] for step in plan.steps if step.action.name == "pick"}
     assert picks == {("panda", "a"), ("panda", "c"), ("l_panda", "b"), ("l_panda", "d")}

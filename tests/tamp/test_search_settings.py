@@ -26,7 +26,9 @@ def test_values_outside_the_range_are_rejected(entry: Any, bad: object) -> None:
     """Each setting rejects what is no positive number, alone and in a sequence; the error has name and value."""
     values: list[Any] = [bad, (bad,), (1, bad)]
     for value in values:
-        with pytest.raises(ConfigurationError, match=f"^search setting {entry.name} must be .*positive") as caught:
+        with pytest.raises(
+            ConfigurationError, match=f"^search setting {entry.name} must be .*positive"
+        ) as caught:
             SearchSettings(**{entry.name: value})
         assert caught.value.data["option"] == entry.name
 
@@ -36,7 +38,10 @@ def test_settings_are_used_described_and_plain(entry: Any) -> None:
     """Each setting is read by the search, has a description, and takes a number of its kind."""
     package = Path(tk.__file__).parent / "tamp"
     sources = "".join(path.read_text() for path in sorted(package.glob("search/*.py")))
-    assert re.search(rf"settings\.{entry.name}\b|search\.{entry.name}\b", sources) or entry.name == "all_objects_after"
+    assert (
+        re.search(rf"settings\.{entry.name}\b|search\.{entry.name}\b", sources)
+        or entry.name == "all_objects_after"
+    )
     assert f"        {entry.name}: " in (SearchSettings.__doc__ or "")
     values: dict[str, Any] = {entry.name: (1,) if isinstance(entry.default, tuple) else 1}
     changed = SearchSettings(**values)
@@ -48,8 +53,13 @@ def test_the_reference_has_every_setting_with_its_default() -> None:
     """The table of the page has the settings in their order, with their defaults and units."""
     page = (Path(__file__).parents[2] / "docs" / "reference" / "planning.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \| (.*) \|$", page, re.MULTILINE)
-    assert [(name, default) for name, default, _ in rows] == [(each.name, str(each.default)) for each in SETTINGS]
-    assert [name for name, _, meaning in rows if "[m]" in meaning] == ["place_spacing", "finger_openings"]
+    assert [(name, default) for name, default, _ in rows] == [
+        (each.name, str(each.default)) for each in SETTINGS
+    ]
+    assert [name for name, _, meaning in rows if "[m]" in meaning] == [
+        "place_spacing",
+        "finger_openings",
+    ]
 
 
 def test_an_unknown_setting_has_the_nearest_name() -> None:
@@ -69,7 +79,10 @@ def test_options_show_changed_settings_only() -> None:
     """Equal settings are not shown, also of another process."""
     assert repr(PlanningOptions(seed=1, search=SearchSettings())) == "PlanningOptions(seed=1)"
     options = PlanningOptions(search=SearchSettings(patience=3))
-    assert repr(pickle.loads(pickle.dumps(options))) == "PlanningOptions(search=SearchSettings(patience=3))"
+    assert (
+        repr(pickle.loads(pickle.dumps(options)))
+        == "PlanningOptions(search=SearchSettings(patience=3))"
+    )
 
 
 def test_files_and_flags_have_no_settings(tmp_path: Path) -> None:
@@ -78,7 +91,9 @@ def test_files_and_flags_have_no_settings(tmp_path: Path) -> None:
     file = tmp_path / "problem.toml"
     for stated in ("[options]\nsearch = 3\n", "[options.search]\npatience = 3\n"):
         file.write_text(f'scene = ["panda_table", "blocks2"]\ngoal = "(on a b)"\n{stated}')
-        with pytest.raises(TmkitError, match=r"options\.search: is an object, which only Python can give"):
+        with pytest.raises(
+            TmkitError, match=r"options\.search: is an object, which only Python can give"
+        ):
             tk.load_planning_problem(file)
 
 
@@ -86,7 +101,8 @@ def test_files_and_flags_have_no_settings(tmp_path: Path) -> None:
 def test_extreme_settings_give_a_plan(value: int) -> None:
     """Every setting at either end of its range: the plan is found, and is valid."""
     values: dict[str, Any] = {
-        entry.name: (value,) * len(entry.default) if isinstance(entry.default, tuple) else value for entry in SETTINGS
+        entry.name: (value,) * len(entry.default) if isinstance(entry.default, tuple) else value
+        for entry in SETTINGS
     }
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     options = PlanningOptions(search=SearchSettings(**values), max_iterations=4)

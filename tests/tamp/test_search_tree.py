@@ -36,10 +36,14 @@ def check_tree(tree: SearchTree) -> None:
         assert node.parent < index
         assert len(node.actions) == len(node.choices) == 1
         assert not node.is_in_plan or tree.nodes[node.parent].is_in_plan
-        assert [f.count for f in node.failures] == sorted((f.count for f in node.failures), reverse=True)
+        assert [f.count for f in node.failures] == sorted(
+            (f.count for f in node.failures), reverse=True
+        )
     document = tree.to_dict()
     assert json.loads(json.dumps(document)) == document
-    assert [entry["is_in_plan"] for entry in document["nodes"]] == [node.is_in_plan for node in tree.nodes]
+    assert [entry["is_in_plan"] for entry in document["nodes"]] == [
+        node.is_in_plan for node in tree.nodes
+    ]
 
 
 @pytest.mark.parametrize("name", ["regrasp", "blocked"])
@@ -79,7 +83,10 @@ def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
     """Versions are the scenes of the plan's steps; attempts and failures add up to what the run counted."""
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"})
     result = tk.plan(
-        scene, goal=[SUSSMAN, ArmAt({"x": 0.1})], robot=GANTRY, options=tk.PlanningOptions(record_tree=True, improve=3)
+        scene,
+        goal=[SUSSMAN, ArmAt({"x": 0.1})],
+        robot=GANTRY,
+        options=tk.PlanningOptions(record_tree=True, improve=3),
     )
     assert result.plan is not None, result.explanation
     (tree,) = result.search_trees
@@ -89,7 +96,10 @@ def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
     for index, step in zip(way[1:], result.plan.steps, strict=True):
         assert tree.nodes[index].actions == (str(step.action),)
     first = tk.plan(
-        scene, goal=[SUSSMAN, ArmAt({"x": 0.1})], robot=GANTRY, options=tk.PlanningOptions(record_tree=True)
+        scene,
+        goal=[SUSSMAN, ArmAt({"x": 0.1})],
+        robot=GANTRY,
+        options=tk.PlanningOptions(record_tree=True),
     )
     assert first.plan is not None
     assert first.search_trees == result.search_trees  # those of the search, not of improvement
@@ -102,7 +112,9 @@ def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
 
 def test_a_search_in_vain_is_recorded() -> None:
     """Without a plan nothing is marked; failures add up to those of the statistics, and each is of an attempt."""
-    scene = with_box(blocks_scene({"a": (0, 0), "b": (2, 2)}), "lid", (-0.1, -0.1, 0.08), (0.1, 0.1, 0.1))
+    scene = with_box(
+        blocks_scene({"a": (0, 0), "b": (2, 2)}), "lid", (-0.1, -0.1, 0.08), (0.1, 0.1, 0.1)
+    )
     result = tk.plan(
         scene,
         goal="(on a b)",
@@ -116,7 +128,9 @@ def test_a_search_in_vain_is_recorded() -> None:
         check_tree(tree)
         assert not tree.is_in_plan
         for node in tree.nodes:
-            failed.update({(failure.action, failure.cause): failure.count for failure in node.failures})
+            failed.update(
+                {(failure.action, failure.cause): failure.count for failure in node.failures}
+            )
     assert failed == {(action, cause): count for action, cause, count in result.statistics.failures}
     nodes = [node for tree in result.search_trees for node in tree.nodes]
     assert all(node.tries >= sum(failure.count for failure in node.failures) for node in nodes)
@@ -130,18 +144,27 @@ def test_trees_travel_between_processes() -> None:
     both = tk.solve(problem, PlanningOptions(record_tree=True, workers=2))
     assert both.search_trees == alone.search_trees != ()
     assert (
-        repr(both.search_trees[0]) == f"SearchTree(27 objects, {len(both.search_trees[0].nodes)} nodes, with the plan)"
+        repr(both.search_trees[0])
+        == f"SearchTree(27 objects, {len(both.search_trees[0].nodes)} nodes, with the plan)"
     )
 
 
-@pytest.mark.parametrize(("file", "code"), [("t.json", 0), ("t.png", 0), ("t.svg", 0), ("t.gif", 2), ("no/t.png", 2)])
+@pytest.mark.parametrize(
+    ("file", "code"), [("t.json", 0), ("t.png", 0), ("t.svg", 0), ("t.gif", 2), ("no/t.png", 2)]
+)
 def test_trees_on_the_command_line(
-    file: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    file: str,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """As data and as pictures; another format is refused before planning begins."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        sys, "argv", ["tmkit", "plan", "panda_table", "blocks1", "--goal", "(holding a)", "--tree", file]
+        sys,
+        "argv",
+        ["tmkit", "plan", "panda_table", "blocks1", "--goal", "(holding a)", "--tree", file],
     )
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -151,6 +174,8 @@ def test_trees_on_the_command_line(
         assert list(tmp_path.iterdir()) == []
     elif file == "t.json":
         (tree,) = json.loads((tmp_path / file).read_text())
-        assert [node["actions"] for node in tree["nodes"] if node["is_in_plan"]][1][0].startswith("(pick-up a ")
+        assert [node["actions"] for node in tree["nodes"] if node["is_in_plan"]][1][0].startswith(
+            "(pick-up a "
+        )
     else:
         assert (tmp_path / file).stat().st_size > 1000

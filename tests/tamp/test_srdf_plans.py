@@ -25,7 +25,9 @@ frame table {
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> object:
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> object:
     """Return a function that runs the command in a folder of its own and returns its exit code and answer."""
     monkeypatch.chdir(tmp_path)
 
@@ -42,7 +44,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def build_the_tower(run: object, scenes: list[str | Path], robot: str) -> None:
     """Plan, check and play the tower of three; the plan needs neither scene nor SRDF any more."""
     assert callable(run)
-    code, said = run("plan", *scenes, "--goal", GOAL, "--robot", robot, "--seed", "2", "-o", "plan.json")
+    code, said = run(
+        "plan", *scenes, "--goal", GOAL, "--robot", robot, "--seed", "2", "-o", "plan.json"
+    )
     assert code == 0, said
     plan = json.loads(Path("plan.json").read_text(encoding="utf-8"))
     assert plan["robots"][0]["gripper_joints"] == ["panda_finger_joint1"]
@@ -67,7 +71,11 @@ def test_an_arm_with_the_hand_given(run: object) -> None:
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("needs example-robot-data")
     srdf = Path(
-        str(files.locate_file("cmeel.prefix/share/example-robot-data/robots/panda_description/srdf/panda.srdf"))
+        str(
+            files.locate_file(
+                "cmeel.prefix/share/example-robot-data/robots/panda_description/srdf/panda.srdf"
+            )
+        )
     )
     Path("cell.robray").write_text(CELL, encoding="utf-8")
     build_the_tower(run, ["./cell.robray", srdf, "blocks3"], f"{srdf}:arm:hand")

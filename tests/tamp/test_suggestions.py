@@ -40,7 +40,9 @@ def test_an_obstacle_out_of_the_way() -> None:
     result = solve(lid(three(), "lid"), "(on a b)")
     assert not result.is_solved
     actions = ("(pick-up a table__0__0)", "(stack a b)")
-    assert result.diagnosis.suggestions == (Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid",), actions),)
+    assert result.diagnosis.suggestions == (
+        Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid",), actions),
+    )
     assert result.explanation.endswith("With 'lid' out of the way there is a plan of 2 actions.")
     assert result.to_dict()["diagnosis"]["suggestions"] == [
         {"kind": "without bodies", "names": ["lid"], "actions": list(actions)}
@@ -52,7 +54,10 @@ def test_two_obstacles_only_when_one_is_not_enough() -> None:
     walls = lid(lid(three(), "low"), "high", 0.14)
     result = solve(walls, "(on a b)")
     [suggestion] = result.diagnosis.suggestions
-    assert (suggestion.kind, set(suggestion.names)) == (SuggestionKind.WITHOUT_BODIES, {"low", "high"})
+    assert (suggestion.kind, set(suggestion.names)) == (
+        SuggestionKind.WITHOUT_BODIES,
+        {"low", "high"},
+    )
     assert "'low'" in result.explanation
     assert "out of the way there is a plan" in result.explanation
 
@@ -60,7 +65,9 @@ def test_two_obstacles_only_when_one_is_not_enough() -> None:
 def test_a_part_of_the_goal_given_up() -> None:
     """Of two wishes the one that is out of reach is given up, and the other is not."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
-    scene = three().add_frame("shelf", "world", pose=Pose([3.0, 0.0, -0.05]), classes=["surface"], shapes=shapes)
+    scene = three().add_frame(
+        "shelf", "world", pose=Pose([3.0, 0.0, -0.05]), classes=["surface"], shapes=shapes
+    )
     scene = with_block(scene, "far", [3.0, 0.0, BLOCK / 2], parent="shelf")
     result = solve(scene, "(and (on a b) (on far c))")
     [suggestion] = result.diagnosis.suggestions
@@ -71,7 +78,10 @@ def test_a_part_of_the_goal_given_up() -> None:
 def test_parts_that_exclude_each_other_are_alternatives() -> None:
     """Of two contradicting facts either may go; a third that is innocent stays."""
     result = solve(three(), "(and (clear c) (on a b) (on b a))")
-    assert [suggestion.names for suggestion in result.diagnosis.suggestions] == [("(on a b)",), ("(on b a)",)]
+    assert [suggestion.names for suggestion in result.diagnosis.suggestions] == [
+        ("(on a b)",),
+        ("(on b a)",),
+    ]
     assert "Without the goal (on a b) there is a plan" in result.explanation
 
 
@@ -161,7 +171,9 @@ def _blocked_by(*names: str) -> Any:
 def test_the_scene_without_bodies() -> None:
     """Movable ones are gone with what hangs off them; of fixed ones, and of those with joints, the shapes are."""
     scene = with_box(three(), "wall", (0.3, 0.3, 0.0), (0.31, 0.4, 0.1))
-    scene = scene.add_frame("box", "table", classes=["movable"], shapes=[AttachedShape(Box([0.1] * 3))])
+    scene = scene.add_frame(
+        "box", "table", classes=["movable"], shapes=[AttachedShape(Box([0.1] * 3))]
+    )
     scene = scene.add_frame("flap", "box", joint=Revolute([0, 0, 1], lower=-1.0, upper=1.0))
     bare = without_bodies(scene, ["a", "wall", "box"])
     assert "a" not in bare
@@ -174,7 +186,10 @@ def test_a_goal_that_facts_cannot_say() -> None:
     """For an object at a pose a body in the way is a suggestion; such a goal is never taken apart."""
     wanted = ObjectAt("a", Pose([0.1, -0.1, 0.05 + BLOCK / 2]), relative_to="table")
     result = tk.plan(
-        lid(three(), "lid"), goal=[wanted, "(clear b)"], robot=GANTRY, options=tk.PlanningOptions(max_iterations=2)
+        lid(three(), "lid"),
+        goal=[wanted, "(clear b)"],
+        robot=GANTRY,
+        options=tk.PlanningOptions(max_iterations=2),
     )
     [suggestion] = result.diagnosis.suggestions
     assert (suggestion.kind, suggestion.names) == (SuggestionKind.WITHOUT_BODIES, ("lid",))

@@ -43,7 +43,11 @@ def test_files_of_the_original_with_a_baxter(parked: bool) -> None:
         pytest.skip("example-robot-data, which has the Baxter, is not installed")
     lines = (robray / "q0.tmp").read_text(encoding="utf-8").splitlines()
     values = dict(zip(lines[0].split()[1:], map(float, lines[1].split()[1:]), strict=True))
-    q = scene.configuration({name: value for name, value in values.items() if parked or name.startswith("right")})
+    q = scene.configuration(
+        {name: value for name, value in values.items() if parked or name.startswith("right")}
+    )
     goal = load_goal_scene(scene, robray / "sussman-1.robray")
-    result = tk.solve(tk.PlanningProblem(scene, q, domain=words, semantics="blocks", goal=goal, robots="baxter"))
+    result = tk.solve(
+        tk.PlanningProblem(scene, q, domain=words, semantics="blocks", goal=goal, robots="baxter")
+    )
     play(result)

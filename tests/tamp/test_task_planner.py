@@ -38,7 +38,10 @@ def test_the_task_planner_can_be_chosen() -> None:
     steps = [GroundAction(name, tuple(arguments)) for name, *arguments in map(str.split, words)]
     planner = Scripted(*steps)
     result = tk.plan(
-        scene, goal="(and (clear b) (handempty))", robot=GANTRY, options=tk.PlanningOptions(task_planner=planner)
+        scene,
+        goal="(and (clear b) (handempty))",
+        robot=GANTRY,
+        options=tk.PlanningOptions(task_planner=planner),
     )
     assert result.statistics.task_planner == type(planner).__name__
     assert result.statistics.task_search == ""
@@ -53,5 +56,10 @@ def test_what_searched_is_named() -> None:
     scene = blocks_scene({"b": (1, 1), "a": (0, 0)}, table=0.4)
     assert tk.plan(scene, goal="(on a b)", robot=GANTRY).statistics.task_search == "core"
     planner = FastDownward(core_work=0.0)
-    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, options=tk.PlanningOptions(task_planner=planner))
-    assert (result.statistics.task_planner, result.statistics.task_search) == ("FastDownward", "fast_downward")
+    result = tk.plan(
+        scene, goal="(on a b)", robot=GANTRY, options=tk.PlanningOptions(task_planner=planner)
+    )
+    assert (result.statistics.task_planner, result.statistics.task_search) == (
+        "FastDownward",
+        "fast_downward",
+    )

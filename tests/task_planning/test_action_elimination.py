@@ -42,7 +42,9 @@ def steps(*texts: str) -> tuple[GroundAction, ...]:
 def test_what_serves_nothing_is_left_out() -> None:
     """A light, a detour with something carried there and back: all go; what carries x stays."""
     plan = steps("light a", "take x a", "go a b", "take y b", "drop y b", "go b c", "drop x c")
-    assert without_redundant_steps(PROBLEM, plan) == steps("take x a", "go a b", "go b c", "drop x c")
+    assert without_redundant_steps(PROBLEM, plan) == steps(
+        "take x a", "go a b", "go b c", "drop x c"
+    )
 
 
 def test_what_is_needed_stays() -> None:
@@ -82,7 +84,12 @@ def test_what_is_left_is_a_plan(data: st.DataObject) -> None:
     ending = []
     if x.predicate == "in" and x.arguments[1] != "c":
         room = x.arguments[1]
-        ending = [*([f"go {here} {room}"] if here != room else []), f"take x {room}", f"go {room} c", "drop x c"]
+        ending = [
+            *([f"go {here} {room}"] if here != room else []),
+            f"take x {room}",
+            f"go {room} c",
+            "drop x c",
+        ]
     elif x.predicate == "carried":
         ending = [*([f"go {here} c"] if here != "c" else []), "drop x c"]
     elif here != "c":
@@ -129,7 +136,9 @@ def walk(seed: int, length: int) -> tuple[GroundAction, ...]:
     )
     rng, state, found = random.Random(seed), PROBLEM.init, list[GroundAction]()
     while len(found) < length or not PROBLEM.holds(state, PROBLEM.goal):
-        found.append(rng.choice([action for action in actions if not PROBLEM.why_not(state, action)]))
+        found.append(
+            rng.choice([action for action in actions if not PROBLEM.why_not(state, action)])
+        )
         state = PROBLEM.apply(state, found[-1])
     return tuple(found)
 

@@ -65,7 +65,10 @@ def test_a_wrong_number_is_an_error() -> None:
         "axioms": [],
     }
     search = TaskSearch(**task)
-    for goal, message in (([(0, 2)], "variable 0 has no value 2"), ([(1, 0)], "variable 1 has no value 0")):
+    for goal, message in (
+        ([(0, 2)], "variable 0 has no value 2"),
+        ([(1, 0)], "variable 1 has no value 0"),
+    ):
         with pytest.raises(ConfigurationError, match=message):
             search.plan([0], goal, 1, 0)
     with pytest.raises(ConfigurationError, match="the task has 1 variables, not 2"):

@@ -23,7 +23,12 @@ def test_nested_effects_change_the_same_when_encoded(name: str) -> None:
         state = random_state(problem, random)
         for action in ground_actions(problem):
             first, second = (
-                Interpretation(task, state).change(task.domain.action(action.name).effect, task.binding_of(action)[1])
+                Interpretation(task, state).change(
+                    task.domain.action(action.name).effect, task.binding_of(action)[1]
+                )
                 for task in (problem, encoded)
             )
-            assert (first.added, first.deleted - first.added) == (second.added, second.deleted - second.added)
+            assert (first.added, first.deleted - first.added) == (
+                second.added,
+                second.deleted - second.added,
+            )

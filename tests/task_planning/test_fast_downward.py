@@ -59,7 +59,9 @@ def _no_leftovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 def with_goal(problem: Problem, goal: str) -> Problem:
     """Return the problem with another goal."""
     formula = parse_goal(goal, problem.domain, objects=problem.objects)
-    return Problem(problem.name, problem.domain, objects=problem.objects, init=problem.init, goal=formula)
+    return Problem(
+        problem.name, problem.domain, objects=problem.objects, init=problem.init, goal=formula
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,9 @@ def test_unsolvable_is_proved(goal: str) -> None:
     assert (result.status, result.steps) == (TaskPlanStatus.UNSOLVABLE, ())
 
 
-@pytest.mark.parametrize("goal", ["(and)", "(clear c)", "(not (held a))", "(forall (?p - place) (not (clear ?p)))"])
+@pytest.mark.parametrize(
+    "goal", ["(and)", "(clear c)", "(not (held a))", "(forall (?p - place) (not (clear ?p)))"]
+)
 def test_negative_and_quantified_goals_keep_their_meaning(goal: str) -> None:
     """Goals that hold already need no step, others the steps that bring them about."""
     problem = with_goal(load("places"), goal)
@@ -161,10 +165,13 @@ def test_time_is_limited() -> None:
         planner = FastDownward(core_work=0, landmark_search="", first_search="astar(blind())")
         result = planner.solve(hard, time_limit=limit)
         assert result.status is TaskPlanStatus.LIMIT
-    unfinished = FastDownward().translate(blocks_world(PLACES, blocks=40, places=45, seed=2), time_limit=0.0)
+    unfinished = FastDownward().translate(
+        blocks_world(PLACES, blocks=40, places=45, seed=2), time_limit=0.0
+    )
     assert not unfinished.is_complete
     assert (
-        FastDownward().search(unfinished.forbid(GroundAction("lift", ("b0", "p0")), ())).status is TaskPlanStatus.LIMIT
+        FastDownward().search(unfinished.forbid(GroundAction("lift", ("b0", "p0")), ())).status
+        is TaskPlanStatus.LIMIT
     )
 
 
@@ -192,20 +199,28 @@ def test_the_same_task_gives_the_same_plan_beside_others() -> None:
 def test_the_plan_does_not_depend_on_the_hash_seed() -> None:
     """Under different hash seeds, the bytes given to the search and the plan are the same."""
     code = (
-        "import hashlib; from support.task_problems import load; from tmkit.task_planning import FastDownward;"
-        "p = load('rooms'); f = FastDownward(); t = f.translate(p);"
-        "t = t.forbid(f.search(t).steps[1], p.init);"
-        "print(hashlib.sha256(t.to_text().encode()).hexdigest(), *f.search(t).steps)"
+        "import hashlib; from support.task_problems import load; from tmkit.task_planning import"
+        " FastDownward;p = load('rooms'); f = FastDownward(); t = f.translate(p);t ="
+        " t.forbid(f.search(t).steps[1],"
+        " p.init);print(hashlib.sha256(t.to_text().encode()).hexdigest(), *f.search(t).steps)"
     )
     outputs = set()
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(DATA.parent.parent)}
-        done = run_process([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        done = run_process(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         outputs.add(done.stdout)
     assert len(outputs) == 1
 
 
-def test_interrupting_ends_the_program_and_removes_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupting_ends_the_program_and_removes_its_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """An interrupt while the search runs kills it at once, and nothing is left behind."""
     started: list[Process] = []
     popen = Process
@@ -220,7 +235,9 @@ def test_interrupting_ends_the_program_and_removes_its_folder(monkeypatch: pytes
     monkeypatch.setattr(processes.subprocess, "Popen", remember)
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
     with pytest.raises(KeyboardInterrupt):
-        FastDownward(core_work=0, landmark_search="", first_search="astar(blind())").search(task, time_limit=600.0)
+        FastDownward(core_work=0, landmark_search="", first_search="astar(blind())").search(
+            task, time_limit=600.0
+        )
     timer.join()
     assert started
     assert all(process.poll() is not None for process in started)
@@ -229,7 +246,9 @@ def test_interrupting_ends_the_program_and_removes_its_folder(monkeypatch: pytes
 def test_a_search_without_time_proves_nothing() -> None:
     """The program calls a task unsolvable where the first search of a chain runs out of its own time; it is not."""
     hurried = "let(h, ff(), eager(single(h), max_time=0))"
-    chained = FastDownward(core_work=0, landmark_search="", first_search=hurried).solve(load("places"))
+    chained = FastDownward(core_work=0, landmark_search="", first_search=hurried).solve(
+        load("places")
+    )
     beside = FastDownward(core_work=0, landmark_search=hurried).solve(load("places"))
     assert chained.is_solved
     assert beside.is_solved
@@ -237,8 +256,12 @@ def test_a_search_without_time_proves_nothing() -> None:
 
 def test_a_program_that_breaks_is_an_error_with_its_output() -> None:
     """A search that does not exist is an error that shows what the program wrote."""
-    with pytest.raises(TaskPlannerError, match=r"(?s)ended with exit code 33; it wrote:.*no_such_search") as caught:
-        FastDownward(core_work=0, landmark_search="", first_search="no_such_search()").solve(load("places"))
+    with pytest.raises(
+        TaskPlannerError, match=r"(?s)ended with exit code 33; it wrote:.*no_such_search"
+    ) as caught:
+        FastDownward(core_work=0, landmark_search="", first_search="no_such_search()").solve(
+            load("places")
+        )
     assert "--search" in caught.value.data["command"]
 
 
@@ -253,12 +276,14 @@ def test_a_missing_program_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) 
 def test_the_planner_is_never_imported() -> None:
     """Planning imports neither the planner's package nor the translator."""
     code = (
-        "import sys; from support.task_problems import load; from tmkit.task_planning import FastDownward;"
-        "assert FastDownward().solve(load('places')).is_solved;"
-        "print([name for name in sys.modules if 'downward' in name and not name.startswith('tmkit')])"
+        "import sys; from support.task_problems import load; from tmkit.task_planning import"
+        " FastDownward;assert FastDownward().solve(load('places')).is_solved;print([name for name"
+        " in sys.modules if 'downward' in name and not name.startswith('tmkit')])"
     )
     environment = {**os.environ, "PYTHONPATH": str(DATA.parent.parent)}
-    done = run_process([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = run_process(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
     assert eval(done.stdout) in ([], ["fast_downward"])
 
 
@@ -266,7 +291,12 @@ def test_names_that_pddl_cannot_say_are_planned_with() -> None:
     """Objects with blanks, parentheses, capitals or other letters are planned with under their own names."""
     names = ("Big Cup", "größe", "a(1)", "o--1")
     objects = dict.fromkeys(names, "block") | dict.fromkeys(["Left?", "right", "3rd"], "place")
-    facts = [Fact.of("empty"), Fact.of("at", names[0], "Left?"), Fact.of("clear", names[-1]), Fact.of("clear", "right")]
+    facts = [
+        Fact.of("empty"),
+        Fact.of("at", names[0], "Left?"),
+        Fact.of("clear", names[-1]),
+        Fact.of("clear", "right"),
+    ]
     facts += [Fact.of("clear", "3rd")]
     facts += [Fact.of("on", upper, lower) for lower, upper in itertools.pairwise(names)]
     goal = Atom("at", ("größe", "right"))
@@ -286,7 +316,11 @@ def test_names_that_pddl_cannot_say_are_planned_with() -> None:
         ("(increase (total-cost) (* 2 (size)))", "(p)", r"the computed cost \(\* 2 \(size\)\)"),
         ("(when (p) (increase (total-cost) 1))", "(p)", "a cost that depends on a condition"),
         ("(increase (total-cost) -1)", "(p)", "the cost -1"),
-        ("(increase (total-cost) 0.12345678)", "(p)", "the cost 0.12345678, which has more than six decimals"),
+        (
+            "(increase (total-cost) 0.12345678)",
+            "(p)",
+            "the cost 0.12345678, which has more than six decimals",
+        ),
         ("(p)", "(> (size) 3)", r"the numeric comparison \(> \(size\) 3\)"),
     ],
 )
@@ -296,8 +330,13 @@ def test_what_fast_downward_cannot_do_is_said(effect: str, goal: str, reason: st
         "(define (domain d) (:predicates (p)) (:functions (total-cost) (size))"
         f" (:action a :parameters () :effect (and (p) {effect})))"
     )
-    text = f"(define (problem q) (:domain d) (:init (= (size) 2)) (:goal {goal}) (:metric minimize (total-cost)))"
-    with pytest.raises(TaskPlannerError, match=f":?1?: Fast Downward's translator cannot handle .*{reason}"):
+    text = (
+        f"(define (problem q) (:domain d) (:init (= (size) 2)) (:goal {goal}) (:metric minimize"
+        " (total-cost)))"
+    )
+    with pytest.raises(
+        TaskPlannerError, match=f":?1?: Fast Downward's translator cannot handle .*{reason}"
+    ):
         PLANNER.solve(parse_problem(text, domain), time_limit=600.0)
 
 
@@ -314,15 +353,27 @@ def test_a_follow_up_search_without_a_plan_does_not_keep_others_from_running() -
     """A search that gives up ends the chain in its process; those after it are run all the same."""
     task = FastDownward().translate(blocks_world(PLACES, blocks=8, places=3, seed=2))
     nothing, good = "lazy_wastar([ff()], w=3, max_time=0)", fast_downward.FOLLOW_UP_SEARCHES[0]
-    expected = FastDownward(core_work=0, landmark_search="", follow_up_searches=(good,)).search(task)
-    assert FastDownward(core_work=0, landmark_search="", follow_up_searches=()).search(task).cost > expected.cost
-    for chain in ((nothing, good), (good, nothing), (nothing, nothing, good), (nothing, good, nothing)):
+    expected = FastDownward(core_work=0, landmark_search="", follow_up_searches=(good,)).search(
+        task
+    )
+    assert (
+        FastDownward(core_work=0, landmark_search="", follow_up_searches=()).search(task).cost
+        > expected.cost
+    )
+    for chain in (
+        (nothing, good),
+        (good, nothing),
+        (nothing, nothing, good),
+        (nothing, good, nothing),
+    ):
         planner = FastDownward(core_work=0, landmark_search="", follow_up_searches=chain)
         assert planner.search(task).steps == expected.steps
 
 
 @pytest.mark.parametrize("goal", ["(and (on a b) (on b c))", UNSOLVABLE[0]])
-def test_a_slow_first_search_is_helped_by_a_proof_beside_it(goal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_first_search_is_helped_by_a_proof_beside_it(
+    goal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When it is asked at once beside the first search whether there is a plan, the answer is the same."""
     task = FastDownward().translate(with_goal(load("places"), goal))
     expected = FastDownward().search(task)
@@ -332,19 +383,25 @@ def test_a_slow_first_search_is_helped_by_a_proof_beside_it(goal: str, monkeypat
         assert (result.status, result.steps) == (expected.status, expected.steps)
 
 
-def test_greedy_search_does_not_go_on_when_it_is_proved_that_there_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_greedy_search_does_not_go_on_when_it_is_proved_that_there_is_no_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A first search that would take long is stopped by the proof."""
     monkeypatch.setattr(fast_downward, "_FIRST_SECONDS", 0.1)
     problem = blocks_world(PLACES, blocks=5, places=5, seed=2)
     task = FastDownward().translate(with_goal(problem, "(and (on b0 b1) (on b1 b2) (on b2 b0))"))
     slow = "lazy_wastar([hmax()], w=1)"
     assert (
-        FastDownward(core_work=0, landmark_search="", first_search=slow).search(task, time_limit=600.0).status
+        FastDownward(core_work=0, landmark_search="", first_search=slow)
+        .search(task, time_limit=600.0)
+        .status
         is TaskPlanStatus.UNSOLVABLE
     )
 
 
-def test_programs_are_waited_for_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_are_waited_for_where_the_system_does_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Without news from the system, the end of a program is found by looking."""
 
     def missing(_: int) -> int:

@@ -36,18 +36,30 @@ def translated(goal: str) -> TranslatedTask:
     """Return the translated task of three blocks on the table."""
     domain = parse_domain(BLOCKS)
     facts = " ".join(f"(down {name}) (clear {name})" for name in "abc")
-    text = f"(define (problem p) (:domain blocks) (:objects a b c - block) (:init {facts} (free)) (:goal {goal}))"
+    text = (
+        f"(define (problem p) (:domain blocks) (:objects a b c - block) (:init {facts} (free))"
+        f" (:goal {goal}))"
+    )
     return FastDownward().translate(parse_problem(text, domain))
 
 
-@pytest.mark.parametrize("goal", ["(and (on a b) (on b a))", "(and (on a a))", "(and (held a) (free))"])
+@pytest.mark.parametrize(
+    "goal", ["(and (on a b) (on b a))", "(and (on a a))", "(and (held a) (free))"]
+)
 def test_contradictions_are_found(goal: str) -> None:
     """Two blocks on each other, a block on itself, a full hand that is free: no search is needed."""
     assert is_goal_impossible(translated(goal))
 
 
 @pytest.mark.parametrize(
-    "goal", ["(and (on a b) (on b c))", "(held a)", "(or (on a b) (on b a))", "(and (on c a) (free))", "(and)"]
+    "goal",
+    [
+        "(and (on a b) (on b c))",
+        "(held a)",
+        "(or (on a b) (on b a))",
+        "(and (on c a) (free))",
+        "(and)",
+    ],
 )
 def test_goals_that_can_be_reached_are_not_called_impossible(goal: str) -> None:
     """What a plan reaches is possible; so is what holds already, and what only derived facts say."""
@@ -96,15 +108,22 @@ def literal(text: str) -> tuple[Fact, bool]:
         ([], []),
     ],
 )
-def test_the_facts_that_exclude_each_other_are_named(wanted: list[str], conflict: list[str]) -> None:
+def test_the_facts_that_exclude_each_other_are_named(
+    wanted: list[str], conflict: list[str]
+) -> None:
     """One fact that never holds, or else the first two that never hold together; none where pairs prove nothing."""
-    assert find_conflict(translated("(and)"), [literal(text) for text in wanted]) == tuple(map(literal, conflict))
+    assert find_conflict(translated("(and)"), [literal(text) for text in wanted]) == tuple(
+        map(literal, conflict)
+    )
 
 
 def test_facts_that_never_change_count() -> None:
     """What no action touches holds as it does at first: asked for otherwise, it is the conflict."""
     domain = parse_domain(BLOCKS.replace("(free))\n", "(free) (red ?x - block))\n", 1))
-    text = "(define (problem p) (:domain blocks) (:objects a b - block) (:init (red a) (down a) (free)) (:goal (and)))"
+    text = (
+        "(define (problem p) (:domain blocks) (:objects a b - block) (:init (red a) (down a)"
+        " (free)) (:goal (and)))"
+    )
     task = FastDownward().translate(parse_problem(text, domain))
     assert find_conflict(task, [literal("red a"), literal("not red b")]) == ()
     assert find_conflict(task, [literal("red a"), literal("red b")]) == (literal("red b"),)
@@ -123,7 +142,9 @@ SIZES = (2, 3, 2, 2)
 def pairs(draw: st.DrawFn, *, most: int) -> tuple[Pair, ...]:
     """Values of some different variables."""
     chosen = draw(st.lists(st.sampled_from(range(len(SIZES))), max_size=most, unique=True))
-    return tuple((variable, draw(st.integers(0, SIZES[variable] - 1))) for variable in sorted(chosen))
+    return tuple(
+        (variable, draw(st.integers(0, SIZES[variable] - 1))) for variable in sorted(chosen)
+    )
 
 
 @st.composite
@@ -132,7 +153,9 @@ def operators(draw: st.DrawFn) -> SasOperator:
     effects = []
     for variable, after in draw(pairs(most=3)):
         before = draw(st.integers(-1, SIZES[variable] - 1))
-        effects.append(SasEffect(draw(pairs(most=1)) if draw(st.booleans()) else (), variable, before, after))
+        effects.append(
+            SasEffect(draw(pairs(most=1)) if draw(st.booleans()) else (), variable, before, after)
+        )
     touched = {effect.variable for effect in effects}
     prevail = tuple(pair for pair in draw(pairs(most=2)) if pair[0] not in touched)
     return SasOperator("move", prevail, tuple(effects), 1)
@@ -140,7 +163,10 @@ def operators(draw: st.DrawFn) -> SasOperator:
 
 def successor(state: State, operator: SasOperator) -> State | None:
     """Return the state after an operator, ``None`` when it cannot be applied."""
-    needs = [*operator.prevail, *((e.variable, e.before) for e in operator.effects if e.before >= 0)]
+    needs = [
+        *operator.prevail,
+        *((e.variable, e.before) for e in operator.effects if e.before >= 0),
+    ]
     if any(state[variable] != value for variable, value in needs):
         return None
     after = list(state)
@@ -164,11 +190,18 @@ def reachable(start: State, moves: list[SasOperator]) -> set[State]:
 
 
 @settings(max_examples=scaled_examples(3.0))
-@given(st.lists(operators(), max_size=6), pairs(most=4), st.sampled_from(list(product(*map(range, SIZES)))))
-def test_what_is_called_impossible_is_in_no_state(moves: list[SasOperator], goal: tuple[Pair, ...], at: State) -> None:
+@given(
+    st.lists(operators(), max_size=6),
+    pairs(most=4),
+    st.sampled_from(list(product(*map(range, SIZES)))),
+)
+def test_what_is_called_impossible_is_in_no_state(
+    moves: list[SasOperator], goal: tuple[Pair, ...], at: State
+) -> None:
     """Whenever the proof succeeds, a look at every reachable state finds none that satisfies the goal."""
     variables = tuple(
-        SasVariable(f"v{n}", -1, tuple(f"Atom p{n}{k}()" for k in range(size))) for n, size in enumerate(SIZES)
+        SasVariable(f"v{n}", -1, tuple(f"Atom p{n}{k}()" for k in range(size)))
+        for n, size in enumerate(SIZES)
     )
     task = TranslatedTask(cast(Problem, None), 0, variables, (), at, goal, tuple(moves), ())
     is_reached = any(all(state[v] == value for v, value in goal) for state in reachable(at, moves))

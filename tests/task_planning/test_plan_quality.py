@@ -17,7 +17,9 @@ MOVE = 2
 """Actions of one move of a block: it is taken and put down."""
 
 
-def plan_length(large: LargeTask, *, work: int = 0, improvement_work: int = IMPROVEMENT_WORK) -> int:
+def plan_length(
+    large: LargeTask, *, work: int = 0, improvement_work: int = IMPROVEMENT_WORK
+) -> int:
     """Return the number of actions of a plan, which is checked."""
     model = Model(large.task)
     goal = large.task["goal"]
@@ -35,11 +37,20 @@ def plan_length(large: LargeTask, *, work: int = 0, improvement_work: int = IMPR
     ("make", "surplus"),
     [
         *(
-            (lambda seed=seed: blocks_task(seed, 40, sites=85, highest=3, towers=(5, 4, 5, 3)), 0.05)
+            (
+                lambda seed=seed: blocks_task(seed, 40, sites=85, highest=3, towers=(5, 4, 5, 3)),
+                0.05,
+            )
             for seed in range(4)
         ),
-        *((lambda seed=seed: blocks_task(seed, 20, sites=60, highest=3, towers=(5, 4)), 0.05) for seed in range(4)),
-        *((lambda seed=seed: blocks_task(seed, 30, sites=60, highest=6, towers=(7, 8)), 0.15) for seed in range(4)),
+        *(
+            (lambda seed=seed: blocks_task(seed, 20, sites=60, highest=3, towers=(5, 4)), 0.05)
+            for seed in range(4)
+        ),
+        *(
+            (lambda seed=seed: blocks_task(seed, 30, sites=60, highest=6, towers=(7, 8)), 0.15)
+            for seed in range(4)
+        ),
         *((lambda seed=seed: swap_task(seed, 20), 0.0) for seed in range(2)),
         (lambda: ball_task(20), 0.07),
         (lambda: hanoi_task(6), 0.0),
@@ -50,7 +61,11 @@ def test_large_tasks_have_short_plans(make: Callable[[], LargeTask], surplus: fl
     large = make()
     for work in (0, SEARCH_WORK):
         length = plan_length(large, work=work)
-        assert large.fewest <= length <= max(large.fewest + MOVE * (surplus > 0.0), large.fewest * (1.0 + surplus))
+        assert (
+            large.fewest
+            <= length
+            <= max(large.fewest + MOVE * (surplus > 0.0), large.fewest * (1.0 + surplus))
+        )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -62,7 +77,9 @@ def test_towers_of_all_blocks_are_built(seed: int) -> None:
 
 @settings(max_examples=scaled_examples(0.3), deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(0, 3))
-def test_plans_of_few_blocks_are_at_most_a_move_longer_than_the_best(seed: int, size: int, room: int) -> None:
+def test_plans_of_few_blocks_are_at_most_a_move_longer_than_the_best(
+    seed: int, size: int, room: int
+) -> None:
     """By the agenda alone, compared with Dijkstra's search; the lower bound is none above the best."""
     towers = (size,) if size < 4 else (2, size - 2)
     large = blocks_task(seed, size, sites=size + room, highest=size, towers=towers)

@@ -9,7 +9,13 @@ import pytest
 from support.task_problems import load, shortest_steps
 
 from tmkit.pddl import Fact, GroundAction, Problem, State, parse_goal, validate_task_plan
-from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus, UnsolvabilityTask
+from tmkit.task_planning import (
+    FastDownward,
+    TaskPlanner,
+    TaskPlanResult,
+    TaskPlanStatus,
+    UnsolvabilityTask,
+)
 from tmkit.task_planning.protocol import PreparedTask
 
 
@@ -26,7 +32,9 @@ class ConstrainedTask:
 
     def allows(self, state: State, action: GroundAction) -> bool:
         """Tell whether no constraint forbids an action in a state."""
-        return not any(action == known and context <= state.facts for known, context in self.forbidden)
+        return not any(
+            action == known and context <= state.facts for known, context in self.forbidden
+        )
 
 
 class BreadthFirst(TaskPlanner[ConstrainedTask]):

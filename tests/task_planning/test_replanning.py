@@ -25,7 +25,10 @@ def dishes(count: int = 2) -> Problem:
     """Return the task to have dishes clean and dry."""
     names = [f"d{n}" for n in range(count)]
     goal = " ".join(f"(clean {name}) (not (wet {name}))" for name in names)
-    text = f"(define (problem p) (:domain dishes) (:objects {' '.join(names)} - dish) (:init) (:goal (and {goal})))"
+    text = (
+        f"(define (problem p) (:domain dishes) (:objects {' '.join(names)} - dish) (:init) (:goal"
+        f" (and {goal})))"
+    )
     return parse_problem(text, parse_domain(DISHES))
 
 
@@ -35,7 +38,10 @@ def test_each_outcome_is_an_action() -> None:
     assert [action.name for action in domain.actions] == ["wash--1", "wash--2", "wash--3", "dry"]
     assert domain.outcomes("wash") == domain.outcomes("wash--2") == domain.actions[:3]
     assert domain.outcomes("dry") == domain.actions[3:]
-    assert [str(action.effect) for action in domain.actions[:2]] == ["(and (wet ?d) (clean ?d))", "(and (wet ?d))"]
+    assert [str(action.effect) for action in domain.actions[:2]] == [
+        "(and (wet ?d) (clean ?d))",
+        "(and (wet ?d))",
+    ]
 
 
 def test_chances_are_outcomes() -> None:
@@ -56,7 +62,9 @@ def test_choices_multiply_and_nest() -> None:
       (:action single :effect (oneof (a))))"""
     domain = parse_domain(text)
     effects = {action.name: str(action.effect) for action in domain.actions}
-    assert [effects[f"two--{n}"] for n in range(1, 5)] == [f"(and ({x}) ({y}))" for x, y in product("ab", "ce")]
+    assert [effects[f"two--{n}"] for n in range(1, 5)] == [
+        f"(and ({x}) ({y}))" for x, y in product("ab", "ce")
+    ]
     assert [effects[f"nested--{n}"] for n in range(1, 4)] == ["(a)", "(b)", "(and (c) (e))"]
     assert [effects[f"given--{n}"] for n in range(1, 3)] == ["(when (a) (b))", "(when (a) (c))"]
     assert effects["single"] == "(a)"
@@ -79,12 +87,17 @@ def test_choices_multiply_and_nest() -> None:
 def test_faults_are_named_with_their_place(effect: str, message: str) -> None:
     """What cannot be read says where and why."""
     with pytest.raises(TaskError, match=message):
-        parse_domain(f"(define (domain d) (:predicates (p) (q))\n (:action a :effect {effect}))", source="d")
+        parse_domain(
+            f"(define (domain d) (:predicates (p) (q))\n (:action a :effect {effect}))", source="d"
+        )
 
 
 def test_a_name_of_an_outcome_is_taken() -> None:
     """An action with the name of another's outcome is declared twice."""
-    text = "(define (domain d) (:predicates (p) (q)) (:action a--2 :effect (p)) (:action a :effect (oneof (p) (q))))"
+    text = (
+        "(define (domain d) (:predicates (p) (q)) (:action a--2 :effect (p)) (:action a :effect"
+        " (oneof (p) (q))))"
+    )
     with pytest.raises(TaskError, match="action 'a--2' is declared twice"):
         parse_domain(text)
 
@@ -93,7 +106,9 @@ def test_outcomes_are_written_as_actions() -> None:
     """The text of the domain has an action for each outcome, and the same actions when it is read."""
     domain = dishes().domain
     read = parse_domain(domain_to_pddl(domain))
-    assert [(a.name, a.effect) for a in read.actions] == [(a.name, a.effect) for a in domain.actions]
+    assert [(a.name, a.effect) for a in read.actions] == [
+        (a.name, a.effect) for a in domain.actions
+    ]
 
 
 @settings(max_examples=scaled_examples(0.1), deadline=None)
@@ -118,7 +133,9 @@ def test_bad_luck_ends() -> None:
     """Where the hoped-for outcome never comes, the actions are counted."""
     problem = dishes(1)
     done = execute_with_replanning(
-        problem, lambda s, a: possible_states(problem, s, a)[-2 % 3 if "wash" in a.name else 0], max_actions=4
+        problem,
+        lambda s, a: possible_states(problem, s, a)[-2 % 3 if "wash" in a.name else 0],
+        max_actions=4,
     )
     assert done.status is TaskPlanStatus.LIMIT
     assert done.message == "the goal does not hold after 4 actions"

@@ -17,8 +17,7 @@ from tmkit.task_planning.encoding import copy_of
 
 PLANNER = FastDownward()
 
-DISHES = parse_domain(
-    """(define (domain dishes)
+DISHES = parse_domain("""(define (domain dishes)
       (:types dish place - object  cup - dish)
       (:predicates (at ?d - dish ?p - place) (clean ?d - dish) (on ?d - dish ?e - dish) (tidy) (free ?d - dish))
       (:derived (free ?d - dish) (not (exists (?e - dish) (on ?e ?d))))
@@ -26,8 +25,7 @@ DISHES = parse_domain(
       (:action wash :parameters (?d - dish) :precondition (free ?d) :effect (clean ?d))
       (:action put :parameters (?d - dish ?p - place)
         :precondition (and (free ?d) (forall (?e - dish) (imply (on ?d ?e) (clean ?d))))
-        :effect (and (at ?d ?p) (forall (?e - dish) (not (on ?d ?e))))))"""
-)
+        :effect (and (at ?d ?p) (forall (?e - dish) (not (on ?d ?e))))))""")
 TASK = parse_problem(
     """(define (problem p) (:domain dishes) (:objects plate bowl - dish sink shelf - place)
       (:init (on bowl plate) (at plate sink)) (:goal (and (tidy) (forall (?d - dish) (clean ?d)))))""",
@@ -52,7 +50,9 @@ def test_an_object_that_comes_needs_no_translation(name: str, seed: int) -> None
     later = [
         object
         for object, types in problem.objects.items()
-        if object not in named and len(types) == 1 and not any(object in term.arguments for term in problem.values)
+        if object not in named
+        and len(types) == 1
+        and not any(object in term.arguments for term in problem.values)
     ]
     if not later or any(function.parameters for function in problem.domain.functions):
         return
@@ -73,7 +73,10 @@ def test_an_object_that_comes_needs_no_translation(name: str, seed: int) -> None
     full = copy_of(problem, init=state)
     action, context = random.choice(steps), random.sample(sorted(state), min(2, len(state)))
     anew = PLANNER.prepare(full)
-    for ours, theirs in ((grown, anew), (grown.forbid(action, context), anew.forbid(action, context))):
+    for ours, theirs in (
+        (grown, anew),
+        (grown.forbid(action, context), anew.forbid(action, context)),
+    ):
         found, expected = (PLANNER.search(each, time_limit=600.0) for each in (ours, theirs))
         assert found.status == expected.status
         assert not found.is_solved or validate_task_plan(full, found.steps).is_valid
@@ -126,7 +129,9 @@ def test_an_absent_object_proves_nothing_wrong() -> None:
         """(define (domain doors) (:types key door) (:predicates (opens ?k - key ?d - door) (open ?d - door))
           (:action unlock :parameters (?k - key ?d - door) :precondition (opens ?k ?d) :effect (open ?d)))"""
     )
-    text = "(define (problem p) (:domain doors) (:objects front - door) (:init) (:goal (open front)))"
+    text = (
+        "(define (problem p) (:domain doors) (:objects front - door) (:init) (:goal (open front)))"
+    )
     task = PLANNER.prepare(parse_problem(text, domain), spare={"key": 1})
     assert PLANNER.search(task).status is TaskPlanStatus.UNSOLVABLE
     grown = task.with_object("brass", "key", State([Fact.of("opens", "brass", "front")]))

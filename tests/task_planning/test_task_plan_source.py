@@ -41,11 +41,15 @@ def constrained_tasks(draw: st.DrawFn) -> tuple[dict[str, Any], list[Constraint]
     basic = [variable for variable, layer in enumerate(task["layers"]) if layer < 0]
     facts = [(variable, value) for variable in basic for value in range(task["domains"][variable])]
     operators = range(len(task["operators"]))
-    sets = draw(st.lists(st.lists(st.sampled_from(facts), max_size=5, unique=True), min_size=1, max_size=2))
+    sets = draw(
+        st.lists(st.lists(st.sampled_from(facts), max_size=5, unique=True), min_size=1, max_size=2)
+    )
     constraints = draw(
         st.lists(
             st.tuples(
-                st.sampled_from(sets), st.integers(-1, 3), st.lists(st.sampled_from(operators), max_size=5, unique=True)
+                st.sampled_from(sets),
+                st.integers(-1, 3),
+                st.lists(st.sampled_from(operators), max_size=5, unique=True),
             ),
             max_size=3,
         )
@@ -84,7 +88,10 @@ class ConstrainedModel(Model):
         while queue:
             state = queue.popleft()
             for number in range(len(self.task["operators"])):
-                if self.is_applicable(number, state) and (after := self.after(state, number)) not in seen:
+                if (
+                    self.is_applicable(number, state)
+                    and (after := self.after(state, number)) not in seen
+                ):
                     seen[after] = None
                     queue.append(after)
         return list(seen)
@@ -125,7 +132,9 @@ def sas_task(task: dict[str, Any], problem: Problem) -> SasTask:
 
 @settings(max_examples=scaled_examples(1.5), deadline=None)
 @given(constrained_tasks())
-def test_plans_satisfy_constraints_and_proofs_are_true(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
+def test_plans_satisfy_constraints_and_proofs_are_true(
+    drawn: tuple[dict[str, Any], list[Constraint]],
+) -> None:
     """A* finds a plan exactly where breadth-first search over all states does, under the constraints."""
     model = ConstrainedModel(*drawn)
     plan, is_unsolvable, _, _ = model.search().plan(model.start, model.task["goal"], PLENTY, PLENTY)
@@ -149,7 +158,9 @@ def test_least_costs_satisfy_constraints(drawn: tuple[dict[str, Any], list[Const
                 if cost < costs.get(after, cost + 1):
                     costs[after] = cost
                     queue.append(after)
-    least = min((c for state, c in costs.items() if model.holds(model.task["goal"], state)), default=None)
+    least = min(
+        (c for state, c in costs.items() if model.holds(model.task["goal"], state)), default=None
+    )
     assert (None if plan is None else sum(model.task["operators"][k][2] for k in plan)) == least
 
 
@@ -158,7 +169,9 @@ def test_least_costs_satisfy_constraints(drawn: tuple[dict[str, Any], list[Const
 def test_plans_of_the_agenda_are_valid(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
     """The agenda proves nothing; its plans, after elimination and improvement, satisfy the constraints."""
     model = ConstrainedModel(*drawn)
-    plan, is_unsolvable, _, _ = model.search().plan(model.start, model.task["goal"], NO_WORK, PLENTY, PLENTY)
+    plan, is_unsolvable, _, _ = model.search().plan(
+        model.start, model.task["goal"], NO_WORK, PLENTY, PLENTY
+    )
     if model.holds(model.task["goal"], model.start):
         assert plan == []
         return
@@ -203,7 +216,9 @@ def test_states_are_as_in_the_model(drawn: tuple[dict[str, Any], list[Constraint
         for number in numbers:
             assert search.is_applicable(number, state) == model.is_applicable(number, state)
             assert search.apply(number, state) == model.after(state, number)
-        assert (search.follow(state, model.task["goal"], []) is not None) == model.holds(model.task["goal"], state)
+        assert (search.follow(state, model.task["goal"], []) is not None) == model.holds(
+            model.task["goal"], state
+        )
 
 
 @settings(max_examples=scaled_examples(1), deadline=None)
@@ -222,7 +237,9 @@ def test_hints_and_caches_change_no_validity(
         version = source.version
         if step == "forbid" and waiting:
             facts, limit, operators = waiting.pop()
-            learned = OperatorConstraint(tuple(facts), limit, tuple(operators), is_proved=data.draw(st.booleans()))
+            learned = OperatorConstraint(
+                tuple(facts), limit, tuple(operators), is_proved=data.draw(st.booleans())
+            )
             is_new = learned not in source.constraints
             source.forbid(learned)
             assert source.version == version + is_new
@@ -234,11 +251,15 @@ def test_hints_and_caches_change_no_validity(
         state = data.draw(st.sampled_from(states))
         hint = data.draw(st.lists(numbers, max_size=4))
         plan = source.plan(state, hint=hint)
-        model = ConstrainedModel(task, [(list(c.facts), c.limit, list(c.operators)) for c in source.constraints])
+        model = ConstrainedModel(
+            task, [(list(c.facts), c.limit, list(c.operators)) for c in source.constraints]
+        )
         model.start = state
         assert (plan is not None) == model.is_solvable()
         assert plan is None or model.reaches_goal(plan)
-        model.constraints = [(list(c.facts), c.limit, list(c.operators)) for c in source.constraints if c.is_proved]
+        model.constraints = [
+            (list(c.facts), c.limit, list(c.operators)) for c in source.constraints if c.is_proved
+        ]
         assert source.is_unsolvable(state) == (not model.is_solvable())
 
 
@@ -252,7 +273,9 @@ def test_threads_get_equal_results(drawn: tuple[dict[str, Any], list[Constraint]
 
     def find(number: int) -> Any:
         search = free if number % 2 else free.with_constraints(constraints)
-        return search.plan(start, task["goal"], NO_WORK if number % 4 < 2 else PLENTY, PLENTY, PLENTY)
+        return search.plan(
+            start, task["goal"], NO_WORK if number % 4 < 2 else PLENTY, PLENTY, PLENTY
+        )
 
     expected = [find(number) for number in range(4)]
     with ThreadPoolExecutor(4) as pool:
@@ -298,7 +321,10 @@ def test_large_tasks_are_solved_with_few_steps(capacity: int | None, steps: int)
     for index, number in enumerate(plan):  # all suffixes are known
         assert source.plan(values) == plan[index:]
         values = source.apply(number, values)
-        assert capacity is None or sum(values[variable] == value for variable, value in facts) <= capacity
+        assert (
+            capacity is None
+            or sum(values[variable] == value for variable, value in facts) <= capacity
+        )
     assert source.is_goal(values)
     assert source.counts["searched"] == 1
 

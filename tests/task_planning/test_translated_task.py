@@ -9,10 +9,27 @@ from random import Random
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
-from support.task_problems import DATA, NAMES, all_facts, blocks_world, ground_actions, load, shortest_plan
+from support.task_problems import (
+    DATA,
+    NAMES,
+    all_facts,
+    blocks_world,
+    ground_actions,
+    load,
+    shortest_plan,
+)
 
 from tmkit.errors import TaskError, TaskPlannerError
-from tmkit.pddl import Fact, GroundAction, Problem, State, load_domain, parse_domain, parse_goal, validate_task_plan
+from tmkit.pddl import (
+    Fact,
+    GroundAction,
+    Problem,
+    State,
+    load_domain,
+    parse_domain,
+    parse_goal,
+    validate_task_plan,
+)
 from tmkit.pddl.formulas import Atom
 from tmkit.task_planning import FastDownward, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask
@@ -34,7 +51,9 @@ def translated(name: str) -> TranslatedTask:
 def few_rooms() -> Problem:
     """Return the problem ``rooms`` with one parcel, three places and two doors, small enough to try everything."""
     whole = load("rooms")
-    objects = {name: types for name, types in whole.objects.items() if name not in ("box", "study", "d3")}
+    objects = {
+        name: types for name, types in whole.objects.items() if name not in ("box", "study", "d3")
+    }
     facts = (fact for fact in whole.init if {"box", "study", "d3"}.isdisjoint(fact.arguments))
     return Problem(
         "few",
@@ -68,7 +87,9 @@ def test_a_task_is_written_as_it_was_read(name: str) -> None:
 )
 def test_text_in_another_format_is_refused(text: str, reason: str) -> None:
     """Another version, or a file that ends too early, is refused."""
-    with pytest.raises(TaskPlannerError, match=f"the translator's output cannot be read: ({reason})"):
+    with pytest.raises(
+        TaskPlannerError, match=f"the translator's output cannot be read: ({reason})"
+    ):
         TranslatedTask.from_text(text, load("places"))
 
 
@@ -87,7 +108,9 @@ def some_constraints(problem: Problem, random: Random, count: int) -> list[Forbi
     while len(constraints) < count:
         state = problem.init
         for _ in range(random.randrange(4)):
-            state = problem.apply(state, random.choice([s for s in steps if not problem.why_not(state, s)]))
+            state = problem.apply(
+                state, random.choice([s for s in steps if not problem.why_not(state, s)])
+            )
         action = random.choice([step for step in steps if not problem.why_not(state, step)])
         size = random.choice([0, 1, 2, 3, len(state)]) if random.random() < 0.9 else 0
         context = set(random.sample(sorted(state), min(size, len(state))))
@@ -98,7 +121,9 @@ def some_constraints(problem: Problem, random: Random, count: int) -> list[Forbi
 
 
 @pytest.mark.parametrize(
-    "planner", [PLANNER, replace(PLANNER, encoding="axioms"), FastDownward.optimal()], ids=["auto", "axioms", "split"]
+    "planner",
+    [PLANNER, replace(PLANNER, encoding="axioms"), FastDownward.optimal()],
+    ids=["auto", "axioms", "split"],
 )
 @pytest.mark.parametrize("name", ["blocks", "few rooms"])
 @settings(max_examples=scaled_examples(0.1))
@@ -112,9 +137,13 @@ def test_forbidding_is_exact(planner: FastDownward, name: str, seed: int) -> Non
     for action, context in constraints:
         patched = patched.forbid(action, context)
     result = planner.search(patched, time_limit=600.0)
-    expected = shortest_plan(problem, allowed=lambda state, action: not is_forbidden(state, action, constraints))
+    expected = shortest_plan(
+        problem, allowed=lambda state, action: not is_forbidden(state, action, constraints)
+    )
     assert result.is_solved == (expected is not None)
-    assert name == "few rooms" or planner.encoding != "split" or len(result.steps) == (expected or 0)
+    assert (
+        name == "few rooms" or planner.encoding != "split" or len(result.steps) == (expected or 0)
+    )
     assert result.status in (TaskPlanStatus.SOLVED, TaskPlanStatus.UNSOLVABLE)
     validation = validate_task_plan(problem, result.steps)
     assert validation.is_valid == result.is_solved
@@ -142,7 +171,10 @@ def test_another_state_needs_no_translation(name: str, seed: int) -> None:
     action, context = random.choice(steps), random.sample(sorted(state), min(2, len(state)))
     anew = PLANNER.translate(moved.problem)
     assert moved.problem.init == state
-    for ours, theirs in ((moved, anew), (moved.forbid(action, context), anew.forbid(action, context))):
+    for ours, theirs in (
+        (moved, anew),
+        (moved.forbid(action, context), anew.forbid(action, context)),
+    ):
         found, expected = (PLANNER.search(task, time_limit=600.0) for task in (ours, theirs))
         assert found.status == expected.status
         assert not found.is_solved or validate_task_plan(moved.problem, found.steps).is_valid
@@ -199,7 +231,10 @@ def test_patching_leaves_the_old_task_alone() -> None:
 
 def test_one_context_has_one_variable() -> None:
     """Two actions forbidden in the same context share its variable, and doubling a constraint changes nothing."""
-    task, context = replace(translated("places"), encoding="axioms"), [Fact.of("clear", "c"), Fact.of("clear", "b")]
+    task, context = (
+        replace(translated("places"), encoding="axioms"),
+        [Fact.of("clear", "c"), Fact.of("clear", "b")],
+    )
     once = task.forbid(GroundAction("unpile", ("c", "a")), context)
     twice = once.forbid(GroundAction("lift", ("b", "middle")), reversed(context))
     assert len(twice.variables) == len(once.variables) == len(task.variables) + 1
@@ -230,7 +265,10 @@ def test_facts_that_the_goal_does_not_need_can_be_a_context() -> None:
     task = PLANNER.translate(problem)
     finish = GroundAction("finish")
     assert PLANNER.search(task).steps == (finish,)
-    assert PLANNER.search(task.forbid(finish, [Fact("seen")])).steps == (GroundAction("forget"), finish)
+    assert PLANNER.search(task.forbid(finish, [Fact("seen")])).steps == (
+        GroundAction("forget"),
+        finish,
+    )
 
 
 def test_contradictory_contexts_change_nothing() -> None:
@@ -250,11 +288,17 @@ def test_actions_that_cannot_be_done_may_be_forbidden() -> None:
     ("action", "context", "reason"),
     [
         (GroundAction("fling", ("a",)), [], "unknown action 'fling'"),
-        (GroundAction("lift", ("a", "left")), [Fact.of("over", "a")], r"context \(over a\): unknown predicate 'over'"),
+        (
+            GroundAction("lift", ("a", "left")),
+            [Fact.of("over", "a")],
+            r"context \(over a\): unknown predicate 'over'",
+        ),
         (GroundAction("lift", ("a", "left")), [Fact.of("clear", "z")], "unknown object 'z'"),
     ],
 )
-def test_lessons_about_unknown_things_are_refused(action: GroundAction, context: list[Fact], reason: str) -> None:
+def test_lessons_about_unknown_things_are_refused(
+    action: GroundAction, context: list[Fact], reason: str
+) -> None:
     """An action, predicate or object that the problem does not know is an error."""
     with pytest.raises(TaskError, match=reason):
         translated("places").forbid(action, context)
@@ -263,7 +307,9 @@ def test_lessons_about_unknown_things_are_refused(action: GroundAction, context:
 def test_derived_facts_are_no_context() -> None:
     """A context consists of basic facts."""
     with pytest.raises(TaskError, match="predicate 'passage' is derived"):
-        translated("rooms").forbid(GroundAction("load", ("box", "study")), [Fact.of("passage", "dock", "hall")])
+        translated("rooms").forbid(
+            GroundAction("load", ("box", "study")), [Fact.of("passage", "dock", "hall")]
+        )
 
 
 def test_taking_apart_needs_no_axioms() -> None:
@@ -273,7 +319,9 @@ def test_taking_apart_needs_no_axioms() -> None:
     once = task.forbid(step, task.problem.init)
     assert once.axioms == task.axioms == ()
     assert once.variables == task.variables
-    assert {operator.name for operator in once.operators} <= {operator.name for operator in task.operators}
+    assert {operator.name for operator in once.operators} <= {
+        operator.name for operator in task.operators
+    }
     assert once.forbid(step, task.problem.init) == once
     assert len(once.forbid(step, ()).operators) < len(task.operators)
 

@@ -31,7 +31,9 @@ def _by_program(monkeypatch: pytest.MonkeyPatch, encoding: Encoding) -> str | No
 def test_the_server_translates_as_the_program_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also after other tasks, and after one that was wrong."""
     for seed in (1, 2, 1):
-        assert translator.translated(_encoding(seed), 60.0) == _by_program(monkeypatch, _encoding(seed))
+        assert translator.translated(_encoding(seed), 60.0) == _by_program(
+            monkeypatch, _encoding(seed)
+        )
         with pytest.raises(TaskPlannerError, match="translator ended with exit code"):
             translator.translated(Encoding("(define (domain d) (:action", "(define)", {}), 60.0)
 

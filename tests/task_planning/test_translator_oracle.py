@@ -1,6 +1,7 @@
 """Our reader against the parser of Fast Downward's translator: the same actions, axioms, facts, objects and meanings.
 
-Both read the same files; then conditions and effects, which they keep in different shapes, are judged in random states.
+Both read the same files; then conditions and effects, which they keep in different shapes, are
+judged in random states.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ OWN = ("places", "gripper", "rooms", "lamps")
 @pytest.mark.parametrize("name", OWN)
 def test_own_files_mean_the_same_to_both(name: str) -> None:
     """Our own files are read alike, and every condition and effect means the same in random states."""
-    assert compare(DATA / name / "domain.pddl", DATA / name / "problem.pddl", states=60).domain.actions
+    assert compare(
+        DATA / name / "domain.pddl", DATA / name / "problem.pddl", states=60
+    ).domain.actions
 
 
 @pytest.mark.parametrize("name", sorted(FEATURES.keys() - BEYOND_THE_TRANSLATOR))

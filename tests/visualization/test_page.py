@@ -14,14 +14,17 @@ from tmkit.visualization.page import plan_timeline
 pytest.importorskip("viser")
 
 _DEMO_BYTES = 3_000_000
-_TOLERANCE = 3e-5  # metres and components: poses are written in units of 1e-6, and add up along the arm
+# metres and components: poses are written in units of 1e-6, and add up along the arm
+_TOLERANCE = 3e-5
 _FRAMES = ("a", "b", "c", "panda_link4", "panda_hand", "panda_leftfinger", "table")
 
 
 @pytest.fixture(scope="module")
 def plan() -> tk.Plan:
     """A tower of three blocks."""
-    result = tk.plan(tk.load_scene("panda_table", "blocks3"), goal="(and (on a b) (on b c))", seed=0)
+    result = tk.plan(
+        tk.load_scene("panda_table", "blocks3"), goal="(and (on a b) (on b c))", seed=0
+    )
     assert result.plan is not None
     return result.plan
 
@@ -31,7 +34,8 @@ def test_the_samples_end_where_the_plan_has_each_step(plan):
     timeline = plan_timeline(plan)
     for sample, step in zip(timeline.steps, plan.steps, strict=True):
         assert timeline.scenes[sample] == step.scene
-        np.testing.assert_allclose(timeline.q[sample], step.q, atol=0.05)  # the next begins without a stop
+        # the next begins without a stop
+        np.testing.assert_allclose(timeline.q[sample], step.q, atol=0.05)
     np.testing.assert_array_equal(timeline.q[-1], plan.steps[-1].q)
     assert np.max(np.abs(np.diff(timeline.q, axis=0))) < 0.2
     assert len(timeline.facts) == len(plan.steps) + 1
@@ -59,8 +63,12 @@ def test_the_panel_has_actions_captions_and_facts(plan, tmp_path, browser):
     """Actions, segments, captions and facts follow buttons, keys and clicks."""
     path = save_html(plan, tmp_path / "plan.html", autoplay=False)
     with open_page(browser, path.as_uri()) as (page, errors, _):
-        assert page.locator("#tmkit-track .action").all_text_contents() == [str(action) for action in plan.actions]
-        assert page.locator("#tmkit-track .segment").count() == sum(len(step.segments) for step in plan.steps)
+        assert page.locator("#tmkit-track .action").all_text_contents() == [
+            str(action) for action in plan.actions
+        ]
+        assert page.locator("#tmkit-track .segment").count() == sum(
+            len(step.segments) for step in plan.steps
+        )
         page.locator("#tmkit-next").click()
         assert "(holding b)" in page.locator("#tmkit-facts .added").all_text_contents()
         assert "(handempty)" in page.locator("#tmkit-facts .removed").all_text_contents()
@@ -99,7 +107,9 @@ def test_hovering_shows_the_name_of_a_body(plan, tmp_path, browser):
 def test_names_of_a_stranger_are_text(tmp_path, browser):
     """Names and texts of a file run no code in the page."""
     name = "</script><img src=x onerror=alert(1)>"
-    scene = tk.SceneGraph().add_frame(name, "world", shapes=[tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))])
+    scene = tk.SceneGraph().add_frame(
+        name, "world", shapes=[tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))]
+    )
     path = save_html(scene, tmp_path / "scene.html")
     with open_page(browser, path.as_uri()) as (page, errors, requests):
         assert page.evaluate("name => tmkit.pose(name).length", name) == 7

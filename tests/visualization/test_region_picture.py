@@ -38,10 +38,13 @@ def test_a_picture_must_be_a_png(tmp_path: Path) -> None:
         draw_region(region(3), tmp_path / "a.jpg")
 
 
-def test_a_missing_extra_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without matplotlib one line says how to get it."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(
-        MissingExtraError, match=r"needs the extra 'pictures': pip install -e '\.\[pictures\]' in the folder"
+        MissingExtraError,
+        match=r"needs the extra 'pictures': pip install -e '\.\[pictures\]' in the folder",
     ):
         draw_region(region(3), tmp_path / "a.png")

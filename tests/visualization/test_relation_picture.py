@@ -42,7 +42,17 @@ ROOT = Path(__file__).resolve().parents[2]
 NINE = {
     PositionCoord("e|C", "f|D", "[r]"): {"e|C", "f|D", "[r]", "C", "D", "p"},
     OrientationCoord("[a]|C", "[b]|D", "[r]"): {"[a]|C", "[b]|D", "[r]", "C", "D", "R"},
-    PoseCoord("(e,[a])|C", "(f,[b])|D", "[r]"): {"e|C", "[a]|C", "f|D", "[b]|D", "[r]", "C", "D", "p", "R"},
+    PoseCoord("(e,[a])|C", "(f,[b])|D", "[r]"): {
+        "e|C",
+        "[a]|C",
+        "f|D",
+        "[b]|D",
+        "[r]",
+        "C",
+        "D",
+        "p",
+        "R",
+    },
     PoseCoord("{g}|C", "{h}|D", "[h]"): {"{g}|C", "{h}|D, [h]", "C", "D", "p", "R"},
     LinearVelocityCoord("e|C", "D", "[r]"): {"e|C", "[r]", "C", "D", "v(e)"},
     AngularVelocityCoord("C", "D", "[r]"): {"[r]", "C", "D", "ω"},
@@ -60,7 +70,9 @@ def texts(drawing: Drawing) -> set[str]:
 
 def line(drawing: Drawing, meaning: str) -> Line:
     """Return the one line that stands for something."""
-    (found,) = (mark for mark in drawing.marks if isinstance(mark, Line) and mark.meaning == meaning)
+    (found,) = (
+        mark for mark in drawing.marks if isinstance(mark, Line) and mark.meaning == meaning
+    )
     return found
 
 
@@ -82,10 +94,18 @@ def test_a_relation_inside_a_body_is_drawn_on_one() -> None:
 
 def moving_scene() -> SceneGraph:
     """Return two frames of body C on body D, and how C moves."""
-    scene = SceneGraph(root=None).add_body("D").add_body("C").add_root("d", body="D").add_root("g", body="C")
+    scene = (
+        SceneGraph(root=None)
+        .add_body("D")
+        .add_body("C")
+        .add_root("d", body="D")
+        .add_root("g", body="C")
+    )
     scene = scene.attach("g", "d", pose=tk.Pose.from_rpy([0.8, 0.3, 0.1], [0.1, 0.2, 0.5]))
     scene = scene.add_frame("e", "g", pose=tk.Pose([0.3, 0.2, 0.0]), body="C")
-    return add_twist(scene, SemanticTwist(TwistCoord("g|C", "D", "[d]"), [0.1, 0.2, 0.3, 0.0, 0.0, 1.0]))
+    return add_twist(
+        scene, SemanticTwist(TwistCoord("g|C", "D", "[d]"), [0.1, 0.2, 0.3, 0.0, 0.0, 1.0])
+    )
 
 
 ABOVE = Viewpoint(azimuth=-math.pi / 2, elevation=math.pi / 2)
@@ -97,10 +117,14 @@ def test_arrows_begin_and_end_where_the_scene_has_their_points() -> None:
     position = PositionCoord("e|C", "d|D", "[d]")
     drawing = relation_drawing(scene, [position], viewpoint=ABOVE)
     arrow = line(drawing, f"Position of PositionCoord({', '.join(position.notation())})")
-    np.testing.assert_allclose(arrow.points, [[0.0, 0.0], scene.pose("e", relative_to="d").translation[:2]], atol=1e-12)
+    np.testing.assert_allclose(
+        arrow.points, [[0.0, 0.0], scene.pose("e", relative_to="d").translation[:2]], atol=1e-12
+    )
     assert arrow.has_head
     dots = {mark.meaning: mark.at for mark in drawing.marks if isinstance(mark, Dot)}
-    np.testing.assert_allclose(dots["point e"], scene.pose("e", relative_to="d").translation[:2], atol=1e-12)
+    np.testing.assert_allclose(
+        dots["point e"], scene.pose("e", relative_to="d").translation[:2], atol=1e-12
+    )
 
 
 def test_velocities_are_turned_into_the_plane_and_in_proportion() -> None:
@@ -108,11 +132,20 @@ def test_velocities_are_turned_into_the_plane_and_in_proportion() -> None:
     scene = moving_scene()
     coords = [LinearVelocityCoord("g|C", "D", "[g]"), LinearVelocityCoord("e|C", "D", "[d]")]
     drawing = relation_drawing(scene, coords, viewpoint=ABOVE)
-    drawn = [line(drawing, f"LinearVelocity of LinearVelocityCoord({', '.join(c.notation())})").points for c in coords]
+    drawn = [
+        line(drawing, f"LinearVelocity of LinearVelocityCoord({', '.join(c.notation())})").points
+        for c in coords
+    ]
     steps = [points[1] - points[0] for points in drawn]
-    in_root = [relate(scene, LinearVelocityCoord(f"{p}|C", "D", "[d]")).numbers[0][:2] for p in ("g", "e")]
-    np.testing.assert_allclose(steps[0] * np.linalg.norm(in_root[1]), in_root[0] * np.linalg.norm(steps[1]), atol=1e-9)
-    np.testing.assert_allclose(drawn[1][0], scene.pose("e", relative_to="d").translation[:2], atol=1e-12)
+    in_root = [
+        relate(scene, LinearVelocityCoord(f"{p}|C", "D", "[d]")).numbers[0][:2] for p in ("g", "e")
+    ]
+    np.testing.assert_allclose(
+        steps[0] * np.linalg.norm(in_root[1]), in_root[0] * np.linalg.norm(steps[1]), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        drawn[1][0], scene.pose("e", relative_to="d").translation[:2], atol=1e-12
+    )
 
 
 def test_turning_goes_round_its_axis_by_the_right_hand() -> None:
@@ -125,7 +158,8 @@ def test_turning_goes_round_its_axis_by_the_right_hand() -> None:
     assert first[0] * second[1] - first[1] * second[0] > 0.0
     still = add_twist(scene, SemanticTwist(TwistCoord("g|C", "D", "[g]"), np.zeros(6)))
     assert not any(
-        "Angular" in what for what in relation_drawing(still, [TwistCoord("g|C", "D", "[g]")]).meanings(Line)
+        "Angular" in what
+        for what in relation_drawing(still, [TwistCoord("g|C", "D", "[g]")]).meanings(Line)
     )
 
 
@@ -134,19 +168,24 @@ def test_wrenches_are_drawn_from_their_numbers() -> None:
     scene = moving_scene()
     coord = WrenchCoord("e|C", "D", "[d]")
     drawing = relation_drawing(
-        scene, [SemanticWrench(coord, [1.0, 0.0, 0.0, 0.0, 0.0, 2.0])], viewpoint=ABOVE, frames=["g"]
+        scene,
+        [SemanticWrench(coord, [1.0, 0.0, 0.0, 0.0, 0.0, 2.0])],
+        viewpoint=ABOVE,
+        frames=["g"],
     )
     force = line(drawing, "Force of WrenchCoord(e|C, D, [d])").points
     assert force[1][0] > force[0][0]
     assert force[1][1] == pytest.approx(force[0][1])
     assert {"f", "τ(e)", "g"} <= texts(drawing)
-    with pytest.raises(SemanticError, match=r"forces are drawn from their numbers .* give a SemanticWrench"):
+    with pytest.raises(
+        SemanticError, match=r"forces are drawn from their numbers .* give a SemanticWrench"
+    ):
         relation_drawing(scene, [coord])
     with pytest.raises(UnknownNameError, match="nobody"):
         relation_drawing(scene, [PositionCoord("nobody|C", "d|D", "[d]")])
 
 
-# --------------------------------------------------------------------------------------------------------------- graphs
+# ------------------------------------------------------------------------------------------- graphs
 
 
 def test_poses_are_solid_and_twists_dashed() -> None:
@@ -157,12 +196,20 @@ def test_poses_are_solid_and_twists_dashed() -> None:
         line(drawing, "twist edge from body 'D' to frame 'g'"),
     )
     assert (pose.is_dashed, twist.is_dashed) == (False, True)
-    assert {"PoseCoord({g}|C, {d}|D, [d])", "TwistCoord(g|C, D, [g])", "PoseCoord({e}|C, {g}|C, [g])"} <= texts(drawing)
+    assert {
+        "PoseCoord({g}|C, {d}|D, [d])",
+        "TwistCoord(g|C, D, [g])",
+        "PoseCoord({e}|C, {g}|C, [g])",
+    } <= texts(drawing)
     assert drawing.meanings(Area) == ("body D", "body C", "frame {d}", "frame {g}", "frame {e}")
     outlines = {mark.meaning: mark.outline for mark in drawing.marks if isinstance(mark, Area)}
     for frame, body in (("d", "D"), ("g", "C"), ("e", "C")):
-        assert (outlines[f"frame {{{frame}}}"].min(axis=0) > outlines[f"body {body}"].min(axis=0)).all()
-        assert (outlines[f"frame {{{frame}}}"].max(axis=0) < outlines[f"body {body}"].max(axis=0)).all()
+        assert (
+            outlines[f"frame {{{frame}}}"].min(axis=0) > outlines[f"body {body}"].min(axis=0)
+        ).all()
+        assert (
+            outlines[f"frame {{{frame}}}"].max(axis=0) < outlines[f"body {body}"].max(axis=0)
+        ).all()
 
 
 def test_what_is_refused_is_crossed_out_with_the_scenes_words() -> None:
@@ -192,9 +239,19 @@ def graphs(draw: st.DrawFn) -> SceneGraph:
     for _ in range(draw(st.integers(0, 8)) if names else 0):
         head = Node("frame", draw(st.sampled_from(names)))
         kind = draw(st.sampled_from(["pose", "twist"]))
-        tail = Node("frame", draw(st.sampled_from(names))) if kind == "pose" else Node("body", scene.body_names[0])
+        tail = (
+            Node("frame", draw(st.sampled_from(names)))
+            if kind == "pose"
+            else Node("body", scene.body_names[0])
+        )
         try:
-            scene = add_edge(scene, kind, tail=tail, head=head, value=tk.Pose() if kind == "pose" else np.zeros(6))
+            scene = add_edge(
+                scene,
+                kind,
+                tail=tail,
+                head=head,
+                value=tk.Pose() if kind == "pose" else np.zeros(6),
+            )
         except TmkitError:
             continue
     return scene
@@ -205,25 +262,34 @@ def graphs(draw: st.DrawFn) -> SceneGraph:
 def test_boxes_are_apart_and_every_edge_is_drawn(scene: SceneGraph) -> None:
     """In any layout no two boxes overlap, and there is one arrow for each edge of the scene."""
     drawing = semantics_graph_drawing(scene)
-    boxes = [mark.outline for mark in drawing.marks if isinstance(mark, Area) and mark.meaning.startswith("body")]
+    boxes = [
+        mark.outline
+        for mark in drawing.marks
+        if isinstance(mark, Area) and mark.meaning.startswith("body")
+    ]
     assert len(boxes) == len(scene.body_names)
     for number, one in enumerate(boxes):
         for other in boxes[:number]:
             apart = (one.min(axis=0) > other.max(axis=0)) | (other.min(axis=0) > one.max(axis=0))
             assert apart.any()
-    count = sum(scene.parent(name) is not None for name in scene.frame_names) + len(scene.twist_frames)
+    count = sum(scene.parent(name) is not None for name in scene.frame_names) + len(
+        scene.twist_frames
+    )
     assert len(drawing.meanings(Line)) == count
     assert drawing.meanings() == semantics_graph_drawing(scene).meanings()
 
 
-# ------------------------------------------------------------------------------------------------------------- pictures
+# ----------------------------------------------------------------------------------------- pictures
 
 
 def test_pictures_are_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same drawings give the same bytes; nothing else is left in the folder; a file that is none is refused."""
     pytest.importorskip("matplotlib")
     drawings = [semantics_drawing(coord) for coord in list(NINE)[:4]]
-    first, again = (save_drawings(drawings, tmp_path / name, columns=3, width=3.0) for name in ("a.png", "b.png"))
+    first, again = (
+        save_drawings(drawings, tmp_path / name, columns=3, width=3.0)
+        for name in ("a.png", "b.png")
+    )
     assert first.read_bytes() == again.read_bytes()
     with Image.open(first) as image:
         assert image.size[0] == 900

@@ -35,7 +35,9 @@ def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
             is_in_plan=index in way,
             is_transfer=parent is not None and rng.random() < 0.5,
             failures=tuple(
-                BranchFailure(f"(pick b{other} table)", "approach: 'panda_hand' collides with 'n0'", count)
+                BranchFailure(
+                    f"(pick b{other} table)", "approach: 'panda_hand' collides with 'n0'", count
+                )
                 for other, count in enumerate(rng.choices(range(1, 9), k=rng.randrange(4)))
             ),
         )
@@ -46,7 +48,9 @@ def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
 
 @settings(max_examples=scaled_examples(0.4), deadline=None)
 @given(size=st.integers(1, 400), seed=st.integers(0, 99), rows=st.integers(1, 120))
-def test_the_plan_is_drawn_and_all_else_is_drawn_or_counted(size: int, seed: int, rows: int) -> None:
+def test_the_plan_is_drawn_and_all_else_is_drawn_or_counted(
+    size: int, seed: int, rows: int
+) -> None:
     """Each version is a dot or counted in a rest; every way to a dot is drawn; lines do not lie on each other."""
     tree = tree_of(size, seed=seed)
     drawing = search_tree_drawing([tree], rows=rows)
@@ -100,9 +104,13 @@ def test_pictures_are_files_of_the_same_bytes(tmp_path: Path) -> None:
     """As PNG and as SVG; another format is refused; without trees the picture is empty."""
     trees = [tree_of(300, seed=1), tree_of(40, seed=2, is_solved=False)]
     for suffix, begin in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
-        first, second = (draw_search_tree(trees, tmp_path / f"{name}{suffix}").read_bytes() for name in "ab")
+        first, second = (
+            draw_search_tree(trees, tmp_path / f"{name}{suffix}").read_bytes() for name in "ab"
+        )
         assert first == second
         assert first.startswith(begin)
-    with pytest.raises(OutputError, match=r"tree.gif: cannot be written: a plot must end in .png or .svg"):
+    with pytest.raises(
+        OutputError, match=r"tree.gif: cannot be written: a plot must end in .png or .svg"
+    ):
         draw_search_tree(trees, tmp_path / "tree.gif")
     assert draw_search_tree([], tmp_path / "none.png").exists()

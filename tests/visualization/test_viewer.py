@@ -99,7 +99,10 @@ def test_scrubbing_and_joints_meet_in_the_state(plan, browser):
 def test_clicks_pick_and_the_gizmo_moves_and_rederives_facts(browser):
     """A click on a row or a body picks the frame; the gizmo's messages move it, and the facts follow."""
     problem = PlanningProblem(tk.load_scene("panda_table", "blocks3"), goal="(on a b)")
-    with Viewer(problem, port=0) as viewer, open_page(browser, viewer.url, width=1100) as (page, errors, _):
+    with (
+        Viewer(problem, port=0) as viewer,
+        open_page(browser, viewer.url, width=1100) as (page, errors, _),
+    ):
         page.locator("[data-tmkit-frame=panda_link3]").click()
         _until(lambda: viewer.picked == "panda_link3", page)
         page.mouse.click(*page.evaluate("tmkit.pixel('a')"))
@@ -138,18 +141,22 @@ def test_a_failed_plan_opens_on_its_cause(failed, browser):
         assert str(cause) in page.locator("#tmkit-caption").inner_text()
         np.testing.assert_array_equal(viewer.q, cause.example.q)
         red = {
-            piece.frame for piece in viewer.model.pieces if piece.role == "visual" and piece.color[:2] == (0.86, 0.12)
+            piece.frame
+            for piece in viewer.model.pieces
+            if piece.role == "visual" and piece.color[:2] == (0.86, 0.12)
         }
         assert red == set(cause.example.in_the_way) - {"a"}
         page.get_by_text(result.explanation).wait_for()
         rows = page.locator("[data-tmkit-tell]")
         causes = [cause for action in result.diagnosis.actions for cause in action.causes]
         assert len(cause.examples) > 1
-        assert rows.count() == len(causes) + len(cause.examples)  # the rejected grasps of the first cause
+        # the rejected grasps of the first cause
+        assert rows.count() == len(causes) + len(cause.examples)
 
         def wait_for(text: str) -> None:
             page.wait_for_function(
-                "text => document.getElementById('tmkit-caption')?.textContent.includes(text)", arg=text
+                "text => document.getElementById('tmkit-caption')?.textContent.includes(text)",
+                arg=text,
             )
 
         for example in cause.examples[1:4]:
@@ -185,7 +192,10 @@ def test_the_search_tree_node_by_node(browser):
 def test_planning_from_the_state_shown(plan, browser):
     """The button plans from where the objects are, and the new plan is shown."""
     problem = PlanningProblem(tk.load_scene("panda_table", "blocks3"), goal="(holding b)")
-    with Viewer(problem, port=0) as viewer, open_page(browser, viewer.url, width=1100) as (page, errors, _):
+    with (
+        Viewer(problem, port=0) as viewer,
+        open_page(browser, viewer.url, width=1100) as (page, errors, _),
+    ):
         page.get_by_role("tab", name="Plan").click()
         page.get_by_role("button", name="Plan from here").click()
         _until(lambda: viewer.timeline is not None, page)
@@ -201,7 +211,8 @@ def test_two_versions_side_by_side(plan, browser):
         colored = {piece.frame for piece in viewer.model.pieces if piece.color[:2] == (0.95, 0.55)}
         assert colored == {"before/b", "after/b"}
         shift = (
-            viewer.scene.pose("after/a", q=viewer.q).translation - viewer.scene.pose("before/a", q=viewer.q).translation
+            viewer.scene.pose("after/a", q=viewer.q).translation
+            - viewer.scene.pose("before/a", q=viewer.q).translation
         )
         assert np.linalg.norm(shift) > 1.0
         with open_page(browser, viewer.url) as (page, errors, _):
@@ -212,13 +223,18 @@ def test_two_versions_side_by_side(plan, browser):
 
 def test_a_source_is_followed_to_its_last_scene(browser):
     """Whatever rate the page draws at, it ends at the last state; a frame that appears is drawn."""
-    scene = tk.SceneGraph().add_frame("arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0))
+    scene = tk.SceneGraph().add_frame(
+        "arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0)
+    )
     box = tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))
     for number in range(500):
         scene = scene.add_frame(f"f{number}", "arm", pose=tk.Pose([0.1 * number, 0.0, 0.0]))
     scene = scene.set_shapes("f7", [box])
     source = LatestScene(scene, scene.configuration({"arm": 0.0}))
-    with Viewer(*source.current()[:1], port=0) as viewer, open_page(browser, viewer.url) as (page, errors, _):
+    with (
+        Viewer(*source.current()[:1], port=0) as viewer,
+        open_page(browser, viewer.url) as (page, errors, _),
+    ):
         viewer.follow(source)
         for angle in np.linspace(0.0, 1.5, 30):
             source.put(scene, scene.configuration({"arm": angle}))
@@ -227,7 +243,9 @@ def test_a_source_is_followed_to_its_last_scene(browser):
         _until(lambda: distance(drawn_poses(page, ["f7"])["f7"], last) < _TOLERANCE, page)
         more = scene.add_frame("new", "world", pose=tk.Pose([1.0, 2.0, 3.0]), shapes=[box])
         source.put(more, more.configuration({"arm": 0.5}))
-        page.wait_for_function("'/bodies/new' in window.__viserMutable.nodeRefFromName && tmkit.ready")
+        page.wait_for_function(
+            "'/bodies/new' in window.__viserMutable.nodeRefFromName && tmkit.ready"
+        )
         source.end()
         assert distance(drawn_poses(page, ["new"])["new"], more.pose("new")) < _TOLERANCE
         assert errors == []
@@ -236,7 +254,9 @@ def test_a_source_is_followed_to_its_last_scene(browser):
 def test_a_live_scene_is_followed(browser):
     """Each version is shown with its newest joint values; what comes is drawn, and the camera stays."""
     box = tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))
-    scene = tk.SceneGraph().add_frame("arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0))
+    scene = tk.SceneGraph().add_frame(
+        "arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0)
+    )
     world = LiveScene(scene.add_frame("hand", "arm", pose=tk.Pose([1.0, 0.0, 0.0]), shapes=[box]))
     with Viewer(port=0) as viewer:
         viewer.follow(world)
@@ -247,16 +267,22 @@ def test_a_live_scene_is_followed(browser):
             camera = viewer.server.initial_camera.position
             cup = tk.Pose([9.0, 2.0, 3.0])
             world.update(lambda scene: scene.add_frame("cup", "world", pose=cup, shapes=[box]))
-            page.wait_for_function("'/bodies/cup' in window.__viserMutable.nodeRefFromName && tmkit.ready")
+            page.wait_for_function(
+                "'/bodies/cup' in window.__viserMutable.nodeRefFromName && tmkit.ready"
+            )
             assert distance(drawn_poses(page, ["cup"])["cup"], cup) < _TOLERANCE
             assert viewer.server.initial_camera.position == pytest.approx(camera)
             ball = tk.AttachedShape(tk.Sphere(0.2))
-            world.update(lambda scene: scene.set_shapes("cup", [ball]))  # the same frames look different
+            # the same frames look different
+            world.update(lambda scene: scene.set_shapes("cup", [ball]))
             _until(lambda: len(viewer.model.meshes) == 2, page)
             moved = world.update(lambda scene: scene.reparent("cup", "hand", q=[1.2]))
             _until(lambda: viewer.scene is moved and viewer.scene.parent("cup") == "hand", page)
             assert errors == []
-    with Viewer(port=0) as viewer, pytest.raises(ArgumentError, match="a LiveScene or a source with current"):
+    with (
+        Viewer(port=0) as viewer,
+        pytest.raises(ArgumentError, match="a LiveScene or a source with current"),
+    ):
         viewer.follow(scene)
 
 
@@ -274,7 +300,10 @@ def test_versions_of_a_store_have_a_slider(tmp_path, browser):
             page.get_by_text("a <b>cup</b>", exact=False).wait_for()
             page.get_by_text("Green (added): cup").wait_for()
             assert viewer.scene == more
-            colors = {viewer.model.pieces[k].frame: tuple(handle.color) for k, handle in viewer.handles.items()}
+            colors = {
+                viewer.model.pieces[k].frame: tuple(handle.color)
+                for k, handle in viewer.handles.items()
+            }
             assert colors["cup"] == (41, 166, 76)
             assert colors["a"] == colors["panda_hand"]
             page.locator("input.mantine-NumberInput-input:visible").first.fill("2")
@@ -295,10 +324,13 @@ def test_ellipsoids_of_uncertain_frames(browser):
     with Viewer(scene, port=0) as viewer, open_page(browser, viewer.url) as (page, errors, _):
         page.wait_for_function("'/covariance' in window.__viserSceneTree.getState()")
         scales = page.evaluate(
-            "Array.from(new Float32Array((b => b.buffer.slice(b.byteOffset, b.byteOffset + b.byteLength))"
+            "Array.from(new Float32Array((b => b.buffer.slice(b.byteOffset, b.byteOffset +"
+            " b.byteLength))"
             "(window.__viserSceneTree.getState()['/covariance'].message.props.batched_scales)))"
         )
-        assert np.sort(np.reshape(scales, (-1, 3)), axis=1)[0, 1:] == pytest.approx([0.04, 0.04], abs=1e-6)
+        assert np.sort(np.reshape(scales, (-1, 3)), axis=1)[0, 1:] == pytest.approx(
+            [0.04, 0.04], abs=1e-6
+        )
         assert len(scales) == 3 * len(scene.noisy_frames)
         assert viewer.picked is None
         assert errors == []
@@ -307,7 +339,9 @@ def test_ellipsoids_of_uncertain_frames(browser):
 def test_texts_of_a_scene_are_escaped(browser):
     """Names and classes of a stranger's scene are text in all panels."""
     name = "<img src=x onerror=alert(1)>"
-    scene = tk.SceneGraph().add_frame(name, "world", shapes=[tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))], classes=[name])
+    scene = tk.SceneGraph().add_frame(
+        name, "world", shapes=[tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))], classes=[name]
+    )
     with Viewer(scene, port=0) as viewer, open_page(browser, viewer.url) as (page, errors, _):
         viewer.pick(name)
         page.get_by_text("frame <img").first.wait_for(state="attached")
@@ -332,9 +366,13 @@ def test_bad_input_is_one_line():
     scene = tk.SceneGraph()
     with Viewer(scene, port=0) as viewer:
         port = int(viewer.url.rsplit(":", 1)[1])
-        with pytest.raises(OutputError, match=f"the port {port} of 127.0.0.1 cannot be used .*; choose another"):
+        with pytest.raises(
+            OutputError, match=f"the port {port} of 127.0.0.1 cannot be used .*; choose another"
+        ):
             Viewer(scene, port=port)
-        with pytest.raises(ArgumentError, match="a scene, problem, plan or result can be shown, not str"):
+        with pytest.raises(
+            ArgumentError, match="a scene, problem, plan or result can be shown, not str"
+        ):
             viewer.show("plan.json")  # type: ignore[arg-type]
         with pytest.raises(tk.TmkitError, match="unknown frame 'nothing'"):
             viewer.pick("nothing")
@@ -356,7 +394,9 @@ def test_a_notebook_shows_three_dimensions():
     shell = shell_module.InteractiveShell.instance()
     try:
         enable_notebook(height=300)
-        scene = tk.SceneGraph().add_frame("box", "world", shapes=[tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))])
+        scene = tk.SceneGraph().add_frame(
+            "box", "world", shapes=[tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))]
+        )
         shown, _ = shell.display_formatter.format(scene)
         assert shown["text/html"].startswith('<iframe srcdoc="')
         assert 'height="300"' in shown["text/html"][-200:]
@@ -433,17 +473,26 @@ def test_the_facts_of_a_domain_of_ones_own(tmp_path, browser):
     for name, expected in (("bare", 0), ("own", 1)):
         with open_page(browser, (tmp_path / f"{name}.html").as_uri()) as (page, errors, _):
             page.locator("#tmkit-next").click()
-            assert page.locator("#tmkit-facts .added", has_text="(holding milk)").count() == 2 * expected
+            assert (
+                page.locator("#tmkit-facts .added", has_text="(holding milk)").count()
+                == 2 * expected
+            )
             assert errors == []
 
 
 def test_two_versions_lead_back_to_the_plan(plan, browser):
     """Side by side with a version of the plan, and back."""
-    with Viewer(plan, port=0) as viewer, open_page(browser, viewer.url, width=1100) as (page, errors, _):
+    with (
+        Viewer(plan, port=0) as viewer,
+        open_page(browser, viewer.url, width=1100) as (page, errors, _),
+    ):
         page.get_by_role("tab", name="Plan").click()
         page.get_by_role("button", name="Side by side").click()
         page.get_by_text("Left: before").wait_for()  # the page has the new tabs
         page.get_by_role("tab", name="Plan").click()
         page.get_by_role("button", name="Back to the plan").click()
-        _until(lambda: viewer.timeline is not None and viewer.model.frames == plan.scene.frame_names, page)
+        _until(
+            lambda: viewer.timeline is not None and viewer.model.frames == plan.scene.frame_names,
+            page,
+        )
         assert errors == []

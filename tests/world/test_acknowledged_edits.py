@@ -91,7 +91,10 @@ VALUES: dict[str, tuple[Any, str]] = {
     "date": (datetime.date(2020, 1, 1), "must be text, a finite number"),
     "complex": (1j, "must be text, a finite number"),
     "stamped inside": ([Stamped(1, 2.0)], "must be text, a finite number"),
-    "stamped without end": (Stamped(1, math.inf), r"must be text, a finite number.* not Stamped\(value=1, stamp=inf\)"),
+    "stamped without end": (
+        Stamped(1, math.inf),
+        r"must be text, a finite number.* not Stamped\(value=1, stamp=inf\)",
+    ),
 }
 
 
@@ -111,7 +114,8 @@ def bits(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-# --- each value, each way in ------------------------------------------------------------------------------------------
+# --- each value, each way in
+# ------------------------------------------------------------------------------------------
 
 
 def put_in_store(value: Any, folder: Path) -> Any:
@@ -167,10 +171,18 @@ def assert_recorded(server: WorldServer, folder: Path) -> None:
 
 
 WAYS: dict[str, Callable[[Any, Path], Any]] = {
-    "set_attribute": lambda value, _: SceneGraph().set_attribute("world", "k", value).attributes("world")["k"],
-    "set_attributes": lambda value, _: SceneGraph().set_attributes("world", {"k": value}).attributes("world")["k"],
-    "specification": lambda value, _: FrameSpecification("a", None).replace(attributes={"k": value}).attributes["k"],
-    "group": lambda value, _: SceneGraph().set_group("g", attributes={"k": value}).group("g").attributes["k"],
+    "set_attribute": lambda value, _: (
+        SceneGraph().set_attribute("world", "k", value).attributes("world")["k"]
+    ),
+    "set_attributes": lambda value, _: (
+        SceneGraph().set_attributes("world", {"k": value}).attributes("world")["k"]
+    ),
+    "specification": lambda value, _: (
+        FrameSpecification("a", None).replace(attributes={"k": value}).attributes["k"]
+    ),
+    "group": lambda value, _: (
+        SceneGraph().set_group("g", attributes={"k": value}).group("g").attributes["k"]
+    ),
     "group attribute": lambda value, _: (
         SceneGraph().set_group("g").set_group_attribute("g", "k", value).group("g").attributes["k"]
     ),
@@ -180,10 +192,14 @@ WAYS: dict[str, Callable[[Any, Path], Any]] = {
     "client": put_in_world(lambda client, value: client.set_attribute("world", "k", value)),
     "client's batch": put_in_world(lambda client, value: batched(client, value)),
     "client's update": put_in_world(
-        lambda client, value: client.update(lambda scene: scene.set_group_attribute("g", "k", value))
+        lambda client, value: client.update(
+            lambda scene: scene.set_group_attribute("g", "k", value)
+        )
     ),
     "client's other scene": put_in_world(
-        lambda client, value: client.update(lambda _: SceneGraph().set_attribute("world", "k", value).set_group("g"))
+        lambda client, value: client.update(
+            lambda _: SceneGraph().set_attribute("world", "k", value).set_group("g")
+        )
     ),
 }
 """Ways to set attribute ``k``; each returns the value that is there then."""
@@ -240,11 +256,14 @@ def json_of(value: Any) -> str:
         return ""
 
 
-# Those that have another meaning in JSON: json.dumps writes text for keys, and a pair of surrogates is a character.
+# Those that have another meaning in JSON: json.dumps writes text for keys, and a pair of surrogates
+# is a character.
 FILES = [
     name
     for name, (value, _) in VALUES.items()
-    if json_of(value) and "as a key" not in name and name not in ("keys of two types", "two surrogates")
+    if json_of(value)
+    and "as a key" not in name
+    and name not in ("keys of two types", "two surrogates")
 ]
 
 
@@ -253,7 +272,9 @@ def test_files_are_answered_alike(name: str, tmp_path: Path) -> None:
     """What other programs write into a scene file is accepted or rejected as in Python; the error has its place."""
     value, reason = VALUES[name]
     if reason:
-        with pytest.raises(FileFormatError, match=rf"scene.json:\d+:\d+: frames\[0\].attributes.k: .*{reason}"):
+        with pytest.raises(
+            FileFormatError, match=rf"scene.json:\d+:\d+: frames\[0\].attributes.k: .*{reason}"
+        ):
             put_in_file(value, tmp_path)
     else:
         assert put_in_file(value, tmp_path) == plain(value)
@@ -261,7 +282,16 @@ def test_files_are_answered_alike(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 10**5 + "]" * 10**5, "[" * 450 + "]" * 450, "1" * 641, "1" * 5_000, "NaN", "1e999", '"\\ud800"', "[1"],
+    [
+        "[" * 10**5 + "]" * 10**5,
+        "[" * 450 + "]" * 450,
+        "1" * 641,
+        "1" * 5_000,
+        "NaN",
+        "1e999",
+        '"\\ud800"',
+        "[1",
+    ],
 )
 def test_texts_in_files_are_checked(text: str, tmp_path: Path) -> None:
     """Whatever stands in the place of an attribute of a frame or of a group, the error names the file."""
@@ -274,7 +304,10 @@ def test_texts_in_files_are_checked(text: str, tmp_path: Path) -> None:
             load_scene(str(path))
 
 
-MESSAGES = [(b"\x91" * depth + b"\xc0", f"nested {depth} deep; expected at most 64") for depth in (65, 450, 900)] + [
+MESSAGES = [
+    (b"\x91" * depth + b"\xc0", f"nested {depth} deep; expected at most 64")
+    for depth in (65, 450, 900)
+] + [
     (b"\x91" * 5_000 + b"\xc0", "recursion"),
     (b"\xcb\x7f\xf8" + bytes(6), "must be text, a finite number.* not nan"),
     (b"\xa3\xed\xa0\x80", "Invalid UTF-8|utf-8"),
@@ -294,15 +327,20 @@ def test_messages_are_answered_alike(value: bytes, reason: str) -> None:
     transport = InProcessTransport()
     with WorldServer(transport) as server:
         with pytest.raises(ServiceError, match=reason):
-            Client(transport)._ask(m.Edit([m.SetAttribute("world", "k", msgspec.Raw(value))]), m.Done)
+            Client(transport)._ask(
+                m.Edit([m.SetAttribute("world", "k", msgspec.Raw(value))]), m.Done
+            )
         assert (server.version, server.live.scene) == (0, SceneGraph())
     with WorldServer(transport):
-        Client(transport)._ask(m.Edit([m.SetAttribute("world", "k", msgspec.Raw(b"\xcf" + b"\xff" * 8))]), m.Done)
+        Client(transport)._ask(
+            m.Edit([m.SetAttribute("world", "k", msgspec.Raw(b"\xcf" + b"\xff" * 8))]), m.Done
+        )
         assert Client(transport).look("attributes", "world") == {"k": 2**64 - 1}
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 65 + "]" * 65, "[" * 10**5 + "]" * 10**5, "1" * 641, "1" * 5_000, '"\\ud800"', "x"]
+    "text",
+    ["[" * 65 + "]" * 65, "[" * 10**5 + "]" * 10**5, "1" * 641, "1" * 5_000, '"\\ud800"', "x"],
 )
 def test_damaged_pickles_are_errors(text: str) -> None:
     """The text of an attribute in a pickled scene is checked as any other."""
@@ -312,7 +350,12 @@ def test_damaged_pickles_are_errors(text: str) -> None:
             return type(state)(map(damaged, state))
         return text if state == "[7]" else state
 
-    state = SceneGraph().set_attribute("world", "k", [7]).set_group("g", attributes={"k": 1}).__getstate__()  # type: ignore[attr-defined]
+    state = (
+        SceneGraph()
+        .set_attribute("world", "k", [7])
+        .set_group("g", attributes={"k": 1})
+        .__getstate__()
+    )  # type: ignore[attr-defined]
     with pytest.raises(PickledStateError, match="this pickled state is damaged"):
         SceneGraph.__new__(SceneGraph).__setstate__(damaged(state))  # type: ignore[attr-defined]
 
@@ -331,18 +374,23 @@ def test_keys_are_checked(key: str, tmp_path: Path) -> None:
             call()
 
 
-# --- any edits, by two clients ----------------------------------------------------------------------------------------
+# --- any edits, by two clients
+# ----------------------------------------------------------------------------------------
 
 TETRAHEDRON = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(), max_size=3), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(), max_size=3), inner, max_size=3)
     ),
     max_leaves=5,
 )
-ANY_VALUE = st.tuples(st.just("named"), st.sampled_from([*VALUES])) | st.tuples(st.just("json"), JSON_VALUES)
-ANY_VALUE |= st.tuples(st.just("nested"), st.integers(60, 1_200))  # not the values: hypothesis cannot show all of them
+ANY_VALUE = st.tuples(st.just("named"), st.sampled_from([*VALUES])) | st.tuples(
+    st.just("json"), JSON_VALUES
+)
+# not the values: hypothesis cannot show all of them
+ANY_VALUE |= st.tuples(st.just("nested"), st.integers(60, 1_200))
 FRAMES = st.sampled_from(["world", "a", "b", "c"])
 KEYS = st.sampled_from(["k", "l"]) | st.text(st.characters(), max_size=3)
 CLIENTS = st.integers(0, 1)
@@ -412,12 +460,16 @@ class AcknowledgedEdits(RuleBasedStateMachine):
 
         def model() -> None:
             self.places["a"] = self.edits
-            self.attributes[frame].update({f"k{number}": plain(value) for number, value in enumerate(values)})
+            self.attributes[frame].update(
+                {f"k{number}": plain(value) for number, value in enumerate(values)}
+            )
 
         self.edit(change, model)
 
     @rule(client=CLIENTS, name=FRAMES, key=KEYS, drawn=ANY_VALUE, has_mesh=st.booleans())
-    def add_frame(self, client: int, name: str, key: str, drawn: tuple[str, Any], has_mesh: bool) -> None:
+    def add_frame(
+        self, client: int, name: str, key: str, drawn: tuple[str, Any], has_mesh: bool
+    ) -> None:
         """Add a frame with an attribute."""
         value = made(drawn)
         self.edits += 1
@@ -427,7 +479,12 @@ class AcknowledgedEdits(RuleBasedStateMachine):
         def model() -> None:
             self.attributes[name], self.places[name] = {key: plain(value)}, 0.0
 
-        self.edit(lambda: self.clients[client].add_frame(name, "world", attributes={key: value}, shapes=shapes), model)
+        self.edit(
+            lambda: self.clients[client].add_frame(
+                name, "world", attributes={key: value}, shapes=shapes
+            ),
+            model,
+        )
 
     @rule(client=CLIENTS, name=st.sampled_from(["a", "b", "c"]))
     def remove_frame(self, client: int, name: str) -> None:
@@ -443,7 +500,9 @@ class AcknowledgedEdits(RuleBasedStateMachine):
         """Set an attribute of the group by a difference."""
         value = made(drawn)
         self.edit(
-            lambda: self.clients[client].update(lambda scene: scene.set_group_attribute("g", key, value)),
+            lambda: self.clients[client].update(
+                lambda scene: scene.set_group_attribute("g", key, value)
+            ),
             lambda: self.group.update({key: plain(value)}),
         )
 
@@ -457,7 +516,12 @@ class AcknowledgedEdits(RuleBasedStateMachine):
             self.group, self.places = {}, {"a": 0.0}
 
         def scene(_: SceneGraph) -> SceneGraph:
-            return SceneGraph().set_attribute("world", key, value).add_frame("a", "world").set_group("g")
+            return (
+                SceneGraph()
+                .set_attribute("world", key, value)
+                .add_frame("a", "world")
+                .set_group("g")
+            )
 
         self.edit(lambda: self.clients[client].update(scene), model)
 
@@ -476,7 +540,9 @@ class AcknowledgedEdits(RuleBasedStateMachine):
         noise = np.zeros((6, dimension))
         noise[0, 0] = 0.1
         self.edit(
-            lambda: self.server.live.update(lambda scene: scene.set_noise("a", {NoiseSource(dimension): noise})),
+            lambda: self.server.live.update(
+                lambda scene: scene.set_noise("a", {NoiseSource(dimension): noise})
+            ),
             lambda: None,
         )
 
@@ -556,4 +622,6 @@ class AcknowledgedEdits(RuleBasedStateMachine):
 
 
 TestAcknowledgedEdits = AcknowledgedEdits.TestCase
-TestAcknowledgedEdits.settings = settings(max_examples=scaled_examples(0.4), stateful_step_count=15, deadline=None)
+TestAcknowledgedEdits.settings = settings(
+    max_examples=scaled_examples(0.4), stateful_step_count=15, deadline=None
+)

@@ -37,19 +37,25 @@ STORAGES = ("mcap", "sqlite3")
 
 def arm() -> SceneGraph:
     """Return a robot with one joint."""
-    return SceneGraph().add_frame("arm", "world", joint=Revolute([0, 0, 1], lower=-3.0, upper=3.0, name="elbow"))
+    return SceneGraph().add_frame(
+        "arm", "world", joint=Revolute([0, 0, 1], lower=-3.0, upper=3.0, name="elbow")
+    )
 
 
 def world(seed: int = 0, *, steps: int = 12) -> Buffer:
     """Return a buffer with stamped, static and uncertain poses, and values of a joint."""
     rng = np.random.default_rng(seed)
     buffer = Buffer(100.0, scene=arm().add_frame("tray 1", "arm", pose=Pose([0.1, 0.0, 0.3])))
-    buffer.set_transform_static(transform_message(Pose.exp(rng.normal(size=6)), "world", "base", (0, 0)))
+    buffer.set_transform_static(
+        transform_message(Pose.exp(rng.normal(size=6)), "world", "base", (0, 0))
+    )
     buffer.update(lambda scene: scene.set_covariance("base", 1e-4 * np.eye(6)))
     for step in range(steps):
         stamp = (_T0 + step // 3, step % 3 * 333_333_333)
         for frame, parent in (("cup", "base"), ("spoon", "cup"), ("tray 2", "arm")):
-            buffer.set_transform(transform_message(Pose.exp(rng.normal(size=6)), parent, frame, stamp))
+            buffer.set_transform(
+                transform_message(Pose.exp(rng.normal(size=6)), parent, frame, stamp)
+            )
         position = [float(rng.uniform(-3.0, 3.0))]
         buffer.set_joint_states(JointState(Header(Time(*stamp)), ["elbow"], position))
     buffer.update(lambda scene: scene.set_covariance("tray 2", np.diag([1e-4] * 3 + [1e-3] * 3)))
@@ -67,24 +73,38 @@ def test_a_world_comes_back_from_its_bag(storage: Any, tmp_path: Path) -> None:
     here = Buffer(100.0, scene=arm())
     report = play_bag(tmp_path / "bag", here)
     assert (here.refusals, report.refused, report.skipped) == ((), {}, ())
-    assert report.counts == {"/tf": 36, "/tf_static": 2, "/joint_states": 12, "/poses/tray_2": 12, "/poses/base": 1}
+    assert report.counts == {
+        "/tf": 36,
+        "/tf_static": 2,
+        "/joint_states": 12,
+        "/poses/tray_2": 12,
+        "/poses/base": 1,
+    }
     a, b = there.scene, here.scene
     stamps = joint_history(a, "elbow")[0]
     assert np.array_equal(joint_history(b, "elbow"), joint_history(a, "elbow"))
     for stamp in [*stamps, *(stamps[:-1] + 0.1)]:
         q = configuration(a, stamp)
         assert np.array_equal(configuration(b, stamp), q)
-        for frame, other in itertools.permutations(["world", "base", "cup", "spoon", "tray 1", "tray 2"], 2):
+        for frame, other in itertools.permutations(
+            ["world", "base", "cup", "spoon", "tray 1", "tray 2"], 2
+        ):
             poses = [scene.pose(frame, relative_to=other, stamp=stamp, q=q) for scene in (a, b)]
-            assert poses[0].is_close(poses[1], translation_tolerance=1e-13, rotation_tolerance=1e-13)
+            assert poses[0].is_close(
+                poses[1], translation_tolerance=1e-13, rotation_tolerance=1e-13
+            )
     for frame in ("base", "tray 2", "cup"):
         assert b.edge_covariance(frame) == pytest.approx(a.edge_covariance(frame), abs=1e-15)
     assert b.stamped_poses("base") is None
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.integers(0, 99), st.sampled_from(STORAGES), st.integers(1, 9))
-def test_what_is_recorded_as_it_comes_is_what_is_there(tmp_path: Path, seed: int, storage: Any, steps: int) -> None:
+def test_what_is_recorded_as_it_comes_is_what_is_there(
+    tmp_path: Path, seed: int, storage: Any, steps: int
+) -> None:
     """A recorder that is told of each version writes what one writes at the end."""
     shutil.rmtree(tmp_path / "bag", ignore_errors=True)
     steady, rng = Buffer(100.0, scene=arm()), np.random.default_rng(seed)
@@ -92,7 +112,9 @@ def test_what_is_recorded_as_it_comes_is_what_is_there(tmp_path: Path, seed: int
         steady.on_change(recorder.record)
         for step in rng.permutation(steps):
             frame, parent = ("cup", "table") if rng.random() < 0.7 else ("table", "world")
-            steady.set_transform(transform_message(Pose.exp(rng.normal(size=6)), parent, frame, (_T0 + int(step), 5)))
+            steady.set_transform(
+                transform_message(Pose.exp(rng.normal(size=6)), parent, frame, (_T0 + int(step), 5))
+            )
     here = Buffer(100.0, scene=arm())
     assert play_bag(tmp_path / "bag", here).refused == {}
     for frame in steady.scene.frame_names:
@@ -126,9 +148,13 @@ def test_rosbags_reads_the_same_numbers(tmp_path: Path) -> None:
         known = there.scene.stamped_poses(transform.child_frame_id)
         assert known is not None
         expected = known.at(stamp.sec + stamp.nanosec / 1e9)
-        assert from_tf2(transform.transform).is_close(expected, translation_tolerance=1e-15, rotation_tolerance=1e-15)
+        assert from_tf2(transform.transform).is_close(
+            expected, translation_tolerance=1e-15, rotation_tolerance=1e-15
+        )
     stamps, values = joint_history(there.scene, "elbow")
-    assert [message.position.tolist() for _, message in found["/joint_states"]] == [[value] for value in values]
+    assert [message.position.tolist() for _, message in found["/joint_states"]] == [
+        [value] for value in values
+    ]
     assert [nanoseconds / 1e9 for nanoseconds, _ in found["/joint_states"]] == stamps.tolist()
     pose = from_ros_pose(found["/poses/tray_2"][3][1].pose)
     assert pose.covariance == pytest.approx(there.scene.edge_covariance("tray 2"), abs=1e-18)
@@ -137,7 +163,7 @@ def test_rosbags_reads_the_same_numbers(tmp_path: Path) -> None:
     assert max(n for n, _ in found["/tf_static"]) < min(n for n, _ in found["/tf"])
 
 
-# ---------------------------------------------------------------------------------------------- bags of other programs
+# --------------------------------------------------------------------------- bags of other programs
 
 
 def written(path: Path, *messages: tuple[str, str, int, Any], storage: str = "MCAP") -> Path:
@@ -173,10 +199,16 @@ def pose_message(sec: int, x: float) -> Any:
     covariance[0] = 0.01
     pose = message_of("geometry_msgs/msg/Pose", position=position, orientation=orientation)
     pose = message_of("geometry_msgs/msg/PoseWithCovariance", pose=pose, covariance=covariance)
-    return message_of("geometry_msgs/msg/PoseWithCovarianceStamped", header=header(sec, "map"), pose=pose)
+    return message_of(
+        "geometry_msgs/msg/PoseWithCovarianceStamped", header=header(sec, "map"), pose=pose
+    )
 
 
-_POSE, _TEXT, _TF = "geometry_msgs/msg/PoseWithCovarianceStamped", "std_msgs/msg/String", "tf2_msgs/msg/TFMessage"
+_POSE, _TEXT, _TF = (
+    "geometry_msgs/msg/PoseWithCovarianceStamped",
+    "std_msgs/msg/String",
+    "tf2_msgs/msg/TFMessage",
+)
 
 
 @pytest.mark.parametrize("storage", ["MCAP", "SQLITE3"])
@@ -195,11 +227,16 @@ def test_poses_with_covariance_of_a_localisation(storage: str, tmp_path: Path) -
     report = play_bag(bag, buffer, poses={"/amcl_pose": "base_link"}, wait_until=times.append)
     assert times == [1.0, 3.0]
     assert (report.counts, report.skipped) == ({"/amcl_pose": 2}, ("/chat",))
-    assert buffer.lookup_transform("map", "base_link", 2.0).transform.translation.x == pytest.approx(0.2)
-    assert buffer.scene.edge_covariance("base_link")[1, 1] == pytest.approx(0.01)  # x of the map is -y of the frame
+    assert buffer.lookup_transform(
+        "map", "base_link", 2.0
+    ).transform.translation.x == pytest.approx(0.2)
+    # x of the map is -y of the frame
+    assert buffer.scene.edge_covariance("base_link")[1, 1] == pytest.approx(0.01)
     assert buffer.scene.edge_covariance("base_link")[0, 0] == pytest.approx(0.0, abs=1e-12)
     file = next(iter(bag.glob("*.mcap" if storage == "MCAP" else "*.db3")))
-    assert play_bag(file, Buffer(10.0), poses={"/amcl_pose": "base_link"}).counts == {"/amcl_pose": 2}
+    assert play_bag(file, Buffer(10.0), poses={"/amcl_pose": "base_link"}).counts == {
+        "/amcl_pose": 2
+    }
 
 
 def test_what_a_buffer_refuses_is_counted(tmp_path: Path) -> None:
@@ -214,35 +251,50 @@ def test_what_a_buffer_refuses_is_counted(tmp_path: Path) -> None:
     assert set(report.skipped) == {"/tf_static", "/poses/tray_2", "/poses/base"}
 
 
-# -------------------------------------------------------------------------------------------------------- broken bags
+# -------------------------------------------------------------------------------------- broken bags
 
 
 def test_wrong_bags_are_refused(tmp_path: Path) -> None:
     """The error names file and topic, and what was expected."""
     text = ("/chat", _TEXT, 5, message_of(_TEXT, data="hello"))
     bag = written(tmp_path / "chat", text)
-    with pytest.raises(FileFormatError, match=r"chat: has no topic of tf2_msgs/msg/TFMessage, .*, but /chat"):
+    with pytest.raises(
+        FileFormatError, match=r"chat: has no topic of tf2_msgs/msg/TFMessage, .*, but /chat"
+    ):
         play_bag(bag, Buffer())
-    with pytest.raises(FileFormatError, match=r"chat: topic '/chat' is of type std_msgs/msg/String: expected tf2_msgs"):
+    with pytest.raises(
+        FileFormatError,
+        match=r"chat: topic '/chat' is of type std_msgs/msg/String: expected tf2_msgs",
+    ):
         play_bag(bag, Buffer(), topics=("/chat",))
     with pytest.raises(UnknownNameError, match="chat: unknown topic '/chap'; did you mean '/chat'"):
         play_bag(bag, Buffer(), topics=("/chap",))
     with pytest.raises(UnknownNameError, match="unknown topic '/pose'"):
         play_bag(bag, Buffer(), poses={"/pose": "base"})
     pose = written(tmp_path / "pose", ("/p", _POSE, 5, pose_message(1, 0.0)))
-    with pytest.raises(FileFormatError, match=r"topic '/p' is of type .*: no frame is known of it; pass poses="):
+    with pytest.raises(
+        FileFormatError, match=r"topic '/p' is of type .*: no frame is known of it; pass poses="
+    ):
         play_bag(pose, Buffer(), topics=("/p",))
-    for raw, reason in ((b"", "CDR"), (b"\0\1\0\0\xff\xff\xff\xff" + bytes(80), "Invalid sequence length 4294967295")):
+    for raw, reason in (
+        (b"", "CDR"),
+        (b"\0\1\0\0\xff\xff\xff\xff" + bytes(80), "Invalid sequence length 4294967295"),
+    ):
         broken = written(tmp_path / f"broken {len(raw)}", ("/tf", _TF, 2_500_000_000, raw))
-        with pytest.raises(FileFormatError, match=rf"broken \d+: topic '/tf' at 2.5\d* s: .*{reason}") as caught:
+        with pytest.raises(
+            FileFormatError, match=rf"broken \d+: topic '/tf' at 2.5\d* s: .*{reason}"
+        ) as caught:
             play_bag(broken, Buffer())
         assert caught.value.topic == "/tf"
     large = written(tmp_path / "large", ("/tf", _TF, 5, bytes(5000)))
     with pytest.raises(
-        FileFormatError, match=r"large: topic '/tf' at .* s: a message of 5,000 bytes, expected at most 99"
+        FileFormatError,
+        match=r"large: topic '/tf' at .* s: a message of 5,000 bytes, expected at most 99",
     ):
         play_bag(large, Buffer(), max_message=99)
-    with pytest.raises(FileFormatError, match=r"large: is too large: [\d,]+ bytes, expected at most 1,000"):
+    with pytest.raises(
+        FileFormatError, match=r"large: is too large: [\d,]+ bytes, expected at most 1,000"
+    ):
         play_bag(large, Buffer(), max_bytes=1000)
     with pytest.raises(MissingFileError, match=r"no bag at .*nowhere"):
         play_bag(tmp_path / "nowhere", Buffer())
@@ -259,20 +311,29 @@ def _garbage(file: Path) -> None:
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("damage", [_cut, _garbage, Path.unlink])
 @pytest.mark.parametrize("what", ["data", "metadata"])
-def test_broken_files_are_named(storage: Any, damage: Callable[[Path], None], what: str, tmp_path: Path) -> None:
+def test_broken_files_are_named(
+    storage: Any, damage: Callable[[Path], None], what: str, tmp_path: Path
+) -> None:
     """Half a file, noise, none."""
     bag = tmp_path / "bag"
     with BagRecorder(bag, storage=storage) as recorder:
         recorder.record(world().scene)
     metadata = bag / "metadata.yaml"
-    damage(metadata if what == "metadata" else next(file for file in bag.iterdir() if file != metadata))
+    damage(
+        metadata if what == "metadata" else next(file for file in bag.iterdir() if file != metadata)
+    )
     with pytest.raises(FileFormatError, match=r"bag\S*: is no bag that can be read"):
         play_bag(bag, Buffer())
 
 
-@settings(max_examples=scaled_examples(0.4), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=scaled_examples(0.4),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
-    st.sampled_from(STORAGES), st.lists(st.tuples(st.floats(0.0, 0.999), st.integers(0, 255)), min_size=1, max_size=4)
+    st.sampled_from(STORAGES),
+    st.lists(st.tuples(st.floats(0.0, 0.999), st.integers(0, 255)), min_size=1, max_size=4),
 )
 def test_damaged_bytes_end_in_an_error_or_a_report(
     tmp_path: Path, storage: Any, damage: list[tuple[float, int]]
@@ -289,7 +350,9 @@ def test_damaged_bytes_end_in_an_error_or_a_report(
         data[int(place * len(data))] = value
     copy.write_bytes(data)
     with contextlib.suppress(FileFormatError):
-        assert sum(play_bag(copy, Buffer(scene=arm()), poses={}).counts.values()) <= 3 * 3 + 3 + 3 + 3
+        assert (
+            sum(play_bag(copy, Buffer(scene=arm()), poses={}).counts.values()) <= 3 * 3 + 3 + 3 + 3
+        )
 
 
 def _bits(data: bytes, count: int) -> list[int]:
@@ -358,7 +421,11 @@ def test_checksums_are_those_of_the_format(tmp_path: Path) -> None:
         content = data[at + 9 : at + 9 + length]
         if kind == 6:
             _, _, size, checksum, _, records = struct.unpack_from("<QQQIIQ", content)
-            assert (size, records, checksum) == (records, len(content) - 40, zlib.crc32(content[40:]))
+            assert (size, records, checksum) == (
+                records,
+                len(content) - 40,
+                zlib.crc32(content[40:]),
+            )
             chunks += 1
         elif kind == 15:
             assert struct.unpack("<I", content) == (zlib.crc32(data[:at]),)
@@ -396,11 +463,15 @@ def test_bags_that_lead_elsewhere_or_are_compressed(tmp_path: Path) -> None:
     file.symlink_to(next(iter(secret.glob("*.mcap"))))
     with pytest.raises(FileFormatError, match=r"bag.mcap: is a link out of the folder of the bag"):
         play_bag(bag, Buffer())
-    writer = rosbag2.Writer(tmp_path / "zstd", version=9, storage_plugin=rosbag2.StoragePlugin.SQLITE3)
+    writer = rosbag2.Writer(
+        tmp_path / "zstd", version=9, storage_plugin=rosbag2.StoragePlugin.SQLITE3
+    )
     writer.set_compression(rosbag2.CompressionMode.FILE, rosbag2.CompressionFormat.ZSTD)
     with writer:
         writer.write(writer.add_connection("/tf", _TF, typestore=_STORE), 5, b"")
-    with pytest.raises(FileFormatError, match="zstd: is compressed: 'ros2 bag convert' makes one that is not"):
+    with pytest.raises(
+        FileFormatError, match="zstd: is compressed: 'ros2 bag convert' makes one that is not"
+    ):
         play_bag(tmp_path / "zstd", Buffer())
 
 
@@ -431,5 +502,7 @@ def test_the_example_replays_what_it_records(
 ) -> None:
     """It compares the two worlds itself."""
     monkeypatch.setattr(sys, "argv", ["replay_bag", "--out", str(tmp_path)])
-    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "replay_bag.py"), run_name="__main__")
+    runpy.run_path(
+        str(Path(__file__).parents[2] / "examples" / "replay_bag.py"), run_name="__main__"
+    )
     assert "the two worlds differ by 0.0e+00 m at most" in capsys.readouterr().out

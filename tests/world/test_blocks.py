@@ -16,7 +16,15 @@ from tmkit.errors import BlockError, TmkitError, UnknownNameError
 from tmkit.graph import Box, Revolute, SceneGraph, find_structure
 from tmkit.graph.patterns import Above, ChildOf, Part, Pattern
 from tmkit.spatial import Pose
-from tmkit.world import After, BlockRunner, FunctionBlock, LiveScene, OnChange, OutputFrame, run_block
+from tmkit.world import (
+    After,
+    BlockRunner,
+    FunctionBlock,
+    LiveScene,
+    OnChange,
+    OutputFrame,
+    run_block,
+)
 from tmkit.world.block_runner import Every, check_chain, provides
 from tmkit.world.blocks import Edit, Found
 
@@ -27,7 +35,8 @@ class Mirror(FunctionBlock):
 
     source: str = field(default="thing", kw_only=True)
     made_class: str = field(default="image", kw_only=True)
-    then: Callable[[], object] = field(default=lambda: None, kw_only=True)  # called in each execution
+    # called in each execution
+    then: Callable[[], object] = field(default=lambda: None, kw_only=True)
 
     @property
     def inputs(self) -> Mapping[str, Pattern]:
@@ -65,7 +74,7 @@ def things(**places: float) -> SceneGraph:
     return scene
 
 
-# ------------------------------------------------------------------------------------------------------------- output
+# ------------------------------------------------------------------------------------------- output
 
 
 def test_the_output_is_a_group_below_the_hook() -> None:
@@ -82,7 +91,9 @@ def test_the_output_is_a_group_below_the_hook() -> None:
 
 
 _edits = st.lists(
-    st.tuples(st.sampled_from("abcd"), st.one_of(st.none(), st.floats(-1.0, 1.0))), min_size=1, max_size=12
+    st.tuples(st.sampled_from("abcd"), st.one_of(st.none(), st.floats(-1.0, 1.0))),
+    min_size=1,
+    max_size=12,
 )
 
 
@@ -107,7 +118,10 @@ def test_a_second_execution_changes_nothing(edits: list[tuple[str, float | None]
     fresh = LiveScene(things(**{name: pose.translation[0] for name, pose in last.items()}))
     run_block(fresh, block)
     outputs = [
-        {frame: (scene.local_pose(frame), scene.edge_covariance(frame).tolist()) for frame in block.made(scene)}
+        {
+            frame: (scene.local_pose(frame), scene.edge_covariance(frame).tolist())
+            for frame in block.made(scene)
+        }
         for scene in (world.scene, fresh.scene)
     ]
     assert outputs[0] == outputs[1]
@@ -131,11 +145,17 @@ def test_a_group_is_a_hook_too() -> None:
     assert scene.parent("mirror of cup") == "room"
     assert scene.group("sensor").groups == ("mirror",)
     assert run_block(LiveScene(scene), Mirror("mirror", "sensor")) is scene
-    with pytest.raises(BlockError, match="'mirror' has no place for its output: the group 'sensor' is below no frame"):
-        run_block(LiveScene(things(cup=0.5).set_group("sensor", frames=["cup"])), Mirror("mirror", "sensor"))
+    with pytest.raises(
+        BlockError,
+        match="'mirror' has no place for its output: the group 'sensor' is below no frame",
+    ):
+        run_block(
+            LiveScene(things(cup=0.5).set_group("sensor", frames=["cup"])),
+            Mirror("mirror", "sensor"),
+        )
 
 
-# ------------------------------------------------------------------------------------------------------------- errors
+# ------------------------------------------------------------------------------------------- errors
 
 
 @dataclass(frozen=True)
@@ -170,7 +190,9 @@ def test_an_exception_names_the_block_and_leaves_the_world(where: str) -> None:
     """In the hooks, too."""
     world = LiveScene(things(cup=0.5))
     before = world.scene
-    with pytest.raises(BlockError, match="function block 'odd' failed: ZeroDivisionError: by zero") as caught:
+    with pytest.raises(
+        BlockError, match="function block 'odd' failed: ZeroDivisionError: by zero"
+    ) as caught:
         run_block(world, Odd("odd", "room", fails_in=where))
     assert world.scene is before
     assert caught.value.block == "odd"
@@ -180,22 +202,48 @@ def test_an_exception_names_the_block_and_leaves_the_world(where: str) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda scene: scene.set_pose("cup", Pose([9.0, 0.0, 0.0])), "'odd' changes 'cup', which it has not made"),
-        (lambda scene: scene.add_frame("new", "room"), "'odd' changes 'new', which it has not made"),
-        (lambda scene: scene.remove_frame("cup"), "'odd' changes 'cup', which it has not made"),
-        (lambda scene: scene.set_group("others", frames=["cup"]), "'odd' changes 'others', which it has not made"),
-        (lambda scene: scene.allow_collision("cup", "room"), "'odd' changes 'room', which it has not made"),
-        (lambda scene: scene.set_attribute("cup", "a", 1), "'odd' changes 'cup', which it has not made"),
         (
-            lambda scene: scene.set_group("odd", frames=["cup"], attributes={"function_block": "Odd"}),
+            lambda scene: scene.set_pose("cup", Pose([9.0, 0.0, 0.0])),
+            "'odd' changes 'cup', which it has not made",
+        ),
+        (
+            lambda scene: scene.add_frame("new", "room"),
+            "'odd' changes 'new', which it has not made",
+        ),
+        (lambda scene: scene.remove_frame("cup"), "'odd' changes 'cup', which it has not made"),
+        (
+            lambda scene: scene.set_group("others", frames=["cup"]),
+            "'odd' changes 'others', which it has not made",
+        ),
+        (
+            lambda scene: scene.allow_collision("cup", "room"),
+            "'odd' changes 'room', which it has not made",
+        ),
+        (
+            lambda scene: scene.set_attribute("cup", "a", 1),
+            "'odd' changes 'cup', which it has not made",
+        ),
+        (
+            lambda scene: scene.set_group(
+                "odd", frames=["cup"], attributes={"function_block": "Odd"}
+            ),
             "'odd' changes 'cup', which it has not made",
         ),
         (lambda _: None, "'odd' failed: its edit returns a SceneGraph, not NoneType"),
         (lambda scene: scene.remove_frame("jug"), "'odd' failed: unknown frame 'jug'"),
         (7, "'odd' failed: execute returns an edit, a function of a scene, not int"),
-        (Odd("odd", "room").output([OutputFrame("x")]), "makes frame 'x', which fits none of its outputs .'images'"),
-        (Odd("odd", "room").output([OutputFrame("cup")]), "'odd' failed: frame 'cup' is there, and is not its own"),
-        (Odd("odd", "room").output([OutputFrame("x", "nowhere")]), "'odd' failed: unknown frame 'nowhere'"),
+        (
+            Odd("odd", "room").output([OutputFrame("x")]),
+            "makes frame 'x', which fits none of its outputs .'images'",
+        ),
+        (
+            Odd("odd", "room").output([OutputFrame("cup")]),
+            "'odd' failed: frame 'cup' is there, and is not its own",
+        ),
+        (
+            Odd("odd", "room").output([OutputFrame("x", "nowhere")]),
+            "'odd' failed: unknown frame 'nowhere'",
+        ),
     ],
 )
 def test_edits_of_what_a_block_does_not_own_are_refused(edit: Edit, message: str) -> None:
@@ -211,7 +259,9 @@ def test_groups_of_others_lose_what_a_block_removes_and_nothing_else() -> None:
     """An output may be in groups of others, too."""
     world, block = LiveScene(things(cup=0.5, jug=0.1)), Mirror("mirror", "room")
     run_block(world, block)
-    world.update(lambda scene: scene.set_group("images", frames=["mirror of cup", "jug"]).remove_frame("cup"))
+    world.update(
+        lambda scene: scene.set_group("images", frames=["mirror of cup", "jug"]).remove_frame("cup")
+    )
     assert run_block(world, block).group("images").frames == ("jug",)
     world.update(lambda scene: scene.set_group("mine", frames=["mirror of jug", "jug"]))
     before = world.scene
@@ -230,11 +280,13 @@ def test_names_that_are_taken_or_not_there() -> None:
     scene = things(cup=0.5)
     with pytest.raises(BlockError, match="'mirror' has the name of a group that no block has made"):
         run_block(LiveScene(scene.set_group("mirror", frames=["cup"])), Mirror("mirror", "room"))
-    with pytest.raises(BlockError, match="'mirror' failed: hook: unknown frame or group 'rom'; did you mean 'room'"):
+    with pytest.raises(
+        BlockError, match="'mirror' failed: hook: unknown frame or group 'rom'; did you mean 'room'"
+    ):
         run_block(LiveScene(scene), Mirror("mirror", "rom"))
 
 
-# -------------------------------------------------------------------------------------------------------- concurrency
+# -------------------------------------------------------------------------------------- concurrency
 
 
 def test_two_blocks_in_threads_are_one_after_the_other() -> None:
@@ -242,14 +294,21 @@ def test_two_blocks_in_threads_are_one_after_the_other() -> None:
     for _ in range(20):
         both = threading.Barrier(2)
         world = LiveScene(things(cup=0.5, jug=0.1))
-        blocks = [Mirror("left", "room", then=both.wait), Mirror("right", "room", made_class="other", then=both.wait)]
-        threads = [threading.Thread(target=run_block, args=(world, block), daemon=True) for block in blocks]
+        blocks = [
+            Mirror("left", "room", then=both.wait),
+            Mirror("right", "room", made_class="other", then=both.wait),
+        ]
+        threads = [
+            threading.Thread(target=run_block, args=(world, block), daemon=True) for block in blocks
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         serial = []
-        for order in itertools.permutations([Mirror("left", "room"), Mirror("right", "room", made_class="other")]):
+        for order in itertools.permutations(
+            [Mirror("left", "room"), Mirror("right", "room", made_class="other")]
+        ):
             other = LiveScene(things(cup=0.5, jug=0.1))
             serial += [run_block(other, block) for block in order][-1:]
         assert world.scene.fingerprint in [scene.fingerprint for scene in serial]
@@ -290,7 +349,11 @@ def test_a_block_is_executed_again_when_its_inputs_changed_meanwhile() -> None:
     assert next(moves, "end") == "end"
 
     counts = itertools.count()
-    away = Mirror("mirror", "room", then=lambda: world.update(lambda s: s.add_frame(f"other {next(counts)}", "world")))
+    away = Mirror(
+        "mirror",
+        "room",
+        then=lambda: world.update(lambda s: s.add_frame(f"other {next(counts)}", "world")),
+    )
     scene = run_block(world, away, attempts=1)
     assert "other 0" in scene
 
@@ -302,12 +365,14 @@ def test_a_block_is_executed_again_when_its_inputs_changed_meanwhile() -> None:
                 lambda s: s.set_pose(m, Pose([0.0, next(counts), 0.0]))
             ),
         )
-        with pytest.raises(BlockError, match="'mirror' is refused: its inputs changed during each of 4 executions"):
+        with pytest.raises(
+            BlockError, match="'mirror' is refused: its inputs changed during each of 4 executions"
+        ):
             run_block(world, block, attempts=4)
     assert world.scene.pose("mirror of cup").translation[0] == 2.0
 
 
-# ------------------------------------------------------------------------------------------------------------- chains
+# ------------------------------------------------------------------------------------------- chains
 
 
 def chain() -> list[Mirror]:
@@ -337,7 +402,8 @@ def test_a_chain_that_does_not_fit_is_refused_before_it_runs() -> None:
     scene = things(cup=0.0)
     check_chain([first, second, third, fourth], scene)
     message = (
-        r"function block 'second' needs 'things' below 'room' \(1 x thing: image\), which is not in the scene, and "
+        r"function block 'second' needs 'things' below 'room' \(1 x thing: image\), which is not in"
+        r" the scene, and "
         r"not made by the blocks before it: 'third' \(images\), 'first' \(images\)"
     )
     third = Mirror("third", "room", made_class="last")
@@ -353,7 +419,9 @@ def test_a_chain_that_does_not_fit_is_refused_before_it_runs() -> None:
     elsewhere = scene.add_frame("cellar", "world")  # what is made elsewhere does not help
     with pytest.raises(BlockError, match="'second' needs"):
         check_chain([Mirror("first", "room", output_hook="cellar"), second], elsewhere)
-    with pytest.raises(UnknownNameError, match="unknown function block 'fist'; did you mean 'first'"):
+    with pytest.raises(
+        UnknownNameError, match="unknown function block 'fist'; did you mean 'first'"
+    ):
         BlockRunner(world, [first]).run("fist")
 
 
@@ -382,7 +450,9 @@ def test_patterns_that_provide_others() -> None:
     assert provides(made, Pattern([Part("t", ["y"]), Part("l", ["x"])], [Above("t", "l")]))
     assert provides(made, Pattern([Part("t", ["y"]), Part("l", ["x"], count=3)], [Above("t", "l")]))
     assert not provides(made, Pattern([Part("t", ["y"]), Part("l", ["x"])], [Above("l", "t")]))
-    assert not provides(made, Pattern([Part("t", ["y"]), Part("l", ["x"])], [Above("t", "l", tolerance=0.5)]))
+    assert not provides(
+        made, Pattern([Part("t", ["y"]), Part("l", ["x"])], [Above("t", "l", tolerance=0.5)])
+    )
 
 
 _parts = st.builds(
@@ -395,16 +465,25 @@ _parts = st.builds(
 
 def _pattern(parts: list[tuple[set[str], str | None, int]], is_related: bool) -> Pattern:
     made = [Part(f"p{k}", sorted(c), shape=s, count=n) for k, (c, s, n) in enumerate(parts)]
-    return Pattern(made, [ChildOf("p0", "p1")] if is_related and len(parts) > 1 and parts[1][2] == 1 else [])
+    return Pattern(
+        made, [ChildOf("p0", "p1")] if is_related and len(parts) > 1 and parts[1][2] == 1 else []
+    )
 
 
 @settings(max_examples=scaled_examples(1.5), deadline=None)
-@given(st.lists(_parts, min_size=1, max_size=3), st.booleans(), st.lists(_parts, min_size=1, max_size=2), st.booleans())
+@given(
+    st.lists(_parts, min_size=1, max_size=3),
+    st.booleans(),
+    st.lists(_parts, min_size=1, max_size=2),
+    st.booleans(),
+)
 def test_what_provides_a_pattern_is_a_match_of_it(a: list, a_is: bool, b: list, b_is: bool) -> None:  # type: ignore[type-arg]
     """A scene with exactly what one pattern describes has a match of each that it provides."""
     made, wanted = _pattern(a, a_is), _pattern(b, b_is)
     scene = SceneGraph()
-    parents = {role: "p1" if made.conditions and role.startswith("p0") else "world" for role in made.roles}
+    parents = {
+        role: "p1" if made.conditions and role.startswith("p0") else "world" for role in made.roles
+    }
     for role in sorted(made.roles, reverse=True):
         part = made.part_of(role)
         shapes = [Box([1, 1, 1])] if part.shape else []
@@ -414,7 +493,7 @@ def test_what_provides_a_pattern_is_a_match_of_it(a: list, a_is: bool, b: list, 
         assert find_structure(scene, wanted)
 
 
-# ----------------------------------------------------------------------------------------------------------- triggers
+# ----------------------------------------------------------------------------------------- triggers
 
 
 class Clock:
@@ -441,7 +520,9 @@ class Count:
 def test_a_block_runs_on_change_of_its_inputs_alone() -> None:
     """First when they are there; not after its own output, nor after changes elsewhere."""
     count, world = Count(), LiveScene(SceneGraph())
-    runner = BlockRunner(world, [Mirror("mirror", "room", then=count)], triggers={"mirror": OnChange()})
+    runner = BlockRunner(
+        world, [Mirror("mirror", "room", then=count)], triggers={"mirror": OnChange()}
+    )
     runner.poll()  # there is no room yet
     world.update(lambda _: things())
     runner.poll()  # nor any thing
@@ -500,7 +581,9 @@ def test_errors_of_triggered_blocks_are_kept() -> None:
     runner = BlockRunner(world, blocks, triggers=dict.fromkeys(("odd", "mirror"), OnChange()))
     assert "mirror of cup" in runner.poll()
     runner.poll()
-    assert [str(error) for error in runner.errors] == ["function block 'odd' failed: ZeroDivisionError: by zero"]
+    assert [str(error) for error in runner.errors] == [
+        "function block 'odd' failed: ZeroDivisionError: by zero"
+    ]
     world.update(lambda scene: scene.set_pose("cup", Pose([1.0, 0.0, 0.0])))
     runner.poll()
     assert len(runner.errors) == 2
@@ -513,14 +596,18 @@ def test_triggers_without_end_are_ended() -> None:
     runner = BlockRunner(world, blocks, triggers={"a": After("b"), "b": After("a")})
     runner.run("a")
     runner.poll()
-    assert [str(error) for error in runner.errors] == ["function block 'b' is triggered without end"]
+    assert [str(error) for error in runner.errors] == [
+        "function block 'b' is triggered without end"
+    ]
     assert runner.poll() is world.scene
 
 
 def test_following_ends() -> None:
     """The loop polls when the world changes, and ends by an event."""
     stop, world = threading.Event(), LiveScene(things())
-    runner = BlockRunner(world, [Mirror("mirror", "room", then=stop.set)], triggers={"mirror": OnChange()})
+    runner = BlockRunner(
+        world, [Mirror("mirror", "room", then=stop.set)], triggers={"mirror": OnChange()}
+    )
     thread = threading.Thread(target=runner.follow, args=(stop,), daemon=True)
     thread.start()
     world.update(lambda scene: scene.add_frame("cup", "room", classes=["thing"]))
@@ -531,7 +618,9 @@ def test_following_ends() -> None:
 def test_wrong_triggers_are_refused() -> None:
     """Names, periods, two blocks of one name."""
     world, block = LiveScene(things()), Mirror("mirror", "room")
-    with pytest.raises(UnknownNameError, match="triggers: unknown function block 'miror'; did you mean 'mirror'"):
+    with pytest.raises(
+        UnknownNameError, match="triggers: unknown function block 'miror'; did you mean 'mirror'"
+    ):
         BlockRunner(world, [block], triggers={"miror": OnChange()})
     with pytest.raises(UnknownNameError, match="triggers: unknown function block 'camera'"):
         BlockRunner(world, [block], triggers={"mirror": After("camera")})
@@ -549,9 +638,17 @@ def test_geometric_inputs_need_the_values_of_joints() -> None:
         @property
         def inputs(self) -> Mapping[str, Pattern]:
             """A thing above the room."""
-            return {"things": Pattern([Part("thing", ["thing"]), Part("room", ["r"])], [Above("thing", "room")])}
+            return {
+                "things": Pattern(
+                    [Part("thing", ["thing"]), Part("room", ["r"])], [Above("thing", "room")]
+                )
+            }
 
-    scene = things(cup=0.0).set_classes("room", ["r"]).add_frame("arm", "room", joint=Revolute([0, 0, 1]))
+    scene = (
+        things(cup=0.0)
+        .set_classes("room", ["r"])
+        .add_frame("arm", "room", joint=Revolute([0, 0, 1]))
+    )
     with pytest.raises(BlockError, match=r"'tower' failed: .*joint") as caught:
         run_block(LiveScene(scene), Tower("tower", "room"))
     assert isinstance(caught.value, TmkitError)

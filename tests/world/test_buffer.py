@@ -1,7 +1,8 @@
 """The buffer against the meaning of tf2: the ideas of tf2's own cases, with answers computed by hand.
 
-Ideas and expected numbers follow ROS 2's ``geometry2``: ``buffer_core_test.cpp``, ``simple_tf2_core.cpp``,
-``cache_unittest.cpp``, ``static_cache_test.cpp``, ``velocity_test.cpp`` and tf2_py's ``test_buffer_core.py``.
+Ideas and expected numbers follow ROS 2's ``geometry2``: ``buffer_core_test.cpp``,
+``simple_tf2_core.cpp``, ``cache_unittest.cpp``, ``static_cache_test.cpp``, ``velocity_test.cpp``
+and tf2_py's ``test_buffer_core.py``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ from tmkit.world.messages import InvalidArgumentException, TimeoutException
 
 
 def message(
-    parent: str, child: str, stamp: object, xyz: tuple[float, float, float] = (0, 0, 0), yaw: float = 0.0
+    parent: str,
+    child: str,
+    stamp: object,
+    xyz: tuple[float, float, float] = (0, 0, 0),
+    yaw: float = 0.0,
 ) -> TransformStamped:
     """Return a transform that turns about z."""
     rotation = Quaternion(0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2))
@@ -53,7 +58,9 @@ Y_SHAPE = I_SHAPE | {("b", "d"): (0, 1, 0), ("d", "e"): (0, 1, 0)}
 TWO_TREES = V_SHAPE | {("1", "2"): (1, 0, 0)}
 
 
-def places(edges: dict[tuple[str, str], tuple[float, float, float]]) -> dict[str, tuple[str, np.ndarray]]:
+def places(
+    edges: dict[tuple[str, str], tuple[float, float, float]],
+) -> dict[str, tuple[str, np.ndarray]]:
     """Return the root and the place of each frame of a tree without rotations."""
     found: dict[str, tuple[str, np.ndarray]] = {}
     for (parent, child), way in edges.items():
@@ -82,7 +89,9 @@ def test_lookups_between_all_pairs_of_a_tree(
             continue
         found = buffer.lookup_transform(target, source, stamp)
         assert (found.header.frame_id, found.child_frame_id) == (target, source)
-        assert numbers(found) == pytest.approx([*(expected[source][1] - expected[target][1]), 0, 0, 0, 1], abs=1e-12)
+        assert numbers(found) == pytest.approx(
+            [*(expected[source][1] - expected[target][1]), 0, 0, 0, 1], abs=1e-12
+        )
         if stamp:
             assert found.header.stamp == Time(int(stamp), 0)
 
@@ -113,8 +122,14 @@ def test_a_ring_of_eighths() -> None:
         (message("/", "b", 1), "needs two frames"),
         (message("a", "b", 1, (math.nan, 0, 0)), "needs finite numbers"),
         (message("a", "b", 1, (0, 0, math.inf)), "needs finite numbers"),
-        (TransformStamped(Header(Time(1), "a"), "b", Transform(Vector3(), Quaternion(w=0.0))), "norm 1"),
-        (TransformStamped(Header(Time(1), "a"), "b", Transform(Vector3(), Quaternion(x=1.0))), "norm 1"),
+        (
+            TransformStamped(Header(Time(1), "a"), "b", Transform(Vector3(), Quaternion(w=0.0))),
+            "norm 1",
+        ),
+        (
+            TransformStamped(Header(Time(1), "a"), "b", Transform(Vector3(), Quaternion(x=1.0))),
+            "norm 1",
+        ),
         (message("a", "b", math.nan), "finite number of seconds"),
         (message("a", "b", "now"), "finite number of seconds"),
         (SimpleNamespace(header=None), "no attribute"),
@@ -164,7 +179,10 @@ def test_kinds_of_errors() -> None:
     with pytest.raises(LookupException, match="unknown frame 'paren'"):
         buffer.lookup_transform("paren", "child", 10.0)
     buffer.set_transform(message("parent", "child", 11.0))
-    with pytest.raises(ExtrapolationException, match=r"extrapolation into the future.*\[child\] to frame \[parent\]"):
+    with pytest.raises(
+        ExtrapolationException,
+        match=r"extrapolation into the future.*\[child\] to frame \[parent\]",
+    ):
         buffer.lookup_transform("parent", "child", 12.0)
     with pytest.raises(ExtrapolationException, match="extrapolation into the past"):
         buffer.lookup_transform("child", "parent", 9.0)
@@ -233,10 +251,12 @@ def test_stamps_are_found_again() -> None:
         stamp = Time(1_790_000_000 + i // 30, (i % 30) * 33_333_333 + i)
         buffer.set_transform(message("a", "b", stamp, (i, 0, 0)))
         found = buffer.lookup_transform("a", "b").header.stamp
-        assert abs((found.sec - stamp.sec) * 1e9 + found.nanosec - stamp.nanosec) <= 120  # half a step of doubles
+        # half a step of doubles
+        assert abs((found.sec - stamp.sec) * 1e9 + found.nanosec - stamp.nanosec) <= 120
         assert buffer.lookup_transform("a", "b", found).transform.translation.x == i
         assert buffer.lookup_transform("a", "b", stamp).header.stamp == stamp
-    rclpy = SimpleNamespace(nanoseconds=1_790_000_000 * 10**9 + 5 * 33_333_333 + 5)  # like rclpy.time.Time
+    # like rclpy.time.Time
+    rclpy = SimpleNamespace(nanoseconds=1_790_000_000 * 10**9 + 5 * 33_333_333 + 5)
     assert buffer.lookup_transform("a", "b", rclpy).transform.translation.x == 5
 
 
@@ -267,7 +287,8 @@ def test_duplicates() -> None:
 
 def test_too_old_is_refused_and_old_is_forgotten() -> None:
     """The cache keeps its time behind the newest of a frame: what is older goes, or does not come in."""
-    buffer = Buffer(cache_time=SimpleNamespace(nanoseconds=10_000_000_000))  # like rclpy.duration.Duration
+    # like rclpy.duration.Duration
+    buffer = Buffer(cache_time=SimpleNamespace(nanoseconds=10_000_000_000))
     for stamp in range(25):
         buffer.set_transform(message("a", "b", float(stamp)))
     assert buffer.scene.stamped_poses("b").stamps.tolist() == list(range(14, 25))  # type: ignore[union-attr]
@@ -331,7 +352,9 @@ def test_loops_are_refused() -> None:
     buffer.set_transform(message("a", "b", 1.0))
     buffer.set_transform(message("b", "c", 1.0))
     assert not buffer.set_transform(message("c", "a", 1.0))
-    assert "frame 'a' cannot have parent 'c', which is itself or its descendant" in buffer.refusals[-1]
+    assert (
+        "frame 'a' cannot have parent 'c', which is itself or its descendant" in buffer.refusals[-1]
+    )
     assert buffer.can_transform("a", "c", 1.0)
 
 
@@ -339,7 +362,9 @@ def test_another_parent() -> None:
     """A frame that gets another parent is there from then on, and its history before is gone; no mixture of both."""
     buffer = Buffer()
     for frame in ("table", "hand"):
-        buffer.set_transform_static(message("map", frame, 0, (0, 0, 1) if frame == "hand" else (1, 0, 0)))
+        buffer.set_transform_static(
+            message("map", frame, 0, (0, 0, 1) if frame == "hand" else (1, 0, 0))
+        )
     for stamp in (1.0, 2.0):
         buffer.set_transform(message("table", "cup", stamp, (stamp, 0, 0)))
     assert buffer.set_transform(message("hand", "cup", 3.0, (0, 1, 0)))
@@ -357,11 +382,17 @@ def test_time_travel_through_a_fixed_frame() -> None:
     """Where was the ball of a second ago, seen from the robot of now: the world stays, the robot drives."""
     buffer = Buffer()
     for stamp in (0.0, 1.0, 2.0):
-        buffer.set_transform(message("world", "robot", 10 + stamp, (stamp, 0, 0), stamp * math.pi / 2))
+        buffer.set_transform(
+            message("world", "robot", 10 + stamp, (stamp, 0, 0), stamp * math.pi / 2)
+        )
         buffer.set_transform(message("robot", "ball", 10 + stamp, (1, 0, 0)))
     found = buffer.lookup_transform_full("robot", 11.0, "ball", 10.0, "world")
     assert numbers(found)[:3] == pytest.approx([0, 0, 0], abs=1e-12)  # the robot drove there
-    assert (found.header.frame_id, found.child_frame_id, found.header.stamp) == ("robot", "ball", Time(11))
+    assert (found.header.frame_id, found.child_frame_id, found.header.stamp) == (
+        "robot",
+        "ball",
+        Time(11),
+    )
     found = buffer.lookup_transform_full("robot", 10.0, "robot", 12.0, "world")
     assert numbers(found) == pytest.approx([2, 0, 0, 0, 0, 1, 0], abs=1e-9)
     assert buffer.can_transform_full("robot", 11.0, "ball", 10.0, "world")
@@ -385,12 +416,16 @@ def test_helicopter() -> None:
     for t in (0.0, 0.123, 1.005, 3.9999):
         angle = (spin + turn) * t
         expected = [3 * math.cos(angle), 3 * math.sin(angle), climb * t + 1]
-        assert numbers(buffer.lookup_transform("world", "tip", 5 + t))[:3] == pytest.approx(expected, abs=1e-6)
+        assert numbers(buffer.lookup_transform("world", "tip", 5 + t))[:3] == pytest.approx(
+            expected, abs=1e-6
+        )
         around = twist(buffer.scene, "tip", relative_to="world", stamp=5 + max(t, 1e-4)).numbers
         speed = 3 * (spin + turn)
         at = (spin + turn) * max(t, 1e-4)
         assert around[1] == pytest.approx([0, 0, spin + turn], abs=1e-6)
-        assert around[0] == pytest.approx([-speed * math.sin(at), speed * math.cos(at), climb], abs=1e-6)
+        assert around[0] == pytest.approx(
+            [-speed * math.sin(at), speed * math.cos(at), climb], abs=1e-6
+        )
 
 
 def test_velocity_along_a_square() -> None:
@@ -425,9 +460,13 @@ def test_messages_into_another_frame() -> None:
     assert (moved.position.x, moved.orientation.z) == pytest.approx((0, math.sqrt(0.5)))
     covariance = np.diag([1.0, 2, 3, 4, 5, 6]).ravel()
     for kind in (list, np.array):
-        uncertain = SimpleNamespace(header=header, pose=SimpleNamespace(pose=pose, covariance=kind(covariance)))
+        uncertain = SimpleNamespace(
+            header=header, pose=SimpleNamespace(pose=pose, covariance=kind(covariance))
+        )
         found = buffer.transform(uncertain, "map").pose
-        assert np.reshape(found.covariance, (6, 6)) == pytest.approx(np.diag([2, 1, 3, 5, 4, 6]), abs=1e-12)
+        assert np.reshape(found.covariance, (6, 6)) == pytest.approx(
+            np.diag([2, 1, 3, 5, 4, 6]), abs=1e-12
+        )
         assert found.pose.position.x == pytest.approx(0)
     again = buffer.transform(message("base", "x", 1.0, (1, 0, 0)), "map")
     assert numbers(again)[:2] == pytest.approx([1, 3])
@@ -439,10 +478,17 @@ def robot() -> SceneGraph:
     """Return an arm of two joints with a finger pair, on a base."""
     scene = SceneGraph().add_frame("base", "world")
     scene = scene.add_frame("upper", "base", joint=Revolute([0, 0, 1], name="shoulder"))
-    scene = scene.add_frame("lower", "upper", pose=Pose([1, 0, 0]), joint=Continuous([0, 0, 1], name="elbow"))
-    scene = scene.add_frame("left", "lower", pose=Pose([1, 0, 0]), joint=Prismatic([0, 1, 0], name="finger"))
+    scene = scene.add_frame(
+        "lower", "upper", pose=Pose([1, 0, 0]), joint=Continuous([0, 0, 1], name="elbow")
+    )
+    scene = scene.add_frame(
+        "left", "lower", pose=Pose([1, 0, 0]), joint=Prismatic([0, 1, 0], name="finger")
+    )
     return scene.add_frame(
-        "right", "lower", pose=Pose([1, 0, 0]), joint=Prismatic([0, -1, 0], name="other", mimic=Mimic("finger"))
+        "right",
+        "lower",
+        pose=Pose([1, 0, 0]),
+        joint=Prismatic([0, -1, 0], name="other", mimic=Mimic("finger")),
     ).add_frame("tip", "left", joint=Fixed())
 
 
@@ -451,7 +497,9 @@ def test_a_robot_with_joint_states() -> None:
     buffer = Buffer(scene=robot())
     buffer.set_transform(message("map", "world", 1.0, (0, 0, 5)))
     buffer.set_transform(message("map", "world", 3.0, (0, 0, 9)))
-    with pytest.raises(ExtrapolationException, match=r"joint '(shoulder|elbow|finger)' has no history"):
+    with pytest.raises(
+        ExtrapolationException, match=r"joint '(shoulder|elbow|finger)' has no history"
+    ):
         buffer.lookup_transform("map", "tip", 1.0)
     names = ["finger", "shoulder", "elbow", "other"]
     assert buffer.set_joint_states(JointState(Header(Time(1), ""), names, [0.0, 0.0, 3.0, 0.0]))
@@ -464,14 +512,19 @@ def test_a_robot_with_joint_states() -> None:
         6,
     ]
     assert found[:3] == pytest.approx(at, abs=1e-9)
-    assert numbers(buffer.lookup_transform("lower", "right", 1.5))[:3] == pytest.approx([1, -0.1, 0])
+    assert numbers(buffer.lookup_transform("lower", "right", 1.5))[:3] == pytest.approx(
+        [1, -0.1, 0]
+    )
     assert buffer.get_latest_common_time("map", "tip") == Time(2)
     assert buffer.get_latest_common_time("map", "base") == Time(3)
     with pytest.raises(ExtrapolationException, match="into the future: joint"):
         buffer.lookup_transform("base", "tip", 2.5)
     for set_transform in (buffer.set_transform, buffer.set_transform_static):
         assert not set_transform(message("base", "upper", 3.0))
-        assert "frame 'upper' moves by joint 'shoulder': its values come with set_joint_states" in buffer.refusals[-1]
+        assert (
+            "frame 'upper' moves by joint 'shoulder': its values come with set_joint_states"
+            in buffer.refusals[-1]
+        )
     for wrong, why in (
         (JointState(Header(Time(3)), ["sholder"], [0.0]), "sholder"),
         (JointState(Header(Time(3)), ["shoulder"], []), "1 joints have 0 positions"),
@@ -502,10 +555,14 @@ def test_the_scene_is_a_version_for_the_planner() -> None:
 
     with pytest.raises(ArgumentError, match="leaves the live scene itself alone"):
         buffer.update(meddle)
-    assert buffer.all_frames_as_string() == "Frame table exists with parent map.\nFrame cup exists with parent table.\n"
+    assert (
+        buffer.all_frames_as_string()
+        == "Frame table exists with parent map.\nFrame cup exists with parent table.\n"
+    )
 
 
-# --- clocks ----------------------------------------------------------------------------------------------------------
+# --- clocks
+# ----------------------------------------------------------------------------------------------------------
 
 
 def stamped(seconds: float, child: str = "b") -> TransformStamped:
@@ -562,7 +619,9 @@ def test_a_joint_that_is_named_twice_is_refused() -> None:
     robot = SceneGraph().add_frame("arm", "world", joint=Continuous([0, 0, 1], name="turn"))
     buffer = Buffer(scene=robot)
     before = buffer.scene
-    assert not buffer.set_joint_states(JointState(Header(Time(1)), ["turn", "turn"], [0.5, 0.6]), "driver")
+    assert not buffer.set_joint_states(
+        JointState(Header(Time(1)), ["turn", "turn"], [0.5, 0.6]), "driver"
+    )
     assert buffer.refusals[-1] == "driver: the joint 'turn' is named twice"
     assert not buffer.set_joint_states(JointState(Header(Time(1)), ["turn"], []), "driver")
     assert buffer.refusals[-1] == "driver: 1 joints have 0 positions"

@@ -61,7 +61,9 @@ class Model(RuleBasedStateMachine):
         if is_taken and not same:
             insort(history, (stamp, x))
             last = history[-1][0]
-            self.histories[child] = [pair for pair in history if pair[0] >= last - WINDOW][-CAPACITY:]
+            self.histories[child] = [pair for pair in history if pair[0] >= last - WINDOW][
+                -CAPACITY:
+            ]
             self.static.pop(child, None)
 
     @rule(child=frames, x=places)
@@ -74,7 +76,9 @@ class Model(RuleBasedStateMachine):
     def clear(self) -> None:
         """Forget moving transforms."""
         self.buffer.clear()
-        self.histories = {child: None if history is None else [] for child, history in self.histories.items()}
+        self.histories = {
+            child: None if history is None else [] for child, history in self.histories.items()
+        }
 
     def _place(self, child: str, stamp: float | None) -> float | None:
         """Return x at a time by the model; None where it is not known."""
@@ -96,7 +100,9 @@ class Model(RuleBasedStateMachine):
         target = into
         if target == source:
             return
-        known = {"a", *self.histories} if {"b", "d"} & self.histories.keys() else set(self.histories)
+        known = (
+            {"a", *self.histories} if {"b", "d"} & self.histories.keys() else set(self.histories)
+        )
         known |= {FRAMES[child] for child in self.histories}
         asked = 0 if stamp is None else stamp
         if target not in known or source not in known:
@@ -135,7 +141,9 @@ class Model(RuleBasedStateMachine):
                 assert [pose.translation[0] for pose in known.poses] == [x for _, x in history]
 
 
-Model.TestCase.settings = settings(max_examples=scaled_examples(0.6), stateful_step_count=40, deadline=None)
+Model.TestCase.settings = settings(
+    max_examples=scaled_examples(0.6), stateful_step_count=40, deadline=None
+)
 TestModel = Model.TestCase
 
 
@@ -218,7 +226,9 @@ def test_waiting_ends_in_time() -> None:
     with pytest.raises(ExtrapolationException, match="future"):
         buffer.lookup_transform("a", "b", 2.0, 1e-6)
     assert not buffer.can_transform("a", "b", 2.0, 1e-6)
-    with pytest.raises(TimeoutException, match=r"no transform from 'b' to 'a' in 1e-06 s: .* future"):
+    with pytest.raises(
+        TimeoutException, match=r"no transform from 'b' to 'a' in 1e-06 s: .* future"
+    ):
         buffer.wait_for_transform("a", "b", 2.0, 1e-6)
     with pytest.raises(TransformException, match="finite number of seconds"):
         buffer.lookup_transform("a", "b", 2.0, math.nan)

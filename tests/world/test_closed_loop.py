@@ -14,7 +14,14 @@ from PIL import Image
 
 import tmkit as tk
 from tmkit.errors import ArgumentError, SimulationError
-from tmkit.simulation import Camera, Detection, SensorNoise, SimulatedCamera, SimulatedExecutor, Simulation
+from tmkit.simulation import (
+    Camera,
+    Detection,
+    SensorNoise,
+    SimulatedCamera,
+    SimulatedExecutor,
+    Simulation,
+)
 from tmkit.simulation.rendering.studio import StillScene
 from tmkit.simulation.sensing import visible_shares
 from tmkit.spatial import Pose
@@ -32,7 +39,9 @@ TOWER = "(and (on a b) (on b c))"
 class Disturbed(SimulatedExecutor):
     """Executes in a simulation in which something happens after a step."""
 
-    def __init__(self, simulation: Simulation, step: int, happening: Callable[[Simulation], None]) -> None:
+    def __init__(
+        self, simulation: Simulation, step: int, happening: Callable[[Simulation], None]
+    ) -> None:
         super().__init__(simulation)
         self._left, self._happening = step, happening
 
@@ -62,11 +71,17 @@ def run(
     with Simulation.from_scene(scene, q, robot=robot) as simulation:
         cameras = [
             SimulatedCamera(
-                simulation, view, noise=SensorNoise(COVARIANCE, **wrong), is_naming=is_naming, seed=seed + k
+                simulation,
+                view,
+                noise=SensorNoise(COVARIANCE, **wrong),
+                is_naming=is_naming,
+                seed=seed + k,
             )
             for k, view in enumerate(VIEWS)
         ]
-        executor = Disturbed(simulation, step, happening) if executes is None else executes(simulation)
+        executor = (
+            Disturbed(simulation, step, happening) if executes is None else executes(simulation)
+        )
         assert isinstance(executor, tk.plans.Executor)
         result = execute_closed_loop(problem, executor, cameras, options=options)
         return result, {name: simulation.pose(name) for name in simulation.objects}
@@ -75,7 +90,10 @@ def run(
 def is_tower(places: dict[str, Pose], names: str = "abc") -> bool:
     """Return whether the blocks stand on one another."""
     at = [places[name].translation for name in names]
-    return all(math.dist(x[:2], y[:2]) < 0.02 and 0.04 < x[2] - y[2] < 0.06 for x, y in itertools.pairwise(at))
+    return all(
+        math.dist(x[:2], y[:2]) < 0.02 and 0.04 < x[2] - y[2] < 0.06
+        for x, y in itertools.pairwise(at)
+    )
 
 
 def test_nothing_goes_wrong_but_what_cameras_see() -> None:
@@ -91,7 +109,9 @@ def test_nothing_goes_wrong_but_what_cameras_see() -> None:
 
 def test_a_block_that_was_moved_is_found() -> None:
     """It gets new motions; the actions that are left stay."""
-    result, places = run(1, lambda sim: sim.set_object_pose("a", Pose([0.42, 0.23, 0.026])), misses=0.05)
+    result, places = run(
+        1, lambda sim: sim.set_object_pose("a", Pose([0.42, 0.23, 0.026])), misses=0.05
+    )
     assert result.status is ClosedLoopStatus.REACHED
     assert is_tower(places)
     assert "'a' is 36 mm and" in str(result.events[0])
@@ -108,7 +128,9 @@ def test_a_block_that_slipped_is_taken_again() -> None:
     assert result.status is ClosedLoopStatus.REACHED
     assert is_tower(places)
     assert "the hand 'panda_hand' does not hold it" in result.events[0].text
-    assert [action.name for action in result.plans[1].actions] == [action.name for action in result.plans[0].actions]
+    assert [action.name for action in result.plans[1].actions] == [
+        action.name for action in result.plans[0].actions
+    ]
 
 
 def test_what_cannot_be_repaired_is_said(tmp_path: Path) -> None:
@@ -126,7 +148,8 @@ def test_what_cannot_be_repaired_is_said(tmp_path: Path) -> None:
     failure = result.events[-1]
     assert failure.time is not None
     drawn = np.asarray(
-        Image.open(failure.draw(tmp_path / "lying.png", width=240, height=160)).convert("RGB"), dtype=int
+        Image.open(failure.draw(tmp_path / "lying.png", width=240, height=160)).convert("RGB"),
+        dtype=int,
     )
     red, green, blue = drawn[:160].reshape(-1, 3).T
     assert np.sum((red > 90) & (red > 2 * green) & (red > 2 * blue)) > 20  # the block where it is
@@ -153,10 +176,16 @@ def test_a_slip_is_noticed_before_the_place() -> None:
     assert (event.plan, event.step, event.segment) == (1, 1, 1)
     assert "the hand 'panda_hand' does not hold it" in event.text
     assert str(event).startswith("plan 1, after step 1 and 1 motion of the next: 'b' is ")
-    assert [action.name for action in result.plans[1].actions] == ["pick-up", "stack", "pick-up", "stack"]
+    assert [action.name for action in result.plans[1].actions] == [
+        "pick-up",
+        "stack",
+        "pick-up",
+        "stack",
+    ]
 
 
-# --- pieces -----------------------------------------------------------------------------------------------------------
+# --- pieces
+# -----------------------------------------------------------------------------------------------------------
 
 
 def detection(frame: str | None, *at: float) -> Detection:
@@ -169,7 +198,11 @@ def test_detections_without_names_go_to_the_nearest() -> None:
     scene = tk.load_scene("panda_table", "blocks3")
     q = scene.zero_configuration()
     at = {name: scene.pose(name, q=q).translation for name in "abc"}
-    found = [detection(None, *(at["c"] + [0, 0.01, 0])), detection("a", *at["a"]), detection(None, *at["b"])]
+    found = [
+        detection(None, *(at["c"] + [0, 0.01, 0])),
+        detection("a", *at["a"]),
+        detection(None, *at["b"]),
+    ]
     assert associated(found, scene, q) == {"a": found[1], "b": found[2], "c": found[0]}
     elsewhere = [Detection(None, Pose([0, 0, 0]), COVARIANCE, classes=("bottle",))]
     assert associated(elsewhere, scene, q) == {}
@@ -226,12 +259,22 @@ def test_what_most_looks_agree_on_is_believed(places: list[Any], is_moved: bool)
     scene = tk.load_scene("panda_table", "blocks3")
     problem = tk.PlanningProblem(scene, domain="blocks", goal="(on b c)", robots="panda")
     result = execute_closed_loop(
-        problem, Nothing(), [Scripted(scene, places)], options=tk.PlanningOptions(seed=0), loop=LoopOptions(max_plans=1)
+        problem,
+        Nothing(),
+        [Scripted(scene, places)],
+        options=tk.PlanningOptions(seed=0),
+        loop=LoopOptions(max_plans=1),
     )
-    first = [event for event in result.events if event.step == 0 and event.plan == 1 and event.objects == ("a",)]
+    first = [
+        event
+        for event in result.events
+        if event.step == 0 and event.plan == 1 and event.objects == ("a",)
+    ]
     assert bool(first) == is_moved
     if is_moved:
-        assert first[0].scene.pose("a", q=first[0].q).translation[:2] == pytest.approx([0.42, 0.23], abs=1e-3)
+        assert first[0].scene.pose("a", q=first[0].q).translation[:2] == pytest.approx(
+            [0.42, 0.23], abs=1e-3
+        )
         assert first[0].expected == scene
 
 
@@ -243,7 +286,9 @@ def test_what_was_seen_rests_on_what_is_below_it() -> None:
     made = resting(scene, "a", on_c, q)
     assert made.parent("a") == "c"
     assert made.local_pose("a").is_close(
-        Pose.from_rpy([0.01, 0, 0.05], [0, 0, 0.3]), translation_tolerance=1e-3, rotation_tolerance=5e-3
+        Pose.from_rpy([0.01, 0, 0.05], [0, 0, 0.3]),
+        translation_tolerance=1e-3,
+        rotation_tolerance=5e-3,
     )
     assert abs(made.local_pose("a").translation[2] - 0.05) < 1e-9
     falling = resting(scene, "a", Pose([0.5, 0, 0.7]), q)
@@ -260,7 +305,9 @@ def test_cameras_see_what_is_not_hidden() -> None:
     away = Camera((1.3, -0.5, 1.0), (3.0, -0.5, 1.0))
     assert set(visible_shares(StillScene(scene, q), away).values()) == {0.0}
     b = scene.pose("b", q=q).translation
-    behind = scene.reparent("a", "table", pose=scene.pose("b", relative_to="table", q=q) @ Pose([0.06, 0, 0]))
+    behind = scene.reparent(
+        "a", "table", pose=scene.pose("b", relative_to="table", q=q) @ Pose([0.06, 0, 0])
+    )
     hidden = visible_shares(StillScene(behind, q), Camera((-1.0, b[1], b[2]), (0.5, b[1], b[2])))
     assert hidden["a"] < 0.5
 
@@ -287,9 +334,15 @@ def test_what_is_gone_is_not_hidden_by_what_fell_to_its_place() -> None:
             assert scene == tower or shares["b"] == 0.0
             return {name for name, share in shares.items() if scene == tower or share > 0.6}
 
-    problem = tk.PlanningProblem(tower, q, domain="blocks", goal="(ontable a table__0__0)", robots="panda")
+    problem = tk.PlanningProblem(
+        tower, q, domain="blocks", goal="(ontable a table__0__0)", robots="panda"
+    )
     result = execute_closed_loop(
-        problem, Nothing(), [View(scene, [])], options=tk.PlanningOptions(seed=0), loop=LoopOptions(max_plans=1)
+        problem,
+        Nothing(),
+        [View(scene, [])],
+        options=tk.PlanningOptions(seed=0),
+        loop=LoopOptions(max_plans=1),
     )
     assert {event.objects for event in result.events[:2]} == {("a",), ("b",)}
     assert result.events[0].scene.parent("a") == "c"
@@ -304,7 +357,11 @@ def test_bad_input_is_refused() -> None:
         executor = SimulatedExecutor(simulation)
         with pytest.raises(SimulationError, match=r"begin\(plan\) comes before the first step"):
             executor.finish()
-        with pytest.raises(SimulationError, match=r"misses must be at least 0 and below 1, not 1\.5"):
-            SimulatedCamera(simulation, VIEWS[0], noise=SensorNoise(covariance=COVARIANCE, misses=1.5))
+        with pytest.raises(
+            SimulationError, match=r"misses must be at least 0 and below 1, not 1\.5"
+        ):
+            SimulatedCamera(
+                simulation, VIEWS[0], noise=SensorNoise(covariance=COVARIANCE, misses=1.5)
+            )
         with pytest.raises(ArgumentError, match="looks of at least 2, not 8, 1"):
             execute_closed_loop(problem, executor, [], loop=LoopOptions(looks=1))

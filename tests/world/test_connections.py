@@ -99,12 +99,16 @@ def begin_handshake(port: int) -> None:
 
 
 @pytest.mark.parametrize("attack", [open_and_close, send_garbage, begin_handshake])
-def test_failed_handshakes_keep_no_client_out(attack: Callable[[int], None], tmp_path: Path) -> None:
+def test_failed_handshakes_keep_no_client_out(
+    attack: Callable[[int], None], tmp_path: Path
+) -> None:
     """After 600 connections whose TLS handshake fails, a client is answered long before 60 s have passed."""
     pytest.importorskip("zenoh")
     files = certificate_of_this_machine(tmp_path)
     port = int(free_address().rpartition(":")[2])
-    settings = [f"transport/link/tls/listen_{name}={files[name]}" for name in ("private_key", "certificate")]
+    settings = [
+        f"transport/link/tls/listen_{name}={files[name]}" for name in ("private_key", "certificate")
+    ]
     options = [word for setting in settings for word in ("--setting", setting)]
     with serving("--listen", f"tls/localhost:{port}", *options) as (_, line):
         assert line.endswith("version 0")
@@ -120,7 +124,8 @@ def test_failed_handshakes_keep_no_client_out(attack: Callable[[int], None], tmp
                 assert world.look("attributes", "world") == {"k": 1}
 
 
-# --- the gate alone, before a server that sends back what it receives -------------------------------------------------
+# --- the gate alone, before a server that sends back what it receives
+# -------------------------------------------------
 
 
 @pytest.fixture
@@ -187,7 +192,8 @@ def test_a_gate_relays_bytes_both_ways(gate: tuple[int, list[int]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\x16", b"\x16\3\1\0\5\1", b"\x16\3\1\xff\xff", b"\x15\3\1\0\5", b"GET / HTTP/1.1"]
+    "data",
+    [b"", b"\x16", b"\x16\3\1\0\5\1", b"\x16\3\1\xff\xff", b"\x15\3\1\0\5", b"GET / HTTP/1.1"],
 )
 def test_a_gate_opens_nothing_without_a_first_message(
     gate: tuple[int, list[int]], data: bytes, monkeypatch: pytest.MonkeyPatch
@@ -201,7 +207,9 @@ def test_a_gate_opens_nothing_without_a_first_message(
     assert count == [0]
 
 
-def test_a_gate_limits_each_address(gate: tuple[int, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gate_limits_each_address(
+    gate: tuple[int, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An address that opens and waits without end leaves room for others, and for its own newest connection."""
     port, count = gate
     monkeypatch.setattr(connection_gate, "OPEN_PER_ADDRESS", 5)
@@ -213,7 +221,8 @@ def test_a_gate_limits_each_address(gate: tuple[int, list[int]], monkeypatch: py
         sixth.sendall(CLIENT_HELLO)
         assert is_closed(sixth)  # five are open
         waiting = [
-            stack.enter_context(opened(port, "127.0.0.4")) for _ in range(3 * connection_gate.WAITING_PER_ADDRESS)
+            stack.enter_context(opened(port, "127.0.0.4"))
+            for _ in range(3 * connection_gate.WAITING_PER_ADDRESS)
         ]
         newest = stack.enter_context(opened(port, "127.0.0.4"))
         assert answered(newest, CLIENT_HELLO)

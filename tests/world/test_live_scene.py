@@ -69,7 +69,9 @@ def test_a_listener_that_raises_stops_no_other() -> None:
     world.on_change(breaks)
     remove = world.on_change(seen.append)
     world.on_change(breaks)
-    with pytest.raises(ListenerError, match=r"breaks raised ValueError: 2 are too many; listener .*breaks") as caught:
+    with pytest.raises(
+        ListenerError, match=r"breaks raised ValueError: 2 are too many; listener .*breaks"
+    ) as caught:
         world.update(lambda scene: scene.add_frame("cup", "world"))
     assert isinstance(caught.value.__cause__, ValueError)
     assert len(caught.value.data["listeners"]) == 2

@@ -49,7 +49,20 @@ def machines() -> Iterator[tuple[str, str]]:
     try:
         for name in names:
             run("ip", "netns", "add", name)
-        run("ip", "-n", names[0], "link", "add", "cable", "type", "veth", "peer", "cable", "netns", names[1])
+        run(
+            "ip",
+            "-n",
+            names[0],
+            "link",
+            "add",
+            "cable",
+            "type",
+            "veth",
+            "peer",
+            "cable",
+            "netns",
+            names[1],
+        )
         for number, name in enumerate(names, 1):
             run("ip", "-n", name, "address", "add", f"10.73.0.{number}/24", "dev", "cable")
             for link in ("lo", "cable"):
@@ -68,9 +81,20 @@ def within(machine: str) -> tuple[str, ...]:
     return "ip", "netns", "exec", machine
 
 
-def client(machine: str, token: str, *, address: str = ADDRESS, timeout: float = ELSEWHERE, edits: int = 0) -> str:
+def client(
+    machine: str, token: str, *, address: str = ADDRESS, timeout: float = ELSEWHERE, edits: int = 0
+) -> str:
     """Return what a client on a machine prints."""
-    words = [*within(machine), sys.executable, "-c", CLIENT, address, token, str(timeout), str(edits)]
+    words = [
+        *within(machine),
+        sys.executable,
+        "-c",
+        CLIENT,
+        address,
+        token,
+        str(timeout),
+        str(edits),
+    ]
     return run_process(words, capture_output=True, text=True, check=True).stdout
 
 
@@ -93,7 +117,9 @@ def scene(tmp_path: Path) -> Path:
     return path
 
 
-def test_another_machine_needs_a_token(machines: tuple[str, str], tokens: Path, scene: Path) -> None:
+def test_another_machine_needs_a_token(
+    machines: tuple[str, str], tokens: Path, scene: Path
+) -> None:
     """Roles hold over a cable as they do within one machine."""
     here, there = machines
     with serving(scene, "--listen", ADDRESS, "--tokens", tokens, within=within(here)) as (_, line):
@@ -105,7 +131,9 @@ def test_another_machine_needs_a_token(machines: tuple[str, str], tokens: Path, 
         assert "a token is needed here" in client(there, "")
 
 
-def test_a_server_on_loopback_is_not_reached_from_elsewhere(machines: tuple[str, str], scene: Path) -> None:
+def test_a_server_on_loopback_is_not_reached_from_elsewhere(
+    machines: tuple[str, str], scene: Path
+) -> None:
     """By default, a server listens on its own machine."""
     here, there = machines
     with serving(scene, within=within(here)) as (_, line):

@@ -24,7 +24,9 @@ from tmkit.world import LiveScene, PlaneSegmentation, TableRecognition, run_bloc
 Array = NDArray[np.float64]
 
 
-def plane(rng: np.random.Generator, count: int, pose: Pose, size: tuple[float, float], noise: float) -> Array:
+def plane(
+    rng: np.random.Generator, count: int, pose: Pose, size: tuple[float, float], noise: float
+) -> Array:
     """Return points of a rectangle in the xy plane of a pose, each with a normal error in all directions."""
     flat = np.column_stack([rng.uniform(-0.5, 0.5, (count, 2)) * size, np.zeros(count)])
     return np.asarray(pose.apply(flat)) + noise * rng.normal(size=(count, 3))
@@ -39,7 +41,9 @@ def blob(rng: np.random.Generator, count: int, middle: list[float], size: list[f
 def seen(points: Array, *, at: Pose | None = None) -> SceneGraph:
     """Return a scene in which a camera, 1.5 m high, has a cloud; the axes of both are level."""
     scene = SceneGraph().add_frame("camera", "world", pose=at or Pose([0.0, 0.0, 1.5]))
-    return scene.add_frame("cloud", "camera", classes=["cloud"], shapes=[PointCloud(points, radius=0.005)])
+    return scene.add_frame(
+        "cloud", "camera", classes=["cloud"], shapes=[PointCloud(points, radius=0.005)]
+    )
 
 
 _TILTED = Pose.from_rpy([0.2, -0.1, -1.0], [0.3, -0.2, 0.7])
@@ -62,7 +66,8 @@ def test_a_plane_with_known_normal_and_noise() -> None:
             assert normal[2] > 0.999
             e = np.array([truth.translation[2], slopes[0], slopes[1]])
             covariance = scene.edge_covariance("p plane 1")[np.ix_([2, 3, 4], [2, 3, 4])]
-            turn = np.array([[1.0, 0, 0], [0, 0, 1.0], [0, -1.0, 0]])  # a rotation about x is a slope along -y
+            # a rotation about x is a slope along -y
+            turn = np.array([[1.0, 0, 0], [0, 0, 1.0], [0, -1.0, 0]])
             errors.append(e @ np.linalg.solve(turn @ covariance @ turn.T, e))
         low, high = chi2.ppf([0.001, 0.999], 3 * len(errors))
         assert low < sum(errors) < high
@@ -72,7 +77,8 @@ def test_axes_of_a_plane() -> None:
     """Z towards the camera, x along the longer side, the origin in the middle."""
     rng = np.random.default_rng(1)
     scene = run_block(
-        LiveScene(seen(plane(rng, 4000, _TILTED, (0.9, 0.4), 0.0))), PlaneSegmentation("p", "camera", gap=0.05)
+        LiveScene(seen(plane(rng, 4000, _TILTED, (0.9, 0.4), 0.0))),
+        PlaneSegmentation("p", "camera", gap=0.05),
     )
     found = _TILTED.inverse() @ scene.local_pose("p plane 1")
     assert abs(found.rotate([1.0, 0.0, 0.0])[0]) > math.cos(0.01)
@@ -94,7 +100,10 @@ def room(rng: np.random.Generator, *, height: float = 0.7, objects: int = 2) -> 
         blob(rng, 200, [0.2, 0.9, -1.3], [0.2, 0.2, 0.3]),  # on the floor
         blob(rng, 60, [0.9, 0.0, height - 0.9], [0.05, 0.05, 0.1]),  # in the air
     ]
-    parts += [blob(rng, 150, [0.7, 0.4 * k - 0.2, height - 1.43], [0.06, 0.06, 0.1]) for k in range(objects)]
+    parts += [
+        blob(rng, 150, [0.7, 0.4 * k - 0.2, height - 1.43], [0.06, 0.06, 0.1])
+        for k in range(objects)
+    ]
     return np.concatenate(parts)
 
 
@@ -106,8 +115,12 @@ def test_parts_of_a_room() -> None:
     assert scene.frames_of_class("plane") == ("p plane 1", "p plane 2")
     assert scene.local_pose("p plane 2").translation[2] == pytest.approx(-0.8, abs=1e-3)
     assert len(scene.frames_of_class("segment")) == 4
-    parts = [scene.local_pose(f).apply(scene.shapes(f)[0].shape.points) for f in scene.children("cloud")]
-    assert np.sort(np.concatenate(parts), axis=0) == pytest.approx(np.sort(points, axis=0), abs=1e-9)
+    parts = [
+        scene.local_pose(f).apply(scene.shapes(f)[0].shape.points) for f in scene.children("cloud")
+    ]
+    assert np.sort(np.concatenate(parts), axis=0) == pytest.approx(
+        np.sort(points, axis=0), abs=1e-9
+    )
     assert run_block(LiveScene(seen(points)), block).fingerprint == scene.fingerprint
     few = run_block(LiveScene(seen(points)), replace(block, min_segment=100))
     assert len(few.frames_of_class("segment")) == 3
@@ -115,17 +128,25 @@ def test_parts_of_a_room() -> None:
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10_000), st.floats(-3.0, 3.0), st.floats(-1.0, 1.0), st.floats(0.3, 1.2))
-def test_tables_stay_tables_when_the_camera_moves(seed: int, yaw: float, tilt: float, height: float) -> None:
+def test_tables_stay_tables_when_the_camera_moves(
+    seed: int, yaw: float, tilt: float, height: float
+) -> None:
     """Wherever the camera is, the same table is found at the same height, with what is on it."""
     at = Pose.from_rpy([0.3, 0.2, 1.6], [tilt, 0.3, yaw])
-    points = np.asarray((at.inverse() @ Pose([0.0, 0.0, 1.5])).apply(room(np.random.default_rng(seed), height=height)))
+    points = np.asarray(
+        (at.inverse() @ Pose([0.0, 0.0, 1.5])).apply(
+            room(np.random.default_rng(seed), height=height)
+        )
+    )
     world = LiveScene(seen(points, at=at))
     run_block(world, PlaneSegmentation("p", "camera", gap=0.06, seed=seed))
     scene = run_block(world, TableRecognition("t", "camera", height=(0.2, 1.3)))
     assert scene.frames_of_class("table") == ("t 1",)
     assert scene.attributes("t 1")["height"] == pytest.approx(height, abs=2e-3)
     assert len(scene.attributes("t 1")["objects"]) == 2
-    assert sorted(scene.shapes("t 1")[0].shape.dimensions) == pytest.approx([0.02, 0.8, 1.2], abs=0.02)
+    assert sorted(scene.shapes("t 1")[0].shape.dimensions) == pytest.approx(
+        [0.02, 0.8, 1.2], abs=0.02
+    )
     assert run_block(world, TableRecognition("t", "camera", height=(0.2, 1.3))) is scene
 
 
@@ -151,11 +172,19 @@ def test_what_is_no_table() -> None:
 
 def test_a_table_seen_by_a_camera_on_a_joint() -> None:
     """Its height is that at the newest values of the joints."""
-    scene = SceneGraph().add_frame("mast", "world", joint=Revolute([0, 1, 0], lower=-2.0, upper=2.0))
+    scene = SceneGraph().add_frame(
+        "mast", "world", joint=Revolute([0, 1, 0], lower=-2.0, upper=2.0)
+    )
     scene = scene.add_frame("camera", "mast", pose=Pose([0.0, 0.0, 1.5]))
     points = room(np.random.default_rng(3))
-    scene = scene.add_frame("cloud", "camera", classes=["cloud"], shapes=[PointCloud(points, radius=0.005)])
-    world = LiveScene(add_joint_values(add_joint_values(scene, {"mast": 0.0}, stamp=1.0), {"mast": 1.0}, stamp=0.5))
+    scene = scene.add_frame(
+        "cloud", "camera", classes=["cloud"], shapes=[PointCloud(points, radius=0.005)]
+    )
+    world = LiveScene(
+        add_joint_values(
+            add_joint_values(scene, {"mast": 0.0}, stamp=1.0), {"mast": 1.0}, stamp=0.5
+        )
+    )
     run_block(world, PlaneSegmentation("p", "camera", gap=0.06))
     assert run_block(world, TableRecognition("t", "camera")).frames_of_class("table") == ("t 1",)
     world.update(lambda scene: add_joint_values(scene, {"mast": 0.5}, stamp=2.0))
@@ -208,8 +237,12 @@ def test_wrong_configurations_are_refused(name: str, value: float) -> None:
 
 def test_a_depth_camera_sees_surfaces_where_they_are() -> None:
     """The points of a box lie on its faces to a tenth of a millimetre; noise is along the optical axis."""
-    scene = SceneGraph().add_frame("floor", "world", pose=Pose([0.0, 0.0, -0.05]), shapes=[Box([4.0, 4.0, 0.1])])
-    scene = scene.add_frame("box", "world", pose=Pose([0.0, 0.0, 0.2]), shapes=[Box([0.6, 0.8, 0.4])])
+    scene = SceneGraph().add_frame(
+        "floor", "world", pose=Pose([0.0, 0.0, -0.05]), shapes=[Box([4.0, 4.0, 0.1])]
+    )
+    scene = scene.add_frame(
+        "box", "world", pose=Pose([0.0, 0.0, 0.2]), shapes=[Box([0.6, 0.8, 0.4])]
+    )
     camera = Camera((1.5, -1.0, 1.4), (0.0, 0.0, 0.3), width=160, height=120)
     with Simulation.from_scene(scene) as simulation:
         points = depth_points(simulation, camera)
@@ -229,11 +262,18 @@ def test_the_example_finds_the_table_and_what_is_on_it(
 ) -> None:
     """Its size, its height to a millimetre, and the four objects where they are."""
     monkeypatch.setattr(sys, "argv", ["segment_table", "--out", str(tmp_path)])
-    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "segment_table.py"), run_name="__main__")
+    runpy.run_path(
+        str(Path(__file__).parents[2] / "examples" / "segment_table.py"), run_name="__main__"
+    )
     printed = capsys.readouterr().out
     assert "tables 1: 0.81 x 1.20 m, 0.720 m high, with 4 objects" in printed
-    found = [line.split(" at ")[1].split(", ") for line in printed.split("\n") if line.startswith("    parts segment")]
-    truth = [(0.1, 0.25), (0.2, -0.05), (-0.1, -0.3), (0.15, -0.4)]  # the camera sees their near sides
+    found = [
+        line.split(" at ")[1].split(", ")
+        for line in printed.split("\n")
+        if line.startswith("    parts segment")
+    ]
+    # the camera sees their near sides
+    truth = [(0.1, 0.25), (0.2, -0.05), (-0.1, -0.3), (0.15, -0.4)]
     assert len(found) == 4
     for x, y in truth:
         assert any(math.dist((x, y), map(float, place)) < 0.05 for place in found)

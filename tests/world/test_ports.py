@@ -32,7 +32,9 @@ def test_a_viewer_at_a_port_that_there_is_not(port: Any) -> None:
     from tmkit.visualization import Viewer
 
     before = threading.active_count()
-    with pytest.raises(ConfigurationError, match=r"^port=.*: expected an integer from 0 \(any free port\) to 65535"):
+    with pytest.raises(
+        ConfigurationError, match=r"^port=.*: expected an integer from 0 \(any free port\) to 65535"
+    ):
         Viewer(port=port)
     assert threading.active_count() == before
 
@@ -49,7 +51,9 @@ def test_a_viewer_at_a_host_that_is_no_name() -> None:
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_address_without_a_port(address: str) -> None:
     """A client and a server refuse it at once, and say what is expected."""
-    with pytest.raises(ServiceError, match=r"expected PROTOCOL/HOST:PORT, such as .*, with a port from 0 to 65535"):
+    with pytest.raises(
+        ServiceError, match=r"expected PROTOCOL/HOST:PORT, such as .*, with a port from 0 to 65535"
+    ):
         require_port(address)
     pytest.importorskip("zenoh")
     with pytest.raises(ServiceError, match="with a port from 0 to 65535"):
@@ -58,7 +62,13 @@ def test_an_address_without_a_port(address: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["tcp/127.0.0.1:0", "tcp/127.0.0.1:65535", "tls/cell.example:7447#a=b", "tcp/[::1]:1", "unixsock-stream//a"],
+    [
+        "tcp/127.0.0.1:0",
+        "tcp/127.0.0.1:65535",
+        "tls/cell.example:7447#a=b",
+        "tcp/[::1]:1",
+        "unixsock-stream//a",
+    ],
 )
 def test_addresses_that_are_accepted(address: str) -> None:
     """Any port in the range, with options behind it; protocols without ports are left to zenoh."""
@@ -66,13 +76,18 @@ def test_addresses_that_are_accepted(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["serve", "--listen", "tcp/127.0.0.1:70000"], ["view", "panda_table", "--port", "70000"]]
+    "arguments",
+    [["serve", "--listen", "tcp/127.0.0.1:70000"], ["view", "panda_table", "--port", "70000"]],
 )
 def test_commands(arguments: list[str]) -> None:
     """Exit code 2 and the range, without a traceback."""
     pytest.importorskip("zenoh" if arguments[0] == "serve" else "viser")
     ended = run_process(
-        [sys.executable, "-m", "tmkit", *arguments], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-m", "tmkit", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert ended.returncode == 2
     assert "65535" in ended.stderr

@@ -18,7 +18,14 @@ from support.faulty_transport import FaultyTransport
 from support.scene_edits import edits
 from support.scene_model import SceneModel
 
-from tmkit.errors import ArgumentError, FileFormatError, MissingFileError, SceneError, ServiceError, TimeLimitError
+from tmkit.errors import (
+    ArgumentError,
+    FileFormatError,
+    MissingFileError,
+    SceneError,
+    ServiceError,
+    TimeLimitError,
+)
 from tmkit.graph import Box, Mesh, NoiseSource, Revolute, SceneGraph
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.store.encoding import DifferenceWriter
@@ -28,7 +35,9 @@ from tmkit.world.service.access import read_tokens
 from tmkit.world.service.client import WorldChange
 
 COVARIANCE = np.diag([1e-4, 2e-4, 3e-4, 1e-5, 2e-5, 3e-5])
-TETRAHEDRON = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+TETRAHEDRON = Mesh(
+    [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
+)
 READ, WRITE, OTHER = "r" * 16, "w" * 16, "o" * 16
 
 
@@ -36,7 +45,9 @@ READ, WRITE, OTHER = "r" * 16, "w" * 16, "o" * 16
 def served() -> Iterator[tuple[WorldServer, Client]]:
     """Yield a server of a table, and a client."""
     transport = InProcessTransport()
-    with WorldServer(transport, SceneGraph().add_frame("table", "world", pose=Pose([1, 0, 0]))) as server:
+    with WorldServer(
+        transport, SceneGraph().add_frame("table", "world", pose=Pose([1, 0, 0]))
+    ) as server:
         yield server, Client(transport)
 
 
@@ -54,9 +65,15 @@ def test_clients_edit_as_scenes_are_edited(served: tuple[WorldServer, Client]) -
     for name in ("cup", "pan"):
         expected = expected.add_frame(name, "table", pose=GaussianPose(pose, COVARIANCE), **more)
         expected = expected.set_attribute(name, "a", [1])
-        client.add_frame(name, "table", pose=pose, covariance=COVARIANCE, attributes={"a": [1]}, **more)
+        client.add_frame(
+            name, "table", pose=pose, covariance=COVARIANCE, attributes={"a": [1]}, **more
+        )
     joint = Revolute([0, 0, 1], lower=-1.0, upper=1.0)
-    expected = expected.add_frame("door", "world", joint=joint).add_root("map").add_frame("knob", "door", body="door")
+    expected = (
+        expected.add_frame("door", "world", joint=joint)
+        .add_root("map")
+        .add_frame("knob", "door", body="door")
+    )
     client.add_frame("door", "world", joint=joint)
     client.add_frame("map", None)
     client.add_frame("knob", "door", body="door")
@@ -69,10 +86,16 @@ def test_clients_edit_as_scenes_are_edited(served: tuple[WorldServer, Client]) -
     with client.edit() as edit:
         edit.reparent("cup", "door", q=q)
         edit.reparent("pan", "cup", pose=Pose([1, 1, 1]))
-    expected = expected.rename_frame("cup", "mug").set_classes("mug", ["x", "y"]).set_attribute("mug", "k", [1])
+    expected = (
+        expected.rename_frame("cup", "mug")
+        .set_classes("mug", ["x", "y"])
+        .set_attribute("mug", "k", [1])
+    )
     client.update(lambda scene: scene.rename_frame("cup", "mug").set_classes("mug", ["x", "y"]))
     client.set_attribute("mug", "k", [1])
-    expected = expected.remove_frame("pan").add_shape("mug", TETRAHEDRON).allow_collision("mug", "table")
+    expected = (
+        expected.remove_frame("pan").add_shape("mug", TETRAHEDRON).allow_collision("mug", "table")
+    )
     client.remove_frame("pan")
     client.update(lambda scene: scene.add_shape("mug", TETRAHEDRON).allow_collision("mug", "table"))
     assert server.live.scene == expected
@@ -88,7 +111,9 @@ def test_queries_are_those_of_the_scene(served: tuple[WorldServer, Client]) -> N
     server.live.update(
         lambda scene: (
             scene.add_frame("arm", "table", joint=Revolute([0, 0, 1]))
-            .add_frame("hand", "arm", pose=GaussianPose(Pose([0, 0, 1]), COVARIANCE), classes=["tool"])
+            .add_frame(
+                "hand", "arm", pose=GaussianPose(Pose([0, 0, 1]), COVARIANCE), classes=["tool"]
+            )
             .set_attribute("hand", "k", {"a": [1]})
         )
     )
@@ -104,7 +129,10 @@ def test_queries_are_those_of_the_scene(served: tuple[WorldServer, Client]) -> N
     assert client.pose("bee", stamp=1.5) == Pose([1.5, 0, 0])
     then = client.gaussian_pose("bee", stamp=1.5)
     assert (then.mean, then.covariance.tolist()) == (Pose([1.5, 0, 0]), COVARIANCE.tolist())
-    looks = {name: client.look(name, "hand") for name in ("exists", "parent", "ancestors", "root", "body", "classes")}
+    looks = {
+        name: client.look(name, "hand")
+        for name in ("exists", "parent", "ancestors", "root", "body", "classes")
+    }
     assert looks == {
         "exists": True,
         "parent": "arm",
@@ -115,7 +143,11 @@ def test_queries_are_those_of_the_scene(served: tuple[WorldServer, Client]) -> N
     }
     assert client.look("exists", "ghost") is False
     assert client.look("children", "world") == ["table", "bee"]
-    assert (client.look("roots"), client.look("joints"), client.look("class", "tool")) == (["world"], ["arm"], ["hand"])
+    assert (client.look("roots"), client.look("joints"), client.look("class", "tool")) == (
+        ["world"],
+        ["arm"],
+        ["hand"],
+    )
     assert client.look("attributes", "hand") == {"k": {"a": [1]}}
     assert client.specification("hand").noise is not None
     for call in (lambda: client.pose("ghost"), lambda: client.look("parent", "ghost")):
@@ -143,7 +175,9 @@ def test_an_edit_is_whole_or_not_at_all(served: tuple[WorldServer, Client]) -> N
     with pytest.raises(RuntimeError), client.edit() as edit:
         raise RuntimeError
     assert client.server_status().version == 0
-    with pytest.raises(SceneError, match=r"attribute 'k' must be text, a finite number.* not Ellipsis"):
+    with pytest.raises(
+        SceneError, match=r"attribute 'k' must be text, a finite number.* not Ellipsis"
+    ):
         client.set_attribute("table", "k", ...)
     with pytest.raises(ArgumentError, match="this cannot be sent: "):
         client.add_stamped_pose("table", Pose(), stamp=2**70)
@@ -156,7 +190,9 @@ def test_edits_for_another_version_are_refused(served: tuple[WorldServer, Client
     other = another(client)
     other.add_frame("fork", "table")
     with (
-        pytest.raises(ServiceError, match="made for version 0; the world is at version 1") as caught,
+        pytest.raises(
+            ServiceError, match="made for version 0; the world is at version 1"
+        ) as caught,
         client.edit(version=seen) as edit,
     ):
         edit.set_pose("table", Pose())
@@ -183,14 +219,27 @@ def test_edits_for_another_version_are_refused(served: tuple[WorldServer, Client
     client.update(edit_alike)  # both changed it alike, and still each counts
     assert (calls, server.live.scene.attributes("table")["n"]) == ([0, 1], 2)
     with pytest.raises(ServiceError, match="others have changed table since version 1"):
-        client._ask(m.Edit([m.Change(1, msgspec.msgpack.encode([[[2, "table", None]]]))], server.world), m.Done)
+        client._ask(
+            m.Edit([m.Change(1, msgspec.msgpack.encode([[[2, "table", None]]]))], server.world),
+            m.Done,
+        )
     calls.clear()
-    client.update(lambda scene: (calls.append(0), other.add_frame(f"f{len(calls)}", "table"), scene.add_root("r"))[2])
+    client.update(
+        lambda scene: (
+            calls.append(0),
+            other.add_frame(f"f{len(calls)}", "table"),
+            scene.add_root("r"),
+        )[2]
+    )
     assert len(calls) == 1  # merged: nobody else changed that
     assert "r" in server.live.scene and "f1" in server.live.scene  # noqa: PT018
     with pytest.raises(ServiceError, match="made for version"):
         client.update(
-            lambda scene: (calls.append(0), other.add_frame(f"f{len(calls)}", "table"), scene.add_root("s"))[2],
+            lambda scene: (
+                calls.append(0),
+                other.add_frame(f"f{len(calls)}", "table"),
+                scene.add_root("s"),
+            )[2],
             is_exact=True,
         )
     assert len(calls) == 21
@@ -220,7 +269,9 @@ def test_a_counter_of_many_threads_loses_no_step(served: tuple[WorldServer, Clie
     def count() -> None:
         own = another(client)
         for _ in range(8):
-            own.update(lambda s: s.set_attribute("table", "n", s.attributes("table").get("n", 0) + 1))
+            own.update(
+                lambda s: s.set_attribute("table", "n", s.attributes("table").get("n", 0) + 1)
+            )
 
     threads = [threading.Thread(target=count) for _ in range(3)]
     for thread in threads:
@@ -237,10 +288,14 @@ def test_replicas_follow_and_edit(served: tuple[WorldServer, Client]) -> None:
         assert isinstance(replica, LiveScene)
         source = NoiseSource(6, "shared")
         for k in range(20):
-            server.live.update(lambda scene, k=k: scene.add_frame(f"f{k}", "table", shapes=[TETRAHEDRON]))
+            server.live.update(
+                lambda scene, k=k: scene.add_frame(f"f{k}", "table", shapes=[TETRAHEDRON])
+            )
             another(client).set_pose(f"f{k}", Pose([k, 0, 0]))
         for name in ("f1", "f2"):
-            server.live.update(lambda scene, name=name: scene.set_noise(name, {source: 0.1 * np.eye(6)}))
+            server.live.update(
+                lambda scene, name=name: scene.set_noise(name, {source: 0.1 * np.eye(6)})
+            )
         made = replica.update(lambda scene: scene.set_pose("f1", Pose([0, 0, 7])))
         assert made.local_pose("f1") == server.live.scene.local_pose("f1") == Pose([0, 0, 7])
         for one in (replica, slow):
@@ -248,14 +303,20 @@ def test_replicas_follow_and_edit(served: tuple[WorldServer, Client]) -> None:
             assert scene == server.live.scene
             assert scene.fingerprint == server.server_status().fingerprint
             difference = scene.gaussian_pose("f1", relative_to="f2").covariance
-            assert np.allclose(difference, server.live.scene.gaussian_pose("f1", relative_to="f2").covariance)
+            assert np.allclose(
+                difference, server.live.scene.gaussian_pose("f1", relative_to="f2").covariance
+            )
     server.live.update(lambda scene: scene.remove_frame("table", subtree=True))
     assert "table" in replica.scene
 
 
 @given(st.data())
-@settings(max_examples=scaled_examples(0.4), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_random_edits_reach_all(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+@settings(
+    max_examples=scaled_examples(0.4), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_random_edits_reach_all(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     """Whatever is done to a scene by a client, server, follower and what a log recovers equal the scene itself."""
     log = tmp_path_factory.mktemp("log") / "log"
     transport, model = InProcessTransport(), SceneModel()
@@ -285,7 +346,9 @@ def test_random_edits_reach_all(tmp_path_factory: pytest.TempPathFactory, data: 
         assert server.live.scene.fingerprint == expected.fingerprint
 
 
-def test_nobody_sees_a_version_before_it_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_sees_a_version_before_it_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While a version is being recorded, clients are told of the one before: what they see is never lost."""
     transport = InProcessTransport()
     with WorldServer(transport, log=tmp_path / "log") as server:
@@ -320,7 +383,8 @@ def test_a_log_stays_short_and_so_do_its_shapes(tmp_path: Path) -> None:
             sizes.append(log.stat().st_size)
             counts.append(len([*(tmp_path / "log.blobs").iterdir()]))
         server._uploads.clear()
-        client.add_frame("new", "world", shapes=[forgotten])  # sent again, for the server has forgotten it
+        # sent again, for the server has forgotten it
+        client.add_frame("new", "world", shapes=[forgotten])
         expected = server.live.scene
     assert max(sizes) < 20_000
     assert max(counts) < 130
@@ -337,7 +401,9 @@ def test_what_cannot_be_recorded_is_not_made(tmp_path: Path) -> None:
         client = Client(transport)
         client.add_frame("a", "world")
         large = Mesh(np.random.default_rng(1).random((100, 3)), TETRAHEDRON.faces)
-        with refused("edit", "version 2 cannot be recorded: shape .* has 2512 bytes; a blob has at most 1000"):
+        with refused(
+            "edit", "version 2 cannot be recorded: shape .* has 2512 bytes; a blob has at most 1000"
+        ):
             server.live.update(lambda scene: scene.add_shape("a", large))
         assert (server.failure, server.version) == (None, 1)
         client.add_frame("b", "world")
@@ -357,16 +423,26 @@ def test_a_log_without_its_shapes_is_an_error(tmp_path: Path) -> None:
     data = blob.read_bytes()
     blob.unlink()
     for _ in range(2):
-        with pytest.raises(ServiceError, match=f"log cannot be used: blob {TETRAHEDRON.digest}: it cannot be read"):
+        with pytest.raises(
+            ServiceError, match=f"log cannot be used: blob {TETRAHEDRON.digest}: it cannot be read"
+        ):
             WorldServer(InProcessTransport(), log=log)
     blob.write_bytes(data)
     with WorldServer(InProcessTransport(), log=log) as server:
         assert server.live.scene == scene
-    with pytest.raises(ServiceError, match=r"new cannot be used: shape .* has 208 bytes; a blob has at most 100"):
-        WorldServer(InProcessTransport(), scene, log=tmp_path / "new", limits=ServiceLimits(message_bytes=100))
+    with pytest.raises(
+        ServiceError, match=r"new cannot be used: shape .* has 208 bytes; a blob has at most 100"
+    ):
+        WorldServer(
+            InProcessTransport(),
+            scene,
+            log=tmp_path / "new",
+            limits=ServiceLimits(message_bytes=100),
+        )
 
 
-# --- following --------------------------------------------------------------------------------------------------------
+# --- following
+# --------------------------------------------------------------------------------------------------------
 
 
 def taken(changes: Iterator[WorldChange], known: dict[str, Any]) -> WorldChange:
@@ -394,11 +470,18 @@ def test_followers_see_what_their_filters_say(served: tuple[WorldServer, Client]
     ]
     chance = np.random.default_rng(3)
     server.live.update(lambda scene: scene.add_frame("center", "world"))
-    followers = [(asked, another(client).follow(timeout=60.0, **asked), dict[str, Any]()) for asked in filters]
+    followers = [
+        (asked, another(client).follow(timeout=60.0, **asked), dict[str, Any]())
+        for asked in filters
+    ]
     first = [taken(changes, known) for _, changes, known in followers]
     assert all(change.is_anew for change in first)
     for k in range(40):
-        kind, last, letter = int(chance.integers(5)), client.look("frames")[-1], "abc"[chance.integers(3)]
+        kind, last, letter = (
+            int(chance.integers(5)),
+            client.look("frames")[-1],
+            "abc"[chance.integers(3)],
+        )
         x, y = chance.uniform(-3, 3, 2)
         match kind:
             case 0 | 1:
@@ -406,7 +489,9 @@ def test_followers_see_what_their_filters_say(served: tuple[WorldServer, Client]
             case 2:
                 client.set_pose("center", Pose([x, y, 0]))
             case 3:
-                client.update(lambda scene, last=last, letter=letter: scene.set_classes(last, [letter]))
+                client.update(
+                    lambda scene, last=last, letter=letter: scene.set_classes(last, [letter])
+                )
             case 4 if len(server.live.scene) > 4:
                 client.remove_frame(last)
         for asked, changes, known in followers:
@@ -426,7 +511,8 @@ def expected(scene: SceneGraph, asked: dict[str, Any]) -> dict[str, Any]:
         if classes and not {*classes} & {*scene.classes(name)}:
             continue
         if center and (
-            center not in scene or np.linalg.norm(scene.pose(name, relative_to=center).translation) > distance
+            center not in scene
+            or np.linalg.norm(scene.pose(name, relative_to=center).translation) > distance
         ):
             continue
         found[name] = DifferenceWriter().frame(scene.specification(name))
@@ -447,7 +533,9 @@ def test_a_rate_skips_versions_and_tells_the_last(served: tuple[WorldServer, Cli
             break
     assert changes[-1].frames[0].pose == Pose([199, 0, 0])
     assert len(changes) < 200
-    assert [*another(client).follow(classes=["none"], timeout=0.01)] == [WorldChange(200, True, (), ())]
+    assert [*another(client).follow(classes=["none"], timeout=0.01)] == [
+        WorldChange(200, True, (), ())
+    ]
 
 
 def test_who_begins_anew_is_told(served: tuple[WorldServer, Client]) -> None:
@@ -459,7 +547,8 @@ def test_who_begins_anew_is_told(served: tuple[WorldServer, Client]) -> None:
     transport: Any = client._transport
     other = WorldServer(InProcessTransport(), SceneGraph().add_frame("new", "world"))
     transport.serve(other._receive)
-    server.live.update(lambda scene: scene.add_frame("last", "world"))  # which releases those who wait
+    # which releases those who wait
+    server.live.update(lambda scene: scene.add_frame("last", "world"))
     assert client.scene().frame_names == ("world", "new")
     changes = (change for change in follower if change.is_anew)
     assert [frame.name for frame in next(changes).frames] == ["world", "new"]
@@ -473,7 +562,8 @@ def test_who_begins_anew_is_told(served: tuple[WorldServer, Client]) -> None:
     other.close()
 
 
-# --- access, limits, garbage ------------------------------------------------------------------------------------------
+# --- access, limits, garbage
+# ------------------------------------------------------------------------------------------
 
 
 def refused(kind: str, match: str) -> Any:
@@ -487,7 +577,11 @@ def test_tokens_and_roles(tmp_path: Path) -> None:
     file.write_text(f"# ours\nread {READ}\nwrite {WRITE}  # the robot\n\n")
     transport = InProcessTransport()
     with WorldServer(transport, tokens=read_tokens(file)) as server:
-        for token, reason in [("", "a token is needed here"), ("x" * 16, "this token is not known"), ("r", "not")]:
+        for token, reason in [
+            ("", "a token is needed here"),
+            ("x" * 16, "this token is not known"),
+            ("r", "not"),
+        ]:
             with refused("token", reason):
                 Client(transport, token=token).server_status()
         reader = Client(transport, token=READ)
@@ -543,7 +637,10 @@ def test_limits_are_kept() -> None:
         client = Client(transport)
         with refused("size", r"the message has 10\d\d\d bytes; this server takes 5000"):
             client.set_attribute("world", "k", "x" * 10_000)
-        with refused("size", "11 operations in one request; this server takes 10"), client.edit() as edit:
+        with (
+            refused("size", "11 operations in one request; this server takes 10"),
+            client.edit() as edit,
+        ):
             for _ in range(11):
                 edit.set_attribute("world", "k", None)
         with refused("size", "11 operations"):
@@ -574,7 +671,9 @@ def test_limits_are_kept() -> None:
 def test_followers_of_one_token_leave_room_for_others() -> None:
     """A token that asks for changes a thousand times is refused beyond its share, and its places end at the news."""
     transport, limits = InProcessTransport(), ServiceLimits(followers=30, followers_per_token=20)
-    with WorldServer(transport, tokens={READ: "read", OTHER: "read", WRITE: "write"}, limits=limits) as server:
+    with WorldServer(
+        transport, tokens={READ: "read", OTHER: "read", WRITE: "write"}, limits=limits
+    ) as server:
 
         def follow(token: str, count: int) -> tuple[list[str], list[bytes]]:
             """Send requests that wait as long as they may; return the kinds of refusals, and later answers."""
@@ -582,14 +681,18 @@ def test_followers_of_one_token_leave_room_for_others() -> None:
             for number in range(count):
                 body = ["follow", server.world, server.version, 60.0, 60.0]
                 session = number.to_bytes(16, "big")  # which does not help
-                server._receive(msgspec.msgpack.encode([1, token, session, number, body]), answers.append)
+                server._receive(
+                    msgspec.msgpack.encode([1, token, session, number, body]), answers.append
+                )
             kinds = [msgspec.msgpack.decode(answer)[2][1] for answer in answers]
             answers.clear()
             return kinds, answers
 
         kinds, answers = follow(READ, 1_000)
         assert kinds == ["busy"] * 980
-        with refused("busy", "20 requests of this token or session wait for changes; at most as many may"):
+        with refused(
+            "busy", "20 requests of this token or session wait for changes; at most as many may"
+        ):
             Client(transport, token=READ)._ask(m.Follow(server.world, 0, 1.0), m.Changes)
         other = Client(transport, token=OTHER)
         with other.replica() as replica:
@@ -607,7 +710,9 @@ def m_blob(size: int) -> bytes:
     """Return the blob of a mesh."""
     from tmkit.store.blobs import blob_of_shape
 
-    return blob_of_shape(Mesh([[0, 0, 0], [1 + size, 0, 0], [0, 1, 0], [0, 0, 1]], TETRAHEDRON.faces))
+    return blob_of_shape(
+        Mesh([[0, 0, 0], [1 + size, 0, 0], [0, 1, 0], [0, 0, 1]], TETRAHEDRON.faces)
+    )
 
 
 def server_waiter() -> Any:
@@ -631,8 +736,16 @@ def raw(*body: Any, token: str = "", form: Any = 1, number: Any = 0) -> bytes:
         (b"", "format", "no request: "),
         (b"GET / HTTP/1.1\r\n\r\n", "format", "no request: Expected `array`"),
         (b"\xff" * 1000, "format", "no request"),
-        (msgspec.msgpack.encode([1]), "format", "no request: Expected `array` of at least length 5, got 1"),
-        (raw(["status"], form=2), "version", "the message has format 2; this server reads format 1"),
+        (
+            msgspec.msgpack.encode([1]),
+            "format",
+            "no request: Expected `array` of at least length 5, got 1",
+        ),
+        (
+            raw(["status"], form=2),
+            "version",
+            "the message has format 2; this server reads format 1",
+        ),
         (raw(["status"], form="1"), "format", "Expected `int`, got `str`"),
         (raw(["status"], number=-1), "format", "Expected `int` >= 0"),
         (raw(["run", "rm -rf"]), "format", "Invalid value 'run'"),
@@ -641,19 +754,43 @@ def raw(*body: Any, token: str = "", form: Any = 1, number: Any = 0) -> bytes:
         (raw(["edit", [["pose", "world", [0.0] * 6]]]), "format", "length 7"),
         (raw(["edit", [["pose", "world", [0.0] * 7]]]), "edit", "no rotation"),
         (raw(["edit", [["pose", "world", [float("nan")] * 7]]]), "edit", "finite"),
-        (raw(["edit", [["pose", "table", [0.0, 0, 0, 0, 0, 0, 1], b"x" * 287]]]), "format", "length >= 288"),
-        (raw(["edit", [["pose", "table", [0.0, 0, 0, 0, 0, 0, 1], b"\xff" * 288]]]), "edit", "finite|symmetric"),
+        (
+            raw(["edit", [["pose", "table", [0.0, 0, 0, 0, 0, 0, 1], b"x" * 287]]]),
+            "format",
+            "length >= 288",
+        ),
+        (
+            raw(["edit", [["pose", "table", [0.0, 0, 0, 0, 0, 0, 1], b"\xff" * 288]]]),
+            "edit",
+            "finite|symmetric",
+        ),
         (raw(["edit", [["attribute", "table", "k", b"bytes"]]]), "edit", "must be text, a finite"),
-        (raw(["edit", [["attribute", "table", "k", msgspec.Raw(b"\x91" * 5_000 + b"\x01")]]]), "format", "recursion"),
+        (
+            raw(["edit", [["attribute", "table", "k", msgspec.Raw(b"\x91" * 5_000 + b"\x01")]]]),
+            "format",
+            "recursion",
+        ),
         (raw(["edit", [["change", 0, b"\xff"]]]), "gone", "of another world"),
         (raw(["edit", [["change", -1, b"\xff"]]]), "edit", "MessagePack|Expected"),
-        (raw(["edit", [["change", -1, msgspec.msgpack.encode([[[1, None, ["a", "z", ROT]]]])]]]), "unknown", "'z'"),
+        (
+            raw(["edit", [["change", -1, msgspec.msgpack.encode([[[1, None, ["a", "z", ROT]]]])]]]),
+            "unknown",
+            "'z'",
+        ),
         (raw(["put blob", b"x" * 10]), "edit", "expected 64 bytes or more"),
         (raw(["put blob", b"x" * 100]), "edit", "header"),
-        (raw(["get blob", "../../../etc/passwd"]), "unknown", "no shape of digest '../../../etc/passwd'"),
+        (
+            raw(["get blob", "../../../etc/passwd"]),
+            "unknown",
+            "no shape of digest '../../../etc/passwd'",
+        ),
         (raw(["follow", b"", -1, 1e9]), "format", "<= 60"),
         (raw(["follow", b"", -1, float("nan")]), "format", ">= 0|<= 60"),
-        (raw(["follow", b"", -1, 0.0, 0.0, ["table", [], ["table", 1.0], [1.0, 2.0]]]), "edit", "configuration|q has"),
+        (
+            raw(["follow", b"", -1, 0.0, 0.0, ["table", [], ["table", 1.0], [1.0, 2.0]]]),
+            "edit",
+            "configuration|q has",
+        ),
         (raw(["poses", [["table", None, True, ["q"]]]]), "format", "Expected `float`"),
         (raw(["fetch", 77]), "gone", "version 77 is not kept"),
     ],
@@ -675,12 +812,21 @@ def test_garbage_is_refused_with_a_reason(
 
 
 @given(st.data())
-@settings(max_examples=scaled_examples(3), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=scaled_examples(3), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_bytes_are_answered(served: tuple[WorldServer, Client], data: st.DataObject) -> None:
     """Random bytes, and requests with some bytes changed, are answered, without an error of the server's own."""
     server, client = served
     messages = [
-        raw(["edit", [["pose", "table", [0.0, 0, 0, 0, 0, 0, 1], b"\0" * 288], ["remove", "x", True]], b"", None]),
+        raw(
+            [
+                "edit",
+                [["pose", "table", [0.0, 0, 0, 0, 0, 0, 1], b"\0" * 288], ["remove", "x", True]],
+                b"",
+                None,
+            ]
+        ),
         raw(["follow", server.world, 0, 0.0, 0.0, ["table", ["a"], ["table", 1.0], None]]),
         raw(["poses", [["table", "world", True, None, None]]]),
         raw(["look", "parent", "table"]),
@@ -703,7 +849,9 @@ def test_garbage_from_a_server_is_an_error() -> None:
     client = Client(transport, timeout=0.05, retry=0.01)
     with pytest.raises(TimeLimitError, match=r"the server has not answered for 0.05 s"):
         client.server_status()
-    answers: Iterator[bytes] = itertools.cycle([b"\xff", msgspec.msgpack.encode([1, -1, ["refused", 3, 4]])])
+    answers: Iterator[bytes] = itertools.cycle(
+        [b"\xff", msgspec.msgpack.encode([1, -1, ["refused", 3, 4]])]
+    )
     transport.serve(lambda _, reply: reply(next(answers)))
     for _ in range(2):
         with pytest.raises(ServiceError, match="the answer is none"):
@@ -727,7 +875,8 @@ def test_listeners_that_raise_disturb_no_client(served: tuple[WorldServer, Clien
         assert "raised ZeroDivisionError" in str(replica.failure)
 
 
-# --- faults -----------------------------------------------------------------------------------------------------------
+# --- faults
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_edits_over_a_bad_network_happen_once(served: tuple[WorldServer, Client]) -> None:
@@ -735,12 +884,18 @@ def test_edits_over_a_bad_network_happen_once(served: tuple[WorldServer, Client]
     server, client = served
     server.live.update(lambda scene: scene.add_frame("n0", "table").add_frame("n1", "table"))
     faulty = [FaultyTransport(client._transport, seed, rate=0.6) for seed in range(2)]
-    replica = Client(FaultyTransport(client._transport, 7, rate=0.6), retry=0.05, timeout=60.0).replica()
+    replica = Client(
+        FaultyTransport(client._transport, 7, rate=0.6), retry=0.05, timeout=60.0
+    ).replica()
 
     def move(number: int) -> None:
         own = Client(faulty[number], retry=0.05, timeout=60.0)
         for _ in range(60):
-            own.reparent(f"n{number}", "table", pose=server.live.scene.local_pose(f"n{number}") @ Pose([1, 0, 0]))
+            own.reparent(
+                f"n{number}",
+                "table",
+                pose=server.live.scene.local_pose(f"n{number}") @ Pose([1, 0, 0]),
+            )
 
     threads = [threading.Thread(target=move, args=(k,)) for k in range(2)]
     for thread in threads:

@@ -26,7 +26,7 @@ from tmkit.world import (
     run_block,
 )
 
-# --------------------------------------------------------------------------------------------------------- prediction
+# --------------------------------------------------------------------------------------- prediction
 
 
 def moving(*, covariance: float = 1e-4) -> SceneGraph:
@@ -54,10 +54,14 @@ def test_a_prediction_goes_on_as_the_frame_moved() -> None:
 
 def test_the_covariance_of_a_prediction_is_the_known_one() -> None:
     """Without rotation: that of the pose, of the twist times dt^2, and of the acceleration, s dt^3 / 3."""
-    scene = SceneGraph().add_frame("cup", "world", classes=["movable"], pose=GaussianPose(covariance=4e-4 * np.eye(6)))
+    scene = SceneGraph().add_frame(
+        "cup", "world", classes=["movable"], pose=GaussianPose(covariance=4e-4 * np.eye(6))
+    )
     for stamp in (0.0, 2.0):
         scene = scene.add_stamped_pose("cup", Pose([0.5 * stamp, 0.0, 0.0]), stamp=stamp)
-    made = run_block(LiveScene(scene), Predictor("next", "world", horizon=3.0, acceleration_noise=(0.03, 0.06)))
+    made = run_block(
+        LiveScene(scene), Predictor("next", "world", horizon=3.0, acceleration_noise=(0.03, 0.06))
+    )
     covariance = made.edge_covariance("next cup")
     twist = 2.0 * 4e-4 / 2.0**2  # of the difference of two poses, 2 s apart
     assert covariance[0, 0] == pytest.approx(4e-4 + twist * 9.0 + 0.03 * 27.0 / 3.0)
@@ -70,9 +74,13 @@ def test_the_covariance_grows_with_the_horizon(horizons: list[float], has_twist:
     """Its growth has no negative eigenvalue."""
     scene = moving()
     if has_twist:
-        scene = scene.set_twist("cup", [0.5, 0, 0, 0, 0, 0], relative_to_body="table", covariance=1e-3 * np.eye(6))
+        scene = scene.set_twist(
+            "cup", [0.5, 0, 0, 0, 0, 0], relative_to_body="table", covariance=1e-3 * np.eye(6)
+        )
     found = [
-        run_block(LiveScene(scene), Predictor("next", "world", horizon=horizon)).edge_covariance("next cup")
+        run_block(LiveScene(scene), Predictor("next", "world", horizon=horizon)).edge_covariance(
+            "next cup"
+        )
         for horizon in sorted(horizons)
     ]
     assert all(np.trace(b) > np.trace(a) for a, b in itertools.pairwise(found))
@@ -80,30 +88,45 @@ def test_the_covariance_grows_with_the_horizon(horizons: list[float], has_twist:
 
 def test_what_is_not_predicted() -> None:
     """One pose says nothing of a motion; a horizon is a time."""
-    scene = SceneGraph().add_frame("cup", "world", classes=["movable"]).add_stamped_pose("cup", Pose(), stamp=1.0)
-    assert run_block(LiveScene(scene), Predictor("next", "world")).frames_of_class("prediction") == ()
-    with pytest.raises(SceneError, match="function block 'next': horizon is a positive time, not 0"):
+    scene = (
+        SceneGraph()
+        .add_frame("cup", "world", classes=["movable"])
+        .add_stamped_pose("cup", Pose(), stamp=1.0)
+    )
+    assert (
+        run_block(LiveScene(scene), Predictor("next", "world")).frames_of_class("prediction") == ()
+    )
+    with pytest.raises(
+        SceneError, match="function block 'next': horizon is a positive time, not 0"
+    ):
         Predictor("next", "world", horizon=0.0)
 
 
-# ----------------------------------------------------------------------------------------------------------- tracking
+# ----------------------------------------------------------------------------------------- tracking
 
 _R = np.diag([1e-4] * 3 + [1e-3] * 3)
 
 
-def look(scene: SceneGraph, stamp: float, *places: tuple[float, float], kind: str = "cup") -> SceneGraph:
+def look(
+    scene: SceneGraph, stamp: float, *places: tuple[float, float], kind: str = "cup"
+) -> SceneGraph:
     """Return the version in which a camera has detected objects, and nothing of earlier looks is left."""
     for old in scene.frames_of_class("detection"):
         scene = scene.remove_frame(old)
     for k, (x, y) in enumerate(places):
         scene = scene.add_frame(
-            f"seen {k}", "camera", pose=GaussianPose(Pose([x, y, 0.0]), _R), classes=["detection", kind]
+            f"seen {k}",
+            "camera",
+            pose=GaussianPose(Pose([x, y, 0.0]), _R),
+            classes=["detection", kind],
         )
         scene = scene.set_attribute(f"seen {k}", "score", Stamped(0.9, stamp))
     return scene
 
 
-def tracked(looks: list[tuple[float, list[tuple[float, float]]]], block: ObjectTracker) -> SceneGraph:
+def tracked(
+    looks: list[tuple[float, list[tuple[float, float]]]], block: ObjectTracker
+) -> SceneGraph:
     """Return the version after looks of a camera."""
     world = LiveScene(SceneGraph().add_frame("camera", "world", pose=Pose([0.0, 0.0, 2.0])))
     for stamp, places in looks:
@@ -128,7 +151,10 @@ def test_a_standing_object_is_known_better_with_each_look() -> None:
 
 def test_one_step_is_that_of_a_filter() -> None:
     """The covariance grows by drift times dt, then the detection is fused with it."""
-    scene = tracked([(0.0, [(0.0, 0.0)]), (2.0, [(0.03, 0.0)])], ObjectTracker("t", "camera", drift=(1e-3, 1e-2)))
+    scene = tracked(
+        [(0.0, [(0.0, 0.0)]), (2.0, [(0.03, 0.0)])],
+        ObjectTracker("t", "camera", drift=(1e-3, 1e-2)),
+    )
     prior = GaussianPose(Pose(), _R + np.diag([2e-3] * 3 + [2e-2] * 3))
     expected = fuse([prior, GaussianPose(Pose([0.03, 0.0, 0.0]), _R)]).pose
     assert scene.local_pose("t 1").is_close(expected.mean)
@@ -142,7 +168,11 @@ def test_names_stay_with_objects(seed: int) -> None:
     looks = []
     for k in range(20):
         truth = [(0.5 * n + 0.01 * k, 0.02 * k) for n in range(3)]
-        here = [tuple(np.add(place, 0.01 * rng.normal(size=2))) for place in truth if k < 3 or rng.random() > 0.2]
+        here = [
+            tuple(np.add(place, 0.01 * rng.normal(size=2)))
+            for place in truth
+            if k < 3 or rng.random() > 0.2
+        ]
         here += [(3.0 + k, 0.0)] if k >= 3 and rng.random() < 0.3 else []
         looks.append((0.1 * k, here if k == 0 else [here[i] for i in rng.permutation(len(here))]))
     scene = tracked(looks, ObjectTracker("t", "camera", max_misses=6, drift=(1e-2, 1e-2)))  # type: ignore[arg-type]
@@ -157,10 +187,16 @@ def test_tracks_begin_and_end() -> None:
     assert tracked([(0.0, one)], block).frames_of_class("tentative") == ("t 1",)
     far = [(5.0, 0.0)]
     scene = tracked([(0.0, one), (1.0, one), (2.0, one), (3.0, far)], block)
-    assert (scene.frames_of_class("track"), scene.frames_of_class("tentative")) == (("t 1",), ("t 2",))
+    assert (scene.frames_of_class("track"), scene.frames_of_class("tentative")) == (
+        ("t 1",),
+        ("t 2",),
+    )
     assert scene.attributes("t 1")["misses"] == 1
     scene = tracked([(0.0, one), (1.0, one), (2.0, one), (3.0, far), (4.0, far), (5.0, one)], block)
-    assert (scene.frames_of_class("track"), scene.frames_of_class("tentative")) == ((), ("t 2", "t 3"))
+    assert (scene.frames_of_class("track"), scene.frames_of_class("tentative")) == (
+        (),
+        ("t 2", "t 3"),
+    )
 
 
 def test_detections_beyond_the_gate_or_of_another_kind_are_others() -> None:
@@ -191,21 +227,33 @@ def test_detections_need_a_stamp() -> None:
         ObjectTracker("t", "camera", drift=(-1.0, 0.0))
 
 
-# ------------------------------------------------------------------------------------------------------- outdated data
+# ------------------------------------------------------------------------------------ outdated data
 
 
 def test_outdated_data_goes() -> None:
     """Frames with what is below them, observations, stamped poses and attributes; what has no stamp stays."""
-    scene = SceneGraph().add_frame("map", "world").add_frame("wall", "map").add_frame("robot", "map")
+    scene = (
+        SceneGraph().add_frame("map", "world").add_frame("wall", "map").add_frame("robot", "map")
+    )
     for stamp in (80.0, 95.0, 100.0):
         scene = scene.add_stamped_pose("robot", Pose([stamp, 0.0, 0.0]), stamp=stamp)
-    scene = scene.set_attribute("robot", "battery", Stamped(0.9, 80.0)).set_attribute("robot", "name", "r2")
-    scene = scene.add_frame("old", "map").set_attribute("old", "seen", Stamped(1, 50.0)).add_frame("dent", "old")
+    scene = scene.set_attribute("robot", "battery", Stamped(0.9, 80.0)).set_attribute(
+        "robot", "name", "r2"
+    )
+    scene = (
+        scene.add_frame("old", "map")
+        .set_attribute("old", "seen", Stamped(1, 50.0))
+        .add_frame("dent", "old")
+    )
     scene = scene.add_frame("tray", "map").set_attribute("tray", "seen", Stamped(1, 50.0))
     scene = scene.add_frame("cup", "tray").set_attribute("cup", "seen", Stamped(1, 99.0))
     for stamp in (60.0, 99.5):
-        scene = add_observation(scene, "cup", Pose(), relative_to="wall", evidence=Evidence(stamp=stamp))
-    scene = scene.add_frame("elsewhere", "world").set_attribute("elsewhere", "seen", Stamped(1, 0.0))
+        scene = add_observation(
+            scene, "cup", Pose(), relative_to="wall", evidence=Evidence(stamp=stamp)
+        )
+    scene = scene.add_frame("elsewhere", "world").set_attribute(
+        "elsewhere", "seen", Stamped(1, 0.0)
+    )
     world, block = LiveScene(scene), OutdatedRemover("tidy", "map", max_age=10.0)
     made = run_block(world, block)
     assert set(scene.frame_names) - set(made.frame_names) == {"old", "dent", "cup seen from wall"}
@@ -222,16 +270,23 @@ def test_outdated_data_goes() -> None:
 def test_outdated_by_a_clock() -> None:
     """Where nothing new comes, a clock says what is outdated."""
     scene = (
-        SceneGraph().add_frame("map", "world").add_frame("cup", "map").set_attribute("cup", "seen", Stamped(1, 99.0))
+        SceneGraph()
+        .add_frame("map", "world")
+        .add_frame("cup", "map")
+        .set_attribute("cup", "seen", Stamped(1, 99.0))
     )
     assert "cup" in run_block(LiveScene(scene), OutdatedRemover("tidy", "map", max_age=10.0))
-    assert "cup" in run_block(LiveScene(scene), OutdatedRemover("tidy", "map", max_age=10.0, clock=lambda: 109.0))
-    assert "cup" not in run_block(LiveScene(scene), OutdatedRemover("tidy", "map", max_age=10.0, clock=lambda: 109.1))
+    assert "cup" in run_block(
+        LiveScene(scene), OutdatedRemover("tidy", "map", max_age=10.0, clock=lambda: 109.0)
+    )
+    assert "cup" not in run_block(
+        LiveScene(scene), OutdatedRemover("tidy", "map", max_age=10.0, clock=lambda: 109.1)
+    )
     with pytest.raises(SceneError, match="function block 'tidy': max_age is at least 0, not nan"):
         OutdatedRemover("tidy", "map", max_age=math.nan)
 
 
-# ---------------------------------------------------------------------------------------------------------- PDDL state
+# --------------------------------------------------------------------------------------- PDDL state
 
 
 def test_the_state_is_published_when_it_changes() -> None:

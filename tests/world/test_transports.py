@@ -19,7 +19,14 @@ from support.effort import scaled_examples
 from support.processes import Process, run_process
 from support.served_worlds import certificate_of_this_machine, free_address
 
-from tmkit.errors import ArgumentError, LogDamageError, MissingExtraError, OutputError, ServiceError, UnknownNameError
+from tmkit.errors import (
+    ArgumentError,
+    LogDamageError,
+    MissingExtraError,
+    OutputError,
+    ServiceError,
+    UnknownNameError,
+)
 from tmkit.world import InProcessTransport
 from tmkit.world.service.recording import RecordingTransport
 from tmkit.world.service.transport_registry import load_transport
@@ -37,7 +44,9 @@ def pair_of(kind: str, folder: Path) -> Pair:
     if kind == "zenoh":
         pytest.importorskip("zenoh")
         address = free_address()
-        return ZenohTransport(address, listen=True), lambda: load_transport("zenoh", address, listen=False)
+        return ZenohTransport(address, listen=True), lambda: load_transport(
+            "zenoh", address, listen=False
+        )
     shared = InProcessTransport()
     return shared, lambda: shared
 
@@ -72,7 +81,9 @@ def test_requests_are_answered(pair: Pair) -> None:
             if transport.request(message, timeout=300.0) != message[::-1]:
                 wrong.append(message)
 
-    threads = [threading.Thread(target=ask, args=(one, k)) for k, one in enumerate([*others, *others])]
+    threads = [
+        threading.Thread(target=ask, args=(one, k)) for k, one in enumerate([*others, *others])
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -147,14 +158,18 @@ def test_transports_are_loaded_by_name() -> None:
     first.serve(lambda message, reply: reply(message))
     with pytest.raises(ServiceError, match=f"cannot listen at {address}"):
         ZenohTransport(address, listen=True).serve(lambda message, reply: reply(message))
-    with pytest.raises(ServiceError, match=r"'tls/localhost:99999': expected .* with a port from 0 to 65535"):
+    with pytest.raises(
+        ServiceError, match=r"'tls/localhost:99999': expected .* with a port from 0 to 65535"
+    ):
         ZenohTransport("tls/localhost:99999", listen=True)
     for address in ("tls/a..b:1", "tcp/no.such.host.invalid:1"):
         with pytest.raises(ServiceError, match=f"cannot listen at {address}: "):
             ZenohTransport(address, listen=True).serve(print)
     with pytest.raises(ServiceError, match="cannot listen at nowhere/1"):
         ZenohTransport("nowhere/1", listen=True).serve(lambda message, reply: reply(message))
-    with pytest.raises(ArgumentError, match=r"'listen/endpoints': Endpoints must be of the form .*: no address$"):
+    with pytest.raises(
+        ArgumentError, match=r"'listen/endpoints': Endpoints must be of the form .*: no address$"
+    ):
         ZenohTransport("no address", listen=True)
     first.close()
 
@@ -162,7 +177,9 @@ def test_transports_are_loaded_by_name() -> None:
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without zenoh the error says which extra to install."""
     monkeypatch.setitem(sys.modules, "zenoh", None)
-    with pytest.raises(MissingExtraError, match="the transport 'zenoh' needs the extra 'world': pip install"):
+    with pytest.raises(
+        MissingExtraError, match="the transport 'zenoh' needs the extra 'world': pip install"
+    ):
         load_transport("zenoh", "tcp/127.0.0.1:1", listen=False)
 
 
@@ -186,7 +203,8 @@ def test_clients_of_zenoh_cannot_answer_for_the_server() -> None:
     assert seen == []
 
 
-# --- certificates -----------------------------------------------------------------------------------------------------
+# --- certificates
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -209,21 +227,35 @@ def tls(folder: Path, **files: object) -> dict[str, object]:
 def test_certificates_are_checked_by_both_sides(certificates: Path) -> None:
     """The right ones connect; a wrong one is refused at once, by its name, and does not harm others."""
     key = {"listen_private_key": "ours.key", "listen_certificate": "ours.pem"}
-    mine = {"connect_private_key": "ours.key", "connect_certificate": "ours.pem", "enable_mtls": True}
+    mine = {
+        "connect_private_key": "ours.key",
+        "connect_certificate": "ours.pem",
+        "enable_mtls": True,
+    }
     theirs = {**mine, "connect_private_key": "other.key", "connect_certificate": "other.pem"}
     ours = {"root_ca_certificate": "ours.ca.pem"}
     cases: list[tuple[dict[str, object], dict[str, object], str]] = [
         ({}, ours, ""),
-        ({}, {"root_ca_certificate": "other.ca.pem"}, "the certificate of the server is refused: unable to get"),
+        (
+            {},
+            {"root_ca_certificate": "other.ca.pem"},
+            "the certificate of the server is refused: unable to get",
+        ),
         ({}, {}, "the certificate of the server is refused"),
-        ({}, {"root_ca_certificate": "none.pem"}, "a certificate or key cannot be read: No such file"),
+        (
+            {},
+            {"root_ca_certificate": "none.pem"},
+            "a certificate or key cannot be read: No such file",
+        ),
         ({**ours, "enable_mtls": True}, {**ours, **mine}, ""),
         ({**ours, "enable_mtls": True}, {**ours, **theirs}, "TLS fails: .*unknown ca"),
         ({**ours, "enable_mtls": True}, ours, "TLS fails: .*certificate required"),
     ]
     for server_files, client_files, refusal in cases:
         address = free_address("tls").replace("127.0.0.1", "localhost")
-        server = ZenohTransport(address, listen=True, settings=tls(certificates, **key, **server_files))
+        server = ZenohTransport(
+            address, listen=True, settings=tls(certificates, **key, **server_files)
+        )
         server.serve(lambda message, reply: reply(message))
         clients = [
             ZenohTransport(address, listen=False, settings=tls(certificates, **files))
@@ -257,7 +289,8 @@ def test_a_server_without_tls_is_not_reached_by_it() -> None:
     server.close()
 
 
-# --- the log ----------------------------------------------------------------------------------------------------------
+# --- the log
+# ----------------------------------------------------------------------------------------------------------
 
 
 def recorded(path: Path, *records: bytes, restart: int = -1) -> list[bytes]:
@@ -275,7 +308,12 @@ def test_what_is_kept_is_there_again(tmp_path: Path) -> None:
     path = tmp_path / "log"
     assert recorded(path, b"one", b"", bytes(range(256)) * 100) == []
     assert recorded(path, b"tmkr" * 50) == [b"one", b"", bytes(range(256)) * 100]
-    assert recorded(path, b"new", b"more", restart=0) == [b"one", b"", bytes(range(256)) * 100, b"tmkr" * 50]
+    assert recorded(path, b"new", b"more", restart=0) == [
+        b"one",
+        b"",
+        bytes(range(256)) * 100,
+        b"tmkr" * 50,
+    ]
     assert recorded(path) == [b"new", b"more"]
 
 
@@ -288,7 +326,12 @@ def test_a_restart_begins_the_file_anew(tmp_path: Path) -> None:
     left.write_bytes(b"of a process that was killed")
     recorded(link, b"old", b"restart", b"more", restart=1)
     data, new = path.read_bytes(), 3 * 21 + len(b"restart" + b"more")
-    assert (len(data), path.stat().st_mode & 0o777, link.is_symlink(), left.exists()) == (new, 0o640, True, False)
+    assert (len(data), path.stat().st_mode & 0o777, link.is_symlink(), left.exists()) == (
+        new,
+        0o640,
+        True,
+        False,
+    )
     for at in range(4, 21 + len(b"restart")):
         path.write_bytes(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
         with pytest.raises(LogDamageError, match="the record at offset 0 is damaged"):
@@ -301,7 +344,9 @@ def test_a_restart_begins_the_file_anew(tmp_path: Path) -> None:
     assert transport.restarts == 1
 
 
-def test_a_file_that_cannot_be_begun_anew_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_begun_anew_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where there is no room for a second file, the restart is appended, and nothing is lost."""
     path = tmp_path / "log"
     transport = RecordingTransport(InProcessTransport(), path)
@@ -341,7 +386,9 @@ def test_answers_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     transport.serve(handle)
     assert inner.request(b"read", timeout=60.0) == b"read"  # nothing waits: at once
     for name in (b"a", b"b", b"read"):
-        inner._handler(name, lambda answer: order.append(f"{answer.decode()} after {len(synchronised)}"))  # type: ignore[misc]
+        inner._handler(
+            name, lambda answer: order.append(f"{answer.decode()} after {len(synchronised)}")
+        )  # type: ignore[misc]
     assert order == []
     allowed.release(2)
     transport.close()
@@ -365,7 +412,9 @@ def test_a_full_disk_rejects_records(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", write)
-            with pytest.raises(OutputError, match="the log cannot be written: No space left on device"):
+            with pytest.raises(
+                OutputError, match="the log cannot be written: No space left on device"
+            ):
                 transport.keep(b"rejected")
         assert path.stat().st_size == begin
         transport.keep(b"after %d" % room)
@@ -391,7 +440,9 @@ def test_a_record_can_be_withdrawn(tmp_path: Path) -> None:
     assert recorded(path) == [b"kept %d" % number for number in range(6)]
 
 
-def test_records_beyond_the_limit_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_beyond_the_limit_are_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A record that could not be read again is not written."""
     monkeypatch.setattr("tmkit.world.service.recording._LARGEST", 100)
     transport = RecordingTransport(InProcessTransport(), tmp_path / "log")
@@ -404,7 +455,9 @@ def test_records_beyond_the_limit_are_rejected(tmp_path: Path, monkeypatch: pyte
     assert recorded(tmp_path / "log") == [bytes(100)]
 
 
-def test_a_disk_that_fails_acknowledges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails_acknowledges_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When the file cannot be synchronised, no answer leaves, the reason is there, and records are rejected."""
     path = tmp_path / "log"
     recorded(path, b"before")
@@ -442,7 +495,10 @@ def test_a_torn_tail_is_cut_with_a_note(tmp_path: Path) -> None:
         path.write_bytes(both[:end])
         transport = RecordingTransport(InProcessTransport(), path)
         assert transport.notes == (
-            f"{path}: {end - len(whole)} bytes at offset {len(whole)} were never acknowledged and are cut",
+            (
+                f"{path}: {end - len(whole)} bytes at offset {len(whole)} were never acknowledged"
+                " and are cut"
+            ),
         )
         transport.close()
         assert recorded(path, b"next") == [b"one"]
@@ -463,7 +519,9 @@ def test_damage_of_what_was_acknowledged_is_an_error(tmp_path: Path) -> None:
     for at in range(4, ends[2]):  # without the first four bytes it is no log
         path.write_bytes(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
         begin = max(end for end in ends if end <= at)
-        with pytest.raises(LogDamageError, match=f"the record at offset {begin} is damaged") as caught:
+        with pytest.raises(
+            LogDamageError, match=f"the record at offset {begin} is damaged"
+        ) as caught:
             RecordingTransport(InProcessTransport(), path)
         assert (caught.value.offset, caught.value.kind) == (begin, "log")  # type: ignore[attr-defined]
         assert path.stat().st_size == len(data)
@@ -485,7 +543,9 @@ def test_records_of_one_batch_may_be_torn_in_any_order(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=scaled_examples(0.5), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=scaled_examples(0.5), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_bytes_are_a_log_or_an_error(tmp_path: Path, data: st.DataObject) -> None:
     """A file of random bytes, or a log with some changed, gives records of it or an error that names an offset."""
     path = tmp_path / "log"
@@ -599,7 +659,12 @@ for last in range(1, 1000):
 
 def test_a_kill_at_any_call_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     """A process that begins its log anew every third record is killed at each call that it makes of the system."""
-    job = run_process([sys.executable, "-c", EACH_CALL, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    job = run_process(
+        [sys.executable, "-c", EACH_CALL, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert job.returncode == 0, job.stderr
     assert int(job.stdout) > 25
 
@@ -612,7 +677,9 @@ def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
         assert job.stdout is not None
         lines = [*itertools.islice(job.stdout, count)]
         job.kill()
-        lines += [line for line in job.communicate()[0].splitlines(keepends=True) if line.endswith(b"\n")]
+        lines += [
+            line for line in job.communicate()[0].splitlines(keepends=True) if line.endswith(b"\n")
+        ]
         acknowledged = int(lines[-1])
         numbers = [int(record) for record in recorded(path)]
         assert numbers == [*range(len(numbers))]

@@ -11,4 +11,5 @@ if getattr(sys.modules[__name__.partition(".")[0]], "_DISTRIBUTION", None) != "t
 
     raise ImportError(explain_damage())  # or the core would be used without its exceptions
 
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging
+# silent unless the user configures logging
+logging.getLogger(__name__).addHandler(logging.NullHandler())

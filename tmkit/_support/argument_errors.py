@@ -1,8 +1,8 @@
 """Arguments of a wrong type: which one, what was expected, what to write instead.
 
-The compiled core passes each call that fits no signature to :func:`argument_error`; public functions written in Python
-check what they are given with :func:`check_argument`. Signatures are read from the binding itself, so a new function of
-the core needs nothing here.
+The compiled core passes each call that fits no signature to :func:`argument_error`; public
+functions written in Python check what they are given with :func:`check_argument`. Signatures are
+read from the binding itself, so a new function of the core needs nothing here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ _LONGEST_VALUE = 60  # characters of a received value that are shown
 
 
 def check_argument(
-    value: object, expected: type | tuple[type, ...], name: str, *, function: str, hint: str = "", words: str = ""
+    value: object,
+    expected: type | tuple[type, ...],
+    name: str,
+    *,
+    function: str,
+    hint: str = "",
+    words: str = "",
 ) -> None:
     """Raise an ``ArgumentError`` unless ``value`` is an instance of ``expected``, or of what ``words`` say."""
     if isinstance(value, expected):
@@ -41,19 +47,32 @@ def plan_hint(value: object) -> str:
     """Return what to give in place of something that is not a plan."""
     if value is None:
         return "planning found none; see result.explanation"
-    return "give its plan: result.plan" if hasattr(value, "plan") else "load a plan file with tk.load_plan"
+    return (
+        "give its plan: result.plan"
+        if hasattr(value, "plan")
+        else "load a plan file with tk.load_plan"
+    )
 
 
 def degrees_hint(value: float) -> str:
     """Return a hint that joint values are radians, for one that is more than a full turn."""
-    return f"; joint values are in radians: {value:g} degrees are {math.radians(value):.4g}" if abs(value) > 7.0 else ""
+    return (
+        f"; joint values are in radians: {value:g} degrees are {math.radians(value):.4g}"
+        if abs(value) > 7.0
+        else ""
+    )
 
 
-def argument_error(function: Any, positional: Sequence[Any], keywords: Mapping[str, Any]) -> ArgumentError:
+def argument_error(
+    function: Any, positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> ArgumentError:
     """Return the error for a call of a bound function that fits none of its ``__nb_signature__``."""
-    parts: list[str] = function.__qualname__.split(".")  # as users write it: the class for a constructor
+    # as users write it: the class for a constructor
+    parts: list[str] = function.__qualname__.split(".")
     name = parts[-2] if parts[-1] == "__init__" and len(parts) > 1 else parts[-1]
-    failures = [_failure(signature, name, positional, keywords) for signature in _signatures(function)]
+    failures = [
+        _failure(signature, name, positional, keywords) for signature in _signatures(function)
+    ]
     # Of several overloads, the one that most of the arguments fit is the one that was meant.
     return max(failures, key=lambda failure: failure[0])[1]
 
@@ -76,7 +95,9 @@ def _failure(
     for parameter, value in bound.items():
         annotation = signature.parameters[parameter].annotation
         if parameter != "self" and not _fits(value, annotation):
-            return fitting, _mismatch(name, parameter, _words(annotation), value, _hint(value, annotation, bound))
+            return fitting, _mismatch(
+                name, parameter, _words(annotation), value, _hint(value, annotation, bound)
+            )
         fitting += 1
     message = f"{name}(): the arguments do not fit the signature {_readable(name, signature)}"
     return fitting, ArgumentError(message, function=name)
@@ -88,8 +109,12 @@ def _spelling(name: str, signature: inspect.Signature) -> str:
     reference = next((key for key in names if key.startswith("relative_to")), None)
     if reference is None:
         return f"; the signature is {_readable(name, signature)}"
-    by_name = [key for key in names if signature.parameters[key].kind is inspect.Parameter.KEYWORD_ONLY]
-    needed = [key for key in by_name if signature.parameters[key].default is inspect.Parameter.empty]
+    by_name = [
+        key for key in names if signature.parameters[key].kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    needed = [
+        key for key in by_name if signature.parameters[key].default is inspect.Parameter.empty
+    ]
     words = [key for key in names if key not in by_name]
     words += [f"{key}=..." for key in dict.fromkeys((*needed, reference))]
     return f"; write {name}({', '.join(words)})"
@@ -98,9 +123,17 @@ def _spelling(name: str, signature: inspect.Signature) -> str:
 def _mismatch(function: str, name: str, expected: str, value: object, hint: str) -> ArgumentError:
     shown = repr(value)
     shown = shown if len(shown) <= _LONGEST_VALUE and "\n" not in shown else ""
-    received = "None" if value is None else _with_article(type(value).__name__) + (f" ({shown})" if shown else "")
-    message = f"{function}(): '{name}' must be {expected}, not {received}" + (f"; {hint}" if hint else "")
-    return ArgumentError(message, function=function, argument=name, expected=expected, received=type(value).__name__)
+    received = (
+        "None"
+        if value is None
+        else _with_article(type(value).__name__) + (f" ({shown})" if shown else "")
+    )
+    message = f"{function}(): '{name}' must be {expected}, not {received}" + (
+        f"; {hint}" if hint else ""
+    )
+    return ArgumentError(
+        message, function=function, argument=name, expected=expected, received=type(value).__name__
+    )
 
 
 def _signatures(function: Any) -> Iterator[inspect.Signature]:
@@ -112,16 +145,23 @@ def _signatures(function: Any) -> Iterator[inspect.Signature]:
         placed = [*arguments.posonlyargs, *arguments.args]
         required = len(placed) - len(arguments.defaults)
         parameters = [
-            _parameter(a, inspect.Parameter.POSITIONAL_OR_KEYWORD, i >= required, values) for i, a in enumerate(placed)
+            _parameter(a, inspect.Parameter.POSITIONAL_OR_KEYWORD, i >= required, values)
+            for i, a in enumerate(placed)
         ]
         if arguments.vararg:
-            parameters.append(_parameter(arguments.vararg, inspect.Parameter.VAR_POSITIONAL, False, values))
+            parameters.append(
+                _parameter(arguments.vararg, inspect.Parameter.VAR_POSITIONAL, False, values)
+            )
         for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-            parameters.append(_parameter(a, inspect.Parameter.KEYWORD_ONLY, default is not None, values))
+            parameters.append(
+                _parameter(a, inspect.Parameter.KEYWORD_ONLY, default is not None, values)
+            )
         yield inspect.Signature(parameters)
 
 
-def _parameter(argument: ast.arg, kind: Any, optional: bool, defaults: Iterator[Any]) -> inspect.Parameter:
+def _parameter(
+    argument: ast.arg, kind: Any, optional: bool, defaults: Iterator[Any]
+) -> inspect.Parameter:
     default = next(defaults, ...) if optional else inspect.Parameter.empty
     return inspect.Parameter(argument.arg, kind, default=default, annotation=argument.annotation)
 
@@ -155,12 +195,16 @@ def _contains(value: Any, container: str, inner: ast.expr) -> bool:
     """Whether a container and all that is in it fit ``container[inner]``."""
     if container == "Mapping" and isinstance(inner, ast.Tuple):
         key, item = inner.elts
-        return isinstance(value, Mapping) and all(_fits(k, key) and _fits(v, item) for k, v in value.items())
+        return isinstance(value, Mapping) and all(
+            _fits(k, key) and _fits(v, item) for k, v in value.items()
+        )
     if container in ("Sequence", "Iterable"):
         sequence = Sequence if container == "Sequence" else Iterable
         fits = isinstance(value, sequence) or hasattr(value, "__array__")
         return (
-            fits and not isinstance(value, str) and (isinstance(value, Iterator) or all(_fits(v, inner) for v in value))
+            fits
+            and not isinstance(value, str)
+            and (isinstance(value, Iterator) or all(_fits(v, inner) for v in value))
         )
     if container == "tuple" and isinstance(inner, ast.Tuple):
         fits = isinstance(value, tuple | list) and len(value) == len(inner.elts)
@@ -168,7 +212,13 @@ def _contains(value: Any, container: str, inner: ast.expr) -> bool:
     return True
 
 
-_BUILTIN_WORDS = {"str": "a string", "float": "a number", "int": "an integer", "bool": "True or False", "None": "None"}
+_BUILTIN_WORDS = {
+    "str": "a string",
+    "float": "a number",
+    "int": "an integer",
+    "bool": "True or False",
+    "None": "None",
+}
 
 
 def _words(annotation: ast.expr | None) -> str:
@@ -181,16 +231,27 @@ def _words(annotation: ast.expr | None) -> str:
                 return f"a mapping of {' to '.join(map(_plural, elements))}"
             return f"{_with_article(name)} of " + ", ".join(map(_words, elements))
         case ast.Subscript(value=container, slice=inner):
-            return f"{_with_article(ast.unparse(container).rsplit('.', 1)[-1].lower())} of {_plural(inner)}"
+            return (
+                f"{_with_article(ast.unparse(container).rsplit('.', 1)[-1].lower())} of"
+                f" {_plural(inner)}"
+            )
         case None:
             return "anything"
     text = ast.unparse(annotation)
-    return _BUILTIN_WORDS.get(text) or _with_article("array" if text.endswith("ArrayLike") else text.rsplit(".", 1)[-1])
+    return _BUILTIN_WORDS.get(text) or _with_article(
+        "array" if text.endswith("ArrayLike") else text.rsplit(".", 1)[-1]
+    )
 
 
 def _plural(annotation: ast.expr) -> str:
     """Return the elements of a container in words: ``strings``, ``AttachedShape or Shape objects``."""
-    plurals = {"str": "strings", "float": "numbers", "int": "integers", "Any": "values", "ArrayLike": "arrays"}
+    plurals = {
+        "str": "strings",
+        "float": "numbers",
+        "int": "integers",
+        "Any": "values",
+        "ArrayLike": "arrays",
+    }
     text = re.sub(r"[\w.]*\.(\w+)", r"\1", ast.unparse(annotation))
     return plurals.get(text) or text.replace(" | ", " or ") + " objects"
 
@@ -206,11 +267,15 @@ def _hint(value: Any, annotation: ast.expr | None, bound: Mapping[str, Any]) -> 
     if text.endswith("Mapping[str, float]") and len(_shape_of(value)) == 1:
         names = bound["self"].joint_names
         as_names = f"write the joint's name for each number, as in {dict.fromkeys(names[:1], 0.1)}"
-        return "it is a configuration already: give it as q" if len(value) == len(names) else as_names
+        return (
+            "it is a configuration already: give it as q" if len(value) == len(names) else as_names
+        )
     if "_core.Pose" in text and not isinstance(value, str):
         shape = _shape_of(value)
         if shape == (3,):
-            numbers = ", ".join(f"{number:g}" if isinstance(number, float) else str(number) for number in value)
+            numbers = ", ".join(
+                f"{number:g}" if isinstance(number, float) else str(number) for number in value
+            )
             return f"write tk.Pose([{numbers}])"
         if shape == (4, 4):
             return "write tk.Pose.from_matrix(...)"

@@ -1,7 +1,7 @@
 """Equality by content of values that hold arrays.
 
-The equality that ``dataclass`` makes compares arrays with ``==``, which gives an array. :class:`ContentEquality`
-compares them bit by bit, as files do.
+The equality that ``dataclass`` makes compares arrays with ``==``, which gives an array.
+:class:`ContentEquality` compares them bit by bit, as files do.
 """
 
 from __future__ import annotations

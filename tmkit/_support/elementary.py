@@ -1,12 +1,14 @@
 """Sine, cosine and their kind, products and lengths, with the same bits on every CPU.
 
-What :mod:`math` answers comes from the C library, and what ``@``, ``np.dot`` and ``np.linalg`` answer from BLAS and
-LAPACK. They have variants for kinds of CPUs, with fused products or without, in this order or that, which differ in the
-last bit; and a plan depends on every bit of every pose. So all parts of a plan are computed with these functions, by
-the core or by numpy's own sums and products, which IEEE 754 rounds in one way.
+What :mod:`math` answers comes from the C library, and what ``@``, ``np.dot`` and ``np.linalg``
+answer from BLAS and LAPACK. They have variants for kinds of CPUs, with fused products or without,
+in this order or that, which differ in the last bit; and a plan depends on every bit of every pose.
+So all parts of a plan are computed with these functions, by the core or by numpy's own sums and
+products, which IEEE 754 rounds in one way.
 
-Harmless, and so not here, are ``math.sqrt``, ``math.hypot`` and ``math.radians``; of numpy sums, products element by
-element, ``np.cross``, ``np.sqrt`` and ``np.einsum``. Powers of floats are not: ``x**2`` calls the C library too.
+Harmless, and so not here, are ``math.sqrt``, ``math.hypot`` and ``math.radians``; of numpy sums,
+products element by element, ``np.cross``, ``np.sqrt`` and ``np.einsum``. Powers of floats are not:
+``x**2`` calls the C library too.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def asin(sine: float) -> float:
 
 def circle(angles: ArrayLike) -> Array:
     """Return cosines and sines (n, 2) of angles (n,) in radians: points of the unit circle."""
-    return np.array([[cos(angle), sin(angle)] for angle in np.asarray(angles, dtype=float).tolist()]).reshape(-1, 2)
+    return np.array(
+        [[cos(angle), sin(angle)] for angle in np.asarray(angles, dtype=float).tolist()]
+    ).reshape(-1, 2)
 
 
 def dot(a: ArrayLike, b: ArrayLike) -> float:
@@ -68,8 +72,8 @@ def norms(vectors: ArrayLike) -> Array:
 def product(*factors: ArrayLike) -> Array:
     """Return the product of matrices, or of matrices and a vector, from the left to the right: what ``@`` stands for.
 
-    Each is (m, n) or (n,); a vector counts as a row before a matrix and as a column behind one, as for ``@``. Two
-    vectors give a number, as an array without axes; :func:`dot` gives it as a float.
+    Each is (m, n) or (n,); a vector counts as a row before a matrix and as a column behind one, as
+    for ``@``. Two vectors give a number, as an array without axes; :func:`dot` gives it as a float.
     """
     result = np.asarray(factors[0], dtype=float)
     for factor in factors[1:]:

@@ -1,10 +1,11 @@
 """Worker process: one pickled job from the standard input, its result on the standard output.
 
-Messages are pickles, each behind its length in eight bytes: ``("told", value)`` and ``("log", record)`` any number of
-times, then ``("result", value)`` or ``("error", (exception, traceback))``. Whatever else is printed goes to the
-standard error.
+Messages are pickles, each behind its length in eight bytes: ``("told", value)`` and ``("log",
+record)`` any number of times, then ``("result", value)`` or ``("error", (exception, traceback))``.
+Whatever else is printed goes to the standard error.
 
-Invariants: SIGTERM ends the job as Ctrl-C does: it cleans up. A job whose starter is gone ends at its next message.
+Invariants: SIGTERM ends the job as Ctrl-C does: it cleans up. A job whose starter is gone ends at
+    its next message.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Jobs over several processes, of which the first good result *in order* counts.
 
-Job *i* decides if and only if all jobs before it have ended without deciding: exactly what trying one after the other
-would give. The jobs that follow are begun early, and ended as soon as a job before them decides. Each job has a process
-of its own, a new Python that is handed the pickled job: nothing is forked, and the caller's main module is not run
-again. What a job returns, tells meanwhile and logs comes back through a pipe.
+Job *i* decides if and only if all jobs before it have ended without deciding: exactly what trying
+one after the other would give. The jobs that follow are begun early, and ended as soon as a job
+before them decides. Each job has a process of its own, a new Python that is handed the pickled job:
+nothing is forked, and the caller's main module is not run again. What a job returns, tells
+meanwhile and logs comes back through a pipe.
 
-A process that is not needed any more gets SIGTERM, again and again, and SIGKILL after some seconds, on every way out of
-:func:`first_in_order`. Should this process be killed itself, Linux kills its workers
-(:mod:`tmkit._support.subprocesses`). Temporary folders of workers are made inside one of this process, which goes with
-it, or, should it be killed, with the next run. Workers have a process group of their own: Ctrl-C reaches only the
-process that waits for them.
+A process that is not needed any more gets SIGTERM, again and again, and SIGKILL after some seconds,
+on every way out of :func:`first_in_order`. Should this process be killed itself, Linux kills its
+workers (:mod:`tmkit._support.subprocesses`). Temporary folders of workers are made inside one of
+this process, which goes with it, or, should it be killed, with the next run. Workers have a process
+group of their own: Ctrl-C reaches only the process that waits for them.
 
 Invariants: the results do not depend on the number of processes; no worker outlives the call.
 """
@@ -57,9 +58,10 @@ def first_in_order(
 ) -> tuple[Result, ...]:
     """Do jobs until one decides, several at a time; return the results up to that one, in order, or all.
 
-    Jobs, results and ``work``, which is a function of a module, are pickled. ``work`` passes messages to its second
-    argument; ``on_message`` gets them in this thread with the number of the job. What a job raises is raised when none
-    before it decides; a worker that is killed is a :class:`WorkerError`.
+    Jobs, results and ``work``, which is a function of a module, are pickled. ``work`` passes
+    messages to its second argument; ``on_message`` gets them in this thread with the number of the
+    job. What a job raises is raised when none before it decides; a worker that is killed is a
+    :class:`WorkerError`.
     """
     if processes < 1:
         raise ConfigurationError(f"processes must be at least 1, not {processes}")
@@ -84,7 +86,10 @@ def _packed(work: Callable[..., Any], job: object, name: str) -> bytes:
     try:
         return pickle.dumps((level, work, job))
     except Exception as error:  # pickle raises what it likes
-        what = f"{name} cannot be sent to another process: {error}; functions and classes must be those of a module"
+        what = (
+            f"{name} cannot be sent to another process: {error}; functions and classes must be"
+            " those of a module"
+        )
         raise ConfigurationError(f"{what}, or use one process") from error
 
 
@@ -158,7 +163,8 @@ class _Race(Generic[Job, Result]):
         self.running: dict[int, _Worker] = {}
         self.ended: dict[int, _Worker] = {}
         self.selector = selectors.DefaultSelector()
-        self.bound = len(jobs)  # jobs from here on are not needed, since one before them has decided
+        # jobs from here on are not needed, since one before them has decided
+        self.bound = len(jobs)
 
     def run(self, processes: int) -> tuple[Result, ...]:
         begun = 0
@@ -196,7 +202,9 @@ class _Race(Generic[Job, Result]):
                     process_group=0,
                 )
             except OSError as error:
-                raise WorkerError(f"no process could be started for {self.name(number)}: {error}", output="") from error
+                raise WorkerError(
+                    f"no process could be started for {self.name(number)}: {error}", output=""
+                ) from error
             worker = self.running[number] = _Worker(number, process, log)
             self.selector.register(process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]  # it is a pipe
 
@@ -239,7 +247,9 @@ class _Race(Generic[Job, Result]):
         ending = f"ended with exit code {code} without a result"
         if code < 0:
             ending = f"was killed by {signal.Signals(-code).name}"
-        raise WorkerError(f"the process for {self.name(worker.number)} {ending}{said}", output=written)
+        raise WorkerError(
+            f"the process for {self.name(worker.number)} {ending}{said}", output=written
+        )
 
     def end_all(self) -> None:
         for worker in self.running.values():

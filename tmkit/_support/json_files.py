@@ -40,7 +40,9 @@ def read_json(
     except json.JSONDecodeError as failure:
         shown = failure.doc.split("\n")[failure.lineno - 1][:200]
         reason = f"is not JSON: {failure.msg}"
-        raise error.at(path, reason, line=failure.lineno, column=failure.colno, source_line=shown) from None
+        raise error.at(
+            path, reason, line=failure.lineno, column=failure.colno, source_line=shown
+        ) from None
     except RecursionError:
         raise error.at(path, "is not JSON: it is nested too deeply") from None
     except ValueError:

@@ -1,8 +1,8 @@
 """Packages that import their names on first use: ``import tmkit`` stays cheap, whatever the package contains.
 
-A package lists its names once, in the stub ``__init__.pyi`` beside its ``__init__.py``, which type checkers and editors
-read; ``A as A`` marks a name as exported (PEP 484). :func:`lazy_names` reads the same stub when a name is first used;
-its names are the package's ``__all__``.
+A package lists its names once, in the stub ``__init__.pyi`` beside its ``__init__.py``, which type
+checkers and editors read; ``A as A`` marks a name as exported (PEP 484). :func:`lazy_names` reads
+the same stub when a name is first used; its names are the package's ``__all__``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         elif is_public and importlib.util.find_spec(f"{package}.{name}") is not None:
             value = importlib.import_module(f"{package}.{name}")
         else:
-            raise AttributeError(f"module '{package}' has no attribute '{name}'", name=name, obj=module)
+            raise AttributeError(
+                f"module '{package}' has no attribute '{name}'", name=name, obj=module
+            )
         setattr(module, name, value)
         return value
 

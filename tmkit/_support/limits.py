@@ -1,7 +1,8 @@
 """Size limits for untrusted input.
 
-:func:`read_bytes` refuses folders, pipes, devices and files that are too large before the first byte is read.
-:class:`ReadingLimits` holds the limits of all readers; for a trusted file they may be raised.
+:func:`read_bytes` refuses folders, pipes, devices and files that are too large before the first
+byte is read. :class:`ReadingLimits` holds the limits of all readers; for a trusted file they may be
+raised.
 
 Invariants: no more than the limit of a file (plus one byte) is ever read.
 """
@@ -59,7 +60,8 @@ class ReadingLimits:
     text_bytes: int = 32 * _MEGABYTE  # size of a URDF or SRDF file, and of other texts
     # size of a robray file with all that it includes, whose reader takes some seconds a megabyte
     robray_bytes: int = 4 * _MEGABYTE
-    # size of a robot description, whose reader takes time that grows with the square of a key's length
+    # size of a robot description, whose reader takes time that grows with the square of a key's
+    # length
     toml_bytes: int = 50_000
     json_bytes: int = 1000 * _MEGABYTE  # size of a JSON scene or plan, which may hold meshes
     mesh_bytes: int = 200 * _MEGABYTE  # size of a file of a mesh, of points or of heights
@@ -71,7 +73,9 @@ class ReadingLimits:
     def refuse_frames(self, count: int, error: Callable[[str], FileFormatError]) -> None:
         """Refuse a scene of too many frames."""
         if count > self.frames:
-            raise error(f"the scene has more than {self.frames} frames, which is the limit of a scene")
+            raise error(
+                f"the scene has more than {self.frames} frames, which is the limit of a scene"
+            )
 
 
 @dataclass(slots=True)
@@ -101,7 +105,8 @@ class IncludeStack:
         """Read an included file in a block.
 
         Raises:
-            FileFormatError: if it includes itself, directly or through others, or includes are nested too deeply.
+            FileFormatError: if it includes itself, directly or through others, or includes are
+                nested too deeply.
         """
         if path in self.open:
             around = [*self.open[self.open.index(path) :], path]
@@ -149,17 +154,25 @@ def other_kind(path: Path) -> str | None:
     return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
-def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError] | None = None) -> bytes:
+def read_bytes(
+    path: Path, *, limit: int, error: Callable[[str], FileFormatError] | None = None
+) -> bytes:
     """Return what a regular file of at most ``limit`` bytes holds; ``error`` makes the error that says a reason."""
     refuse = error or (lambda reason: FileFormatError.at(path, reason))
     see(path)
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
-            kinds = {stat.S_IFDIR: "Is a directory", stat.S_IFIFO: "it is a pipe", stat.S_IFSOCK: "it is a socket"}
+            kinds = {
+                stat.S_IFDIR: "Is a directory",
+                stat.S_IFIFO: "it is a pipe",
+                stat.S_IFSOCK: "it is a socket",
+            }
             raise OSError(kinds.get(stat.S_IFMT(mode), "it is a device"))
         # Should a pipe come to stand there meanwhile, O_NONBLOCK does not wait for a writer.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open(
+            path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+        ) as file:
             size = os.fstat(file.fileno()).st_size
             data = _read_up_to(file, limit + 1, size=size) if size <= limit else b""
     except OSError as failure:
@@ -168,7 +181,9 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
         raise refuse(f"is no name of a file: {failure}") from failure
     if max(size, len(data)) > limit:
         received = max(size, len(data)) / _MEGABYTE
-        raise refuse(f"is too large: {received:.6g} MB, expected at most {limit / _MEGABYTE:.6g} MB")
+        raise refuse(
+            f"is too large: {received:.6g} MB, expected at most {limit / _MEGABYTE:.6g} MB"
+        )
     if (checksums := checksums_read.get()) is not None:
         checksums[str(path)] = sha256_of(data)
     return data
@@ -204,14 +219,18 @@ def as_utf8(data: bytes, refuse: Callable[[str], Exception]) -> bytes:
     try:
         return data.decode(encoding).encode("utf-8")
     except UnicodeError as failure:
-        raise refuse(f"is not {encoding.upper()} text, of which it has the byte order mark: {failure}") from None
+        raise refuse(
+            f"is not {encoding.upper()} text, of which it has the byte order mark: {failure}"
+        ) from None
 
 
 def is_refused_by_system(error: BaseException) -> bool:
     """Return whether an error is due to the disk or the system, not to the file: a shape is no less there for it."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, MemoryError) or (isinstance(cause, OSError) and cause.errno in _SYSTEM):
+        if isinstance(cause, MemoryError) or (
+            isinstance(cause, OSError) and cause.errno in _SYSTEM
+        ):
             return True
         cause = cause.__cause__
     return False

@@ -18,11 +18,15 @@ def named_module(target: str) -> tuple[ModuleType, str]:
     if not where:
         raise ConfigurationError(f"expected MODULE:NAME or FILE.py:NAME, not '{target}'")
     try:
-        module = _file_module(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        module = (
+            _file_module(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        )
     except MissingExtraError:
         raise
     except (Exception, SystemExit) as error:  # of the module's own code, too
-        raise ConfigurationError(f"the module cannot be imported: {type(error).__name__}: {error}") from error
+        raise ConfigurationError(
+            f"the module cannot be imported: {type(error).__name__}: {error}"
+        ) from error
     return module, name
 
 
@@ -39,7 +43,9 @@ def named_object(target: str, *, kind: str) -> Any:
     """
     module, name = named_module(target)
     if not hasattr(module, name):
-        raise UnknownNameError.of(kind, name, [known for known in dir(module) if not known.startswith("_")])
+        raise UnknownNameError.of(
+            kind, name, [known for known in dir(module) if not known.startswith("_")]
+        )
     return getattr(module, name)
 
 
@@ -47,6 +53,7 @@ def _file_module(path: Path) -> ModuleType:
     spec = spec_from_file_location(path.stem, path)
     assert spec is not None, "it is called .py"
     assert spec.loader is not None, "as a file has"
-    module = sys.modules[path.stem] = module_from_spec(spec)  # where dataclasses look for their names
+    # where dataclasses look for their names
+    module = sys.modules[path.stem] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,7 +1,8 @@
 """Options of a frozen dataclass: each declared once, with its range, its unit and its help.
 
-A field made by :func:`option` describes itself: :class:`CheckedOptions` validates it at construction, a file reader and
-a command line derive their keys and flags from it, so no list of options is written twice.
+A field made by :func:`option` describes itself: :class:`CheckedOptions` validates it at
+construction, a file reader and a command line derive their keys and flags from it, so no list of
+options is written twice.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ class OptionKind:
     least: float = 0  # smallest number; of a float, numbers must be above it unless includes_least
     includes_least: bool = True  # whether the smallest number is allowed
     below: float = math.inf  # number that the value must be below
-    unlimited: str = ""  # word for None in a file and on the command line; empty if None stands for the default only
+    # word for None in a file and on the command line; empty if None stands for the default only
+    unlimited: str = ""
     choices: tuple[str, ...] = ()  # the names that are valid; in Python, a function is too
-    # returns the object of a name, which may be that of a plug-in; None if the option takes no names of objects
+    # returns the object of a name, which may be that of a plug-in; None if the option takes no
+    # names of objects
     find: Callable[[str], Any] | None = None
 
     @property
@@ -68,7 +71,10 @@ class OptionKind:
             )
             noun = ""
         except (TypeError, ValueError, OverflowError):
-            in_range, noun = False, {int: "a whole number, ", float: "a number, "}.get(self.type, "")
+            in_range, noun = (
+                False,
+                {int: "a whole number, ", float: "a number, "}.get(self.type, ""),
+            )
         if not in_range:
             reason = f"{name} must be {noun}{self.range}, not {repr(value)[:60]}"
             raise ConfigurationError(reason, option=name, value=value)
@@ -82,13 +88,17 @@ def option(default: Any, help: str, *, type: OptionType = int, **range: Any) -> 
 
 def option_kinds(options: type) -> dict[str, OptionKind]:
     """Return the fields made by :func:`option`, by name."""
-    return {entry.name: entry.metadata["kind"] for entry in fields(options) if "kind" in entry.metadata}
+    return {
+        entry.name: entry.metadata["kind"] for entry in fields(options) if "kind" in entry.metadata
+    }
 
 
 def unknown_option(name: str, known: Iterator[str] | Any) -> str:
     """Return the reason that names an unknown option and the nearest valid name."""
     names = list(known)
-    return f"unknown option '{name}'" + (did_you_mean(name, names) or f" (known: {', '.join(names)})")
+    return f"unknown option '{name}'" + (
+        did_you_mean(name, names) or f" (known: {', '.join(names)})"
+    )
 
 
 class CheckedOptions:
@@ -103,19 +113,27 @@ class CheckedOptions:
         for name in kwargs:
             if name not in names:
                 reason = unknown_option(name, names)
-                raise ArgumentError(f"{cls.__name__}(): {reason}", function=cls.__name__, argument=name)
+                raise ArgumentError(
+                    f"{cls.__name__}(): {reason}", function=cls.__name__, argument=name
+                )
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for entry in fields(self):  # type: ignore[arg-type]  # each subclass is a dataclass
             kind: OptionKind | None = entry.metadata.get("kind")
             value = getattr(self, entry.name)
-            if kind is not None and not (value is None and (entry.default is None or kind.unlimited)):
+            if kind is not None and not (
+                value is None and (entry.default is None or kind.unlimited)
+            ):
                 initialize(self, **{entry.name: kind.checked(entry.name, value)})
 
     def __repr__(self) -> str:
         values = ((entry, getattr(self, entry.name)) for entry in fields(self))  # type: ignore[arg-type]  # as above
-        shown = (f"{entry.name}={value!r}" for entry, value in values if not _is_same(value, entry.default))
+        shown = (
+            f"{entry.name}={value!r}"
+            for entry, value in values
+            if not _is_same(value, entry.default)
+        )
         return f"{type(self).__name__}({', '.join(shown)})"
 
 

@@ -1,14 +1,17 @@
 """Writing files: completely or not at all.
 
-A file is written beside its place under another name, synchronised with the disk, and then takes its place at once. An
-interrupted process removes what is half written; that of a process that was killed is removed by the next one that
-writes the same output, which finds that no process locks it any more.
+A file is written beside its place under another name, synchronised with the disk, and then takes
+its place at once. An interrupted process removes what is half written; that of a process that was
+killed is removed by the next one that writes the same output, which finds that no process locks it
+any more.
 
-Symbolic links are followed, and a file that is replaced hands its mode and, where the system permits that, its owner
-on. What is no regular file (a device, a pipe, ``/dev/stdout``) is opened and written. Files that belong together are
-all written to temporary files before the first is renamed: a full disk leaves all the old ones.
+Symbolic links are followed, and a file that is replaced hands its mode and, where the system
+permits that, its owner on. What is no regular file (a device, a pipe, ``/dev/stdout``) is opened
+and written. Files that belong together are all written to temporary files before the first is
+renamed: a full disk leaves all the old ones.
 
-Invariants: no reader ever sees half a regular file under its name; only files are removed that were written here.
+Invariants: no reader ever sees half a regular file under its name; only files are removed that were
+    written here.
 """
 
 from __future__ import annotations
@@ -48,8 +51,8 @@ def write_text(path: Path, text: str) -> None:
 def write_files(files: Mapping[Path, str | bytes]) -> None:
     """Write files, each completely or not at all; the last one takes its place last.
 
-    A regular file is replaced, a symbolic link followed, anything else opened and written. If writing fails
-    (``OutputError``), whatever was there before is still there.
+    A regular file is replaced, a symbolic link followed, anything else opened and written. If
+    writing fails (``OutputError``), whatever was there before is still there.
     """
     with contextlib.ExitStack() as unplaced:
         waiting = []
@@ -60,7 +63,9 @@ def write_files(files: Mapping[Path, str | bytes]) -> None:
                 if target is None:
                     _write_directly(path, data)
                 else:
-                    waiting.append((path, target, unplaced.enter_context(_written_beside(target, data))))
+                    waiting.append(
+                        (path, target, unplaced.enter_context(_written_beside(target, data)))
+                    )
         for path, target, temporary in waiting:
             with _named(path):
                 os.replace(temporary, target)
@@ -70,7 +75,9 @@ def write_files(files: Mapping[Path, str | bytes]) -> None:
 def in_new_folder(target: Path, write: Callable[[Path], None]) -> None:
     """Let a function fill a folder, which takes its place ``target``, where none is, when all is written."""
     if os.path.lexists(target):
-        raise OutputError(f"{target}: is there already", path=str(target), reason="is there already")
+        raise OutputError(
+            f"{target}: is there already", path=str(target), reason="is there already"
+        )
     beside: list[str] = []
     try:
         with interrupts_kept():
@@ -81,7 +88,9 @@ def in_new_folder(target: Path, write: Callable[[Path], None]) -> None:
         os.rename(folder, target)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason) from error
+        raise OutputError(
+            f"{target}: cannot be written: {reason}", path=str(target), reason=reason
+        ) from error
     finally:
         try:
             _remove_folders(beside)
@@ -109,7 +118,11 @@ def _refusal(path: Path) -> str | None:
         target = _replaced(path)
         if target is not None and not os.path.isdir(target.parent):
             return f"there is no folder '{target.parent}'"
-        return None if os.access(path if target is None else target.parent, os.W_OK) else "permission denied"
+        return (
+            None
+            if os.access(path if target is None else target.parent, os.W_OK)
+            else "permission denied"
+        )
     except (OSError, ValueError) as error:
         return _reason(error)
 
@@ -128,7 +141,9 @@ def _named(path: Path) -> Iterator[None]:
         raise
     except (OSError, ValueError) as error:  # a name with a NUL character is a ValueError
         reason = _reason(error)
-        raise OutputError(f"cannot write '{path}': {reason}", path=str(path), reason=reason) from error
+        raise OutputError(
+            f"cannot write '{path}': {reason}", path=str(path), reason=reason
+        ) from error
 
 
 def _replaced(path: Path) -> Path | None:

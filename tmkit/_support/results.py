@@ -1,7 +1,8 @@
 """Base of all results, those of the core included: no truth value, a display for notebooks, plain values.
 
-A result is a value with an enum ``status``. ``if result:`` would be true of a failure too, so a result has no truth
-value: the error says what to write. :meth:`Result.to_dict` has what :func:`json.dumps` takes.
+A result is a value with an enum ``status``. ``if result:`` would be true of a failure too, so a
+result has no truth value: the error says what to write. :meth:`Result.to_dict` has what
+:func:`json.dumps` takes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
 from typing import Any
 
-_SUCCESS = ("is_solved", "is_valid", "is_successful", "is_converged", "is_accepted", "is_consistent", "is_ok")
+_SUCCESS = (
+    "is_solved",
+    "is_valid",
+    "is_successful",
+    "is_converged",
+    "is_accepted",
+    "is_consistent",
+    "is_ok",
+)
 """Booleans that say of a result what its name promises."""
 
 _MOST_ROWS = 12
@@ -85,7 +94,9 @@ class IteratedEstimate(Result):
     @property
     def status(self) -> ConvergenceStatus:
         """Whether the iterations converged."""
-        return ConvergenceStatus.CONVERGED if self.is_converged else ConvergenceStatus.ITERATION_LIMIT
+        return (
+            ConvergenceStatus.CONVERGED if self.is_converged else ConvergenceStatus.ITERATION_LIMIT
+        )
 
 
 class Report(Result):
@@ -154,14 +165,19 @@ def to_html(title: str, values: Mapping[str, Any]) -> str:
     from html import escape
 
     rows = [(name, shown) for name, value in values.items() if (shown := _shown(value))]
-    cells = (f"<tr><th>{escape(name)}</th><td>{escape(_cut(shown))}</td></tr>" for name, shown in rows[:_MOST_ROWS])
+    cells = (
+        f"<tr><th>{escape(name)}</th><td>{escape(_cut(shown))}</td></tr>"
+        for name, shown in rows[:_MOST_ROWS]
+    )
     return f"<table><caption>{escape(_cut(title))}</caption>{''.join(cells)}</table>"
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         texts = [shown for item in value[:_MOST_ITEMS] if (shown := _shown(item))]
-        more = f", and {len(value) - _MOST_ITEMS} more" if len(value) > _MOST_ITEMS and texts else ""
+        more = (
+            f", and {len(value) - _MOST_ITEMS} more" if len(value) > _MOST_ITEMS and texts else ""
+        )
         return "; ".join(texts) + more
     if value is None or isinstance(value, Mapping):
         return ""

@@ -1,16 +1,18 @@
 """Signals that end a program, while a library runs that would swallow them, and folders that are gone afterwards.
 
 Some libraries catch everything where they try optional parts or several readers, Ctrl-C included.
-:func:`interrupts_kept` keeps an interrupt until they are done, and delivers it then; likewise the other signals that a
-program may answer by an exception, as the ``tmkit`` command does. A signal without a handler ends the process at once.
+:func:`interrupts_kept` keeps an interrupt until they are done, and delivers it then; likewise the
+other signals that a program may answer by an exception, as the ``tmkit`` command does. A signal
+without a handler ends the process at once.
 
-:func:`temporary_folder` is made under that protection. What a process that is killed outright leaves, the next one
-removes: each folder has a file in it that its process holds locked. The operating system lets go of the lock when
-the process dies. (Numbers of processes would not do: they are given again, and processes in containers share a folder
-for temporary files, but not their numbers.) A folder gets its name when it is locked already.
+:func:`temporary_folder` is made under that protection. What a process that is killed outright
+leaves, the next one removes: each folder has a file in it that its process holds locked. The
+operating system lets go of the lock when the process dies. (Numbers of processes would not do: they
+are given again, and processes in containers share a folder for temporary files, but not their
+numbers.) A folder gets its name when it is locked already.
 
-Invariants: outside the block everything is as before; in a thread other than the main one, which gets no signals, the
-block changes nothing; no folder is removed that a living process works in.
+Invariants: outside the block everything is as before; in a thread other than the main one, which
+gets no signals, the block changes nothing; no folder is removed that a living process works in.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ _LOCK = ".tmkit-lock"
 @contextmanager
 def interrupts_kept() -> Iterator[None]:
     """Deliver a signal that arrives within the block (SIGINT, SIGTERM, SIGHUP) at its end, the first of several."""
-    previous = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
+    previous = {
+        number: handler for number in _ENDING if callable(handler := signal.getsignal(number))
+    }
     if threading.current_thread() is not threading.main_thread():
         previous = {}
     kept: list[tuple[int, FrameType | None]] = []
@@ -104,7 +108,9 @@ def _is_about(error: OSError, folder: Path) -> bool:
 def _unusable(error: OSError) -> OutputError:
     where = os.environ.get("TMPDIR") or "the folder for temporary files"
     reason = error.strerror or str(error)
-    return OutputError(f"{where}: cannot be used for temporary files: {reason} (TMPDIR)", path=where, reason=reason)
+    return OutputError(
+        f"{where}: cannot be used for temporary files: {reason} (TMPDIR)", path=where, reason=reason
+    )
 
 
 def _locked_folder(parent: Path, purpose: str) -> tuple[Path, int]:
@@ -113,7 +119,8 @@ def _locked_folder(parent: Path, purpose: str) -> tuple[Path, int]:
     lock = -1
     try:
         lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        with suppress(OSError):  # a file system without locks: no process can take the folder for an abandoned one
+        # a file system without locks: no process can take the folder for an abandoned one
+        with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         named = parent / f"{_OURS}{purpose}-{secrets.token_hex(8)}"
         new.rename(named)

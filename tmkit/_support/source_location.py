@@ -1,11 +1,13 @@
 """Locations in files: every value that is read from a file keeps its :class:`SourceLocation`.
 
-Its :meth:`SourceLocation.error` makes the error with a caret under the spot. Notes are what a reader mended or omitted,
-instead of refusing the file. Descriptions of robots in the wild are full of small slips that every tool forgives. Each
-becomes a :class:`ImportNote` with its place in the file, is logged as a warning, and given to the program that asked
-for it (``load_scene(..., on_note=...)``), which may print, count or raise.
+Its :meth:`SourceLocation.error` makes the error with a caret under the spot. Notes are what a
+reader mended or omitted, instead of refusing the file. Descriptions of robots in the wild are full
+of small slips that every tool forgives. Each becomes a :class:`ImportNote` with its place in the
+file, is logged as a warning, and given to the program that asked for it (``load_scene(...,
+on_note=...)``), which may print, count or raise.
 
-Invariant: one load says the same thing about the same line once, in the order in which the readers meet it.
+Invariant: one load says the same thing about the same line once, in the order in which the readers
+    meet it.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ class SourceLocation:
 
     def error(self, reason: str) -> FileFormatError:
         """Return the error that says ``reason`` and points here."""
-        return FileFormatError.at(self.path, reason, line=self.line, column=self.column, source_line=self.text)
+        return FileFormatError.at(
+            self.path, reason, line=self.line, column=self.column, source_line=self.text
+        )
 
     def mesh_error(self, reason: str, *, mesh: str) -> MeshError:
         """Return the error of a mesh file that is referenced at this location.
@@ -47,7 +51,9 @@ class SourceLocation:
             mesh: the file, as the attribute ``mesh`` of the error.
         """
         data = {"mesh": mesh}
-        return MeshError.at(self.path, reason, line=self.line, column=self.column, source_line=self.text, data=data)
+        return MeshError.at(
+            self.path, reason, line=self.line, column=self.column, source_line=self.text, data=data
+        )
 
     def __str__(self) -> str:
         if self.line is None:

@@ -21,7 +21,8 @@ def start() -> None:
     """Load the core and register the errors, results and functions that it uses.
 
     Raises:
-        ImportError: if the core is not compiled or cannot be loaded; the message says how to install it.
+        ImportError: if the core is not compiled or cannot be loaded; the message says how to
+            install it.
     """
     core = _loaded_core()
     core._register(
@@ -32,7 +33,8 @@ def start() -> None:
         attribute_map=_imported_when_called(core, "tmkit.graph.attributes", "attribute_map"),
         attribute_text=_imported_when_called(core, "tmkit.graph.attributes", "attribute_text"),
     )
-    logging.getLogger("tmkit").addHandler(logging.NullHandler())  # silent unless the user configures logging
+    # silent unless the user configures logging
+    logging.getLogger("tmkit").addHandler(logging.NullHandler())
 
 
 def _loaded_core() -> Any:
@@ -41,8 +43,8 @@ def _loaded_core() -> Any:
     except ImportError as error:
         if (_ROOT / "pyproject.toml").is_file() and "_core" in str(error):
             raise ImportError(
-                "this is tmkit's source folder, whose compiled core is not installed: run 'pip install -e .' in it "
-                "first, or import from another folder"
+                "this is tmkit's source folder, whose compiled core is not installed: run 'pip"
+                " install -e .' in it first, or import from another folder"
             ) from None
         if other := explain_other_distribution():
             raise ImportError(f"{error}{other}") from None

@@ -1,12 +1,13 @@
 """Running a program to its end, or ending it: it is killed on every way out of the call but the ordinary one.
 
-In case the calling process itself is killed, Linux is asked to kill the program too (its parent-death signal). That can
-only be asked from within the new process, and code of Python's between fork and exec is not safe where there are
-threads. So a small program requests the signal, and then becomes the wanted one: ``setpriv`` and ``sh``, which take a
-millisecond; or Python, which takes twenty, where there is no ``setpriv`` that can. The program then checks that its
-parent is still the one that started it, in case it died before. Linux sends the signal when the *thread* dies that
-started the program, which is the one that waits for it here. On other systems, and should all this fail, the program
-ends after a little more than the time limit of processor time.
+In case the calling process itself is killed, Linux is asked to kill the program too (its
+parent-death signal). That can only be asked from within the new process, and code of Python's
+between fork and exec is not safe where there are threads. So a small program requests the signal,
+and then becomes the wanted one: ``setpriv`` and ``sh``, which take a millisecond; or Python, which
+takes twenty, where there is no ``setpriv`` that can. The program then checks that its parent is
+still the one that started it, in case it died before. Linux sends the signal when the *thread* dies
+that started the program, which is the one that waits for it here. On other systems, and should all
+this fail, the program ends after a little more than the time limit of processor time.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _logger = logging.getLogger(__name__)
 GRACE_SECONDS = 5
 """Time that a program has beyond its limit before the system ends it [s]."""
 _LONGEST_WAIT = 2**31 - 1  # milliseconds
-_LOOK_SECONDS = 0.002  # between looks at what a program wrote, and whether it has ended where the system does not tell
+# between looks at what a program wrote, and whether it has ended where the system does not tell
+_LOOK_SECONDS = 0.002
 
 _TIED_BY_SHELL = 'test "$PPID" = "$1" || exit 1; shift; exec "$@"'
 _TIED_BY_PYTHON = """\
@@ -76,9 +78,13 @@ class Finished:
         """Return the error that the program failed, with the end of what it wrote."""
         refused = re.search(r"^OSError: \[Errno \d+\] (.*)", self.output, re.MULTILINE)
         if refused is not None:  # what the system says is all there is to know
-            return TaskPlannerError(f"{what}: {refused[1]}", command=self.command, output=self.output)
+            return TaskPlannerError(
+                f"{what}: {refused[1]}", command=self.command, output=self.output
+            )
         tail = "\n".join(self.output.strip().splitlines()[-12:])
-        return TaskPlannerError(f"{what}; it wrote:\n{tail}", command=self.command, output=self.output)
+        return TaskPlannerError(
+            f"{what}; it wrote:\n{tail}", command=self.command, output=self.output
+        )
 
 
 class Program:
@@ -88,7 +94,8 @@ class Program:
         command: the program, by an absolute path, and its arguments.
         folder: where it runs, and where what it writes is kept until it has ended.
         environment: all its environment variables.
-        time_limit: seconds that it is expected to run at most; processor time is limited to a little more.
+        time_limit: seconds that it is expected to run at most; processor time is limited to a
+            little more.
         standard_input: a file that it reads, or nothing.
         memory_limit: bytes that it may have, or as many as there are.
         stop_at: a text that it writes, upon which it is killed; none by default.
@@ -109,7 +116,11 @@ class Program:
         stop_at: str = "",
     ) -> None:
         self._command, self._folder, self._environment = tuple(command), folder, dict(environment)
-        self._time_limit, self._standard_input, self._memory_limit = time_limit, standard_input, memory_limit
+        self._time_limit, self._standard_input, self._memory_limit = (
+            time_limit,
+            standard_input,
+            memory_limit,
+        )
         self._stop_at = stop_at
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
@@ -123,7 +134,8 @@ class Program:
         log_path, given_path = self._folder / "output.log", self._standard_input or "/dev/null"
         with log_path.open("wb") as log, open(given_path, "rb") as given:
             try:
-                with interrupts_kept():  # an interrupt while the program starts would leave it running
+                # an interrupt while the program starts would leave it running
+                with interrupts_kept():
                     self._process = subprocess.Popen(
                         tied(command),
                         cwd=self._folder,
@@ -145,7 +157,9 @@ class Program:
         self._kill()
 
     def _cannot_run(self, why: str) -> TaskPlannerError:
-        return TaskPlannerError(f"cannot run {self._command[0]}: {why}", command=self._command, output="")
+        return TaskPlannerError(
+            f"cannot run {self._command[0]}: {why}", command=self._command, output=""
+        )
 
     def _kill(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -224,7 +238,9 @@ def _tie() -> tuple[str, ...]:
     by_shell = (found or "", "--pdeathsig", "KILL", "--", "/bin/sh", "-c", _TIED_BY_SHELL, "sh")
     if found is not None and os.access("/bin/sh", os.X_OK):
         try:  # that of busybox cannot, and a sandbox may forbid it
-            tried = subprocess.run([*by_shell, str(os.getpid()), "/bin/sh", "-c", ":"], capture_output=True, timeout=5)
+            tried = subprocess.run(
+                [*by_shell, str(os.getpid()), "/bin/sh", "-c", ":"], capture_output=True, timeout=5
+            )
         except (OSError, subprocess.TimeoutExpired):
             tried = None
         if tried is not None and tried.returncode == 0:
@@ -241,5 +257,6 @@ def _limit(identifier: int, time_limit: float, memory_limit: int | None) -> None
                 hard = resource.prlimit(identifier, kind)[1]
                 allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
                 resource.prlimit(identifier, kind, (allowed, hard))
-    except (ProcessLookupError, PermissionError):  # it has ended already, or a sandbox forbids limits
+    except (ProcessLookupError, PermissionError):
+        # it has ended already, or a sandbox forbids limits
         return

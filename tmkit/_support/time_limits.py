@@ -1,11 +1,12 @@
 """Bounds of the time that work in Python takes.
 
-How long it takes to evaluate a formula or to parse a task is not known before. So whatever can grow calls
-:func:`check_time` now and then, and a caller with a time limit does the work within a block of :func:`time_limit`.
-Outside of all blocks the check does nothing.
+How long it takes to evaluate a formula or to parse a task is not known before. So whatever can grow
+calls :func:`check_time` now and then, and a caller with a time limit does the work within a block
+of :func:`time_limit`. Outside of all blocks the check does nothing.
 
-Invariants: a time limit only stops work, by an error, and changes no result; blocks may be nested, and the earliest end
-counts. A block holds for its thread and what is called in it, not for threads that are begun in it.
+Invariants: a time limit only stops work, by an error, and changes no result; blocks may be nested,
+and the earliest end counts. A block holds for its thread and what is called in it, not for threads
+that are begun in it.
 """
 
 from __future__ import annotations

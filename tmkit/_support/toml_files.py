@@ -15,9 +15,13 @@ from tmkit.errors import FileFormatError
 _MOST_CANDIDATES = 64  # lines with the name of a key that are tried
 
 
-def read_toml(path: Path, kind: str, *, error: type[FileFormatError] = FileFormatError) -> tuple[dict[str, Any], str]:
+def read_toml(
+    path: Path, kind: str, *, error: type[FileFormatError] = FileFormatError
+) -> tuple[dict[str, Any], str]:
     """Return the document of a TOML file and its text; ``kind`` says for messages what the file should be."""
-    data = read_bytes(path, limit=ReadingLimits().toml_bytes, error=lambda reason: error.at(path, reason))
+    data = read_bytes(
+        path, limit=ReadingLimits().toml_bytes, error=lambda reason: error.at(path, reason)
+    )
     data = as_utf8(data, partial(error.at, path))
     try:
         text = data.decode("utf-8")
@@ -34,7 +38,9 @@ def read_toml(path: Path, kind: str, *, error: type[FileFormatError] = FileForma
         raise error.at(path, f"is not {kind}: a number has more digits than can be read") from None
 
 
-def _syntax_error(path: Path, text: str, reason: str, error: type[FileFormatError]) -> FileFormatError:
+def _syntax_error(
+    path: Path, text: str, reason: str, error: type[FileFormatError]
+) -> FileFormatError:
     """Return the error for a text that is not TOML; the parser names the place at the end of its message."""
     found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", reason)
     if found is None:
@@ -50,12 +56,15 @@ def _syntax_error(path: Path, text: str, reason: str, error: type[FileFormatErro
 def line_of_key(text: str, keys: Sequence[str | int]) -> int | None:
     """Return the 1-based line of a TOML text on which a key, or the nearest key around it, is defined.
 
-    A line that has the name defines the key if the text before it is TOML without the key; of such lines, the last.
+    A line that has the name defines the key if the text before it is TOML without the key; of such
+    lines, the last.
     """
     lines = text.split("\n")
     for length in range(len(keys), 0, -1):
         name = next((key for key in reversed(keys[:length]) if isinstance(key, str)), "")
-        candidates = [number for number, line in enumerate(lines) if name in line][:_MOST_CANDIDATES]
+        candidates = [number for number, line in enumerate(lines) if name in line][
+            :_MOST_CANDIDATES
+        ]
         for number in reversed(candidates):
             if _lacks("\n".join(lines[:number]), keys[:length]):
                 return number + 1

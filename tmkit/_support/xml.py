@@ -1,14 +1,16 @@
 """Reading untrusted XML: safely, with line numbers.
 
-The parser expands no entities, opens no network connection and refuses a document type altogether: a robot description
-can neither read files nor grow without bound. An :class:`XmlElement` is an element with its source location: what it
-hands out is checked, and what it refuses is reported at its line.
+The parser expands no entities, opens no network connection and refuses a document type altogether:
+a robot description can neither read files nor grow without bound. An :class:`XmlElement` is an
+element with its source location: what it hands out is checked, and what it refuses is reported at
+its line.
 
-A few slips are mended, each with a note, because the usual parsers overlook them and the meaning is plain. They are:
-blanks before the XML declaration, zero bytes at the end, an element given twice (the first counts), commas between
-numbers, more numbers than wanted (the first ones count). A prefix without a namespace (``<drake:joint>``) is mended,
-and ``$(optenv NAME VALUE)``, a leftover of xacro, stands for its value. Any other leftover is refused. A default
-namespace on the root, as some tools write it, is taken off.
+A few slips are mended, each with a note, because the usual parsers overlook them and the meaning is
+plain. They are: blanks before the XML declaration, zero bytes at the end, an element given twice
+(the first counts), commas between numbers, more numbers than wanted (the first ones count). A
+prefix without a namespace (``<drake:joint>``) is mended, and ``$(optenv NAME VALUE)``, a leftover
+of xacro, stands for its value. Any other leftover is refused. A default namespace on the root, as
+some tools write it, is taken off.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _LINE = re.compile(r", line \d+, column \d+$")  # the XML library repeats the place in its message
-# Many descriptions open with the XML version 0.0, which there never was; it changes nothing in what follows.
+# Many descriptions open with the XML version 0.0, which there never was; it changes nothing in what
+# follows.
 _ODD_VERSION = re.compile(rb"""^((?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*["'])0\.0""")
 # A declaration that is not at the very start, which the grammar of XML demands.
 _LATE_DECLARATION = re.compile(rb"""^(?:\xef\xbb\xbf)?(\s+)<\?xml\s[^>]*\?>""")
@@ -113,7 +116,9 @@ class XmlElement:
         """Return the first child element of that name, ``None`` when there is none, nor one that is misspelt."""
         if (found := self.child(tag)) is not None:
             return found
-        near = nearest_name(tag, [str(child.tag) for child in self.element if isinstance(child.tag, str)])
+        near = nearest_name(
+            tag, [str(child.tag) for child in self.element if isinstance(child.tag, str)]
+        )
         if near is not None:
             raise self.place.error(f"<{self.tag}> needs <{tag}>, it has <{near}>")
         return None
@@ -128,7 +133,11 @@ class XmlElement:
             FileFormatError: a child element is a macro.
         """
         for child in self.element:
-            if isinstance(child.tag, str) and child.tag.startswith(("{", "xacro:")) and "xacro" in child.tag:
+            if (
+                isinstance(child.tag, str)
+                and child.tag.startswith(("{", "xacro:"))
+                and "xacro" in child.tag
+            ):
                 place = self.around(child).place
                 raise place.error(f"this is a xacro file; expand it to {format_name} first")
 
@@ -143,10 +152,18 @@ class XmlElement:
             return text.strip() if text is not None else None
         plain = _OPTENV.sub(r"\1", text).strip()
         if (left := _XACRO.search(plain)) is not None:
-            reason = f"'{name}' of <{self.tag}> has the xacro expression '{left[0]}', so the file has not been expanded"
-            raise self.place.error(f"{reason}: run xacro on it first (xacro FILE.xacro > FILE.urdf)")
+            reason = (
+                f"'{name}' of <{self.tag}> has the xacro expression '{left[0]}', so the file has"
+                " not been expanded"
+            )
+            raise self.place.error(
+                f"{reason}: run xacro on it first (xacro FILE.xacro > FILE.urdf)"
+            )
         if plain != text.strip():
-            self.note(f"'{name}' of <{self.tag}> is no plain value but '{text.strip()}'; taken as '{plain}'")
+            self.note(
+                f"'{name}' of <{self.tag}> is no plain value but '{text.strip()}'; taken as"
+                f" '{plain}'"
+            )
         return plain
 
     def text(self, name: str) -> str:
@@ -172,15 +189,23 @@ class XmlElement:
         words = text.split()
         if "," in text and len(text.replace(",", " ").split()) in wanted:
             words = text.replace(",", " ").split()
-            self.note(f"'{name}' of <{self.tag}> has commas between its numbers: '{text}'; they count as blanks")
+            self.note(
+                f"'{name}' of <{self.tag}> has commas between its numbers: '{text}'; they count as"
+                " blanks"
+            )
         if len(words) > max(wanted):
-            self.note(f"'{name}' of <{self.tag}> has {len(words)} numbers; only the first {max(wanted)} count")
+            self.note(
+                f"'{name}' of <{self.tag}> has {len(words)} numbers; only the first {max(wanted)}"
+                " count"
+            )
             words = words[: max(wanted)]
         if len(words) not in wanted:
             number = " or ".join(str(length) for length in wanted)
             plural = "" if wanted == (1,) else "s"
             received = f"received '{self.text(name)}'"
-            raise self.place.error(f"'{name}' of <{self.tag}>: expected {number} number{plural}, {received}")
+            raise self.place.error(
+                f"'{name}' of <{self.tag}>: expected {number} number{plural}, {received}"
+            )
         return tuple(self._number(name, word) for word in words)
 
     def number(self, name: str, otherwise: float | None = None, *, infinite: bool = False) -> float:
@@ -195,7 +220,9 @@ class XmlElement:
             return otherwise
         return self._number(name, self.text(name), infinite=infinite)
 
-    def triple(self, name: str, otherwise: tuple[float, float, float] | None = None) -> tuple[float, float, float]:
+    def triple(
+        self, name: str, otherwise: tuple[float, float, float] | None = None
+    ) -> tuple[float, float, float]:
         """Return an attribute of three numbers.
 
         Args:
@@ -211,7 +238,9 @@ class XmlElement:
         """Return an attribute that is one number above 0."""
         number = self.number(name)
         if number <= 0.0:
-            raise self.place.error(f"'{name}' of <{self.tag}>: expected a number above 0, received {number:g}")
+            raise self.place.error(
+                f"'{name}' of <{self.tag}>: expected a number above 0, received {number:g}"
+            )
         return number
 
     def not_negative(self, name: str, otherwise: float, *, infinite: bool = False) -> float:
@@ -224,7 +253,9 @@ class XmlElement:
         """
         number = self.number(name, otherwise, infinite=infinite)
         if number < 0.0:
-            raise self.place.error(f"'{name}' of <{self.tag}>: expected a number of at least 0, received {number:g}")
+            raise self.place.error(
+                f"'{name}' of <{self.tag}>: expected a number of at least 0, received {number:g}"
+            )
         return number
 
     def _number(self, name: str, word: str, *, infinite: bool = False) -> float:
@@ -233,7 +264,9 @@ class XmlElement:
         except ValueError:
             number = math.nan
         if math.isnan(number) or (math.isinf(number) and not infinite):
-            raise self.place.error(f"'{name}' of <{self.tag}>: expected a finite number, received '{word}'")
+            raise self.place.error(
+                f"'{name}' of <{self.tag}>: expected a finite number, received '{word}'"
+            )
         return number
 
 
@@ -255,8 +288,8 @@ def read_xml(
         data: its content, if that is not on the disk.
 
     Raises:
-        FileFormatError: the file cannot be read, is too large, is no well-formed XML, declares a document type, or has
-            another root.
+        FileFormatError: the file cannot be read, is too large, is no well-formed XML, declares a
+            document type, or has another root.
     """
     from lxml import etree
 
@@ -272,7 +305,10 @@ def read_xml(
         note(SourceLocation(str(path), len(file.lines)), "zero bytes at the end are ignored")
         data = data.rstrip(b"\0")
     if late := _LATE_DECLARATION.match(data):
-        note(SourceLocation(str(path), late[1].count(b"\n") + 1), "the XML declaration follows blanks and is ignored")
+        note(
+            SourceLocation(str(path), late[1].count(b"\n") + 1),
+            "the XML declaration follows blanks and is ignored",
+        )
         data = late[1] + data[late.end() :]
     try:
         tree = _parsed(data, file, encoding).getroottree()
@@ -283,12 +319,18 @@ def read_xml(
         raise place.error(f"is not well-formed XML: {_LINE.sub('', error.msg or '')}") from None
     information: Any = tree.docinfo
     if information.doctype or information.internalDTD is not None:
-        line = next((number for number, text in enumerate(file.lines, start=1) if "<!DOCTYPE" in text), 1)
-        raise FileFormatError.at(path, "declares a document type (<!DOCTYPE ...>), which is not accepted", line=line)
+        line = next(
+            (number for number, text in enumerate(file.lines, start=1) if "<!DOCTYPE" in text), 1
+        )
+        raise FileFormatError.at(
+            path, "declares a document type (<!DOCTYPE ...>), which is not accepted", line=line
+        )
     element = XmlElement(_without_namespace(tree.getroot()), file)
     names = (root,) if isinstance(root, str) else root
     if element.tag not in names:
-        raise element.place.error(f"expected <{names[0]}> as the outermost element, received <{element.tag}>")
+        raise element.place.error(
+            f"expected <{names[0]}> as the outermost element, received <{element.tag}>"
+        )
     return element
 
 
@@ -316,13 +358,21 @@ def _parsed(data: bytes, file: XmlFile, encoding: str | None) -> _Element:
         lenient = parser(recover=True)
         root = cast("_Element | None", etree.fromstring(data, lenient))
         problems = list(lenient.error_log)
-        others = [problem for problem in problems if problem.type_name != "NS_ERR_UNDEFINED_NAMESPACE"]
+        others = [
+            problem for problem in problems if problem.type_name != "NS_ERR_UNDEFINED_NAMESPACE"
+        ]
         if root is None or others:
             first = (others or problems)[0]
-            raise etree.XMLSyntaxError(first.message, first.type, first.line, first.column) from None  # type: ignore[call-arg]
+            raise etree.XMLSyntaxError(
+                first.message, first.type, first.line, first.column
+            ) from None  # type: ignore[call-arg]
     for first in {problem.message.split()[2]: problem for problem in reversed(problems)}.values():
         place = SourceLocation(str(file.path), first.line)
-        file.note(place, f"the prefix '{first.message.split()[2]}' has no namespace; elements with it are ignored")
+        file.note(
+            place,
+            f"the prefix '{first.message.split()[2]}' has no namespace; elements with it are"
+            " ignored",
+        )
     return root
 
 

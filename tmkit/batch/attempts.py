@@ -1,16 +1,17 @@
 """Attempts: one problem, planned in a process of its own that is bounded in time and memory.
 
-A server process (:class:`AttemptServer`) keeps what the problems of an entry share, and forks to plan. The new process
-has the scene, the domain and the imported modules already, and what it does to itself ends with it. The server has one
-thread, so the fork is safe. It ends with the thread that started it.
+A server process (:class:`AttemptServer`) keeps what the problems of an entry share, and forks to
+plan. The new process has the scene, the domain and the imported modules already, and what it does
+to itself ends with it. The server has one thread, so the fork is safe. It ends with the thread that
+started it.
 
-A source with code of the user's has a new process for each problem. Problems of built-in sources, domains and planners
-(``source.is_stateless``) share one for five seconds, one after the other, since copying memory after a fork takes a
-third of the time of a small problem. Each has the bounds of an attempt of its own, and any end but that of a search
-ends the process.
+A source with code of the user's has a new process for each problem. Problems of built-in sources,
+domains and planners (``source.is_stateless``) share one for five seconds, one after the other,
+since copying memory after a fork takes a third of the time of a small problem. Each has the bounds
+of an attempt of its own, and any end but that of a search ends the process.
 
-Invariants: :meth:`AttemptServer.run` returns a row whatever happens to the process; what a row says, but for times,
-does not depend on the problems before it.
+Invariants: :meth:`AttemptServer.run` returns a row whatever happens to the process; what a row
+says, but for times, does not depend on the problems before it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ from tmkit.tamp import PlanStatus
 from tmkit.tamp.result import PlanResult
 from tmkit.task_planning.fast_downward import remember_translations, remembered_translations
 
-Row = dict[str, Any]  # what is told of an attempt: columns of the results; see :mod:`tmkit.batch.results`
+# what is told of an attempt: columns of the results; see :mod:`tmkit.batch.results`
+Row = dict[str, Any]
 KILLED = "killed"  # the status of an attempt whose process was killed, which is tried again
 _MAIN = "from tmkit.batch.attempts import main; main()"
 _SEARCHED = frozenset(status.value for status in PlanStatus)
@@ -83,7 +85,12 @@ class AttemptServer:
         if self._process is None or self._process.poll() is not None:
             self.close()
             paths = os.pathsep.join(str(Path(path or ".").resolve()) for path in sys.path)
-            environment = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "0", **dict.fromkeys(_ONE_THREAD, "1")}
+            environment = {
+                **os.environ,
+                "PYTHONPATH": paths,
+                "PYTHONHASHSEED": "0",
+                **dict.fromkeys(_ONE_THREAD, "1"),
+            }
             with interrupts_kept():
                 self._process = subprocess.Popen(
                     tied([sys.executable, "-P", "-c", _MAIN]),
@@ -114,7 +121,8 @@ def failed_row(status: str, explanation: str) -> Row:
     return {"status": status, "explanation": explanation}
 
 
-# --- in the server ----------------------------------------------------------------------------------------------------
+# --- in the server
+# ----------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
@@ -160,7 +168,15 @@ def _prepare(source: ProblemSource) -> None:
     if hasattr(source, "row"):
         return
     problem, options = source.problem(0)
-    short = replace(options, seeds=None, workers=1, max_iterations=1, time_limit=_WARMING, improve=0, suggest=False)
+    short = replace(
+        options,
+        seeds=None,
+        workers=1,
+        max_iterations=1,
+        time_limit=_WARMING,
+        improve=0,
+        suggest=False,
+    )
     with contextlib.suppress(Exception):  # which each attempt finds, and tells
         solve(problem, short)
     gc.collect()
@@ -225,7 +241,11 @@ class _Fork:
             os.killpg(self._process, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
         self._process = 0
-        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return (
+            f"was killed by {signal.Signals(-code).name}"
+            if code < 0
+            else f"ended with exit code {code}"
+        )
 
     def end(self) -> None:
         if self._process:
@@ -245,8 +265,13 @@ def _plan_and_exit(source: ProblemSource, options: BatchOptions, seeds: int, row
             while (seed := _receive(given)) is not None:
                 _bound_memory(options.memory_mib << 20)
                 row = plan_row(source, seed, options)
-                translations = {k: v for k, v in remembered_translations().items() if k not in known}
-                _send(results, (row, [name for name in sys.modules if name not in modules], translations))
+                translations = {
+                    k: v for k, v in remembered_translations().items() if k not in known
+                }
+                _send(
+                    results,
+                    (row, [name for name in sys.modules if name not in modules], translations),
+                )
                 modules, known = set(sys.modules), remembered_translations()
         code = 0
     finally:
@@ -265,8 +290,9 @@ def _bound_memory(more: int) -> None:
 def plan_row(source: ProblemSource, seed: int, wanted: BatchOptions) -> Row:
     """Plan the problem of a seed, here, and return its row; all but the times depends on the arguments.
 
-    A source with a method ``plan`` has a planner of its own: it is given the problem and the options, and returns a
-    :class:`tmkit.tamp.PlanResult`, a plan or None. One with a method ``row`` does all that itself.
+    A source with a method ``plan`` has a planner of its own: it is given the problem and the
+    options, and returns a :class:`tmkit.tamp.PlanResult`, a plan or None. One with a method ``row``
+    does all that itself.
     """
     from tmkit.tamp.planning import solve
 
@@ -286,11 +312,14 @@ def plan_row(source: ProblemSource, seed: int, wanted: BatchOptions) -> Row:
         if found is not None and wanted.simulate:
             from tmkit.simulation import SimulationOptions, simulate
 
-            row["ends_well"] = simulate(found, options=SimulationOptions(position_tolerance=_TOLERANCE)).is_successful
+            row["ends_well"] = simulate(
+                found, options=SimulationOptions(position_tolerance=_TOLERANCE)
+            ).is_successful
         return row
     except MemoryError:
         row = failed_row("out of memory", "the process that plans had no more memory")
-    except Exception as error:  # what planning refuses, and what code of the user's raises: a row says so
+    except Exception as error:
+        # what planning refuses, and what code of the user's raises: a row says so
         row = failed_row("error", f"{type(error).__name__}: {error}")
     return {**row, "cpu_seconds": _cpu_seconds() - began}
 

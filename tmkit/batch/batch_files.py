@@ -11,10 +11,11 @@
     robots = ["panda", "iiwa"]
     "options.max_iterations" = [2, 4]
 
-A table with ``generator = "towers"`` has its ``parameters`` (:mod:`tmkit.batch.generators`) and ``options`` in place of
-a problem, as one with ``source = "MODULE:NAME"``, which the caller allows (:mod:`tmkit.batch.named_sources`). A table
-of problems makes an entry for each combination of its grid. It is data, as problem files are: reading one runs no code
-but that of allowed sources, and files that it names lie in the folders that it may name.
+A table with ``generator = "towers"`` has its ``parameters`` (:mod:`tmkit.batch.generators`) and
+``options`` in place of a problem, as one with ``source = "MODULE:NAME"``, which the caller allows
+(:mod:`tmkit.batch.named_sources`). A table of problems makes an entry for each combination of its
+grid. It is data, as problem files are: reading one runs no code but that of allowed sources, and
+files that it names lie in the folders that it may name.
 
 Invariants: each error of a value has the file and the line; no key is ignored.
 """
@@ -62,14 +63,18 @@ def load_batch(
         domain: your domain in the place of the file's, whose code is run when planning begins.
         semantics: your semantics in the place of the file's.
         reading: as for :func:`tmkit.tamp.load_planning_problem`.
-        allow_sources: names ``MODULE:NAME`` of problem sources that the file may have; importing one runs its code.
+        allow_sources: names ``MODULE:NAME`` of problem sources that the file may have; importing
+            one runs its code.
 
     Raises:
         MissingFileError: if there is no such file.
-        FileFormatError: if the file is wrong, or names code that is not allowed; the message has file, line and key.
+        FileFormatError: if the file is wrong, or names code that is not allowed; the message has
+            file, line and key.
     """
     check_argument(path, (str, Path), "path", function="load_batch")
-    check_argument(allow_sources, (list, tuple, set, frozenset), "allow_sources", function="load_batch")
+    check_argument(
+        allow_sources, (list, tuple, set, frozenset), "allow_sources", function="load_batch"
+    )
     resolve_name(Path(path), "", suffixes=(".toml",))
     file = Path(path)
     document, text = read_toml(file, "a batch")
@@ -108,13 +113,17 @@ class _Caller:
             return _named(table, file, seed, self.allow_sources)
         if "generator" in table.table():
             return _generated(table, file, seed)
-        return FixedProblem(*read_problem(table, file, self.reading, domain=self.domain, semantics=self.semantics))
+        return FixedProblem(
+            *read_problem(table, file, self.reading, domain=self.domain, semantics=self.semantics)
+        )
 
 
 def _generated(table: JsonNode, file: Path, seed: int) -> GeneratorSource:
     """Return the problems of a generator."""
     table.only(*_GENERATOR_KEYS)
-    source = GeneratorSource(table.get("generator").name(), _parameters(table), read_options(table, file))
+    source = GeneratorSource(
+        table.get("generator").name(), _parameters(table), read_options(table, file)
+    )
     try:
         source.problem(seed)
     except TmkitError as error:
@@ -136,7 +145,11 @@ def _named(table: JsonNode, file: Path, seed: int, allowed: Collection[str]) -> 
     try:
         return make_source(name.name(), kind, arguments, seed)
     except TmkitError as error:
-        place = "options" if isinstance(error, UnknownNameError) and error.data["name"] == "options" else "parameters"
+        place = (
+            "options"
+            if isinstance(error, UnknownNameError) and error.data["name"] == "options"
+            else "parameters"
+        )
         raise (table.get(place) if place in table.table() else name).error(str(error)) from None
 
 
@@ -144,7 +157,9 @@ def _parameters(table: JsonNode) -> Mapping[str, Any]:
     return table.get("parameters").table() if "parameters" in table.table() else {}
 
 
-def _combinations(node: JsonNode, file: Path) -> Iterator[tuple[str, JsonNode, Path, Sequence[int], dict[str, Any]]]:
+def _combinations(
+    node: JsonNode, file: Path
+) -> Iterator[tuple[str, JsonNode, Path, Sequence[int], dict[str, Any]]]:
     """Yield the name, the table of a problem, its file, the seeds and the parameters of each entry."""
     own = node.table()
     name = node.get("name").name() if "name" in own else node.way
@@ -167,7 +182,13 @@ def _combinations(node: JsonNode, file: Path) -> Iterator[tuple[str, JsonNode, P
         made = deepcopy(table)
         for key, value in parameters.items():
             _set(made, key, value, grid)
-        yield name, JsonNode(made, str(where), way if where == file else ""), where, seeds, parameters
+        yield (
+            name,
+            JsonNode(made, str(where), way if where == file else ""),
+            where,
+            seeds,
+            parameters,
+        )
 
 
 def _set(table: dict[str, Any], key: str, value: Any, grid: JsonNode) -> None:
@@ -181,10 +202,14 @@ def _set(table: dict[str, Any], key: str, value: Any, grid: JsonNode) -> None:
 
 
 def _seeds(node: JsonNode) -> Sequence[int]:
-    seeds: Sequence[int] = [item.integer() for item in node.items()] if isinstance(node.value, list) else ()
+    seeds: Sequence[int] = (
+        [item.integer() for item in node.items()] if isinstance(node.value, list) else ()
+    )
     if not isinstance(node.value, list):
         if not 1 <= node.integer() <= _MOST_PROBLEMS:
-            raise node.error(f"expected 1 to {_MOST_PROBLEMS} seeds or a list of them, received {node.value}")
+            raise node.error(
+                f"expected 1 to {_MOST_PROBLEMS} seeds or a list of them, received {node.value}"
+            )
         seeds = range(node.integer())
     if not seeds or min(seeds) < 0:
         raise node.error("expected seeds of at least 0")

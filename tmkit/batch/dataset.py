@@ -1,12 +1,12 @@
 """Datasets of solved problems, for learning: tables in Parquet, or episodes in the layout of LeRobot.
 
-They are made of the results of a batch. A dataset of tables has a folder with a file for each of :data:`TABLES`, whose
-rows are in the order of the problems. It also has a card with counts and digests, and the scenes at the start as JSON,
-each once. Poses are ``[x, y, z, qx, qy, qz, qw]``, in metres, of frames in the root frame of the scene unless said
-otherwise.
+They are made of the results of a batch. A dataset of tables has a folder with a file for each of
+:data:`TABLES`, whose rows are in the order of the problems. It also has a card with counts and
+digests, and the scenes at the start as JSON, each once. Poses are ``[x, y, z, qx, qy, qz, qw]``, in
+metres, of frames in the root frame of the scene unless said otherwise.
 
-Invariants: the same results give the same rows, bit for bit. Rows are read and written in parts, so that neither the
-dataset nor a part of it that grows with the number of problems is held in memory.
+Invariants: the same results give the same rows, bit for bit. Rows are read and written in parts, so
+that neither the dataset nor a part of it that grows with the number of problems is held in memory.
 """
 
 from __future__ import annotations
@@ -59,11 +59,13 @@ class DatasetOptions:
     """Layout and contents of a dataset.
 
     Args:
-        layout: ``parquet``: the tables; ``lerobot``: an episode for each plan, which all move the same joints.
+        layout: ``parquet``: the tables; ``lerobot``: an episode for each plan, which all move the
+            same joints.
         rate: frames of an episode [1/s], a whole number.
-        picture_size: width and height of pictures [pixels]: of each state, or of each frame of an episode; none by
+        picture_size: width and height of pictures [pixels]: of each state, or of each frame of an
+            episode; none by default.
+        points: largest number of points in the cloud of each state, for the tables; none by
             default.
-        points: largest number of points in the cloud of each state, for the tables; none by default.
 
     Raises:
         UnknownNameError: if there is no such layout.
@@ -79,7 +81,9 @@ class DatasetOptions:
         if self.layout not in ("parquet", "lerobot"):
             raise UnknownNameError.of("layout", self.layout, ("lerobot", "parquet"))
         if self.points < 0 or (self.points and self.layout == "lerobot"):
-            raise ConfigurationError(f"points must be at least 0, and 0 for 'lerobot', not {self.points}")
+            raise ConfigurationError(
+                f"points must be at least 0, and 0 for 'lerobot', not {self.points}"
+            )
 
 
 def write_dataset(
@@ -97,7 +101,8 @@ def write_dataset(
         results: the folder of the results.
         folder: the folder of the dataset, which is made.
         options: layout, and the pictures and point clouds in it; the defaults if omitted.
-        domain, semantics: those of the plans where they are not built in, as for :func:`tmkit.tamp.validate_plan`.
+        domain, semantics: those of the plans where they are not built in, as for
+            :func:`tmkit.tamp.validate_plan`.
         on_progress: told after each problem.
 
     Raises:
@@ -116,7 +121,9 @@ def write_dataset(
                 on_progress(Progress("writing the dataset", number, len(rows), 0.0))
 
     if options.layout == "parquet":
-        in_new_folder(Path(folder), lambda made: _Tables(made, view, domain, semantics).write(rows, told()))
+        in_new_folder(
+            Path(folder), lambda made: _Tables(made, view, domain, semantics).write(rows, told())
+        )
     else:
         in_new_folder(Path(folder), lambda made: _write_episodes(told(), made, options.rate, view))
 
@@ -138,11 +145,17 @@ class Dataset:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         try:
-            self.card: Mapping[str, Any] = json.loads((self.folder / _CARD).read_text(encoding="utf-8"))
+            self.card: Mapping[str, Any] = json.loads(
+                (self.folder / _CARD).read_text(encoding="utf-8")
+            )
         except FileNotFoundError as error:
-            raise MissingFileError(f"there is no dataset in '{folder}'", path=str(folder), nearest=None) from error
+            raise MissingFileError(
+                f"there is no dataset in '{folder}'", path=str(folder), nearest=None
+            ) from error
         except ValueError as error:
-            raise FileFormatError.at(self.folder / _CARD, f"the card cannot be read: {error}") from error
+            raise FileFormatError.at(
+                self.folder / _CARD, f"the card cannot be read: {error}"
+            ) from error
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -167,7 +180,9 @@ class Dataset:
         try:
             return pyarrow.dataset.dataset(self.folder / f"{name}.parquet", format="parquet")
         except (pa.ArrowException, OSError) as error:
-            raise FileFormatError.at(self.folder / f"{name}.parquet", f"the table cannot be read: {error}") from error
+            raise FileFormatError.at(
+                self.folder / f"{name}.parquet", f"the table cannot be read: {error}"
+            ) from error
 
     def rows(self, name: str, *columns: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table, in order.
@@ -192,7 +207,9 @@ class Dataset:
                 digest.update(_said(row))
                 count += 1
             if (count, digest.hexdigest()) != (said["rows"], said["digest"]):
-                raise FileFormatError.at(self.folder / f"{name}.parquet", "the table is not what the card says")
+                raise FileFormatError.at(
+                    self.folder / f"{name}.parquet", "the table is not what the card says"
+                )
 
     def __repr__(self) -> str:
         said = ", ".join(f"{values['rows']} {name}" for name, values in self.card["tables"].items())
@@ -227,8 +244,12 @@ class _View:
                     picture = render(simulation, camera, supersampling=1.0, renderer="tiny")
                 if self.points:
                     seen = depth_points(simulation, camera)
-                    chosen = seen[np.linspace(0, len(seen) - 1, min(len(seen), self.points)).astype(int)]
-                    cloud = (chosen @ camera.axes().T + np.array(camera.position)).astype(np.float32)
+                    chosen = seen[
+                        np.linspace(0, len(seen) - 1, min(len(seen), self.points)).astype(int)
+                    ]
+                    cloud = (chosen @ camera.axes().T + np.array(camera.position)).astype(
+                        np.float32
+                    )
                 yield picture, cloud
 
 
@@ -244,7 +265,12 @@ def _write_episodes(rows: Iterator[BatchRow], folder: Path, rate: float, view: _
         pictures = None
         if view.size is not None:
             shown = [
-                (scene, scene.configuration(dict(zip(motion.joint_names, values, strict=True)), base=plan.q))
+                (
+                    scene,
+                    scene.configuration(
+                        dict(zip(motion.joint_names, values, strict=True)), base=plan.q
+                    ),
+                )
                 for scene, values in zip(motion.scenes, motion.positions, strict=True)
             ]
             pictures = [picture for picture, _ in view.states(shown) if picture is not None]
@@ -270,7 +296,11 @@ class _Tables:
     """Writes the tables of a dataset."""
 
     def __init__(
-        self, folder: Path, view: _View, domain: str | Path | PythonDomain | None, semantics: str | Path | None
+        self,
+        folder: Path,
+        view: _View,
+        domain: str | Path | PythonDomain | None,
+        semantics: str | Path | None,
     ) -> None:
         self._folder, self._view, self._domain, self._semantics = folder, view, domain, semantics
         wanted = {"pictures": view.size is not None, "clouds": view.points > 0}
@@ -285,7 +315,9 @@ class _Tables:
         pa = arrow()
         for name, kind in self._schemas.items():
             path = self._folder / f"{name}.parquet"
-            self._writers[name] = pa.parquet.ParquetWriter(path, kind, compression="zstd", version="2.6")
+            self._writers[name] = pa.parquet.ParquetWriter(
+                path, kind, compression="zstd", version="2.6"
+            )
         for row in rows:
             for name, found in self._rows(row):
                 self._add(name, found)
@@ -294,7 +326,11 @@ class _Tables:
             self._writers[name].close()
         card = {
             "tables": {
-                name: {"rows": self._counts[name], "digest": self._digests[name].hexdigest(), "holds": TABLES[name]}
+                name: {
+                    "rows": self._counts[name],
+                    "digest": self._digests[name].hexdigest(),
+                    "holds": TABLES[name],
+                }
                 for name in self._schemas
             },
             "results": {name: results.card[name] for name in ("problems", "statuses", "digest")},
@@ -319,8 +355,21 @@ class _Tables:
         number, plan, diagnosis = row["number"], row.plan, json.loads(row["diagnosis"] or "{}")
         if row["scene"] not in (None, *self._scenes) and (scene := row.scene) is not None:
             self._scenes.add(row["scene"])
-            yield "scenes", {"scene": row["scene"], "json": json.dumps(scene_to_dict(scene), sort_keys=True)}
-        names = ("key", "entry", "seed", "parameters", "status", "explanation", "scene", "is_valid", "ends_well")
+            yield (
+                "scenes",
+                {"scene": row["scene"], "json": json.dumps(scene_to_dict(scene), sort_keys=True)},
+            )
+        names = (
+            "key",
+            "entry",
+            "seed",
+            "parameters",
+            "status",
+            "explanation",
+            "scene",
+            "is_valid",
+            "ends_well",
+        )
         yield (
             "problems",
             {
@@ -355,7 +404,9 @@ class _Tables:
 
     def _plan_rows(self, plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
         domain = load_plan_domain(plan, self._domain, self._semantics)
-        problem = derive_problem(plan.scene, domain, q=plan.q, goal=plan.goal, metric=plan.metric, values=plan.values)
+        problem = derive_problem(
+            plan.scene, domain, q=plan.q, goal=plan.goal, metric=plan.metric, values=plan.values
+        )
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
         objects = [*movable_frames(plan.scene)]
         states = [(plan.scene, np.asarray(plan.q)), *((step.scene, step.q) for step in plan.steps)]
@@ -483,8 +534,21 @@ def _schemas() -> dict[str, pa.Schema]:
             "deletes": texts,
             "cost": number,
         },
-        "grasps": {**place, "object": text, "pose": pa.list_(number, 7), "finger_joints": texts, "fingers": numbers},
-        "motions": {**place, "kind": text, "joint_names": texts, "path": pa.list_(numbers), "held": text, "into": text},
+        "grasps": {
+            **place,
+            "object": text,
+            "pose": pa.list_(number, 7),
+            "finger_joints": texts,
+            "fingers": numbers,
+        },
+        "motions": {
+            **place,
+            "kind": text,
+            "joint_names": texts,
+            "path": pa.list_(numbers),
+            "held": text,
+            "into": text,
+        },
         "pictures": {"problem": count, "state": count, "png": pa.binary()},
         "clouds": {"problem": count, "state": count, "points": pa.list_(pa.list_(pa.float32(), 3))},
     }

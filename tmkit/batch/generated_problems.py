@@ -50,11 +50,19 @@ def table_scene() -> SceneGraph:
 
 
 def add_box(
-    scene: SceneGraph, name: str, size: Sequence[float], at: Sequence[float], classes: Sequence[str] = ()
+    scene: SceneGraph,
+    name: str,
+    size: Sequence[float],
+    at: Sequence[float],
+    classes: Sequence[str] = (),
 ) -> SceneGraph:
     """Add a box that stands still, its middle at a point of the world."""
     return scene.add_frame(
-        name, "world", pose=Pose(list(at)), shapes=[AttachedShape(Box(list(size)))], classes=list(classes)
+        name,
+        "world",
+        pose=Pose(list(at)),
+        shapes=[AttachedShape(Box(list(size)))],
+        classes=list(classes),
     )
 
 
@@ -69,7 +77,10 @@ def add_block(
     support: str = "table",
 ) -> SceneGraph:
     """Put a block on a support, its middle over a point of the world."""
-    top = scene.pose(support, relative_to="world").translation[2] + scene.shapes(support)[0].shape.bounds[1][2]
+    top = (
+        scene.pose(support, relative_to="world").translation[2]
+        + scene.shapes(support)[0].shape.bounds[1][2]
+    )
     pose = Pose([x, y, top + size[2] / 2], [0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2)])
     local = scene.pose(support, relative_to="world").inverse() @ pose
     return scene.add_frame(
@@ -92,7 +103,12 @@ def regrasp(*, seed: int = 0) -> GeneratedProblem:
     scene = table_scene()
     tall = 0.12
     for k, (dx, dy, wide, deep) in enumerate(
-        [(0.075, 0.0, 0.02, 0.2), (-0.075, 0.0, 0.02, 0.2), (0.0, 0.125, 0.17, 0.02), (0.0, -0.125, 0.17, 0.02)]
+        [
+            (0.075, 0.0, 0.02, 0.2),
+            (-0.075, 0.0, 0.02, 0.2),
+            (0.0, 0.125, 0.17, 0.02),
+            (0.0, -0.125, 0.17, 0.02),
+        ]
     ):
         scene = add_box(scene, f"well{k}", (wide, deep, tall), (x + dx, y + dy, tall / 2))
     size = (0.04, 0.06, 0.1)
@@ -101,7 +117,9 @@ def regrasp(*, seed: int = 0) -> GeneratedProblem:
     for k, side in enumerate((-1, 1)):
         scene = add_box(scene, f"post{k}", (0.2, 0.02, 0.2), (gx + 0.05, gy + side * 0.13, 0.1))
     scene = add_box(scene, "roof", (0.2, 0.28, 0.02), (gx + 0.05, gy, 0.21))
-    goal = ObjectAt("box", Pose([gx, gy, size[2] / 2]), relative_to="world", metres=0.01, radians=0.1)
+    goal = ObjectAt(
+        "box", Pose([gx, gy, size[2] / 2]), relative_to="world", metres=0.01, radians=0.1
+    )
     return GeneratedProblem(scene, [goal], 4)
 
 
@@ -136,7 +154,8 @@ def swaps(blocks: int = 4, *, seed: int = 0) -> GeneratedProblem:
     for k, (x, y) in enumerate(starts):
         scene = add_block(scene, f"b{k}", x, y)
     wanted = [
-        ObjectAt(f"b{k}", Pose([x, y, CUBE / 2]), relative_to="world", metres=0.01) for k, (x, y) in enumerate(goals)
+        ObjectAt(f"b{k}", Pose([x, y, CUBE / 2]), relative_to="world", metres=0.01)
+        for k, (x, y) in enumerate(goals)
     ]
     return GeneratedProblem(scene, wanted, 2 * blocks + 2)
 
@@ -153,15 +172,26 @@ def shelf(blocks: int = 3, *, in_front: bool = False, seed: int = 0) -> Generate
     scene = table_scene()
     x, y, wide, deep, high = 0.62, 0.3, 0.42, 0.3, 0.25
     scene = add_box(scene, "board", (deep, wide, 0.02), (x, y, 0.01), ("region",))
-    scene = add_box(scene, "shelf_back", (0.02, wide, high), (x + deep / 2 - 0.01, y, 0.02 + high / 2))
+    scene = add_box(
+        scene, "shelf_back", (0.02, wide, high), (x + deep / 2 - 0.01, y, 0.02 + high / 2)
+    )
     for k, side in enumerate((-1, 1)):
-        scene = add_box(scene, f"shelf_side{k}", (deep, 0.02, high), (x, y + side * (wide / 2 + 0.01), 0.02 + high / 2))
+        scene = add_box(
+            scene,
+            f"shelf_side{k}",
+            (deep, 0.02, high),
+            (x, y + side * (wide / 2 + 0.01), 0.02 + high / 2),
+        )
     scene = add_box(scene, "shelf_top", (deep, wide + 0.04, 0.02), (x, y, 0.03 + high))
     size = (0.05, 0.05, 0.12)
     for k in range(blocks):
         dx, dy = 0.01 * rng.uniform(-1, 1, size=2)
-        scene = add_block(scene, f"b{k}", 0.35 + 0.12 * (k % 3) + dx, -0.15 - 0.13 * (k // 3) + dy, size=size)
-    back = ObjectAt("b0", Pose([x + 0.06, y, 0.02 + size[2] / 2]), relative_to="world", metres=0.015)
+        scene = add_block(
+            scene, f"b{k}", 0.35 + 0.12 * (k % 3) + dx, -0.15 - 0.13 * (k // 3) + dy, size=size
+        )
+    back = ObjectAt(
+        "b0", Pose([x + 0.06, y, 0.02 + size[2] / 2]), relative_to="world", metres=0.015
+    )
     goal: list[str | ContinuousGoal] = [back, *(f"(on b{k} board)" for k in range(1, blocks))]
     if in_front:
         scene = add_block(scene, "front", x - 0.06, y, size=size, support="board")
@@ -199,7 +229,10 @@ def handover(objects: int = 2, wall: float = 0.2, *, seed: int = 0) -> Generated
     del seed
     scene = load_scene("baxter_trays")
     scene = scene.add_frame(
-        "wall", "table", pose=Pose([-0.1, 0.0, 0.05 + wall / 2]), shapes=[AttachedShape(Box([0.5, 0.04, wall]))]
+        "wall",
+        "table",
+        pose=Pose([-0.1, 0.0, 0.05 + wall / 2]),
+        shapes=[AttachedShape(Box([0.5, 0.04, wall]))],
     )
     height, names = float(scene.local_pose("a").translation[2]), "abcd"[:objects]
     for name, (x, y) in zip(names, itertools.product((-0.06, 0.06), repeat=2), strict=False):
@@ -207,7 +240,11 @@ def handover(objects: int = 2, wall: float = 0.2, *, seed: int = 0) -> Generated
             scene = scene.set_pose(name, Pose([x, y, height]))
         else:
             scene = scene.add_frame(
-                name, "right_tray", pose=Pose([x, y, height]), shapes=scene.shapes("a"), classes=["movable"]
+                name,
+                "right_tray",
+                pose=Pose([x, y, height]),
+                shapes=scene.shapes("a"),
+                classes=["movable"],
             )
     goal = f"(and {' '.join(f'(at {name} left_tray)' for name in names)})"
     return GeneratedProblem(scene, goal, 3 * objects, "handover", ("baxter", "baxter_left"))
@@ -240,12 +277,21 @@ def cook(blocks: int = 3, *, seed: int = 0) -> GeneratedProblem:
     scene = load_scene("iiwa_kitchen")
     for region in ("stove", "sink"):  # wide enough for all of them
         low, high = scene.shapes(region)[0].shape.bounds
-        scene = scene.set_shapes(region, [AttachedShape(Box([0.36, 0.36, float(high[2] - low[2])]))])
+        scene = scene.set_shapes(
+            region, [AttachedShape(Box([0.36, 0.36, float(high[2] - low[2])]))]
+        )
     for k in range(blocks):
         side, rest = 1 if k % 2 else -1, k // 2
         angle = side * math.radians(90.0 + 14.0 * (rest % 5 - 2))
         away = 0.48 + 0.1 * (rest // 5) + 0.01 * rng.uniform(-1, 1)
-        scene = add_block(scene, f"b{k}", away * math.cos(angle), away * math.sin(angle), size=size, support="floor")
+        scene = add_block(
+            scene,
+            f"b{k}",
+            away * math.cos(angle),
+            away * math.sin(angle),
+            size=size,
+            support="floor",
+        )
     goal = f"(and {' '.join(f'(cooked b{k})' for k in range(blocks))} (athome))"
     return GeneratedProblem(scene, goal, 6 * blocks + 1, "kitchen", "iiwa_flange")
 
@@ -253,8 +299,8 @@ def cook(blocks: int = 3, *, seed: int = 0) -> GeneratedProblem:
 def sussman4(robot: str = "panda", *, seed: int = 0) -> GeneratedProblem:
     """Four blocks on a table turned by 45 degrees before the right shoulder of a Baxter, wanted in one tower.
 
-    Of two towers of two, as in the tutorial of the original TMKit. For another arm, ``panda`` or ``iiwa``, the table is
-    as far from its shoulder, and the blocks are as large as its hand holds.
+    Of two towers of two, as in the tutorial of the original TMKit. For another arm, ``panda`` or
+    ``iiwa``, the table is as far from its shoulder, and the blocks are as large as its hand holds.
     """
     rng, size, tops, thick = np.random.default_rng(seed), 0.1, 0.055, 0.01
     if robot == "baxter":
@@ -268,7 +314,11 @@ def sussman4(robot: str = "panda", *, seed: int = 0) -> GeneratedProblem:
     turn = [0.0, 0.0, half, math.sqrt(1.0 - half * half)]
     front = Pose([*shoulder, tops - thick / 2], turn) @ Pose([0.6, 0.0, 0.0])
     scene = scene.add_frame(
-        "front_table", "world", pose=front, shapes=[AttachedShape(Box([0.75, 0.75, thick]))], classes=["surface"]
+        "front_table",
+        "world",
+        pose=front,
+        shapes=[AttachedShape(Box([0.75, 0.75, thick]))],
+        classes=["surface"],
     )
     for name, below in (("a", (0.0, 0.0)), ("b", (0.0, -0.25)), ("c", "a"), ("d", "b")):
         if isinstance(below, str):
@@ -277,7 +327,11 @@ def sussman4(robot: str = "panda", *, seed: int = 0) -> GeneratedProblem:
             dx, dy = rng.uniform(-0.02, 0.02, 2) if seed else (0.0, 0.0)
             support, at = "front_table", [below[0] + dx, below[1] + dy, (thick + size) / 2]
         scene = scene.add_frame(
-            name, support, pose=Pose(at), shapes=[AttachedShape(Box([size] * 3))], classes=["movable"]
+            name,
+            support,
+            pose=Pose(at),
+            shapes=[AttachedShape(Box([size] * 3))],
+            classes=["movable"],
         )
     return GeneratedProblem(scene, "(and (on d a) (on a b) (on b c))", 10, "blocks", robot)
 
@@ -294,7 +348,9 @@ def lying(cylinders: int = 2, *, seed: int = 0) -> GeneratedProblem:
     if cylinders == 1:
         x, y, wide = 0.6, 0.3, 0.2
         scene = add_box(scene, "board", (wide, wide, 0.02), (x, y, 0.01), ("region",))
-        scene = add_box(scene, "cubby_back", (0.02, wide, wide), (x + wide / 2 - 0.01, y, 0.02 + wide / 2))
+        scene = add_box(
+            scene, "cubby_back", (0.02, wide, wide), (x + wide / 2 - 0.01, y, 0.02 + wide / 2)
+        )
         for k, side in enumerate((-1, 1)):
             middle = (x, y + side * (wide / 2 + 0.01), 0.02 + wide / 2)
             scene = add_box(scene, f"cubby_side{k}", (wide, 0.02, wide), middle)
@@ -338,13 +394,19 @@ def tetromino(*, seed: int = 0) -> GeneratedProblem:
         ]
     ):
         scene = add_box(scene, f"rim{k}", (along, across, 0.02), (x + dx, y + dy, 0.01))
-    square, bar = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)], [(float(k), 0.0) for k in range(4)]
+    square, bar = (
+        [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)],
+        [(float(k), 0.0) for k in range(4)],
+    )
     for k, cells in enumerate((square, bar, square)):
         middle = np.mean(cells, axis=0)
         shapes = [
-            AttachedShape(Box([side] * 3), pose=Pose([*(side * (np.array(cell) - middle)), 0.0])) for cell in cells
+            AttachedShape(Box([side] * 3), pose=Pose([*(side * (np.array(cell) - middle)), 0.0]))
+            for cell in cells
         ]
-        at = scene.pose("table", relative_to="world").inverse() @ Pose([0.32 + 0.17 * k, -0.25, side / 2])
+        at = scene.pose("table", relative_to="world").inverse() @ Pose(
+            [0.32 + 0.17 * k, -0.25, side / 2]
+        )
         scene = scene.add_frame(f"p{k}", "table", pose=at, shapes=shapes, classes=["movable"])
     return GeneratedProblem(scene, "(and (on p0 tray) (on p1 tray) (on p2 tray))", 6)
 
@@ -364,7 +426,9 @@ def mobile(*, seed: int = 0) -> GeneratedProblem:
     return GeneratedProblem(scene, goal, 12, "mobile_manipulation", ("panda", "panda_base"))
 
 
-def scattered(objects: int = 4, *, size: float = CUBE, gap: float = 0.03, seed: int = 0) -> GeneratedProblem:
+def scattered(
+    objects: int = 4, *, size: float = CUBE, gap: float = 0.03, seed: int = 0
+) -> GeneratedProblem:
     """Boxes and cylinders of different sizes anywhere on a table, some of them wanted on a mat.
 
     Args:
@@ -380,15 +444,22 @@ def scattered(objects: int = 4, *, size: float = CUBE, gap: float = 0.03, seed: 
         wide, tall = size * rng.uniform(0.5, 1.0), size * rng.uniform(0.8, 2.0)
         for _ in range(1000):
             x, y = rng.uniform(0.32, 0.62), rng.uniform(-0.45, 0.15)
-            if all(math.hypot(x - a, y - b) > (wide + other) * math.sqrt(0.5) + gap for a, b, other in placed):
+            if all(
+                math.hypot(x - a, y - b) > (wide + other) * math.sqrt(0.5) + gap
+                for a, b, other in placed
+            ):
                 break
         else:
-            raise ConfigurationError(f"{objects} objects of {size} m with gaps of {gap} m do not fit on the table")
+            raise ConfigurationError(
+                f"{objects} objects of {size} m with gaps of {gap} m do not fit on the table"
+            )
         placed.append((x, y, wide))
         name, turn = f"o{k}", rng.uniform(0.0, math.pi)
         scene = add_block(scene, name, x, y, size=(wide, wide, tall), turn=turn)
         if rng.random() < 0.3:
-            scene = scene.set_shapes(name, [AttachedShape(Cylinder(wide / 2, tall), color=(0.8, 0.5, 0.2, 1.0))])
+            scene = scene.set_shapes(
+                name, [AttachedShape(Cylinder(wide / 2, tall), color=(0.8, 0.5, 0.2, 1.0))]
+            )
     wanted = range(0, objects, 3)
     goal = f"(and {' '.join(f'(on o{k} mat)' for k in wanted)})"
     return GeneratedProblem(scene, goal, 2 * len(wanted))

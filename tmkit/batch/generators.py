@@ -45,31 +45,43 @@ _HARDNESS: Mapping[str, Callable[[float], dict[str, Any]]] = {
 
 
 def generate(
-    name: str, *, seed: int = 0, hardness: float | None = None, parameters: Mapping[str, Any] | None = None
+    name: str,
+    *,
+    seed: int = 0,
+    hardness: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> GeneratedProblem:
     """Return a problem.
 
     Args:
-        name: of the generator: ``blocked``, ``clutter``, ``cook``, ``handover``, ``lying``, ``mobile``, ``regrasp``,
-            ``scattered``, ``shelf``, ``sussman4``, ``swaps``, ``tetromino`` or ``towers``.
+        name: of the generator: ``blocked``, ``clutter``, ``cook``, ``handover``, ``lying``,
+            ``mobile``, ``regrasp``, ``scattered``, ``shelf``, ``sussman4``, ``swaps``,
+            ``tetromino`` or ``towers``.
         seed: at least 0.
         hardness: 0 to 1, for the parameters that are not given.
         parameters: values of the generator's parameters, by name.
 
     Raises:
         UnknownNameError: no such generator; the message names the nearest.
-        ConfigurationError: a parameter that the generator does not have, or of another type, or nothing fits.
+        ConfigurationError: a parameter that the generator does not have, or of another type, or
+            nothing fits.
     """
     if name not in GENERATORS:
         raise UnknownNameError.of("generator", name, list(GENERATORS))
     if hardness is not None:
         if name not in _HARDNESS:
-            raise ConfigurationError(f"the generator '{name}' has no hardness; those that have: {', '.join(_HARDNESS)}")
+            raise ConfigurationError(
+                f"the generator '{name}' has no hardness; those that have: {', '.join(_HARDNESS)}"
+            )
         if not 0.0 <= hardness <= 1.0:
             raise ConfigurationError(f"hardness must be 0 to 1, not {hardness!r}")
         parameters = {**_HARDNESS[name](hardness), **(parameters or {})}
     parameters = {} if parameters is None else parameters
-    known = {key: found for key, found in inspect.signature(GENERATORS[name]).parameters.items() if key != "seed"}
+    known = {
+        key: found
+        for key, found in inspect.signature(GENERATORS[name]).parameters.items()
+        if key != "seed"
+    }
     for key, value in parameters.items():
         if key not in known:
             hint = did_you_mean(key, list(known))
@@ -79,11 +91,14 @@ def generate(
         wanted = type(known[key].default)
         if type(value) is not wanted and not (wanted is float and type(value) is int):
             raise ConfigurationError(
-                f"'{key}' of the generator '{name}' must be of type {wanted.__name__}, not {value!r}"
+                f"'{key}' of the generator '{name}' must be of type {wanted.__name__}, not"
+                f" {value!r}"
             )
         low, high = _RANGES.get((name, key), (1e-3, 1.0))
         if wanted in (int, float) and not low <= value <= high:
-            raise ConfigurationError(f"'{key}' of the generator '{name}' must be {low:g} to {high:g}, not {value!r}")
+            raise ConfigurationError(
+                f"'{key}' of the generator '{name}' must be {low:g} to {high:g}, not {value!r}"
+            )
     if parameters.get("robot", "panda") not in _ARMS:
         raise UnknownNameError.of("robot", parameters["robot"], list(_ARMS))
     return GENERATORS[name](seed=seed, **parameters)

@@ -6,10 +6,11 @@
     source = "my_problems:Towers"      # Towers(height=4).problem(seed)
     parameters = { height = 4 }
 
-Such a name is code, and a batch file runs no code by itself. A module is imported only if the caller has allowed the
-same text, as ``tmkit batch FILE --allow-source my_problems:Towers``.
+Such a name is code, and a batch file runs no code by itself. A module is imported only if the
+caller has allowed the same text, as ``tmkit batch FILE --allow-source my_problems:Towers``.
 
-Invariants: nothing is imported for a name that the caller has not allowed; a source is checked before a batch starts.
+Invariants: nothing is imported for a name that the caller has not allowed; a source is checked
+    before a batch starts.
 """
 
 from __future__ import annotations
@@ -37,23 +38,31 @@ def import_source(name: str, allowed: Collection[str]) -> Callable[..., Any]:
         allowed: the names that the caller allows.
 
     Raises:
-        ConfigurationError: if the name is not allowed or of another form, or the module cannot be imported.
+        ConfigurationError: if the name is not allowed or of another form, or the module cannot be
+            imported.
         UnknownNameError: if the module has no such name; the message has the nearest.
     """
     if _NAME.fullmatch(name) is None or name.rpartition(":")[0].endswith(".py"):
-        raise ConfigurationError(f"expected MODULE:NAME, a module that Python can import, received '{name}'")
+        raise ConfigurationError(
+            f"expected MODULE:NAME, a module that Python can import, received '{name}'"
+        )
     if name not in allowed:
         raise ConfigurationError(
-            f"'{name}' is code, which a batch file may not run by itself; if you trust it, allow it by "
-            f"--allow-source {name} on the command line, or allow_sources=['{name}'] of load_batch"
+            f"'{name}' is code, which a batch file may not run by itself; if you trust it, allow it"
+            f" by --allow-source {name} on the command line, or allow_sources=['{name}'] of"
+            " load_batch"
         )
     found = named_object(name, kind="problem source")
     if not callable(found):
-        raise ConfigurationError(f"'{name}' is no problem source: expected a class or a function, received {found!r}")
+        raise ConfigurationError(
+            f"'{name}' is no problem source: expected a class or a function, received {found!r}"
+        )
     return found  # type: ignore[no-any-return]  # it can be called
 
 
-def make_source(name: str, kind: Callable[..., Any], arguments: Mapping[str, Any], seed: int) -> ProblemSource:
+def make_source(
+    name: str, kind: Callable[..., Any], arguments: Mapping[str, Any], seed: int
+) -> ProblemSource:
     """Call a class or function with keyword arguments, and check the problem source that it returns.
 
     Args:
@@ -63,8 +72,10 @@ def make_source(name: str, kind: Callable[..., Any], arguments: Mapping[str, Any
         seed: the seed of the problem that is tried.
 
     Raises:
-        UnknownNameError: if there is no parameter of the name of an argument; the message has the nearest.
-        ConfigurationError: if the call or the problem raises an error, or the result is no problem source.
+        UnknownNameError: if there is no parameter of the name of an argument; the message has the
+            nearest.
+        ConfigurationError: if the call or the problem raises an error, or the result is no problem
+            source.
     """
     _check_names(kind, arguments)
     try:
@@ -73,17 +84,21 @@ def make_source(name: str, kind: Callable[..., Any], arguments: Mapping[str, Any
         raise ConfigurationError(f"'{name}' cannot be made: {_described(error)}") from error
     if not _is_source(source):
         raise ConfigurationError(
-            f"'{name}' is no problem source: expected a method 'problem' and a text 'digest', received {source!r}"
+            f"'{name}' is no problem source: expected a method 'problem' and a text 'digest',"
+            f" received {source!r}"
         )
     try:
         made = source.problem(seed)
     except Exception as error:  # any error of the user's code
-        raise ConfigurationError(f"the problem of seed {seed} of '{name}': {_described(error)}") from error
+        raise ConfigurationError(
+            f"the problem of seed {seed} of '{name}': {_described(error)}"
+        ) from error
     match made:
         case (PlanningProblem(), PlanningOptions()):
             return source
     raise ConfigurationError(
-        f"'{name}' is no problem source: expected a PlanningProblem and PlanningOptions of 'problem', received {made!r}"
+        f"'{name}' is no problem source: expected a PlanningProblem and PlanningOptions of"
+        f" 'problem', received {made!r}"
     )
 
 
@@ -105,7 +120,11 @@ def _is_source(value: object) -> TypeGuard[ProblemSource]:
         digest = getattr(value, "digest", None)
     except Exception:  # of the user's property
         return False
-    return not isinstance(value, type) and callable(getattr(value, "problem", None)) and isinstance(digest, str)
+    return (
+        not isinstance(value, type)
+        and callable(getattr(value, "problem", None))
+        and isinstance(digest, str)
+    )
 
 
 def _described(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """Batches: entries of planning problems, each for several seeds, and the limits of one attempt.
 
-An entry names where its problems come from: a :class:`ProblemSource`, which is sent to the processes that plan. One
-problem of an entry is a *job*.
+An entry names where its problems come from: a :class:`ProblemSource`, which is sent to the
+processes that plan. One problem of an entry is a *job*.
 
 Invariants: jobs have different keys; equal batches have jobs of equal numbers, keys and digests.
 """
@@ -38,7 +38,11 @@ class BatchOptions(CheckedOptions):
 
     tries: int = option(3, "Attempts at a problem whose process is killed.", least=1)
     seconds: float = option(
-        600.0, "Seconds after which a process is killed.", type=float, unit="seconds", includes_least=False
+        600.0,
+        "Seconds after which a process is killed.",
+        type=float,
+        unit="seconds",
+        includes_least=False,
     )
     memory_mib: int = option(4096, "Memory that a process may allocate, in MiB.", least=1)
     check: bool = option(False, "Validate the plans.", type=bool)
@@ -73,7 +77,9 @@ class FixedProblem:
         """Whether all code that plans is built in, so that processes may plan one problem after the other."""
         task = self.task
         named = (task.domain, task.semantics or "blocks")
-        return self.options.task_planner is None and all(isinstance(name, str) and is_bare(name) for name in named)
+        return self.options.task_planner is None and all(
+            isinstance(name, str) and is_bare(name) for name in named
+        )
 
     def problem(self, seed: int) -> tuple[PlanningProblem, PlanningOptions]:
         """Return the problem, and the options with the seed."""
@@ -83,7 +89,9 @@ class FixedProblem:
     def digest(self) -> str:
         """SHA-256 of what the problem and the options say, in hexadecimal digits."""
         task = self.task
-        goals = [_scene_text(goal) if isinstance(goal, SceneGraph) else str(goal) for goal in task.goals]
+        goals = [
+            _scene_text(goal) if isinstance(goal, SceneGraph) else str(goal) for goal in task.goals
+        ]
         q = None if task.q is None else np.asarray(task.q).tolist()
         said = [
             _scene_text(task.scene),
@@ -125,7 +133,9 @@ class BatchEntry:
 
 
 def _short(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str, separators=(",", ":"))
+    return (
+        value if isinstance(value, str) else json.dumps(value, default=str, separators=(",", ":"))
+    )
 
 
 class Job(NamedTuple):
@@ -156,7 +166,9 @@ class Batch:
         labels: set[str] = set()
         for entry in self.entries:
             if entry.label in labels:
-                raise ConfigurationError(f"two entries of the batch are called '{entry.label}'; give them other names")
+                raise ConfigurationError(
+                    f"two entries of the batch are called '{entry.label}'; give them other names"
+                )
             if len({*entry.seeds}) < len(entry.seeds):
                 raise ConfigurationError(f"a seed stands twice in the entry '{entry.label}'")
             labels.add(entry.label)

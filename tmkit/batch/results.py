@@ -1,12 +1,13 @@
 """Results of a batch in a folder: a journal while it runs, a table in Parquet when it has ended, scenes in a store.
 
-The journal (SQLite) has one row for each problem that has ended: a problem whose row is there is not planned again, and
-no second row of it can come in. The table, ``results.parquet``, has the rows in the order of the problems, and
-``results.json`` beside it counts and digests. The scenes at the start are versions of the store in ``scenes``
-(:mod:`tmkit.store`); the later ones follow from the plan.
+The journal (SQLite) has one row for each problem that has ended: a problem whose row is there is
+not planned again, and no second row of it can come in. The table, ``results.parquet``, has the rows
+in the order of the problems, and ``results.json`` beside it counts and digests. The scenes at the
+start are versions of the store in ``scenes`` (:mod:`tmkit.store`); the later ones follow from the
+plan.
 
-Invariants: the same batch has the same table, bit for bit, but for the columns in :data:`TIMING_COLUMNS`, unless a
-clock ended a problem.
+Invariants: the same batch has the same table, bit for bit, but for the columns in
+:data:`TIMING_COLUMNS`, unless a clock ended a problem.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ TIMING_COLUMNS = ("tries", "seconds", "cpu_seconds", "task_seconds")
 
 TABLE, CARD, STORE, _JOURNAL = "results.parquet", "results.json", "scenes", "journal.sqlite"
 _ROWS_AT_A_TIME = 500
-_SCHEMA = "CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, digest TEXT NOT NULL, row BLOB NOT NULL)"
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, digest TEXT NOT NULL, row BLOB NOT"
+    " NULL)"
+)
 
 
 class Journal(Closing):
@@ -135,7 +139,8 @@ def write_results(
 ) -> dict[str, Any]:
     """Write the table and the card of an ended batch, each whole or not at all; return the card.
 
-    ``scene_of`` returns the version of the scene at the start of a problem with this row, None where none is kept.
+    ``scene_of`` returns the version of the scene at the start of a problem with this row, None
+    where none is kept.
     """
     pa, schema = arrow(), _schema()
     counts: Counter[str] = Counter()
@@ -151,7 +156,9 @@ def write_results(
                     "key": job.key,
                     "entry": job.entry.name,
                     "seed": job.seed,
-                    "parameters": json.dumps(dict(job.entry.parameters), sort_keys=True, default=str),
+                    "parameters": json.dumps(
+                        dict(job.entry.parameters), sort_keys=True, default=str
+                    ),
                     "scene": scene_of(job, found),
                     **found,
                 }
@@ -167,7 +174,9 @@ def write_results(
     except OSError as error:
         partial.unlink(missing_ok=True)
         reason = error.strerror or str(error)
-        raise OutputError(f"{folder / TABLE}: {reason}", path=str(folder / TABLE), reason=reason) from error
+        raise OutputError(
+            f"{folder / TABLE}: {reason}", path=str(folder / TABLE), reason=reason
+        ) from error
     card = {
         "problems": len(batch),
         "statuses": dict(sorted(counts.items())),
@@ -229,12 +238,20 @@ class BatchTable:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if not (self.folder / TABLE).exists():
-            hint = "the batch has not ended" if (self.folder / _JOURNAL).exists() else "it holds no results of a batch"
-            raise MissingFileError(f"there is no {TABLE} in '{folder}': {hint}", path=str(folder), nearest=None)
+            hint = (
+                "the batch has not ended"
+                if (self.folder / _JOURNAL).exists()
+                else "it holds no results of a batch"
+            )
+            raise MissingFileError(
+                f"there is no {TABLE} in '{folder}': {hint}", path=str(folder), nearest=None
+            )
         pa = arrow()
         try:
             self._file = pa.parquet.ParquetFile(self.folder / TABLE)
-            self.card: Mapping[str, Any] = json.loads((self.folder / CARD).read_text(encoding="utf-8"))
+            self.card: Mapping[str, Any] = json.loads(
+                (self.folder / CARD).read_text(encoding="utf-8")
+            )
         except (pa.ArrowException, OSError, ValueError) as error:
             raise FileFormatError.at(self.folder, f"its results cannot be read: {error}") from error
         from tmkit.store import Store

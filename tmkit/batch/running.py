@@ -1,11 +1,13 @@
 """Running a batch over dask.distributed: on this machine, or by a scheduler that has workers elsewhere.
 
-Problems are given out in parts, two for each worker. A worker returns the rows that it has after a second, at least
-one; they are in the journal before their place is given to another part. So a batch that is ended repeats what its
-workers did in their last second. What is lost with a worker, with its machine or with the scheduler is given out again;
-only an attempt whose own process or worker was killed counts as a try.
+Problems are given out in parts, two for each worker. A worker returns the rows that it has after a
+second, at least one; they are in the journal before their place is given to another part. So a
+batch that is ended repeats what its workers did in their last second. What is lost with a worker,
+with its machine or with the scheduler is given out again; only an attempt whose own process or
+worker was killed counts as a try.
 
-Invariants: each problem has one row at the end; what a row says, but for times, depends on the batch alone.
+Invariants: each problem has one row at the end; what a row says, but for times, depends on the
+    batch alone.
 """
 
 from __future__ import annotations
@@ -62,7 +64,10 @@ class BatchProgress(Progress):
 
     def __str__(self) -> str:
         left = (self.steps - self.step) / self.rate if self.rate else 0.0
-        return f"{self.phase}: {self.step} of {self.steps} ({self.solved} solved), {self.rate:.1f}/s, {left:.0f} s left"
+        return (
+            f"{self.phase}: {self.step} of {self.steps} ({self.solved} solved), {self.rate:.1f}/s,"
+            f" {left:.0f} s left"
+        )
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,8 @@ class BatchSummary(Displayed):
     Attributes:
         problems: how many there are.
         resumed: how many had a row before.
-        statuses: how many ended how: those of :class:`tmkit.tamp.PlanStatus`, and ``error``, ``timed out``,
-            ``out of memory`` and ``killed``.
+        statuses: how many ended how: those of :class:`tmkit.tamp.PlanStatus`, and ``error``,
+            ``timed out``, ``out of memory`` and ``killed``.
         tries: attempts in this run, killed ones among them.
         digest: of the table without the columns of timing.
         seconds: of this run.
@@ -100,11 +105,12 @@ def run_batch(
 
     Args:
         batch: the problems.
-        folder: where the results are; a run that was stopped goes on there. See :func:`tmkit.batch.open_results`.
-        scheduler: address of a scheduler of dask, as ``tcp://host:8786``, whose workers have tmkit; by default
-            threads of this process hand problems to processes on this machine.
-        workers: how many problems are solved at a time on this machine; by default as many as it has cores. A
-            scheduler decides for itself.
+        folder: where the results are; a run that was stopped goes on there. See
+            :func:`tmkit.batch.open_results`.
+        scheduler: address of a scheduler of dask, as ``tcp://host:8786``, whose workers have tmkit;
+            by default threads of this process hand problems to processes on this machine.
+        workers: how many problems are solved at a time on this machine; by default as many as it
+            has cores. A scheduler decides for itself.
         patience: seconds for which an unreachable scheduler and a full disk are waited for.
         on_progress: told after each problem.
 
@@ -133,13 +139,17 @@ def run_batch(
                 if len(run.done) > done:  # it worked in between
                     failing, done = time.monotonic(), len(run.done)
                 if scheduler is None or time.monotonic() - failing > patience:
-                    raise WorkerError(f"the scheduler {scheduler or ''} is lost: {error}", output="") from error
+                    raise WorkerError(
+                        f"the scheduler {scheduler or ''} is lost: {error}", output=""
+                    ) from error
                 run.tell("waiting for the scheduler")
                 time.sleep(_AGAIN_SECONDS)
         run.tell("writing the results")
         card = write_results(Path(folder), batch, journal, _SceneVersions(store))
     seconds = time.monotonic() - began
-    return BatchSummary(len(batch), run.resumed, card["statuses"], run.tries, card["digest"], seconds)
+    return BatchSummary(
+        len(batch), run.resumed, card["statuses"], run.tries, card["digest"], seconds
+    )
 
 
 class _SceneVersions:
@@ -155,7 +165,9 @@ class _SceneVersions:
             return self.known[id(source)]
         if not isinstance(source, FixedProblem) and row["status"] not in _PLANNED:
             return None  # it may be that no scene could be made
-        version = self.store.put(source.problem(job.seed)[0].scene, "problems", message=job.entry.label)
+        version = self.store.put(
+            source.problem(job.seed)[0].scene, "problems", message=job.entry.label
+        )
         if isinstance(source, FixedProblem):
             self.known[id(source)] = version
         return version
@@ -186,7 +198,8 @@ class _Run:
         self.resumed = len(self.done)
         self.waiting = deque(job for job in batch.jobs() if job.key not in self.done)
         self.given: dict[Any, list[Job]] = {}  # by their futures
-        self.alone: set[str] = set()  # problems of a part whose worker was killed: which of them it was is unknown
+        # problems of a part whose worker was killed: which of them it was is unknown
+        self.alone: set[str] = set()
         self.parts = 0
         self.payloads: dict[int, Any] = {}
         self.token, self.room = secrets.token_hex(8), 1
@@ -202,7 +215,9 @@ class _Run:
         """Give problems out and take rows in until none are left, or the scheduler is lost (OSError)."""
         import distributed
 
-        self.waiting = deque(sorted(itertools.chain(self.waiting, *self.given.values()), key=lambda job: job.number))
+        self.waiting = deque(
+            sorted(itertools.chain(self.waiting, *self.given.values()), key=lambda job: job.number)
+        )
         self.given.clear()
         self.payloads.clear()
         self.room = _GIVEN_OUT * max(1, sum(client.nthreads().values()))
@@ -217,7 +232,9 @@ class _Run:
             jobs = self._part()
             entry, digest = jobs[0].entry, self.digests[id(jobs[0].entry)]
             if id(entry) not in self.payloads:
-                self.payloads[id(entry)] = client.submit(_same, self._pack(entry), key=f"problem-{digest}")
+                self.payloads[id(entry)] = client.submit(
+                    _same, self._pack(entry), key=f"problem-{digest}"
+                )
             future = client.submit(
                 _attempts,
                 digest,
@@ -236,7 +253,11 @@ class _Run:
         """Take problems of one entry off those waiting: fewer towards the end, so that workers end together."""
         jobs = [self.waiting.popleft()]
         most = min(_PART, 1 if jobs[0].key in self.alone else len(self.waiting) // (2 * self.room))
-        while len(jobs) < most and self.waiting[0].entry is jobs[0].entry and self.waiting[0].key not in self.alone:
+        while (
+            len(jobs) < most
+            and self.waiting[0].entry is jobs[0].entry
+            and self.waiting[0].key not in self.alone
+        ):
             jobs.append(self.waiting.popleft())
         return jobs
 
@@ -246,7 +267,9 @@ class _Run:
                 self.packed[id(entry)] = pickle.dumps(entry.source)
             except Exception as error:  # pickle raises what it likes
                 what = f"'{entry.label}' cannot be sent to another process: {error}"
-                raise ConfigurationError(f"{what}; functions and classes must be those of a module") from error
+                raise ConfigurationError(
+                    f"{what}; functions and classes must be those of a module"
+                ) from error
         return self.packed[id(entry)]
 
     def _take(self, jobs: list[Job], future: Any) -> None:
@@ -290,7 +313,9 @@ class _Run:
             except sqlite3.OperationalError as error:
                 if time.monotonic() - began > self.patience:
                     reason = f"{error}; what was found is kept, and the batch goes on from there"
-                    raise OutputError(f"{self.journal.folder}: {reason}", path=None, reason=reason) from error
+                    raise OutputError(
+                        f"{self.journal.folder}: {reason}", path=None, reason=reason
+                    ) from error
                 self.tell(f"waiting: {error}")
                 time.sleep(_AGAIN_SECONDS)
             else:
@@ -300,10 +325,13 @@ class _Run:
         if self.on_progress is not None:
             seconds = time.monotonic() - self.began
             rate = (len(self.done) - self.resumed) / max(seconds, 1e-9)
-            self.on_progress(BatchProgress(phase, len(self.done), len(self.batch), seconds, self.solved, rate))
+            self.on_progress(
+                BatchProgress(phase, len(self.done), len(self.batch), seconds, self.solved, rate)
+            )
 
 
-# --- dask -------------------------------------------------------------------------------------------------------------
+# --- dask
+# -------------------------------------------------------------------------------------------------------------
 
 
 def _require_dask() -> None:
@@ -324,7 +352,8 @@ def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[An
 
     Client: Any = distributed.Client
     LocalCluster: Any = distributed.LocalCluster
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it reaches the user as an error
+    # what matters of it reaches the user as an error
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     # no page of the scheduler's is served, and a second batch does not miss a port
     settings = {
         "distributed.worker.memory.terminate": False,
@@ -335,7 +364,9 @@ def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[An
     }
     with dask.config.set(settings):
         if scheduler is not None:
-            with Client(scheduler, timeout=patience, set_as_default=False, name="tmkit-batch") as client:
+            with Client(
+                scheduler, timeout=patience, set_as_default=False, name="tmkit-batch"
+            ) as client:
                 client.wait_for_workers(1, timeout=patience)
                 yield client
             return

@@ -1,17 +1,18 @@
 """The ``tmkit`` command: thin, since every command calls one function of the library.
 
-The user sees progress on the standard error, answers on the standard output, and an exit code. The code 0 means done.
-The code 1 means that the answer is no: no plan, a check that failed, a simulation that missed. The code 2 means bad
-input or usage, with a message and no traceback. The code 3 means an internal error, with where to report it. The codes
-129, 130 and 143 mean an end by a signal (terminal closed, Ctrl-C, kill). What the system refuses (a full disk, too many
-open files) is 2 as well. A standard output that cannot be written is 2 in the end, after the command has done all else;
-one whose reader has gone (``| head -1``) changes nothing. With ``--json`` the standard error holds one JSON object a
-line instead (:mod:`~tmkit.cli.events`).
+The user sees progress on the standard error, answers on the standard output, and an exit code. The
+code 0 means done. The code 1 means that the answer is no: no plan, a check that failed, a
+simulation that missed. The code 2 means bad input or usage, with a message and no traceback. The
+code 3 means an internal error, with where to report it. The codes 129, 130 and 143 mean an end by a
+signal (terminal closed, Ctrl-C, kill). What the system refuses (a full disk, too many open files)
+is 2 as well. A standard output that cannot be written is 2 in the end, after the command has done
+all else; one whose reader has gone (``| head -1``) changes nothing. With ``--json`` the standard
+error holds one JSON object a line instead (:mod:`~tmkit.cli.events`).
 
 The commands lie in modules by their noun (:mod:`~tmkit.cli.planning`, :mod:`~tmkit.cli.scenes`,
-:mod:`~tmkit.cli.robots`), :mod:`~tmkit.cli.commands` puts them together, and :mod:`~tmkit.cli.common` holds what they
-share. All of it is imported when :func:`main` runs, after the signal handlers are set: Ctrl-C shows no traceback
-however early it comes.
+:mod:`~tmkit.cli.robots`), :mod:`~tmkit.cli.commands` puts them together, and
+:mod:`~tmkit.cli.common` holds what they share. All of it is imported when :func:`main` runs, after
+the signal handlers are set: Ctrl-C shows no traceback however early it comes.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def main() -> None:
             code = signals.exit_code
         streams.flush()
         if streams.failure is not None and code in (ExitCode.DONE, ExitCode.NO):
-            _tell_failure(f"the standard output cannot be written: {streams.failure}", as_event=wants_events)
+            _tell_failure(
+                f"the standard output cannot be written: {streams.failure}", as_event=wants_events
+            )
             code = ExitCode.BAD_INPUT
         _tell_the_end(signals, code, as_event=wants_events)
     gc.set_threshold(*threshold)
@@ -70,7 +73,9 @@ def _tell_failure(message: str, *, as_event: bool) -> None:
     if as_event:
         from tmkit.cli.events import write_event
 
-        write_event("error", {"type": "OutputError", "message": message, "file": None, "line": None})
+        write_event(
+            "error", {"type": "OutputError", "message": message, "file": None, "line": None}
+        )
     else:
         print(f"error: {message}", file=sys.stderr)
 
@@ -82,7 +87,9 @@ def _tell_the_end(signals: EndingSignals, code: int, *, as_event: bool) -> None:
         from tmkit.cli.events import write_event
 
         if ended_by_signal:
-            write_event("error", {"type": "Interrupted", "message": signals.message, "signal": signals.name})
+            write_event(
+                "error", {"type": "Interrupted", "message": signals.message, "signal": signals.name}
+            )
         write_event("done", {"exit_code": int(code)})
     elif ended_by_signal:
         print(signals.message, file=sys.stderr)

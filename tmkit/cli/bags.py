@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tmkit.cli.common import AllowFolders, AsJson, Packages, errors_about, load, note, reading_of, require_writable
+from tmkit.cli.common import (
+    AllowFolders,
+    AsJson,
+    Packages,
+    errors_about,
+    load,
+    note,
+    reading_of,
+    require_writable,
+)
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.reporting import print_json, say
 from tmkit.cli.serving import Settings, TransportName, WorldName, settings_of
@@ -20,11 +29,21 @@ if TYPE_CHECKING:
     from tmkit.world import Buffer, Client
     from tmkit.world.bags import BagReplay
 
-app = typer.Typer(help="Record a served world to a ROS 2 bag, and replay bags; without ROS.", no_args_is_help=True)
-_AT_ONCE = 100  # messages that make one version of a served world, where they follow each other fast
+app = typer.Typer(
+    help="Record a served world to a ROS 2 bag, and replay bags; without ROS.", no_args_is_help=True
+)
+# messages that make one version of a served world, where they follow each other fast
+_AT_ONCE = 100
 
-Bag = Annotated[Path, typer.Argument(metavar="BAG", help="The folder of a bag, or a file .mcap or .db3.")]
-Token = Annotated[str, typer.Option("--token", envvar="TMKIT_TOKEN", help="Of the client, where the server wants one.")]
+Bag = Annotated[
+    Path, typer.Argument(metavar="BAG", help="The folder of a bag, or a file .mcap or .db3.")
+]
+Token = Annotated[
+    str,
+    typer.Option(
+        "--token", envvar="TMKIT_TOKEN", help="Of the client, where the server wants one."
+    ),
+]
 
 
 @app.command()
@@ -40,7 +59,13 @@ def info(bag: Bag, as_json: AsJson = False) -> None:
     count = sum(topic.messages for topic in found.topics)
     say(f"{count} messages in {found.end - found.start:.3f} s from {found.start:.3f} s")
     for topic in sorted(found.topics):
-        more = f" of frame '{topic.frame}'" if topic.frame else "" if topic.is_replayed else ", not replayed"
+        more = (
+            f" of frame '{topic.frame}'"
+            if topic.frame
+            else ""
+            if topic.is_replayed
+            else ", not replayed"
+        )
         say(f"  {topic.name}: {topic.messages} of {topic.type}{more}")
 
 
@@ -50,8 +75,12 @@ def record(
     address: Annotated[
         str, typer.Option("--from", metavar="ADDRESS", help="Where the world is served.")
     ] = "tcp/127.0.0.1:7447",
-    seconds: Annotated[float | None, typer.Option(min=0.0, help="End after so long; else by Ctrl-C.")] = None,
-    storage: Annotated[str, typer.Option(metavar="mcap|sqlite3", help="Kind of the files.")] = "mcap",
+    seconds: Annotated[
+        float | None, typer.Option(min=0.0, help="End after so long; else by Ctrl-C.")
+    ] = None,
+    storage: Annotated[
+        str, typer.Option(metavar="mcap|sqlite3", help="Kind of the files.")
+    ] = "mcap",
     token: Token = "",
     world: WorldName = "world",
     transport: TransportName = ZENOH.name,
@@ -80,7 +109,8 @@ def record(
         with BagRecorder(bag, storage=storage) as recorder:  # type: ignore[arg-type]  # which checks it
             try:
                 write(replica.scene)
-                replica.on_change(write)  # in a thread of its own: no signal comes in the midst of a message
+                # in a thread of its own: no signal comes in the midst of a message
+                replica.on_change(write)
                 say(f"recording '{world}' at {address} to {bag}")
                 end, told = None if seconds is None else time.monotonic() + seconds, ""
                 while not failures and (end is None or time.monotonic() < end):
@@ -106,20 +136,34 @@ def replay(
             autocompletion=complete_names(Kind.SCENES),
         ),
     ] = None,
-    into: Annotated[str | None, typer.Option("--into", metavar="ADDRESS", help="Replay into a served world.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the last version to a scene file.")
+    into: Annotated[
+        str | None, typer.Option("--into", metavar="ADDRESS", help="Replay into a served world.")
     ] = None,
-    topic: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Replay this one; repeatable.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write the last version to a scene file."
+        ),
+    ] = None,
+    topic: Annotated[
+        list[str] | None, typer.Option(metavar="TOPIC", help="Replay this one; repeatable.")
+    ] = None,
     pose: Annotated[
         list[str] | None,
-        typer.Option(metavar="TOPIC=FRAME", help="The frame that poses of a topic are of; repeatable."),
+        typer.Option(
+            metavar="TOPIC=FRAME", help="The frame that poses of a topic are of; repeatable."
+        ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Times the speed of the recording; 0: as fast as possible. Served: 1 if omitted."),
+        typer.Option(
+            min=0.0,
+            help="Times the speed of the recording; 0: as fast as possible. Served: 1 if omitted.",
+        ),
     ] = None,
-    window: Annotated[float, typer.Option(min=0.0, help="Seconds of poses that are kept of each frame.")] = 10.0,
+    window: Annotated[
+        float, typer.Option(min=0.0, help="Seconds of poses that are kept of each frame.")
+    ] = 10.0,
     token: Token = "",
     world: WorldName = "world",
     transport: TransportName = ZENOH.name,
@@ -132,10 +176,14 @@ def replay(
     from tmkit.world import Buffer, play_bag
 
     if (into is None) == (output is None) or (into and scenes):
-        raise typer.BadParameter("expected either --into ADDRESS, or -o FILE with or without scenes", param_hint="BAG")
+        raise typer.BadParameter(
+            "expected either --into ADDRESS, or -o FILE with or without scenes", param_hint="BAG"
+        )
     wrong = [text for text in pose or () if "=" not in text]
     if wrong:
-        raise typer.BadParameter(f"'{wrong[0]}' is not of the form TOPIC=FRAME", param_hint="--pose")
+        raise typer.BadParameter(
+            f"'{wrong[0]}' is not of the form TOPIC=FRAME", param_hint="--pose"
+        )
     options: dict[str, Any] = {"topics": tuple(topic) if topic else None}
     options["poses"] = dict(text.rpartition("=")[::2] for text in pose or ())
     if output is not None:
@@ -152,15 +200,21 @@ def replay(
         with errors_about(into):
             buffer = Buffer(window, scene=client.scene())
         push = _pusher(client, buffer, into)
-        report = play_bag(bag, buffer, wait_until=_pace(1.0 if rate is None else rate, push), **options)
+        report = play_bag(
+            bag, buffer, wait_until=_pace(1.0 if rate is None else rate, push), **options
+        )
         push()
     _tell(bag, buffer, report)
 
 
-def _connected(address: str, token: str, world: str, transport: str, setting: list[str] | None) -> Client:
+def _connected(
+    address: str, token: str, world: str, transport: str, setting: list[str] | None
+) -> Client:
     from tmkit.world import connect
 
-    return connect(address, token=token, world=world, transport=transport, settings=settings_of(setting))
+    return connect(
+        address, token=token, world=world, transport=transport, settings=settings_of(setting)
+    )
 
 
 def _pusher(client: Client, buffer: Buffer, address: str) -> Callable[[], None]:
@@ -202,7 +256,10 @@ def _tell(bag: Path, buffer: Buffer, report: BagReplay) -> None:
     """Print what was replayed, and of each topic with refusals why the last was refused."""
     for topic, count in report.refused.items():
         reasons = [text for text in buffer.refusals if text.startswith(f"{topic}: ")]
-        note(f"{bag}: {count} parts of messages were refused; the last: {reasons[-1] if reasons else topic}")
+        note(
+            f"{bag}: {count} parts of messages were refused; the last:"
+            f" {reasons[-1] if reasons else topic}"
+        )
     if report.skipped:
         note(f"{bag}: not replayed: {', '.join(report.skipped)}")
     say(f"Replayed {sum(report.counts.values())} messages of {', '.join(sorted(report.counts))}")

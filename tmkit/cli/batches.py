@@ -8,20 +8,40 @@ from typing import Annotated, Literal
 
 import typer
 
-from tmkit.cli.common import AllowFolders, AsJson, DomainOption, Meshes, Packages, SemanticsOption, reading_of
+from tmkit.cli.common import (
+    AllowFolders,
+    AsJson,
+    DomainOption,
+    Meshes,
+    Packages,
+    SemanticsOption,
+    reading_of,
+)
 from tmkit.cli.reporting import print_json, progress, say
 
 
 def batch(
-    file: Annotated[Path, typer.Argument(metavar="BATCH.toml", help="The problems, seeds and options.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="BATCH.toml", help="The problems, seeds and options.")
+    ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the results; a batch goes on in its own.")
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Folder of the results; a batch goes on in its own.",
+        ),
     ],
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Problems solved at a time here; by default one a core.")
+        int | None,
+        typer.Option(min=1, help="Problems solved at a time here; by default one a core."),
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A scheduler of dask, as tcp://host:8786, in place of this.")
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="A scheduler of dask, as tcp://host:8786, in place of this."
+        ),
     ] = None,
     domain: DomainOption = None,
     semantics: SemanticsOption = None,
@@ -53,19 +73,25 @@ def batch(
             allow_sources=allow_source or (),
         )
     with progress("planning") as work:
-        summary = run_batch(problems, output, scheduler=scheduler, workers=workers, on_progress=work)
+        summary = run_batch(
+            problems, output, scheduler=scheduler, workers=workers, on_progress=work
+        )
     if as_json:
         print_json(summary.to_dict())
         return
     table = open_results(output).table("entry", "parameters", "status", "seconds")
     groups: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    for entry, parameters, status, seconds in zip(*(column.to_pylist() for column in table.columns), strict=True):
+    for entry, parameters, status, seconds in zip(
+        *(column.to_pylist() for column in table.columns), strict=True
+    ):
         groups.setdefault((entry, parameters), []).append((status, seconds or 0.0))
     for (entry, parameters), rows in groups.items():
         solved = sum(status == "solved" for status, _ in rows)
         times = sorted(seconds for _, seconds in rows)
         shown = "" if parameters == "{}" else f" {parameters}"
-        say(f"{entry}{shown}: {solved} of {len(rows)} solved, median {times[len(times) // 2]:.2f} s")
+        say(
+            f"{entry}{shown}: {solved} of {len(rows)} solved, median {times[len(times) // 2]:.2f} s"
+        )
     resumed = f", {summary.resumed} of them before" if summary.resumed else ""
     said = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
     say(f"{summary.problems} problems{resumed}: {said}; {summary.seconds:.1f} s")
@@ -73,7 +99,9 @@ def batch(
 
 
 def dataset(
-    results: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results of a batch.")],
+    results: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder of the results of a batch.")
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to make.")],
     layout: Annotated[
         Literal["parquet", "lerobot"],
@@ -81,9 +109,12 @@ def dataset(
     ] = "parquet",
     rate: Annotated[float, typer.Option(help="Frames a second of episodes.")] = 30.0,
     pictures: Annotated[
-        str | None, typer.Option(metavar="WIDTHxHEIGHT", help="Add pictures of this size, in pixels.")
+        str | None,
+        typer.Option(metavar="WIDTHxHEIGHT", help="Add pictures of this size, in pixels."),
     ] = None,
-    points: Annotated[int, typer.Option(min=0, help="Add point clouds of at most so many points.")] = 0,
+    points: Annotated[
+        int, typer.Option(min=0, help="Add point clouds of at most so many points.")
+    ] = 0,
     domain: DomainOption = None,
     semantics: SemanticsOption = None,
 ) -> None:
@@ -95,7 +126,9 @@ def dataset(
     if pictures is not None:
         found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", pictures)
         if found is None:
-            raise typer.BadParameter(f"expected WIDTHxHEIGHT, as 160x120, not '{pictures}'", param_hint="--pictures")
+            raise typer.BadParameter(
+                f"expected WIDTHxHEIGHT, as 160x120, not '{pictures}'", param_hint="--pictures"
+            )
         size = int(found[1]), int(found[2])
     with progress("writing the dataset") as work:
         write_dataset(

@@ -20,17 +20,25 @@ _PLUG_INS = (Kind.FORMATS, Kind.PLANNERS, Kind.ENGINES, Kind.TRANSPORTS)
 _SENTENCE_END = re.compile(r"\.(\s|$)")
 
 
-def list_built_in(kind: Annotated[Kind, word_argument(Kind, help="What to list.")], as_json: AsJson = False) -> None:
+def list_built_in(
+    kind: Annotated[Kind, word_argument(Kind, help="What to list.")], as_json: AsJson = False
+) -> None:
     """List what is built in or installed as a plug-in, with a description of each.
 
-    The names are those that 'tmkit plan' and the other commands take. Of formats, planners, engines and transports the
-    list also has those that an extra would add, with the command that installs it.
+    The names are those that 'tmkit plan' and the other commands take. Of formats, planners, engines
+    and transports the list also has those that an extra would add, with the command that installs
+    it.
     """
     if kind in _PLUG_INS:
         _list_plug_ins(kind, as_json=as_json)
         return
     entries = [
-        {"name": name, "description": _description(path), "path": str(path), "missing_packages": _missing(path)}
+        {
+            "name": name,
+            "description": _description(path),
+            "path": str(path),
+            "missing_packages": _missing(path),
+        }
         for name, path in sorted(built_in_files(kind).items())
     ]
     if as_json:
@@ -57,9 +65,18 @@ def _list_plug_ins(kind: Kind, *, as_json: bool) -> None:
     for noun, entry in rows:
         of_kind = f"{noun}: " if kind is Kind.PLANNERS else ""
         origin = f" (from {entry.distribution})" if entry.distribution else ""
-        origin += " (only read)" if isinstance(entry.value, Format) and not entry.value.written_suffixes else ""
+        origin += (
+            " (only read)"
+            if isinstance(entry.value, Format) and not entry.value.written_suffixes
+            else ""
+        )
         needs = f" (not installed: {entry.install_command})" if entry.install_command else ""
-        say(printable(f"{entry.value.usage:<{width}}  {of_kind}{entry.value.description}{origin}{needs}", keep=""))
+        say(
+            printable(
+                f"{entry.value.usage:<{width}}  {of_kind}{entry.value.description}{origin}{needs}",
+                keep="",
+            )
+        )
 
 
 def _groups(kind: Kind) -> list[PlugInGroup[Any]]:
@@ -89,7 +106,11 @@ def _document(noun: str, entry: Installed[Any]) -> dict[str, Any]:
         "install_command": entry.install_command or None,
     }
     if isinstance(entry.value, Format):
-        return {**document, "suffixes": [*entry.value.suffixes], "written": [*entry.value.written_suffixes]}
+        return {
+            **document,
+            "suffixes": [*entry.value.suffixes],
+            "written": [*entry.value.written_suffixes],
+        }
     return {**document, "usage": entry.value.usage}
 
 

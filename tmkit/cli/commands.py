@@ -1,7 +1,7 @@
 """All commands of ``tmkit``, in the order in which the help lists them, with the examples that end their help.
 
-:func:`command_line` adds ``--verbose``, ``--quiet`` and ``--log-file`` to every command; they may stand before the
-command's name or after it.
+:func:`command_line` adds ``--verbose``, ``--quiet`` and ``--log-file`` to every command; they may
+stand before the command's name or after it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,20 @@ from typing import Annotated, Any
 
 import typer
 
-from tmkit.cli import bags, batches, built_in, new, objects, planning, robots, scenes, serving, stores, tasks, viewing
+from tmkit.cli import (
+    bags,
+    batches,
+    built_in,
+    new,
+    objects,
+    planning,
+    robots,
+    scenes,
+    serving,
+    stores,
+    tasks,
+    viewing,
+)
 from tmkit.cli.common import require_writable
 from tmkit.cli.completion import completion, prepare_completion
 from tmkit.cli.events import error_fields, write_event
@@ -32,8 +45,14 @@ EXAMPLES = {
         "tmkit plan my_cell.robray blocks3 --robot my_robot.toml --goal '(on a b)'",
     ],
     "task": ["tmkit task domain.pddl problem.pddl --planner optimal"],
-    "check": ["tmkit check plan.json", "tmkit check plan.tmp --scene panda_table --scene blocks3 --robot panda"],
-    "simulate": ["tmkit simulate plan.json --view", "tmkit simulate plan.json --record film.mp4 --picture end.png"],
+    "check": [
+        "tmkit check plan.json",
+        "tmkit check plan.tmp --scene panda_table --scene blocks3 --robot panda",
+    ],
+    "simulate": [
+        "tmkit simulate plan.json --view",
+        "tmkit simulate plan.json --record film.mp4 --picture end.png",
+    ],
     "export": [
         "tmkit export plan.json --format csv -o plan.csv",
         "tmkit export plan.json --format ros2 -o plan_bag",
@@ -55,11 +74,17 @@ EXAMPLES = {
     "serve": [
         "tmkit serve panda_table blocks3 --log world.log",
         "tmkit serve --listen tcp/0.0.0.0:7447 --tokens tokens.txt --log world.log",
-        "tmkit serve panda_table blocks3 --block \"tmkit.world:Predictor={name = 'soon', input_hook = 'table'}\"",
+        (
+            "tmkit serve panda_table blocks3 --block \"tmkit.world:Predictor={name = 'soon',"
+            " input_hook = 'table'}\""
+        ),
     ],
     "bag info": ["tmkit bag info run"],
     "bag record": ["tmkit bag record run --from tcp/127.0.0.1:7447"],
-    "bag replay": ["tmkit bag replay run --into tcp/127.0.0.1:7447", "tmkit bag replay run panda_table -o scene.json"],
+    "bag replay": [
+        "tmkit bag replay run --into tcp/127.0.0.1:7447",
+        "tmkit bag replay run panda_table -o scene.json",
+    ],
     "scene dump": ["tmkit scene dump panda_table blocks3"],
     "scene check": ["tmkit scene check my_cell.robray --watch"],
     "scene cache": ["tmkit scene cache --clear"],
@@ -73,7 +98,10 @@ EXAMPLES = {
     "store diff": ["tmkit store diff worlds main try"],
     "store merge": ["tmkit store merge worlds try --branch main"],
     "store gc": ["tmkit store gc worlds"],
-    "object add": ["tmkit object add mug.obj --picture mug.png", "tmkit object add cup.stl --scale 0.001 --mass 0.3"],
+    "object add": [
+        "tmkit object add mug.obj --picture mug.png",
+        "tmkit object add cup.stl --scale 0.001 --mass 0.3",
+    ],
     "robot check": [
         "tmkit robot check my_robot.urdf --picture reach.png",
         "tmkit robot check my_cell.robray --robot my_robot.toml --write-srdf my_robot.srdf",
@@ -94,7 +122,8 @@ EXAMPLES = {
 
 _logger = logging.getLogger(__name__)
 
-# Wrong usage: click's UsageError, of which typer carries a copy in some versions, without exporting it.
+# Wrong usage: click's UsageError, of which typer carries a copy in some versions, without exporting
+# it.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
 
@@ -116,7 +145,9 @@ app = typer.Typer(
 
 @app.callback()
 def _common(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version)
+    ] = False,
 ) -> None:
     pass
 
@@ -170,12 +201,19 @@ def _options_of_all(
     verbose: Annotated[
         int,
         typer.Option(
-            "-v", "--verbose", count=True, callback=_be_more_verbose, help="Increase verbosity; -vv: further."
+            "-v",
+            "--verbose",
+            count=True,
+            callback=_be_more_verbose,
+            help="Increase verbosity; -vv: further.",
         ),
     ] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", callback=_be_quiet, help="Show no progress.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", callback=_be_quiet, help="Show no progress.")
+    ] = False,
     log_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", callback=_log_to, help="Write the whole log to a file.")
+        Path | None,
+        typer.Option(metavar="FILE", callback=_log_to, help="Write the whole log to a file."),
     ] = None,
 ) -> None:
     """Only the options of this function are used."""
@@ -186,7 +224,9 @@ def command_line() -> Callable[..., Any]:
     prepare_completion()
     template = typer.Typer(add_completion=False)
     template.command()(_options_of_all)
-    options = [option for option in typer.main.get_command(template).params if option.name != "help"]
+    options = [
+        option for option in typer.main.get_command(template).params if option.name != "help"
+    ]
     for option in options:
         option.expose_value = False  # the callbacks are all that is wanted
     whole: Any = typer.main.get_command(app)
@@ -196,14 +236,18 @@ def command_line() -> Callable[..., Any]:
         command.params.extend(options)
         if path in EXAMPLES:
             command.epilog = "\n\n".join(["Examples:", *EXAMPLES[path]])
-        waiting.extend((f"{path} {name}".strip(), one) for name, one in getattr(command, "commands", {}).items())
+        waiting.extend(
+            (f"{path} {name}".strip(), one)
+            for name, one in getattr(command, "commands", {}).items()
+        )
     return whole  # type: ignore[no-any-return]  # what typer makes has no name that all its versions export
 
 
 def run(*, wants_events: bool) -> int:
     """Run the command of ``sys.argv`` and return its exit code; what went wrong has been explained."""
     with Reporter(as_events=wants_events).open() as reporter, warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, of numbers that overflow: the results are checked
+        # numpy's, of numbers that overflow: the results are checked
+        warnings.simplefilter("ignore", RuntimeWarning)
         try:
             code = command_line()(prog_name="tmkit", standalone_mode=False)
         except (KeyboardInterrupt, SystemExit):
@@ -228,15 +272,25 @@ def _as_refusal(error: Exception) -> TmkitError | None:
             return TmkitError(f"there is not enough memory{f': {cause}' if str(cause) else ''}")
         if isinstance(cause, OSError):
             where = f"{cause.filename}: " if cause.filename is not None else ""
-            return TmkitError(f"{where}{cause.strerror or cause}", path=cause.filename, reason=cause.strerror)
+            return TmkitError(
+                f"{where}{cause.strerror or cause}", path=cause.filename, reason=cause.strerror
+            )
         cause = cause.__cause__
-    return TmkitError(f"a part of tmkit cannot be loaded: {error}") if isinstance(error, ImportError) else None
+    return (
+        TmkitError(f"a part of tmkit cannot be loaded: {error}")
+        if isinstance(error, ImportError)
+        else None
+    )
 
 
 def _explain(error: Exception, reporter: Reporter) -> int:
     """Say what was wrong with the command line or its input, or else with tmkit; return the exit code."""
     is_usage = isinstance(error, _UsageError)
-    lines = "" if is_usage or isinstance(error, TmkitError) else "".join(traceback.format_exception(error))
+    lines = (
+        ""
+        if is_usage or isinstance(error, TmkitError)
+        else "".join(traceback.format_exception(error))
+    )
     if reporter.as_events:
         _write_error(error, lines)
     elif is_usage:
@@ -246,7 +300,8 @@ def _explain(error: Exception, reporter: Reporter) -> int:
     else:
         reporter.print(lines)
         reporter.print(
-            "internal error of tmkit: please report it, with the lines above and the input, to its issue tracker"
+            "internal error of tmkit: please report it, with the lines above and the input, to its"
+            " issue tracker"
         )
     return ExitCode.INTERNAL if lines else ExitCode.BAD_INPUT
 
@@ -257,7 +312,13 @@ def _write_error(error: Exception, lines: str) -> None:
     elif lines:
         write_event(
             "error",
-            {"type": type(error).__name__, "message": str(error), "file": None, "line": None, "traceback": lines},
+            {
+                "type": type(error).__name__,
+                "message": str(error),
+                "file": None,
+                "line": None,
+                "traceback": lines,
+            },
         )
     else:
         message = error.format_message() if isinstance(error, _UsageError) else str(error)

@@ -32,28 +32,45 @@ Scenes = Annotated[
         autocompletion=complete_names(Kind.SCENES),
     ),
 ]
-AllowXacro = Annotated[bool, typer.Option("--allow-xacro", help="Expand .xacro files, which runs their code.")]
+AllowXacro = Annotated[
+    bool, typer.Option("--allow-xacro", help="Expand .xacro files, which runs their code.")
+]
 AllowFolders = Annotated[
     list[Path] | None,
     typer.Option(
-        "--allow", metavar="DIR", help="A folder from which the scene may read meshes and includes; repeatable."
+        "--allow",
+        metavar="DIR",
+        help="A folder from which the scene may read meshes and includes; repeatable.",
     ),
 ]
 Packages = Annotated[
     list[str] | None,
-    typer.Option("--package", metavar="NAME=DIR", help="The folder of a package in package:// URIs; repeatable."),
+    typer.Option(
+        "--package",
+        metavar="NAME=DIR",
+        help="The folder of a package in package:// URIs; repeatable.",
+    ),
 ]
 Meshes = Annotated[
     str,
     typer.Option(
         metavar="load|available|skip|visual-as-collision",
-        help="Meshes of robot descriptions: all, those that can be read, none, or all, and links without collision "
-        "shapes collide as they are drawn.",
+        help=(
+            "Meshes of robot descriptions: all, those that can be read, none, or all, and links"
+            " without collision shapes collide as they are drawn."
+        ),
     ),
 ]
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json|PLAN.tmp", help="A plan written by 'tmkit plan'.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON to the standard output.")]
-Seed = Annotated[int, typer.Option(help="Seed of the random generators; the same seed gives the same result.", min=0)]
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN.json|PLAN.tmp", help="A plan written by 'tmkit plan'.")
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON to the standard output.")
+]
+Seed = Annotated[
+    int,
+    typer.Option(help="Seed of the random generators; the same seed gives the same result.", min=0),
+]
 DomainOption = Annotated[
     str | None,
     typer.Option(
@@ -113,10 +130,14 @@ def load(
     from tmkit.formats import load_scene
 
     with progress("reading the scene"):
-        return load_scene(*scenes, reading=reading, on_note=on_note, on_file=on_file, complete=complete)
+        return load_scene(
+            *scenes, reading=reading, on_note=on_note, on_file=on_file, complete=complete
+        )
 
 
-def load_goal(scene: SceneGraph, files: list[str], *, reading: ReadingOptions | None = None) -> GoalScene:
+def load_goal(
+    scene: SceneGraph, files: list[str], *, reading: ReadingOptions | None = None
+) -> GoalScene:
     """Load the scene files that describe the goal, over the start scene; see :func:`load`."""
     from tmkit.formats import load_goal_scene
 
@@ -125,13 +146,19 @@ def load_goal(scene: SceneGraph, files: list[str], *, reading: ReadingOptions | 
 
 
 def reading_of(
-    allow: Sequence[Path] | None, package: Sequence[str] | None = None, meshes: str = "load", *, xacro: bool = False
+    allow: Sequence[Path] | None,
+    package: Sequence[str] | None = None,
+    meshes: str = "load",
+    *,
+    xacro: bool = False,
 ) -> ReadingOptions:
     """Return where files are sought by the options ``--allow``, ``--package`` (``NAME=DIR``) and ``--meshes``."""
     from tmkit.formats import ReadingOptions
 
     folders = package_folders(package)
-    return ReadingOptions(packages=folders, meshes=meshes, allow_folders=tuple(allow or ()), allow_xacro=xacro)
+    return ReadingOptions(
+        packages=folders, meshes=meshes, allow_folders=tuple(allow or ()), allow_xacro=xacro
+    )
 
 
 def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:
@@ -140,7 +167,9 @@ def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:
     for text in packages or ():
         name, _, folder = text.partition("=")
         if not name or not folder or "/" in name:
-            raise typer.BadParameter(f"'{text}' is not of the form NAME=DIR", param_hint="--package")
+            raise typer.BadParameter(
+                f"'{text}' is not of the form NAME=DIR", param_hint="--package"
+            )
         if name in folders:
             raise typer.BadParameter(f"package '{name}' is given twice", param_hint="--package")
         folders[name] = Path(folder)
@@ -166,7 +195,9 @@ def make_folder(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror
-        raise OutputError(f"{folder}: cannot be made: {reason}", path=str(folder), reason=reason) from None
+        raise OutputError(
+            f"{folder}: cannot be made: {reason}", path=str(folder), reason=reason
+        ) from None
     require_writable(folder / "plan.json")
     return folder
 

@@ -1,7 +1,7 @@
 """Completion of command lines by the shell: built-in names, and the script that a shell loads.
 
-The shell runs ``tmkit`` with ``_TMKIT_COMPLETE`` in its environment, and typer prints the completions. Other runs
-import nothing of this part of typer.
+The shell runs ``tmkit`` with ``_TMKIT_COMPLETE`` in its environment, and typer prints the
+completions. Other runs import nothing of this part of typer.
 """
 
 from __future__ import annotations
@@ -49,9 +49,15 @@ _PATTERNS = {
 
 def built_in_files(kind: Kind) -> dict[str, Path]:
     """Return the files of the built-in robots, scenes or domains by name, in the order of the names."""
-    found = [path for root in reversed(data_roots()) for pattern in _PATTERNS[kind] for path in root.glob(pattern)]
+    found = [
+        path
+        for root in reversed(data_roots())
+        for pattern in _PATTERNS[kind]
+        for path in root.glob(pattern)
+    ]
     by_name = {path.parent.name if kind is Kind.DOMAINS else path.stem: path for path in found}
-    return {name: by_name[name] for name in sorted(by_name)}  # of one name that of the root searched first
+    # of one name that of the root searched first
+    return {name: by_name[name] for name in sorted(by_name)}
 
 
 def word_argument(words: type[StrEnum], *, help: str) -> Any:
@@ -59,13 +65,21 @@ def word_argument(words: type[StrEnum], *, help: str) -> Any:
 
     def parse(text: str) -> StrEnum:
         if text not in list(words):
-            raise typer.BadParameter(f"'{text}' is not one of {', '.join(words)}{did_you_mean(text, words)}")
+            raise typer.BadParameter(
+                f"'{text}' is not one of {', '.join(words)}{did_you_mean(text, words)}"
+            )
         return words(text)
 
     def complete(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
 
-    return typer.Argument(metavar="|".join(words), help=help, show_default=False, parser=parse, autocompletion=complete)
+    return typer.Argument(
+        metavar="|".join(words),
+        help=help,
+        show_default=False,
+        parser=parse,
+        autocompletion=complete,
+    )
 
 
 def complete_names(kind: Kind) -> Callable[[str], list[str]]:
@@ -80,7 +94,8 @@ def complete_names(kind: Kind) -> Callable[[str], list[str]]:
 def completion(shell: Annotated[Shell, word_argument(Shell, help="The shell.")]) -> None:
     """Print the script that makes a shell complete commands, options and built-in names.
 
-    Load it in the configuration of the shell, as in: echo 'source <(tmkit completion bash)' >> ~/.bashrc
+    Load it in the configuration of the shell, as in: echo 'source <(tmkit completion bash)' >>
+    ~/.bashrc
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # imported there by all versions
 

@@ -1,11 +1,13 @@
 """Events of a command on the standard error, for programs: JSON lines, one object a line.
 
-Every object has ``event``: ``progress`` (what is being done), ``log`` (one record of a logger), ``error`` or ``done``.
-An ``error`` has the reason why the command ends, and the facts of the error as fields of their own. The last line is
-``done``, with the exit code. docs/reference/events.md lists the fields.
+Every object has ``event``: ``progress`` (what is being done), ``log`` (one record of a logger),
+``error`` or ``done``. An ``error`` has the reason why the command ends, and the facts of the error
+as fields of their own. The last line is ``done``, with the exit code. docs/reference/events.md
+lists the fields.
 
-Invariants: each line is written whole and at once, in ASCII, and is JSON in the strict sense: numbers that JSON does
-not know become strings. A standard error that is no longer read ends no command.
+Invariants: each line is written whole and at once, in ASCII, and is JSON in the strict sense:
+numbers that JSON does not know become strings. A standard error that is no longer read ends no
+command.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Inputs of a command from options and files: goals, joint values at the start, plans, planning options.
 
-``--goal-at cup@table=0.1,0.2,0.03`` (three more numbers are roll, pitch and yaw), ``--goal-in cup@tray`` and
-``--goal-arm joint=value,...`` are goals that PDDL cannot express. ``--goal-file FILE.json`` is a list of such goals, as
-in plan files but with optional tolerances, and of goals in PDDL. All must hold together, and together with ``--goal``.
-A ``.tmp`` plan of the original TMKit has actions and motions only, so scene, arm, domain and goal are options beside
-it; for a JSON plan, which contains them, these options are refused. The fields of
-:class:`tmkit.tamp.PlanningOptions`, which are listed there alone, become flags.
+``--goal-at cup@table=0.1,0.2,0.03`` (three more numbers are roll, pitch and yaw), ``--goal-in
+cup@tray`` and ``--goal-arm joint=value,...`` are goals that PDDL cannot express. ``--goal-file
+FILE.json`` is a list of such goals, as in plan files but with optional tolerances, and of goals in
+PDDL. All must hold together, and together with ``--goal``. A ``.tmp`` plan of the original TMKit
+has actions and motions only, so scene, arm, domain and goal are options beside it; for a JSON plan,
+which contains them, these options are refused. The fields of :class:`tmkit.tamp.PlanningOptions`,
+which are listed there alone, become flags.
 
 Invariants: an option is an argument of :func:`tmkit.plan`, and nothing else.
 """
@@ -44,7 +45,10 @@ TmpScenes = Annotated[
     typer.Option(
         "--scene",
         metavar="SCENE",
-        help="For a .tmp plan: its initial scene; repeatable, merged. With a JSON plan: to compare with its own.",
+        help=(
+            "For a .tmp plan: its initial scene; repeatable, merged. With a JSON plan: to compare"
+            " with its own."
+        ),
     ),
 ]
 TmpRobot = Annotated[
@@ -57,11 +61,16 @@ TmpRobot = Annotated[
     ),
 ]
 TmpGoal = Annotated[
-    str | None, typer.Option("--goal", metavar="EXPR", help="For a .tmp plan: the goal, if not its own.")
+    str | None,
+    typer.Option("--goal", metavar="EXPR", help="For a .tmp plan: the goal, if not its own."),
 ]
 TmpStart = Annotated[
     str | None,
-    typer.Option("--start", metavar="FILE|k=v,...", help="For a .tmp plan: joint values that it does not contain."),
+    typer.Option(
+        "--start",
+        metavar="FILE|k=v,...",
+        help="For a .tmp plan: joint values that it does not contain.",
+    ),
 ]
 
 
@@ -81,7 +90,8 @@ def load_plan_file(
 ) -> Plan:
     """Load a JSON or ``.tmp`` plan, by the suffix of its file; ``scenes``, ``goal`` and ``start`` are of the latter.
 
-    With ``compares``, ``scenes`` and ``robot`` are compared with those of a JSON plan, instead of being refused.
+    With ``compares``, ``scenes`` and ``robot`` are compared with those of a JSON plan, instead of
+    being refused.
     """
     from tmkit.plans import load_plan
     from tmkit.tamp.domains.loading import check_plan_domain
@@ -92,16 +102,23 @@ def load_plan_file(
         if not compares:
             given |= {"--scene": scenes, "--robot": robot}
         if not scenes:
-            given |= {"--allow": allow, "--package": packages, "--meshes": meshes if meshes != "load" else None}
+            given |= {
+                "--allow": allow,
+                "--package": packages,
+                "--meshes": meshes if meshes != "load" else None,
+            }
         for option, value in given.items():
             if value:
-                raise typer.BadParameter(f"'{path}' contains this; only a .tmp plan needs it", param_hint=option)
+                raise typer.BadParameter(
+                    f"'{path}' contains this; only a .tmp plan needs it", param_hint=option
+                )
         plan = load_plan(path)
         check_plan_domain(plan, path, domain, semantics)
         return plan
     if not scenes:
         raise typer.BadParameter(
-            f"'{path}' is a .tmp plan, which has no scene in it; name the scene it starts in, e.g. --scene panda_table",
+            f"'{path}' is a .tmp plan, which has no scene in it; name the scene it starts in, e.g."
+            " --scene panda_table",
             param_hint="--scene",
         )
     scene = load(scenes, reading=reading_of(allow, packages, meshes))
@@ -128,7 +145,9 @@ def read_json_file(path: Path, *, what: str) -> Any:
     return read_json(path, limit=ReadingLimits().text_bytes, what=what)[0]
 
 
-def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | None) -> NDArray[np.float64] | None:
+def start_configuration(
+    scene: SceneGraph, robots: Sequence[str], start: str | None
+) -> NDArray[np.float64] | None:
     """Return the configuration (n_joints,) of ``--start``; joints that it omits are at the arms' ready one."""
     if start is None:
         return None
@@ -137,12 +156,16 @@ def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | N
     if "=" in start or (is_bare(start) and not Path(start).exists()):
         values = joint_values(start, option="--start")
     else:
-        values = _tmp_values(start, scene) if start.endswith(".tmp") else _read_start_file(Path(start))
+        values = (
+            _tmp_values(start, scene) if start.endswith(".tmp") else _read_start_file(Path(start))
+        )
     for joint in values:
         if joint not in scene.joint_names:
             where = "--start" if "=" in start else f"--start {start}"
             raise UnknownNameError.of("joint", joint, scene.joint_names, where=where)
-    return scene.configuration(values, base=home_configuration(find_manipulators(robots, scene), scene))
+    return scene.configuration(
+        values, base=home_configuration(find_manipulators(robots, scene), scene)
+    )
 
 
 def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:
@@ -153,7 +176,9 @@ def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:
     motion, values = first_configuration(read_tmp(start))
     for joint, place in zip(motion.joints, motion.joint_places, strict=True):
         if joint not in scene.joint_names:
-            raise place.error(f"the scene has no joint '{joint}'{did_you_mean(joint, scene.joint_names)}")
+            raise place.error(
+                f"the scene has no joint '{joint}'{did_you_mean(joint, scene.joint_names)}"
+            )
     return values
 
 
@@ -167,7 +192,9 @@ def joint_values(text: str, *, option: str) -> dict[str, float]:
         try:
             values[name] = float(number)
         except ValueError:
-            raise ConfigurationError(f"{option}: '{part}' is not of the form joint=number", joint=name) from None
+            raise ConfigurationError(
+                f"{option}: '{part}' is not of the form joint=number", joint=name
+            ) from None
     return values
 
 
@@ -176,7 +203,9 @@ def _read_start_file(path: Path) -> dict[str, float]:
 
     document = read_json_file(path, what="start")
     if not isinstance(document, dict) or not all(is_number(value) for value in document.values()):
-        raise FileFormatError.at(path, 'must be an object of finite numbers by joint name, as {"joint": 0.1}')
+        raise FileFormatError.at(
+            path, 'must be an object of finite numbers by joint name, as {"joint": 0.1}'
+        )
     return {name: float(value) for name, value in document.items()}
 
 
@@ -185,24 +214,38 @@ GoalAt = Annotated[
     typer.Option(
         "--goal-at",
         metavar="OBJECT@FRAME=X,Y,Z[,R,P,Y]",
-        help="An object at a point of a frame, in metres, or at a pose, with roll, pitch, yaw; repeatable.",
+        help=(
+            "An object at a point of a frame, in metres, or at a pose, with roll, pitch, yaw;"
+            " repeatable."
+        ),
     ),
 ]
 GoalIn = Annotated[
     list[str] | None,
-    typer.Option("--goal-in", metavar="OBJECT@REGION", help="An object at rest in a region; repeatable."),
+    typer.Option(
+        "--goal-in", metavar="OBJECT@REGION", help="An object at rest in a region; repeatable."
+    ),
 ]
-GoalArm = Annotated[str | None, typer.Option("--goal-arm", metavar="k=v,...", help="Joint values at the end.")]
+GoalArm = Annotated[
+    str | None, typer.Option("--goal-arm", metavar="k=v,...", help="Joint values at the end.")
+]
 GoalFile = Annotated[
     Path | None,
     typer.Option(
-        "--goal-file", metavar="FILE.json", help="A list of such goals with tolerances, and of goals in PDDL."
+        "--goal-file",
+        metavar="FILE.json",
+        help="A list of such goals with tolerances, and of goals in PDDL.",
     ),
 ]
 
 
 def wanted_goals(
-    goal: str | None, *, at: Sequence[str] | None, inside: Sequence[str] | None, arm: str | None, file: Path | None
+    goal: str | None,
+    *,
+    at: Sequence[str] | None,
+    inside: Sequence[str] | None,
+    arm: str | None,
+    file: Path | None,
 ) -> str | list[str | ContinuousGoal] | None:
     """Return the goals of the options: a PDDL goal alone as text, several as a list, None if there is no option."""
     from tmkit.plans import ArmAt
@@ -217,7 +260,9 @@ def wanted_goals(
     return goal if goal is not None and len(found) == 1 else found
 
 
-def check_goals(goals: str | list[str | ContinuousGoal] | None, scene: SceneGraph, *, file: Path | None) -> None:
+def check_goals(
+    goals: str | list[str | ContinuousGoal] | None, scene: SceneGraph, *, file: Path | None
+) -> None:
     """Check that the goals of a file name frames and joints; the planner checks those of options."""
     from tmkit.plans.continuous_goals import ContinuousGoal
 
@@ -237,7 +282,9 @@ def errors_about_goals(file: Path | None, *, other_goal: str | None) -> Iterator
         yield
     except FileFormatError as error:
         shown = error.message.split("\n")[1:2]
-        if error.data.get("path") == "goal" and not (other_goal and shown and shown[0].strip() in other_goal):
+        if error.data.get("path") == "goal" and not (
+            other_goal and shown and shown[0].strip() in other_goal
+        ):
             with errors_about(file):
                 raise
         raise
@@ -275,14 +322,18 @@ def _read(path: Path) -> list[str | ContinuousGoal]:
     from tmkit.tamp.problem_files import goal_of_table
 
     top = JsonNode(read_json_file(path, what="goal"), str(path))
-    goals = [object.text() if isinstance(object.value, str) else goal_of_table(object) for object in top.items()]
+    goals = [
+        object.text() if isinstance(object.value, str) else goal_of_table(object)
+        for object in top.items()
+    ]
     if not goals:
         raise top.error("expected at least one goal, received an empty list")
     return goals
 
 
 PlanningFlags = Annotated[
-    dict[str, Any], typer.Option(help="Values of the flags that are given, by field of the options.")
+    dict[str, Any],
+    typer.Option(help="Values of the flags that are given, by field of the options."),
 ]
 
 _METAVARS = {int: "N", float: "X", bool: None, str: "NAME"}
@@ -295,16 +346,25 @@ def with_planning_flags(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**arguments: Any) -> None:
         given = {name: arguments.pop(name) for name in kinds}
-        options = {name: _value(name, text, kinds[name]) for name, text in given.items() if text is not None}
+        options = {
+            name: _value(name, text, kinds[name])
+            for name, text in given.items()
+            if text is not None
+        }
         command(**arguments, options=options)
 
     hints = get_type_hints(command, include_extras=True)
     hints |= {name: _annotation(name, kind) for name, kind in kinds.items()}
     del hints["options"]
     plain = inspect.signature(command).parameters
-    defaults = {name: plain[name].default if name in plain else None for name in hints if name != "return"}
+    defaults = {
+        name: plain[name].default if name in plain else None for name in hints if name != "return"
+    }
     keyword = inspect.Parameter.KEYWORD_ONLY
-    shown = [inspect.Parameter(name, keyword, default=defaults[name], annotation=hints[name]) for name in defaults]
+    shown = [
+        inspect.Parameter(name, keyword, default=defaults[name], annotation=hints[name])
+        for name in defaults
+    ]
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # typer reads it
     run.__annotations__ = hints
     del run.__wrapped__  # set by wraps; typer would look for hints there
@@ -326,7 +386,9 @@ def _flag(name: str) -> str:
 def _annotation(name: str, kind: OptionKind) -> Any:
     """Return the annotation from which typer makes a flag; it has no default, which only the dataclass has."""
     flag = f"{_flag(name)}/--no-{name.replace('_', '-')}" if kind.type is bool else _flag(name)
-    metavar = f"N|{kind.unlimited}" if kind.unlimited else "|".join(kind.choices) or _METAVARS[kind.type]
+    metavar = (
+        f"N|{kind.unlimited}" if kind.unlimited else "|".join(kind.choices) or _METAVARS[kind.type]
+    )
     shown = typer.Option(flag, metavar=metavar, help=kind.help, show_default=False)
     value_type = str if kind.unlimited else kind.type
     return Annotated[value_type | None, shown]
@@ -337,5 +399,7 @@ def _value(name: str, text: Any, kind: OptionKind) -> Any:
     if not kind.unlimited:
         return text
     if text != kind.unlimited and not text.isdecimal():
-        raise typer.BadParameter(f"'{text}' is neither a number nor '{kind.unlimited}'", param_hint=_flag(name))
+        raise typer.BadParameter(
+            f"'{text}' is neither a number nor '{kind.unlimited}'", param_hint=_flag(name)
+        )
     return None if text == kind.unlimited else int(text)

@@ -13,7 +13,16 @@ import typer
 
 from tmkit._support.data import data_path
 from tmkit._support.terminal import printable
-from tmkit.cli.common import AllowFolders, Meshes, Packages, Scenes, Seed, load, reading_of, require_writable
+from tmkit.cli.common import (
+    AllowFolders,
+    Meshes,
+    Packages,
+    Scenes,
+    Seed,
+    load,
+    reading_of,
+    require_writable,
+)
 from tmkit.cli.inputs import joint_values
 from tmkit.cli.reporting import fail, progress, say
 from tmkit.cli.robots import inferred_arm, pick_a_cube
@@ -32,20 +41,35 @@ _AS_INFERRED, _NO_HAND = "as inferred", "none"
 
 def robot(
     scenes: Scenes,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="The file to write.")] = None,
-    base: Annotated[str | None, typer.Option(metavar="FRAME", help="The frame that the arm stands on.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="The file to write.")
+    ] = None,
+    base: Annotated[
+        str | None, typer.Option(metavar="FRAME", help="The frame that the arm stands on.")
+    ] = None,
     tip: Annotated[str | None, typer.Option(metavar="FRAME", help="The frame of the hand.")] = None,
-    tool: Annotated[str | None, typer.Option(metavar="FRAME", help="The frame between the fingertips.")] = None,
+    tool: Annotated[
+        str | None, typer.Option(metavar="FRAME", help="The frame between the fingertips.")
+    ] = None,
     hand: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|parallel_gripper|suction_cup", help="A hand to mount at the end of the arm, z away from it."
+            metavar="FILE|parallel_gripper|suction_cup",
+            help="A hand to mount at the end of the arm, z away from it.",
         ),
     ] = None,
-    ready: Annotated[str | None, typer.Option(metavar="k=v,...", help="Joint values where plans start.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Take what is inferred without a question.")] = False,
-    view: Annotated[bool, typer.Option("--view", help="Show the result in the browser; Ctrl-C ends it.")] = False,
-    picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the robot with the cube.")] = None,
+    ready: Annotated[
+        str | None, typer.Option(metavar="k=v,...", help="Joint values where plans start.")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Take what is inferred without a question.")
+    ] = False,
+    view: Annotated[
+        bool, typer.Option("--view", help="Show the result in the browser; Ctrl-C ends it.")
+    ] = False,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the robot with the cube.")
+    ] = None,
     seed: Seed = 0,
     allow: AllowFolders = None,
     package: Packages = None,
@@ -80,7 +104,11 @@ def robot(
     overlaps = assistant.allow_overlaps(asks=asks)
     found = assistant.ask() if asks else assistant.infer()
     if asks and ready is None and not found.missing:
-        arm = _ask("Ready configuration: joint=value,...", _AS_INFERRED, lambda text: _with_ready(found, text))
+        arm = _ask(
+            "Ready configuration: joint=value,...",
+            _AS_INFERRED,
+            lambda text: _with_ready(found, text),
+        )
     else:
         arm = _with_ready(found, _AS_INFERRED if ready is None else ready)
     missing, lines, shown = found.missing, (*overlaps, *found.inferred), None
@@ -94,14 +122,22 @@ def robot(
             with progress("checking the robot"):
                 report = check_robot(found.scene, arm, samples=_SAMPLES, seed=seed)
             missing = next(iter(report.problems), missing)
-        heading = f"The arm of {Path(scenes[0]).name}, inferred by 'tmkit new robot'; correct what is wrong:"
-        write_manipulator(arm, target, notes=(heading, *lines, *([f"missing: {missing}"] if missing else ())))
+        heading = (
+            f"The arm of {Path(scenes[0]).name}, inferred by 'tmkit new robot'; correct what is"
+            " wrong:"
+        )
+        write_manipulator(
+            arm, target, notes=(heading, *lines, *([f"missing: {missing}"] if missing else ()))
+        )
         if changed is not None:
             write_json_scene(found.scene, changed)
         for line in (*picked, f"Written to {target}"):
             say(line)
         if changed is not None:
-            say(f"Written to {changed}: the robot with what was added to it; use it with the description")
+            say(
+                f"Written to {changed}: the robot with what was added to it; use it with the"
+                " description"
+            )
     if view:
         from tmkit.visualization import Viewer
 
@@ -131,7 +167,9 @@ class _Assistant:
 
         with progress("looking for shapes that overlap"):
             pairs = overlapping_pairs(self.loaded, samples=_SAMPLES, seed=self.seed)
-        lines = tuple(f"collisions: '{a}' and '{b}' overlap in most configurations: allowed" for a, b in pairs)
+        lines = tuple(
+            f"collisions: '{a}' and '{b}' overlap in most configurations: allowed" for a, b in pairs
+        )
         for line in lines:
             say(f"inferred: {line}")
         if pairs and asks and not typer.confirm("May these overlap?", default=True, err=True):
@@ -148,9 +186,13 @@ class _Assistant:
         hand = None if self.hand is None else self.load(self.hand)
         with progress("looking for the arm"):
             if hand is not None:
-                bare = inferred_arm(scene, base=self.base, tip=self.tip, name=self.name, seed=self.seed).manipulator
+                bare = inferred_arm(
+                    scene, base=self.base, tip=self.tip, name=self.name, seed=self.seed
+                ).manipulator
                 scene = mount_hand(scene, hand, tip=bare.tip, joints=bare.joints)
-            found = inferred_arm(scene, base=self.base, tip=self.tip, tool=self.tool, name=self.name, seed=self.seed)
+            found = inferred_arm(
+                scene, base=self.base, tip=self.tip, tool=self.tool, name=self.name, seed=self.seed
+            )
         for line in found.inferred:
             say(f"inferred: {line}")
         return found
@@ -159,14 +201,23 @@ class _Assistant:
         """Infer the arm, and ask where that is uncertain."""
         found = self.infer()
         if self.tip is None and found.other_tips:
-            self.tip = _choose("Which arm, by the frame of its hand?", (found.manipulator.tip, *found.other_tips))
+            self.tip = _choose(
+                "Which arm, by the frame of its hand?", (found.manipulator.tip, *found.other_tips)
+            )
             found = found if self.tip == found.manipulator.tip else self.infer()
         if found.missing and self.hand is None:
             say(f"missing: {found.missing}")
-            self.hand = _ask("A hand to mount: a file, parallel_gripper, suction_cup", _NO_HAND, self._known_hand)
+            self.hand = _ask(
+                "A hand to mount: a file, parallel_gripper, suction_cup", _NO_HAND, self._known_hand
+            )
             found = found if self.hand is None else self.infer()
-        if found.confidence in ("low", "medium") and not typer.confirm("Is this the hand?", default=True, err=True):
-            fail("Nothing is written: name the frame of the hand by --tip, or mount a hand by --hand.")
+        if found.confidence in ("low", "medium") and not typer.confirm(
+            "Is this the hand?", default=True, err=True
+        ):
+            fail(
+                "Nothing is written: name the frame of the hand by --tip, or mount a hand by"
+                " --hand."
+            )
         if self.tool is None and found.other_tools:
             tool = _choose("Which frame is the tool?", (found.added_tool, *found.other_tools))
             self.tool = None if tool == found.added_tool else tool
@@ -234,7 +285,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
 @app.command()
 def domain(
-    target: Annotated[Path, typer.Argument(metavar="NAME", help="The folder to write; its name is the domain's.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="NAME", help="The folder to write; its name is the domain's.")
+    ],
 ) -> None:
     """Write a folder with a PDDL domain, its semantics and a scene: objects in trays."""
     name = target.name
@@ -244,7 +297,11 @@ def domain(
         )
     template = data_path("examples/trays")
     texts = {
-        target / file: (template / source).read_text(encoding="utf-8").replace("(domain trays)", f"(domain {name})")
+        target / file: (
+            (template / source)
+            .read_text(encoding="utf-8")
+            .replace("(domain trays)", f"(domain {name})")
+        )
         for file, source in (
             ("domain.pddl", "domain.pddl"),
             ("semantics.py", "semantics.py"),
@@ -252,15 +309,24 @@ def domain(
         )
     }
     _write(
-        {file: text.replace("the trays domain", f"the {name} domain") for file, text in texts.items()}, folder=target
+        {
+            file: text.replace("the trays domain", f"the {name} domain")
+            for file, text in texts.items()
+        },
+        folder=target,
     )
     folder = target if len(target.parts) > 1 else f"./{target}"
     goal = "(forall (?i - item) (in ?i right))"
-    say(f'Try it: tmkit plan panda_table {target}/scene.robray --domain {folder} --goal "{goal}" -o plan.json')
+    say(
+        f'Try it: tmkit plan panda_table {target}/scene.robray --domain {folder} --goal "{goal}" -o'
+        " plan.json"
+    )
 
 
 @app.command()
-def scene(target: Annotated[Path, typer.Argument(metavar="NAME", help="The file to write, NAME.robray.")]) -> None:
+def scene(
+    target: Annotated[Path, typer.Argument(metavar="NAME", help="The file to write, NAME.robray.")],
+) -> None:
     """Write a scene with a robot at a table, a wall and two blocks."""
     (suffix,) = ROBRAY.suffixes
     if target.suffix not in ("", suffix):
@@ -283,4 +349,6 @@ def _write(texts: dict[Path, str], *, folder: Path | None = None) -> None:
     except OSError as error:
         hint = "; choose another name, or remove it" if isinstance(error, FileExistsError) else ""
         reason = error.strerror
-        raise OutputError(f"{path}: cannot be written: {reason}{hint}", path=str(path), reason=reason) from None
+        raise OutputError(
+            f"{path}: cannot be written: {reason}{hint}", path=str(path), reason=reason
+        ) from None

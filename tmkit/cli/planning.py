@@ -73,9 +73,9 @@ _DEMO_GOAL = "(and (on a b) (on b c))"
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder for plan, report and pictures.")] = Path(
-        "tmkit-demo"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Output folder for plan, report and pictures.")
+    ] = Path("tmkit-demo"),
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -87,7 +87,15 @@ def demo(
     result = _plan(problem, tk.PlanningOptions(seed=seed, time_limit=60.0))
     if result.plan is None:
         if as_json:
-            print_json({"ok": False, "goal": _DEMO_GOAL, "plan": result.to_dict(), "check": None, "simulation": None})
+            print_json(
+                {
+                    "ok": False,
+                    "goal": _DEMO_GOAL,
+                    "plan": result.to_dict(),
+                    "check": None,
+                    "simulation": None,
+                }
+            )
             raise typer.Exit(ExitCode.NO)
         fail(result.explanation)
     tk.save_plan(result.plan, folder / "plan.json")
@@ -168,11 +176,17 @@ def plan(
         ),
     ] = None,
     semantics: SemanticsOption = None,
-    problem: Annotated[Path | None, typer.Option(metavar="FILE", help="A PDDL problem with the goal.")] = None,
-    goal: Annotated[str | None, typer.Option(metavar="EXPR", help="The goal in PDDL, e.g. '(on a b)'.")] = None,
+    problem: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A PDDL problem with the goal.")
+    ] = None,
+    goal: Annotated[
+        str | None, typer.Option(metavar="EXPR", help="The goal in PDDL, e.g. '(on a b)'.")
+    ] = None,
     goal_scene: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="A scene that shows the goal; give it again for another file."),
+        typer.Option(
+            metavar="FILE", help="A scene that shows the goal; give it again for another file."
+        ),
     ] = None,
     goal_at: GoalAt = None,
     goal_in: GoalIn = None,
@@ -181,7 +195,10 @@ def plan(
     robot: RobotOption = None,
     start: Annotated[
         str | None,
-        typer.Option(metavar="FILE|k=v,...", help="Joint values at the start: a JSON or .tmp file, or given here."),
+        typer.Option(
+            metavar="FILE|k=v,...",
+            help="Joint values at the start: a JSON or .tmp file, or given here.",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -194,13 +211,22 @@ def plan(
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.png", help="Picture of the collision that prevents the plan, if there is none."),
+        typer.Option(
+            metavar="FILE.png",
+            help="Picture of the collision that prevents the plan, if there is none.",
+        ),
     ] = None,
     tree: Annotated[
-        Path | None, typer.Option(metavar="FILE.png|.svg|.json", help="Draw the search tree, or write it as data.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.png|.svg|.json", help="Draw the search tree, or write it as data."
+        ),
     ] = None,
     view: Annotated[
-        bool, typer.Option("--view", help="Show the plan in the browser, or why there is none; Ctrl-C ends it.")
+        bool,
+        typer.Option(
+            "--view", help="Show the plan in the browser, or why there is none; Ctrl-C ends it."
+        ),
     ] = False,
     as_json: AsJson = False,
     allow: AllowFolders = None,
@@ -214,12 +240,20 @@ def plan(
     goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
     file = Path(scenes[0]) if len(scenes) == 1 and scenes[0].endswith(".toml") else None
     if file is not None:
-        given = {"--problem": problem, "--goal": goals, "--goal-scene": goal_scene, "--robot": robot, "--start": start}
+        given = {
+            "--problem": problem,
+            "--goal": goals,
+            "--goal-scene": goal_scene,
+            "--robot": robot,
+            "--start": start,
+        }
         for option, value in given.items():
             refuse_beside_problem(file, option, value)
     elif (problem is None) is (goals is None and goal_scene is None):
         hint = "--goal, --goal-at ..., --goal-scene / --problem"
-        raise typer.BadParameter("give a goal, in one or several ways, or a problem: '(on a b)'", param_hint=hint)
+        raise typer.BadParameter(
+            "give a goal, in one or several ways, or a problem: '(on a b)'", param_hint=hint
+        )
     wanted = with_options(tk.PlanningOptions(), options)
     for path in (output, picture, tree):
         if path is not None:
@@ -240,7 +274,11 @@ def plan(
         robots = robot or ["panda"]
         q = start_configuration(scene, robots, start)
         check_goals(goals, scene, file=goal_file)
-        shown = load_goal(scene, goal_scene, reading=reading_of(allow, package, meshes)) if goal_scene else None
+        shown = (
+            load_goal(scene, goal_scene, reading=reading_of(allow, package, meshes))
+            if goal_scene
+            else None
+        )
         stated = [goals] if isinstance(goals, str) else goals or ()
         all_goals = [part for part in (shown, problem, *stated) if part is not None]
         task = tk.PlanningProblem(scene, q, domain or "blocks", all_goals, robots, semantics)
@@ -251,7 +289,8 @@ def plan(
             result = _plan(task, wanted, best=best)
     except KeyboardInterrupt:
         if best:
-            _give_best(best[min(best)], output, as_json=as_json)  # of the first seed, as planning does
+            # of the first seed, as planning does
+            _give_best(best[min(best)], output, as_json=as_json)
         raise
     if result.plan is not None and output is not None:
         tk.save_plan(result.plan, output)
@@ -271,7 +310,9 @@ def plan(
         from tmkit.tamp import PlanResult
         from tmkit.visualization import Viewer
 
-        with Viewer(result if isinstance(result, PlanResult) else result.result, problem=task) as viewer:
+        with Viewer(
+            result if isinstance(result, PlanResult) else result.result, problem=task
+        ) as viewer:
             wait_for_browser(viewer, opens=True)
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
@@ -292,10 +333,11 @@ def check(
 ) -> None:
     """Validate a plan at finer resolution than the planner's, and report whether it is valid.
 
-    A JSON plan has all it needs, and is compared with your own scene and arm if you give --scene and --robot; a .tmp
-    plan, in the format of the original TMKit, needs --scene.
+    A JSON plan has all it needs, and is compared with your own scene and arm if you give --scene
+    and --robot; a .tmp plan, in the format of the original TMKit, needs --scene.
     """
-    is_tmp = path.suffix == ".tmp"  # of a JSON plan the report says whether its domain is the one that is given
+    # of a JSON plan the report says whether its domain is the one that is given
+    is_tmp = path.suffix == ".tmp"
     plan = load_plan_file(
         path,
         scenes=scenes,
@@ -309,7 +351,9 @@ def check(
         meshes=meshes,
         compares=True,
     )
-    own = load(scenes, reading=reading_of(allow, package, meshes)) if scenes and not is_tmp else None
+    own = (
+        load(scenes, reading=reading_of(allow, package, meshes)) if scenes and not is_tmp else None
+    )
     own = plan.scene if is_tmp else own  # a .tmp plan is read for the caller's scene and arms
     with errors_about(path):
         report = _check(plan, domain, semantics, scene=own, robot=None if is_tmp else robot)
@@ -320,7 +364,10 @@ def check(
             say_wrapped(f"  {problem}")
         for assumption in report.assumptions:
             say_wrapped(f"  not checked: {assumption}")
-        say(f"{path}: {report.actions} actions, {report.configurations} configurations: {_outcome(report)}")
+        say(
+            f"{path}: {report.actions} actions, {report.configurations} configurations:"
+            f" {_outcome(report)}"
+        )
     if not report.is_valid:
         raise typer.Exit(ExitCode.NO)
 
@@ -328,7 +375,10 @@ def check(
 def export(
     path: PlanFile,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="PATH", help="A file (.csv, .json), or a folder that is made.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="PATH", help="A file (.csv, .json), or a folder that is made."
+        ),
     ],
     format: Annotated[
         str,
@@ -372,17 +422,29 @@ def export(
 def simulate(
     path: PlanFile,
     gui: Annotated[bool, typer.Option("--gui", help="Show the simulator's window.")] = False,
-    view: Annotated[bool, typer.Option("--view", help="Show the simulation in the browser; Ctrl-C ends it.")] = False,
-    record: Annotated[Path | None, typer.Option(metavar="FILE.gif|.webp|.mp4", help="Record a video.")] = None,
-    picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the final scene.")] = None,
-    report: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the report.")] = None,
+    view: Annotated[
+        bool, typer.Option("--view", help="Show the simulation in the browser; Ctrl-C ends it.")
+    ] = False,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE.gif|.webp|.mp4", help="Record a video.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the final scene.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="Write the report.")
+    ] = None,
     grasp: Annotated[
-        str, typer.Option(metavar="contact|constraint", help="Hold objects by friction, or by a constraint.")
+        str,
+        typer.Option(
+            metavar="contact|constraint", help="Hold objects by friction, or by a constraint."
+        ),
     ] = "contact",
     engine: Annotated[
         str,
         typer.Option(
-            metavar=built_in_names(ENGINES, separator="|"), help="The physics engine; all: tmkit list engines."
+            metavar=built_in_names(ENGINES, separator="|"),
+            help="The physics engine; all: tmkit list engines.",
         ),
     ] = PYBULLET.name,
     scenes: TmpScenes = None,
@@ -418,7 +480,9 @@ def simulate(
         packages=package,
         meshes=meshes,
     )
-    options = tk.SimulationOptions(gui=gui, grasp=cast("Literal['contact', 'constraint']", grasp), engine=engine)
+    options = tk.SimulationOptions(
+        gui=gui, grasp=cast("Literal['contact', 'constraint']", grasp), engine=engine
+    )
     with errors_about(path):
         run = _simulate_in_view if view else _simulate
         result = run(plan, options, record=record, picture=picture)
@@ -442,9 +506,19 @@ def _give_best(plan: Plan, output: Path | None, *, as_json: bool) -> None:
         tk.save_plan(plan, output)
     actions = [str(action) for action in plan.actions]
     if as_json:
-        print_json({"status": "interrupted", "actions": actions, "cost": plan.cost, "path_length": plan.path_length})
+        print_json(
+            {
+                "status": "interrupted",
+                "actions": actions,
+                "cost": plan.cost,
+                "path_length": plan.path_length,
+            }
+        )
         return
-    say(f"Interrupted; the best plan so far has {len(actions)} actions and {plan.path_length:.2f} rad of paths.")
+    say(
+        f"Interrupted; the best plan so far has {len(actions)} actions and {plan.path_length:.2f}"
+        " rad of paths."
+    )
     for number, action in enumerate(actions, start=1):
         say(f"  {number}. {action}")
     if output is not None:
@@ -473,12 +547,16 @@ def _plan(
         return tk.solve(problem, entries[0], on_progress=tell)
 
 
-def _draw(result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[[str], None]) -> None:
+def _draw(
+    result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[[str], None]
+) -> None:
     from tmkit.simulation import draw_failure
     from tmkit.tamp import PlanResult
 
     answer = result if isinstance(result, PlanResult) else result.result
-    if any(cause.example is not None for action in answer.diagnosis.actions for cause in action.causes):
+    if any(
+        cause.example is not None for action in answer.diagnosis.actions for cause in action.causes
+    ):
         say(f"What was in the way: {draw_failure(answer, picture)}")
     else:
         say("No picture: no motion was in anything's way.")
@@ -505,7 +583,9 @@ def _check(
     robot: list[str] | None = None,
 ) -> ValidationReport:
     with progress("checking") as show:
-        return tk.validate_plan(plan, domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=show)
+        return tk.validate_plan(
+            plan, domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=show
+        )
 
 
 def _simulate(

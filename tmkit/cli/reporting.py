@@ -1,11 +1,12 @@
 """Progress and logs while a command runs: on a terminal for people, or as events for programs.
 
-For people a :class:`Reporter` shows a line that changes (only on a terminal) and log records as lines; for programs
-both are events (:mod:`~tmkit.cli.events`). Log records are shown from WARNING on, from INFO with ``-v``, and from DEBUG
-with ``-vv``. ``--log-file`` takes all, with times. ``--quiet`` shows no progress.
+For people a :class:`Reporter` shows a line that changes (only on a terminal) and log records as
+lines; for programs both are events (:mod:`~tmkit.cli.events`). Log records are shown from WARNING
+on, from INFO with ``-v``, and from DEBUG with ``-vv``. ``--log-file`` takes all, with times.
+``--quiet`` shows no progress.
 
-Invariants: handlers are on the loggers ``tmkit`` and ``py.warnings`` only, and only inside :meth:`Reporter.open`;
-afterwards logging is as it was before.
+Invariants: handlers are on the loggers ``tmkit`` and ``py.warnings`` only, and only inside
+:meth:`Reporter.open`; afterwards logging is as it was before.
 """
 
 from __future__ import annotations
@@ -136,7 +137,9 @@ class Reporter:
         if self._is_quiet:
             yield Work(_nothing, _nothing)
         elif self.as_events:
-            write_event("progress", {"phase": text, "step": 0, "steps": 0, "seconds": 0.0, "text": text})
+            write_event(
+                "progress", {"phase": text, "step": 0, "steps": 0, "seconds": 0.0, "text": text}
+            )
             yield Work(_nothing, _write_progress)
         elif self._console is None:
             yield Work(_nothing, _nothing)
@@ -153,7 +156,9 @@ class Reporter:
 
     def _set_level(self) -> None:
         """Let the library make the records that a handler wants, and no others."""
-        logging.getLogger("tmkit").setLevel(min(handler.level or logging.DEBUG for handler in self._handlers))
+        logging.getLogger("tmkit").setLevel(
+            min(handler.level or logging.DEBUG for handler in self._handlers)
+        )
 
 
 def current_reporter() -> Reporter:
@@ -163,7 +168,8 @@ def current_reporter() -> Reporter:
 
 def _console() -> Console | None:
     """Return the console of a terminal; None for a file or pipe, or where rich, which typer brings, is missing."""
-    if not os.isatty(2):  # rich would let notebooks, which set FORCE_COLOR, show every turn of the spinner
+    # rich would let notebooks, which set FORCE_COLOR, show every turn of the spinner
+    if not os.isatty(2):
         return None
     try:
         from rich.console import Console
@@ -216,7 +222,8 @@ class _ConsoleHandler(logging.Handler):
         self._show = show
 
     def emit(self, record: logging.LogRecord) -> None:
-        is_plain = record.levelno == logging.WARNING and not record.exc_info  # for people, who need no logger's name
+        # for people, who need no logger's name
+        is_plain = record.levelno == logging.WARNING and not record.exc_info
         text = f"warning: {record.getMessage()}" if is_plain else self.format(record)
         self._show(text)
 
@@ -229,7 +236,13 @@ class _EventHandler(logging.Handler):
             self.format(record)  # works out the text of the exception
         traceback = {"traceback": record.exc_text} if record.exc_text else {}
         write_event(
-            "log", {"level": record.levelname, "logger": record.name, "message": record.getMessage(), **traceback}
+            "log",
+            {
+                "level": record.levelname,
+                "logger": record.name,
+                "message": record.getMessage(),
+                **traceback,
+            },
         )
 
 
@@ -256,7 +269,13 @@ def say_wrapped(text: str) -> None:
         width, lines = shutil.get_terminal_size().columns, text.splitlines()
         indents = [" " * (len(line) - len(line.lstrip())) for line in lines]
         wrapped = [
-            textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+            textwrap.fill(
+                line,
+                width,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
             for line, indent in zip(lines, indents, strict=True)
         ]
         text = "\n\n".join(wrapped)

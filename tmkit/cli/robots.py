@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Check robots.", no_args_is_help=True)
 
-_PICTURE_SAMPLES = 10  # configurations of the picture for each that is checked: they are only tested for collisions
+# configurations of the picture for each that is checked: they are only tested for collisions
+_PICTURE_SAMPLES = 10
 
 
 @app.callback()
@@ -56,19 +57,30 @@ def check(
             autocompletion=complete_names(Kind.ROBOTS),
         ),
     ] = None,
-    base: Annotated[str | None, typer.Option(metavar="FRAME", help="The base frame of an inferred arm.")] = None,
-    tip: Annotated[str | None, typer.Option(metavar="FRAME", help="The hand frame of an inferred arm.")] = None,
-    samples: Annotated[int, typer.Option(help="Number of random configurations that are checked.", min=1)] = 2000,
+    base: Annotated[
+        str | None, typer.Option(metavar="FRAME", help="The base frame of an inferred arm.")
+    ] = None,
+    tip: Annotated[
+        str | None, typer.Option(metavar="FRAME", help="The hand frame of an inferred arm.")
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(help="Number of random configurations that are checked.", min=1)
+    ] = 2000,
     seed: Seed = 0,
     write_srdf: Annotated[
-        Path | None, typer.Option(metavar="OUT.srdf", help="Write the arm and the disabled collision pairs.")
+        Path | None,
+        typer.Option(metavar="OUT.srdf", help="Write the arm and the disabled collision pairs."),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(metavar="OUT.png", help="Draw the reachable workspace (needs the extra 'pictures').")
+        Path | None,
+        typer.Option(
+            metavar="OUT.png", help="Draw the reachable workspace (needs the extra 'pictures')."
+        ),
     ] = None,
     trial: Annotated[bool, typer.Option(help="Plan a trial pick of a cube of 4 cm.")] = True,
     trial_picture: Annotated[
-        Path | None, typer.Option(metavar="OUT.png", help="Draw the end of the trial pick, or its attempt.")
+        Path | None,
+        typer.Option(metavar="OUT.png", help="Draw the end of the trial pick, or its attempt."),
     ] = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
@@ -79,7 +91,9 @@ def check(
     from tmkit.robots import check_robot, find_manipulator
 
     if robot is not None and (base is not None or tip is not None):
-        raise typer.BadParameter("these are for a guessed arm, and --robot gives one", param_hint="--base / --tip")
+        raise typer.BadParameter(
+            "these are for a guessed arm, and --robot gives one", param_hint="--base / --tip"
+        )
     if picture is not None:
         from tmkit.visualization.drawing import require_plots
 
@@ -106,7 +120,11 @@ def check(
         picked, missing, _ = pick_a_cube(scene, arm, seed=seed, picture=trial_picture)
         lines = (*lines, *picked)
     if as_json:
-        answer = {"robot": None if arm is None else arm.to_dict(), "inferred": list(lines), "missing": missing}
+        answer = {
+            "robot": None if arm is None else arm.to_dict(),
+            "inferred": list(lines),
+            "missing": missing,
+        }
         print_json({**report.to_dict(), "ok": report.is_valid and not missing, **answer})
     else:
         _print(report, arm, lines, missing)
@@ -115,13 +133,21 @@ def check(
 
 
 def inferred_arm(
-    scene: SceneGraph, *, base: str | None, tip: str | None, tool: str | None = None, name: str, seed: int
+    scene: SceneGraph,
+    *,
+    base: str | None,
+    tip: str | None,
+    tool: str | None = None,
+    name: str,
+    seed: int,
 ) -> InferredArm:
     """Infer the arm of a robot, also of one with flat meshes, on which a check reports."""
     from tmkit.robots import infer_arm
     from tmkit.robots.robot_check import without_flat_meshes
 
-    found = infer_arm(without_flat_meshes(scene), base=base, tip=tip, tool=tool, name=name, seed=seed)
+    found = infer_arm(
+        without_flat_meshes(scene), base=base, tip=tip, tool=tool, name=name, seed=seed
+    )
     added = found.added_tool
     if added:
         scene = scene.add_frame(added, found.manipulator.tip, pose=found.scene.local_pose(added))
@@ -157,7 +183,13 @@ def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
 
 
 def _write(
-    scene: SceneGraph, arm: Manipulator, report: RobotReport, *, srdf: Path | None, picture: Path | None, seed: int
+    scene: SceneGraph,
+    arm: Manipulator,
+    report: RobotReport,
+    *,
+    srdf: Path | None,
+    picture: Path | None,
+    seed: int,
 ) -> None:
     if srdf is not None:
         from tmkit.formats.srdf import write_srdf
@@ -169,17 +201,24 @@ def _write(
         from tmkit.visualization.region_picture import draw_region
 
         samples = _PICTURE_SAMPLES * report.samples
-        draw_region(reachable_region(without_flat_meshes(scene), arm, samples=samples, seed=seed), picture)
+        draw_region(
+            reachable_region(without_flat_meshes(scene), arm, samples=samples, seed=seed), picture
+        )
 
 
-def _print(report: RobotReport, arm: Manipulator | None, lines: Sequence[str], missing: str) -> None:
+def _print(
+    report: RobotReport, arm: Manipulator | None, lines: Sequence[str], missing: str
+) -> None:
     width = max((len(row.name) for row in report.joints), default=0)
     for row in report.joints:
         say(_line(row, width))
     for chain in report.chains[:4]:
         say(f"  chain of {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'")
     if arm is not None:
-        say(f"  arm of {len(arm.joints)} joints from '{arm.base}' to '{arm.tip}', {arm.gripper_kind} gripper")
+        say(
+            f"  arm of {len(arm.joints)} joints from '{arm.base}' to '{arm.tip}',"
+            f" {arm.gripper_kind} gripper"
+        )
     for first, second in report.always:
         say(f"  always in collision: {first} and {second}")
     say(f"  {len(report.never)} checked pairs never collided")
@@ -197,17 +236,31 @@ def _print(report: RobotReport, arm: Manipulator | None, lines: Sequence[str], m
 def _line(row: JointRow, width: int) -> str:
     """Return a line of the table of joints, an odd one with a star."""
     unit = "m" if row.type == "prismatic" else "rad"
-    limits = " to ".join(f"{value:8.3f}" if math.isfinite(value) else "    none" for value in (row.lower, row.upper))
+    limits = " to ".join(
+        f"{value:8.3f}" if math.isfinite(value) else "    none" for value in (row.lower, row.upper)
+    )
     speed = f"{row.velocity:7.3f} {unit}/s" if math.isfinite(row.velocity) else "no speed limit"
-    return f"{'*' if row.is_odd else ' '} {row.name:<{width}}  {row.type:<10} {limits} {unit:<3}  {speed}"
+    return (
+        f"{'*' if row.is_odd else ' '} {row.name:<{width}}  {row.type:<10} {limits} {unit:<3} "
+        f" {speed}"
+    )
 
 
 def _semantics(scene: SceneGraph, arm: Manipulator, report: RobotReport) -> RobotSemantics:
     """Return the arm and its hand as groups with states, and the pairs that need no check."""
-    from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, LinkPair, RobotSemantics, SrdfGroup
+    from tmkit.formats.srdf.values import (
+        Chain,
+        EndEffector,
+        GroupState,
+        LinkPair,
+        RobotSemantics,
+        SrdfGroup,
+    )
 
     words = {"adjacent": "Adjacent", "always": "Always"}
-    pairs = {(first, second): words.get(reason, reason) for first, second, reason in scene.allowed_pairs}
+    pairs = {
+        (first, second): words.get(reason, reason) for first, second, reason in scene.allowed_pairs
+    }
     pairs |= dict.fromkeys(report.always, "Always") | dict.fromkeys(report.never, "Never")
     groups = [SrdfGroup("arm", chains=(Chain(arm.base, arm.tip),))]
     states = [("ready", "arm", arm.ready)]
@@ -221,6 +274,10 @@ def _semantics(scene: SceneGraph, arm: Manipulator, report: RobotReport) -> Robo
             GroupState(name, group, tuple((joint, (value,)) for joint, value in values.items()))
             for name, group, values in states
         ),
-        end_effectors=(EndEffector("gripper", arm.tip, "hand", "arm"),) if arm.gripper_joints else (),
-        disabled=tuple(LinkPair(first, second, reason) for (first, second), reason in pairs.items()),
+        end_effectors=(
+            (EndEffector("gripper", arm.tip, "hand", "arm"),) if arm.gripper_joints else ()
+        ),
+        disabled=tuple(
+            LinkPair(first, second, reason) for (first, second), reason in pairs.items()
+        ),
     )

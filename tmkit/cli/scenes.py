@@ -50,14 +50,20 @@ def dump(
     """Print the frames of a scene, merged from all files; missing parents are shown as roots."""
     from tmkit.formats import scene_dump
 
-    scene = load(scenes, reading=reading_of(allow, package, meshes, xacro=allow_xacro), complete=False)
+    scene = load(
+        scenes, reading=reading_of(allow, package, meshes, xacro=allow_xacro), complete=False
+    )
     if as_json:
         print_json(scene_dump(scene))
         return
     for root in scene.root_names:
         for name, depth in _in_tree_order(scene, root):
             joint, shapes = scene.joint(name), scene.shapes(name)
-            kind = f" [{joint.type}{f' {joint.name}' if joint.is_actuated else ''}]" if joint.type != "fixed" else ""
+            kind = (
+                f" [{joint.type}{f' {joint.name}' if joint.is_actuated else ''}]"
+                if joint.type != "fixed"
+                else ""
+            )
             classes = f" ({', '.join(scene.classes(name))})" if scene.classes(name) else ""
             look = f": {', '.join(a.shape.kind for a in shapes)}" if shapes else ""
             say(f"{_indentation(depth)}{printable(f'{name}{kind}{classes}{look}', keep='')}")
@@ -72,13 +78,21 @@ def check(
     meshes: Meshes = "load",
     allow_xacro: AllowXacro = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Check again when a file that was read changes, until Ctrl-C.")
+        bool,
+        typer.Option(
+            "--watch", help="Check again when a file that was read changes, until Ctrl-C."
+        ),
     ] = False,
 ) -> None:
     """Check a scene for overlapping objects, joints without limits, and frames without effect."""
 
     def check_once(on_file: Callable[[Path], None] | None = None) -> bool:
-        return _check(scenes, on_file, as_json=as_json, reading=reading_of(allow, package, meshes, xacro=allow_xacro))
+        return _check(
+            scenes,
+            on_file,
+            as_json=as_json,
+            reading=reading_of(allow, package, meshes, xacro=allow_xacro),
+        )
 
     if watch:
         check_again(check_once, as_json=as_json)
@@ -87,7 +101,11 @@ def check(
 
 
 def _check(
-    scenes: list[str], on_file: Callable[[Path], None] | None, *, as_json: bool, reading: ReadingOptions
+    scenes: list[str],
+    on_file: Callable[[Path], None] | None,
+    *,
+    as_json: bool,
+    reading: ReadingOptions,
 ) -> bool:
     """Print the check of a scene; return whether it has no problem."""
     from tmkit.formats import check_scene
@@ -107,7 +125,11 @@ def _check(
 
 
 @app.command()
-def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all scenes that are kept.")] = False) -> None:
+def cache(
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Remove all scenes that are kept.")
+    ] = False,
+) -> None:
     """Say how many loaded scenes are kept on the disk, and where; TMKIT_CACHE=off keeps none."""
     from tmkit.formats.scene_cache import SceneCache
 
@@ -119,7 +141,10 @@ def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all scenes
         kept.clear()
     entries = kept.entries()
     size = sum(entry[1] for entry in entries) / 1e6
-    say(f"{len(entries)} scenes, {size:.1f} MB of at most {kept.limit / 1e6:.0f} MB, in {kept.folder}")
+    say(
+        f"{len(entries)} scenes, {size:.1f} MB of at most {kept.limit / 1e6:.0f} MB, in"
+        f" {kept.folder}"
+    )
 
 
 @app.command()
@@ -128,7 +153,10 @@ def convert(
     output: Annotated[
         Path,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Where to write: .json, .robray, .rsg, .urdf, .usda, .glb."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Where to write: .json, .robray, .rsg, .urdf, .usda, .glb.",
         ),
     ],
     allow: AllowFolders = None,
@@ -150,14 +178,18 @@ def convert(
 @app.command("compile")
 def compile_(
     scenes: Scenes,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write: .py or .hpp (C++).")],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="Where to write: .py or .hpp (C++)."),
+    ],
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
 ) -> None:
     """Write a scene, merged from all files, as code that builds it without reading them.
 
-    In Python, function blocks of RSG-DSL files become abstract classes, and arrays of meshes are written beside it.
+    In Python, function blocks of RSG-DSL files become abstract classes, and arrays of meshes are
+    written beside it.
     """
     from tmkit.formats import compile_scene, read_function_blocks
 
@@ -165,7 +197,9 @@ def compile_(
     scene = load(scenes, reading=reading_of(allow, package, meshes))
     with progress("writing the code"):
         blocks = read_function_blocks(*scenes, reading=reading_of(allow))
-        files = compile_scene(scene, output, blocks=blocks, source=", ".join(Path(file).name for file in scenes))
+        files = compile_scene(
+            scene, output, blocks=blocks, source=", ".join(Path(file).name for file in scenes)
+        )
     for file in files:
         say(f"Written to {file}")
 
@@ -185,7 +219,10 @@ def _in_tree_order(scene: SceneGraph, root: str) -> Iterator[tuple[str, int]]:
 
 
 def check_again(
-    check: Callable[[Callable[[Path], None]], object], *, as_json: bool, pause: Callable[[float], None] = time.sleep
+    check: Callable[[Callable[[Path], None]], object],
+    *,
+    as_json: bool,
+    pause: Callable[[float], None] = time.sleep,
 ) -> None:
     """Check, and again whenever a file has changed, until Ctrl-C; ``check`` calls its argument with each file first."""
     while True:

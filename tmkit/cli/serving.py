@@ -1,6 +1,7 @@
 """``tmkit serve``: a world for clients in other processes and machines.
 
-Function blocks of ``--block`` are of modules that the command line names; their configuration in TOML names no code.
+Function blocks of ``--block`` are of modules that the command line names; their configuration in
+TOML names no code.
 """
 
 from __future__ import annotations
@@ -33,9 +34,12 @@ if TYPE_CHECKING:
 _LOOPBACK = re.compile(r"[\w-]+/(127\.[\d.]+|localhost|\[::1\])(:\d+)?([?#].*)?")
 
 WorldName = Annotated[str, typer.Option("--world", metavar="NAME", help="Name of the world.")]
-TransportName = Annotated[str, typer.Option("--transport", metavar="NAME", help="What carries messages.")]
+TransportName = Annotated[
+    str, typer.Option("--transport", metavar="NAME", help="What carries messages.")
+]
 Settings = Annotated[
-    list[str] | None, typer.Option("--setting", metavar="PATH=VALUE", help="A setting of the transport; repeatable.")
+    list[str] | None,
+    typer.Option("--setting", metavar="PATH=VALUE", help="A setting of the transport; repeatable."),
 ]
 
 
@@ -57,17 +61,25 @@ def serve(
         typer.Argument(
             metavar="SCENE...",
             autocompletion=complete_names(Kind.SCENES),
-            help="Scene files or built-in names, merged in order: the first version, unless the log has one.",
+            help=(
+                "Scene files or built-in names, merged in order: the first version, unless the log"
+                " has one."
+            ),
         ),
     ] = None,
     listen: Annotated[
-        str, typer.Option("--listen", metavar="ADDRESS", help="Where to listen; with other machines, --tokens.")
+        str,
+        typer.Option(
+            "--listen", metavar="ADDRESS", help="Where to listen; with other machines, --tokens."
+        ),
     ] = "tcp/127.0.0.1:7447",
     log: Annotated[
-        Path | None, typer.Option("--log", metavar="FILE", help="Record all versions; go on from what it has.")
+        Path | None,
+        typer.Option("--log", metavar="FILE", help="Record all versions; go on from what it has."),
     ] = None,
     tokens: Annotated[
-        Path | None, typer.Option("--tokens", metavar="FILE", help="Lines 'read TOKEN' and 'write TOKEN'.")
+        Path | None,
+        typer.Option("--tokens", metavar="FILE", help="Lines 'read TOKEN' and 'write TOKEN'."),
     ] = None,
     transport: TransportName = ZENOH.name,
     setting: Settings = None,
@@ -77,8 +89,12 @@ def serve(
         typer.Option(
             "--block",
             metavar="MODULE:CLASS=CONFIG",
-            help="Run a function block, of a module or FILE.py, when its inputs change, or by its trigger; repeatable. "
-            "CONFIG: a file of TOML, or {name = ..., input_hook = ..., trigger = {every = 0.1}}.",
+            help=(
+                "Run a function block, of a module or FILE.py, when its inputs change, or by its"
+                " trigger; repeatable. "
+                "CONFIG: a file of TOML, or {name = ..., input_hook = ..., trigger = {every ="
+                " 0.1}}."
+            ),
         ),
     ] = None,
     allow: AllowFolders = None,
@@ -87,7 +103,8 @@ def serve(
 ) -> None:
     """Hold a world that others read, edit and follow; Ctrl-C ends it.
 
-    Clients: tmkit.world.connect("tcp/127.0.0.1:7447"). Without --tokens only this machine is listened to.
+    Clients: tmkit.world.connect("tcp/127.0.0.1:7447"). Without --tokens only this machine is
+        listened to.
     """
     import resource
     import time
@@ -104,15 +121,24 @@ def serve(
         raise typer.BadParameter(reason, param_hint="--listen")
     roles = None if tokens is None else read_tokens(tokens)
     is_new = log is None or not log.exists()
-    live = LiveScene(load(scenes, reading=reading_of(allow, package, meshes)) if scenes and is_new else None)
+    live = LiveScene(
+        load(scenes, reading=reading_of(allow, package, meshes)) if scenes and is_new else None
+    )
     runner = block_runner(live, block) if block else None
-    carrier = load_transport(transport, listen, listen=True, world=world, settings=settings_of(setting))
+    carrier = load_transport(
+        transport, listen, listen=True, world=world, settings=settings_of(setting)
+    )
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # each connection is a file
-    sys.setswitchinterval(0.0005)  # threads of the service answer within milliseconds beside each other
+    # each connection is a file
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
+    # threads of the service answer within milliseconds beside each other
+    sys.setswitchinterval(0.0005)
     with WorldServer(carrier, live, log=log, tokens=roles) as server:
         if scenes and not is_new:
-            note(f"{log}: the world goes on from version {server.version} of the log; the scene files are not used")
+            note(
+                f"{log}: the world goes on from version {server.version} of the log; the scene"
+                " files are not used"
+            )
         say(f"serving '{world}' at {listen}: {len(live.scene)} frames, version {server.version}")
         sys.stdout.flush()
         while server.failure is None:
@@ -148,7 +174,9 @@ def _class(target: str) -> type[FunctionBlock]:
         return found
     kinds = {known: getattr(module, known) for known in dir(module)}
     raise UnknownNameError.of(
-        "function block", name, (k for k, v in kinds.items() if isinstance(v, type) and issubclass(v, FunctionBlock))
+        "function block",
+        name,
+        (k for k, v in kinds.items() if isinstance(v, type) and issubclass(v, FunctionBlock)),
     )
 
 
@@ -171,7 +199,10 @@ def _trigger(value: Any) -> Any:
     if value == {}:
         return OnChange()
     if not isinstance(value, dict) or len(value) != 1 or not kinds.keys() >= value.keys():
-        raise TmkitError(f"trigger is one of {{below = FRAME}}, {{after = BLOCK}} and {{every = SECONDS}}, not {value}")
+        raise TmkitError(
+            "trigger is one of {below = FRAME}, {after = BLOCK} and {every = SECONDS}, not"
+            f" {value}"
+        )
     ((name, given),) = value.items()
     kind, hint = kinds[name]
     return kind(_converted(f"trigger.{name}", given, hint))
@@ -179,7 +210,10 @@ def _trigger(value: Any) -> Any:
 
 def _fields(kind: type[FunctionBlock], values: dict[str, Any]) -> dict[str, Any]:
     """Return the values as the fields of a class want them."""
-    hints, known = typing.get_type_hints(kind), {one.name: one for one in dataclasses.fields(kind) if one.init}
+    hints, known = (
+        typing.get_type_hints(kind),
+        {one.name: one for one in dataclasses.fields(kind) if one.init},
+    )
     for name in values:
         if name not in known:
             raise UnknownNameError.of("configuration", name, known)
@@ -201,8 +235,13 @@ def _domain(value: Any) -> PlanningDomain:
     given = value if isinstance(value, dict) else {"name": value}
     name, robots = given.get("name"), given.get("robots", ["panda"])
     if not isinstance(name, str) or not name.isidentifier() or not isinstance(robots, list):
-        raise TmkitError(f"domain is a name or {{name = NAME, robots = [ROBOT, ...]}} of a built-in one, not {value!r}")
-    return load_planning_domain(name, manipulator=[load_manipulator(str(robot)) for robot in robots])
+        raise TmkitError(
+            "domain is a name or {name = NAME, robots = [ROBOT, ...]} of a built-in one, not"
+            f" {value!r}"
+        )
+    return load_planning_domain(
+        name, manipulator=[load_manipulator(str(robot)) for robot in robots]
+    )
 
 
 def _converted(name: str, value: Any, hint: Any) -> Any:

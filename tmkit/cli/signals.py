@@ -1,16 +1,18 @@
 """Signals that end a command: Ctrl-C, a polite kill, a terminal that is closed.
 
-All three become one exception, which passes every ``with`` and ``finally`` on the way out. :class:`Interrupted` derives
-from ``KeyboardInterrupt``, as that is what libraries let through. Some do not: what is raised in a destructor goes to
-``sys.unraisablehook``, and what is raised while a compiled module is imported may come out as an ``ImportError``. So
-the hook raises again, and :attr:`EndingSignals.received` is what counts, not the exception that arrives. Some libraries
-even import others within ``except BaseException``, and go on. So nothing is raised in the midst of an import. A timer
-tries again, every few hundredths of a second, until it is done, or has taken so long that it is not one to wait for.
-Signals that follow within a second are dropped: whoever is asked twice to end shall still tidy up; whoever does not
-answer is asked anew.
+All three become one exception, which passes every ``with`` and ``finally`` on the way out.
+:class:`Interrupted` derives from ``KeyboardInterrupt``, as that is what libraries let through. Some
+do not: what is raised in a destructor goes to ``sys.unraisablehook``, and what is raised while a
+compiled module is imported may come out as an ``ImportError``. So the hook raises again, and
+:attr:`EndingSignals.received` is what counts, not the exception that arrives. Some libraries even
+import others within ``except BaseException``, and go on. So nothing is raised in the midst of an
+import. A timer tries again, every few hundredths of a second, until it is done, or has taken so
+long that it is not one to wait for. Signals that follow within a second are dropped: whoever is
+asked twice to end shall still tidy up; whoever does not answer is asked anew.
 
-Invariants: a signal that was ignored when the program started (``nohup``) stays ignored; outside the block everything
-is as it was before. This module imports next to nothing, since it must be there before anything else is.
+Invariants: a signal that was ignored when the program started (``nohup``) stays ignored; outside
+the block everything is as it was before. This module imports next to nothing, since it must be
+there before anything else is.
 """
 
 from __future__ import annotations
@@ -79,7 +81,10 @@ class EndingSignals:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if signal.SIGALRM in self._previous:
             signal.setitimer(signal.ITIMER_REAL, 0.0)

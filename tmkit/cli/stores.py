@@ -8,17 +8,29 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli.common import AllowFolders, AsJson, Packages, Scenes, load, reading_of, require_writable
+from tmkit.cli.common import (
+    AllowFolders,
+    AsJson,
+    Packages,
+    Scenes,
+    load,
+    reading_of,
+    require_writable,
+)
 from tmkit.cli.reporting import print_json, say
 from tmkit.cli.signals import ExitCode
 
 if TYPE_CHECKING:
     from tmkit.store import Store
 
-app = typer.Typer(help="Keep versions of scenes in a folder: branches, history, merges.", no_args_is_help=True)
+app = typer.Typer(
+    help="Keep versions of scenes in a folder: branches, history, merges.", no_args_is_help=True
+)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the store.")]
-VersionName = Annotated[str, typer.Argument(metavar="VERSION", help="A branch, an id, or how one begins.")]
+VersionName = Annotated[
+    str, typer.Argument(metavar="VERSION", help="A branch, an id, or how one begins.")
+]
 Branch = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch.")]
 Message = Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="What was done.")]
 
@@ -43,7 +55,11 @@ def log(folder: Folder, version: VersionName = "main", as_json: AsJson = False) 
         print_json([entry._asdict() for entry in entries])
         return
     for entry in entries:
-        merged = f" (merges {', '.join(parent[:12] for parent in entry.parents[1:])})" if entry.parents[1:] else ""
+        merged = (
+            f" (merges {', '.join(parent[:12] for parent in entry.parents[1:])})"
+            if entry.parents[1:]
+            else ""
+        )
         say(printable(f"{entry.id[:12]}{merged} {entry.message}".rstrip(), keep=""))
 
 
@@ -76,7 +92,9 @@ def put(
 @app.command()
 def get(
     folder: Folder,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="A .json, .robray or .urdf file.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="A .json, .robray or .urdf file.")
+    ],
     version: VersionName = "main",
 ) -> None:
     """Write a version as a scene file."""
@@ -104,7 +122,9 @@ def diff(folder: Folder, before: VersionName, after: VersionName) -> None:
 
 
 @app.command()
-def merge(folder: Folder, version: VersionName, branch: Branch = "main", message: Message = "") -> None:
+def merge(
+    folder: Folder, version: VersionName, branch: Branch = "main", message: Message = ""
+) -> None:
     """Merge a version into a branch, frame by frame; exit code 1 where both changed the same frame differently."""
     from tmkit.errors import MergeConflictError
 

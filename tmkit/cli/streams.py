@@ -1,8 +1,9 @@
 """Standard streams that fail without ending the command: a full disk, a closed pipe, a descriptor that is closed.
 
-What cannot be printed is dropped, the command goes on, and :class:`StandardStreams` tells at the end what failed. A
-pipe whose reader has gone (``| head -1``) is no failure. A descriptor that is closed when the program starts is opened,
-or the first file that is opened would get its number and whatever libraries print would land in that file.
+What cannot be printed is dropped, the command goes on, and :class:`StandardStreams` tells at the
+end what failed. A pipe whose reader has gone (``| head -1``) is no failure. A descriptor that is
+closed when the program starts is opened, or the first file that is opened would get its number and
+whatever libraries print would land in that file.
 
 Invariant: outside the block ``sys.stdout`` and ``sys.stderr`` are what they were before.
 """
@@ -56,7 +57,11 @@ class StandardStreams:
     def failure(self) -> str | None:
         """Why the standard output is not complete, ``None`` when it is, or when its reader has gone."""
         error = self._output.failure if self._output is not None else None
-        return None if error is None or isinstance(error, BrokenPipeError) else error.strerror or str(error)
+        return (
+            None
+            if error is None or isinstance(error, BrokenPipeError)
+            else error.strerror or str(error)
+        )
 
     def flush(self) -> None:
         """Hand over what was printed, as far as it can be."""
@@ -65,7 +70,8 @@ class StandardStreams:
                 stream.flush()
 
     def __enter__(self) -> StandardStreams:
-        # What is written to a descriptor that is open for reading fails, as it would with a closed one.
+        # What is written to a descriptor that is open for reading fails, as it would with a closed
+        # one.
         for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
             try:
                 os.fstat(number)
@@ -84,7 +90,10 @@ class StandardStreams:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.flush()
         for name, stream in self._before.items():

@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from tmkit.pddl import Problem
     from tmkit.task_planning import TaskPlanResult
 
-_WORDS = {"unsolvable": "There is no plan: that is proved.", "limit": "No plan was found; there may be one"}
-_ONLY_ALONE = "There is no plan whose actions follow one another: that is proved. Some may have to overlap."
+_WORDS = {
+    "unsolvable": "There is no plan: that is proved.",
+    "limit": "No plan was found; there may be one",
+}
+_ONLY_ALONE = (
+    "There is no plan whose actions follow one another: that is proved. Some may have to overlap."
+)
 
 
 def task(
@@ -28,19 +33,25 @@ def task(
         str,
         typer.Option(
             metavar=built_in_names(TASK_PLANNERS, separator="|"),
-            help="Satisficing, cost-optimal, with the fewest actions (Z3), or an engine of unified-planning.",
+            help=(
+                "Satisficing, cost-optimal, with the fewest actions (Z3), or an engine of"
+                " unified-planning."
+            ),
         ),
     ] = FAST_DOWNWARD.name,
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit in seconds.", min=0.001)] = 60.0,
+    time_limit: Annotated[
+        float, typer.Option(metavar="S", help="Time limit in seconds.", min=0.001)
+    ] = 60.0,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="PLAN", help="Write the plan, one action a line.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="PLAN", help="Write the plan, one action a line."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find actions that solve a PDDL problem, without a scene and without motions.
 
-    The same files give the same plan. Every plan is validated before it is printed, in the format of the planning
-    competitions.
+    The same files give the same plan. Every plan is validated before it is printed, in the format
+    of the planning competitions.
     """
     from tmkit.pddl import load_domain, load_problem
 
@@ -58,11 +69,16 @@ def task(
     if as_json:
         print_json(_document(result))
     elif result.is_solved:
-        typer.echo(printable(text) if output is None else f"Written to {output}", nl=output is not None)
+        typer.echo(
+            printable(text) if output is None else f"Written to {output}", nl=output is not None
+        )
     else:
         reason = f": {result.message}." if result.status.value == "limit" else ""
-        acts_in_turn = TASK_PLANNERS.find_built_in(planner) is not None  # which UNIFIED, named with an engine, is not
-        is_alone = loaded.domain.is_durative and result.status.value == "unsolvable" and acts_in_turn
+        # which UNIFIED, named with an engine, is not
+        acts_in_turn = TASK_PLANNERS.find_built_in(planner) is not None
+        is_alone = (
+            loaded.domain.is_durative and result.status.value == "unsolvable" and acts_in_turn
+        )
         say(_ONLY_ALONE if is_alone else f"{_WORDS[result.status.value]}{reason}")
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
@@ -77,14 +93,18 @@ def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
 
     validation = validate_task_plan(problem, result.steps)
     if not validation.is_valid and not result.schedule:
-        raise TaskPlannerError(f"the plan is not valid: {validation.message}", command=(), output="")
+        raise TaskPlannerError(
+            f"the plan is not valid: {validation.message}", command=(), output=""
+        )
     if problem.domain.is_durative:
         timed = result.schedule or schedule(problem, result.steps)
         if fault := schedule_fault(problem, timed):
             raise TaskPlannerError(f"the schedule is not valid: {fault}", command=(), output="")
         return "".join(f"{action}\n" for action in timed) + f"; makespan = {makespan(timed):.3f}\n"
     kind = "general cost" if problem.metric is Metric.TOTAL_COST else "unit cost"
-    return "".join(f"{step}\n" for step in result.steps) + f"; cost = {validation.cost:g} ({kind})\n"
+    return (
+        "".join(f"{step}\n" for step in result.steps) + f"; cost = {validation.cost:g} ({kind})\n"
+    )
 
 
 def _document(result: TaskPlanResult) -> dict[str, Any]:

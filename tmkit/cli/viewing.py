@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmkit.cli.common import AllowFolders, DomainOption, Meshes, Packages, load, reading_of, require_writable
+from tmkit.cli.common import (
+    AllowFolders,
+    DomainOption,
+    Meshes,
+    Packages,
+    load,
+    reading_of,
+    require_writable,
+)
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.inputs import read_json_file, start_configuration
 from tmkit.cli.reporting import progress, say
@@ -20,8 +28,12 @@ if TYPE_CHECKING:
 
 _PLAN, _PROBLEM = ".json", ".toml"
 
-Port = Annotated[int, typer.Option(metavar="N", help="Port of the page; 0 for any free one.", min=0, max=65535)]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")]
+Port = Annotated[
+    int, typer.Option(metavar="N", help="Port of the page; 0 for any free one.", min=0, max=65535)
+]
+Browser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+]
 
 
 def view(
@@ -30,12 +42,19 @@ def view(
         typer.Argument(
             metavar="SCENE...|PLAN.json|PROBLEM.toml|STORE[:BRANCH]",
             autocompletion=complete_names(Kind.SCENES),
-            help="Scene files or built-in names, merged in order; or a plan, a problem, or the folder of a store.",
+            help=(
+                "Scene files or built-in names, merged in order; or a plan, a problem, or the"
+                " folder of a store."
+            ),
         ),
     ],
     compare: Annotated[
         list[str] | None,
-        typer.Option("--compare", metavar="SCENE", help="A scene to show beside it, with the difference coloured."),
+        typer.Option(
+            "--compare",
+            metavar="SCENE",
+            help="A scene to show beside it, with the difference coloured.",
+        ),
     ] = None,
     domain: DomainOption = None,
     robot: Annotated[
@@ -51,7 +70,8 @@ def view(
         str | None, typer.Option("--start", metavar="FILE|k=v,...", help="Joint values of a scene.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE.html", help="Write an offline page instead.")
+        Path | None,
+        typer.Option("--html", metavar="FILE.html", help="Write an offline page instead."),
     ] = None,
     port: Port = 8080,
     browser: Browser = True,
@@ -61,9 +81,10 @@ def view(
 ) -> None:
     """Show a scene, a plan or a problem in the browser; Ctrl-C ends it.
 
-    A store shows the versions of a branch (main by default) with a slider over them, and what each of them changed.
-    With --domain a scene shows its facts, which follow what is moved, and can be planned from where it is. A plan in a
-    domain that is not built in shows its facts with --domain, too.
+    A store shows the versions of a branch (main by default) with a slider over them, and what each
+    of them changed. With --domain a scene shows its facts, which follow what is moved, and can be
+    planned from where it is. A plan in a domain that is not built in shows its facts with --domain,
+    too.
     """
     from tmkit.plans import Plan
     from tmkit.tamp import PlanningProblem
@@ -72,7 +93,13 @@ def view(
     if html is not None:
         require_writable(html)
     if len(files) == 1 and (found := _store_of(files[0])) is not None:
-        given = {"--compare": compare, "--domain": domain, "--robot": robot, "--start": start, "--html": html}
+        given = {
+            "--compare": compare,
+            "--domain": domain,
+            "--robot": robot,
+            "--start": start,
+            "--html": html,
+        }
         for option, value in given.items():
             if value:
                 raise typer.BadParameter("it is not for a store", param_hint=option)
@@ -93,11 +120,16 @@ def view(
     if domain is not None and shown is scene:
         shown = PlanningProblem(scene, q, domain=domain, goal="(and)", robots=robot or "panda")
     elif domain is not None and isinstance(shown, Plan):
-        problem = PlanningProblem(scene, shown.q, domain=domain, goal=shown.goal, robots=shown.robots)
+        problem = PlanningProblem(
+            scene, shown.q, domain=domain, goal=shown.goal, robots=shown.robots
+        )
     other = load(compare, reading=reading_of(allow, package, meshes)) if compare else None
     if html is not None:
         page = scene if isinstance(shown, PlanningProblem) else shown
-        say(f"Written to {save_html(page, html, q=q, domain=domain if problem is not None else None)}")
+        say(
+            "Written to"
+            f" {save_html(page, html, q=q, domain=domain if problem is not None else None)}"
+        )
         return
     with Viewer(port=port) as viewer:
         if other is not None:
@@ -117,7 +149,11 @@ def _store_of(name: str) -> tuple[Path, str] | None:
 
 
 def _read(
-    files: list[str], domain: str | None, allow: list[Path] | None, package: list[str] | None, meshes: str
+    files: list[str],
+    domain: str | None,
+    allow: list[Path] | None,
+    package: list[str] | None,
+    meshes: str,
 ) -> Plan | PlanningProblem | SceneGraph:
     """Read a plan, a problem or a scene, by the suffix and the content of a file that stands alone."""
     import tmkit as tk
@@ -126,7 +162,9 @@ def _read(
     alone = Path(files[0]) if len(files) == 1 else None
     if alone is not None and alone.suffix == _PROBLEM:
         with progress("reading the problem"):
-            return tk.load_planning_problem(alone, domain=domain, reading=reading_of(allow, package, meshes))[0]
+            return tk.load_planning_problem(
+                alone, domain=domain, reading=reading_of(allow, package, meshes)
+            )[0]
     if alone is not None and alone.suffix == _PLAN:
         document = read_json_file(alone, what="plan or scene")
         if isinstance(document, dict) and "steps" in document:

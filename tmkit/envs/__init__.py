@@ -1,7 +1,7 @@
 """Domains as environments of Gymnasium: symbolic actions, or joint velocities under physics (extra ``learning``).
 
-``gymnasium.make("tmkit.envs:tmkit/Symbolic-v0", source="towers", parameters={"blocks": 3})`` makes one, as the classes
-do.
+``gymnasium.make("tmkit.envs:tmkit/Symbolic-v0", source="towers", parameters={"blocks": 3})`` makes
+one, as the classes do.
 """
 
 from tmkit._support.extras import is_installed
@@ -13,4 +13,6 @@ if is_installed("gymnasium"):
     import gymnasium
 
     for _name in ("Symbolic", "Physical"):
-        gymnasium.register(f"tmkit/{_name}-v0", entry_point=f"tmkit.envs.{_name.lower()}:{_name}Env")
+        gymnasium.register(
+            f"tmkit/{_name}-v0", entry_point=f"tmkit.envs.{_name.lower()}:{_name}Env"
+        )

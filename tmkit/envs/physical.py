@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.batch import ProblemSource
-from tmkit.envs.symbolic import SEEDS, FactTable, ObservationKind, context_of, goal_facts, gymnasium, source_of, spaces
+from tmkit.envs.symbolic import (
+    SEEDS,
+    FactTable,
+    ObservationKind,
+    context_of,
+    goal_facts,
+    gymnasium,
+    source_of,
+    spaces,
+)
 from tmkit.errors import ConfigurationError
 from tmkit.simulation import Camera, PhysicsSettings, Simulation, fit_camera, render
 from tmkit.tamp.problem import PlanningProblem
@@ -22,15 +31,16 @@ _FAR = 1000.0  # radians or metres, beyond which nothing is
 class PhysicalEnv(gymnasium.Env[Any, Any]):
     """Arms move joint by joint in pybullet; the goal is judged by where the objects come to be.
 
-    An action has for each arm the velocities of its joints, as shares of their limits, and one number of its hand:
-    above 0 it opens, below it closes with its force. The reward is 1 when the goal holds, which ends an episode.
+    An action has for each arm the velocities of its joints, as shares of their limits, and one
+    number of its hand: above 0 it opens, below it closes with its force. The reward is 1 when the
+    goal holds, which ends an episode.
 
     Args:
         source: as for :class:`tmkit.envs.SymbolicEnv`.
         parameters: of the generator.
-        observation: ``array``: joint values and, for each movable object, its pose relative to the root (x, y, z and
-            the quaternion x, y, z, w). ``graph``: the facts that hold, as in :class:`tmkit.envs.SymbolicEnv`.
-            ``picture``: ``size`` pixels.
+        observation: ``array``: joint values and, for each movable object, its pose relative to the
+            root (x, y, z and the quaternion x, y, z, w). ``graph``: the facts that hold, as in
+            :class:`tmkit.envs.SymbolicEnv`. ``picture``: ``size`` pixels.
         rate: actions a second.
         max_steps: steps after which an episode is truncated.
         size: width and height of pictures, in pixels.
@@ -57,25 +67,44 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
         render_mode: str | None = None,
     ) -> None:
         if observation not in ("array", "graph", "picture"):
-            raise ConfigurationError(f"observation must be 'array', 'graph' or 'picture', not {observation!r}")
+            raise ConfigurationError(
+                f"observation must be 'array', 'graph' or 'picture', not {observation!r}"
+            )
         settings = PhysicsSettings()
         if not 0.0 < rate <= 1.0 / settings.time_step:
-            raise ConfigurationError(f"rate must be positive and at most {1.0 / settings.time_step:g}, not {rate!r}")
-        self.source, self.max_steps, self.render_mode = source_of(source, parameters), max_steps, render_mode
-        self._observation, self._size, self._substeps = observation, size, round(1.0 / (rate * settings.time_step))
+            raise ConfigurationError(
+                f"rate must be positive and at most {1.0 / settings.time_step:g}, not {rate!r}"
+            )
+        self.source, self.max_steps, self.render_mode = (
+            source_of(source, parameters),
+            max_steps,
+            render_mode,
+        )
+        self._observation, self._size, self._substeps = (
+            observation,
+            size,
+            round(1.0 / (rate * settings.time_step)),
+        )
         self._seconds, self._settings = settings.time_step, settings
         self._context, _ = context_of(self.source, 0, None)
         self._table = FactTable(self._context.problem)
         scene, arms = self._context.scene, self._context.manipulators
         self._joints = [[scene.joint_names.index(joint) for joint in arm.joints] for arm in arms]
         self._speeds = [arm.velocity_limits(scene) for arm in arms]
-        self.action_space = spaces.Box(-1.0, 1.0, (sum(map(len, self._joints)) + len(arms),), np.float32)
+        self.action_space = spaces.Box(
+            -1.0, 1.0, (sum(map(len, self._joints)) + len(arms),), np.float32
+        )
         self._simulation: Simulation | None = None
         self._camera: Camera | None = None
         self.objects: tuple[str, ...] = ()
         self._begin(0, {})
         spaces_of: dict[str, spaces.Space[Any]] = {
-            "array": spaces.Box(-_FAR, _FAR, (len(scene.joint_names) + _OBJECT_WIDTH * len(self.objects),), np.float64),
+            "array": spaces.Box(
+                -_FAR,
+                _FAR,
+                (len(scene.joint_names) + _OBJECT_WIDTH * len(self.objects),),
+                np.float64,
+            ),
             "graph": self._table.graph_space(),
             "picture": spaces.Box(0, 255, (size[1], size[0], 3), np.uint8),
         }
@@ -95,7 +124,9 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
         self._types = {name: types[0] for name, types in context.problem.objects.items()}
         return number
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode with the next problem, or with that of the seed ``options["problem"]``.
 
         Args:
@@ -112,7 +143,9 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
         given = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
         velocity, at = np.zeros(len(self._target)), 0
         lower, upper = context.scene.joint_limits.T
-        for arm, joints, speeds in zip(context.manipulators, self._joints, self._speeds, strict=True):
+        for arm, joints, speeds in zip(
+            context.manipulators, self._joints, self._speeds, strict=True
+        ):
             velocity[joints] = given[at : at + len(joints)] * speeds
             hand = given[at + len(joints)]
             at += len(joints) + 1

@@ -25,13 +25,25 @@ with importing("gymnasium", "learning", "environments need"):
     import gymnasium
     from gymnasium import spaces
 
-__all__ = ["SEEDS", "FactTable", "ObservationKind", "context_of", "goal_facts", "gymnasium", "source_of", "spaces"]
+__all__ = [
+    "SEEDS",
+    "FactTable",
+    "ObservationKind",
+    "context_of",
+    "goal_facts",
+    "gymnasium",
+    "source_of",
+    "spaces",
+]
 
-ObservationKind: TypeAlias = Literal["array", "graph", "picture"]  # how an environment shows its state
+# how an environment shows its state
+ObservationKind: TypeAlias = Literal["array", "graph", "picture"]
 SEEDS = 2**31 - 1  # problems of a source: seeds below this
 
 
-def source_of(source: ProblemSource | PlanningProblem | str, parameters: Mapping[str, Any] | None) -> ProblemSource:
+def source_of(
+    source: ProblemSource | PlanningProblem | str, parameters: Mapping[str, Any] | None
+) -> ProblemSource:
     """Return where problems come from: a source, one problem, or a generator's name and parameters."""
     if isinstance(source, str):
         return GeneratorSource(source, dict(parameters or {}))
@@ -40,7 +52,9 @@ def source_of(source: ProblemSource | PlanningProblem | str, parameters: Mapping
     return FixedProblem(source) if isinstance(source, PlanningProblem) else source
 
 
-def context_of(source: ProblemSource, seed: int, options: Mapping[str, Any] | None) -> tuple[PlanningContext, int]:
+def context_of(
+    source: ProblemSource, seed: int, options: Mapping[str, Any] | None
+) -> tuple[PlanningContext, int]:
     """Return the problem of a seed, or of the seed in the options of a reset (``problem``), and that seed."""
     seed = int((options or {}).get("problem", seed))
     return planning_context(*source.problem(seed)), seed
@@ -54,7 +68,9 @@ class FactTable:
         self.facts = tuple(
             Fact(predicate.name, arguments)
             for predicate in sorted(problem.domain.predicates, key=lambda each: each.name)
-            for arguments in itertools.product(*(sorted(problem.objects_of(p.types)) for p in predicate.parameters))
+            for arguments in itertools.product(
+                *(sorted(problem.objects_of(p.types)) for p in predicate.parameters)
+            )
         )
         self._number = {fact: number for number, fact in enumerate(self.facts)}
         self._names = sorted({fact.predicate for fact in self.facts})
@@ -70,7 +86,9 @@ class FactTable:
     def graph_space(self) -> spaces.Graph:
         """Return the space of :meth:`graph`."""
         width = len(self._types) + 2 * len(self._names)
-        return spaces.Graph(spaces.Box(0.0, 1.0, (width,), np.float32), spaces.Discrete(2 * len(self._names)))
+        return spaces.Graph(
+            spaces.Box(0.0, 1.0, (width,), np.float32), spaces.Discrete(2 * len(self._names))
+        )
 
     def graph(self, state: State, goal: Iterable[Fact]) -> spaces.GraphInstance:
         """Return objects as nodes, facts of one object as features and of two as edges; those of the goal come last."""
@@ -88,15 +106,18 @@ class FactTable:
                 elif len(fact.arguments) == 2:
                     edges.append(kind)
                     links.append((node[fact.arguments[0]], node[fact.arguments[1]]))
-        return spaces.GraphInstance(nodes, np.array(edges, np.int64), np.array(links, np.int64).reshape(-1, 2))
+        return spaces.GraphInstance(
+            nodes, np.array(edges, np.int64), np.array(links, np.int64).reshape(-1, 2)
+        )
 
     def require_same(self, problem: Problem, seed: int) -> None:
         """Refuse a problem with other objects, whose states would not fit the spaces."""
         if tuple(sorted(problem.all_objects)) != self.objects:
             extra = sorted({*problem.all_objects} ^ {*self.objects})
             raise ConfigurationError(
-                f"the problem of seed {seed} has other objects than the first ({', '.join(extra[:5])}); an environment "
-                "needs a source whose problems have the same"
+                f"the problem of seed {seed} has other objects than the first"
+                f" ({', '.join(extra[:5])}); an environment needs a source whose problems have the"
+                " same"
             )
 
 
@@ -109,17 +130,17 @@ def goal_facts(goal: Formula) -> tuple[Fact, ...]:
 class SymbolicEnv(gymnasium.Env[Any, Any]):
     """States are sets of facts; an action changes them as the domain says, whether or not an arm could do it.
 
-    The reward is 1 when the goal is reached, which ends an episode, and 0 else. An action that is not applicable
-    changes nothing; ``info["is_applicable"]`` says so, and ``info["action_mask"]`` which ones are. A processor does
-    some thousand steps a second.
+    The reward is 1 when the goal is reached, which ends an episode, and 0 else. An action that is
+    not applicable changes nothing; ``info["is_applicable"]`` says so, and ``info["action_mask"]``
+    which ones are. A processor does some thousand steps a second.
 
     Args:
         source: where problems come from, one problem, or the name of a generator
             (:func:`tmkit.batch.generators.generate`).
             All must have the same objects.
         parameters: of the generator.
-        observation: ``array``: a dictionary of ``state`` and ``goal``, each 0 or 1 for each fact; ``graph``: objects
-            as nodes, facts of two objects as edges.
+        observation: ``array``: a dictionary of ``state`` and ``goal``, each 0 or 1 for each fact;
+            ``graph``: objects as nodes, facts of two objects as edges.
         max_steps: steps after which an episode is truncated.
         render_mode: ``ansi`` for :meth:`render`.
 
@@ -144,7 +165,11 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
     ) -> None:
         if observation not in ("array", "graph"):
             raise ConfigurationError(f"observation must be 'array' or 'graph', not {observation!r}")
-        self.source, self.max_steps, self.render_mode = source_of(source, parameters), max_steps, render_mode
+        self.source, self.max_steps, self.render_mode = (
+            source_of(source, parameters),
+            max_steps,
+            render_mode,
+        )
         self._observation = observation
         self._problem = context_of(self.source, 0, None)[0].problem
         self._table = FactTable(self._problem)
@@ -152,20 +177,30 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
         self.actions = tuple(
             GroundAction(schema.name, arguments)
             for schema in sorted(self._problem.domain.actions, key=lambda each: each.name)
-            for arguments in itertools.product(*(sorted(self._problem.objects_of(p.types)) for p in schema.parameters))
+            for arguments in itertools.product(
+                *(sorted(self._problem.objects_of(p.types)) for p in schema.parameters)
+            )
         )
         self._numbers = {action: number for number, action in enumerate(self.actions)}
-        self._searched = [schema for schema in self._problem.domain.actions if not self._is_plain(schema.precondition)]
+        self._searched = [
+            schema
+            for schema in self._problem.domain.actions
+            if not self._is_plain(schema.precondition)
+        ]
         self._needed = self._literals()
         self.action_space = spaces.Discrete(len(self.actions))
         facts = spaces.MultiBinary(len(self.facts))
         self.observation_space = (
-            self._table.graph_space() if observation == "graph" else spaces.Dict({"state": facts, "goal": facts})
+            self._table.graph_space()
+            if observation == "graph"
+            else spaces.Dict({"state": facts, "goal": facts})
         )
         self.state = State()
         self._steps = 0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode with the next problem, or with that of the seed ``options["problem"]``.
 
         Args:
@@ -195,7 +230,11 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
             float(is_done),
             is_done,
             self._steps >= self.max_steps,
-            {"is_applicable": is_applicable, "action": str(ground), "action_mask": self.action_masks()},
+            {
+                "is_applicable": is_applicable,
+                "action": str(ground),
+                "action_mask": self.action_masks(),
+            },
         )
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -212,7 +251,9 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
 
     def _is_plain(self, precondition: Formula) -> bool:
         """Whether it is a conjunction of facts, denied or not, that actions change."""
-        atoms = [part.part if isinstance(part, Not) else part for part in conjuncts_of([precondition])]
+        atoms = [
+            part.part if isinstance(part, Not) else part for part in conjuncts_of([precondition])
+        ]
         derived = self._problem.domain.derived_predicates
         return all(isinstance(atom, Atom) and atom.predicate not in derived for atom in atoms)
 
@@ -231,7 +272,9 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
                 row.append(2 * count + 1 - denied if place is None else place + denied * count)
             rows.append(row)
         width = max(map(len, rows), default=0)
-        return np.array([row + [2 * count] * (width - len(row)) for row in rows], dtype=np.intp).reshape(-1, width)
+        return np.array(
+            [row + [2 * count] * (width - len(row)) for row in rows], dtype=np.intp
+        ).reshape(-1, width)
 
     def render(self) -> str | None:
         """Return the facts that hold, one a line, in the mode ``ansi``."""

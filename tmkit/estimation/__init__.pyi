@@ -7,7 +7,12 @@ from tmkit.estimation.compliance import (
     beam_compliance as beam_compliance,
     joint_compliance as joint_compliance,
 )
-from tmkit.estimation.policies import ByTag as ByTag, Fused as Fused, Latest as Latest, MinCovariance as MinCovariance
+from tmkit.estimation.policies import (
+    ByTag as ByTag,
+    Fused as Fused,
+    Latest as Latest,
+    MinCovariance as MinCovariance,
+)
 from tmkit.estimation.pose_graph import (
     pose_graph as pose_graph,
     solve_pose_graph as solve_pose_graph,

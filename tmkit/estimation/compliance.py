@@ -1,25 +1,28 @@
 """Arms that bend: poses of frames at a configuration under gravity, and their covariances.
 
-A *compliance model* says for each frame that gives way by how much it does so: a mean offset and a covariance of the
-error that is left, both behind the frame's joint; see ``docs/concepts/uncertainty.md``:
+A *compliance model* says for each frame that gives way by how much it does so: a mean offset and a
+covariance of the error that is left, both behind the frame's joint; see
+``docs/concepts/uncertainty.md``:
 
     parent_from_frame = nominal(q) exp(offset) exp(xi),    xi ~ N(0, S)
 
-In :class:`LinearCompliance` each of some frames has a compliance matrix C (6, 6), the twist that a wrench on it causes,
-and the wrench is the weight of all bodies at the frame and below,
+In :class:`LinearCompliance` each of some frames has a compliance matrix C (6, 6), the twist that a
+wrench on it causes, and the wrench is the weight of all bodies at the frame and below,
 
     offset = C w,    w = [m g, c x m g]     in the axes of the frame, at its origin, c the centre of what hangs there
 
-Its error is a fraction of the deflection, as stiffness is known with a relative error and stays what it is at every
-configuration; and a floor, such as the play of a joint. Its noise sources belong to the model: two versions deflected
-by one model have the same errors, and a second call gives an equal scene. Weights pull at the deflected arm:
-``iterations`` repeats the step with the loads at the arm as deflected so far; for small deflections the first step is
-right to the square of the deflection.
+Its error is a fraction of the deflection, as stiffness is known with a relative error and stays
+what it is at every configuration; and a floor, such as the play of a joint. Its noise sources
+belong to the model: two versions deflected by one model have the same errors, and a second call
+gives an equal scene. Weights pull at the deflected arm: ``iterations`` repeats the step with the
+loads at the arm as deflected so far; for small deflections the first step is right to the square of
+the deflection.
 
-Complexity O(n) poses and O(n) sums for n frames, an iteration. The compliance matrix of a beam is the textbook's (Euler
-and Bernoulli); that of a joint is a spring about its axis. The bending of an arm is part of a tree of uncertain
-transforms. The idea is that of Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
-Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra". The model here is ours.
+Complexity O(n) poses and O(n) sums for n frames, an iteration. The compliance matrix of a beam is
+the textbook's (Euler and Bernoulli); that of a joint is a spring about its axis. The bending of an
+arm is part of a tree of uncertain transforms. The idea is that of Sewtz, Burkhard, Luo, Dorscht and
+Triebel, "Representing Uncertain Spatial Transformations in Robotic Applications in a Structured
+Framework Leveraging Lie Algebra". The model here is ours.
 """
 
 from __future__ import annotations
@@ -81,8 +84,10 @@ def apply_compliance(
     Args:
         scene: the nominal scene; errors that its edges have already stay.
         model: how it gives way.
-        q: configuration (n_joints,) at which the new version is right; may be omitted if there are no joints.
-        iterations: how often loads are computed; from the second time on, at the arm as deflected before.
+        q: configuration (n_joints,) at which the new version is right; may be omitted if there are
+            no joints.
+        iterations: how often loads are computed; from the second time on, at the arm as deflected
+            before.
 
     Raises:
         UnknownNameError: the model names a frame that the scene does not have.
@@ -97,15 +102,20 @@ def apply_compliance(
     return version
 
 
-def _deflected(scene: SceneGraph, deflections: Mapping[str, Deflection], q: ArrayLike | None) -> SceneGraph:
+def _deflected(
+    scene: SceneGraph, deflections: Mapping[str, Deflection], q: ArrayLike | None
+) -> SceneGraph:
     with scene.edit() as edit:
         for frame, deflection in deflections.items():
             if frame not in scene:
-                raise UnknownNameError.of("frame", frame, scene.frame_names, where="compliance model")
+                raise UnknownNameError.of(
+                    "frame", frame, scene.frame_names, where="compliance model"
+                )
             parent = scene.parent(frame)
             if parent is None:
                 raise SceneError(f"frame '{frame}' is a root, which cannot give way")
-            # The local pose stands before the joint: what is right behind the joint at q is carried over there.
+            # The local pose stands before the joint: what is right behind the joint at q is carried
+            # over there.
             moved = scene.pose(frame, relative_to=parent, q=q)
             before_joint = scene.local_pose(frame).inverse() @ moved
             offset = before_joint @ Pose.exp(deflection.offset) @ before_joint.inverse()
@@ -120,14 +130,17 @@ class LinearCompliance:
     """Frames that give way in proportion to the weight of what hangs on them.
 
     Args:
-        compliances: by frame, (6, 6) symmetric positive semi-definite. It gives the twist [rho, theta] of the frame, in
-            its own axes, for a wrench [force, torque] on it at its origin, in m/N, rad/N, m/(N m), rad/(N m).
+        compliances: by frame, (6, 6) symmetric positive semi-definite. It gives the twist [rho,
+            theta] of the frame, in its own axes, for a wrench [force, torque] on it at its origin,
+            in m/N, rad/N, m/(N m), rad/(N m).
         gravity: (3,) m/s^2, in the axes of the root.
         fraction: standard deviation of the deflection relative to its size.
-        floor: (6, 6) covariance that each frame has also without a load, or by frame; zero by default.
+        floor: (6, 6) covariance that each frame has also without a load, or by frame; zero by
+            default.
 
     Raises:
-        SceneError: a matrix that is no covariance, a fraction that is negative or not finite, or no three numbers.
+        SceneError: a matrix that is no covariance, a fraction that is negative or not finite, or no
+            three numbers.
     """
 
     def __init__(
@@ -140,17 +153,28 @@ class LinearCompliance:
     ) -> None:
         self.fraction = plain_number(fraction, "fraction")
         if not (np.isfinite(self.fraction) and self.fraction >= 0.0):
-            raise SceneError(f"fraction must be a finite number and not negative, not {self.fraction}")
+            raise SceneError(
+                f"fraction must be a finite number and not negative, not {self.fraction}"
+            )
         self.gravity = np.array(plain_numbers(gravity, "gravity"))
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
-            raise SceneError(f"gravity must be three finite numbers, not {np.array2string(self.gravity, threshold=8)}")
+            raise SceneError(
+                "gravity must be three finite numbers, not"
+                f" {np.array2string(self.gravity, threshold=8)}"
+            )
         self.gravity.flags.writeable = False
         self.compliances = {
             frame: checked_covariance(matrix, 6, what=f"the compliance of '{frame}'")
             for frame, matrix in compliances.items()
         }
-        self._stiffness = {frame: NoiseSource(1, f"stiffness of {frame}") for frame in self.compliances}
-        self._floors = {frame: made for frame in self.compliances if (made := _floor_of(frame, floor)) is not None}
+        self._stiffness = {
+            frame: NoiseSource(1, f"stiffness of {frame}") for frame in self.compliances
+        }
+        self._floors = {
+            frame: made
+            for frame in self.compliances
+            if (made := _floor_of(frame, floor)) is not None
+        }
         if isinstance(floor, Mapping):
             for frame in floor:
                 if frame not in self.compliances:
@@ -189,7 +213,9 @@ class LinearCompliance:
         found = {}
         for frame, compliance in self.compliances.items():
             if frame not in scene:
-                raise UnknownNameError.of("frame", frame, scene.frame_names, where="compliance model")
+                raise UnknownNameError.of(
+                    "frame", frame, scene.frame_names, where="compliance model"
+                )
             offset = compliance @ weight(at, frame, self.gravity, carried)
             found[frame] = Deflection(offset, self._noise(frame, offset))
         return found
@@ -207,7 +233,9 @@ class LinearCompliance:
         return f"LinearCompliance({len(self.compliances)} frames, fraction={self.fraction:g})"
 
 
-def _floor_of(frame: str, floor: ArrayLike | Mapping[str, ArrayLike] | None) -> tuple[NoiseSource, Array] | None:
+def _floor_of(
+    frame: str, floor: ArrayLike | Mapping[str, ArrayLike] | None
+) -> tuple[NoiseSource, Array] | None:
     given = floor.get(frame) if isinstance(floor, Mapping) else floor
     if given is None:
         return None
@@ -228,7 +256,10 @@ def joint_compliance(axis: ArrayLike, *, stiffness: float) -> Array:
     direction = plain_numbers(axis, "axis")
     length = float(np.linalg.norm(direction))
     if direction.shape != (3,) or not length > 0.0:
-        raise SceneError(f"axis must be three numbers, not all zero, not {np.array2string(direction, threshold=8)}")
+        raise SceneError(
+            "axis must be three numbers, not all zero, not"
+            f" {np.array2string(direction, threshold=8)}"
+        )
     _check_positive(stiffness=stiffness)
     matrix = np.zeros((6, 6))
     matrix[3:, 3:] = np.outer(direction, direction) / (length**2 * stiffness)
@@ -247,8 +278,8 @@ def beam_compliance(
 
     Args:
         length: metres.
-        bending: stiffness E I against bending, N m^2: one number, or one about each of the two axes across, in
-            cyclic order (for a beam along x: about y, about z).
+        bending: stiffness E I against bending, N m^2: one number, or one about each of the two axes
+            across, in cyclic order (for a beam along x: about y, about z).
         axial: E A, N; rigid by default.
         torsion: G J, N m^2; rigid by default.
         axis: along which the beam comes to its end: ``x``, ``y`` or ``z``.
@@ -260,7 +291,13 @@ def beam_compliance(
         raise SceneError(f"axis must be 'x', 'y' or 'z', not '{axis}'")
     about = (bending, bending) if isinstance(bending, int | float) else bending
     _check_positive(length=length, first_bending=about[0], second_bending=about[1])
-    _check_positive(**{name: value for name, value in (("axial", axial), ("torsion", torsion)) if value is not None})
+    _check_positive(
+        **{
+            name: value
+            for name, value in (("axial", axial), ("torsion", torsion))
+            if value is not None
+        }
+    )
     x = _AXES.index(axis)
     y, z = (x + 1) % 3, (x + 2) % 3
     matrix = np.zeros((6, 6))
@@ -277,4 +314,6 @@ def beam_compliance(
 def _check_positive(**numbers: float) -> None:
     for name, value in numbers.items():
         if not (np.isfinite(value) and value > 0.0):
-            raise SceneError(f"{name.replace('_', ' ')} must be a finite number above zero, not {value}")
+            raise SceneError(
+                f"{name.replace('_', ' ')} must be a finite number above zero, not {value}"
+            )

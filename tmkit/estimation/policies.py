@@ -1,12 +1,13 @@
 """Several estimates about one pose, in a scene where every frame has one parent; data association.
 
-``docs/concepts/uncertainty.md`` has the policies and says which estimates count. Two estimates agree if the squared
-Mahalanobis distance of them, under all their correlations, is below a chi-square quantile; the one that contradicts
-most others goes, until those left agree pairwise. So a majority outvotes an outlier, also when that is what the scene
-said so far. Of two that contradict only each other the pose in the scene stays, then the newer.
+``docs/concepts/uncertainty.md`` has the policies and says which estimates count. Two estimates
+agree if the squared Mahalanobis distance of them, under all their correlations, is below a
+chi-square quantile; the one that contradicts most others goes, until those left agree pairwise. So
+a majority outvotes an outlier, also when that is what the scene said so far. Of two that contradict
+only each other the pose in the scene stays, then the newer.
 
-Resolving is an ordinary edit: the frame keeps its parent and gets pose and errors, source by source, such that it
-stands as the chosen path says.
+Resolving is an ordinary edit: the frame keeps its parent and gets pose and errors, source by
+source, such that it stands as the chosen path says.
 
 Invariants: the edge does not depend on the order in which observations were added.
 """
@@ -33,7 +34,8 @@ class Estimate:
     """A whole path from the base to the frame in question.
 
     Attributes:
-        observations: those on the path, from the base to the frame; none for the pose in the scene so far.
+        observations: those on the path, from the base to the frame; none for the pose in the scene
+            so far.
         pose: base_from_target.
         stamp: of the oldest part, in seconds; None when a part has none.
         newest: of the newest part that has a stamp; None when none has.
@@ -65,7 +67,8 @@ class Latest:
     """The path whose oldest part is the newest. A path with a part without a time is older than all.
 
     Attributes:
-        part: ``oldest``, or ``newest``: the path with the newest part that has a time, as in the robot scene graph.
+        part: ``oldest``, or ``newest``: the path with the newest part that has a time, as in the
+            robot scene graph.
     """
 
     part: Literal["oldest", "newest"] = "oldest"
@@ -93,7 +96,11 @@ class ByTag:
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the newest with the first tag that has one; nothing when none has any."""
         for tag in self.tags:
-            found = [each for each in estimates if each.observations and all(tag in o.tags for o in each.observations)]
+            found = [
+                each
+                for each in estimates
+                if each.observations and all(tag in o.tags for o in each.observations)
+            ]
             if found:
                 return [max(found, key=_age)]
         return []
@@ -141,10 +148,12 @@ _LARGE = 1e12  # a cost that counts as infinite
 def associate(costs: ArrayLike, *, gate: float = _LARGE) -> list[tuple[int, int]]:
     """Return pairs (row, column): as many as possible within a gate, and of these with the least sum of costs.
 
-    It is global nearest neighbour association (Bar-Shalom, Li and Kirubarajan, 2001) by the Hungarian method, O(n^3).
+    It is global nearest neighbour association (Bar-Shalom, Li and Kirubarajan, 2001) by the
+    Hungarian method, O(n^3).
 
     Args:
-        costs: (rows, columns), such as squared Mahalanobis distances; infinite where a pair is impossible.
+        costs: (rows, columns), such as squared Mahalanobis distances; infinite where a pair is
+            impossible.
         gate: the largest cost of a pair.
 
     Raises:

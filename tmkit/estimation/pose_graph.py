@@ -1,26 +1,31 @@
 """Pose graphs: a scene's uncertain edges and many observations, solved all at once, and written back as a new version.
 
-* Variables are the poses X of frames whose edge has an error, relative to the root; the factors hold what is rigid;
-* each uncertain edge is a factor between a frame and the next uncertain one above it, with the edge's covariance. Each
-  observation one between the two frames that it relates: e = log(Z^-1 X_a^-1 X_b) with its covariance in the axes of b.
+* Variables are the poses X of frames whose edge has an error, relative to the root; the factors
+  hold what is rigid;
+* each uncertain edge is a factor between a frame and the next uncertain one above it, with the
+  edge's covariance. Each observation one between the two frames that it relates: e = log(Z^-1
+  X_a^-1 X_b) with its covariance in the axes of b.
 
-``solve_pose_graph`` is Gauss and Newton's method with the exact derivatives, halving steps that would raise the sum of
-squared errors. The errors of the solution, which are all correlated, are maps of one source in ``write_back``.
+``solve_pose_graph`` is Gauss and Newton's method with the exact derivatives, halving steps that
+would raise the sum of squared errors. The errors of the solution, which are all correlated, are
+maps of one source in ``write_back``.
 
-Invariants: for one observation the solution is that of ``scene.condition``, covariances included. For several the two
-differ by terms of second order in the errors, as conditioning linearises each measurement where the earlier ones left
-the scene, and the solution all of them at the end.
+Invariants: for one observation the solution is that of ``scene.condition``, covariances included.
+For several the two differ by terms of second order in the errors, as conditioning linearises each
+measurement where the earlier ones left the scene, and the solution all of them at the end.
 
-A pose graph's factors are independent. Edges whose errors share a source (after ``reparent``, ``condition`` or by
-design) cannot be said in it and are refused; so are edges and observations that know a direction exactly: their weight
-would be infinite. ``scene.condition`` takes both.
+A pose graph's factors are independent. Edges whose errors share a source (after ``reparent``,
+``condition`` or by design) cannot be said in it and are refused; so are edges and observations that
+know a direction exactly: their weight would be infinite. ``scene.condition`` takes both.
 
-Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense: for some hundred frames.
+Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense: for some hundred
+frames.
 
-gtsam (extra ``world``) solves the same graph as a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to the
-root) and ``BetweenFactorPose3``, or ``CustomFactor`` for badly known orientations, its poses the initial
-``gtsam.Values``. Variable k has the key k. gtsam's errors are on the right as ours, with the rotation first:
-covariances are turned by :func:`tmkit.spatial.covariances.swap_linear_angular` on the way out and back.
+gtsam (extra ``world``) solves the same graph as a ``gtsam.NonlinearFactorGraph`` of
+``PriorFactorPose3`` (to the root) and ``BetweenFactorPose3``, or ``CustomFactor`` for badly known
+orientations, its poses the initial ``gtsam.Values``. Variable k has the key k. gtsam's errors are
+on the right as ours, with the rotation first: covariances are turned by
+:func:`tmkit.spatial.covariances.swap_linear_angular` on the way out and back.
 ``solution_from_gtsam`` takes the values of other optimisers of gtsam's, too.
 """
 
@@ -94,7 +99,8 @@ class PoseGraphSolution(IteratedEstimate):
     Attributes:
         graph: the graph.
         poses: root_from_frame of each variable.
-        covariance: (6 n, 6 n) of the stacked errors of the variables, each in the axes of its frame.
+        covariance: (6 n, 6 n) of the stacked errors of the variables, each in the axes of its
+            frame.
         cost: half of the sum of the squared Mahalanobis distances of all factors.
         iterations: how many steps were made.
         is_converged: whether the last step was shorter than the tolerance.
@@ -125,12 +131,14 @@ def pose_graph(scene: SceneGraph, *, q: ArrayLike | None = None) -> PoseGraph:
     """Return the pose graph of a scene and the observations in it.
 
     Args:
-        scene: with independent errors of full rank on its uncertain edges, and observations in one tree of it.
+        scene: with independent errors of full rank on its uncertain edges, and observations in one
+            tree of it.
         q: configuration (n_joints,); may be omitted if there are no joints.
 
     Raises:
         UnknownNameError: an observed frame that the scene does not have.
-        SceneError: no observation, or one of rigidly joined frames; errors of one source, or not of full rank.
+        SceneError: no observation, or one of rigidly joined frames; errors of one source, or not of
+            full rank.
         DisconnectedError: observations in different trees.
         ConfigurationError: q is missing or does not fit.
     """
@@ -141,13 +149,18 @@ def pose_graph(scene: SceneGraph, *, q: ArrayLike | None = None) -> PoseGraph:
     uncertain = (frame for frame in scene.subtree(root) if scene.noise(frame) is not None)
     frames = tuple(frame for frame in uncertain if frame not in looks)
     sources = _check_independent(scene, frames)
-    seen = [one for one in seen if sources.isdisjoint(_sources(scene, one.name))]  # else it is that edge
+    # else it is that edge
+    seen = [one for one in seen if sources.isdisjoint(_sources(scene, one.name))]
     index = {frame: k for k, frame in enumerate(frames)}
-    above = tuple(index.get(_holder(scene, str(scene.parent(frame)), index, root), ROOT) for frame in frames)
+    above = tuple(
+        index.get(_holder(scene, str(scene.parent(frame)), index, root), ROOT) for frame in frames
+    )
     factors = []
     for k, frame in enumerate(frames):
         reference = root if above[k] == ROOT else frames[above[k]]
-        known = GaussianPose(scene.pose(frame, relative_to=reference, q=q), scene.edge_covariance(frame))
+        known = GaussianPose(
+            scene.pose(frame, relative_to=reference, q=q), scene.edge_covariance(frame)
+        )
         factors.append(_factor(above[k], k, known, f"edge of '{frame}'"))
     factors += [_observation_factor(scene, each, index, root, q) for each in seen]
     poses = tuple(scene.pose(frame, relative_to=root, q=q) for frame in frames)
@@ -165,8 +178,13 @@ def _check_independent(scene: SceneGraph, frames: tuple[str, ...]) -> set[NoiseS
     for frame in frames:
         for source in _sources(scene, frame):
             if source in users:
-                what = f"the errors of '{users[source]}' and '{frame}' have the source '{source.label}' in common"
-                raise SceneError(f"{what}, and a pose graph has independent factors: use scene.condition")
+                what = (
+                    f"the errors of '{users[source]}' and '{frame}' have the source"
+                    f" '{source.label}' in common"
+                )
+                raise SceneError(
+                    f"{what}, and a pose graph has independent factors: use scene.condition"
+                )
             users[source] = frame
     return set(users)
 
@@ -195,13 +213,16 @@ def _observation_factor(
 def _factor(first: int, second: int, pose: GaussianPose, label: str) -> PoseFactor:
     if is_singular(np.asarray(pose.covariance)):
         raise SceneError(
-            f"{label}: the covariance is not of full rank, and what is known exactly in some direction would weigh "
-            "infinitely in a pose graph: use scene.condition, or give that direction a variance"
+            f"{label}: the covariance is not of full rank, and what is known exactly in some"
+            " direction would weigh infinitely in a pose graph: use scene.condition, or give that"
+            " direction a variance"
         )
     return PoseFactor(first, second, pose, label)
 
 
-def solve_pose_graph(graph: PoseGraph, *, max_iterations: int = 100, tolerance: float = 1e-11) -> PoseGraphSolution:
+def solve_pose_graph(
+    graph: PoseGraph, *, max_iterations: int = 100, tolerance: float = 1e-11
+) -> PoseGraphSolution:
     """Return the most probable poses of a graph, by Gauss and Newton's method from where the scene has them.
 
     That it did not converge is part of the answer.
@@ -209,8 +230,8 @@ def solve_pose_graph(graph: PoseGraph, *, max_iterations: int = 100, tolerance: 
     Args:
         graph: the graph.
         max_iterations: the most steps.
-        tolerance: on the greatest component of the last step, metres or radians. Where poses are so far from the root
-            that rounding alone makes longer steps, that is the tolerance.
+        tolerance: on the greatest component of the last step, metres or radians. Where poses are so
+            far from the root that rounding alone makes longer steps, that is the tolerance.
     """
     poses = list(graph.poses)
     weights = [inverse_covariance(np.asarray(factor.pose.covariance)) for factor in graph.factors]
@@ -228,10 +249,14 @@ def solve_pose_graph(graph: PoseGraph, *, max_iterations: int = 100, tolerance: 
                 break
             scale *= 0.5
         poses, (information, gradient, cost) = moved, found
-    return PoseGraphSolution(graph, tuple(poses), inverse_covariance(information), cost, steps, converged)
+    return PoseGraphSolution(
+        graph, tuple(poses), inverse_covariance(information), cost, steps, converged
+    )
 
 
-def _normal_equations(graph: PoseGraph, weights: list[Array], poses: list[Pose]) -> tuple[Array, Array, float]:
+def _normal_equations(
+    graph: PoseGraph, weights: list[Array], poses: list[Pose]
+) -> tuple[Array, Array, float]:
     n = 6 * len(poses)
     information, gradient, cost = np.zeros((n, n)), np.zeros(n), 0.0
     for factor, weight in zip(graph.factors, weights, strict=True):
@@ -248,11 +273,13 @@ def _normal_equations(graph: PoseGraph, weights: list[Array], poses: list[Pose])
     return information, gradient, cost
 
 
-def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike | None = None) -> SceneGraph:
+def write_back(
+    scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike | None = None
+) -> SceneGraph:
     """Return the version of a scene in which the frames of a pose graph stand as solved.
 
-    The observations are part of its edges and none is left. The errors of its uncertain edges are maps of one source:
-    all relative poses have the covariances of the solution.
+    The observations are part of its edges and none is left. The errors of its uncertain edges are
+    maps of one source: all relative poses have the covariances of the solution.
 
     Args:
         scene: the scene that the graph is of.
@@ -267,7 +294,9 @@ def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike |
     edges = np.eye(6 * n)  # errors of the edges from those of the variables
     between = []
     for k, parent in enumerate(graph.above):
-        between.append((Pose() if parent == ROOT else solution.poses[parent]).inverse() @ solution.poses[k])
+        between.append(
+            (Pose() if parent == ROOT else solution.poses[parent]).inverse() @ solution.poses[k]
+        )
         if parent != ROOT:
             edges[6 * k : 6 * k + 6, 6 * parent : 6 * parent + 6] = -adjoint(between[k].inverse())
     root = covariance_root(edges @ solution.covariance @ edges.T)
@@ -275,7 +304,8 @@ def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike |
     with scene.edit() as edit:
         for k, frame in enumerate(graph.frames):
             reference = graph.root if graph.above[k] == ROOT else graph.frames[graph.above[k]]
-            correction = scene.pose(frame, relative_to=reference, q=q).inverse() @ between[k]  # behind the joint
+            # behind the joint
+            correction = scene.pose(frame, relative_to=reference, q=q).inverse() @ between[k]
             parent_from_frame = scene.pose(frame, relative_to=str(scene.parent(frame)), q=q)
             joint = scene.local_pose(frame).inverse() @ parent_from_frame
             edit.set_pose(frame, scene.local_pose(frame) @ joint @ correction @ joint.inverse())
@@ -299,7 +329,12 @@ def to_gtsam_graph(graph: PoseGraph) -> tuple[Any, Any]:
     gtsam = _gtsam()
     factors, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
     for factor in graph.factors:
-        pose, covariance, first, second = factor.pose.mean, factor.pose.covariance, factor.first, factor.second
+        pose, covariance, first, second = (
+            factor.pose.mean,
+            factor.pose.covariance,
+            factor.first,
+            factor.second,
+        )
         if second == ROOT:  # gtsam's priors are of a variable relative to the root
             inverse = factor.pose.inverse()
             pose, covariance, first, second = inverse.mean, inverse.covariance, ROOT, first
@@ -323,11 +358,17 @@ def _gtsam_factor(factor: PoseFactor) -> Any:
     keys = [key for key in ends if key != ROOT]
 
     def error(_: Any, values: Any, jacobians: Any) -> Array:
-        first, second = (Pose() if key == ROOT else Pose.from_matrix(values.atPose3(key).matrix()) for key in ends)
+        first, second = (
+            Pose() if key == ROOT else Pose.from_matrix(values.atPose3(key).matrix())
+            for key in ends
+        )
         between = first.inverse() @ second
         residual, derivative = measurement.compared(between)
         if jacobians is not None:
-            by_end = {factor.first: -derivative @ adjoint(between.inverse()), factor.second: derivative}
+            by_end = {
+                factor.first: -derivative @ adjoint(between.inverse()),
+                factor.second: derivative,
+            }
             for place, key in enumerate(keys):
                 jacobians[place] = np.asfortranarray(swap_linear_angular(by_end[key]))
         return np.concatenate([residual[3:], residual[:3]])
@@ -336,7 +377,9 @@ def _gtsam_factor(factor: PoseFactor) -> Any:
     return gtsam.CustomFactor(gtsam.noiseModel.Gaussian.Covariance(covariance), keys, error)
 
 
-def solution_from_gtsam(graph: PoseGraph, factors: Any, values: Any, *, iterations: int = 0) -> PoseGraphSolution:
+def solution_from_gtsam(
+    graph: PoseGraph, factors: Any, values: Any, *, iterations: int = 0
+) -> PoseGraphSolution:
     """Return what gtsam found, with the joint covariance of all variables.
 
     Args:
@@ -351,13 +394,17 @@ def solution_from_gtsam(graph: PoseGraph, factors: Any, values: Any, *, iteratio
     """
     gtsam = _gtsam()
     if values.size() != len(graph.frames):
-        raise SceneError(f"the graph has {len(graph.frames)} variables, the values of gtsam {values.size()}")
+        raise SceneError(
+            f"the graph has {len(graph.frames)} variables, the values of gtsam {values.size()}"
+        )
     keys = list(range(len(graph.frames)))
     joint = gtsam.Marginals(factors, values).jointMarginalCovariance(gtsam.KeyVector(keys))
     covariance = np.block([[swap_linear_angular(joint.at(a, b)) for b in keys] for a in keys])
     poses = tuple(Pose.from_matrix(values.atPose3(k).matrix()) for k in keys)
     even = 0.5 * (covariance + covariance.T)
-    return PoseGraphSolution(graph, poses, even, float(factors.error(values)), iterations, is_converged=True)
+    return PoseGraphSolution(
+        graph, poses, even, float(factors.error(values)), iterations, is_converged=True
+    )
 
 
 def solve_with_gtsam(graph: PoseGraph, *, max_iterations: int = 100) -> PoseGraphSolution:

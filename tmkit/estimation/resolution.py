@@ -1,9 +1,10 @@
 """One pose out of several estimates: the paths of observations, which of them agree, and what a policy makes of them.
 
-Every estimate is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the observed frame: under
-its observer, with the observation's pose and noise source. In a chain of observations, it hangs under the ghost of the
-observer. Then the scene's own queries answer everything, with all correlations. The pose of a ghost relative to the
-base is that of the path. The pose of one ghost relative to another is the difference of two estimates. Fusing them is
+Every estimate is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the
+observed frame: under its observer, with the observation's pose and noise source. In a chain of
+observations, it hangs under the ghost of the observer. Then the scene's own queries answer
+everything, with all correlations. The pose of a ghost relative to the base is that of the path. The
+pose of one ghost relative to another is the difference of two estimates. Fusing them is
 conditioning on the fact that ghost and frame are at one place.
 
 Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse.
@@ -43,7 +44,8 @@ class GateResult(Result):
         estimate: the estimate.
         is_accepted: whether it agrees with the others.
         is_used: whether it is in the new version: the one that was chosen, or all that were fused.
-        squared_distance: squared Mahalanobis distance to the accepted estimate that it contradicts most, or zero.
+        squared_distance: squared Mahalanobis distance to the accepted estimate that it contradicts
+            most, or zero.
         threshold: of that distance: beyond it the two contradict each other.
     """
 
@@ -80,9 +82,11 @@ class Resolution(Result):
     """A new version of the scene, and why it is that.
 
     Attributes:
-        scene: where the frame stands as the policy decides; the scene that was given when no observation was used.
+        scene: where the frame stands as the policy decides; the scene that was given when no
+            observation was used.
         frame: the frame.
-        gate_results: of every estimate: first the pose in the scene, if uncertain, then the paths of observations.
+        gate_results: of every estimate: first the pose in the scene, if uncertain, then the paths
+            of observations.
     """
 
     scene: SceneGraph
@@ -126,18 +130,22 @@ def resolve_observations(
     """Return a version in which a frame stands as a policy makes of what was seen of it, with the gate result of each.
 
     Args:
-        scene: the scene, with what was seen of this frame and of others (``graph.add_observation``).
+        scene: the scene, with what was seen of this frame and of others
+            (``graph.add_observation``).
         frame: the frame in question.
-        policy: what becomes of several estimates: :class:`Latest`, :class:`ByTag`, :class:`MinCovariance`,
-            :class:`Fused`, or one of your own.
-        base: the frame relative to which paths, from it or above, are compared; the parent if omitted.
-        probability: with which an estimate that is right agrees with another; None: no estimate is rejected.
+        policy: what becomes of several estimates: :class:`Latest`, :class:`ByTag`,
+            :class:`MinCovariance`, :class:`Fused`, or one of your own.
+        base: the frame relative to which paths, from it or above, are compared; the parent if
+            omitted.
+        probability: with which an estimate that is right agrees with another; None: no estimate is
+            rejected.
         q: configuration (n_joints,) of the observations; may be omitted if no joint is on a path.
 
     Raises:
         UnknownNameError: a frame on a path that the scene does not have.
-        SceneError: the frame is a root or above the base, is on a joint (then only fusing into an uncertain edge can
-            be said), has more than 500 paths. Estimates that contradict each other in what they know exactly are fused.
+        SceneError: the frame is a root or above the base, is on a joint (then only fusing into an
+            uncertain edge can be said), has more than 500 paths. Estimates that contradict each
+            other in what they know exactly are fused.
         DisconnectedError: an observer in another tree.
         ConfigurationError: a joint is on a path and q is missing.
     """
@@ -150,7 +158,10 @@ def resolve_observations(
     chosen_from, distances = _agreeing(table, probability)
     chosen = list(policy.choose([table.estimates[k] for k in chosen_from])) if chosen_from else []
     members = [k for k in chosen_from if table.estimates[k] in chosen]
-    results = [GateResult(one, k in chosen_from, k in members, *distances[k]) for k, one in enumerate(table.estimates)]
+    results = [
+        GateResult(one, k in chosen_from, k in members, *distances[k])
+        for k, one in enumerate(table.estimates)
+    ]
     return Resolution(_resolved(table, members), frame, tuple(results))
 
 
@@ -183,7 +194,9 @@ class _Table:
         refusal = SceneError(f"frame '{target}' {what}")
         self.scene = scene
         is_above = self._top(target) in (base, *scene.ancestors(base))
-        if is_above and (scene.body(target) == scene.body(base) or joints_between(scene, base, scene.root(base))):
+        if is_above and (
+            scene.body(target) == scene.body(base) or joints_between(scene, base, scene.root(base))
+        ):
             raise refusal
         self.scene = self.scratch = scene = scene.make_root(base) if is_above else scene
         self.q = q
@@ -192,7 +205,11 @@ class _Table:
         looked = {self._top(end) for one in seen for end in (one.frame, one.relative_to)}
         self.frame = self._top(target)  # whose edge is in question
         chain = {base, *scene.ancestors(base)}
-        while self.frame not in looked and self._is_rigid(self.frame) and scene.parent(self.frame) not in chain:
+        while (
+            self.frame not in looked
+            and self._is_rigid(self.frame)
+            and scene.parent(self.frame) not in chain
+        ):
             self.frame = self._top(str(scene.parent(self.frame)))
         looks = [look for one in seen for look in self._looks(one)]
         self.told = {look.frame for look in looks if self._is_edge(look)}
@@ -219,7 +236,9 @@ class _Table:
 
     def _top(self, frame: str) -> str:
         """Return the topmost frame of the body of a frame, or the frame in question if it moves as one with that."""
-        while (above := self.scene.parent(frame)) is not None and self.scene.body(above) == self.scene.body(frame):
+        while (above := self.scene.parent(frame)) is not None and self.scene.body(
+            above
+        ) == self.scene.body(frame):
             frame = above
         lower = frame
         while lower != getattr(self, "frame", None) and self._is_rigid(lower):
@@ -229,18 +248,27 @@ class _Table:
     def _is_rigid(self, frame: str) -> bool:
         """Whether a frame is joined to its parent exactly, by no joint."""
         scene = self.scene
-        return scene.parent(frame) is not None and scene.noise(frame) is None and scene.joint(frame).type == "fixed"
+        return (
+            scene.parent(frame) is not None
+            and scene.noise(frame) is None
+            and scene.joint(frame).type == "fixed"
+        )
 
     def _looks(self, one: Observation) -> Iterator[_Look]:
         """Yield what an observation says of the two frames."""
-        for end, other, name in ((one.frame, one.relative_to, one.name), (one.relative_to, one.frame, None)):
+        for end, other, name in (
+            (one.frame, one.relative_to, one.name),
+            (one.relative_to, one.frame, None),
+        ):
             frame = self._top(end)
             if frame == self._top(other):
                 continue
             if frame == one.frame:
                 yield _Look(one, frame, other, one.pose.mean, self.scene.noise(one.name), True)
                 continue
-            ghost, far = (self._copy(frame, end, name), other) if name is not None else (frame, one.name)
+            ghost, far = (
+                (self._copy(frame, end, name), other) if name is not None else (frame, one.name)
+            )
             pose = self.scratch.pose(ghost, relative_to=far, q=self.q)
             noise = path_noise(self.scratch, ghost, relative_to=far, q=self.q)
             yield _Look(one, frame, other, pose, noise, name is not None)
@@ -276,9 +304,13 @@ class _Table:
     def _copy(self, frame: str, seen: str, upper: str) -> str:
         """Return a ghost of a frame below one that was seen: where it is if the observation is right."""
         pose = self.scene.pose(frame, relative_to=seen, q=self.q)
-        return self._hang(frame, upper, pose, path_noise(self.scene, frame, relative_to=seen, q=self.q), None)
+        return self._hang(
+            frame, upper, pose, path_noise(self.scene, frame, relative_to=seen, q=self.q), None
+        )
 
-    def _hang(self, of: str, parent: str, pose: Pose, noise: EdgeNoise | None, path: _Path | None) -> str:
+    def _hang(
+        self, of: str, parent: str, pose: Pose, noise: EdgeNoise | None, path: _Path | None
+    ) -> str:
         number = 1
         while (name := f"{of} as observed ({number})") in self.scratch:
             number += 1
@@ -321,9 +353,12 @@ def _paths(table: _Table, looks: Iterable[_Look], chain: set[str]) -> Iterator[_
     scene, target = table.scene, table.frame
     home = scene.root(next(iter(chain)))
     seen_as: dict[str, list[_Look]] = {}
-    turned: dict[str, list[_Look]] = {}  # of observers, that no edge but that of an observation places
+    # of observers, that no edge but that of an observation places
+    turned: dict[str, list[_Look]] = {}
     for look in looks:
-        (seen_as if look.is_seen or look.frame == target else turned).setdefault(look.frame, []).append(look)
+        (seen_as if look.is_seen or look.frame == target else turned).setdefault(
+            look.frame, []
+        ).append(look)
 
     def to(frame: str, visited: frozenset[str]) -> Iterator[_Path]:
         if frame in chain:
@@ -353,11 +388,16 @@ def _paths(table: _Table, looks: Iterable[_Look], chain: set[str]) -> Iterator[_
 
 def _order(observation: Observation) -> tuple[object, ...]:
     stamp = -math.inf if observation.stamp is None else observation.stamp
-    numbers = (*observation.pose.mean.as_array().tolist(), *observation.pose.covariance.ravel().tolist())
+    numbers = (
+        *observation.pose.mean.as_array().tolist(),
+        *observation.pose.covariance.ravel().tolist(),
+    )
     return (-stamp, observation.relative_to, observation.frame, sorted(observation.tags), numbers)
 
 
-def _agreeing(table: _Table, probability: float | None) -> tuple[list[int], list[tuple[float, float]]]:
+def _agreeing(
+    table: _Table, probability: float | None
+) -> tuple[list[int], list[tuple[float, float]]]:
     """Return which estimates agree pairwise, and of each the distance to the one it contradicts most."""
     count = len(table.estimates)
     if probability is None:
@@ -374,28 +414,37 @@ def _agreeing(table: _Table, probability: float | None) -> tuple[list[int], list
         against = {k: [m for m in kept if m != k and squared[k, m] > threshold[k, m]] for k in kept}
         if not any(against.values()):
             break
-        # The one that contradicts most others, then by most; in doubt the older, and last the pose in the scene.
-        sums = {k: float(f"{sum(squared[k, m] for m in against[k]):.{_DISTANCE_DIGITS}g}") for k in kept}
+        # The one that contradicts most others, then by most; in doubt the older, and last the pose
+        # in the scene.
+        sums = {
+            k: float(f"{sum(squared[k, m] for m in against[k]):.{_DISTANCE_DIGITS}g}") for k in kept
+        }
         kept.remove(max(kept, key=lambda k: (len(against[k]), sums[k], k)))
     distances = []
     for k in range(count):
         others = [m for m in kept if m != k]
         worst = max(others, key=lambda m: squared[k, m] - threshold[k, m], default=None)
-        distances.append((0.0, math.inf) if worst is None else (float(squared[k, worst]), float(threshold[k, worst])))
+        distances.append(
+            (0.0, math.inf)
+            if worst is None
+            else (float(squared[k, worst]), float(threshold[k, worst]))
+        )
     return kept, distances
 
 
 def _independent(table: _Table, members: Sequence[int]) -> list[int]:
     """Return the estimates that do not follow from those before."""
     parts = list(dict.fromkeys(look.observation for k in members for look in table.paths[k]))
-    rows = np.zeros((len(members), len(parts) + 2))  # by observation; the edge in the scene; all differ from the first
+    # by observation; the edge in the scene; all differ from the first
+    rows = np.zeros((len(members), len(parts) + 2))
     rows[:, -1] = 1.0
     kept: list[int] = []  # rows
     for row, k in enumerate(members):
         rows[row, -2] = not table.paths[k]
         for look in table.paths[k]:
             rows[row, parts.index(look.observation)] += 1.0 if look.is_seen else -1.0
-        is_new = not rows[:row, rows[row] != 0.0].any(axis=0).all()  # it has a part that none before has
+        # it has a part that none before has
+        is_new = not rows[:row, rows[row] != 0.0].any(axis=0).all()
         if is_new or np.linalg.matrix_rank(rows[[*kept, row]]) > len(kept):
             kept.append(row)
     return [members[row] for row in kept]
@@ -409,15 +458,24 @@ def _resolved(table: _Table, members: Sequence[int]) -> SceneGraph:
     parent = str(table.scene.parent(table.frame))
     joint = table.scene.joint(table.frame).type
     if not keeps_edge and joint not in ("fixed", "free"):
-        why = "whose value determines its pose: an observation can only be fused into an uncertain edge there"
+        why = (
+            "whose value determines its pose: an observation can only be fused into an uncertain"
+            " edge there"
+        )
         raise SceneError(f"frame '{table.frame}' is on a {joint} joint, {why}")
     anchor, q = table.frames[members[0]], table.q
     fused = table.scratch
     for k in _independent(table, members)[1:]:
-        together = Measurement.of_pose(table.frames[k], Pose(), relative_to=anchor, covariance=np.zeros((6, 6)))
+        together = Measurement.of_pose(
+            table.frames[k], Pose(), relative_to=anchor, covariance=np.zeros((6, 6))
+        )
         fused = fused.condition(together, q=q)
     scene = table.scene if len(members) == 1 else fused
-    used = {one for k in members for one in table.estimates[k].observations} if len(members) > 1 else ()
+    used = (
+        {one for k in members for one in table.estimates[k].observations}
+        if len(members) > 1
+        else ()
+    )
     with scene.edit() as edit:
         if not keeps_edge:
             edit.set_pose(table.frame, fused.pose(anchor, relative_to=parent, q=q))

@@ -1,6 +1,9 @@
 """The names that `tmkit.formats` exports."""
 
-from tmkit._support.source_location import ImportNote as ImportNote, SourceLocation as SourceLocation
+from tmkit._support.source_location import (
+    ImportNote as ImportNote,
+    SourceLocation as SourceLocation,
+)
 from tmkit.formats.conversion import convert_scene as convert_scene
 from tmkit.formats.convex_pieces import in_pieces as in_pieces
 from tmkit.formats.goal_scene import load_goal_scene as load_goal_scene

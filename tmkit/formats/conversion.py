@@ -1,7 +1,7 @@
 """Scenes written in another format, and proved to read back as the same: docs/reference/scenes.md, *Check and convert*.
 
-JSON, RSG-DSL and robray give the same bits. URDF writes rotations as three angles, so its poses and inertias are
-compared up to rounding.
+JSON, RSG-DSL and robray give the same bits. URDF writes rotations as three angles, so its poses and
+inertias are compared up to rounding.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
 
     Args:
         scene: the scene.
-        path: the file, in the format of its suffix: ``.json``, ``.robray``, ``.rsg``, ``.urdf``, ``.usda``, ``.usd``,
-            ``.gltf``, ``.glb``, or that of a plug-in. Meshes that the format cannot hold become OBJ files beside it.
+        path: the file, in the format of its suffix: ``.json``, ``.robray``, ``.rsg``, ``.urdf``,
+            ``.usda``, ``.usd``, ``.gltf``, ``.glb``, or that of a plug-in. Meshes that the format
+            cannot hold become OBJ files beside it.
 
     Raises:
         SceneError: the format cannot say something of this scene; the message says what.
@@ -51,9 +52,14 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
         if difference is not None:
             lossless = [JSON] if found.value.comparison == "exact" else [ROBRAY, JSON]
             other = " or ".join(entry.suffixes[0] for entry in lossless)
-            reason = f"a {target.suffix.lower()} file cannot hold this scene: {difference}; write {other}"
+            reason = (
+                f"a {target.suffix.lower()} file cannot hold this scene: {difference}; write"
+                f" {other}"
+            )
             raise SceneError(f"{target}: {reason}")
-    beside = {target.with_name(name): content for name, content in contents.items() if name != target.name}
+    beside = {
+        target.with_name(name): content for name, content in contents.items() if name != target.name
+    }
     write_files({**beside, target: contents[target.name]})
     return (target, *beside)
 
@@ -100,7 +106,9 @@ def _read_back(name: str, contents: Mapping[str, str | bytes]) -> SceneGraph:
             return load_scene(folder / name)
         except TmkitError as error:
             reason = error.data.get("reason", str(error))  # without the place in a temporary file
-            raise SceneError(f"what would be written to '{name}' does not read back: {reason}") from error
+            raise SceneError(
+                f"what would be written to '{name}' does not read back: {reason}"
+            ) from error
 
 
 def _difference(wanted: SceneGraph, found: SceneGraph, *, exact: bool) -> str | None:
@@ -110,21 +118,38 @@ def _difference(wanted: SceneGraph, found: SceneGraph, *, exact: bool) -> str | 
     if wanted.frame_names != found.frame_names:
         missing = [name for name in wanted.frame_names if name not in found]
         added = [name for name in found.frame_names if name not in wanted]
-        what = f"without '{missing[0]}'" if missing else f"with '{added[0]}'" if added else "in another order"
+        what = (
+            f"without '{missing[0]}'"
+            if missing
+            else f"with '{added[0]}'"
+            if added
+            else "in another order"
+        )
         return f"its frames would read back {what}"
     for name in wanted.frame_names:
-        for what, same in _compared(wanted.specification(name), found.specification(name), exact=exact):
+        for what, same in _compared(
+            wanted.specification(name), found.specification(name), exact=exact
+        ):
             if not same:
                 return f"the {what} of frame '{name}' would be lost or changed"
     if wanted.allowed_pairs != found.allowed_pairs:
         lost = [pair for pair in wanted.allowed_pairs if pair not in found.allowed_pairs]
-        first, second, reason = (lost or [pair for pair in found.allowed_pairs if pair not in wanted.allowed_pairs])[0]
-        return f"that '{first}' and '{second}' may touch (reason '{reason}') would be {'lost' if lost else 'added'}"
-    has_more = wanted.group_names != found.group_names or wanted.attributes("world") != found.attributes("world")
+        first, second, reason = (
+            lost or [pair for pair in found.allowed_pairs if pair not in wanted.allowed_pairs]
+        )[0]
+        return (
+            f"that '{first}' and '{second}' may touch (reason '{reason}') would be"
+            f" {'lost' if lost else 'added'}"
+        )
+    has_more = wanted.group_names != found.group_names or wanted.attributes(
+        "world"
+    ) != found.attributes("world")
     return "its groups or attributes would be lost" if exact or has_more else None
 
 
-def _compared(one: FrameSpecification, other: FrameSpecification, *, exact: bool) -> Iterable[tuple[str, bool]]:
+def _compared(
+    one: FrameSpecification, other: FrameSpecification, *, exact: bool
+) -> Iterable[tuple[str, bool]]:
     """Yield the parts of a frame and whether they are the same in both."""
     yield "parent", one.parent == other.parent
     yield "body", one.body == other.body
@@ -134,9 +159,13 @@ def _compared(one: FrameSpecification, other: FrameSpecification, *, exact: bool
     yield "pose", one.pose == other.pose or (not exact and _near(one.pose, other.pose))
     yield "stamped poses", _stamps_text(one) == _stamps_text(other)
     yield "twist", _twist_text(one) == _twist_text(other)
-    yield "mass and inertia", one.inertia == other.inertia or (not exact and _near_masses(one.inertia, other.inertia))
+    yield (
+        "mass and inertia",
+        one.inertia == other.inertia or (not exact and _near_masses(one.inertia, other.inertia)),
+    )
     same = len(one.shapes) == len(other.shapes) and all(
-        a == b or (not exact and _near_shapes(a, b)) for a, b in zip(one.shapes, other.shapes, strict=True)
+        a == b or (not exact and _near_shapes(a, b))
+        for a, b in zip(one.shapes, other.shapes, strict=True)
     )
     yield "shapes", same
 
@@ -155,8 +184,12 @@ def _near(one: Pose, other: Pose) -> bool:
 
 def _near_joints(one: Joint, other: Joint) -> bool:
     a, b = ([getattr(joint, key) for key in _NUMBERS] for joint in (one, other))
-    same = all(getattr(one, key) == getattr(other, key) for key in ("type", "is_stated", "name", "mimic"))
-    near = np.allclose(a, b, rtol=1e-12, atol=0.0) and np.allclose(one.axis, other.axis, rtol=0.0, atol=_FILE_ROUNDING)
+    same = all(
+        getattr(one, key) == getattr(other, key) for key in ("type", "is_stated", "name", "mimic")
+    )
+    near = np.allclose(a, b, rtol=1e-12, atol=0.0) and np.allclose(
+        one.axis, other.axis, rtol=0.0, atol=_FILE_ROUNDING
+    )
     return same and bool(near)
 
 
@@ -165,11 +198,15 @@ def _near_masses(one: Inertia | None, other: Inertia | None) -> bool:
         return one is other
     size = float(np.max(np.abs(one.matrix), initial=0.0))
     near = np.allclose(one.center, other.center, rtol=0.0, atol=_FILE_ROUNDING)
-    return one.mass == other.mass and bool(near and np.allclose(one.matrix, other.matrix, rtol=0.0, atol=1e-9 * size))
+    return one.mass == other.mass and bool(
+        near and np.allclose(one.matrix, other.matrix, rtol=0.0, atol=1e-9 * size)
+    )
 
 
 def _near_shapes(one: AttachedShape, other: AttachedShape) -> bool:
     keys = ("visual", "collision", "friction")
     colors = one.color == other.color
-    same = one.shape.digest == other.shape.digest and all(getattr(one, key) == getattr(other, key) for key in keys)
+    same = one.shape.digest == other.shape.digest and all(
+        getattr(one, key) == getattr(other, key) for key in keys
+    )
     return same and colors and _near(one.pose, other.pose)

@@ -22,19 +22,25 @@ _LIMITS = ("lower", "upper", "velocity", "effort", "damping", "friction")
 
 def cpp_of_scene(scene: SceneGraph, *, name: str, source: str = "") -> str:
     """Return a header whose function ``scene()``, in a namespace of the name, builds a scene of that source."""
-    return "".join(f"{line}\n" for line in _Header(scene).lines(name, " ".join((source or name).split())))
+    return "".join(
+        f"{line}\n" for line in _Header(scene).lines(name, " ".join((source or name).split()))
+    )
 
 
 class _Header:
     def __init__(self, scene: SceneGraph) -> None:
         self.scene = scene
-        self.shapes: dict[str, tuple[str, str]] = {}  # by digest and source: variable and expression
+        # by digest and source: variable and expression
+        self.shapes: dict[str, tuple[str, str]] = {}
         self.sources: dict[NoiseSource, str] = {}
 
     def lines(self, name: str, source: str) -> Iterator[str]:
         frames = [line for frame in self.scene.frame_names for line in self.frame(frame)]
         yield f"// {source}: a scene, written by 'tmkit scene compile'."
-        yield "// It needs the library tmkit_graph of tmkit's CMakeLists.txt, which needs the standard library alone."
+        yield (
+            "// It needs the library tmkit_graph of tmkit's CMakeLists.txt, which needs the"
+            " standard library alone."
+        )
         yield from (
             "#pragma once",
             "",
@@ -43,22 +49,41 @@ class _Header:
             "",
             '#include "tmkit/scene_edit.hpp"',
         )
-        yield from ("", f"namespace {name} {{", "", "inline tmkit::SceneGraph scene() {", "    using namespace tmkit;")
+        yield from (
+            "",
+            f"namespace {name} {{",
+            "",
+            "inline tmkit::SceneGraph scene() {",
+            "    using namespace tmkit;",
+        )
         for noise, variable in self.sources.items():
             made = f"new NoiseSource({noise.dimension}, {_text(noise.label)})"
             yield f"    const Ref<const NoiseSource> {variable}({made});"
-        yield from (f"    const auto {variable} = {made};" for variable, made in self.shapes.values())
+        yield from (
+            f"    const auto {variable} = {made};" for variable, made in self.shapes.values()
+        )
         yield "    std::vector<FrameSpecification> frames;"
         yield f"    frames.reserve({len(self.scene)});"
         yield from frames
         yield "    SceneEdit edit{SceneGraph()};"
-        yield from (f"    edit.add_body({_text(body)});" for body in self.scene.bodies_without_frames)
+        yield from (
+            f"    edit.add_body({_text(body)});" for body in self.scene.bodies_without_frames
+        )
         yield "    edit.add_frames(frames);"
-        yield from (f"    edit.allow_collision({', '.join(map(_text, pair))});" for pair in self.scene.allowed_pairs)
-        yield from (f"    edit.set_group({{{_text(group)}, {{}}, {{}}}});" for group in self.scene.group_names)
+        yield from (
+            f"    edit.allow_collision({', '.join(map(_text, pair))});"
+            for pair in self.scene.allowed_pairs
+        )
+        yield from (
+            f"    edit.set_group({{{_text(group)}, {{}}, {{}}}});"
+            for group in self.scene.group_names
+        )
         for group in map(self.scene.group, self.scene.group_names):
             names = ", ".join(_texts(each) for each in (group.frames, group.groups, group.parents))
-            yield f"    edit.set_group({{{_text(group.name)}, {names}, {_attributes(stamped_attributes(group))}}});"
+            yield (
+                f"    edit.set_group({{{_text(group.name)}, {names},"
+                f" {_attributes(stamped_attributes(group))}}});"
+            )
         yield from ("    return std::move(edit).take();", "}", "", f"}}  // namespace {name}")
 
     def frame(self, name: str) -> Iterator[str]:
@@ -81,7 +106,10 @@ class _Header:
         if frame.attributes:
             yield f"        f.attributes = {_attributes(stamped_attributes(frame))};"
         if frame.twist is not None:
-            yield f"        f.twist = TwistEdge{{{_text(frame.twist[0])}, {_list(frame.twist[1])}, {{}}}};"
+            yield (
+                f"        f.twist = TwistEdge{{{_text(frame.twist[0])}, {_list(frame.twist[1])},"
+                " {}};"
+            )
         if frame.stamps is not None:
             yield "        const Ref<StampedPoses> stamps(new StampedPoses);"
             yield f"        stamps->capacity = {frame.stamps.capacity};"
@@ -96,10 +124,22 @@ class _Header:
 
     def attached(self, part: AttachedShape) -> str:
         color = (0.7, 0.7, 0.7, 1.0) if part.color is None else part.color
-        flags = [str(flag).lower() for flag in (part.color is not None, part.visual, part.collision)]
-        friction, stamp = ("{}" if value is None else _number(value) for value in (part.friction, part.stamp))
+        flags = [
+            str(flag).lower() for flag in (part.color is not None, part.visual, part.collision)
+        ]
+        friction, stamp = (
+            "{}" if value is None else _number(value) for value in (part.friction, part.stamp)
+        )
         level = "{}" if part.level is None else f"CollisionLevel::{part.level}"
-        given = [self.shape(part.shape), _pose(part.pose), _list(color), *flags, friction, level, stamp]
+        given = [
+            self.shape(part.shape),
+            _pose(part.pose),
+            _list(color),
+            *flags,
+            friction,
+            level,
+            stamp,
+        ]
         return f"AttachedShape{{{', '.join(given)}}}"
 
     def shape(self, shape: Shape) -> str:
@@ -112,12 +152,17 @@ class _Header:
         """Yield the lines that give an edge its error."""
         name = "twist_noise" if "twist" in target else "noise"
         yield f"const Ref<EdgeNoise> {name}(new EdgeNoise);"
-        yield f'{name}->covariance = Covariance::checked({_list(np.ravel(noise.covariance))}, "covariance");'
+        yield (
+            f"{name}->covariance = Covariance::checked({_list(np.ravel(noise.covariance))},"
+            ' "covariance");'
+        )
         column = 0
         for source in noise.sources:
             variable = self.sources.setdefault(source, f"noise_{len(self.sources) + 1}")
             yield f"{name}->terms.push_back({{{variable}, {column}}});"
-            yield from (f"{name}->maps.push_back({_list(row)});" for row in np.transpose(noise.map(source)))
+            yield from (
+                f"{name}->maps.push_back({_list(row)});" for row in np.transpose(noise.map(source))
+            )
             column += source.dimension
         yield f"{target} = {name};"
 
@@ -147,11 +192,15 @@ def _shape(shape: Shape) -> str:
         return f"Shape::mesh({_list(np.ravel(shape.vertices))}, {{{faces}}}, {_text(shape.source)})"
     sizes = [*map(_number, shape.dimensions)]
     if shape.kind == "point_cloud":
-        return f"Shape::point_cloud({_list(np.ravel(shape.points))}, {sizes[0]}, {_text(shape.source)})"
+        return (
+            f"Shape::point_cloud({_list(np.ravel(shape.points))}, {sizes[0]},"
+            f" {_text(shape.source)})"
+        )
     if shape.kind == "height_field":
         heights, columns = _list(np.ravel(shape.heights)), shape.heights.shape[1]
         return (
-            f"Shape::height_field({heights}, {columns}, {{{sizes[0]}, {sizes[1]}}}, {sizes[2]}, {_text(shape.source)})"
+            f"Shape::height_field({heights}, {columns}, {{{sizes[0]}, {sizes[1]}}}, {sizes[2]},"
+            f" {_text(shape.source)})"
         )
     return f"Shape::primitive(ShapeKind::{shape.kind}, {{{', '.join(sizes)}}})"
 
@@ -161,7 +210,10 @@ def _pose(pose: Pose) -> str:
 
 
 def _attributes(values: Mapping[str, Any]) -> str:
-    pairs = [f"{{{_text(key)}, {_text(attribute_text(key, value))}}}" for key, value in sorted(values.items())]
+    pairs = [
+        f"{{{_text(key)}, {_text(attribute_text(key, value))}}}"
+        for key, value in sorted(values.items())
+    ]
     return f"{{{', '.join(pairs)}}}"
 
 
@@ -172,13 +224,19 @@ def _texts(texts: Iterable[str]) -> str:
 def _text(text: str) -> str:
     """Return a text as a literal of C++: its bytes in UTF-8, those that are not plain in octal."""
     data = text.encode("utf-8")
-    plain = "".join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}" for byte in data)
+    plain = "".join(
+        chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}" for byte in data
+    )
     return f'std::string("{plain}", {len(data)})' if 0 in data else f'"{plain}"'
 
 
 def _number(value: float) -> str:
     number = float(value)
-    return repr(number) if np.isfinite(number) else f"{'-' if number < 0 else ''}JointNumbers::unlimited"
+    return (
+        repr(number)
+        if np.isfinite(number)
+        else f"{'-' if number < 0 else ''}JointNumbers::unlimited"
+    )
 
 
 def _list(values: Iterable[Any]) -> str:

@@ -1,7 +1,8 @@
 """Registration of a file format: its suffixes, its reader and its writer.
 
-Each format has one in the module ``format`` of its folder; another distribution registers its own by an entry point
-(:mod:`tmkit.plug_ins`). The functions of a registration import reader and writer themselves.
+Each format has one in the module ``format`` of its folder; another distribution registers its own
+by an entry point (:mod:`tmkit.plug_ins`). The functions of a registration import reader and writer
+themselves.
 """
 
 from __future__ import annotations
@@ -64,13 +65,16 @@ class Format:
 
     Attributes:
         name: the name, for lists and messages.
-        suffixes: its suffixes, in lower case with the dot. The entry point of a plug-in has the name of a suffix
-            without its dot; a format with several suffixes has an entry point for each.
-        read: reads a file; raises a TmkitError that names the file, and the line where there is one.
+        suffixes: its suffixes, in lower case with the dot. The entry point of a plug-in has the
+            name of a suffix without its dot; a format with several suffixes has an entry point for
+            each.
+        read: reads a file; raises a TmkitError that names the file, and the line where there is
+            one.
         write: writes a scene; None if the format is only read.
         written: the suffixes that are written; by default all.
-        comparison: what :func:`~tmkit.formats.convert_scene` requires of the file that it reads back: ``"exact"`` for
-            an equal scene, ``"rounded"`` for one equal up to rounding, ``"none"`` for a format that holds every scene.
+        comparison: what :func:`~tmkit.formats.convert_scene` requires of the file that it reads
+            back: ``"exact"`` for an equal scene, ``"rounded"`` for one equal up to rounding,
+            ``"none"`` for a format that holds every scene.
         description: one line for ``tmkit list formats``.
         extra: the extra of tmkit that it needs; empty for none.
         module: the module whose absence means that files cannot be read; empty for none.
@@ -90,9 +94,15 @@ class Format:
     module: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.suffixes, str) or not self.suffixes or not all(map(_SUFFIX.fullmatch, self.suffixes)):
+        if (
+            isinstance(self.suffixes, str)
+            or not self.suffixes
+            or not all(map(_SUFFIX.fullmatch, self.suffixes))
+        ):
             expected = "expected a tuple of suffixes in lower case with the dot, such as ('.abc',)"
-            raise ConfigurationError(f"format '{self.name}': suffixes={self.suffixes!r}; {expected}")
+            raise ConfigurationError(
+                f"format '{self.name}': suffixes={self.suffixes!r}; {expected}"
+            )
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -1,11 +1,12 @@
 """Scenes that show a goal: target poses of some objects, read over the scene at the start.
 
-What the files declare and the start has too is *stated*: it gets the parent and pose of the goal. What they declare
-anew is added. All else stays, except that an object which a stated one would carry along becomes a child of the root:
-the goal does not say where it should be. Pairs that the goal's files, SRDF among them, allow to collide may do so in
-the goal.
+What the files declare and the start has too is *stated*: it gets the parent and pose of the goal.
+What they declare anew is added. All else stays, except that an object which a stated one would
+carry along becomes a child of the root: the goal does not say where it should be. Pairs that the
+goal's files, SRDF among them, allow to collide may do so in the goal.
 
-Invariants: only movable frames (class ``movable`` or ``moveable``) change their place; the start scene is untouched.
+Invariants: only movable frames (class ``movable`` or ``moveable``) change their place; the start
+    scene is untouched.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def load_goal_scene(
     """Load files that show a goal, over the scene at the start.
 
     Args:
-        start: the scene at the start; frames that the files name and do not declare are looked up in it.
+        start: the scene at the start; frames that the files name and do not declare are looked up
+            in it.
         *files: as for :func:`load_scene`; a whole scene will do, with the robot or without.
         reading: as for :func:`load_scene`.
         on_note: as for :func:`load_scene`.
@@ -62,7 +64,9 @@ def load_goal_scene(
     """
     read = read_specifications(files, reading=reading, on_note=on_note)
     goal = frames_by_name(frame for spec in read.specifications for frame in spec.frames)
-    stated = tuple(name for name, frame in goal.items() if name in start and _is_movable(name, start, frame))
+    stated = tuple(
+        name for name, frame in goal.items() if name in start and _is_movable(name, start, frame)
+    )
     for name, frame in goal.items():
         if name in start and name not in stated:
             _require_unmoved(frame, start)
@@ -80,7 +84,9 @@ def load_goal_scene(
 
 
 def _is_movable(name: str, start: SceneGraph, frame: FrameSpec) -> bool:
-    return bool(_MOVABLE & {*start.classes(name), *frame.classes}) and start.parent(name) is not None
+    return (
+        bool(_MOVABLE & {*start.classes(name), *frame.classes}) and start.parent(name) is not None
+    )
 
 
 def _require_unmoved(frame: FrameSpec, start: SceneGraph) -> None:
@@ -90,7 +96,8 @@ def _require_unmoved(frame: FrameSpec, start: SceneGraph) -> None:
     distances = start.local_pose(frame.name).distance(zero_pose_of(frame))
     if frame.parent != start.parent(frame.name) or max(distances) > _POSE_TOLERANCE:
         raise frame.place.error(
-            f"the goal moves '{frame.name}', which is of no class 'movable' or 'moveable' and so stays"
+            f"the goal moves '{frame.name}', which is of no class 'movable' or 'moveable' and so"
+            " stays"
         )
 
 
@@ -98,7 +105,10 @@ def _require_parent(frame: FrameSpec, start: SceneGraph, goal: dict[str, FrameSp
     if frame.parent is None or frame.parent in goal or frame.parent in start:
         return
     hint = did_you_mean(frame.parent, [*goal, *start.frame_names])
-    reason = f"the frame '{frame.name}' has the parent '{frame.parent}', which neither goal nor start has{hint}"
+    reason = (
+        f"the frame '{frame.name}' has the parent '{frame.parent}', which neither goal nor start"
+        f" has{hint}"
+    )
     raise (frame.parent_place or frame.place).error(reason)
 
 
@@ -107,13 +117,17 @@ def _take_off(edit: SceneEdit, start: SceneGraph, stated: tuple[str, ...]) -> No
     carried = [
         frame
         for frame in start.frame_names
-        if start.parent(frame) in stated and frame not in stated and _MOVABLE & {*start.classes(frame)}
+        if start.parent(frame) in stated
+        and frame not in stated
+        and _MOVABLE & {*start.classes(frame)}
     ]
     for frame in (*stated, *carried):
         edit.reparent(frame, start.root(frame), pose=Pose.identity())
 
 
-def _put(edit: SceneEdit, goal: dict[str, FrameSpec], stated: tuple[str, ...], loader: MeshLoader) -> None:
+def _put(
+    edit: SceneEdit, goal: dict[str, FrameSpec], stated: tuple[str, ...], loader: MeshLoader
+) -> None:
     """Add what is new and put stated objects in their place, parents first."""
     waiting = [frame for name, frame in goal.items() if name in stated or name not in edit.scene]
     while waiting:

@@ -1,9 +1,10 @@
 """Scenes and function blocks as Python: a module that builds them without a reader.
 
-``scene()`` of the module builds the scene, frame by frame in creation order, from numbers written out; the arrays of
-meshes, clouds and fields are in an ``.npz`` file beside it. Each function block becomes an abstract class with its
-hooks, structures and triggers, whose ``execute`` is to be written. This is the gap that Blumenthal and Bruyninckx,
-"Towards a Domain Specific Language for a Scene Graph based Robotic World Model", 2014, leave for an implementation.
+``scene()`` of the module builds the scene, frame by frame in creation order, from numbers written
+out; the arrays of meshes, clouds and fields are in an ``.npz`` file beside it. Each function block
+becomes an abstract class with its hooks, structures and triggers, whose ``execute`` is to be
+written. This is the gap that Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a
+Scene Graph based Robotic World Model", 2014, leave for an implementation.
 
 Invariant: the scene that the module builds equals the given one, and so does its digest.
 """
@@ -39,15 +40,21 @@ _TRIGGERS = {"onChange": "OnChange", "after": "After", "every": "Every"}
 
 
 def compile_scene(
-    scene: SceneGraph, path: str | os.PathLike[str], *, blocks: Sequence[FunctionBlockSpec] = (), source: str = ""
+    scene: SceneGraph,
+    path: str | os.PathLike[str],
+    *,
+    blocks: Sequence[FunctionBlockSpec] = (),
+    source: str = "",
 ) -> tuple[Path, ...]:
     """Write a scene as code that builds it without reading a scene file; return the files written.
 
     Args:
         scene: the scene.
-        path: a Python module, ``.py``, with arrays of meshes beside it, as ``<name>_arrays.npz``; or a C++ header,
-            ``.hpp``, for programs that link with the graph half of tmkit's core alone.
-        blocks: function blocks, which become abstract classes in Python; see :func:`read_function_blocks`.
+        path: a Python module, ``.py``, with arrays of meshes beside it, as ``<name>_arrays.npz``;
+            or a C++ header, ``.hpp``, for programs that link with the graph half of tmkit's core
+            alone.
+        blocks: function blocks, which become abstract classes in Python; see
+            :func:`read_function_blocks`.
         source: what the scene is of, for the module's first line.
 
     Raises:
@@ -55,8 +62,14 @@ def compile_scene(
         OutputError: a file cannot be written.
     """
     target = Path(path)
-    if target.suffix not in (".py", ".hpp") or not target.stem.isidentifier() or keyword.iskeyword(target.stem):
-        raise SceneError(f"{target}: a module or header has a name such as 'my_scene.py' or 'my_scene.hpp'")
+    if (
+        target.suffix not in (".py", ".hpp")
+        or not target.stem.isidentifier()
+        or keyword.iskeyword(target.stem)
+    ):
+        raise SceneError(
+            f"{target}: a module or header has a name such as 'my_scene.py' or 'my_scene.hpp'"
+        )
     if target.suffix == ".hpp":
         write_files({target: cpp_of_scene(scene, name=target.stem, source=source)})
         return (target,)
@@ -85,7 +98,11 @@ def python_of_scene(
 
 def _imports(module: _Module, classes: str) -> Iterator[str]:
     """Yield the imports of what a scene and the text of classes use."""
-    standard = ["from collections.abc import Mapping", "from dataclasses import dataclass"] if classes else []
+    standard = (
+        ["from collections.abc import Mapping", "from dataclasses import dataclass"]
+        if classes
+        else []
+    )
     standard += ["from pathlib import Path"] if module.arrays else []
     if standard:
         yield from (*standard, "")
@@ -111,13 +128,17 @@ class _Module:
         self.bodies = Counter(scene.body(frame) for frame in scene.frame_names)
         self.used: set[str] = set()
         self.arrays: dict[str, NDArray[Any]] = {}
-        self.shapes: dict[str, tuple[str, str]] = {}  # by digest and source: variable and expression
+        # by digest and source: variable and expression
+        self.shapes: dict[str, tuple[str, str]] = {}
         self.sources: dict[NoiseSource, str] = {}
 
     def constants(self) -> Iterator[str]:
         """Yield the lines of shapes and noise sources, which frames share."""
         if self.arrays:
-            yield f'with np.load(Path(__file__).with_name("{self.name}_arrays.npz"), allow_pickle=False) as _file:'
+            yield (
+                f'with np.load(Path(__file__).with_name("{self.name}_arrays.npz"),'
+                " allow_pickle=False) as _file:"
+            )
             yield "    _ARRAYS = dict(_file)"
         for variable, expression in self.shapes.values():
             yield f"{variable} = {expression}"
@@ -134,7 +155,11 @@ class _Module:
         yield from (f"        {frame}," for frame in frames)
         yield "    ]"
         allowed = ", ".join(map(repr, scene.allowed_pairs))
-        extra = f", bodies_without_frames={list(scene.bodies_without_frames)!r}" if scene.bodies_without_frames else ""
+        extra = (
+            f", bodies_without_frames={list(scene.bodies_without_frames)!r}"
+            if scene.bodies_without_frames
+            else ""
+        )
         made = f"SceneGraph.from_frames(frames, allowed=[{allowed}]{extra})"
         if not scene.group_names:
             yield f"    return {made}"
@@ -142,7 +167,11 @@ class _Module:
         yield f"    with {made}.edit() as edit:"
         yield from (f"        edit.set_group({name!r})" for name in scene.group_names)
         for group in map(scene.group, scene.group_names):
-            given = {"frames": list(group.frames), "groups": list(group.groups), "parents": list(group.parents)}
+            given = {
+                "frames": list(group.frames),
+                "groups": list(group.groups),
+                "parents": list(group.parents),
+            }
             words = [f"{key}={names!r}" for key, names in given.items() if names]
             if group.attributes:
                 words.append(f"attributes={self.attributes(stamped_attributes(group))}")
@@ -183,7 +212,9 @@ class _Module:
 
     def pose(self, pose: Pose) -> str:
         turned = tuple(pose.quat_xyzw) != tuple(Pose.identity().quat_xyzw)
-        return self.call("Pose", _list(pose.translation), *([_list(pose.quat_xyzw)] if turned else []))
+        return self.call(
+            "Pose", _list(pose.translation), *([_list(pose.quat_xyzw)] if turned else [])
+        )
 
     def joint(self, joint: Joint) -> str:
         if not joint.is_actuated:
@@ -197,7 +228,11 @@ class _Module:
         words += [f"name={joint.name!r}"] if joint.name else []
         if joint.mimic is not None:
             rule = joint.mimic
-            given = (repr(rule.joint), f"multiplier={_number(rule.multiplier)}", f"offset={_number(rule.offset)}")
+            given = (
+                repr(rule.joint),
+                f"multiplier={_number(rule.multiplier)}",
+                f"offset={_number(rule.offset)}",
+            )
             words.append(f"mimic={self.call('Mimic', *given)}")
         return self.call(joint.type.capitalize(), *words) + _replace(dynamics)
 
@@ -229,7 +264,10 @@ class _Module:
         if shape.kind == "box":
             return self.call(maker, f"[{', '.join(sizes)}]")
         if shape.kind == "mesh":
-            arrays = self.stored(f"{label}_vertices", shape.vertices), self.stored(f"{label}_faces", shape.faces)
+            arrays = (
+                self.stored(f"{label}_vertices", shape.vertices),
+                self.stored(f"{label}_faces", shape.faces),
+            )
             return self.call(maker, *arrays, *source)
         if shape.kind == "point_cloud":
             return self.call(maker, self.stored(label, shape.points), f"radius={sizes[0]}", *source)
@@ -243,7 +281,12 @@ class _Module:
         return f"_ARRAYS[{label!r}]"
 
     def inertia(self, inertia: Inertia) -> str:
-        return self.call("Inertia", _number(inertia.mass), _list(inertia.center), f"matrix={_rows(inertia.matrix)}")
+        return self.call(
+            "Inertia",
+            _number(inertia.mass),
+            _list(inertia.center),
+            f"matrix={_rows(inertia.matrix)}",
+        )
 
     def attributes(self, values: Mapping[str, object]) -> str:
         return f"{{{', '.join(f'{key!r}: {self.attribute(key, value)}' for key, value in sorted(values.items()))}}}"
@@ -254,7 +297,11 @@ class _Module:
         return repr(plain_attribute(key, value))
 
     def stamps(self, stamps: StampedPoses) -> str:
-        words = [_list(stamps.stamps), f"[{', '.join(map(self.pose, stamps.poses))}]", f"capacity={stamps.capacity}"]
+        words = [
+            _list(stamps.stamps),
+            f"[{', '.join(map(self.pose, stamps.poses))}]",
+            f"capacity={stamps.capacity}",
+        ]
         return self.call("StampedPoses", *words, f"window={_number(stamps.window)}")
 
     def noise(self, noise: EdgeNoise) -> str:
@@ -263,7 +310,9 @@ class _Module:
         for source in noise.sources:
             variable = self.sources.setdefault(source, f"noise_{len(self.sources) + 1}")
             maps.append(f"{variable}: {_rows(noise.map(source))}")
-        return self.call("EdgeNoise", f"{{{', '.join(maps)}}}", f"covariance={_rows(noise.covariance)}")
+        return self.call(
+            "EdgeNoise", f"{{{', '.join(maps)}}}", f"covariance={_rows(noise.covariance)}"
+        )
 
 
 def _replace(fields: Sequence[str]) -> str:
@@ -277,7 +326,8 @@ def _number(value: float) -> str:
 
 def _list(values: Any) -> str:
     numbers = [*map(_number, np.asarray(values).tolist())]
-    return f"({', '.join(numbers)}{',' if len(numbers) == 1 else ''})"  # a tuple is a constant of the compiled module
+    # a tuple is a constant of the compiled module
+    return f"({', '.join(numbers)}{',' if len(numbers) == 1 else ''})"
 
 
 def _rows(matrix: Any) -> str:
@@ -289,14 +339,27 @@ def _block_classes(blocks: Iterable[FunctionBlockSpec]) -> Iterator[str]:
     for block in blocks:
         name = _class_name(block.name)
         if name in taken:
-            raise SceneError(f"function blocks '{taken[name]}' and '{block.name}' would both be the class '{name}'")
+            raise SceneError(
+                f"function blocks '{taken[name]}' and '{block.name}' would both be the class"
+                f" '{name}'"
+            )
         taken[name] = block.name
         yield from ("", "", "@dataclass(frozen=True)", f"class {name}(FunctionBlock):")
-        yield f'    """Function block {block.name!r}: write ``execute`` in a class that derives from this one."""'
+        yield (
+            f'    """Function block {block.name!r}: write ``execute`` in a class that derives from'
+            ' this one."""'
+        )
         yield ""
-        for key, value in (("name", block.name), ("input_hook", block.input_hook), ("output_hook", block.output_hook)):
+        for key, value in (
+            ("name", block.name),
+            ("input_hook", block.input_hook),
+            ("output_hook", block.output_hook),
+        ):
             yield f"    {key}: str = {value or ''!r}"
-        for key, structure in (("inputs", block.input_structure), ("outputs", block.output_structure)):
+        for key, structure in (
+            ("inputs", block.input_structure),
+            ("outputs", block.output_structure),
+        ):
             yield from ("", "    @property", f"    def {key}(self) -> Mapping[str, Pattern]:")
             yield f'        """What it {"needs" if key == "inputs" else "makes"}."""'
             yield f"        return {_pattern(structure)}"
@@ -322,11 +385,19 @@ def _pattern(structure: StructureSpec | None) -> str:
         if node.kind != "Group":
             words = [repr(node.name)]
             words += [f"shape={node.content!r}"] if node.content not in (None, "shape") else []
-            words += [f"attributes={dict(sorted(node.attributes.items()))!r}"] if node.attributes else []
-            words += [f"count={node.cardinality}"] if node.cardinality not in ("*", "1") and above is not None else []
+            words += (
+                [f"attributes={dict(sorted(node.attributes.items()))!r}"] if node.attributes else []
+            )
+            words += (
+                [f"count={node.cardinality}"]
+                if node.cardinality not in ("*", "1") and above is not None
+                else []
+            )
             parts.append(f"Part({', '.join(words)})")
             relations += [f"ChildOf({node.name!r}, {above!r})"] if above is not None else []
         below = above if node.kind == "Group" else node.name
         waiting += [(child, below) for child in node.children]
-    given = f"[{', '.join(parts)}], [{', '.join(relations)}]" if relations else f"[{', '.join(parts)}]"
+    given = (
+        f"[{', '.join(parts)}], [{', '.join(relations)}]" if relations else f"[{', '.join(parts)}]"
+    )
     return f"{{{structure.name!r}: Pattern({given})}}"

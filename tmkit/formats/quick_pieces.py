@@ -7,16 +7,18 @@
     |      |       |-|    |-|            |      |
     |______|       |_|_||_|_|            |______|
 
-As in V-HACD (Mamou, 2016), a part whose convex hull lies too far outside the mesh is cut by the plane after which the
-hulls have the least volume. Neighbours whose common hull is right are merged. :mod:`tmkit.formats.convex_pieces` makes
-fewer and closer pieces, in ten seconds to minutes.
+As in V-HACD (Mamou, 2016), a part whose convex hull lies too far outside the mesh is cut by the
+plane after which the hulls have the least volume. Neighbours whose common hull is right are merged.
+:mod:`tmkit.formats.convex_pieces` makes fewer and closer pieces, in ten seconds to minutes.
 
-Whether a hull is right is a distance: the radius of the largest ball about a point of the hull that misses the mesh.
-Over the mouth of a cavity it is half the width of the mouth, so :data:`FINGER_ROOM` decides whether a finger fits.
+Whether a hull is right is a distance: the radius of the largest ball about a point of the hull that
+misses the mesh. Over the mouth of a cavity it is half the width of the mouth, so
+:data:`FINGER_ROOM` decides whether a finger fits.
 
-Invariants: the pieces contain every triangle of the mesh. No point of a piece, tried every few millimetres, lies
-outside the mesh by more than the error. Work is limited by counts, never by time, and computed without BLAS and LAPACK:
-the same mesh has the same pieces on every CPU. They are kept on the disk with loaded scenes.
+Invariants: the pieces contain every triangle of the mesh. No point of a piece, tried every few
+millimetres, lies outside the mesh by more than the error. Work is limited by counts, never by time,
+and computed without BLAS and LAPACK: the same mesh has the same pieces on every CPU. They are kept
+on the disk with loaded scenes.
 """
 
 from __future__ import annotations
@@ -79,14 +81,19 @@ _ON_PLANE = 1e-9
 def needs_pieces(mesh: Shape) -> bool:
     """Return whether the convex hull of a mesh fills a recess into which a finger fits (:data:`FINGER_ROOM`)."""
     part = _Part.of(_triangles(mesh))
-    return part is not None and not part.is_convex() and not _Error(part.triangles, FINGER_ROOM).is_right(part.hull)
+    return (
+        part is not None
+        and not part.is_convex()
+        and not _Error(part.triangles, FINGER_ROOM).is_right(part.hull)
+    )
 
 
 def quick_pieces(mesh: Shape) -> tuple[tuple[Shape, ...], float]:
     """Return convex pieces of a mesh, and the largest distance of a piece from the mesh [m].
 
-    The distance is 1 % of the diagonal of the mesh's box, and more where that needs too many pieces. There is no piece
-    if the mesh has no volume, or needs too many pieces at eight times that distance.
+    The distance is 1 % of the diagonal of the mesh's box, and more where that needs too many
+    pieces. There is no piece if the mesh has no volume, or needs too many pieces at eight times
+    that distance.
 
     Args:
         mesh: triangles, which need not be closed.
@@ -95,14 +102,21 @@ def quick_pieces(mesh: Shape) -> tuple[tuple[Shape, ...], float]:
     found = cache.get(key) if cache else None
     if found is None:
         hulls, error = _cut(_triangles(mesh))
-        shapes = [solid(hull.corners, hull.faces, f"{mesh.source}#piece={k}") for k, hull in enumerate(hulls)]
-        scene = SceneGraph().add_frame("pieces", "world", shapes=[AttachedShape(shape) for shape in shapes])
+        shapes = [
+            solid(hull.corners, hull.faces, f"{mesh.source}#piece={k}")
+            for k, hull in enumerate(hulls)
+        ]
+        scene = SceneGraph().add_frame(
+            "pieces", "world", shapes=[AttachedShape(shape) for shape in shapes]
+        )
         scene = scene.set_attributes("pieces", {"error": error})
         if cache:
             cache.put(key, scene, {}, ())
     else:
         scene = found[0]
-    return tuple(part.shape for part in scene.shapes("pieces")), float(scene.attributes("pieces")["error"])
+    return tuple(part.shape for part in scene.shapes("pieces")), float(
+        scene.attributes("pieces")["error"]
+    )
 
 
 def _triangles(mesh: Shape) -> Array:
@@ -137,7 +151,9 @@ class _Hull:
         number[hull.vertices] = np.arange(len(hull.vertices))
         faces = number[hull.simplices]
         corners = points[hull.vertices]
-        is_turned = np.einsum("ij,ij->i", _doubled_areas(corners[faces]), hull.equations[:, :3]) < 0.0
+        is_turned = (
+            np.einsum("ij,ij->i", _doubled_areas(corners[faces]), hull.equations[:, :3]) < 0.0
+        )
         faces[is_turned] = faces[is_turned, ::-1]
         return cls(corners, faces, hull.equations, float(hull.volume))
 
@@ -155,7 +171,8 @@ class _Part:
 
         Args:
             triangles: (n, 3, 3) corners [m].
-            thickness: thickness that flat parts get, as the floor of a cavity in a block, on the inside [m].
+            thickness: thickness that flat parts get, as the floor of a cavity in a block, on the
+                inside [m].
         """
         if not len(triangles):
             return None
@@ -173,7 +190,8 @@ class _Part:
         middles = self.triangles.mean(axis=1)
         at_once = max(1, _PAIRS_AT_ONCE // len(self.hull.planes))
         return all(
-            np.max(product(chunk, self.hull.planes[:, :3].T) + self.hull.planes[:, 3], axis=1).min() > -_LEAST_ERROR
+            np.max(product(chunk, self.hull.planes[:, :3].T) + self.hull.planes[:, 3], axis=1).min()
+            > -_LEAST_ERROR
             for chunk in np.array_split(middles, math.ceil(len(middles) / at_once))
         )
 
@@ -272,7 +290,9 @@ def _halves(part: _Part, thickness: float) -> list[_Part]:
         first, last = heights[ends[:, 0]], heights[ends[:, 1]]
         is_crossed = (first > 0.0) != (last > 0.0)
         share = (first[is_crossed] / (first[is_crossed] - last[is_crossed]))[:, None]
-        crossings = (1.0 - share) * points[ends[is_crossed, 0]] + share * points[ends[is_crossed, 1]]
+        crossings = (1.0 - share) * points[ends[is_crossed, 0]] + share * points[
+            ends[is_crossed, 1]
+        ]
         hulls = [
             _Hull.of(np.concatenate([points[side], crossings]))
             for side in (heights >= -_ON_PLANE, heights <= _ON_PLANE)
@@ -294,7 +314,8 @@ def _outline(part: _Part) -> tuple[Array, npt.NDArray[np.int64]]:
     points, index = _joined(corners)
     if len(points) > _MAX_POINTS:
         extent = float(np.ptp(points, axis=0).max())
-        points, index = _joined(corners, extent / math.sqrt(_MAX_POINTS / 6.0))  # cells on the six sides of a box
+        # cells on the six sides of a box
+        points, index = _joined(corners, extent / math.sqrt(_MAX_POINTS / 6.0))
     index = index.reshape(-1, 3)
     sides = np.sort(np.concatenate([index[:, [0, 1]], index[:, [1, 2]], index[:, [2, 0]]]), axis=1)
     sides = sides[sides[:, 0] != sides[:, 1]]
@@ -305,7 +326,8 @@ def _outline(part: _Part) -> tuple[Array, npt.NDArray[np.int64]]:
 def _planes(part: _Part, points: Array) -> Iterator[tuple[Array, float, float]]:
     """Yield normals (3,) and offsets of planes to cut a part along, and the weight of its balance.
 
-    Planes of large flat faces come first, as the floor of a box, whose weight is zero; then planes across axes.
+    Planes of large flat faces come first, as the floor of a box, whose weight is zero; then planes
+    across axes.
     """
     normals = _doubled_areas(part.triangles)
     areas = norms(normals)
@@ -313,7 +335,12 @@ def _planes(part: _Part, points: Array) -> Iterator[tuple[Array, float, float]]:
     largest = np.argsort(-np.round(areas, 15), kind="stable")[: 4 * _MAX_POINTS]
     areas, normals = areas[largest], normals[largest] / areas[largest, None]
     heights = np.einsum("ij,ij->i", normals, part.triangles[largest, 0])
-    keys = np.column_stack([np.round(100.0 * normals), np.round(heights / _SAME_PLANE)]).astype(np.int64) + 1000
+    keys = (
+        np.column_stack([np.round(100.0 * normals), np.round(heights / _SAME_PLANE)]).astype(
+            np.int64
+        )
+        + 1000
+    )
     keys = ((keys[:, 0] * 2000 + keys[:, 1]) * 2000 + keys[:, 2]) * 2_000_000_000 + keys[:, 3]
     first, index = np.unique(keys, return_index=True, return_inverse=True)[1:]
     sums = np.bincount(index.ravel(), weights=areas)
@@ -322,7 +349,11 @@ def _planes(part: _Part, points: Array) -> Iterator[tuple[Array, float, float]]:
         k = int(first[number])
         beyond = product(points, normals[k]) - heights[k]
         if beyond.max() > _LEAST_ERROR and beyond.min() < -_LEAST_ERROR:
-            yield normals[k], float(heights[k]), 0.0 if sums[number] > _LARGE_FACE * total else _BALANCE
+            yield (
+                normals[k],
+                float(heights[k]),
+                0.0 if sums[number] > _LARGE_FACE * total else _BALANCE,
+            )
             count += 1
         if count == _FACES:
             break
@@ -349,12 +380,20 @@ def _clip(triangles: Array, normal: Array, offset: float) -> Array:
     triangles, heights = triangles[is_cut], heights[is_cut]
     for above in (1, 2):
         is_meant = np.count_nonzero(heights > 0.0, axis=1) == above
-        apex = np.argmax(heights[is_meant], axis=1) if above == 1 else np.argmin(heights[is_meant], axis=1)
+        apex = (
+            np.argmax(heights[is_meant], axis=1)
+            if above == 1
+            else np.argmin(heights[is_meant], axis=1)
+        )
         rows = np.arange(len(apex))
         (a, b, c), (high, left, right) = (
-            [values[is_meant][rows, (apex + k) % 3] for k in range(3)] for values in (triangles, heights)
+            [values[is_meant][rows, (apex + k) % 3] for k in range(3)]
+            for values in (triangles, heights)
         )
-        on_left, on_right = (a + (high / (high - other))[:, None] * (end - a) for end, other in ((b, left), (c, right)))
+        on_left, on_right = (
+            a + (high / (high - other))[:, None] * (end - a)
+            for end, other in ((b, left), (c, right))
+        )
         if above == 1:
             kept.append(np.stack([a, on_left, on_right], axis=1))
         else:
@@ -370,9 +409,16 @@ def _merged(hulls: list[_Hull], error: _Error) -> list[_Hull]:
     def offer(pairs: Iterator[tuple[int, int]]) -> None:
         for a, b in pairs:
             one, other = pool[a].corners, pool[b].corners
-            gap = np.maximum(one.min(axis=0) - other.max(axis=0), other.min(axis=0) - one.max(axis=0))
-            if gap.max() <= error.bound and (hull := _Hull.of(np.concatenate([one, other]))) is not None:
-                heappush(queue, (round(hull.volume - pool[a].volume - pool[b].volume, 15), a, b, hull))
+            gap = np.maximum(
+                one.min(axis=0) - other.max(axis=0), other.min(axis=0) - one.max(axis=0)
+            )
+            if (
+                gap.max() <= error.bound
+                and (hull := _Hull.of(np.concatenate([one, other]))) is not None
+            ):
+                heappush(
+                    queue, (round(hull.volume - pool[a].volume - pool[b].volume, 15), a, b, hull)
+                )
 
     offer(combinations(pool, 2))
     while queue:
@@ -394,9 +440,11 @@ class _Error:
         self.bound = bound
         area = 0.5 * float(np.sum(norms(_doubled_areas(triangles))))
         self._near = KDTree(
-            _samples(triangles, max(0.5 * bound, math.sqrt(2.0 * area / _MAX_SAMPLES))), balanced_tree=False
+            _samples(triangles, max(0.5 * bound, math.sqrt(2.0 * area / _MAX_SAMPLES))),
+            balanced_tree=False,
         )
-        self._cell = 0.75 * bound  # half its diagonal is less than the least distance at which a point is tested
+        # half its diagonal is less than the least distance at which a point is tested
+        self._cell = 0.75 * bound
         self._triangles = _simplified(triangles, 0.25 * bound)
         self._inside: dict[tuple[float, ...], bool] = {}
 
@@ -434,7 +482,9 @@ def _samples(triangles: Array, spacing: float) -> Array:
         rows, longest = rows[~is_small], longest[~is_small]
         a, b, c = (triangles[rows, (longest + k) % 3] for k in range(3))
         middle = 0.5 * (a + b)
-        triangles = np.concatenate([np.stack([a, middle, c], axis=1), np.stack([middle, b, c], axis=1)])
+        triangles = np.concatenate(
+            [np.stack([a, middle, c], axis=1), np.stack([middle, b, c], axis=1)]
+        )
     return np.concatenate(kept)
 
 
@@ -447,5 +497,7 @@ def _simplified(triangles: Array, cell: float) -> Array:
         return triangles
     points, index = _joined(triangles.reshape(-1, 3), cell)
     index = index.reshape(-1, 3)
-    is_kept = (index[:, 0] != index[:, 1]) & (index[:, 1] != index[:, 2]) & (index[:, 2] != index[:, 0])
+    is_kept = (
+        (index[:, 0] != index[:, 1]) & (index[:, 1] != index[:, 2]) & (index[:, 2] != index[:, 0])
+    )
     return np.asarray(points[index[is_kept]])

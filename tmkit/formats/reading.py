@@ -1,8 +1,9 @@
 """Reading scene files: which reader reads which, and how several files become one scene.
 
-The files of one load are merged in order. A file may use names that another declares: parents are looked up when all
-files have been read. Within one robray file, constants and classes are valid in that file and what it includes, not in
-the other files of the load. A reader is imported when a file of its kind is read.
+The files of one load are merged in order. A file may use names that another declares: parents are
+looked up when all files have been read. Within one robray file, constants and classes are valid in
+that file and what it includes, not in the other files of the load. A reader is imported when a file
+of its kind is read.
 """
 
 from __future__ import annotations
@@ -32,7 +33,12 @@ from tmkit.formats.reading_options import ReadingOptions
 from tmkit.formats.registry import find_format, located, readable_suffixes
 from tmkit.formats.rsg.format import RSG
 from tmkit.formats.spec.build import WORLD, build_scene, whole_name
-from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, FunctionBlockSpec, SceneSpecification
+from tmkit.formats.spec.model import (
+    AllowedPairSpec,
+    FrameSpec,
+    FunctionBlockSpec,
+    SceneSpecification,
+)
 from tmkit.formats.spec.values import specification_of_scene
 from tmkit.graph import SceneGraph
 
@@ -43,7 +49,8 @@ _FAR_IN_SPELLING = ".world"
 """A suffix that is not suggested: a .blend is not meant to be one."""
 
 
-# Numbers of a file may overflow. What becomes infinite or no number is refused by the value that it is part of.
+# Numbers of a file may overflow. What becomes infinite or no number is refused by the value that it
+# is part of.
 _UNWARNED = np.errstate(all="ignore")
 
 
@@ -60,11 +67,15 @@ def read_draft(path: Path, unsaved: Mapping[Path, str], *, note: Note) -> SceneS
 
 def _without_meshes(frame: FrameSpec) -> FrameSpec:
     kept = tuple(part for part in frame.geometry if not isinstance(part.shape, MeshSpec))
-    return frame if len(kept) == len(frame.geometry) else replace(frame, geometry=kept, inertia=None)
+    return (
+        frame if len(kept) == len(frame.geometry) else replace(frame, geometry=kept, inertia=None)
+    )
 
 
 @_UNWARNED
-def read_scene(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complete: bool) -> SceneGraph:
+def read_scene(
+    paths: Sequence[Path], loader: MeshLoader, note: Note, *, complete: bool
+) -> SceneGraph:
     """Return the scene of some files."""
     semantics: list[RobotSemantics] = []
     if len(paths) == 1:
@@ -85,36 +96,61 @@ def read_scene(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complet
     return with_semantics(scene, semantics, note=note)
 
 
-def _note_locked_leaders(scene: SceneGraph, specs: Sequence[SceneSpecification], *, note: Note) -> None:
+def _note_locked_leaders(
+    scene: SceneGraph, specs: Sequence[SceneSpecification], *, note: Note
+) -> None:
     """Note joints that can move by their own limits, and not by those of the joints that mimic them."""
-    places = {frame.name: frame.joint.place or frame.place for spec in specs for frame in spec.frames}
+    places = {
+        frame.name: frame.joint.place or frame.place for spec in specs for frame in spec.frames
+    }
     for frame, (lower, upper) in zip(scene.joint_frames, scene.joint_limits.tolist(), strict=True):
         joint = scene.joint(frame)
         if lower == upper and joint.lower < joint.upper:
-            reason = f"the limits of the joints that mimic '{joint.name}' leave it only the value {lower:g}"
+            reason = (
+                f"the limits of the joints that mimic '{joint.name}' leave it only the value"
+                f" {lower:g}"
+            )
             note(places[frame], f"{reason}; it cannot move")
 
 
-def _with_missing_parents(specs: Sequence[SceneSpecification], *, note: Note) -> list[SceneSpecification]:
+def _with_missing_parents(
+    specs: Sequence[SceneSpecification], *, note: Note
+) -> list[SceneSpecification]:
     """Return what files say, with a root for each parent that none declares, and without pairs of unknown frames."""
     frames = [frame for spec in specs for frame in spec.frames]
-    known = {WORLD, *(frame.name for frame in frames), *(alias for frame in frames for alias in frame.aliases)}
+    known = {
+        WORLD,
+        *(frame.name for frame in frames),
+        *(alias for frame in frames for alias in frame.aliases),
+    }
     added: dict[str, FrameSpec] = {}
     for frame in frames:
         parent = frame.parent
         if parent is None or parent in known or parent in added:
             continue
         place, hint = frame.parent_place or frame.place, did_you_mean(parent, sorted(known))
-        note(place, f"'{parent}', the parent of '{frame.name}', is declared by no file and shown as a root{hint}")
+        note(
+            place,
+            f"'{parent}', the parent of '{frame.name}', is declared by no file and shown as a"
+            f" root{hint}",
+        )
         added[parent] = FrameSpec(name=parent, parent=None, place=place)
-    completed = [replace(spec, allowed=_known_pairs(spec, known | {*added}, note)) for spec in specs]
+    completed = [
+        replace(spec, allowed=_known_pairs(spec, known | {*added}, note)) for spec in specs
+    ]
     return [SceneSpecification(frames=tuple(added.values())), *completed]
 
 
-def _known_pairs(spec: SceneSpecification, known: set[str], note: Note) -> tuple[AllowedPairSpec, ...]:
+def _known_pairs(
+    spec: SceneSpecification, known: set[str], note: Note
+) -> tuple[AllowedPairSpec, ...]:
     kept = []
     for pair in spec.allowed:
-        unknown = [name for name in (pair.first, pair.second) if name not in known and whole_name(name) not in known]
+        unknown = [
+            name
+            for name in (pair.first, pair.second)
+            if name not in known and whole_name(name) not in known
+        ]
         if unknown:
             note(pair.place, f"'{unknown[0]}' is declared by no file, so the pair is ignored")
         else:
@@ -173,13 +209,17 @@ def read_function_blocks(
     return tuple(block for specification in read for block in specification.function_blocks)
 
 
-def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneSpecification:
+def _read(
+    path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]
+) -> SceneSpecification:
     """Read one file by its suffix, into a specification; for ``semantics`` see :func:`_specified`."""
     return _specified(_read_by_suffix(path, loader, note, semantics), path, semantics)
 
 
 def _specified(
-    result: SceneGraph | SceneSpecification | RobotSemantics, path: Path, semantics: list[RobotSemantics]
+    result: SceneGraph | SceneSpecification | RobotSemantics,
+    path: Path,
+    semantics: list[RobotSemantics],
 ) -> SceneSpecification:
     """Return the specification of a reader's result; an SRDF file is appended to ``semantics``, having no frames."""
     if isinstance(result, SceneSpecification):
@@ -205,7 +245,8 @@ def _read_by_suffix(
         result = found.value.read(path, reading)
     except FileFormatError:
         raise
-    except (SceneError, ConfigurationError) as error:  # of values that no reader has checked by themselves
+    except (SceneError, ConfigurationError) as error:
+        # of values that no reader has checked by themselves
         raise FileFormatError.at(path, str(error)) from error
     except (MissingExtraError, MissingFileError, MemoryError):
         raise
@@ -220,7 +261,9 @@ def _read_by_suffix(
 
     if isinstance(result, RobotSemantics):
         return result
-    failure = found.failure(f"returns {repr(result)[:60]}, expected a SceneGraph or a SceneSpecification")
+    failure = found.failure(
+        f"returns {repr(result)[:60]}, expected a SceneGraph or a SceneSpecification"
+    )
     raise FileFormatError.at(path, str(failure))
 
 
@@ -234,4 +277,6 @@ def _unknown_format(path: Path) -> FileFormatError:
     if path.is_dir():
         return FileFormatError.at(path, "is a folder; give a scene file in it")
     hint = did_you_mean(path.suffix, [suffix for suffix in suffixes if suffix != _FAR_IN_SPELLING])
-    return FileFormatError.at(path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})")
+    return FileFormatError.at(
+        path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})"
+    )

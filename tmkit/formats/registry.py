@@ -56,7 +56,9 @@ def built_in_suffixes() -> tuple[str, ...]:
     """Return the suffixes of the built-in formats that are read without a permission."""
     from tmkit.formats.urdf.format import XACRO
 
-    return tuple(suffix for entry in built_in_formats() if entry is not XACRO for suffix in entry.suffixes)
+    return tuple(
+        suffix for entry in built_in_formats() if entry is not XACRO for suffix in entry.suffixes
+    )
 
 
 def readable_suffixes() -> tuple[str, ...]:
@@ -69,7 +71,9 @@ def written_suffixes() -> tuple[str, ...]:
     return tuple(suffix for entry in built_in_formats() for suffix in entry.written_suffixes)
 
 
-def located(files: Sequence[str | os.PathLike[str]], reading: ReadingOptions) -> tuple[list[Path], PackageResolver]:
+def located(
+    files: Sequence[str | os.PathLike[str]], reading: ReadingOptions
+) -> tuple[list[Path], PackageResolver]:
     """Return the files that the user named, and a resolver that may read what lies around them."""
     trusted = PackageResolver.of(reading)
     paths = [trusted.find_scene(file) or _scene_file(file) for file in files]

@@ -1,14 +1,16 @@
 """Loaded scenes on the disk, so that meshes and descriptions that have not changed are not read again.
 
-An entry is one file, named by a digest of the request and of the code that reads. It has a digest of the rest, its
-name, the files that were read or looked for with their signatures, the notes, and the pickled scene, of which only
-classes of the core are made. It is written beside its place and renamed, so processes may share a folder. An entry that
-is damaged, no regular file, or not the user's own counts as missing. When the folder is full, the entries that were not
-used longest are removed.
+An entry is one file, named by a digest of the request and of the code that reads. It has a digest
+of the rest, its name, the files that were read or looked for with their signatures, the notes, and
+the pickled scene, of which only classes of the core are made. It is written beside its place and
+renamed, so processes may share a folder. An entry that is damaged, no regular file, or not the
+user's own counts as missing. When the folder is full, the entries that were not used longest are
+removed.
 
-Invariant: a scene that is taken from here equals the one that reading gives. A signature has the time of the inode,
-which changes with the content even if the time of the content is set back. Files that changed within the last seconds,
-or while they were read, are not trusted, since a change within one tick of the file system's clock would not show.
+Invariant: a scene that is taken from here equals the one that reading gives. A signature has the
+time of the inode, which changes with the content even if the time of the content is set back. Files
+that changed within the last seconds, or while they were read, are not trusted, since a change
+within one tick of the file system's clock would not show.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ _READERS = ("_support", "formats", "graph", "spatial")  # packages that a load r
 _DIGEST = 32  # bytes
 _SETTLED = 2_000_000_000
 """Time after a change before which another one may not show in the times of the file [ns]."""
-_ALLOWED = {("numpy._core.numeric", "_frombuffer"), ("numpy", "dtype")}  # besides the core's classes
+# besides the core's classes
+_ALLOWED = {("numpy._core.numeric", "_frombuffer"), ("numpy", "dtype")}
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,20 @@ class SceneCache:
         logger.debug("a scene of %d frames was kept in %s", len(scene), path)
         return scene, notes
 
-    def put(self, key: str, scene: SceneGraph, files: Mapping[str, Signature], notes: Iterable[ImportNote]) -> None:
+    def put(
+        self,
+        key: str,
+        scene: SceneGraph,
+        files: Mapping[str, Signature],
+        notes: Iterable[ImportNote],
+    ) -> None:
         """Keep a scene, if all its files are settled and the folder can be written.
 
         Args:
             key: the name of the entry.
             scene: the scene.
-            files: signatures, from before the first reading, of the files that it was made of or that were missing.
+            files: signatures, from before the first reading, of the files that it was made of or
+                that were missing.
             notes: those of its load.
         """
         changes = [max(signature[1:3]) for signature in files.values() if signature]
@@ -98,11 +108,14 @@ class SceneCache:
         if _have_changed(files):  # while they were read
             return
         listed = [(note.path, note.line, note.text) for note in notes]
-        rest = pickle.dumps((key, dict(files), listed), protocol=5) + pickle.dumps(scene, protocol=5)
+        rest = pickle.dumps((key, dict(files), listed), protocol=5) + pickle.dumps(
+            scene, protocol=5
+        )
         path = self.folder / (key + _SUFFIX)
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            number, beside = tempfile.mkstemp(suffix=".part", dir=self.folder)  # a new file, whatever links are there
+            # a new file, whatever links are there
+            number, beside = tempfile.mkstemp(suffix=".part", dir=self.folder)
             try:
                 with open(number, "wb") as file:
                     file.write(hashlib.blake2b(rest, digest_size=_DIGEST).digest() + rest)
@@ -169,7 +182,9 @@ def _own_file(path: Path, limit: int) -> BinaryIO:
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(number)
-        is_own = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        is_own = status.st_uid == os.geteuid() and not status.st_mode & (
+            stat.S_IWGRP | stat.S_IWOTH
+        )
         if not (stat.S_ISREG(status.st_mode) and is_own and status.st_size <= limit):
             raise OSError("it is no file of the user's own, or too large")
         return open(number, "rb")

@@ -1,8 +1,9 @@
 """Scenes checked for what is possible and still a mistake: docs/reference/scenes.md, *Check and convert*.
 
-Overlaps of more than a millimetre are looked for at the configuration nearest to zero that the limits allow, among the
-pairs that a planner checks. An overlap of two frames between which no joint moves is there in every configuration: that
-is a *problem*, since no plan begins in a collision. All else is a note.
+Overlaps of more than a millimetre are looked for at the configuration nearest to zero that the
+limits allow, among the pairs that a planner checks. An overlap of two frames between which no joint
+moves is there in every configuration: that is a *problem*, since no plan begins in a collision. All
+else is a note.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ class SceneReport(Report):
     shapes: int
 
     def __repr__(self) -> str:
-        return f"SceneReport({self.summary}, {self.frames} frames, {self.joints} joints, {self.shapes} shapes)"
+        return (
+            f"SceneReport({self.summary}, {self.frames} frames, {self.joints} joints, {self.shapes}"
+            " shapes)"
+        )
 
 
 def check_scene(scene: SceneGraph) -> SceneReport:
@@ -54,9 +58,14 @@ def check_scene(scene: SceneGraph) -> SceneReport:
 
 def _overlaps(scene: SceneGraph, q: NDArray[np.float64]) -> tuple[list[str], list[str]]:
     """Return the pairs that overlap whatever the joints do, and those that do where the joints are near zero."""
-    solid = [name for name in scene.frame_names if any(part.collision for part in scene.shapes(name))]
+    solid = [
+        name for name in scene.frame_names if any(part.collision for part in scene.shapes(name))
+    ]
     if len(solid) > MOST_SHAPES:
-        return [], [f"{len(solid)} frames have collision shapes, more than {MOST_SHAPES}: overlaps are not looked for"]
+        return [], [
+            f"{len(solid)} frames have collision shapes, more than {MOST_SHAPES}: overlaps are not"
+            " looked for"
+        ]
     always, sometimes = [], []
     movable = [name for name in scene.frame_names if _MOVABLE & {*scene.classes(name)}]
     for contact in CollisionWorld(scene, movable=movable, margin=-_OVERLAP).contacts(q):
@@ -76,7 +85,9 @@ def _joints(scene: SceneGraph, q: NDArray[np.float64]) -> list[str]:
         if joint.type != "continuous" and math.isinf(lower) and math.isinf(upper):
             notes.append(f"joint '{name}' has no limits")
         elif joint.type != "continuous" and (math.isinf(lower) or math.isinf(upper)):
-            notes.append(f"joint '{name}' has only {'an upper' if math.isinf(lower) else 'a lower'} limit")
+            notes.append(
+                f"joint '{name}' has only {'an upper' if math.isinf(lower) else 'a lower'} limit"
+            )
         if lower == upper:
             notes.append(f"joint '{name}' cannot move: its limits are both {lower:g}")
         elif value != 0.0:
@@ -90,8 +101,14 @@ def _frames(scene: SceneGraph) -> list[str]:
     for name in scene.frame_names:
         shapes, classes = scene.shapes(name), scene.classes(name)
         if _MOVABLE & {*classes} and not any(part.collision for part in shapes):
-            notes.append(f"frame '{name}' is movable, and has no collision shape by which it could be held")
-        has_no_effect = not (shapes or classes or scene.children(name) or scene.inertia(name) or name in holding)
+            notes.append(
+                f"frame '{name}' is movable, and has no collision shape by which it could be held"
+            )
+        has_no_effect = not (
+            shapes or classes or scene.children(name) or scene.inertia(name) or name in holding
+        )
         if has_no_effect and scene.parent(name) is not None and not scene.joint(name).is_actuated:
-            notes.append(f"frame '{name}' has no effect: no shape, class, mass, joint, child or group")
+            notes.append(
+                f"frame '{name}' has no effect: no shape, class, mass, joint, child or group"
+            )
     return notes

@@ -1,10 +1,10 @@
 """Plan files of the original TMKit, ``.tmp``: what their lines say (docs/reference/plan_files.md).
 
-A file that holds one ``m`` and one ``p`` gives a configuration; see :func:`first_configuration`. This module reads the
-lines; :mod:`tmkit.tamp.validation.tmp_plan` interprets them in a scene.
+A file that holds one ``m`` and one ``p`` gives a configuration; see :func:`first_configuration`.
+This module reads the lines; :mod:`tmkit.tamp.validation.tmp_plan` interprets them in a scene.
 
-Invariants: whatever breaks the form is refused with file, line and column; what is written reads back to the same
-entries, numbers bit for bit, and in the original's own number format.
+Invariants: whatever breaks the form is refused with file, line and column; what is written reads
+back to the same entries, numbers bit for bit, and in the original's own number format.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ class _Line:
     def place(self, index: int = 0) -> SourceLocation:
         """Return the place of a word, or that behind the last."""
         columns = (*self.columns, len(self.text.rstrip()) + 1)
-        return SourceLocation(str(self.path), self.number, columns[min(index, len(columns) - 1)], self.text)
+        return SourceLocation(
+            str(self.path), self.number, columns[min(index, len(columns) - 1)], self.text
+        )
 
 
 def read_tmp(path: str | Path, *, limits: ReadingLimits | None = None) -> TmpFile:
@@ -127,7 +129,9 @@ def read_tmp(path: str | Path, *, limits: ReadingLimits | None = None) -> TmpFil
         text = as_utf8(data, partial(FileFormatError.at, source)).decode("utf-8")
     except UnicodeDecodeError as error:
         broken = error.object[: error.start].count(b"\n") + 1
-        raise FileFormatError.at(source, f"not UTF-8 text: byte {error.start} is not valid", line=broken) from error
+        raise FileFormatError.at(
+            source, f"not UTF-8 text: byte {error.start} is not valid", line=broken
+        ) from error
     reader = _Reader()
     for number, written in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
         line = _line(source, number, written)
@@ -175,12 +179,16 @@ class _Reader:
             self.begin_motion(line)
         elif kind == "r":
             if len(words) != 2:
-                raise line.place(min(len(words), 2) + 1).error(f"expected {_KINDS[kind]}, received {len(words)}")
+                raise line.place(min(len(words), 2) + 1).error(
+                    f"expected {_KINDS[kind]}, received {len(words)}"
+                )
             self.entries.append(TmpReparent(words[0], words[1], line.place(1), line.place(2)))
         else:
             near = did_you_mean(kind, _KINDS)
             known = ", ".join(f"'{letter}' ({meaning})" for letter, meaning in _KINDS.items())
-            raise line.place().error(f"unknown statement '{kind}'{near}; a line begins with {known} or '#'")
+            raise line.place().error(
+                f"unknown statement '{kind}'{near}; a line begins with {known} or '#'"
+            )
 
     def begin_motion(self, line: _Line) -> None:
         seen: set[str] = set()
@@ -195,13 +203,20 @@ class _Reader:
     def add_waypoint(self, line: _Line) -> None:
         motion = self.entries[self.motion] if self.motion is not None else None
         if not isinstance(motion, TmpMotion):
-            raise line.place().error("a waypoint belongs to a motion; expected a line 'm JOINT ...' before it")
+            raise line.place().error(
+                "a waypoint belongs to a motion; expected a line 'm JOINT ...' before it"
+            )
         values = tuple(_number(line, index) for index in range(1, len(line.words)))
         wanted, received = len(motion.joints), len(values)
         if received != wanted:
             said = motion.place.line if motion.place is not None else None
-            missing = f"; the one for '{motion.joints[received]}' is missing" if received < wanted else ""
-            reason = f"expected {wanted} numbers for the joints of line {said}, received {received}{missing}"
+            missing = (
+                f"; the one for '{motion.joints[received]}' is missing" if received < wanted else ""
+            )
+            reason = (
+                f"expected {wanted} numbers for the joints of line {said}, received"
+                f" {received}{missing}"
+            )
             raise line.place(min(received, wanted) + 1).error(reason)
         self.waypoints.append(Waypoint(values, line.place()))
 
@@ -211,7 +226,9 @@ class _Reader:
         if self.motion is None or not isinstance(motion, TmpMotion):
             return
         if not self.waypoints and motion.place is not None:
-            raise motion.place.error("a motion needs at least one waypoint; expected a line 'p VALUE ...' after it")
+            raise motion.place.error(
+                "a motion needs at least one waypoint; expected a line 'p VALUE ...' after it"
+            )
         self.entries[self.motion] = replace(motion, waypoints=tuple(self.waypoints))
         self.motion, self.waypoints = None, []
 
@@ -227,14 +244,17 @@ def _number(line: _Line, index: int) -> float:
 def first_configuration(file: TmpFile) -> tuple[TmpMotion, dict[str, float]]:
     """Return the motion that a file begins with, and where it begins: joint values by name.
 
-    This is what the original takes for the configuration at the start: the first ``p`` of the first ``m``.
+    This is what the original takes for the configuration at the start: the first ``p`` of the first
+    ``m``.
 
     Raises:
         FileFormatError: the file has no motion.
     """
     motion = next((entry for entry in file.entries if isinstance(entry, TmpMotion)), None)
     if motion is None:
-        raise FileFormatError.at(file.path, "gives no configuration; expected lines 'm JOINT ...' and 'p VALUE ...'")
+        raise FileFormatError.at(
+            file.path, "gives no configuration; expected lines 'm JOINT ...' and 'p VALUE ...'"
+        )
     return motion, dict(zip(motion.joints, motion.waypoints[0].values, strict=True))
 
 
@@ -246,7 +266,8 @@ def tmp_text(entries: Iterable[TmpEntry], *, path: str | Path = "plan") -> str:
         path: the file's name, for messages.
 
     Raises:
-        FileFormatError: a name that the format cannot hold, since it is empty or has a blank or a ``#`` in it.
+        FileFormatError: a name that the format cannot hold, since it is empty or has a blank or a
+            ``#`` in it.
     """
     lines: list[str] = []
     for entry in entries:
@@ -258,14 +279,18 @@ def tmp_text(entries: Iterable[TmpEntry], *, path: str | Path = "plan") -> str:
             lines.append(_joined("r", (entry.frame, entry.parent), path))
         else:
             lines.append(_joined("m", entry.joints, path))
-            lines += [" ".join(("p", *map(_written, waypoint.values))) for waypoint in entry.waypoints]
+            lines += [
+                " ".join(("p", *map(_written, waypoint.values))) for waypoint in entry.waypoints
+            ]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _joined(letter: str, names: Sequence[str], path: str | Path) -> str:
     for name in names:
         if not name or "#" in name or any(character.isspace() for character in name):
-            raise FileFormatError.at(path, f"the name '{name}' cannot be written: a .tmp file has no quotes for it")
+            raise FileFormatError.at(
+                path, f"the name '{name}' cannot be written: a .tmp file has no quotes for it"
+            )
     return " ".join((letter, *names))
 
 

@@ -20,8 +20,12 @@ def visual_only_frames(scene: SceneGraph, frames: Collection[str] | None = None)
         scene: the scene.
         frames: the frames to look at; all if omitted.
     """
-    shapes = ((name, scene.shapes(name)) for name in scene.frame_names if frames is None or name in frames)
-    return tuple(name for name, parts in shapes if parts and not any(part.collision for part in parts))
+    shapes = (
+        (name, scene.shapes(name)) for name in scene.frame_names if frames is None or name in frames
+    )
+    return tuple(
+        name for name, parts in shapes if parts and not any(part.collision for part in parts)
+    )
 
 
 def visual_only_warning(names: Sequence[str]) -> str:
@@ -29,13 +33,18 @@ def visual_only_warning(names: Sequence[str]) -> str:
     named = ", ".join(f"'{name}'" for name in names[:_MOST_NAMED])
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return (
-        f"links with visual shapes but no collision shape, which cannot collide: {named}{more}; to collide with their "
-        f"visual shapes: --meshes {VISUAL_AS_COLLISION} (ReadingOptions(meshes='{VISUAL_AS_COLLISION}') in Python)"
+        f"links with visual shapes but no collision shape, which cannot collide: {named}{more}; to"
+        f" collide with their visual shapes: --meshes {VISUAL_AS_COLLISION}"
+        f" (ReadingOptions(meshes='{VISUAL_AS_COLLISION}') in Python)"
     )
 
 
 def note_visual_only(robot: SceneSpecification, note: Note) -> None:
     """Note the links of a robot that are drawn and cannot collide."""
-    links = [frame for frame in robot.frames if frame.geometry and not any(part.collision for part in frame.geometry)]
+    links = [
+        frame
+        for frame in robot.frames
+        if frame.geometry and not any(part.collision for part in frame.geometry)
+    ]
     if links:
         note(links[0].place, visual_only_warning([frame.name for frame in links]))

@@ -1,10 +1,11 @@
 """Attributes of frames and groups: which values they may have, and the immutable maps in which they are returned.
 
-The core stores each value as canonical JSON text: equality, digests and pickles need no Python. Users receive a
-persistent map; equal attributes, whatever the frame, version or scene, are one map while it is among the last used.
+The core stores each value as canonical JSON text: equality, digests and pickles need no Python.
+Users receive a persistent map; equal attributes, whatever the frame, version or scene, are one map
+while it is among the last used.
 
-Every value passes :func:`attribute_text`, whether a method, a file, a pickle, a store, a log or a message sets it. A
-value that is accepted can therefore be written and read by all of them.
+Every value passes :func:`attribute_text`, whether a method, a file, a pickle, a store, a log or a
+message sets it. A value that is accepted can therefore be written and read by all of them.
 """
 
 from __future__ import annotations
@@ -49,7 +50,12 @@ _encoded = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 def attribute_map(text: str) -> PMap[str, Any]:
     """Return a JSON object as an immutable map, lists and objects in it too; its keys may hold control characters."""
     values: dict[str, Any] = json.loads(text, strict=False)
-    return pmap({key: freeze(value) if isinstance(value, (list, dict)) else value for key, value in values.items()})
+    return pmap(
+        {
+            key: freeze(value) if isinstance(value, (list, dict)) else value
+            for key, value in values.items()
+        }
+    )
 
 
 def plain_attributes(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,11 +68,13 @@ def plain_attribute(key: str, value: object) -> Any:
 
     Args:
         key: the attribute, for messages.
-        value: text, a number, True, False, None, or lists, tuples, dicts, vectors and maps of these.
+        value: text, a number, True, False, None, or lists, tuples, dicts, vectors and maps of
+            these.
 
     Raises:
-        SceneError: if a value has another type, is nested more than :data:`MAX_DEPTH` deep, is not finite, is an
-            integer of more than 640 digits, or is text with an unpaired surrogate. The same holds for keys of dicts.
+        SceneError: if a value has another type, is nested more than :data:`MAX_DEPTH` deep, is not
+            finite, is an integer of more than 640 digits, or is text with an unpaired surrogate.
+            The same holds for keys of dicts.
     """
     return _plain(key, value, 0)
 
@@ -112,7 +120,9 @@ def _plain(key: str, value: Any, depth: int) -> Any:
         number = int.__int__(value)  # of a subclass, too
         if number not in _INTEGERS:
             raise _rejected(
-                key, f"has an integer of {number.bit_length()} bits; expected at most {_MOST_DIGITS} digits"
+                key,
+                f"has an integer of {number.bit_length()} bits; expected at most {_MOST_DIGITS}"
+                " digits",
             )
         return number
     if isinstance(value, float) and math.isfinite(value):
@@ -122,7 +132,10 @@ def _plain(key: str, value: Any, depth: int) -> Any:
     if depth == MAX_DEPTH:
         more = _nesting(value)
         nesting = f"{depth + more:,}" if more < _DEEPEST_SHOWN else f"more than {_DEEPEST_SHOWN:,}"
-        raise _rejected(key, f"is nested {nesting} deep; expected at most {MAX_DEPTH} lists and dicts in each other")
+        raise _rejected(
+            key,
+            f"is nested {nesting} deep; expected at most {MAX_DEPTH} lists and dicts in each other",
+        )
     if not isinstance(value, dict | PMap):
         return [_plain(key, item, depth + 1) for item in value]
     items = {_plain_text(key, name, "the keys of a dict"): item for name, item in value.items()}
@@ -134,8 +147,16 @@ def _nesting(value: Any) -> int:
     depth, level = 0, {id(value): value}
     while level and depth < _DEEPEST_SHOWN:
         depth += 1
-        items = (item for one in level.values() for item in (one.values() if isinstance(one, dict | PMap) else one))
-        level = {id(item): item for item in items if isinstance(item, list | tuple | dict | PVector | PMap)}
+        items = (
+            item
+            for one in level.values()
+            for item in (one.values() if isinstance(one, dict | PMap) else one)
+        )
+        level = {
+            id(item): item
+            for item in items
+            if isinstance(item, list | tuple | dict | PVector | PMap)
+        }
     return depth
 
 
@@ -147,7 +168,9 @@ def _plain_text(key: str, value: object, owner: str = "a text") -> str:
         text.encode()
     except UnicodeEncodeError as error:
         surrogate = ascii(text[error.start])
-        raise _rejected(key, f"has an unpaired surrogate, {surrogate}, at character {error.start} of {owner}") from None
+        raise _rejected(
+            key, f"has an unpaired surrogate, {surrogate}, at character {error.start} of {owner}"
+        ) from None
     return text
 
 

@@ -1,11 +1,12 @@
 """A scene with the edits that made it: what was done, in words and with its arguments, and the way back.
 
-A scene has no record of its edits: equal scenes are equal however they were made. A :class:`SceneHistory` applies each
-edit by the scene's own method and records its name; see ``docs/howto/looking_at_scenes.md``. It is a value like a
-scene: an edit of it gives another history, and the old one stays.
+A scene has no record of its edits: equal scenes are equal however they were made. A
+:class:`SceneHistory` applies each edit by the scene's own method and records its name; see
+``docs/howto/looking_at_scenes.md``. It is a value like a scene: an edit of it gives another
+history, and the old one stays.
 
-Inside are two persistent lists: the entries from the start to now, the newest first, and those that were undone, the
-nearest first. An edit or an undo makes one link.
+Inside are two persistent lists: the entries from the start to now, the newest first, and those that
+were undone, the nearest first. An edit or an undo makes one link.
 """
 
 from __future__ import annotations
@@ -69,14 +70,20 @@ class _Recorded(Generic[_Arguments]):
 
     def __init__(self, edit: Callable[Concatenate[SceneGraph, _Arguments], SceneGraph]) -> None:
         self._edit = edit
-        self.__doc__ = f"Do ``SceneGraph.{edit.__name__}`` with the same arguments, and return the history with it."
+        self.__doc__ = (
+            f"Do ``SceneGraph.{edit.__name__}`` with the same arguments, and return the history"
+            " with it."
+        )
 
-    if TYPE_CHECKING:  # typing keeps what is overloaded, and with it this module, beyond the interpreter's end
+    # typing keeps what is overloaded, and with it this module, beyond the interpreter's end
+    if TYPE_CHECKING:
 
         @overload
         def __get__(self, history: None, owner: type[SceneHistory]) -> _Recorded[_Arguments]: ...
         @overload
-        def __get__(self, history: SceneHistory, owner: type[SceneHistory]) -> Callable[_Arguments, SceneHistory]: ...
+        def __get__(
+            self, history: SceneHistory, owner: type[SceneHistory]
+        ) -> Callable[_Arguments, SceneHistory]: ...
 
     def __get__(
         self, history: SceneHistory | None, owner: type[SceneHistory]
@@ -97,9 +104,10 @@ class _Recorded(Generic[_Arguments]):
 class SceneHistory:
     """A version of a scene, with the edits that made it and the way back. Immutable.
 
-    Holding one means holding every version on the way from its start to now, and those undone from here. It has the
-    edits of ``SceneGraph``, with the same arguments and refusals; each returns a new history, or the same when nothing
-    changed. An edit after ``undo`` begins another line: what was undone is then part of the old history only.
+    Holding one means holding every version on the way from its start to now, and those undone from
+    here. It has the edits of ``SceneGraph``, with the same arguments and refusals; each returns a
+    new history, or the same when nothing changed. An edit after ``undo`` begins another line: what
+    was undone is then part of the old history only.
 
     Args:
         scene: the version that it starts with.
@@ -185,7 +193,8 @@ class SceneHistory:
         """Return the history at a version of this line, before or after the present one. O(number of steps).
 
         Raises:
-            SceneError: no version of this line, from the start to the last one undone, has that number.
+            SceneError: no version of this line, from the start to the last one undone, has that
+                number.
         """
         history = self
         while history.number > number >= 0:
@@ -193,7 +202,9 @@ class SceneHistory:
         while history.number < number and history._undone:
             history = history.redo()
         if history.number != number:
-            raise SceneError(f"this history has no version {number}: they are 0 to {history._last_number()}")
+            raise SceneError(
+                f"this history has no version {number}: they are 0 to {history._last_number()}"
+            )
         return history
 
     @property
@@ -223,7 +234,10 @@ class SceneHistory:
         last, now = self._last_number(), self.number
         lines = [f"  ... {before[0].number} earlier"] if before[0].number else []
         for entry in (*before, *after):
-            lines.append(f"{'>' if entry.number == now else ' '} {entry.number:{len(str(last))}} {entry.text}")
+            lines.append(
+                f"{'>' if entry.number == now else ' '} {entry.number:{len(str(last))}}"
+                f" {entry.text}"
+            )
             lines[-1] += "  (undone)" if entry.number > now else ""
         shown = after[-1].number if after else now
         lines += [f"  ... {last - shown} more undone"] if last > shown else []
@@ -252,13 +266,19 @@ class SceneHistory:
         return history
 
     def _extended(
-        self, edit: str, arguments: Iterable[object], keywords: Iterable[tuple[str, object]], scene: SceneGraph
+        self,
+        edit: str,
+        arguments: Iterable[object],
+        keywords: Iterable[tuple[str, object]],
+        scene: SceneGraph,
     ) -> SceneHistory:
         if scene is self.scene:
             return self
         kept = tuple(_kept(value) for value in arguments)
         named = tuple((name, _kept(value)) for name, value in keywords)
-        return self._made(self._now.cons(HistoryEntry(self.number + 1, edit, kept, named, scene)), plist())
+        return self._made(
+            self._now.cons(HistoryEntry(self.number + 1, edit, kept, named, scene)), plist()
+        )
 
     def _last_number(self) -> int:
         return self.number + len(self._undone)
@@ -278,22 +298,31 @@ def _words(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, tuple):
-        shown = [_words(item) for item in value[:_ITEMS_SHOWN]] + (["..."] if len(value) > _ITEMS_SHOWN else [])
+        shown = [_words(item) for item in value[:_ITEMS_SHOWN]] + (
+            ["..."] if len(value) > _ITEMS_SHOWN else []
+        )
         return f"[{', '.join(shown)}]"
     return repr(value)
 
 
 _EDGE_FIELDS = {"parent", "pose", "joint"}
-_WORTH_A_SWEEP = 8  # frames whose poses a sweep gives in the time of one pose that is computed alone
+# frames whose poses a sweep gives in the time of one pose that is computed alone
+_WORTH_A_SWEEP = 8
 
 
 def moved_frames(
-    a: SceneGraph, b: SceneGraph, *, q: ArrayLike | None = None, metres: float = 0.0, radians: float = 0.0
+    a: SceneGraph,
+    b: SceneGraph,
+    *,
+    q: ArrayLike | None = None,
+    metres: float = 0.0,
+    radians: float = 0.0,
 ) -> tuple[str, ...]:
     """Return the frames of both versions that stand elsewhere relative to their root in ``b`` than in ``a``.
 
-    Frames are matched by id, so one that was renamed is still the same; names are those in ``b``, in insertion order. A
-    frame that came to stand in another tree has moved. O(depth log n) for each frame below a change; O(n) at most.
+    Frames are matched by id, so one that was renamed is still the same; names are those in ``b``,
+    in insertion order. A frame that came to stand in another tree has moved. O(depth log n) for
+    each frame below a change; O(n) at most.
 
     Args:
         a: the one version.
@@ -307,9 +336,13 @@ def moved_frames(
         ConfigurationError: q is missing or has the wrong length.
     """
     if a.joint_names != b.joint_names:
-        raise SceneError("the two versions have different joints, so one configuration does not speak of both")
+        raise SceneError(
+            "the two versions have different joints, so one configuration does not speak of both"
+        )
     if q is None and b.joint_names:
-        raise ConfigurationError("the scenes have joints, so moved_frames() needs a configuration q")
+        raise ConfigurationError(
+            "the scenes have joints, so moved_frames() needs a configuration q"
+        )
     values = b.configuration({}, base=q)  # refuses another length
     metres, radians = plain_number(metres, "metres"), plain_number(radians, "radians")
     candidates: dict[str, int] = {}  # frames below changed edges, with their ids

@@ -1,18 +1,22 @@
 """A scene as it was at a time: edges at their stamped poses, how they moved then, and where joints were.
 
-All that a scene answers is answered at a stamp by the version of that moment (:func:`at_stamp`), see
-``docs/concepts/arrays_and_time.md``. Edges without stamped poses stay where they are; their errors are those of now.
+All that a scene answers is answered at a stamp by the version of that moment (:func:`at_stamp`),
+see ``docs/concepts/arrays_and_time.md``. Edges without stamped poses stay where they are; their
+errors are those of now.
 
-**After the newest** stamped pose T a twist V with the error d, that of twist edges, leads on for the time dt when that
-is allowed: to ``T exp(V dt)``, with the error of :mod:`tmkit.graph.semantic_edges.integration`. A twist is never
-constant, so white noise of the acceleration may be added (Bar-Shalom, Li and Kirubarajan, *Estimation with applications
-to tracking and navigation*, 2001, section 6.2.2). With the power spectral density s, the variance of each direction
-grows by ``s dt^3 / 3``. It is noise of the acceleration, and not of the twist, as no force moves a body by jumps.
+**After the newest** stamped pose T a twist V with the error d, that of twist edges, leads on for
+the time dt when that is allowed: to ``T exp(V dt)``, with the error of
+:mod:`tmkit.graph.semantic_edges.integration`. A twist is never constant, so white noise of the
+acceleration may be added (Bar-Shalom, Li and Kirubarajan, *Estimation with applications to tracking
+and navigation*, 2001, section 6.2.2). With the power spectral density s, the variance of each
+direction grows by ``s dt^3 / 3``. It is noise of the acceleration, and not of the twist, as no
+force moves a body by jumps.
 
-The history of a joint is a frame of the class ``joint_history`` below the frame that the joint moves. Its stamped poses
-hold the values, along x for a revolute or prismatic joint (a metre for each radian or metre), as rotations about z for
-a continuous one. So it has the limits and the refusals of stamped poses, follows a rename of the joint and goes with
-its frame. Between two stamps a value is interpolated linearly, that of a continuous joint the short way round.
+The history of a joint is a frame of the class ``joint_history`` below the frame that the joint
+moves. Its stamped poses hold the values, along x for a revolute or prismatic joint (a metre for
+each radian or metre), as rotations about z for a continuous one. So it has the limits and the
+refusals of stamped poses, follows a rename of the joint and goes with its frame. Between two stamps
+a value is interpolated linearly, that of a continuous joint the short way round.
 """
 
 from __future__ import annotations
@@ -26,7 +30,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph, common_stamps, right_jacobian
-from tmkit.errors import ConfigurationError, DisconnectedError, NumberOverflowError, SceneError, StampError
+from tmkit.errors import (
+    ConfigurationError,
+    DisconnectedError,
+    NumberOverflowError,
+    SceneError,
+    StampError,
+)
 from tmkit.graph.observation_frames import free_name
 from tmkit.graph.rigid import edges_of_twists, moving_edges
 from tmkit.graph.traversal import edges_between, leading_joint
@@ -43,8 +53,10 @@ class When:
     Args:
         stamp: the time [s].
         policy: between two stamps, as for ``SceneGraph.pose``.
-        extrapolate: time after its newest stamped pose for which an edge may go on by its twist edge [s].
-        acceleration_noise: power spectral densities of extrapolated edges, linear and angular [m^2/s^3, rad^2/s^3].
+        extrapolate: time after its newest stamped pose for which an edge may go on by its twist
+            edge [s].
+        acceleration_noise: power spectral densities of extrapolated edges, linear and angular
+            [m^2/s^3, rad^2/s^3].
 
     Raises:
         SceneError: if ``extrapolate`` or ``acceleration_noise`` is negative or not finite.
@@ -56,12 +68,19 @@ class When:
     acceleration_noise: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        if not all(math.isfinite(given) and given >= 0.0 for given in (self.extrapolate, *self.acceleration_noise)):
+        if not all(
+            math.isfinite(given) and given >= 0.0
+            for given in (self.extrapolate, *self.acceleration_noise)
+        ):
             given = f"{self.extrapolate} and {self.acceleration_noise}"
-            raise SceneError(f"extrapolate and acceleration_noise are finite numbers of at least 0, not {given}")
+            raise SceneError(
+                f"extrapolate and acceleration_noise are finite numbers of at least 0, not {given}"
+            )
 
 
-def at_stamp(scene: SceneGraph, stamp: float | When, *, frames: Iterable[str] | None = None) -> SceneGraph:
+def at_stamp(
+    scene: SceneGraph, stamp: float | When, *, frames: Iterable[str] | None = None
+) -> SceneGraph:
     """Return the version in which stamped edges have their poses of a time. O(n), or O(log n + k) for each frame named.
 
     Args:
@@ -71,7 +90,8 @@ def at_stamp(scene: SceneGraph, stamp: float | When, *, frames: Iterable[str] | 
 
     Raises:
         UnknownNameError: no such frame or policy.
-        StampError: the stamp lies outside of the history of an edge, or no twist edge leads over it.
+        StampError: the stamp lies outside of the history of an edge, or no twist edge leads over
+            it.
     """
     when = _when(stamp)
     with scene.edit() as edit:
@@ -84,9 +104,17 @@ def at_stamp(scene: SceneGraph, stamp: float | When, *, frames: Iterable[str] | 
             before = _pose(scene, frame, parent, newest, when.policy)
             pose, noise = moved_edge(before, scene.noise(frame), twist, error, dt, frame=frame)
             if any(when.acceleration_noise):
-                noise = {} if noise is None else noise if isinstance(noise, dict) else summed((np.eye(6), noise))
+                noise = (
+                    {}
+                    if noise is None
+                    else noise
+                    if isinstance(noise, dict)
+                    else summed((np.eye(6), noise))
+                )
                 densities = np.repeat(when.acceleration_noise, 3)
-                noise[NoiseSource(6, f"acceleration of {frame}")] = np.diag(np.sqrt(densities * dt**3 / 3.0))
+                noise[NoiseSource(6, f"acceleration of {frame}")] = np.diag(
+                    np.sqrt(densities * dt**3 / 3.0)
+                )
             edit.set_pose(frame, pose)
             edit.set_noise(frame, noise)
     return edit.finish()
@@ -96,7 +124,9 @@ def _when(stamp: float | When) -> When:
     return stamp if isinstance(stamp, When) else When(stamp)
 
 
-def _stamped_edges(scene: SceneGraph, frames: Iterable[str] | None) -> Iterator[tuple[str, str, float]]:
+def _stamped_edges(
+    scene: SceneGraph, frames: Iterable[str] | None
+) -> Iterator[tuple[str, str, float]]:
     """Yield the frames of edges with stamped poses, their parents and their newest stamps; -inf where there is none."""
     for frame in scene.frame_names if frames is None else frames:
         parent = scene.parent(frame)
@@ -122,7 +152,10 @@ def _twist(scene: Any, frame: str, parent: str, dt: float) -> tuple[Array, EdgeN
         found = scene._uncertain_twist(frame, scene.body(frame), scene.body(parent), frame)
     if found is None:
         repair = "add one with set_twist, such as twist_from_stamps gives"
-        reason = f"no twist edge leads over frame '{frame}', so its pose {dt:g} s after the newest is not known"
+        reason = (
+            f"no twist edge leads over frame '{frame}', so its pose {dt:g} s after the newest is"
+            " not known"
+        )
         raise StampError(f"{reason}; {repair}", frame=frame)
     return found  # type: ignore[no-any-return]
 
@@ -166,13 +199,21 @@ def twists_between(scene: SceneGraph, start: str, end: str) -> list[tuple[str, s
 
 
 def moved_edge(
-    pose: Pose, noise: EdgeNoise | None, twist: Array, error: EdgeNoise | None, dt: float, *, frame: str
+    pose: Pose,
+    noise: EdgeNoise | None,
+    twist: Array,
+    error: EdgeNoise | None,
+    dt: float,
+    *,
+    frame: str,
 ) -> tuple[Pose, EdgeNoise | Maps | None]:
     """Return the pose and the noise of an edge after a time of constant twist (6,), in its frame's axes and origin."""
     with np.errstate(over="ignore"):
         motion = twist * dt
     if not np.isfinite(motion).all():
-        raise NumberOverflowError(f"the motion of '{frame}' in {dt:g} s is beyond the range of floating-point numbers")
+        raise NumberOverflowError(
+            f"the motion of '{frame}' in {dt:g} s is beyond the range of floating-point numbers"
+        )
     after: EdgeNoise | Maps | None = noise
     if error is not None or (noise is not None and motion.any()):
         after = summed((adjoint(Pose.exp(-motion)), noise), (dt * right_jacobian(motion), error))
@@ -202,14 +243,18 @@ def moment(
 ) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:
     """Return the version of a time as far as a query needs it, and the configuration and joint velocities of then.
 
-    The query is of the frames named, or of the relative motion of two bodies. Where q or qd are omitted, the histories
-    of the joints on the way give them. Errors are those of :func:`at_stamp`.
+    The query is of the frames named, or of the relative motion of two bodies. Where q or qd are
+    omitted, the histories of the joints on the way give them. Errors are those of :func:`at_stamp`.
     """
     when = _when(stamp)
     first, *others = dict.fromkeys(names)
     if bodies is not None:
         others += [frame for body in bodies for frame in scene.frames_of_body(body)[:1]]
-        others += [frame for step in twists_between(scene, *bodies) for frame in step] if scene.twist_frames else []
+        others += (
+            [frame for step in twists_between(scene, *bodies) for frame in step]
+            if scene.twist_frames
+            else []
+        )
     edges: dict[str, None] = {}
     is_apart = False
     joints: set[str] = set()
@@ -222,7 +267,9 @@ def moment(
     at = at_stamp(scene, when, frames=None if is_apart else edges)
     has_histories = bool(joints and scene.frames_of_class(CLASS))
     if has_histories and q is None:
-        q = configuration(scene, when.stamp, joints=joints, policy=when.policy, extrapolate=when.extrapolate)
+        q = configuration(
+            scene, when.stamp, joints=joints, policy=when.policy, extrapolate=when.extrapolate
+        )
     if bodies is None:
         return at, q, qd
     if has_histories and qd is None:
@@ -240,7 +287,10 @@ def _difference(scene: SceneGraph, frame: str, pose: Pose, stamp: float, policy:
     known = scene.stamped_poses(frame)
     stamps = np.zeros(0) if known is None else known.stamps
     if known is None or len(stamps) < 2:
-        message = f"frame '{frame}' has {len(stamps)} stamped poses and no twist edge: its motion needs two"
+        message = (
+            f"frame '{frame}' has {len(stamps)} stamped poses and no twist edge: its motion"
+            " needs two"
+        )
         raise StampError(message, frame=frame, stamp=stamp)
     if not stamps[0] <= stamp <= stamps[-1]:  # clamped
         return np.zeros(6)
@@ -248,12 +298,19 @@ def _difference(scene: SceneGraph, frame: str, pose: Pose, stamp: float, policy:
     before, after = known.at(first), known.at(second)
     twist = np.array((before.inverse() @ after).log()) / (second - first)
     if policy != "screw":  # the origin goes along a straight line
-        twist[:3] = pose.inverse().rotate((after.translation - before.translation) / (second - first))
+        twist[:3] = pose.inverse().rotate(
+            (after.translation - before.translation) / (second - first)
+        )
     return twist
 
 
 def gaussian_pose(
-    scene: SceneGraph, frame: str, *, relative_to: str | None = None, stamp: float | When, q: ArrayLike | None = None
+    scene: SceneGraph,
+    frame: str,
+    *,
+    relative_to: str | None = None,
+    stamp: float | When,
+    q: ArrayLike | None = None,
 ) -> GaussianPose:
     """Return the pose of one frame relative to another at a time, with its covariance.
 
@@ -295,7 +352,8 @@ def pose_through(
         policy: between two stamps, as for ``SceneGraph.pose``.
 
     Raises:
-        UnknownNameError, DisconnectedError, StampError: as ``SceneGraph.pose``, also of joints on the way.
+        UnknownNameError, DisconnectedError, StampError: as ``SceneGraph.pose``, also of joints on
+            the way.
     """
 
     def pose(of: str, other: str, time: float) -> Pose:
@@ -325,13 +383,16 @@ def add_joint_values(
         scene: the scene.
         values: radians or metres by joint name.
         stamp: seconds, on the clock of the other stamps.
-        capacity: so many values of each of the joints are kept at most; as before if omitted, and at first 32.
-        window: seconds that may lie between the oldest and the newest; as before if omitted, and at first without end.
+        capacity: so many values of each of the joints are kept at most; as before if omitted, and
+            at first 32.
+        window: seconds that may lie between the oldest and the newest; as before if omitted, and at
+            first without end.
 
     Raises:
         UnknownNameError: no such joint.
         ConfigurationError: a joint that mimics another, or a value that is not finite.
-        StampError: a value of that stamp is there, or would be dropped at once; a stamp that is not finite.
+        StampError: a value of that stamp is there, or would be dropped at once; a stamp that is not
+            finite.
     """
     scene.configuration(values)  # refuses names and numbers
     holders = {joint: name for name, _, joint, _ in _histories(scene)}
@@ -343,7 +404,11 @@ def add_joint_values(
                 holder = free_name(scene, f"{frame} values")
                 edit.add_frame(holder, frame, classes=[CLASS])
             is_round = scene.joint(frame).type == "continuous"
-            pose = Pose.from_rpy([0, 0, 0], [0, 0, value]) if is_round else Pose(np.array([value, 0.0, 0.0]))
+            pose = (
+                Pose.from_rpy([0, 0, 0], [0, 0, value])
+                if is_round
+                else Pose(np.array([value, 0.0, 0.0]))
+            )
             edit.add_stamped_pose(holder, pose, stamp=stamp, capacity=capacity, window=window)
     return edit.finish()
 
@@ -360,7 +425,9 @@ def joint_history(scene: SceneGraph, joint: str) -> tuple[Vector, Vector]:
     """
     frame = scene.joint_frame(joint)
     for holder, _, name, is_round in _histories(scene):
-        known = scene.stamped_poses(holder) if scene.parent(holder) == frame and name == joint else None
+        known = (
+            scene.stamped_poses(holder) if scene.parent(holder) == frame and name == joint else None
+        )
         if known is not None:
             return known.stamps, np.array([_value(pose, is_round) for pose in known.poses])
     return np.zeros(0), np.zeros(0)
@@ -385,10 +452,12 @@ def configuration(
         joints: the joints whose values are needed; all if omitted. Others are 0 where q is omitted.
         q: (n_joints,) the configuration that gives the values of joints without a history.
         policy: between two stamps, as for ``SceneGraph.pose``.
-        extrapolate: so many seconds after the newest value of a joint it may go on at the speed between the last two.
+        extrapolate: so many seconds after the newest value of a joint it may go on at the speed
+            between the last two.
 
     Raises:
-        StampError: the stamp lies outside of the history of a joint; or a joint has none, and q is omitted.
+        StampError: the stamp lies outside of the history of a joint; or a joint has none, and q is
+            omitted.
         ConfigurationError: q has the wrong length.
     """
     values: dict[str, float] = {}
@@ -401,7 +470,11 @@ def configuration(
         except StampError as error:
             last = getattr(error, "newest", None)
             if last is None or not 0.0 < stamp - last <= extrapolate:
-                message = str(error).replace(f"frame '{holder}'", f"joint '{joint}'").replace("pose", "value")
+                message = (
+                    str(error)
+                    .replace(f"frame '{holder}'", f"joint '{joint}'")
+                    .replace("pose", "value")
+                )
                 raise StampError(message, **error.data) from error
             rate = _rate(scene, holder, frame, joint, last) * (stamp - last)
             step = Pose.from_rpy([0, 0, 0], [0, 0, rate]) if is_round else Pose([rate, 0, 0])
@@ -409,13 +482,19 @@ def configuration(
         values[joint] = _value(pose, is_round)
     missing = next((name for name in needed if name not in values), None) if q is None else None
     if missing is not None:
-        message = f"joint '{missing}' has no history: add its values with add_joint_values, or pass q"
+        message = (
+            f"joint '{missing}' has no history: add its values with add_joint_values, or pass q"
+        )
         raise StampError(message, joint=missing, stamp=stamp)
     return scene.configuration(values, base=q)
 
 
 def joint_velocities(
-    scene: SceneGraph, stamp: float, *, joints: Iterable[str] | None = None, policy: str = "interpolated"
+    scene: SceneGraph,
+    stamp: float,
+    *,
+    joints: Iterable[str] | None = None,
+    policy: str = "interpolated",
 ) -> Vector:
     """Return the joint velocities (n_joints,) at a time: differences of the values around it, else 0.
 
@@ -423,7 +502,8 @@ def joint_velocities(
         scene: the scene.
         stamp: seconds; at that of a value, the velocity is that before it.
         joints: the joints whose velocities are needed; all that have a history if omitted.
-        policy: ``clamped`` stands still outside of the history; else as between the nearest two values.
+        policy: ``clamped`` stands still outside of the history; else as between the nearest two
+            values.
 
     Raises:
         StampError: a joint has one value only.
@@ -431,7 +511,10 @@ def joint_velocities(
     needed = scene.joint_names if joints is None else tuple(joints)
     histories = [found for found in _histories(scene) if found[2] in needed]
     return scene.configuration(
-        {joint: _rate(scene, holder, frame, joint, stamp, policy) for holder, frame, joint, _ in histories}
+        {
+            joint: _rate(scene, holder, frame, joint, stamp, policy)
+            for holder, frame, joint, _ in histories
+        }
     )
 
 
@@ -447,11 +530,15 @@ def segment(stamps: Vector, stamp: float) -> tuple[float, float]:
     return float(stamps[at - 1]), float(stamps[at])
 
 
-def _rate(scene: SceneGraph, holder: str, frame: str, joint: str, stamp: float, policy: str = "") -> float:
+def _rate(
+    scene: SceneGraph, holder: str, frame: str, joint: str, stamp: float, policy: str = ""
+) -> float:
     known = scene.stamped_poses(holder)
     stamps = np.zeros(0) if known is None else known.stamps
     if len(stamps) < 2:
-        raise StampError(f"joint '{joint}' has {len(stamps)} stamped values: its velocity needs two", joint=joint)
+        raise StampError(
+            f"joint '{joint}' has {len(stamps)} stamped values: its velocity needs two", joint=joint
+        )
     if policy == "clamped" and not stamps[0] <= stamp <= stamps[-1]:
         return 0.0
     first, second = segment(stamps, stamp)

@@ -1,9 +1,11 @@
 """Frames and groups as the nodes of one graph: walks, paths, queries by attribute, UUIDs, ownership.
 
-A node is a pair of its kind and name, such as ``("group", "cups")``, since a frame and a group may have the same name;
-``docs/concepts/versions.md`` says which is below which. Walks visit each node once, and no path contains one twice.
+A node is a pair of its kind and name, such as ``("group", "cups")``, since a frame and a group may
+have the same name; ``docs/concepts/versions.md`` says which is below which. Walks visit each node
+once, and no path contains one twice.
 
-Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based Robotic World Model",
+Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based
+    Robotic World Model",
 2014: nodes with several parents, attributes as keys and values, remote roots.
 """
 
@@ -36,7 +38,8 @@ def walk_nodes(
 ) -> tuple[SceneNode, ...]:
     """Return a node and all that is below it, level by level, each node once. O(n + members of groups).
 
-    Children of a frame come first, then the groups below it, by name; members of a group as they were given.
+    Children of a frame come first, then the groups below it, by name; members of a group as they
+    were given.
 
     Args:
         scene: the scene.
@@ -62,7 +65,9 @@ def walk_nodes(
         kind, name = node
         is_frame = kind == "frame"
         for below in (
-            nodes_of(scene.children(name), placed.get(name, ())) if is_frame else members_of(scene.group(name))
+            nodes_of(scene.children(name), placed.get(name, ()))
+            if is_frame
+            else members_of(scene.group(name))
         ):
             if below not in levels:
                 levels[below] = levels[node] + 1
@@ -70,7 +75,9 @@ def walk_nodes(
     return tuple(found)
 
 
-def paths_to(scene: SceneGraph, node: str | SceneNode, *, limit: int = 1000) -> tuple[tuple[SceneNode, ...], ...]:
+def paths_to(
+    scene: SceneGraph, node: str | SceneNode, *, limit: int = 1000
+) -> tuple[tuple[SceneNode, ...], ...]:
     """Return all paths from a root down to a node; that through the parent frames comes first.
 
     Args:
@@ -80,7 +87,8 @@ def paths_to(scene: SceneGraph, node: str | SceneNode, *, limit: int = 1000) -> 
 
     Raises:
         UnknownNameError: no such frame or group.
-        SceneError: more paths than the limit, a search of more steps than that for each node, or another kind of node.
+        SceneError: more paths than the limit, a search of more steps than that for each node, or
+            another kind of node.
     """
     kind, name = start = _checked(scene, node)
     holders: dict[SceneNode, list[SceneNode]] = {}
@@ -107,21 +115,28 @@ def paths_to(scene: SceneGraph, node: str | SceneNode, *, limit: int = 1000) -> 
                 found.append(tuple(reversed(path)))
             steps += 1
             if len(found) > limit or steps > most:
-                raise SceneError(f"more than {limit} paths, or {most} steps, lead to {kind} '{name}'; raise the limit")
+                raise SceneError(
+                    f"more than {limit} paths, or {most} steps, lead to {kind} '{name}'; raise the"
+                    " limit"
+                )
     return tuple(found)
 
 
-def nodes_with_attributes(scene: SceneGraph, patterns: Mapping[Any, object]) -> tuple[SceneNode, ...]:
+def nodes_with_attributes(
+    scene: SceneGraph, patterns: Mapping[Any, object]
+) -> tuple[SceneNode, ...]:
     """Return the frames, then the groups, that have an attribute for each pattern. O(n + attributes).
 
-    A pattern of text has the wildcards of file names (``*``, ``?``, ``[ab]``); case counts. It takes linear time for
-    each ``*``. A regular expression is compiled by google-re2 (``re2.compile``), which takes linear time whoever wrote
-    it; Python's may take exponential time and is refused.
+    A pattern of text has the wildcards of file names (``*``, ``?``, ``[ab]``); case counts. It
+    takes linear time for each ``*``. A regular expression is compiled by google-re2
+    (``re2.compile``), which takes linear time whoever wrote it; Python's may take exponential time
+    and is refused.
 
     Args:
         scene: the scene.
-        patterns: by pattern of a key its value: a pattern of text, a compiled regular expression that matches all of a
-            text, another JSON value, ``...`` for any, or a predicate. It matches a list, or one value in it.
+        patterns: by pattern of a key its value: a pattern of text, a compiled regular expression
+            that matches all of a text, another JSON value, ``...`` for any, or a predicate. It
+            matches a list, or one value in it.
 
     Raises:
         SceneError: a value that is not JSON, or a pattern of Python's ``re``.
@@ -129,15 +144,23 @@ def nodes_with_attributes(scene: SceneGraph, patterns: Mapping[Any, object]) -> 
     tests = [(_pattern(key), _test(value)) for key, value in patterns.items()]
 
     def matches(attributes: Mapping[str, Any]) -> bool:
-        return all(any(is_key(key) and test(value) for key, value in attributes.items()) for is_key, test in tests)
+        return all(
+            any(is_key(key) and test(value) for key, value in attributes.items())
+            for is_key, test in tests
+        )
 
     frames = [name for name in scene.frame_names if matches(scene.attributes(name))]
-    return tuple(nodes_of(frames, (group.name for group in _groups(scene) if matches(group.attributes))))
+    return tuple(
+        nodes_of(frames, (group.name for group in _groups(scene) if matches(group.attributes)))
+    )
 
 
 def _pattern(pattern: Any) -> Callable[[Any], bool]:
     if isinstance(pattern, re.Pattern):
-        message = f"{pattern!r} may take exponential time; compile it by re2.compile of google-re2, or give a predicate"
+        message = (
+            f"{pattern!r} may take exponential time; compile it by re2.compile of google-re2, or"
+            " give a predicate"
+        )
         raise SceneError(message)
     match = re.compile(translate(pattern)).match if isinstance(pattern, str) else pattern.fullmatch
     return lambda text: isinstance(text, str) and match(text) is not None
@@ -179,14 +202,17 @@ def remote_roots(scene: SceneGraph) -> dict[str, str]:
     found = {name: scene.attributes(name).get("remote") for name in scene.root_names}
     for name, address in found.items():
         if not isinstance(address, str | None):
-            raise SceneError(f"attribute 'remote' of root '{name}' must be an address as text, not {address!r}")
+            raise SceneError(
+                f"attribute 'remote' of root '{name}' must be an address as text, not {address!r}"
+            )
     return {name: address for name, address in found.items() if address is not None}
 
 
 def remove_with_groups(scene: SceneGraph, node: str | SceneNode) -> SceneGraph:
     """Return the scene without a node, a frame with its descendants, and without the groups that were only below it.
 
-    A group goes with the last node that it was below, and so on; groups that were below nothing before stay.
+    A group goes with the last node that it was below, and so on; groups that were below nothing
+    before stay.
 
     Args:
         scene: the scene.
@@ -208,7 +234,9 @@ def remove_with_groups(scene: SceneGraph, node: str | SceneNode) -> SceneGraph:
 def _owned(scene: SceneGraph) -> set[str]:
     """Return the groups that are below a frame or a group."""
     groups = _groups(scene)
-    return {group.name for group in groups if group.parents}.union(*(group.groups for group in groups))
+    return {group.name for group in groups if group.parents}.union(
+        *(group.groups for group in groups)
+    )
 
 
 def _groups(scene: SceneGraph) -> list[Group]:

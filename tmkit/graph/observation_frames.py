@@ -1,15 +1,17 @@
 """Observations: what was seen of a frame beside what its edge says, as part of the version.
 
-An *observation* is a frame of the class ``observation`` that hangs under the observer where the observed frame was
-seen, with the error of the look. An observation of a twist (``add_fact``) hangs under the observed frame, with a twist
-edge. See ``docs/concepts/uncertainty.md``. Its stamp, kind and tags are its attribute ``observation``; a group of its
-name, which follows a rename, holds the observed frame and it. A frame that goes takes the group's first member with it:
-what was seen of it is no observation any more.
+An *observation* is a frame of the class ``observation`` that hangs under the observer where the
+observed frame was seen, with the error of the look. An observation of a twist (``add_fact``) hangs
+under the observed frame, with a twist edge. See ``docs/concepts/uncertainty.md``. Its stamp, kind
+and tags are its attribute ``observation``; a group of its name, which follows a rename, holds the
+observed frame and it. A frame that goes takes the group's first member with it: what was seen of it
+is no observation any more.
 
-The error of an observation is a noise source of its own: used for two frames, it is the same in both.
+The error of an observation is a noise source of its own: used for two frames, it is the same in
+both.
 
-The idea is that of the Robot Scene Graph: Blumenthal, Bruyninckx, Nowak and Prassler, "A scene graph based shared 3D
-world model for robotic applications", 2013.
+The idea is that of the Robot Scene Graph: Blumenthal, Bruyninckx, Nowak and Prassler, "A scene
+graph based shared 3D world model for robotic applications", 2013.
 
 Invariants: functions of one version.
 """
@@ -41,11 +43,12 @@ class Observation:
     Attributes:
         name: the frame of the scene that stands where the observed frame was seen.
         frame: the frame that was seen.
-        pose: relative_to_from_frame and its covariance, in the axes of the frame. Of a position alone, the orientation
-            means nothing, and of an orientation alone the position.
+        pose: relative_to_from_frame and its covariance, in the axes of the frame. Of a position
+            alone, the orientation means nothing, and of an orientation alone the position.
         relative_to: the frame from which it was seen.
-        kind: ``pose``, ``position`` or ``orientation``: what was seen; or ``twist``, of which ``name`` has a twist edge
-            that waits for poses, ``pose`` its covariance, and ``relative_to`` is a frame of the other body, or that.
+        kind: ``pose``, ``position`` or ``orientation``: what was seen; or ``twist``, of which
+            ``name`` has a twist edge that waits for poses, ``pose`` its covariance, and
+            ``relative_to`` is a frame of the other body, or that.
         stamp: when, in seconds; None when it is unknown.
         tags: what kind of observation it is.
     """
@@ -65,11 +68,20 @@ class Observation:
             SceneError: it is of an orientation alone, or of a twist.
         """
         if self.kind in ("orientation", "twist"):
-            raise SceneError(f"{self} is of its {self.kind} alone, which is no measurement", frame=self.frame)
-        frame, to, mean, covariance = self.frame, self.relative_to, self.pose.mean, self.pose.covariance
+            raise SceneError(
+                f"{self} is of its {self.kind} alone, which is no measurement", frame=self.frame
+            )
+        frame, to, mean, covariance = (
+            self.frame,
+            self.relative_to,
+            self.pose.mean,
+            self.pose.covariance,
+        )
         if self.kind == "pose":
             return Measurement.of_pose(frame, mean, relative_to=to, covariance=covariance)
-        return Measurement.of_position(frame, mean.translation, relative_to=to, covariance=covariance[:3, :3])
+        return Measurement.of_position(
+            frame, mean.translation, relative_to=to, covariance=covariance[:3, :3]
+        )
 
     def __str__(self) -> str:
         what = "" if self.kind == "pose" else f" ({self.kind})"
@@ -110,8 +122,9 @@ def add_observation(
         pose: relative_to_from_frame.
         relative_to: the frame from which it was seen, in any tree.
         kind: what was seen: the whole pose, its position or orientation alone.
-        evidence: covariance (6, 6) of [rho, theta] in the axes of the frame [m, rad], stamp and tags. Of a position
-            alone the rotations of the covariance are zero, of an orientation alone its translations.
+        evidence: covariance (6, 6) of [rho, theta] in the axes of the frame [m, rad], stamp and
+            tags. Of a position alone the rotations of the covariance are zero, of an orientation
+            alone its translations.
 
     Raises:
         UnknownNameError: no such frame, or kind.
@@ -127,11 +140,15 @@ def add_observation(
     evidence = Evidence() if evidence is None else evidence
     stamp = None if evidence.stamp is None else plain_number(evidence.stamp, "stamp")
     if stamp is not None and not math.isfinite(stamp):
-        raise SceneError(f"the stamp of an observation must be a finite number or None, not {stamp}")
+        raise SceneError(
+            f"the stamp of an observation must be a finite number or None, not {stamp}"
+        )
     given = {"kind": kind, "stamp": stamp, "tags": sorted(set(checked_tags(evidence.tags)))}
     with scene.edit() as edit:
         name = free_name(scene, f"{frame} seen from {relative_to}")
-        edit.add_frame(name, relative_to, pose=GaussianPose(pose, evidence.covariance), classes=[CLASS])
+        edit.add_frame(
+            name, relative_to, pose=GaussianPose(pose, evidence.covariance), classes=[CLASS]
+        )
         edit.set_attribute(name, CLASS, given)
         edit.set_group(name, frames=[frame, name])
     return edit.finish()

@@ -1,26 +1,30 @@
 """Frames that move as one: what is rigidly joined in a version of a scene, and folding it into fewer frames.
 
-Two frames move as one where the path of poses between them has only fixed edges over which no twist edge leads. An edge
-without a stated motion (``Unstated()``, as ``add_pose`` makes it) is none of these. So the fixed links of a robot are
-one rigid group, with the tool in its hand and what it holds.
+Two frames move as one where the path of poses between them has only fixed edges over which no twist
+edge leads. An edge without a stated motion (``Unstated()``, as ``add_pose`` makes it) is none of
+these. So the fixed links of a robot are one rigid group, with the tool in its hand and what it
+holds.
 
-``collapse_fixed_frames(scene, keep=...)`` gives a smaller scene that says the same of every frame it still has. The
-poses at every configuration (to rounding), the joints and the answers to collision queries stay. So do the mass
-properties of what moves together, covariances, correlations and contributions. Errors of the edges of a
-chain are carried down to the frame that stays at its end, and summed there source by source.
+``collapse_fixed_frames(scene, keep=...)`` gives a smaller scene that says the same of every frame
+it still has. The poses at every configuration (to rounding), the joints and the answers to
+collision queries stay. So do the mass properties of what moves together, covariances, correlations
+and contributions. Errors of the edges of a chain are carried down to the frame that stays at its
+end, and summed there source by source.
 
-Roots and the frames to ``keep`` always stay. So do frames under a joint, a free edge, one without a stated motion or
-one that twists lead over. Frames that mean something to others stay: they have a class or an attribute, or are in a
-group. Frames stay whose allowed pairs differ from those of the frame they would be folded into, since a pair is said of
-whole frames. Frames with an error, their own or from folded frames above, stay where it cannot be carried further.
-These have shapes, or a child whose edge moves (by a joint, freely, in time or by a twist), in whose axes the error
-would change with the motion.
+Roots and the frames to ``keep`` always stay. So do frames under a joint, a free edge, one without a
+stated motion or one that twists lead over. Frames that mean something to others stay: they have a
+class or an attribute, or are in a group. Frames stay whose allowed pairs differ from those of the
+frame they would be folded into, since a pair is said of whole frames. Frames with an error, their
+own or from folded frames above, stay where it cannot be carried further. These have shapes, or a
+child whose edge moves (by a joint, freely, in time or by a twist), in whose axes the error would
+change with the motion.
 
-Shapes of a folded frame are attached to the frame above, and the mass of a body without frames joins the one above.
+Shapes of a folded frame are attached to the frame above, and the mass of a body without frames
+joins the one above.
 
-Source of folding: Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial Transformations in Robotic
-Applications in a Structured Framework Leveraging Lie Algebra", fold chains of static transformations for speed. What
-must stay for collision, mass and meaning is ours.
+Source of folding: Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
+Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra", fold
+chains of static transformations for speed. What must stay for collision, mass and meaning is ours.
 """
 
 from __future__ import annotations
@@ -65,7 +69,9 @@ def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
         top = parent
     found, waiting = [top], [top]
     while waiting:
-        below = [child for child in scene.children(waiting.pop()) if _is_still(scene, child, moving)]
+        below = [
+            child for child in scene.children(waiting.pop()) if _is_still(scene, child, moving)
+        ]
         found += below
         waiting += below
     return tuple(sorted(found, key=scene.frame_id))
@@ -135,7 +141,9 @@ def _in_axes(here_from_there: Pose, inertia: Inertia) -> Inertia:
         return inertia
     rotation = here_from_there.rotation
     matrix = rotation @ inertia.matrix @ rotation.T
-    return Inertia(inertia.mass, here_from_there.apply(inertia.center), matrix=(matrix + matrix.T) / 2)
+    return Inertia(
+        inertia.mass, here_from_there.apply(inertia.center), matrix=(matrix + matrix.T) / 2
+    )
 
 
 def edges_of_twists(scene: SceneGraph, frame: str) -> set[str]:
@@ -146,7 +154,9 @@ def edges_of_twists(scene: SceneGraph, frame: str) -> set[str]:
 
 def moving_edges(scene: SceneGraph) -> set[str]:
     """Return the same of all trees."""
-    return set[str]().union(*(edges_of_twists(scene, root) for root in scene.root_names if scene.twist_frames))
+    return set[str]().union(
+        *(edges_of_twists(scene, root) for root in scene.root_names if scene.twist_frames)
+    )
 
 
 def joint_values(scene: SceneGraph, values: ArrayLike, what: str) -> NDArray[np.float64]:
@@ -173,7 +183,8 @@ class _Kept:
     collides: bool
     stamps: StampedPoses | None
     noise: EdgeNoise | None  # of its pose relative to the parent that it will have
-    masses: list[tuple[Pose, Inertia]] = field(default_factory=list)  # of bodies that go: here_from_there, inertia
+    # of bodies that go: here_from_there, inertia
+    masses: list[tuple[Pose, Inertia]] = field(default_factory=list)
 
     def take_shapes(self, shapes: Iterable[AttachedShape], partners: frozenset[str] | None) -> None:
         """Take over shapes of a frame, and its partners if it is the first that collides (None if it does not)."""
@@ -209,8 +220,10 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
     references = {reference for reference, _ in edges}  # bodies that may not go with their frames
     moving = moving_edges(scene)
     kept: dict[str, _Kept] = {}
-    place: dict[str, tuple[str, Pose]] = {}  # by frame: the frame that holds it now, and holder_from_frame
-    uncertain: set[str] = set()  # frames with an error relative to the frame that holds their parent
+    # by frame: the frame that holds it now, and holder_from_frame
+    place: dict[str, tuple[str, Pose]] = {}
+    # frames with an error relative to the frame that holds their parent
+    uncertain: set[str] = set()
     for root in scene.root_names:
         for name in scene.subtree(root):
             frame = scene.specification(name)
@@ -221,13 +234,18 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
             holds_error = name in uncertain and _must_hold_error(scene, frame)
             is_meant = name in meant or name in moving or _moves_by_itself(frame) or holds_error
             is_meant = is_meant or frame.body in references
-            if frame.parent is None or _stays(frame, is_meant, kept.get(above), partners[name], collides):
+            if frame.parent is None or _stays(
+                frame, is_meant, kept.get(above), partners[name], collides
+            ):
                 parent = None if frame.parent is None else above
                 noise = frame.noise  # above an edge that moves no uncertain frame was folded
                 if parent not in (None, frame.parent) and frame.joint == Fixed():
-                    noise = path_noise(scene, name, relative_to=parent)  # of all edges between, source by source
+                    # of all edges between, source by source
+                    noise = path_noise(scene, name, relative_to=parent)
                 own = list(frame.shapes)
-                kept[name] = _Kept(frame, parent, above_from_frame, own, partners[name], collides, stamps, noise)
+                kept[name] = _Kept(
+                    frame, parent, above_from_frame, own, partners[name], collides, stamps, noise
+                )
                 place[name] = (name, Pose())
                 continue
             place[name] = (above, above_from_frame)
@@ -244,7 +262,12 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
     )
     with folded.edit() as edit:
         for group in groups:
-            edit.set_group(group.name, frames=group.frames, parents=group.parents, attributes=stamped_attributes(group))
+            edit.set_group(
+                group.name,
+                frames=group.frames,
+                parents=group.parents,
+                attributes=stamped_attributes(group),
+            )
         for group in groups:
             edit.set_group(group.name, frames=group.frames, groups=group.groups)
     return edit.finish()
@@ -258,7 +281,9 @@ def _partners(scene: SceneGraph) -> dict[str, frozenset[str]]:
     return {name: frozenset(names) for name, names in found.items()}
 
 
-def _above(frame: FrameSpecification, place: dict[str, tuple[str, Pose]]) -> tuple[str, Pose, StampedPoses | None]:
+def _above(
+    frame: FrameSpecification, place: dict[str, tuple[str, Pose]]
+) -> tuple[str, Pose, StampedPoses | None]:
     """Return the kept frame above one, and above_from_frame: at joint value 0, and stamped."""
     if frame.parent is None:
         return "", Pose(), None
@@ -270,7 +295,11 @@ def _above(frame: FrameSpecification, place: dict[str, tuple[str, Pose]]) -> tup
 
 
 def _stays(
-    frame: FrameSpecification, is_meant: bool, above: _Kept | None, partners: frozenset[str], collides: bool
+    frame: FrameSpecification,
+    is_meant: bool,
+    above: _Kept | None,
+    partners: frozenset[str],
+    collides: bool,
 ) -> bool:
     if is_meant or frame.joint != Fixed() or frame.classes or frame.attributes or above is None:
         return True
@@ -283,7 +312,8 @@ def _must_hold_error(scene: SceneGraph, frame: FrameSpecification) -> bool:
     """Return whether an error of a frame's pose cannot be carried down to the frames below it."""
     if frame.shapes:  # which would have an exact pose in the frame above
         return True
-    children = map(scene.specification, scene.children(frame.name))  # errors are constant in the axes of each
+    # errors are constant in the axes of each
+    children = map(scene.specification, scene.children(frame.name))
     return any(child.joint != Fixed() or _moves_by_itself(child) for child in children)
 
 
@@ -292,7 +322,9 @@ def _moves_by_itself(frame: FrameSpecification) -> bool:
     return frame.twist is not None or frame.stamps is not None
 
 
-def _place_inertia(scene: SceneGraph, kept: dict[str, _Kept], place: dict[str, tuple[str, Pose]]) -> None:
+def _place_inertia(
+    scene: SceneGraph, kept: dict[str, _Kept], place: dict[str, tuple[str, Pose]]
+) -> None:
     """Give the inertia of every body to a frame of it that stays, or to the frame that its frames were folded into."""
     staying: dict[str, str] = {}  # by body: its first frame that stays
     for name in scene.frame_names:
@@ -330,9 +362,11 @@ def _allowed(
     pairs: dict[frozenset[str], tuple[str, str, str]] = {}
     for a, b, reason in scene.allowed_pairs:
         first, second = place[a][0], place[b][0]
-        # A frame without shapes may have touched anything; once the shapes of others were folded into it, it may not.
+        # A frame without shapes may have touched anything; once the shapes of others were folded
+        # into it, it may not.
         is_said = all(
-            any(part.collision for part in scene.shapes(name)) or (name in kept and not kept[name].collides)
+            any(part.collision for part in scene.shapes(name))
+            or (name in kept and not kept[name].collides)
             for name in (a, b)
         )
         if first != second and is_said:

@@ -1,6 +1,7 @@
 """Facts that no geometry shows, as "the lamp is on": kept in the scene, in each of its versions and in its arrays.
 
-They are the attributes of one group without frames, so equality, digests, differences, files and pickles include them.
+They are the attributes of one group without frames, so equality, digests, differences, files and
+pickles include them.
 """
 
 from __future__ import annotations
@@ -41,8 +42,10 @@ def change_task_facts(
 
     Args:
         scene: the scene, or arrays.
-        add: facts that hold afterwards, as ``"(lit lamp)"`` or ``("lit", ("lamp",))``, of names as in PDDL.
-        remove: facts that do not hold afterwards, unless they are added too; those that do not hold are ignored.
+        add: facts that hold afterwards, as ``"(lit lamp)"`` or ``("lit", ("lamp",))``, of names as
+            in PDDL.
+        remove: facts that do not hold afterwards, unless they are added too; those that do not hold
+            are ignored.
 
     Raises:
         SceneError: a fact that is none; nothing is changed.
@@ -74,5 +77,7 @@ def _fact(given: str | TaskFact) -> TaskFact:
     text = given if isinstance(given, str) else _text(given)
     names = tuple(text[1:-1].split())
     if text[:1] != "(" or text[-1:] != ")" or not names or not all(map(_NAME.match, names)):
-        raise SceneError(f"task fact {given!r} must be a predicate and objects, in lower case as '(lit lamp)'")
+        raise SceneError(
+            f"task fact {given!r} must be a predicate and objects, in lower case as '(lit lamp)'"
+        )
     return names[0], names[1:]

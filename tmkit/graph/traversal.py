@@ -1,8 +1,9 @@
 """Walks through a scene graph, and the stamps and errors of what lies along them.
 
-A walk goes down from a frame, and stops where it is told to; a chain leads from a frame down to another. The way
-between any two frames is ``scene.path``. Children come in insertion order. A walk holds the frames that wait, never the
-whole tree, and nothing recurses. A chain costs O(depth log n), a step of a walk O(log n).
+A walk goes down from a frame, and stops where it is told to; a chain leads from a frame down to
+another. The way between any two frames is ``scene.path``. Children come in insertion order. A walk
+holds the frames that wait, never the whole tree, and nothing recurses. A chain costs O(depth log
+n), a step of a walk O(log n).
 """
 
 from __future__ import annotations
@@ -41,11 +42,15 @@ def walk(
     """Yield a frame and its descendants, parents before children, siblings in insertion order.
 
     Args:
-        scene: the version that is walked; edits made meanwhile are other versions and do not matter.
+        scene: the version that is walked; edits made meanwhile are other versions and do not
+            matter.
         start: the first frame.
-        depth: how many edges below ``start`` the walk goes: 0 yields ``start`` alone; without end by default.
-        until: a stop test, asked once of each frame that is yielded: nothing below one for which it holds is visited.
-        order: ``depth`` finishes a subtree before its next sibling, ``breadth`` a level before the next.
+        depth: how many edges below ``start`` the walk goes: 0 yields ``start`` alone; without end
+            by default.
+        until: a stop test, asked once of each frame that is yielded: nothing below one for which it
+            holds is visited.
+        order: ``depth`` finishes a subtree before its next sibling, ``breadth`` a level before the
+            next.
 
     Raises:
         UnknownNameError: no such frame.
@@ -60,7 +65,11 @@ def walk(
 
 
 def _walk(
-    scene: SceneGraph, start: str, depth: int | None, until: Callable[[str], bool] | None, by_depth: bool
+    scene: SceneGraph,
+    start: str,
+    depth: int | None,
+    until: Callable[[str], bool] | None,
+    by_depth: bool,
 ) -> Iterator[str]:
     waiting = deque([(start, 0)])
     while waiting:
@@ -69,7 +78,9 @@ def _walk(
         if (until is not None and until(frame)) or level == depth:
             continue
         children = scene.children(frame)
-        waiting.extend((child, level + 1) for child in (reversed(children) if by_depth else children))
+        waiting.extend(
+            (child, level + 1) for child in (reversed(children) if by_depth else children)
+        )
 
 
 def chain(scene: SceneGraph, base: str, tip: str) -> tuple[str, ...]:
@@ -111,7 +122,9 @@ def common_ancestor(scene: SceneGraph, a: str, b: str) -> str:
 
 def edges_between(scene: SceneGraph, start: str, end: str) -> list[str]:
     """Return the frames below the edges on the path between two frames, in its order."""
-    return [at if scene.parent(at) == after else after for at, after in pairwise(scene.path(start, end))]
+    return [
+        at if scene.parent(at) == after else after for at, after in pairwise(scene.path(start, end))
+    ]
 
 
 def joints_between(scene: SceneGraph, start: str, end: str) -> tuple[str, ...]:
@@ -152,7 +165,9 @@ def leading_joint(scene: SceneGraph, frame: str) -> str | None:
     return joint.name if joint.is_actuated else None
 
 
-def twist_path(scene: SceneGraph | SceneArrays, body: str, *, relative_to_body: str) -> tuple[str, ...]:
+def twist_path(
+    scene: SceneGraph | SceneArrays, body: str, *, relative_to_body: str
+) -> tuple[str, ...]:
     """Return the frames whose twist edges lead from one body to another. O(t log n) for t twist edges.
 
     Args:
@@ -171,8 +186,13 @@ def twist_path(scene: SceneGraph | SceneArrays, body: str, *, relative_to_body: 
             scene.frames_of_body(name)  # it is there
         elif name not in scene.body_names:
             raise UnknownNameError.of("body", name, scene.body_names)
-    reached, waiting = dict[str, tuple[str, str]](), [body]  # of a body above: the frame of its edge, and its body
-    edges = [(frame, scene.body(frame), edge[0]) for frame in scene.twist_frames if (edge := scene.twist_edge(frame))]
+    # of a body above: the frame of its edge, and its body
+    reached, waiting = dict[str, tuple[str, str]](), [body]
+    edges = [
+        (frame, scene.body(frame), edge[0])
+        for frame in scene.twist_frames
+        if (edge := scene.twist_edge(frame))
+    ]
     for below in waiting:
         for frame, moving, reference in edges:
             if moving == below and reference != body and reference not in reached:
@@ -196,13 +216,17 @@ class Stamped:
 def stamped_attributes(owner: FrameSpecification | Group) -> dict[str, Any]:
     """Return the attributes of a frame or a group as they can be set again, with their stamps."""
     stamps = owner.attribute_stamps
-    return {key: Stamped(value, stamps[key]) if key in stamps else value for key, value in owner.attributes.items()}
+    return {
+        key: Stamped(value, stamps[key]) if key in stamps else value
+        for key, value in owner.attributes.items()
+    }
 
 
 def latest_common_stamp(scene: SceneGraph, frame: str, *, relative_to: str | None = None) -> float:
     """Return the newest stamp at which all stamped edges between two frames have a pose, in seconds. O(depth log n).
 
-    It is the *latest common time* of ROS's tf2, a stamp for ``scene.pose``. Edges without stamped poses do not count.
+    It is the *latest common time* of ROS's tf2, a stamp for ``scene.pose``. Edges without stamped
+    poses do not count.
 
     Args:
         scene: the scene.
@@ -221,12 +245,18 @@ def latest_common_stamp(scene: SceneGraph, frame: str, *, relative_to: str | Non
     if known[0] <= known[1]:
         return known[1]
     edges = set(edges_between(scene, frame, other))  # which of them is the reason
-    stamped = [(found.stamps, name) for name in sorted(edges) if (found := scene.stamped_poses(name)) is not None]
+    stamped = [
+        (found.stamps, name)
+        for name in sorted(edges)
+        if (found := scene.stamped_poses(name)) is not None
+    ]
     if empty := [name for stamps, name in stamped if not len(stamps)]:
         raise StampError(f"frame '{empty[0]}' has no stamped pose yet")
     newest, last = min((stamps[-1], name) for stamps, name in stamped)
     oldest, first = max((stamps[0], name) for stamps, name in stamped)
-    raise StampError(f"the newest pose of '{last}' is of {newest:g} s, the oldest of '{first}' of {oldest:g} s")
+    raise StampError(
+        f"the newest pose of '{last}' is of {newest:g} s, the oldest of '{first}' of {oldest:g} s"
+    )
 
 
 def contributions(
@@ -241,8 +271,9 @@ def contributions(
         q: (n_joints,) configuration, radians or metres; needed where a joint is on the path.
 
     Returns:
-        For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
-        frame: the shares sum to the covariance. A source whose effects cancel has none.
+        For each source on the path, in the order of the path down and then up, its (6, 6) share, in
+        the axes of the frame: the shares sum to the covariance. A source whose effects cancel has
+        none.
 
     Raises:
         UnknownNameError: no such frame.
@@ -265,21 +296,27 @@ def joint_gaussian(
         q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
 
     Returns:
-        The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's axes; read-only.
+        The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's
+        axes; read-only.
 
     Raises:
         UnknownNameError: no such frame.
         DisconnectedError: the frames are in different trees.
-        ConfigurationError: a joint is on a path and q is missing, or q has the wrong length or non-finite numbers.
+        ConfigurationError: a joint is on a path and q is missing, or q has the wrong length or
+            non-finite numbers.
     """
     means = tuple(scene.pose(frame, relative_to=other, q=q) for frame, other in pairs)
     maps: dict[NoiseSource, NDArray[np.float64]] = {}  # of each source to all errors
     for i, (frame, other) in enumerate(pairs):
         if (noise := path_noise(scene, frame, relative_to=other, q=q)) is not None:
             for source in noise.sources:
-                maps.setdefault(source, np.zeros((len(pairs), 6, source.dimension)))[i] = noise.map(source)
+                maps.setdefault(source, np.zeros((len(pairs), 6, source.dimension)))[i] = noise.map(
+                    source
+                )
     size = 6 * len(pairs)
-    stacked = np.hstack([np.empty((size, 0)), *(of_one.reshape(size, -1) for of_one in maps.values())])
+    stacked = np.hstack(
+        [np.empty((size, 0)), *(of_one.reshape(size, -1) for of_one in maps.values())]
+    )
     covariance = stacked @ stacked.T
     covariance.flags.writeable = False
     return means, covariance

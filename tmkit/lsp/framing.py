@@ -1,7 +1,7 @@
 """Framing of the messages to the language server, which survives wrong headers.
 
-A message is ``Content-Length: N``, an empty line and N bytes of JSON. :class:`MessageInput` stands between the standard
-input and the server, and yields well-framed messages only:
+A message is ``Content-Length: N``, an empty line and N bytes of JSON. :class:`MessageInput` stands
+between the standard input and the server, and yields well-framed messages only:
 
 ::
 
@@ -10,8 +10,8 @@ input and the server, and yields well-framed messages only:
             ──▶  Content-Length: 99999999 ...   skipped, logged
             ──▶  Content-Length: 80 ...         ──▶  server
 
-JSON has no unescaped line end in a string, so no part of a message looks like a header line: after a fault, reading
-goes on at the next header line.
+JSON has no unescaped line end in a string, so no part of a message looks like a header line: after
+a fault, reading goes on at the next header line.
 
 Invariant: at most one message of 64 MB and one block of input are in memory.
 """
@@ -69,9 +69,13 @@ class MessageInput(io.RawIOBase):
             if not self._take_rest_of_header():
                 _logger.error("a message is skipped: no empty line ends its header")
             elif length > _MOST_BYTES:
-                _logger.error("a message of %d bytes is skipped, expected at most %d", length, _MOST_BYTES)
+                _logger.error(
+                    "a message of %d bytes is skipped, expected at most %d", length, _MOST_BYTES
+                )
             elif (body := self._take_body(length)) is None:
-                _logger.error("a message is skipped: it is shorter than the %d bytes of its header", length)
+                _logger.error(
+                    "a message is skipped: it is shorter than the %d bytes of its header", length
+                )
             elif length:
                 return b"Content-Length: %d\r\n\r\n%b" % (length, body)
         return b""
@@ -87,7 +91,9 @@ class MessageInput(io.RawIOBase):
                 break
         dropped += self._buffer[: line.start() if line is not None else None]
         if dropped.strip() and not _OTHER_FIELDS.fullmatch(dropped):
-            _logger.error("input without the header Content-Length is skipped: %r", bytes(dropped[:80]))
+            _logger.error(
+                "input without the header Content-Length is skipped: %r", bytes(dropped[:80])
+            )
         length = int(line[1]) if line is not None else None
         del self._buffer[: line.end() if line is not None else None]
         return length
@@ -102,7 +108,9 @@ class MessageInput(io.RawIOBase):
             if (empty := _EMPTY_LINE.match(self._buffer, end)) is not None:
                 del self._buffer[: empty.end()]
                 return True
-            may_go_on = len(self._buffer) <= _MOST_HEADER_BYTES and _UNFINISHED_FIELD.fullmatch(self._buffer, end)
+            may_go_on = len(self._buffer) <= _MOST_HEADER_BYTES and _UNFINISHED_FIELD.fullmatch(
+                self._buffer, end
+            )
             if not may_go_on or not self._read_block():
                 return False
 

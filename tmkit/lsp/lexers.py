@@ -12,7 +12,11 @@ from tmkit.formats.rsg.format import RSG
 from tmkit.formats.rsg.values import UNITS
 from tmkit.lsp.text_index import LANGUAGES
 
-_COMMENTS = [(r"\s+", Text), (r"//[^\n]*", Comment.Single), (r"/\*(?s:.*?)(\*/|\Z)", Comment.Multiline)]
+_COMMENTS = [
+    (r"\s+", Text),
+    (r"//[^\n]*", Comment.Single),
+    (r"/\*(?s:.*?)(\*/|\Z)", Comment.Multiline),
+]
 
 
 def _keywords(suffix: str) -> tuple[list[str], list[str]]:
@@ -37,7 +41,11 @@ class RobrayLexer(RegexLexer):
             (r"(\d+\.?\d*|\.\d+)([eEdDsS]-?\d+)?", Number),
             (words(_top, prefix=r"(?<![\w-])", suffix=r"(?![\w-])"), Keyword),
             (
-                words([*_inner, "start-radius", "end-radius", "no_shadow"], prefix=r"(?<![\w-])", suffix=r"(?![\w-])"),
+                words(
+                    [*_inner, "start-radius", "end-radius", "no_shadow"],
+                    prefix=r"(?<![\w-])",
+                    suffix=r"(?![\w-])",
+                ),
                 Name.Attribute,
             ),
             (r"(?<![\w-])(pi|π|deg|true|false)(?![\w-])", Keyword.Constant),
@@ -63,9 +71,16 @@ class RsgLexer(RegexLexer):
             (r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", Number),
             (words(_top, prefix=r"\b", suffix=r"\b"), Keyword),
             (words([*_inner, *_inside], prefix=r"\b", suffix=r"\b"), Name.Attribute),
-            (r"\b(HomogeneousTransformationMatrix|Pose|Position|Orientation|Twist|TimeStamp)\b", Name.Builtin),
             (
-                words(sorted(unit for units in UNITS.values() for unit in units), prefix=r"\b", suffix=r"\b"),
+                r"\b(HomogeneousTransformationMatrix|Pose|Position|Orientation|Twist|TimeStamp)\b",
+                Name.Builtin,
+            ),
+            (
+                words(
+                    sorted(unit for units in UNITS.values() for unit in units),
+                    prefix=r"\b",
+                    suffix=r"\b",
+                ),
                 Keyword.Type,
             ),
             (r"\b(true|false|null)\b", Keyword.Constant),

@@ -1,7 +1,8 @@
 """The files that an editor has open, with what they include: what is wrong in them, and what their names are.
 
-The text in the editor counts, not the one on the disk. Of the disk only that is read which a scene may read
-(:mod:`tmkit.formats.mesh.package_uris`); of a PDDL problem, the domain beside it or in the folder above.
+The text in the editor counts, not the one on the disk. Of the disk only that is read which a scene
+may read (:mod:`tmkit.formats.mesh.package_uris`); of a PDDL problem, the domain beside it or in the
+folder above.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def syntax_findings(index: TextIndex) -> list[Finding] | None:
     if index.path.suffix.lower() not in RSG.suffixes:
         return None
     errors: list[FileFormatError] = []
-    Parser(RsgText(SourceText(index.path, tuple(index.lines)), index.text), on_error=errors.append).read()
+    Parser(
+        RsgText(SourceText(index.path, tuple(index.lines)), index.text), on_error=errors.append
+    ).read()
     return [_finding(error, index.path) for error in errors]
 
 
@@ -81,9 +84,16 @@ def all_findings(
         if index.scan.defines == "domain":
             parse_domain(index.text, source=str(index.path))
         elif domain is not None:
-            parse_problem(index.text, parse_domain(domain.text, source=str(domain.path)), source=str(index.path))
+            parse_problem(
+                index.text,
+                parse_domain(domain.text, source=str(domain.path)),
+                source=str(index.path),
+            )
         else:
-            note(SourceLocation(str(index.path)), f"no domain '{index.scan.domain}' in this folder or the one above")
+            note(
+                SourceLocation(str(index.path)),
+                f"no domain '{index.scan.domain}' in this folder or the one above",
+            )
     except TmkitError as error:
         found += [_finding(one, index.path) for one in error.data.get("errors", (error,))]
     return found, None
@@ -91,14 +101,20 @@ def all_findings(
 
 def _finding(error: TmkitError, path: Path) -> Finding:
     data = error.data
-    return Finding(data.get("reason", str(error)), Path(data.get("path") or path), data.get("line"), data.get("column"))
+    return Finding(
+        data.get("reason", str(error)),
+        Path(data.get("path") or path),
+        data.get("line"),
+        data.get("column"),
+    )
 
 
 @dataclass(slots=True)
 class Project:
     """The open files, and what was read of others."""
 
-    open: dict[Path, TextIndex] = field(default_factory=dict)  # the texts in the editor by real path
+    # the texts in the editor by real path
+    open: dict[Path, TextIndex] = field(default_factory=dict)
     # by real path of an open file, the frames of its scene when it had no errors the last time
     frames: dict[Path, tuple[FrameSpec, ...]] = field(default_factory=dict)
     _closed: dict[Path, tuple[tuple[int, int], TextIndex]] = field(default_factory=dict)
@@ -136,17 +152,25 @@ class Project:
             domain = self.domain_of(index)
             return [index] if domain is None else [index, domain]
         resolver = PackageResolver.of(ReadingOptions())
-        resolver = PackageResolver(allowed=project_folders([index.path]), ros_folders=resolver.ros_folders)
+        resolver = PackageResolver(
+            allowed=project_folders([index.path]), ros_folders=resolver.ros_folders
+        )
         found: dict[Path, TextIndex] = {real_path(index.path): index}
         waiting = [index]
         while waiting and len(found) < _MOST_FILES:
             one = waiting.pop(0)
             for file in one.scan.files:
                 try:
-                    path = resolver.resolve(file, folder=one.path.parent, place=SourceLocation(str(one.path)))
+                    path = resolver.resolve(
+                        file, folder=one.path.parent, place=SourceLocation(str(one.path))
+                    )
                 except TmkitError:
                     continue
-                other = self.index_of(path) if path.suffix.lower() in (*ROBRAY.suffixes, *RSG.suffixes) else None
+                other = (
+                    self.index_of(path)
+                    if path.suffix.lower() in (*ROBRAY.suffixes, *RSG.suffixes)
+                    else None
+                )
                 if other is not None and real_path(path) not in found:
                     found[real_path(path)] = other
                     waiting.append(other)
@@ -157,11 +181,20 @@ class Project:
         if index.scan.defines == "domain":
             return None
         folder = index.path.parent
-        opened = [path for path in self.open if path.parent in (real_path(folder), real_path(folder.parent))]
+        opened = [
+            path
+            for path in self.open
+            if path.parent in (real_path(folder), real_path(folder.parent))
+        ]
         beside = sorted(itertools.islice(folder.glob("*.pddl"), 100)) if folder.is_dir() else []
-        for path in dict.fromkeys([folder / "domain.pddl", folder.parent / "domain.pddl", *opened, *beside]):
+        for path in dict.fromkeys(
+            [folder / "domain.pddl", folder.parent / "domain.pddl", *opened, *beside]
+        ):
             other = self.index_of(path) if path.suffix.lower() == ".pddl" else None
-            if other is not None and (other.scan.defines, other.scan.domain) == ("domain", index.scan.domain):
+            if other is not None and (other.scan.defines, other.scan.domain) == (
+                "domain",
+                index.scan.domain,
+            ):
                 return other
         return None
 
@@ -207,12 +240,17 @@ class Project:
             if token.values and index.path.suffix.lower() in RSG.suffixes:
                 words += language.blocks.get(token.block.keyword, ())
                 kinds = kinds if token.keyword == "AllowCollision" else ()
-            elif "\n" in index.text[token.at + len(token.text) : at]:  # a line before is not complete
+            elif "\n" in index.text[token.at + len(token.text) : at]:
+                # a line before is not complete
                 words += language.blocks.get(token.block.keyword, ())
         found = {word: ("keyword", meaning_of(index, word)) for word in words}
         if "object" in kinds and index.path.suffix.lower() == ".pddl":
-            begin = max(index.text.rfind("(:action", 0, at), index.text.rfind("(:derived", 0, at), 0)
-            variables = {one.text for one in index.scan.tokens if begin < one.at < at and one.text[0] == "?"}
+            begin = max(
+                index.text.rfind("(:action", 0, at), index.text.rfind("(:derived", 0, at), 0
+            )
+            variables = {
+                one.text for one in index.scan.tokens if begin < one.at < at and one.text[0] == "?"
+            }
             found |= dict.fromkeys(sorted(variables - {"?"}), ("variable", ""))
         named = self.names(index) if kinds else iter(())
         return found | {one.name: (one.kind, "") for one in named if one.kind in kinds}
@@ -246,7 +284,11 @@ def meaning_of(index: TextIndex, word: str) -> str:
 def _about(index: TextIndex, symbol: Symbol, frame: FrameSpec | None) -> str:
     """Return what is shown of a name: a sentence, and the text of its declaration."""
     below = f", below `{symbol.parent}`" if symbol.parent else ""
-    first = _sentence(symbol.kind, frame) if frame is not None else f"{symbol.kind} `{symbol.name}`{below}"
+    first = (
+        _sentence(symbol.kind, frame)
+        if frame is not None
+        else f"{symbol.kind} `{symbol.name}`{below}"
+    )
     lines = index.text[symbol.begin : symbol.end].split("\n")
     shown = [*lines[:_MOST_SHOWN], *(["..."] if len(lines) > _MOST_SHOWN else [])]
     language = index.path.suffix.lower().lstrip(".")
@@ -254,14 +296,25 @@ def _about(index: TextIndex, symbol: Symbol, frame: FrameSpec | None) -> str:
 
 
 def _sentence(kind: str, frame: FrameSpec) -> str:
-    parts = [f"{kind} `{frame.name}`" + (f", child of `{frame.parent}`" if frame.parent else ", a root")]
+    parts = [
+        f"{kind} `{frame.name}`" + (f", child of `{frame.parent}`" if frame.parent else ", a root")
+    ]
     joint = frame.joint
     if joint.type != "fixed":
-        parts.append(f"{joint.type} joint `{joint.name or frame.name}` from {joint.lower:g} to {joint.upper:g}")
+        parts.append(
+            f"{joint.type} joint `{joint.name or frame.name}` from {joint.lower:g} to"
+            f" {joint.upper:g}"
+        )
     for part in frame.geometry:
         shape = part.shape
-        sizes = "" if isinstance(shape, MeshSpec) else " x ".join(f"{size:g}" for size in shape.dimensions)
-        parts.append(f"mesh {shape.path.name}" if isinstance(shape, MeshSpec) else f"{shape.kind} {sizes}")
+        sizes = (
+            ""
+            if isinstance(shape, MeshSpec)
+            else " x ".join(f"{size:g}" for size in shape.dimensions)
+        )
+        parts.append(
+            f"mesh {shape.path.name}" if isinstance(shape, MeshSpec) else f"{shape.kind} {sizes}"
+        )
     if frame.classes:
         parts.append(f"is {', '.join(frame.classes)}")
     return "; ".join(parts)

@@ -1,7 +1,7 @@
 """The server: it takes texts and questions from an editor, and sends what :mod:`tmkit.lsp.project` finds.
 
-Errors of syntax are sent at once. What takes longer, the reading of the whole scene, is done in a thread when no key
-was pressed for a moment; meanwhile the findings of before stay.
+Errors of syntax are sent at once. What takes longer, the reading of the whole scene, is done in a
+thread when no key was pressed for a moment; meanwhile the findings of before stay.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def language_server(*, pause: float = 0.2) -> LanguageServer:
     Args:
         pause: seconds without a change after which a scene is read as a whole.
     """
-    server = LanguageServer("tmkit", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+    server = LanguageServer(
+        "tmkit", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full
+    )
     editor = _Editor(server, pause)
     for method, handle in (
         (types.TEXT_DOCUMENT_DID_OPEN, editor.changed),
@@ -63,7 +65,9 @@ def serve() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_PlainFormatter("%(levelname)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    language_server().start_io(cast("BinaryIO", MessageInput(cast("BufferedIOBase", sys.stdin.buffer))))
+    language_server().start_io(
+        cast("BinaryIO", MessageInput(cast("BufferedIOBase", sys.stdin.buffer)))
+    )
 
 
 class _PlainFormatter(logging.Formatter):
@@ -84,7 +88,9 @@ class _Editor:
         self._before: dict[Path, list[Finding]] = {}  # found when the whole was read
         self._worker = ThreadPoolExecutor(1)
 
-    def changed(self, event: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams) -> None:
+    def changed(
+        self, event: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams
+    ) -> None:
         uri = event.text_document.uri
         document = self._server.workspace.get_text_document(uri)
         path = Path(document.path)
@@ -126,10 +132,14 @@ class _Editor:
         if not wrong:
             await asyncio.sleep(self._pause)
             texts = {path: one.text for path, one in self._project.open.items()}
-            domain = self._project.domain_of(index) if index.path.suffix.lower() == ".pddl" else None
+            domain = (
+                self._project.domain_of(index) if index.path.suffix.lower() == ".pddl" else None
+            )
             loop = asyncio.get_running_loop()
             try:
-                found, frames = await loop.run_in_executor(self._worker, all_findings, index, texts, domain)
+                found, frames = await loop.run_in_executor(
+                    self._worker, all_findings, index, texts, domain
+                )
             except Exception:
                 _logger.exception("%s cannot be checked", index.path)
                 return
@@ -148,16 +158,24 @@ class _Editor:
         line, column = (found.line or 1) - 1, (found.column or 1) - 1
         if real_path(found.path) != real_path(index.path):  # in a file that it includes
             text = f"{found.path.name}:{line + 1}: {text}"
-            place = types.Location(found.path.absolute().as_uri(), types.Range(*[types.Position(line, column)] * 2))
+            place = types.Location(
+                found.path.absolute().as_uri(), types.Range(*[types.Position(line, column)] * 2)
+            )
             more = [types.DiagnosticRelatedInformation(place, found.text)]
             line, column, length = 0, 0, len(index.lines[0])
         else:
             more, line = None, min(line, len(index.lines) - 1)
             word = _WORD.match(index.lines[line], column)
             length = len(index.lines[line]) if found.column is None else len(word[0]) if word else 1
-        level = types.DiagnosticSeverity.Error if found.is_error else types.DiagnosticSeverity.Warning
-        span = types.Range(self._position(index, line, column), self._position(index, line, column + length))
-        return types.Diagnostic(span, text, severity=level, source="tmkit", related_information=more)
+        level = (
+            types.DiagnosticSeverity.Error if found.is_error else types.DiagnosticSeverity.Warning
+        )
+        span = types.Range(
+            self._position(index, line, column), self._position(index, line, column + length)
+        )
+        return types.Diagnostic(
+            span, text, severity=level, source="tmkit", related_information=more
+        )
 
     def _position(self, index: TextIndex, line: int, column: int) -> types.Position:
         text = index.lines[line] if line < len(index.lines) else ""
@@ -176,7 +194,10 @@ class _Editor:
         index = self._index(asked.text_document.uri)
         if index is None:
             return []
-        kinds = {"keyword": types.CompletionItemKind.Keyword, "variable": types.CompletionItemKind.Variable}
+        kinds = {
+            "keyword": types.CompletionItemKind.Keyword,
+            "variable": types.CompletionItemKind.Variable,
+        }
         found = self._project.completions(index, self._offset(index, asked.position))
         return [
             types.CompletionItem(
@@ -201,11 +222,24 @@ class _Editor:
         index = self._index(asked.text_document.uri)
         token = index.on(self._offset(index, asked.position)) if index is not None else None
         places = []
-        for one in self._project.named(index, token) if index is not None and token is not None and token.kinds else ():
-            other = self._project.index_of(one.path) if one.path.suffix.lower() in LANGUAGES else None
-            at = types.Position(one.line, one.column) if other is None else self._position(other, one.line, one.column)
+        for one in (
+            self._project.named(index, token)
+            if index is not None and token is not None and token.kinds
+            else ()
+        ):
+            other = (
+                self._project.index_of(one.path) if one.path.suffix.lower() in LANGUAGES else None
+            )
+            at = (
+                types.Position(one.line, one.column)
+                if other is None
+                else self._position(other, one.line, one.column)
+            )
             places.append(
-                types.Location(self._uris.get(real_path(one.path), one.path.absolute().as_uri()), types.Range(at, at))
+                types.Location(
+                    self._uris.get(real_path(one.path), one.path.absolute().as_uri()),
+                    types.Range(at, at),
+                )
             )
         return places
 

@@ -1,12 +1,13 @@
 """Concave meshes of a scene in convex pieces, for planning, checks and simulation.
 
-The convex hull of a mug has neither cavity nor handle, so a hand finds no wall to hold and nothing fits inside.
-Planning therefore replaces the meshes of objects, and of frames on which objects are placed, by convex pieces
-(:mod:`tmkit.formats.quick_pieces`). MoveIt and Drake leave that to the author of the model.
+The convex hull of a mug has neither cavity nor handle, so a hand finds no wall to hold and nothing
+fits inside. Planning therefore replaces the meshes of objects, and of frames on which objects are
+placed, by convex pieces (:mod:`tmkit.formats.quick_pieces`). MoveIt and Drake leave that to the
+author of the model.
 
-Replaced is a mesh that collides, has no level of its own, and whose hull fills a recess into which a finger fits. Its
-frame has a class, or is below a movable frame: links of robots have neither. A mesh of the level ``"hull"`` stays its
-hull.
+Replaced is a mesh that collides, has no level of its own, and whose hull fills a recess into which
+a finger fits. Its frame has a class, or is below a movable frame: links of robots have neither. A
+mesh of the level ``"hull"`` stays its hull.
 """
 
 from __future__ import annotations
@@ -24,17 +25,20 @@ logger = logging.getLogger(__name__)
 def with_convex_pieces(scene: SceneGraph, *, frames: Collection[str] | None = None) -> SceneGraph:
     """Return a scene whose concave meshes collide in convex pieces, as :func:`tmkit.plan` makes it.
 
-    A mesh takes about a second, once: pieces are kept in the cache on the disk. The scene itself is returned if it has
-    no such mesh.
+    A mesh takes about a second, once: pieces are kept in the cache on the disk. The scene itself is
+    returned if it has no such mesh.
 
     Args:
         scene: the scene.
-        frames: names of the frames to look at; by default those with a class and those below movable frames.
+        frames: names of the frames to look at; by default those with a class and those below
+            movable frames.
     """
     for frame in _object_frames(scene) if frames is None else frames:
         shapes = scene.shapes(frame)
         if any(_is_concave(part) for part in shapes):
-            scene = scene.set_shapes(frame, [piece for part in shapes for piece in _in_pieces(part, frame)])
+            scene = scene.set_shapes(
+                frame, [piece for part in shapes for piece in _in_pieces(part, frame)]
+            )
     return scene
 
 
@@ -46,7 +50,9 @@ def with_shapes_of(scene: SceneGraph, planned: SceneGraph) -> SceneGraph:
         planned: the scene with the same frames.
     """
     frames = [frame for frame in _object_frames(scene) if frame in planned]
-    return with_convex_pieces(scene, frames=[frame for frame in frames if scene.shapes(frame) != planned.shapes(frame)])
+    return with_convex_pieces(
+        scene, frames=[frame for frame in frames if scene.shapes(frame) != planned.shapes(frame)]
+    )
 
 
 def hull_fault(scene: SceneGraph, object: str) -> str | None:
@@ -76,7 +82,12 @@ def _object_frames(scene: SceneGraph) -> Iterator[str]:
 
 
 def _is_concave(part: AttachedShape) -> bool:
-    return part.collision and part.level is None and part.shape.kind == "mesh" and needs_pieces(part.shape)
+    return (
+        part.collision
+        and part.level is None
+        and part.shape.kind == "mesh"
+        and needs_pieces(part.shape)
+    )
 
 
 def _in_pieces(part: AttachedShape, frame: str) -> tuple[AttachedShape, ...]:
@@ -86,22 +97,32 @@ def _in_pieces(part: AttachedShape, frame: str) -> tuple[AttachedShape, ...]:
     pieces, error = quick_pieces(part.shape)
     if not pieces:
         logger.warning(
-            "%s needs too many convex pieces and collides as its convex hull; `tmkit object add` makes closer ones",
+            "%s needs too many convex pieces and collides as its convex hull; `tmkit object add`"
+            " makes closer ones",
             _name(part, frame),
         )
         return (part,)
-    logger.info("%s collides in %d convex pieces, within %.2g mm", _name(part, frame), len(pieces), 1e3 * error)
+    logger.info(
+        "%s collides in %d convex pieces, within %.2g mm",
+        _name(part, frame),
+        len(pieces),
+        1e3 * error,
+    )
     mesh = part.replace(collision=False, friction=None, level=None)
     return (
         mesh,
         *(
-            AttachedShape(piece, part.pose, visual=False, friction=part.friction, level="hull").replace(
-                stamp=part.stamp
-            )
+            AttachedShape(
+                piece, part.pose, visual=False, friction=part.friction, level="hull"
+            ).replace(stamp=part.stamp)
             for piece in pieces
         ),
     )
 
 
 def _name(part: AttachedShape, frame: str) -> str:
-    return f"the mesh '{part.shape.source}' of '{frame}'" if part.shape.source else f"the mesh of '{frame}'"
+    return (
+        f"the mesh '{part.shape.source}' of '{frame}'"
+        if part.shape.source
+        else f"the mesh of '{frame}'"
+    )

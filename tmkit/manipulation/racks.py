@@ -1,11 +1,12 @@
 """Racks: pegs on which objects hang, posts over which they stand, and whatever else holds them but a level top.
 
-A frame of class ``rack`` holds an object that *rests*: no small motion that lowers its centre of mass is free, whatever
-the friction. Placements hang an object with its centre of mass below the middle of a bar, or near its ends, or below
-the upper end of a post. Turned about the bar, it is as low as it gets. Other poses are for goals to give.
+A frame of class ``rack`` holds an object that *rests*: no small motion that lowers its centre of
+mass is free, whatever the friction. Placements hang an object with its centre of mass below the
+middle of a bar, or near its ends, or below the upper end of a post. Turned about the bar, it is as
+low as it gets. Other poses are for goals to give.
 
-Invariants: the results depend on the shapes and poses of object and rack alone. A placement rests, and is let go 0.4 mm
-above contact.
+Invariants: the results depend on the shapes and poses of object and rack alone. A placement rests,
+and is let go 0.4 mm above contact.
 """
 
 from __future__ import annotations
@@ -38,11 +39,16 @@ _NEARLY = 0.003  # metres by which other ways may hang higher than the lowest
 _LEVEL = 0.5  # sine of the slope of a bar, from which on it is a post
 _STEP = 0.002  # metres between heights that are tried
 _AIR, _DROPS = 0.002, 65  # metres above contact at which it rests, and heights that are tried
-_LOWER, _WAYS, _TILTS = 2e-4, 16, (0.0, 0.02, 0.05)  # metres that small motions lower, their directions, radians
+# metres that small motions lower, their directions, radians
+_LOWER, _WAYS, _TILTS = 2e-4, 16, (0.0, 0.02, 0.05)
 _SHIFTS = np.arange(-8, 9) * 1e-3  # metres
 _LIFT = 0.03  # metres by which an object is lifted at least, and at most where it goes along a bar
 _SIDES = [
-    [np.array(side) for side in itertools.product((-1.0, 0.0, 1.0), repeat=3) if np.count_nonzero(side) == count]
+    [
+        np.array(side)
+        for side in itertools.product((-1.0, 0.0, 1.0), repeat=3)
+        if np.count_nonzero(side) == count
+    ]
     for count in (1, 2, 3)
 ]
 _UP = np.array([0.0, 0.0, 1.0])
@@ -59,10 +65,14 @@ def rests(scene: SceneGraph, object: str, *, q: ArrayLike | None = None) -> bool
         q: (n_joints,) configuration; None where no joint is between object, parent and root.
     """
     solids, root_from_support = _fixed(scene, str(scene.parent(object)), q)
-    return _Held(solids, *_body(scene, object, q)).rests(root_from_support @ scene.local_pose(object))
+    return _Held(solids, *_body(scene, object, q)).rests(
+        root_from_support @ scene.local_pose(object)
+    )
 
 
-def rack_placements(scene: SceneGraph, object: str, support: str, *, q: ArrayLike | None) -> Iterator[tuple[Pose, str]]:
+def rack_placements(
+    scene: SceneGraph, object: str, support: str, *, q: ArrayLike | None
+) -> Iterator[tuple[Pose, str]]:
     """Yield poses support_from_object in which an object rests on a rack, with names; the lowest of each bar first.
 
     Args:
@@ -78,11 +88,18 @@ def rack_placements(scene: SceneGraph, object: str, support: str, *, q: ArrayLik
 
 
 def removal_translations(
-    scene: SceneGraph, object: str, support: str, pose: Pose, *, q: ArrayLike | None, ignored: Collection[str] = ()
+    scene: SceneGraph,
+    object: str,
+    support: str,
+    pose: Pose,
+    *,
+    q: ArrayLike | None,
+    ignored: Collection[str] = (),
 ) -> tuple[Vector, Vector | None]:
     """Return by what (3,) an object is lifted on a rack and then shifted straight off it, in the axes of the root.
 
-    On level bars it is lifted a little, to the middle of its room where a bar is above it, and goes along them.
+    On level bars it is lifted a little, to the middle of its room where a bar is above it, and goes
+    along them.
 
     Args:
         scene: the scene.
@@ -95,11 +112,20 @@ def removal_translations(
     solids, root_from_support = _fixed(scene, support, q)
     near = {*scene.subtree(object), *ignored, support}
     others = [_fixed(scene, frame, q)[0] for frame in scene.frame_names if frame not in near]
-    held, start = _Held(solids, *_body(scene, object, q), tuple(itertools.chain(*others))), root_from_support @ pose
+    held, start = (
+        _Held(solids, *_body(scene, object, q), tuple(itertools.chain(*others))),
+        root_from_support @ pose,
+    )
     room, end = held.way(start, start.translation, _UP)
-    level = [sign * axis for _, axis, _ in _bars(solids) for sign in (1.0, -1.0) if abs(axis[2]) < _LEVEL]
+    level = [
+        sign * axis for _, axis, _ in _bars(solids) for sign in (1.0, -1.0) if abs(axis[2]) < _LEVEL
+    ]
     raised = (min(_LIFT, 0.5 * room) if level else max(_LIFT, end or 0.0)) * _UP
-    ends = [(end, way) for way in level if (end := held.way(start, start.translation + raised, way)[1]) is not None]
+    ends = [
+        (end, way)
+        for way in level
+        if (end := held.way(start, start.translation + raised, way)[1]) is not None
+    ]
     end, way = min(ends, key=lambda one: one[0], default=(0.0, _UP))
     return raised, end * way if end else None
 
@@ -109,18 +135,27 @@ class _Held:
 
     def __init__(self, rack: Solids, object: Solids, centre: bytes, others: Solids = ()) -> None:
         self.centre = np.frombuffer(centre)
-        high, low = (np.array([sign * reach(object, sign * axis) for axis in np.eye(3)]) for sign in (1.0, -1.0))
+        high, low = (
+            np.array([sign * reach(object, sign * axis) for axis in np.eye(3)])
+            for sign in (1.0, -1.0)
+        )
         self.radius = norm(np.maximum(high - self.centre, self.centre - low))
         self.far = 2.0 * self.radius + max(norm(np.subtract(*part.shape.bounds)) for part in rack)
         box = AttachedShape(Box(high - low), Pose((low + high) / 2.0))
-        bodies = SceneGraph("rack/root").add_frame("rack/rack", "rack/root", shapes=(*rack, *others))
+        bodies = SceneGraph("rack/root").add_frame(
+            "rack/rack", "rack/root", shapes=(*rack, *others)
+        )
         body = SceneGraph("rack/object")
         self._bodies = [
-            FloatingBody(bodies, body.set_shapes("rack/object", shapes), root="rack/root", margin=0.0)
+            FloatingBody(
+                bodies, body.set_shapes("rack/object", shapes), root="rack/root", margin=0.0
+            )
             for shapes in (object, (box,))
         ]
 
-    def collides(self, turned: Pose, places: ArrayLike, *, as_box: bool = False) -> NDArray[np.bool_]:
+    def collides(
+        self, turned: Pose, places: ArrayLike, *, as_box: bool = False
+    ) -> NDArray[np.bool_]:
         """Return whether the object, or the box around it, meets the rack at places (n, 3), turned like a pose."""
         body, at = self._bodies[as_box], np.asarray(places, dtype=float)
         poses = np.hstack([at, np.tile(yaw_pitch_roll(turned.rotation), (len(at), 1))])
@@ -191,7 +226,10 @@ def _resting(rack: Solids, object: Solids, centre: bytes) -> tuple[Pose, ...]:
             coarse: list[tuple[float, float, Pose]] = []
             for side in sides:
                 first = _turned(side / norm(side), about)
-                turns = [_about(about, k * math.tau / _TURNS) @ first for k in range(1 if is_post else _TURNS)]
+                turns = [
+                    _about(about, k * math.tau / _TURNS) @ first
+                    for k in range(1 if is_post else _TURNS)
+                ]
                 depths = [held.hung(turn, above) for turn in turns] * (_TURNS // len(turns))
                 best = (
                     k
@@ -209,7 +247,11 @@ def _resting(rack: Solids, object: Solids, centre: bytes) -> tuple[Pose, ...]:
                     lowest = max(lowest, depth)
             if len(found) > number:
                 break
-        by = [sign * (0.5 * length - _FROM_END) * axis for sign in (1.0, -1.0)] if length > 3.0 * _FROM_END else []
+        by = (
+            [sign * (0.5 * length - _FROM_END) * axis for sign in (1.0, -1.0)]
+            if length > 3.0 * _FROM_END
+            else []
+        )
         shifted = [Pose(move) @ pose for move in by if not is_post for pose in found[number:]]
         found += [pose for pose in shifted if held.rests(pose)]
     return tuple(found)
@@ -222,13 +264,22 @@ def _bars(rack: Solids) -> Iterator[tuple[Vector, Vector, float]]:
         sizes = upper - lower
         along = int(np.argmax(sizes))
         if sizes[along] >= _BAR * np.max(np.delete(sizes, along)):
-            yield attached.pose.apply((lower + upper) / 2.0), attached.pose.rotate(np.eye(3)[along]), sizes[along]
+            yield (
+                attached.pose.apply((lower + upper) / 2.0),
+                attached.pose.rotate(np.eye(3)[along]),
+                sizes[along],
+            )
 
 
 def _fixed(scene: SceneGraph, support: str, q: ArrayLike | None) -> tuple[Solids, Pose]:
     """Return the solids of a rack in the axes of the root, and root_from_support."""
     pose = scene.pose(support, relative_to=scene.root(support), q=q)
-    return tuple(attached.replace(pose=pose @ attached.pose) for attached in solids_of(scene, support)), pose
+    return (
+        tuple(
+            attached.replace(pose=pose @ attached.pose) for attached in solids_of(scene, support)
+        ),
+        pose,
+    )
 
 
 def _body(scene: SceneGraph, object: str, q: ArrayLike | None) -> tuple[Solids, bytes]:
@@ -243,6 +294,8 @@ def _turned(direction: Vector, towards: Vector) -> Pose:
     """Return a rotation that brings a unit vector (3,) to another."""
     along = dot(direction, towards)
     if along < -0.999999:
-        other = np.cross(direction, np.roll(np.eye(3), 1, axis=0)[int(np.argmax(np.abs(direction)))])
+        other = np.cross(
+            direction, np.roll(np.eye(3), 1, axis=0)[int(np.argmax(np.abs(direction)))]
+        )
         return _about(other / norm(other), math.pi)
     return Pose([0.0, 0.0, 0.0], [*np.cross(direction, towards), 1.0 + along])

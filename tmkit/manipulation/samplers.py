@@ -1,15 +1,16 @@
 """Samplers: samplers of grasps and placements, and how to put one's own in their place.
 
 A *sampler* is any callable: a :class:`GraspSampler` gives grasps for a :class:`GraspRequest`, a
-:class:`PlacementSampler` placements for a :class:`PlacementRequest`, best first. :class:`Samplers` says which one is
-asked for which object::
+:class:`PlacementSampler` placements for a :class:`PlacementRequest`, best first. :class:`Samplers`
+says which one is asked for which object::
 
     samplers = tk.Samplers().with_grasps(by_the_handle, of_class="mug")
     result = tk.plan(scene, domain="blocks", goal="(on a b)", samplers=samplers)
 
-Invariants: what is asked last registered first, and only one is asked. What a sampler gives is checked; nonsense is a
-:class:`~tmkit.errors.SamplerError` that names the sampler. Grasps of one shape by one hand are computed once a run,
-with a generator that depends on the seed and the shape alone, so they do not depend on the order of the calls.
+Invariants: what is asked last registered first, and only one is asked. What a sampler gives is
+checked; nonsense is a :class:`~tmkit.errors.SamplerError` that names the sampler. Grasps of one
+shape by one hand are computed once a run, with a generator that depends on the seed and the shape
+alone, so they do not depend on the order of the calls.
 """
 
 from __future__ import annotations
@@ -27,7 +28,13 @@ from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import callable_name
 from tmkit._support.time_limits import check_time
-from tmkit.errors import ConfigurationError, MissingExtraError, SamplerError, TimeLimitError, UnknownNameError
+from tmkit.errors import (
+    ConfigurationError,
+    MissingExtraError,
+    SamplerError,
+    TimeLimitError,
+    UnknownNameError,
+)
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
 from tmkit.manipulation.placements.sampling import (
@@ -44,7 +51,8 @@ Configuration = NDArray[np.float64]
 
 _MOST = 10_000  # grasps or placements that a sampler of the user is asked for at once
 _BEFORE_START = 4  # places that are tried before the one where an object was at the start
-_FAR = 1.0  # metres beyond their shapes from which a tool is not at an object, and an object not on its support
+# metres beyond their shapes from which a tool is not at an object, and an object not on its support
+_FAR = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +83,8 @@ class PlacementRequest:
         support: frame to put it on: a surface, a region, or another object.
         manipulator: the arm that puts it there.
         rng: random generator, seeded for this visit of an action.
-        is_random: whether placements far apart from each other are wanted, in random order, not the best ones first.
+        is_random: whether placements far apart from each other are wanted, in random order, not the
+            best ones first.
     """
 
     scene: SceneGraph
@@ -105,7 +114,9 @@ class PlacementSampler(Protocol):
 
 def sample_grasps(request: GraspRequest, /) -> tuple[Grasp, ...]:
     """Return the built-in grasps of an object: the default sampler."""
-    return grasps_of(request.scene, request.object, manipulator=request.manipulator, rng=request.rng)
+    return grasps_of(
+        request.scene, request.object, manipulator=request.manipulator, rng=request.rng
+    )
 
 
 def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
@@ -114,7 +125,9 @@ def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
     A region is a frame of class ``region``, a rack one of class ``rack``.
     """
     if RACK in request.scene.classes(request.support):
-        for pose, name in rack_placements(request.scene, request.object, request.support, q=request.q):
+        for pose, name in rack_placements(
+            request.scene, request.object, request.support, q=request.q
+        ):
             yield Placement(request.support, pose, name)
         return
     is_region = "region" in request.scene.classes(request.support)
@@ -144,7 +157,9 @@ class _Rule(Generic[_Sampler]):
     def fits(self, scene: SceneGraph, object: str, support: str | None = None) -> bool:
         if self.of_class is not None and self.of_class not in scene.classes(object):
             return False
-        if self.on_class is not None and (support is None or self.on_class not in scene.classes(support)):
+        if self.on_class is not None and (
+            support is None or self.on_class not in scene.classes(support)
+        ):
             return False
         kinds = (attached.shape.kind for attached in scene.shapes(object) if attached.collision)
         return self.of_kind is None or self.of_kind in kinds
@@ -168,7 +183,8 @@ class Samplers:
         Args:
             sampler: the sampler.
             of_class: the class that the object's frame must have; by default any.
-            of_kind: the kind (``"box"``, ``"mesh"``, ...) that one of its collision shapes must have; by default any.
+            of_kind: the kind (``"box"``, ``"mesh"``, ...) that one of its collision shapes must
+                have; by default any.
 
         Raises:
             ConfigurationError: the sampler cannot be called.
@@ -194,7 +210,10 @@ class Samplers:
         Raises:
             ConfigurationError: the sampler cannot be called.
         """
-        return replace(self, _placements=(_Rule(_callable(sampler), of_class, of_kind, on_class), *self._placements))
+        return replace(
+            self,
+            _placements=(_Rule(_callable(sampler), of_class, of_kind, on_class), *self._placements),
+        )
 
     def grasp_sampler(self, scene: SceneGraph, object: str) -> GraspSampler:
         """Return the sampler of an object's grasps: that of the first rule that applies, or else the default.
@@ -203,7 +222,9 @@ class Samplers:
             scene: the scene.
             object: the object.
         """
-        return next((rule.sampler for rule in self._grasps if rule.fits(scene, object)), sample_grasps)
+        return next(
+            (rule.sampler for rule in self._grasps if rule.fits(scene, object)), sample_grasps
+        )
 
     def placement_sampler(self, scene: SceneGraph, object: str, support: str) -> PlacementSampler:
         """Return the sampler of an object's placements: that of the first rule that applies, or else the default.
@@ -227,7 +248,8 @@ class SeededSamplers:
         seed: seed of the run, at least 0.
         is_random: whether placements are scattered; see :class:`PlacementRequest`.
         arranged: placements, by object and support, that are used in place of those of the sampler.
-        start: scene at the start of the run, in which the arm reaches the objects that it picks; None for none.
+        start: scene at the start of the run, in which the arm reaches the objects that it picks;
+            None for none.
     """
 
     samplers: Samplers
@@ -238,7 +260,9 @@ class SeededSamplers:
     start: SceneGraph | None = None
     _known: dict[tuple[object, ...], tuple[Grasp, ...]] = field(default_factory=dict, repr=False)
 
-    def grasps(self, scene: SceneGraph, object: str, *, manipulator: Manipulator | None = None) -> tuple[Grasp, ...]:
+    def grasps(
+        self, scene: SceneGraph, object: str, *, manipulator: Manipulator | None = None
+    ) -> tuple[Grasp, ...]:
         """Return the grasps of an object, best first; computed once for the same object (or shape, by our sampler).
 
         Args:
@@ -257,8 +281,14 @@ class SeededSamplers:
         key: tuple[Any, ...] = (sampler, arm.name, scene.extract(object))
         if sampler is sample_grasps:
             inertia = scene.inertia(object)
-            solids = tuple((attached.shape, attached.pose, attached.level) for attached in shapes)  # of any colour
-            key = (sampler, arm.name, solids, () if inertia is None else (inertia.mass, *inertia.center.tolist()))
+            # of any colour
+            solids = tuple((attached.shape, attached.pose, attached.level) for attached in shapes)
+            key = (
+                sampler,
+                arm.name,
+                solids,
+                () if inertia is None else (inertia.mass, *inertia.center.tolist()),
+            )
         if key not in self._known:
             content = "".join(attached.shape.digest for attached in shapes)
             digest = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little")
@@ -266,7 +296,12 @@ class SeededSamplers:
             is_ours = sampler is sample_grasps
             found = _asked(sampler, request, f"for '{object}'", is_ours=is_ours)
             radius = math.inf if is_ours else _radius(scene, object)
-            grasps = tuple(islice((_checked_grasp(grasp, sampler, object, arm, radius) for grasp in found), _MOST + 1))
+            grasps = tuple(
+                islice(
+                    (_checked_grasp(grasp, sampler, object, arm, radius) for grasp in found),
+                    _MOST + 1,
+                )
+            )
             if len(grasps) > _MOST:
                 raise _error(sampler, f"gives more than {_MOST} grasps of '{object}'")
             self._known[key] = grasps
@@ -301,7 +336,9 @@ class SeededSamplers:
             yield self.arranged[object, support]
             return
         sampler = self.samplers.placement_sampler(scene, object, support)
-        request = PlacementRequest(scene, q, object, support, manipulator or self.manipulator, rng, self.is_random)
+        request = PlacementRequest(
+            scene, q, object, support, manipulator or self.manipulator, rng, self.is_random
+        )
         what = f"for '{object}' on '{support}'"
         is_ours = sampler is sample_placements
         found = _asked(sampler, request, what, is_ours=is_ours)
@@ -315,12 +352,16 @@ class SeededSamplers:
             checked = _checked_placement(placement, sampler, scene, what)
             on = checked.support
             if on in carried:
-                raise _error(sampler, f"gives a placement {what} on '{on}', which moves with the object")
+                raise _error(
+                    sampler, f"gives a placement {what} on '{on}', which moves with the object"
+                )
             if on not in radii:
                 radii[on] = _radius(scene, on) + _radius(scene, object)
             far = _norm(checked.support_from_object)
             if far > radii[on] + _FAR:
-                raise _error(sampler, f"gives a placement {what} that is {far:.3g} m away from '{on}'")
+                raise _error(
+                    sampler, f"gives a placement {what} that is {far:.3g} m away from '{on}'"
+                )
             yield checked
 
     def _with_start(
@@ -353,13 +394,20 @@ def _asked(
         raise _error(sampler, f"fails {what}: {type(error).__name__}: {error}") from error
 
 
-def _checked_grasp(grasp: object, sampler: GraspSampler, object: str, manipulator: Manipulator, radius: float) -> Grasp:
+def _checked_grasp(
+    grasp: object, sampler: GraspSampler, object: str, manipulator: Manipulator, radius: float
+) -> Grasp:
     if not isinstance(grasp, Grasp) or not isinstance(grasp.object_from_tool, Pose):
         raise _error(sampler, f"gives {grasp!r} for '{object}', which is no Grasp")
     if isinstance(grasp.width, bool) or not isinstance(grasp.width, Real):
-        raise _error(sampler, f"gives a grasp of '{object}' whose width is {grasp.width!r}, which is no number")
+        raise _error(
+            sampler,
+            f"gives a grasp of '{object}' whose width is {grasp.width!r}, which is no number",
+        )
     if not _is_finite(grasp.object_from_tool) or not math.isfinite(grasp.width):
-        raise _error(sampler, f"gives a grasp of '{object}' with numbers that are not finite: {grasp!r}")
+        raise _error(
+            sampler, f"gives a grasp of '{object}' with numbers that are not finite: {grasp!r}"
+        )
     if _norm(grasp.object_from_tool) > radius + _FAR:
         far = f"{_norm(grasp.object_from_tool):.3g} m away from the object"
         raise _error(sampler, f"gives a grasp of '{object}' with the tool {far}")
@@ -367,18 +415,25 @@ def _checked_grasp(grasp: object, sampler: GraspSampler, object: str, manipulato
         low, high = manipulator.width_closed, manipulator.width_open
         if not low <= grasp.width <= high:
             opening = f"the hand of '{manipulator.name}' opens from {low:g} to {high:g} m"
-            raise _error(sampler, f"gives a grasp of '{object}' that is {grasp.width:g} m wide, but {opening}")
+            raise _error(
+                sampler,
+                f"gives a grasp of '{object}' that is {grasp.width:g} m wide, but {opening}",
+            )
     return grasp
 
 
-def _checked_placement(placement: object, sampler: PlacementSampler, scene: SceneGraph, what: str) -> Placement:
+def _checked_placement(
+    placement: object, sampler: PlacementSampler, scene: SceneGraph, what: str
+) -> Placement:
     if not isinstance(placement, Placement) or not isinstance(placement.support_from_object, Pose):
         raise _error(sampler, f"gives {placement!r} {what}, which is no Placement")
     if not isinstance(placement.support, str) or placement.support not in scene:
         unknown = UnknownNameError.of("frame", str(placement.support), scene.frame_names)
         raise _error(sampler, f"gives a placement {what} on an {unknown.message}")
     if not _is_finite(placement.support_from_object):
-        raise _error(sampler, f"gives a placement {what} with numbers that are not finite: {placement!r}")
+        raise _error(
+            sampler, f"gives a placement {what} with numbers that are not finite: {placement!r}"
+        )
     return placement
 
 
@@ -403,7 +458,9 @@ def _is_finite(pose: Pose) -> bool:
 
 def _callable(sampler: _Sampler) -> _Sampler:
     if not callable(sampler):
-        raise ConfigurationError(f"a sampler is something to call with a request, which {sampler!r} is not")
+        raise ConfigurationError(
+            f"a sampler is something to call with a request, which {sampler!r} is not"
+        )
     return sampler
 
 

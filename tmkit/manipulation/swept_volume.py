@@ -1,13 +1,15 @@
 """The space that a plan sweeps: cubes of a grid through which the arms pass, and what they carry, push and pull.
 
-It is sampled along each segment, at configurations so close that nothing moves by more than half a cell between two of
-them. It is sampled inside and on each collision shape that moves (its convex hull) at points so close that no cell
-inside a shape is missed. A cell is swept when a point was in it.
+It is sampled along each segment, at configurations so close that nothing moves by more than half a
+cell between two of them. It is sampled inside and on each collision shape that moves (its convex
+hull) at points so close that no cell inside a shape is missed. A cell is swept when a point was in
+it.
 
-Invariants: a function of the plan and the size of the cells alone. Whatever is swept is nearer to a point that was
-looked at than 0.7 of a cell's edge, so nothing is missed that is farther inside. A cell counts whole, so the volume is
-rather too large than too small, by about half a cell around everything. O(samples * points) time, in chunks; a Panda's
-plan of four actions takes a few seconds at the default size.
+Invariants: a function of the plan and the size of the cells alone. Whatever is swept is nearer to a
+point that was looked at than 0.7 of a cell's edge, so nothing is missed that is farther inside. A
+cell counts whole, so the volume is rather too large than too small, by about half a cell around
+everything. O(samples * points) time, in chunks; a Panda's plan of four actions takes a few seconds
+at the default size.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from tmkit.robots.hands import pair_distance
 from tmkit.robots.mechanisms import MOVABLE_CLASSES
 from tmkit.spatial.plain import plain_numbers
 
-_JOINT_STEP = 0.05  # radians or metres: between configurations at which it is looked how far things move
+# radians or metres: between configurations at which it is looked how far things move
+_JOINT_STEP = 0.05
 _MOST_POINTS = 2_000_000  # that are in memory at a time
 _OFFSET, _BITS = 1 << 20, 21  # cells are packed into one number
 _NAME = "swept volume"
@@ -82,7 +85,9 @@ class SweptVolume(Displayed):
         """
         given = plain_numbers(points, "points")
         if given.shape[-1:] != (3,):
-            raise ConfigurationError(f"expected points of three numbers, received an array of shape {given.shape}")
+            raise ConfigurationError(
+                f"expected points of three numbers, received an array of shape {given.shape}"
+            )
         indices = np.floor(given.reshape(-1, 3) / self.cell)
         is_near = np.all(np.abs(indices) < _OFFSET, axis=1)
         keys = _packed(np.where(is_near[:, None], indices, 0.0).astype(np.int64))
@@ -92,8 +97,8 @@ class SweptVolume(Displayed):
     def distance(self, scene: SceneGraph, frame: str, *, q: ArrayLike | None = None) -> float:
         """Return the metres between the swept cells and the collision shapes of a frame; negative where they overlap.
 
-        Each cell counts as the ball around it, so the answer is rather too small than too large: by 1.8 edges of a cell
-        at most, where it can be too large by 0.7.
+        Each cell counts as the ball around it, so the answer is rather too small than too large: by
+        1.8 edges of a cell at most, where it can be too large by 0.7.
 
         Args:
             scene: a scene with the same root.
@@ -109,11 +114,15 @@ class SweptVolume(Displayed):
         name = _NAME
         while name in scene:
             name += "'"
-        with_cloud = scene.add_frame(name, self.frame, classes=MOVABLE_CLASSES[:1], shapes=[AttachedShape(cloud)])
+        with_cloud = scene.add_frame(
+            name, self.frame, classes=MOVABLE_CLASSES[:1], shapes=[AttachedShape(cloud)]
+        )
         at = scene.zero_configuration() if q is None else q
         return pair_distance(with_cloud, at, frame_a=name, frame_b=frame)
 
-    def touches(self, scene: SceneGraph, frame: str, *, q: ArrayLike | None = None, clearance: float = 0.0) -> bool:
+    def touches(
+        self, scene: SceneGraph, frame: str, *, q: ArrayLike | None = None, clearance: float = 0.0
+    ) -> bool:
         """Return whether a frame's collision shapes are nearer to the swept volume than a clearance.
 
         Args:
@@ -136,13 +145,17 @@ def swept_volume(plan: Plan, *, cell: float = 0.02) -> SweptVolume:
         ConfigurationError: a cell without an extent.
     """
     if not 0.0 < cell < np.inf:
-        raise ConfigurationError(f"expected cells with a positive edge, received {cell}", received=cell)
+        raise ConfigurationError(
+            f"expected cells with a positive edge, received {cell}", received=cell
+        )
     found = [np.zeros(0, dtype=np.int64)]
     names: dict[str, None] = {}
     samples = 0
     for scene, rows in _motions(plan):
         clouds = {
-            frame: points for frame in _moving(scene, rows) if len(points := _points_of(scene, frame, cell / 2.0))
+            frame: points
+            for frame in _moving(scene, rows)
+            if len(points := _points_of(scene, frame, cell / 2.0))
         }
         dense = _dense(scene, rows, clouds, cell / 2.0)
         samples += len(dense)
@@ -152,7 +165,9 @@ def swept_volume(plan: Plan, *, cell: float = 0.02) -> SweptVolume:
         for frame, points in clouds.items():
             found.append(_cells(points, poses[:, column[frame]], cell))
     keys = np.unique(np.concatenate(found))
-    cells = np.stack([(keys >> (_BITS * shift)) % (1 << _BITS) - _OFFSET for shift in (2, 1, 0)], axis=1)
+    cells = np.stack(
+        [(keys >> (_BITS * shift)) % (1 << _BITS) - _OFFSET for shift in (2, 1, 0)], axis=1
+    )
     cells.flags.writeable = False
     root = plan.scene.root(plan.robots[0].tool)
     ordered = tuple(frame for frame in plan.scene.frame_names if frame in names)
@@ -166,7 +181,9 @@ def _motions(plan: Plan) -> Iterator[tuple[SceneGraph, NDArray[np.float64]]]:
         for segment in step.segments:
             after, end = segment.end(scene, q)
             rows = np.tile(end, (len(segment.path) + 1, 1))
-            rows[1:, [scene.joint_names.index(joint) for joint in segment.joint_names]] = segment.path
+            rows[1:, [scene.joint_names.index(joint) for joint in segment.joint_names]] = (
+                segment.path
+            )
             rows[0] = q
             yield scene, rows
             scene, q = after, end
@@ -182,7 +199,10 @@ def _moving(scene: SceneGraph, rows: NDArray[np.float64]) -> list[str]:
 
 
 def _dense(
-    scene: SceneGraph, rows: NDArray[np.float64], clouds: dict[str, NDArray[np.float64]], step: float
+    scene: SceneGraph,
+    rows: NDArray[np.float64],
+    clouds: dict[str, NDArray[np.float64]],
+    step: float,
 ) -> NDArray[np.float64]:
     """Return configurations along a path between which no point moves by more than a step in metres."""
     coarse = _refined(rows, np.ceil(np.abs(np.diff(rows, axis=0)).max(axis=1) / _JOINT_STEP))
@@ -190,7 +210,9 @@ def _dense(
     column = {frame: index for index, frame in enumerate(scene.frame_names)}
     travel = np.zeros(len(coarse) - 1)
     for frame, points in clouds.items():
-        corners = np.array(list(itertools.product(*zip(points.min(axis=0), points.max(axis=0), strict=True))))
+        corners = np.array(
+            list(itertools.product(*zip(points.min(axis=0), points.max(axis=0), strict=True)))
+        )
         placed = _placed(corners, poses[:, column[frame]])
         travel = np.maximum(travel, norms(np.diff(placed, axis=0)).max(axis=1))
     return _refined(coarse, np.ceil(travel / step))
@@ -221,7 +243,9 @@ def _filled(corners: NDArray[np.float64], spacing: float) -> NDArray[np.float64]
 
     lower, upper = corners.min(axis=0), corners.max(axis=0)
     counts = np.ceil((upper - lower) / spacing).astype(int) + 1
-    axes = [np.linspace(low, high, count) for low, high, count in zip(lower, upper, counts, strict=True)]
+    axes = [
+        np.linspace(low, high, count) for low, high, count in zip(lower, upper, counts, strict=True)
+    ]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     try:
         planes = ConvexHull(corners).equations
@@ -241,11 +265,15 @@ def _placed(points: NDArray[np.float64], poses: NDArray[np.float64]) -> NDArray[
     return np.asarray(np.einsum("mij,nj->mni", turns, points) + poses[:, None, :3])
 
 
-def _cells(points: NDArray[np.float64], poses: NDArray[np.float64], cell: float) -> NDArray[np.int64]:
+def _cells(
+    points: NDArray[np.float64], poses: NDArray[np.float64], cell: float
+) -> NDArray[np.int64]:
     """Return the packed cells that points meet at poses."""
     chunk = max(1, _MOST_POINTS // len(points))
     found = [
-        np.unique(_packed(np.floor(_placed(points, poses[first : first + chunk]) / cell).astype(np.int64)))
+        np.unique(
+            _packed(np.floor(_placed(points, poses[first : first + chunk]) / cell).astype(np.int64))
+        )
         for first in range(0, len(poses), chunk)
     ]
     return np.unique(np.concatenate(found))
@@ -254,5 +282,7 @@ def _cells(points: NDArray[np.float64], poses: NDArray[np.float64], cell: float)
 def _packed(cells: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return one number for each cell (..., 3); the order of cells is kept."""
     moved = cells + _OFFSET
-    packed: NDArray[np.int64] = (moved[..., 0] << (2 * _BITS)) | (moved[..., 1] << _BITS) | moved[..., 2]
+    packed: NDArray[np.int64] = (
+        (moved[..., 0] << (2 * _BITS)) | (moved[..., 1] << _BITS) | moved[..., 2]
+    )
     return packed

@@ -2,20 +2,23 @@
 
 Three steps, each with an argument for what it guarantees:
 
-1. The path at distance ``s`` is the mean of the polyline over ``s - w(s)`` to ``s + w(s)`` with a parabolic weight. It
-   is twice continuously differentiable, equals the polyline wherever no corner is within ``w``, and leaves it by at
-   most 3/16 of the sum of ``w |turn|`` over the corners that are.
-2. The squared speed along it is as large as limits of speed and acceleration allow: a backward and a forward pass over
-   a grid, each a linear program in two variables (H. Pham, Q.-C. Pham, "A new approach to time-optimal path
-   parameterization based on reachability analysis", IEEE T-RO 2018).
-3. The motion is averaged over the last T seconds. A mean exceeds no limit that what it is a mean of keeps, and its jerk
-   is the difference of two accelerations by T, at most 2 a / T. It takes T longer.
+1. The path at distance ``s`` is the mean of the polyline over ``s - w(s)`` to ``s + w(s)`` with a
+   parabolic weight. It is twice continuously differentiable, equals the polyline wherever no corner
+   is within ``w``, and leaves it by at most 3/16 of the sum of ``w |turn|`` over the corners that
+   are.
+2. The squared speed along it is as large as limits of speed and acceleration allow: a backward and
+   a forward pass over a grid, each a linear program in two variables (H. Pham, Q.-C. Pham, "A new
+   approach to time-optimal path parameterization based on reachability analysis", IEEE T-RO 2018).
+3. The motion is averaged over the last T seconds. A mean exceeds no limit that what it is a mean of
+   keeps, and its jerk is the difference of two accelerations by T, at most 2 a / T. It takes T
+   longer.
 
-Torques are limits of the second step, linear in the acceleration and the squared speed along the path. The third
-changes them, so they are computed again for its result, and where one is too large less of it is left to the second.
+Torques are limits of the second step, linear in the acceleration and the squared speed along the
+path. The third changes them, so they are computed again for its result, and where one is too large
+less of it is left to the second.
 
-Invariants: no joint exceeds a limit of speed, acceleration, jerk or torque at any time; the motion begins and
-ends at rest.
+Invariants: no joint exceeds a limit of speed, acceleration, jerk or torque at any time; the motion
+begins and ends at rest.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ from tmkit.motion.dynamics import TorqueLimits
 
 _Array = NDArray[np.float64]
 
-# of Gauss and Legendre, exact for polynomials of degree 11; written down, as LAPACK rounds by the CPU
+# of Gauss and Legendre, exact for polynomials of degree 11; written down, as LAPACK rounds by the
+# CPU
 _GAUSS = np.array([-0.932469514203152, -0.6612093864662645, -0.2386191860831969])
 _GAUSS = np.concatenate([_GAUSS, -_GAUSS[::-1]])
 _WEIGHTS = np.array([0.1713244923791704, 0.3607615730481386, 0.467913934572691])
@@ -44,19 +48,22 @@ _END = 1e-4  # half width at the ends
 _BETWEEN = (0.15, 0.35, 0.5, 0.65, 0.85)  # of an interval of the grid, where limits are checked
 _RESERVE = 1.0001  # by which they are kept there, for what is between
 _PASSES = 2
-_TIGHTENINGS, _MOST_TIGHTENED = 6, 1.5  # of torques, before the whole motion becomes slower; a factor for each
+# of torques, before the whole motion becomes slower; a factor for each
+_TIGHTENINGS, _MOST_TIGHTENED = 6, 1.5
 _LEAST_LEFT = 1e-4  # of a limit, for motion where gravity takes all of it
 _TORQUE_RESERVE = 2e-3  # of a limit, for what is between samples
 _PERIOD, _FINE_PERIOD = 0.004, 0.001  # seconds between these, at first and in the end
 _WATCHED = 0.6  # share of a limit that a torque takes, from which the second step looks at it
-_SHARES = (1.0, 0.7, 0.45)  # of the acceleration limits that are tried: less needs a shorter mean over time
+# of the acceleration limits that are tried: less needs a shorter mean over time
+_SHARES = (1.0, 0.7, 0.45)
 
 
 @dataclass(frozen=True, eq=False)
 class BlendedMotion:
     """A motion from rest to rest as a function of time.
 
-    The last column of ``q`` is the distance along the polyline, of which the mean says where on it the motion is.
+    The last column of ``q`` is the distance along the polyline, of which the mean says where on it
+    the motion is.
     """
 
     polyline: _Array
@@ -87,7 +94,12 @@ class BlendedMotion:
         difference = self._integral(now) - self._integral(before)
         (q, v), (q_before, v_before) = self._state(now), self._state(before)
         mean = difference / self.mean
-        return mean[:, :-1], (q - q_before)[:, :-1] / self.mean, (v - v_before)[:, :-1] / self.mean, mean[:, -1]
+        return (
+            mean[:, :-1],
+            (q - q_before)[:, :-1] / self.mean,
+            (v - v_before)[:, :-1] / self.mean,
+            mean[:, -1],
+        )
 
     def _along(self, times: _Array) -> tuple[_Array, _Array, NDArray[np.intp]]:
         """Return distance and speed along the path, and the interval of the grid."""
@@ -101,7 +113,10 @@ class BlendedMotion:
         """Return position and velocity of what is averaged."""
         s, speed, i = self._along(times)
         c, x, h = self.pieces[i], self._part(s, i), (self.s[i + 1] - self.s[i])[:, None]
-        return _value(c, x), _slope(c, x) / h * (speed * ((times > 0.0) & (times < self.times[-1])))[:, None]
+        return (
+            _value(c, x),
+            _slope(c, x) / h * (speed * ((times > 0.0) & (times < self.times[-1])))[:, None],
+        )
 
     def _part(self, s: _Array, i: NDArray[np.intp]) -> _Array:
         """Return which part of its interval is before each distance, as a column."""
@@ -113,7 +128,9 @@ class BlendedMotion:
         part = at - self.times[i]
         inside = self.integral[i] + _gauss(self, self.times[i], part)
         ends = self.pieces[0, 0], self.pieces[-1].sum(axis=0)
-        outside = np.minimum(times, 0.0)[:, None] * ends[0] + (times - at).clip(0.0)[:, None] * ends[1]
+        outside = (
+            np.minimum(times, 0.0)[:, None] * ends[0] + (times - at).clip(0.0)[:, None] * ends[1]
+        )
         result: _Array = inside + outside
         return result
 
@@ -123,7 +140,9 @@ def _gauss(motion: BlendedMotion, begin: _Array, length: _Array) -> _Array:
     at = begin[:, None] + 0.5 * length[:, None] * (1.0 + _GAUSS)
     s, _, i = motion._along(at.ravel())
     values = _value(motion.pieces[i], motion._part(s, i)).reshape(len(begin), len(_GAUSS), -1)
-    result: _Array = sum(weight * values[:, g] for g, weight in enumerate(_WEIGHTS)) * (0.5 * length)[:, None]
+    result: _Array = (
+        sum(weight * values[:, g] for g, weight in enumerate(_WEIGHTS)) * (0.5 * length)[:, None]
+    )
     return result
 
 
@@ -135,7 +154,11 @@ def _quintics(grid: _Array, q: _Array) -> _Array:
     h = np.diff(grid)[:, None]
     p, v, a = q[0, :-1], q[1, :-1] * h, q[2, :-1] * h * h / 2.0
     end, v1, a1 = q[0, 1:] - p - v - a, q[1, 1:] * h - v - 2.0 * a, q[2, 1:] * h * h - 2.0 * a
-    cubic, quartic, quintic = 10 * end - 4 * v1 + a1 / 2, -15 * end + 7 * v1 - a1, 6 * end - 3 * v1 + a1 / 2
+    cubic, quartic, quintic = (
+        10 * end - 4 * v1 + a1 / 2,
+        -15 * end + 7 * v1 - a1,
+        6 * end - 3 * v1 + a1 / 2,
+    )
     return np.stack([p, v, a, cubic, quartic, quintic], axis=1)
 
 
@@ -168,7 +191,8 @@ def blended_motion(
     Args:
         polyline: (k, n) points, none twice in a row, at least 2.
         speeds: (n,) limits; likewise ``accelerations`` and ``jerks``.
-        widths: (k,) half width of the mean along the path at each point; those of the ends do not count.
+        widths: (k,) half width of the mean along the path at each point; those of the ends do not
+            count.
         torques: what the motors give besides.
     """
     path = rounded_path(polyline, widths)
@@ -183,10 +207,14 @@ def blended_motion(
             excess = _excess(s, pieces[:, :, :-1], squares, speeds, share * accelerations)
             allowed = allowed / excess[:, None]
         speed = np.sqrt(squares / (_RESERVE * np.max(excess)))
-        return timed_motion(polyline, widths, path, speed, 2.0 * share * float(np.max(accelerations / jerks)))
+        return timed_motion(
+            polyline, widths, path, speed, 2.0 * share * float(np.max(accelerations / jerks))
+        )
 
     def fastest() -> tuple[BlendedMotion, float]:
-        return min(((motion(share), share) for share in _SHARES), key=lambda tried: tried[0].duration)
+        return min(
+            ((motion(share), share) for share in _SHARES), key=lambda tried: tried[0].duration
+        )
 
     best, share = fastest()
     if torques is None:
@@ -210,13 +238,19 @@ def blended_motion(
 
 
 def timed_motion(
-    polyline: _Array, widths: _Array, path: tuple[_Array, _Array, _Array], speed: _Array, mean: float
+    polyline: _Array,
+    widths: _Array,
+    path: tuple[_Array, _Array, _Array],
+    speed: _Array,
+    mean: float,
 ) -> BlendedMotion:
     """Return the motion along a rounded path with a speed (m,) along it and a mean over seconds."""
     s, q, vertices = path
     steps = 2.0 * np.diff(s) / (speed[:-1] + speed[1:])
     times = np.concatenate([[0.0], np.cumsum(steps)])
-    return BlendedMotion(polyline, widths, vertices, s, _quintics(s, q), speed, np.diff(speed) / steps, times, mean)
+    return BlendedMotion(
+        polyline, widths, vertices, s, _quintics(s, q), speed, np.diff(speed) / steps, times, mean
+    )
 
 
 def _torque_rows(q: _Array, torques: TorqueLimits) -> tuple[_Array, ...]:
@@ -224,19 +258,31 @@ def _torque_rows(q: _Array, torques: TorqueLimits) -> tuple[_Array, ...]:
     position, first, second = q
     still = np.zeros_like(first)
     rest = torques.torques(position, still, still)
-    inertial, squared = torques.torques(position, still, first) - rest, torques.torques(position, first, second) - rest
+    inertial, squared = (
+        torques.torques(position, still, first) - rest,
+        torques.torques(position, first, second) - rest,
+    )
     least = _LEAST_LEFT * torques.limits
-    return inertial, squared, np.maximum(torques.limits + rest, least), np.maximum(torques.limits - rest, least)
+    return (
+        inertial,
+        squared,
+        np.maximum(torques.limits + rest, least),
+        np.maximum(torques.limits - rest, least),
+    )
 
 
-def _torque_excess(motion: BlendedMotion, torques: TorqueLimits, period: float) -> tuple[_Array, _Array, _Array]:
+def _torque_excess(
+    motion: BlendedMotion, torques: TorqueLimits, period: float
+) -> tuple[_Array, _Array, _Array]:
     """Return times (m,), by which factor what acceleration and speed add to gravity is too large, and shares (n,)."""
     times = np.linspace(0.0, motion.duration, max(3, int(motion.duration / period)))
     q, v, a, _ = motion.sample(times)
     rest = torques.torques(q, np.zeros_like(v), np.zeros_like(a))
     added = torques.torques(q, v, a) - rest
     left = np.maximum(torques.limits - np.sign(added) * rest, _LEAST_LEFT * torques.limits)
-    kept = np.where(left < np.inf, np.maximum(left - _TORQUE_RESERVE * torques.limits, 0.5 * left), np.inf)
+    kept = np.where(
+        left < np.inf, np.maximum(left - _TORQUE_RESERVE * torques.limits, 0.5 * left), np.inf
+    )
     shares = np.max(np.abs(rest + added), axis=0) / torques.limits
     return times, np.maximum(np.max(np.abs(added) / kept, axis=1), 1.0), shares
 
@@ -268,7 +314,11 @@ def rounded_path(polyline: _Array, widths: _Array) -> tuple[_Array, _Array, _Arr
     square = np.square(inside)
     k = 0.75 * (1.0 - square)
     g1 = 0.5 + 0.75 * (inside - inside * square / 3.0)
-    g = np.where(y >= 1.0, y, np.where(y <= -1.0, 0.0, 3 / 16 + inside / 2 + 3 / 8 * square - square * square / 16))
+    g = np.where(
+        y >= 1.0,
+        y,
+        np.where(y <= -1.0, 0.0, 3 / 16 + inside / 2 + 3 / 8 * square - square * square / 16),
+    )
     own = (y > -1.0) & (y < 1.0)
     flat = g - y * g1 * own - np.where(y >= 1.0, y, 0.0)
     f0 = w[:, None] * g
@@ -294,10 +344,16 @@ def _width(s: _Array, vertices: _Array, widths: _Array) -> tuple[_Array, _Array,
     dr, ddr = -p * r / h * dh, p * r / h * ((p + 1.0) * dh**2 / h - ddh)
     total, first, second = r.sum(axis=1), dr.sum(axis=1), ddr.sum(axis=1)
     w = 1.0 / np.sqrt(np.sqrt(np.sqrt(total)))
-    return w, -w * first / (p * total), w / p * ((1.0 + 1.0 / p) * (first / total) ** 2 - second / total)
+    return (
+        w,
+        -w * first / (p * total),
+        w / p * ((1.0 + 1.0 / p) * (first / total) ** 2 - second / total),
+    )
 
 
-def _excess(s: _Array, pieces: _Array, squares: _Array, speeds: _Array, accelerations: _Array) -> _Array:
+def _excess(
+    s: _Array, pieces: _Array, squares: _Array, speeds: _Array, accelerations: _Array
+) -> _Array:
     """Return by which part squared speeds are too large within each interval (m - 1,) of the grid, at least 1."""
     step, change = np.diff(s)[:, None], np.diff(squares)[:, None]
     result: _Array = np.ones(len(pieces))
@@ -321,9 +377,9 @@ def _fastest(
 ) -> _Array:
     """Return the largest squared speeds (m,) along the path, at rest at both ends.
 
-    With u = acceleration and x = squared speed along the path, each joint keeps |d1 u + d2 x| <= a (m - 1, n) at both
-    ends of each interval, along which u is constant and x linear. Torques are bounded likewise, of which a scale (m -
-    1,) is left.
+    With u = acceleration and x = squared speed along the path, each joint keeps |d1 u + d2 x| <= a
+    (m - 1, n) at both ends of each interval, along which u is constant and x linear. Torques are
+    bounded likewise, of which a scale (m - 1,) is left.
     """
     step = 2.0 * np.diff(s)[:, None]
     inertial, squared, *left = torque_rows
@@ -331,7 +387,10 @@ def _fastest(
     alpha = np.concatenate([a[:-1], a[1:] + step * b[1:]], axis=1)
     beta = np.concatenate([b[:-1], b[1:]], axis=1)
     low, high = (
-        np.concatenate([accelerations, part[:-1] * scale[:, None], accelerations, part[1:] * scale[:, None]], axis=1)
+        np.concatenate(
+            [accelerations, part[:-1] * scale[:, None], accelerations, part[1:] * scale[:, None]],
+            axis=1,
+        )
         for part in left
     )
     is_turned = alpha < 0.0
@@ -343,7 +402,9 @@ def _fastest(
         cross = beta[:, None, :] * alpha[:, :, None] - beta[:, :, None] * alpha[:, None, :]
         reach = high[:, None, :] * alpha[:, :, None] + low[:, :, None] * alpha[:, None, :]
         pairs = np.min(np.where(cross > 0.0, reach / cross, np.inf), axis=(1, 2))
-        stuck = np.min(np.where(alpha < 1e-12, np.where(beta < 0.0, low, high) / np.abs(beta), np.inf), axis=1)
+        stuck = np.min(
+            np.where(alpha < 1e-12, np.where(beta < 0.0, low, high) / np.abs(beta), np.inf), axis=1
+        )
         slow = step * beta - alpha  # x + step u >= 0
         kept = np.min(np.where(slow > 0.0, step * high / slow, np.inf), axis=1)
         top[:-1] = np.minimum(top[:-1], np.minimum(np.minimum(pairs, kept), stuck))

@@ -1,12 +1,12 @@
 """Allowed contacts while an arm picks and places: docs/concepts/planning_algorithm.md, *Contact and clearance*.
 
-Each contact that is allowed is an :class:`AllowedContact`, stated for one phase of an action and listed in the plan.
-Planning keeps a margin (1 mm) around all other pairs, but for those that are nearer when an action begins; checking a
-finished plan does without, at finer steps. An overlap of less than 0.01 mm, the error of a few roundings, counts as
-touching, which is no collision.
+Each contact that is allowed is an :class:`AllowedContact`, stated for one phase of an action and
+listed in the plan. Planning keeps a margin (1 mm) around all other pairs, but for those that are
+nearer when an action begins; checking a finished plan does without, at finer steps. An overlap of
+less than 0.01 mm, the error of a few roundings, counts as touching, which is no collision.
 
-Invariants: the rules are a function of the scene version, the arms and the phase alone, so a plan's checker derives
-them again and need not trust the plan.
+Invariants: the rules are a function of the scene version, the arms and the phase alone, so a plan's
+checker derives them again and need not trust the plan.
 """
 
 from __future__ import annotations
@@ -64,7 +64,11 @@ class AllowedContact:
         return cls(first, second, penetration, reason)
 
     def __str__(self) -> str:
-        amount = "not checked" if math.isinf(self.penetration) else f"up to {self.penetration * 1000:g} mm"
+        amount = (
+            "not checked"
+            if math.isinf(self.penetration)
+            else f"up to {self.penetration * 1000:g} mm"
+        )
         return f"{self.frame_a} and {self.frame_b}: {amount} ({self.reason})"
 
 
@@ -84,7 +88,12 @@ class CollisionRules:
 
     @classmethod
     def from_start(
-        cls, manipulator: Manipulator, scene: SceneGraph, *, q: ArrayLike, others: tuple[Manipulator, ...] = ()
+        cls,
+        manipulator: Manipulator,
+        scene: SceneGraph,
+        *,
+        q: ArrayLike,
+        others: tuple[Manipulator, ...] = (),
     ) -> CollisionRules:
         """Return the rules of plans that start in a scene at a configuration.
 
@@ -96,7 +105,9 @@ class CollisionRules:
         """
         rules = cls(manipulator, others=others)
         kept = {*moved_frames(scene, *rules.arms), *movable_frames(scene)}
-        world = rules.check_world(scene, rules.allowed_contacts(scene, contact_object=rules.held(scene)))
+        world = rules.check_world(
+            scene, rules.allowed_contacts(scene, contact_object=rules.held(scene))
+        )
         overlaps = [(c.frame_a, c.frame_b) for c in world.contacts(q)]
         reason = "they overlap at the start, and nothing moves them"
         parked = {
@@ -119,7 +130,9 @@ class CollisionRules:
         """
         for arm in self.arms:
             if arm.name == name:
-                return CollisionRules(arm, self.parked, tuple(other for other in self.arms if other is not arm))
+                return CollisionRules(
+                    arm, self.parked, tuple(other for other in self.arms if other is not arm)
+                )
         raise UnknownNameError.of("arm", name, [arm.name for arm in self.arms])
 
     def held(self, scene: SceneGraph) -> str | None:
@@ -133,11 +146,15 @@ class CollisionRules:
 
         Args:
             scene: the version in which the phase happens.
-            contact_object: the object held, or being grasped or released, or the handle, of the arm that acts.
+            contact_object: the object held, or being grasped or released, or the handle, of the arm
+                that acts.
             support: during lift and lowering, what ``contact_object`` is lifted from or lowered to.
         """
         found: set[AllowedContact] = set(self.parked)
-        hands = [(self.manipulator, contact_object), *((arm, held_by(scene, arm)) for arm in self.others)]
+        hands = [
+            (self.manipulator, contact_object),
+            *((arm, held_by(scene, arm)) for arm in self.others),
+        ]
         links = {link for arm in self.arms for link in arm.contact_links}
         for object in movable_frames(scene):
             below = scene.parent(object)
@@ -155,7 +172,12 @@ class CollisionRules:
         return tuple(sorted(found))
 
     def near_pairs(
-        self, scene: SceneGraph, q: ArrayLike, *, margin: float, source: CollisionWorld | None = None
+        self,
+        scene: SceneGraph,
+        q: ArrayLike,
+        *,
+        margin: float,
+        source: CollisionWorld | None = None,
     ) -> tuple[tuple[str, str], ...]:
         """Return the pairs of frames that are not exempt and nearer to each other than a margin.
 
@@ -187,7 +209,8 @@ class CollisionRules:
             margin: metres that all other checked pairs keep.
             near: pairs that need not keep the margin, but must not overlap.
             close: pairs that keep another margin, which is in metres.
-            source: a world of another version, to reuse its results; the answers are the same without.
+            source: a world of another version, to reuse its results; the answers are the same
+                without.
         """
         pair_margins = {(min(pair), max(pair)): metres for pair, metres in close.items()}
         pair_margins |= {(min(pair), max(pair)): -TOUCHING for pair in near}
@@ -200,7 +223,11 @@ class CollisionRules:
         return CollisionWorld(scene, movable=movable, margin=margin, pair_margins=pair_margins)
 
     def check_world(
-        self, scene: SceneGraph, allowed_contacts: Iterable[AllowedContact], *, source: CollisionWorld | None = None
+        self,
+        scene: SceneGraph,
+        allowed_contacts: Iterable[AllowedContact],
+        *,
+        source: CollisionWorld | None = None,
     ) -> CollisionWorld:
         """Return the collision world without margin, with which plans are validated; see :meth:`world`.
 
@@ -214,5 +241,8 @@ class CollisionRules:
 
 def _rest(object: str, support: str) -> AllowedContact:
     return AllowedContact.of(
-        object, support, penetration=ALLOWED_PENETRATION, reason="an object touches what it rests on"
+        object,
+        support,
+        penetration=ALLOWED_PENETRATION,
+        reason="an object touches what it rests on",
     )

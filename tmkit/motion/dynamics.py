@@ -1,13 +1,15 @@
 """Torques that the joints of an arm need for a motion or to stand still, against what their motors give.
 
-An arm that is stretched out far, or with a load in its hand, may stand in a configuration that its motors cannot hold:
-free of collision, and yet it sinks. The torque of gravity about a joint is that of everything which the joint carries,
-as in "Rigid Body Dynamics Algorithms" (Featherstone 2008, section 6.6). With the total mass ``m`` and the first moment
-``s`` of what it carries, the axis ``a`` and a point ``p`` on it, a turning joint has ``-a . ((s - m p) x g)`` to give
-and a sliding one ``-m a . g``. In motion, the recursive Newton-Euler algorithm (section 5.3) has the torques.
+An arm that is stretched out far, or with a load in its hand, may stand in a configuration that its
+motors cannot hold: free of collision, and yet it sinks. The torque of gravity about a joint is that
+of everything which the joint carries, as in "Rigid Body Dynamics Algorithms" (Featherstone 2008,
+section 6.6). With the total mass ``m`` and the first moment ``s`` of what it carries, the axis
+``a`` and a point ``p`` on it, a turning joint has ``-a . ((s - m p) x g)`` to give and a sliding
+one ``-m a . g``. In motion, the recursive Newton-Euler algorithm (section 5.3) has the torques.
 
-A limit that the empty arm exceeds already in its ready configuration says nothing of the arm, for which it was made up
-or which has springs, and does not count. Friction and damping of joints are not part of the torques.
+A limit that the empty arm exceeds already in its ready configuration says nothing of the arm, for
+which it was made up or which has springs, and does not count. Friction and damping of joints are
+not part of the torques.
 
 Invariants: functions of the scene, the configurations and the arm alone.
 """
@@ -31,19 +33,22 @@ _Array = NDArray[np.float64]
 PLANNING_STEP = 0.15
 """Radians or metres between the configurations of a path that planning looks at.
 
-A torque of gravity is a sum of sines of sums of angles. Where three joints turn about parallel axes, it exceeds both
-ends of a step by at most 1 - cos(0.225), or 2.5 %, of its amplitude, and planning keeps 5 % below the limits.
+A torque of gravity is a sum of sines of sums of angles. Where three joints turn about parallel
+axes, it exceeds both ends of a step by at most 1 - cos(0.225), or 2.5 %, of its amplitude, and
+planning keeps 5 % below the limits.
 """
 
 CHECK_STEP = 0.05
 """Radians or metres between those that validation looks at."""
 
 
-def gravity_torques(scene: SceneGraph, path: _Array, manipulator: Manipulator, *, is_loaded: bool = True) -> _Array:
+def gravity_torques(
+    scene: SceneGraph, path: _Array, manipulator: Manipulator, *, is_loaded: bool = True
+) -> _Array:
     """Return what the motors of an arm give to hold it against gravity, which pulls along -z of the root.
 
-    Frames without mass weigh nothing, but an object in the hand without mass weighs its volume times 500 kg/m^3.
-    O(frames x configurations).
+    Frames without mass weigh nothing, but an object in the hand without mass weighs its volume
+    times 500 kg/m^3. O(frames x configurations).
 
     Args:
         scene: the scene, with what the hand holds below the arm's tip.
@@ -51,7 +56,8 @@ def gravity_torques(scene: SceneGraph, path: _Array, manipulator: Manipulator, *
         is_loaded: whether objects in the hand count.
 
     Returns:
-        (k, n_arm) newton metres, or newtons of a sliding joint, in the order of ``manipulator.joints``.
+        (k, n_arm) newton metres, or newtons of a sliding joint, in the order of
+        ``manipulator.joints``.
     """
     arm = _carried(scene, manipulator.joints, is_loaded)
     poses = scene.poses_batch(path)[:, arm.rows]
@@ -61,17 +67,22 @@ def gravity_torques(scene: SceneGraph, path: _Array, manipulator: Manipulator, *
     np.cumsum(arm.masses[:, None] * (origins + world)[:, :bodies], axis=1, out=sums[:, 1:])
     axes, mass = world[:, bodies:], arm.carried_masses
     moments = sums[:, arm.counts] - mass[:, None] * origins[:, bodies:]
-    turning = axes[..., 0] * moments[..., 1] - axes[..., 1] * moments[..., 0]  # -a . (r x g), with g along -z
+    # -a . (r x g), with g along -z
+    turning = axes[..., 0] * moments[..., 1] - axes[..., 1] * moments[..., 0]
     return GRAVITY * np.where(arm.is_sliding, mass * axes[..., 2], turning)
 
 
 def inverse_dynamics(
-    scene: SceneGraph, path: _Array, velocities: _Array, accelerations: _Array, manipulator: Manipulator
+    scene: SceneGraph,
+    path: _Array,
+    velocities: _Array,
+    accelerations: _Array,
+    manipulator: Manipulator,
 ) -> _Array:
     """Return what the motors of an arm give along a motion, under gravity, in which no other joint moves.
 
-    Masses are those of :func:`gravity_torques`, with the inertias of links and of the object in the hand.
-    O(frames x configurations).
+    Masses are those of :func:`gravity_torques`, with the inertias of links and of the object in the
+    hand. O(frames x configurations).
 
     Args:
         scene: the scene, with what the hand holds below the arm's tip.
@@ -88,11 +99,28 @@ def inverse_dynamics(
     poses = scene.poses_batch(path)[:, arm.rows]
     origins, vector, scalar = poses[..., :3], poses[..., 3:6], poses[..., 6:7]
     world = _turned(vector, scalar, arm.local)
-    spins, turns, pushes, at = [still], [still], [still + np.array([0.0, 0.0, GRAVITY])], origins[:, bodies]
+    spins, turns, pushes, at = (
+        [still],
+        [still],
+        [still + np.array([0.0, 0.0, GRAVITY])],
+        origins[:, bodies],
+    )
     for number, is_sliding in enumerate(arm.is_sliding):
-        axis, origin, spin, turn = world[:, bodies + number], origins[:, bodies + number], spins[-1], turns[-1]
-        rate, change, offset = velocities[:, [number]] * axis, accelerations[:, [number]] * axis, origin - at
-        push, along = pushes[-1] + _cross(turn, offset) + _cross(spin, _cross(spin, offset)), _cross(spin, rate)
+        axis, origin, spin, turn = (
+            world[:, bodies + number],
+            origins[:, bodies + number],
+            spins[-1],
+            turns[-1],
+        )
+        rate, change, offset = (
+            velocities[:, [number]] * axis,
+            accelerations[:, [number]] * axis,
+            origin - at,
+        )
+        push, along = (
+            pushes[-1] + _cross(turn, offset) + _cross(spin, _cross(spin, offset)),
+            _cross(spin, rate),
+        )
         pushes.append(push + change + 2.0 * along if is_sliding else push)
         spins.append(spin if is_sliding else spin + rate)
         turns.append(turn if is_sliding else turn + change + along)
@@ -100,7 +128,9 @@ def inverse_dynamics(
     spin, turn, push = (np.stack(parts, axis=1)[:, arm.levels] for parts in (spins, turns, pushes))
     centres = (origins + world)[:, :bodies]
     offset = centres - origins[:, bodies + arm.levels - 1]
-    forces = arm.masses[:, None] * (push + _cross(turn, offset) + _cross(spin, _cross(spin, offset)))
+    forces = arm.masses[:, None] * (
+        push + _cross(turn, offset) + _cross(spin, _cross(spin, offset))
+    )
     vector, scalar = vector[:, :bodies], scalar[:, :bodies]
 
     def momentum(of: _Array) -> _Array:
@@ -129,12 +159,19 @@ def _cross(a: _Array, b: _Array) -> _Array:
 
 
 def torque_fault(
-    scene: SceneGraph, path: _Array, manipulator: Manipulator, *, share: float = 1.0, step: float = CHECK_STEP
+    scene: SceneGraph,
+    path: _Array,
+    manipulator: Manipulator,
+    *,
+    share: float = 1.0,
+    step: float = CHECK_STEP,
 ) -> str | None:
     """Return why an arm cannot hold itself and its load on a path (k, n_joints) with a share of its limits, or None."""
     if _holds_anywhere(scene, manipulator, share):
         return None
-    counts = np.maximum(1, np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / step)).astype(np.intp)
+    counts = np.maximum(
+        1, np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / step)
+    ).astype(np.intp)
     rows = np.repeat(np.arange(len(counts)), counts)
     parts = (np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[rows]
     dense = np.concatenate([path[rows] + parts[:, None] * (path[rows + 1] - path[rows]), path[-1:]])
@@ -152,14 +189,22 @@ def effort_faults(
     torques = np.abs(gravity_torques(scene, configurations, manipulator))
     if np.all(torques <= share * manipulator.effort_limits(scene)):
         return fine
-    limits, arm = effort_limits(scene, configurations[0], manipulator), _carried(scene, manipulator.joints, True)
+    limits, arm = (
+        effort_limits(scene, configurations[0], manipulator),
+        _carried(scene, manipulator.joints, True),
+    )
     load = ", ".join(f"'{frame}' ({mass:.3g} kg)" for frame, mass in arm.load)
     faults: list[str | None] = []
     for needed in torques:
         worst = int(np.argmax(needed / limits))
         unit = "N" if arm.is_sliding[worst] else "N m"
-        said = f"gravity requires {needed[worst]:.3g} {unit} of joint '{manipulator.joints[worst]}', "
-        said += f"whose effort limit is {limits[worst]:.3g} {unit}{f', with {load} in the hand' if load else ''}"
+        said = (
+            f"gravity requires {needed[worst]:.3g} {unit} of joint '{manipulator.joints[worst]}', "
+        )
+        said += (
+            f"whose effort limit is {limits[worst]:.3g}"
+            f" {unit}{f', with {load} in the hand' if load else ''}"
+        )
         faults.append(said if needed[worst] > share * limits[worst] else None)
     return faults
 
@@ -200,7 +245,9 @@ class TorqueLimits:
             accelerations: rad/s^2 or m/s^2.
         """
         arm, own = self.manipulator, slice(len(self.manipulator.joints))
-        return inverse_dynamics(self.scene, self._full(positions), velocities[:, own], accelerations[:, own], arm)
+        return inverse_dynamics(
+            self.scene, self._full(positions), velocities[:, own], accelerations[:, own], arm
+        )
 
     def gravity_fault(self, path: _Array, *, share: float = 1.0) -> str | None:
         """Return why the arm cannot hold itself and its load on a path, or None.
@@ -259,24 +306,41 @@ def _carried(scene: SceneGraph, joint_names: tuple[str, ...], is_loaded: bool) -
         elif frame in movable:
             held.add(frame)
             if is_loaded:
-                found.append((levels[frame], frame, lumped_inertia(scene, scene.subtree(frame), density=DENSITY)))
-        elif (body := scene.body(frame)) not in bodies and (own := scene.inertia(frame)) is not None:
+                found.append(
+                    (
+                        levels[frame],
+                        frame,
+                        lumped_inertia(scene, scene.subtree(frame), density=DENSITY),
+                    )
+                )
+        elif (body := scene.body(frame)) not in bodies and (
+            own := scene.inertia(frame)
+        ) is not None:
             bodies.add(body)
             found.append((levels[frame], frame, own))
     found.sort(key=lambda one: -one[0])
     rows = {frame: row for row, frame in enumerate(scene.frame_names)}
-    counts = np.array([sum(level > number for level, *_ in found) for number in range(len(joints))], dtype=np.intp)
+    counts = np.array(
+        [sum(level > number for level, *_ in found) for number in range(len(joints))], dtype=np.intp
+    )
     masses = np.array([inertia.mass for *_, inertia in found])
     local = [*(inertia.center for *_, inertia in found), *(joint.axis for joint in joints)]
     most = [
         sum(
-            inertia.mass * (1.0 if joint.type == "prismatic" else along[frame] - along[mover] + norms(inertia.center))
+            inertia.mass
+            * (
+                1.0
+                if joint.type == "prismatic"
+                else along[frame] - along[mover] + norms(inertia.center)
+            )
             for _, frame, inertia in found[:count]
         )
         for joint, mover, count in zip(joints, movers, counts, strict=True)
     ]
     return _Carried(
-        np.array([rows[frame] for frame in (*(frame for _, frame, _ in found), *movers)], dtype=np.intp),
+        np.array(
+            [rows[frame] for frame in (*(frame for _, frame, _ in found), *movers)], dtype=np.intp
+        ),
         np.array(local, dtype=float).reshape(-1, 3),
         masses,
         np.array([inertia.matrix for *_, inertia in found], dtype=float).reshape(-1, 3, 3),
@@ -295,4 +359,6 @@ def _length(scene: SceneGraph, frame: str, zero: _Array) -> float:
     slide = 0.0 if joint.type in ("fixed", "revolute") else math.inf
     if joint.type == "prismatic":
         slide = max(abs(joint.lower), abs(joint.upper))
-    return float(norms(scene.pose(frame, relative_to=scene.parent(frame), q=zero).translation)) + slide
+    return (
+        float(norms(scene.pose(frame, relative_to=scene.parent(frame), q=zero).translation)) + slide
+    )

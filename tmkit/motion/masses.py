@@ -1,6 +1,7 @@
 """Mass of rigid groups.
 
-What the scene says counts; where it is silent, volume times a density, and a bounding box for the moments of inertia.
+What the scene says counts; where it is silent, volume times a density, and a bounding box for the
+moments of inertia.
 
 Invariants: functions of the scene and the density alone.
 """
@@ -35,7 +36,8 @@ def ball_inertia(mass: float, radius: float) -> Inertia:
 def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) -> Inertia:
     """Return mass, centre and moments about it of rigidly joined frames as one body, in the axes of ``frames[0]``.
 
-    Masses of the scene count; only when there are none at all do the collision shapes count with ``density`` (kg/m^3).
+    Masses of the scene count; only when there are none at all do the collision shapes count with
+    ``density`` (kg/m^3).
 
     Args:
         frames: frames that no moving joint parts, the reference first.
@@ -52,7 +54,13 @@ def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) 
             matrix = np.asarray(inertia.matrix, dtype=float)
             if not np.trace(matrix) > 0.0:  # a point counts as a small ball
                 matrix = 0.4 * inertia.mass * 0.02 * 0.02 * np.eye(3)
-            parts.append((inertia.mass, base_from_frame.apply(inertia.center), product(rotation, matrix, rotation.T)))
+            parts.append(
+                (
+                    inertia.mass,
+                    base_from_frame.apply(inertia.center),
+                    product(rotation, matrix, rotation.T),
+                )
+            )
     if not parts:
         parts = _parts_of_shapes(scene, frames, density)
     if not parts:
@@ -62,7 +70,9 @@ def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) 
     matrix = np.zeros((3, 3))
     for part_mass, part_center, part_matrix in parts:
         offset = part_center - center
-        matrix += part_matrix + part_mass * (dot(offset, offset) * np.eye(3) - np.outer(offset, offset))
+        matrix += part_matrix + part_mass * (
+            dot(offset, offset) * np.eye(3) - np.outer(offset, offset)
+        )
     return Inertia(mass, center, matrix=matrix)
 
 
@@ -77,7 +87,8 @@ def _parts_of_shapes(
     for frame in frames:
         base_from_frame = scene.pose(frame, relative_to=frames[0])
         for attached in scene.shapes(frame):
-            if not attached.collision or attached.shape.kind in ("plane", "point_cloud"):  # no volume to weigh
+            # no volume to weigh
+            if not attached.collision or attached.shape.kind in ("plane", "point_cloud"):
                 continue
             if not attached.shape.volume > 0.0:
                 continue
@@ -85,7 +96,13 @@ def _parts_of_shapes(
             base_from_shape: Pose = base_from_frame @ attached.pose
             mass = density * attached.shape.volume
             squares = (upper - lower) ** 2
-            moments = mass / 12.0 * np.diag([squares[1] + squares[2], squares[0] + squares[2], squares[0] + squares[1]])
+            moments = (
+                mass
+                / 12.0
+                * np.diag(
+                    [squares[1] + squares[2], squares[0] + squares[2], squares[0] + squares[1]]
+                )
+            )
             rotation = base_from_shape.rotation
             centre = solid_centre(attached.replace(pose=base_from_shape))
             parts.append((mass, centre, product(rotation, moments, rotation.T)))
@@ -105,7 +122,8 @@ def volume_and_centre(attached: AttachedShape) -> tuple[float, NDArray[np.float6
         return float(np.prod(upper - lower)), attached.pose.apply((lower + upper) / 2)
     try:
         centre, _ = solid_inertia(shape, 1.0)
-        if np.all(centre >= lower) and np.all(centre <= upper):  # else some of a mesh's faces look inwards
+        # else some of a mesh's faces look inwards
+        if np.all(centre >= lower) and np.all(centre <= upper):
             return float(shape.volume), attached.pose.apply(centre)
     except ShapeError:
         pass

@@ -1,11 +1,12 @@
 """Motion planners: their queries, their results, and the check of their paths.
 
 A :class:`MotionPlanner` has one method, which takes a :class:`PathQuery` and returns a
-:class:`~tmkit.motion.PathResult`. The core's RRT-Connect (:class:`RrtConnect`) is the default. The paths of a user's
-planner are verified by :func:`search_verified`.
+:class:`~tmkit.motion.PathResult`. The core's RRT-Connect (:class:`RrtConnect`) is the default. The
+paths of a user's planner are verified by :func:`search_verified`.
 
-Invariants that a planner must keep, because plans are repeatable by them: the same query, seed included, gives the same
-path, whatever was searched before or runs beside; iterations decide and clocks only stop.
+Invariants that a planner must keep, because plans are repeatable by them: the same query, seed
+included, gives the same path, whatever was searched before or runs beside; iterations decide and
+clocks only stop.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import CollisionWorld, PathResult, PathSettings, PathStatus, RecheckResult, recheck_path, search_path
+from tmkit._core import (
+    CollisionWorld,
+    PathResult,
+    PathSettings,
+    PathStatus,
+    RecheckResult,
+    recheck_path,
+    search_path,
+)
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.motion.path_constraints import PathConstraint, path_fault
 from tmkit.spatial.plain import plain_numbers
@@ -34,7 +43,8 @@ class PathCheck:
     Attributes:
         world: what collides, usually without a margin.
         resolution: radians or metres of any joint between two checked configurations.
-        tool_frame: frame that travels at most ``tool_travel`` between two checks; None for no such bound.
+        tool_frame: frame that travels at most ``tool_travel`` between two checks; None for no such
+            bound.
         tool_travel: metres.
     """
 
@@ -46,7 +56,11 @@ class PathCheck:
     def of(self, path: _Array) -> RecheckResult:
         """Check a path (k, n_joints)."""
         return recheck_path(
-            self.world, path, resolution=self.resolution, tool_frame=self.tool_frame, tool_travel=self.tool_travel
+            self.world,
+            path,
+            resolution=self.resolution,
+            tool_frame=self.tool_frame,
+            tool_travel=self.tool_travel,
         )
 
 
@@ -54,8 +68,8 @@ class PathCheck:
 class PathQuery:
     """A path to be found, in one version of a scene.
 
-    Configurations are full, (n_joints,) in the order of the scene's joints; *arm* coordinates are those of the joints
-    that move alone, (n,) in the order of ``joints``.
+    Configurations are full, (n_joints,) in the order of the scene's joints; *arm* coordinates are
+    those of the joints that move alone, (n,) in the order of ``joints``.
 
     Attributes:
         world: what collides, margins included.
@@ -64,10 +78,12 @@ class PathQuery:
         goals: (m, n_joints) where it may end; of each only the joints that move count.
         seed: seed of everything random.
         max_iterations: how long to search, in units of the planner's own that grow with its work.
-        resolution: radians or metres of any joint between two configurations that are checked while searching.
-        check: the fine check that the path must pass, in a world that is no stricter. (:class:`RrtConnect` proves its
-            paths free in ``world``, which implies it.)
-        constraints: what frames keep along the whole path. A planner that cannot raises a ConfigurationError.
+        resolution: radians or metres of any joint between two configurations that are checked while
+            searching.
+        check: the fine check that the path must pass, in a world that is no stricter.
+            (:class:`RrtConnect` proves its paths free in ``world``, which implies it.)
+        constraints: what frames keep along the whole path. A planner that cannot raises a
+            ConfigurationError.
     """
 
     world: CollisionWorld
@@ -113,7 +129,9 @@ class PathQuery:
             first: (n,) configuration of the moving joints.
             second: (n,) configuration of the moving joints.
         """
-        return self.world.is_edge_free(self.to_full(first), self.to_full(second), resolution=self.resolution)
+        return self.world.is_edge_free(
+            self.to_full(first), self.to_full(second), resolution=self.resolution
+        )
 
     def solved(self, path: ArrayLike) -> PathResult:
         """Return the result of a search that found a path, given in arm coordinates (k, n)."""
@@ -169,12 +187,13 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
         query: what is wanted.
 
     Returns:
-        The planner's result; with the status ``RECHECK_FAILED`` instead, where its path does not pass the fine check
-        or leaves a constraint.
+        The planner's result; with the status ``RECHECK_FAILED`` instead, where its path does not
+        pass the fine check or leaves a constraint.
 
     Raises:
-        ConfigurationError: the planner raises an error that is none of tmkit's, or returns no result. Also if its path
-            does not lead from the start to a goal, or moves other joints: a mistake of the planner.
+        ConfigurationError: the planner raises an error that is none of tmkit's, or returns no
+            result. Also if its path does not lead from the start to a goal, or moves other joints:
+            a mistake of the planner.
     """
     name = type(planner).__name__
     for halvings in range(_HALVINGS + 1):
@@ -184,14 +203,21 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
         except (TmkitError, MemoryError):
             raise
         except Exception as error:
-            raise ConfigurationError(f"motion planner '{name}' fails: {type(error).__name__}: {error}") from error
+            raise ConfigurationError(
+                f"motion planner '{name}' fails: {type(error).__name__}: {error}"
+            ) from error
         if not isinstance(found, PathResult):
-            raise ConfigurationError(f"motion planner '{name}' gives {repr(found)[:60]}, which is no PathResult")
-        if found.status is not PathStatus.SOLVED or type(planner) is RrtConnect:  # the core has proved its own
+            raise ConfigurationError(
+                f"motion planner '{name}' gives {repr(found)[:60]}, which is no PathResult"
+            )
+        # the core has proved its own
+        if found.status is not PathStatus.SOLVED or type(planner) is RrtConnect:
             return found
         _require_path(found.path, query, name)
         result = None if query.check is None else query.check.of(found.path)
-        if (result is None or result.is_ok) and path_fault(query.world.scene, found.path, query.constraints) is None:
+        if (result is None or result.is_ok) and path_fault(
+            query.world.scene, found.path, query.constraints
+        ) is None:
             return found
     pair, joint = (None, None) if result is None else (result.pair, result.joint)
     return PathResult(PathStatus.RECHECK_FAILED, query.unsolved().path, pair=pair, joint=joint)
@@ -203,7 +229,9 @@ def _require_path(path: _Array, query: PathQuery, planner: str) -> None:
 
     count = len(query.start)
     if path.shape[1] != count or not len(path):
-        raise ConfigurationError(f"the path of {planner} must have shape (k, {count}), not {path.shape}")
+        raise ConfigurationError(
+            f"the path of {planner} must have shape (k, {count}), not {path.shape}"
+        )
     if differ(path[0], query.start):
         raise ConfigurationError(f"the path of {planner} does not begin at the start")
     still = np.delete(path, list(query.entries), axis=1)

@@ -1,13 +1,14 @@
 """Path constraints: what a frame keeps along a whole path.
 
-Three kinds, with the words of MoveIt: an *orientation* keeps an axis of a frame within an angle of a direction, as a
-cup that must not spill. A *line* or a *plane* keeps a point of a frame within a distance, as a tool that wipes a table.
-Directions and points are in the root of the frame's tree.
+Three kinds, with the words of MoveIt: an *orientation* keeps an axis of a frame within an angle of
+a direction, as a cup that must not spill. A *line* or a *plane* keeps a point of a frame within a
+distance, as a tool that wipes a table. Directions and points are in the root of the frame's tree.
 
-The core's search projects onto constraints (:class:`tmkit.motion.RrtConnect`). :func:`path_fault` checks a path, and
-shares nothing with the search.
+The core's search projects onto constraints (:class:`tmkit.motion.RrtConnect`). :func:`path_fault`
+checks a path, and shares nothing with the search.
 
-Invariants: a constraint depends on the poses of its frame alone; equal constraints are the same in plan files.
+Invariants: a constraint depends on the poses of its frame alone; equal constraints are the same in
+    plan files.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ class PathConstraint:
     """What a frame keeps along a path.
 
     * ``"orientation"``: ``axis`` of the frame stays within ``tolerance`` radians of ``direction``.
-    * ``"line"``: the point ``offset`` of the frame stays within ``tolerance`` metres of the line through ``point``
-      along ``direction``.
-    * ``"plane"``: the point stays within ``tolerance`` metres of the plane through ``point`` with normal ``direction``.
+    * ``"line"``: the point ``offset`` of the frame stays within ``tolerance`` metres of the line
+      through ``point`` along ``direction``.
+    * ``"plane"``: the point stays within ``tolerance`` metres of the plane through ``point`` with
+      normal ``direction``.
 
     Args:
         kind: one of these words.
@@ -75,7 +77,11 @@ class PathConstraint:
         initialize(self, tolerance=plain_number(self.tolerance, "tolerance"))
         most = math.pi if self.kind == "orientation" else math.inf
         if not (_LEAST_TOLERANCE <= self.tolerance <= most and math.isfinite(self.tolerance)):
-            known = "an angle from 1e-4 to pi radians" if self.kind == "orientation" else "at least 1e-4 m, and finite"
+            known = (
+                "an angle from 1e-4 to pi radians"
+                if self.kind == "orientation"
+                else "at least 1e-4 m, and finite"
+            )
             hint = degrees_hint(self.tolerance) if self.kind == "orientation" else ""
             raise ConfigurationError(f"tolerance must be {known}, not {self.tolerance:g}{hint}")
         for name in ("axis", "offset", "direction", "point"):
@@ -109,7 +115,9 @@ class PathConstraint:
         direction = np.array(self.direction)
         if self.kind == "orientation":
             sines, cosines = norms(np.cross(own, direction)), np.sum(own * direction, axis=1)
-            return np.array([atan2(*pair) for pair in zip(sines.tolist(), cosines.tolist(), strict=True)])
+            return np.array(
+                [atan2(*pair) for pair in zip(sines.tolist(), cosines.tolist(), strict=True)]
+            )
         away = poses[:, :3] + own - self.point
         along = np.sum(away * direction, axis=1)
         return np.abs(along) if self.kind == "plane" else norms(away - along[:, None] * direction)
@@ -125,13 +133,22 @@ class PathConstraint:
         if worst <= self.tolerance:
             return None
         if self.kind == "orientation":
-            degrees = f"{math.degrees(worst):.1f} degrees of {math.degrees(self.tolerance):.4g} allowed"
+            degrees = (
+                f"{math.degrees(worst):.1f} degrees of {math.degrees(self.tolerance):.4g} allowed"
+            )
             return f"'{self.frame}' tilts by {degrees}"
-        return f"'{self.frame}' is {worst * 1000:.1f} mm off its {self.kind} of {self.tolerance * 1000:.4g} allowed"
+        return (
+            f"'{self.frame}' is {worst * 1000:.1f} mm off its {self.kind} of"
+            f" {self.tolerance * 1000:.4g} allowed"
+        )
 
     def __str__(self) -> str:
         is_angle = self.kind == "orientation"
-        most = f"{math.degrees(self.tolerance):.4g} degrees" if is_angle else f"{self.tolerance * 1000:.4g} mm"
+        most = (
+            f"{math.degrees(self.tolerance):.4g} degrees"
+            if is_angle
+            else f"{self.tolerance * 1000:.4g} mm"
+        )
         return f"{self.kind} of '{self.frame}' within {most}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,7 +176,9 @@ def constraint_of_node(node: JsonNode) -> PathConstraint:
     node.only("kind", "frame", "tolerance", *_KEYS[kind])
     vectors: dict[str, Any] = {key: node.get(key).numbers(3) for key in _KEYS[kind]}
     try:
-        return PathConstraint(kind, node.get("frame").name(), tolerance=node.get("tolerance").number(), **vectors)
+        return PathConstraint(
+            kind, node.get("frame").name(), tolerance=node.get("tolerance").number(), **vectors
+        )
     except ConfigurationError as error:
         raise node.error(str(error)) from None
 
@@ -167,8 +186,8 @@ def constraint_of_node(node: JsonNode) -> PathConstraint:
 def carrying_constraints(scene: SceneGraph, object: str | None) -> tuple[PathConstraint, ...]:
     """Return what an object keeps while a hand carries it, in any plan.
 
-    An object of class ``upright`` or ``filled`` keeps its z axis within 10 degrees of the root's; its attribute
-    ``upright_tolerance`` is another angle, in radians.
+    An object of class ``upright`` or ``filled`` keeps its z axis within 10 degrees of the root's;
+    its attribute ``upright_tolerance`` is another angle, in radians.
 
     Args:
         scene: the scene.
@@ -183,11 +202,17 @@ def carrying_constraints(scene: SceneGraph, object: str | None) -> tuple[PathCon
     try:
         return (PathConstraint("orientation", object, tolerance=tolerance),)
     except (ConfigurationError, TypeError, ValueError) as error:
-        raise SceneError(f"attribute '{_UPRIGHT_ATTRIBUTE}' of '{object}': {error}", frame=object) from None
+        raise SceneError(
+            f"attribute '{_UPRIGHT_ATTRIBUTE}' of '{object}': {error}", frame=object
+        ) from None
 
 
 def path_fault(
-    scene: SceneGraph, path: ArrayLike, constraints: Iterable[PathConstraint], *, resolution: float = 0.003
+    scene: SceneGraph,
+    path: ArrayLike,
+    constraints: Iterable[PathConstraint],
+    *,
+    resolution: float = 0.003,
 ) -> str | None:
     """Return in words how far a path leaves its constraints; None if it keeps them.
 
@@ -195,7 +220,8 @@ def path_fault(
         scene: the version of the scene in which the path is.
         path: (k, n_joints) configurations, joined by straight joint motions.
         constraints: what it must keep.
-        resolution: largest step of any joint between two samples, radians or metres; smaller for fine tolerances.
+        resolution: largest step of any joint between two samples, radians or metres; smaller for
+            fine tolerances.
 
     Raises:
         UnknownNameError: the scene has no frame of that name.
@@ -211,5 +237,8 @@ def path_fault(
 def interpolated(path: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """Return configurations (m, n_joints) along the straight motions of a path, no joint more than ``step`` apart."""
     counts = np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / step).astype(int)
-    parts = [np.linspace(a, b, count + 1)[:-1] for (a, b), count in zip(pairwise(path), counts, strict=True)]
+    parts = [
+        np.linspace(a, b, count + 1)[:-1]
+        for (a, b), count in zip(pairwise(path), counts, strict=True)
+    ]
     return np.concatenate([*parts, path[-1:]])

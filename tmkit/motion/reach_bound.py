@@ -1,15 +1,16 @@
 """Lower bound of the distance from a pose to the reach of an arm.
 
-The tip of a chain is never farther from its first moving joint than the links together are long, slides at their
-longest included; turning joints make it nearer, never farther. A target beyond that is out of reach for every
-configuration, whatever the limits of turning joints. This is the proof by which inverse kinematics answers
-``OUT_OF_REACH``; here it gives the number of metres.
+The tip of a chain is never farther from its first moving joint than the links together are long,
+slides at their longest included; turning joints make it nearer, never farther. A target beyond that
+is out of reach for every configuration, whatever the limits of turning joints. This is the proof by
+which inverse kinematics answers ``OUT_OF_REACH``; here it gives the number of metres.
 
-How high and low the tool gets is bounded in the same way, but joints that slide, or turn about the vertical, keep the
-heights of what comes after them. So for arms on rails the bound is what the rails are long, and for others nearly the
-distance above.
+How high and low the tool gets is bounded in the same way, but joints that slide, or turn about the
+vertical, keep the heights of what comes after them. So for arms on rails the bound is what the
+rails are long, and for others nearly the distance above.
 
-Invariants: a lower bound, so a positive excess is a proof; 0 proves nothing. O(frames on the chain).
+Invariants: a lower bound, so a positive excess is a proof; 0 proves nothing. O(frames on the
+    chain).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class ReachHeights:
 
     Attributes:
         lowest, highest: metres along z of the root frame.
-        up: (3,) direction of the root's z axis in the tool frame, where no joint of the arm changes it; else None.
+        up: (3,) direction of the root's z axis in the tool frame, where no joint of the arm changes
+            it; else None.
     """
 
     lowest: float
@@ -81,7 +83,9 @@ def wrist_bound(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) ->
     return WristBound(center, radius, scene.pose(tool, relative_to=moving[-1], q=q))
 
 
-def reach_excess(scene: SceneGraph, manipulator: Manipulator, *, root_from_tool: Pose, q: ArrayLike) -> float:
+def reach_excess(
+    scene: SceneGraph, manipulator: Manipulator, *, root_from_tool: Pose, q: ArrayLike
+) -> float:
     """Return the metres by which a pose of the tool is certainly out of an arm's reach.
 
     Args:
@@ -111,7 +115,11 @@ def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) 
     up: NDArray[np.float64] | None = np.array([0.0, 0.0, 1.0])
     last = scene.root(tool)
     for frame in [*moving, None]:
-        step = scene.pose(tool, relative_to=last, q=q) if frame is None else _edge(scene, frame, last, q)
+        step = (
+            scene.pose(tool, relative_to=last, q=q)
+            if frame is None
+            else _edge(scene, frame, last, q)
+        )
         if up is None:
             lowest -= norm(step.translation)
             highest += norm(step.translation)
@@ -161,7 +169,11 @@ def _range(scene: SceneGraph, frame: str) -> tuple[float, float]:
     ends = _range(scene, scene.joint_frame(joint.mimic.joint))
     # A multiplier of 0 has the offset for any value of the leader, unlimited ones too.
     turned = [
-        joint.mimic.multiplier * end + joint.mimic.offset if joint.mimic.multiplier else joint.mimic.offset
+        (
+            joint.mimic.multiplier * end + joint.mimic.offset
+            if joint.mimic.multiplier
+            else joint.mimic.offset
+        )
         for end in ends
     ]
     return min(turned), max(turned)

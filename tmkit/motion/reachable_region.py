@@ -1,7 +1,7 @@
 """The reachable region of an arm: where its tool comes, and from how many sides, found by random configurations.
 
-The joints of the arm are drawn at random within their limits while all others stay as they are when ready; what
-collides is dropped. Of the rest the position of the tool and its z axis are kept.
+The joints of the arm are drawn at random within their limits while all others stay as they are when
+ready; what collides is dropped. Of the rest the position of the tool and its z axis are kept.
 
 Everything is a function of scene, arm and seed. O(samples * pairs).
 """
@@ -49,13 +49,17 @@ class ReachableRegion(Displayed):
     outline: tuple[NDArray[np.float64], ...]
 
     def __repr__(self) -> str:
-        return f"ReachableRegion('{self.arm}', {len(self.positions)} of {self.samples} configurations free)"
+        return (
+            f"ReachableRegion('{self.arm}', {len(self.positions)} of {self.samples} configurations"
+            " free)"
+        )
 
     def distance(self, points: ArrayLike) -> NDArray[np.float64]:
         """Return for each point (..., 3), in the axes of ``positions``, the metres to the nearest position of the tool.
 
-        Random configurations are never everywhere, so a small distance means that the tool comes there, and one larger
-        than the gaps between positions that it hardly does; infinite where no configuration was free.
+        Random configurations are never everywhere, so a small distance means that the tool comes
+        there, and one larger than the gaps between positions that it hardly does; infinite where no
+        configuration was free.
 
         Raises:
             ConfigurationError: points of another shape.
@@ -64,7 +68,9 @@ class ReachableRegion(Displayed):
 
         given = plain_numbers(points, "points")
         if given.shape[-1:] != (3,):
-            raise ConfigurationError(f"expected points of three numbers, received an array of shape {given.shape}")
+            raise ConfigurationError(
+                f"expected points of three numbers, received an array of shape {given.shape}"
+            )
         if not len(self.positions):
             return np.full(given.shape[:-1], np.inf)
         return np.asarray(cKDTree(self.positions).query(given)[0], dtype=np.float64)
@@ -79,7 +85,9 @@ class ReachableRegion(Displayed):
             ConfigurationError: an edge that is not positive.
         """
         if not cell > 0.0:
-            raise ConfigurationError(f"expected a cube with a positive edge, received {cell}", received=cell)
+            raise ConfigurationError(
+                f"expected a cube with a positive edge, received {cell}", received=cell
+            )
         if not len(self.positions):
             return np.zeros(0, dtype=np.int64)
         cubes = np.floor(self.positions / cell).astype(np.int64)
@@ -108,7 +116,9 @@ def reachable_region(
         ShapeError: a collision mesh is flat and has no hull.
     """
     if samples < 1:
-        raise ConfigurationError(f"expected at least one sample, received {samples}", received=samples)
+        raise ConfigurationError(
+            f"expected at least one sample, received {samples}", received=samples
+        )
     manipulator.check(scene)
     ready = manipulator.ready_configuration(scene)
     moving = [scene.joint_names.index(joint) for joint in manipulator.joints]
@@ -146,14 +156,25 @@ def hull_points(shape: Shape) -> NDArray[np.float64]:
         return np.zeros((0, 3))
     if shape.kind in ("box", "point_cloud", "height_field"):
         return np.array(
-            [[x, y, z] for x in (lower[0], upper[0]) for y in (lower[1], upper[1]) for z in (lower[2], upper[2])]
+            [
+                [x, y, z]
+                for x in (lower[0], upper[0])
+                for y in (lower[1], upper[1])
+                for z in (lower[2], upper[2])
+            ]
         )
     radius = upper[0]
     if shape.kind in ("sphere", "capsule"):
         rise = np.linspace(-0.5 * np.pi, 0.5 * np.pi, _ROUND // 2 + 1)
-        ball = np.concatenate([rim * cos(angle) + [0.0, 0.0, sin(angle)] for angle in rise]) * radius
+        ball = (
+            np.concatenate([rim * cos(angle) + [0.0, 0.0, sin(angle)] for angle in rise]) * radius
+        )
         rise_of_cap = np.array([0.0, 0.0, upper[2] - radius])
         return np.concatenate([ball + rise_of_cap, ball - rise_of_cap])
     low = rim * radius + [0.0, 0.0, lower[2]]
-    top = np.array([[0.0, 0.0, upper[2]]]) if shape.kind == "cone" else rim * radius + [0.0, 0.0, upper[2]]
+    top = (
+        np.array([[0.0, 0.0, upper[2]]])
+        if shape.kind == "cone"
+        else rim * radius + [0.0, 0.0, upper[2]]
+    )
     return np.concatenate([low, top])

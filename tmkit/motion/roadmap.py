@@ -1,10 +1,12 @@
 """Paths that are kept for later queries, and proved again in changed scenes.
 
-A path between the same ends is proved again by what has changed since it was proved last, if something that has not
-changed is in the way of the straight motion. Everything else is a search, to which paths that lead near are known.
+A path between the same ends is proved again by what has changed since it was proved last, if
+something that has not changed is in the way of the straight motion. Everything else is a search, to
+which paths that lead near are known.
 
 Invariants: every path that is returned is proved free in the version of its query, as
-:func:`~tmkit.motion.search_path` proves its paths. The same queries in the same order give the same paths.
+:func:`~tmkit.motion.search_path` proves its paths. The same queries in the same order give the same
+paths.
 """
 
 from __future__ import annotations
@@ -17,7 +19,14 @@ from math import pi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import CollisionWorld, PathResult, PathSettings, PathStatus, SceneGraph, search_path
+from tmkit._core import (
+    CollisionWorld,
+    PathResult,
+    PathSettings,
+    PathStatus,
+    SceneGraph,
+    search_path,
+)
 from tmkit._support.elementary import norms
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
@@ -46,8 +55,9 @@ class _Way:
 class Roadmap:
     """Paths of one arm, kept over queries and versions of a scene; for one thread at a time.
 
-    The arguments other than ``joints`` and ``max_nodes`` are those of :class:`~tmkit.motion.CollisionWorld`. Frames
-    that they name count in the versions that have them.
+    The arguments other than ``joints`` and ``max_nodes`` are those of
+    :class:`~tmkit.motion.CollisionWorld`. Frames that they name count in the versions that have
+    them.
 
     Args:
         joints: names of the joints that move.
@@ -55,7 +65,8 @@ class Roadmap:
         margin: metres.
         pair_margins: ``{(frame_a, frame_b): metres}``.
         level: "hull", "exact" or "box".
-        max_nodes: configurations to keep, at least 16. Beyond, the paths that were used longest ago are dropped.
+        max_nodes: configurations to keep, at least 16. Beyond, the paths that were used longest ago
+            are dropped.
 
     Raises:
         ConfigurationError: ``max_nodes`` below 16.
@@ -77,9 +88,11 @@ class Roadmap:
         self._movable, self._margin, self._level = tuple(movable), margin, level
         self._pair_margins = dict(pair_margins or {})
         self._max_nodes = max_nodes
-        self._paths: dict[bytes, tuple[_Way, _Way]] = {}  # to and fro; the one that was used last is last
+        # to and fro; the one that was used last is last
+        self._paths: dict[bytes, tuple[_Way, _Way]] = {}
         self._between: dict[bytes, list[_Way]] = {}  # by their ends
-        self._ways: tuple[list[_Way], _Array, _Array, _Array] | None = None  # see _ways_near(); made when needed
+        # see _ways_near(); made when needed
+        self._ways: tuple[list[_Way], _Array, _Array, _Array] | None = None
         self._world: CollisionWorld | None = None  # of the last query
         self._names: Sequence[str] = ()  # of its joints
         self._entries = np.zeros(0, np.intp)  # of those that move, among them
@@ -101,31 +114,43 @@ class Roadmap:
         """Return a path that is free in a version of the scene: straight, one that is known, or from a new search.
 
         Args:
-            scene: any version, with the joints of this roadmap; not necessarily newer than that of the last query.
+            scene: any version, with the joints of this roadmap; not necessarily newer than that of
+                the last query.
             start: (n_joints,) full configuration.
-            goals: (n_joints,) or (k, n_joints) full configurations; only the joints that move count.
+            goals: (n_joints,) or (k, n_joints) full configurations; only the joints that move
+                count.
             seed: of a new search.
             max_iterations: of a new search.
-            shortcut_iterations: cuts that are tried on a path that is new, or that was joined to other ends.
+            shortcut_iterations: cuts that are tried on a path that is new, or that was joined to
+                other ends.
 
         Returns:
-            The result, as of :func:`~tmkit.motion.search_path`. A path that was known has 0 iterations. It may be
-            longer than a new one: where an object has been removed, only a straight motion to the goal replaces the
-            way around it.
+            The result, as of :func:`~tmkit.motion.search_path`. A path that was known has 0
+            iterations. It may be longer than a new one: where an object has been removed, only a
+            straight motion to the goal replaces the way around it.
 
         Raises:
-            UnknownNameError: the scene does not have a joint of the roadmap, as that of another robot.
+            UnknownNameError: the scene does not have a joint of the roadmap, as that of another
+                robot.
             ConfigurationError: a configuration of the wrong length, a mimic joint.
 
-        Cost: where a path between these ends is free, some 0.07 ms of a Panda among ten objects; O(paths kept).
+        Cost: where a path between these ends is free, some 0.07 ms of a Panda among ten objects;
+            O(paths kept).
         """
         self._world = world = self._world_of(scene)
         q, targets = plain_numbers(start, "start"), np.atleast_2d(plain_numbers(goals, "goals"))
         if (names := scene.joint_names) != self._names:
-            self._names, self._entries = names, np.array([names.index(j) for j in self.joints if j in names], np.intp)
+            self._names, self._entries = (
+                names,
+                np.array([names.index(j) for j in self.joints if j in names], np.intp),
+            )
         known: list[_Array] = []
         # Where there is nothing, or something is wrong, the search says what.
-        if self._paths and q.shape == (len(names),) == targets.shape[1:] and len(self._entries) == len(self.joints):
+        if (
+            self._paths
+            and q.shape == (len(names),) == targets.shape[1:]
+            and len(self._entries) == len(self.joints)
+        ):
             between = self._ways_between(q, targets)
             if between and len(targets) == 1:
                 again = self._still_free(between[0], world, q)
@@ -138,7 +163,9 @@ class Roadmap:
             start=q,
             goals=targets,
             known=known,
-            settings=PathSettings(seed=seed, max_iterations=max_iterations, shortcut_iterations=shortcut_iterations),
+            settings=PathSettings(
+                seed=seed, max_iterations=max_iterations, shortcut_iterations=shortcut_iterations
+            ),
         )
         if found.status is PathStatus.SOLVED and len(path := found.path) > 2:
             self._keep(path[:, self._entries], found, world)
@@ -148,11 +175,17 @@ class Roadmap:
         """Return the world of a version, moved from that of the last query."""
         if self._world is not None and not self._pair_margins and not self._movable:
             return self._world.moved_to(scene)
-        margins = {(a, b): margin for (a, b), margin in self._pair_margins.items() if a in scene and b in scene}
+        margins = {
+            (a, b): margin
+            for (a, b), margin in self._pair_margins.items()
+            if a in scene and b in scene
+        }
         movable = [name for name in self._movable if name in scene]
         if self._world is not None:
             return self._world.moved_to(scene, movable=movable, pair_margins=margins)
-        return CollisionWorld(scene, movable=movable, margin=self._margin, pair_margins=margins, level=self._level)
+        return CollisionWorld(
+            scene, movable=movable, margin=self._margin, pair_margins=margins, level=self._level
+        )
 
     def _still_free(self, way: _Way, world: CollisionWorld, q: _Array) -> PathResult | None:
         """Return the path of a way where what has changed neither is in its way nor was in that of a straight one."""
@@ -181,16 +214,23 @@ class Roadmap:
         start, goals = q[self._entries], targets[:, self._entries]
         if self._ways is None:
             ways = list(chain.from_iterable(self._paths.values()))
-            ends, lengths = np.array([way.rows[[0, -1]] for way in ways]), np.array([way.length for way in ways])
+            ends, lengths = (
+                np.array([way.rows[[0, -1]] for way in ways]),
+                np.array([way.length for way in ways]),
+            )
             self._ways = ways, ends[:, 0], ends[:, 1], lengths
         ways, first, last, lengths = self._ways
         turning = np.isinf(scene.joint_limits[self._entries, 0])
 
         def distances(a: _Array, b: _Array) -> _Array:
             change = a - b
-            return norms(np.where(turning, change - 2.0 * pi * np.round(change / (2.0 * pi)), change))
+            return norms(
+                np.where(turning, change - 2.0 * pi * np.round(change / (2.0 * pi)), change)
+            )
 
-        detours = distances(first, start) + np.min([distances(last, goal) for goal in goals], axis=0)
+        detours = distances(first, start) + np.min(
+            [distances(last, goal) for goal in goals], axis=0
+        )
         order = np.argsort(lengths + detours, kind="stable")
         near = order[detours[order] <= _MOST_DETOUR * lengths[order]]
         return [ways[i] for i in near[:_MOST_TRIES].tolist()]

@@ -1,11 +1,13 @@
 """Timing: from a checked path to a motion within limits of speed, acceleration and jerk, with rounded corners.
 
-A trajectory that cuts a corner of the path has not been checked for collisions. So how far it may leave the polyline is
-an argument, for each point of its own; at a point where that is 0, the arm stops. Between, corners are rounded and run
-through as fast as the limits allow (:mod:`tmkit.motion.blending`).
+A trajectory that cuts a corner of the path has not been checked for collisions. So how far it may
+leave the polyline is an argument, for each point of its own; at a point where that is 0, the arm
+stops. Between, corners are rounded and run through as fast as the limits allow
+(:mod:`tmkit.motion.blending`).
 
-Invariants: no joint exceeds a limit at any time. The motion is never further from the polyline than it may be at the
-nearer of the two points beside it. The first and last positions are the ends of the path, at rest.
+Invariants: no joint exceeds a limit at any time. The motion is never further from the polyline than
+it may be at the nearer of the two points beside it. The first and last positions are the ends of
+the path, at rest.
 """
 
 from __future__ import annotations
@@ -97,7 +99,13 @@ class BlendedPath:
         """Return parts, with the points at which they begin, as one motion."""
         distances = np.concatenate([[0.0], np.cumsum(norms(np.diff(polyline, axis=0)))])
         begins = np.concatenate([[0.0], np.cumsum([part.duration for _, part in parts])])
-        return cls(polyline, distances, tuple(part for _, part in parts), begins, tuple(row for row, _ in parts))
+        return cls(
+            polyline,
+            distances,
+            tuple(part for _, part in parts),
+            begins,
+            tuple(row for row, _ in parts),
+        )
 
     @property
     def duration(self) -> float:
@@ -114,7 +122,9 @@ class BlendedPath:
             rows = np.flatnonzero(owner == number)
             if not len(rows):
                 continue
-            result[0, rows], result[1, rows], result[2, rows], along = part.sample(times[rows] - self.begins[number])
+            result[0, rows], result[1, rows], result[2, rows], along = part.sample(
+                times[rows] - self.begins[number]
+            )
             distances[rows] = along + self.distances[self.rows[number]]
         return result[0], result[1], result[2], distances
 
@@ -152,18 +162,20 @@ def time_path(
         velocity_limits: (n,) largest speeds, rad/s or m/s.
         acceleration_limits: (n,) largest accelerations, rad/s^2 or m/s^2.
         rate: samples per second.
-        jerk_limits: (n,) largest jerks, rad/s^3 or m/s^3; by default those that reach full acceleration in 0.1 s.
-        deviation: how far the motion may be from the polyline, in radians or metres, Euclidean over the joints. It is
-            one number, or one for each of the k points, of which the nearer counts at which the arm does not stop. It
-            stops where that is 0.
-        torques: what the motors of an arm give, whose joints are the first columns; no limit by default.
+        jerk_limits: (n,) largest jerks, rad/s^3 or m/s^3; by default those that reach full
+            acceleration in 0.1 s.
+        deviation: how far the motion may be from the polyline, in radians or metres, Euclidean over
+            the joints. It is one number, or one for each of the k points, of which the nearer
+            counts at which the arm does not stop. It stops where that is 0.
+        torques: what the motors of an arm give, whose joints are the first columns; no limit by
+            default.
 
     Returns:
         Samples from rest to rest; a single one when the path does not move.
 
     Raises:
-        ConfigurationError: shapes that do not fit, or a limit or rate that is not positive and finite, or gravity alone
-            exceeds a torque limit.
+        ConfigurationError: shapes that do not fit, or a limit or rate that is not positive and
+            finite, or gravity alone exceeds a torque limit.
     """
     return blend_path(
         path,
@@ -187,24 +199,43 @@ def blend_path(
     """Return the motion that :func:`time_path` samples. O(k m + m n^2) for k points and m of a grid, 1,200 at most.
 
     Args:
-        path, velocity_limits, acceleration_limits, jerk_limits, deviation, torques: as for :func:`time_path`.
+        path, velocity_limits, acceleration_limits, jerk_limits, deviation, torques: as for
+            :func:`time_path`.
 
     Raises:
         ConfigurationError: as for :func:`time_path`.
     """
-    points, speeds = np.atleast_2d(plain_numbers(path, "path")), plain_numbers(velocity_limits, "velocity_limits")
+    points, speeds = (
+        np.atleast_2d(plain_numbers(path, "path")),
+        plain_numbers(velocity_limits, "velocity_limits"),
+    )
     accelerations = plain_numbers(acceleration_limits, "acceleration_limits")
     with np.errstate(over="ignore"):  # what is infinite is rejected below
-        jerks = accelerations / JERK_TIME if jerk_limits is None else plain_numbers(jerk_limits, "jerk_limits")
+        jerks = (
+            accelerations / JERK_TIME
+            if jerk_limits is None
+            else plain_numbers(jerk_limits, "jerk_limits")
+        )
     if points.ndim != 2 or points.size == 0 or not np.all(np.isfinite(points)):
-        raise ConfigurationError("a path needs at least one finite configuration, shape (k, n)", received=points.shape)
+        raise ConfigurationError(
+            "a path needs at least one finite configuration, shape (k, n)", received=points.shape
+        )
     k, n = points.shape
-    for name, limits in (("velocity_limits", speeds), ("acceleration_limits", accelerations), ("jerk_limits", jerks)):
+    for name, limits in (
+        ("velocity_limits", speeds),
+        ("acceleration_limits", accelerations),
+        ("jerk_limits", jerks),
+    ):
         if limits.shape != (n,) or not np.all(np.isfinite(limits) & (limits > 0.0)):
-            raise ConfigurationError(f"{name} must be {n} positive finite numbers, not {limits}", expected=n)
-        if not np.all((limits > _LEAST_LIMIT) & (limits < _GREATEST_LIMIT)):  # their products would overflow
+            raise ConfigurationError(
+                f"{name} must be {n} positive finite numbers, not {limits}", expected=n
+            )
+        # their products would overflow
+        if not np.all((limits > _LEAST_LIMIT) & (limits < _GREATEST_LIMIT)):
             bounds = f"between {_LEAST_LIMIT:g} and {_GREATEST_LIMIT:g}"
-            raise ConfigurationError(f"{name} must be {n} numbers {bounds}, not {limits}", expected=n)
+            raise ConfigurationError(
+                f"{name} must be {n} numbers {bounds}, not {limits}", expected=n
+            )
     if torques is not None and n < len(torques.manipulator.joints):
         joints = len(torques.manipulator.joints)
         raise ConfigurationError(
@@ -212,7 +243,9 @@ def blend_path(
         )
     allowed = plain_numbers(deviation, "deviation")
     if allowed.shape not in ((), (k,)) or not np.all(allowed >= 0.0):
-        raise ConfigurationError(f"deviation must be one number of at least 0, or {k} of them, not {allowed}")
+        raise ConfigurationError(
+            f"deviation must be one number of at least 0, or {k} of them, not {allowed}"
+        )
     kept = _distinct(points)
     allowed = np.array(np.broadcast_to(allowed, k)[kept], dtype=float)
     points = points[kept]
@@ -221,7 +254,9 @@ def blend_path(
     def blended(torques: TorqueLimits | None) -> BlendedPath:
         parts: list[tuple[int, BlendedMotion]] = []
         for first, last in pairwise(stops) if len(points) > 1 else ():
-            parts += _within(points, allowed, (speeds, accelerations, jerks), torques, first=first, last=last)
+            parts += _within(
+                points, allowed, (speeds, accelerations, jerks), torques, first=first, last=last
+            )
         return BlendedPath.of(points, parts)
 
     result = blended(None)
@@ -238,7 +273,8 @@ def restored_path(path: _Array, parts: Sequence[tuple[int, _Array, _Array, float
 
     Args:
         path: the path.
-        parts: of each the point at which it begins, the widths of its roundings, the speeds along it, and its mean.
+        parts: of each the point at which it begins, the widths of its roundings, the speeds along
+            it, and its mean.
 
     Raises:
         ConfigurationError: they do not fit the path.
@@ -250,8 +286,15 @@ def restored_path(path: _Array, parts: Sequence[tuple[int, _Array, _Array, float
     made = []
     for (row, widths, speeds, mean), end in zip(parts, last, strict=bool(parts)):
         own = points[row : end + 1]
-        if not (0 <= row < end < len(points) and widths.shape == (len(own),) and np.all(widths > 0.0) and mean > 0.0):
-            raise ConfigurationError(f"from point {row} on, expected a positive width for each and a positive mean")
+        if not (
+            0 <= row < end < len(points)
+            and widths.shape == (len(own),)
+            and np.all(widths > 0.0)
+            and mean > 0.0
+        ):
+            raise ConfigurationError(
+                f"from point {row} on, expected a positive width for each and a positive mean"
+            )
         rounded = rounded_path(own, widths)
         if (
             not np.all(np.isfinite(rounded[1]))
@@ -259,7 +302,9 @@ def restored_path(path: _Array, parts: Sequence[tuple[int, _Array, _Array, float
             or speeds[[0, -1]].any()
             or not (np.all(speeds >= 0.0) and np.all(speeds[1:] + speeds[:-1] > 0.0))
         ):
-            raise ConfigurationError(f"expected {len(rounded[0])} speeds, 0 at both ends and never twice in a row")
+            raise ConfigurationError(
+                f"expected {len(rounded[0])} speeds, 0 at both ends and never twice in a row"
+            )
         made.append((row, timed_motion(own, widths, rounded, speeds, mean)))
     result = BlendedPath.of(points, made)
     if not result.duration <= _LONGEST:
@@ -283,14 +328,17 @@ def _within(
 ) -> list[tuple[int, BlendedMotion]]:
     """Return motions, with the points at which they begin, that stay as near to the polyline as they must.
 
-    Roundings from which a motion strays too far become narrower; in the end the arm stops at the worst.
+    Roundings from which a motion strays too far become narrower; in the end the arm stops at the
+    worst.
     """
     own, most = points[first : last + 1], allowed[first : last + 1].copy()
-    most[[0, -1]] = most[[1, -2]]  # where it rests, only the rounding of the next corner is left to stray
+    # where it rests, only the rounding of the next corner is left to stray
+    most[[0, -1]] = most[[1, -2]]
     directions = np.diff(own, axis=0)
     directions /= norms(directions)[:, None]
     turns = np.concatenate([[1.0], norms(np.diff(directions, axis=0)), [1.0]])
-    # a corner that is run through at v = sqrt(a w / (0.75 turn)) strays by turn (3 w + 2 v T) / 16, T being 2 a / j
+    # a corner that is run through at v = sqrt(a w / (0.75 turn)) strays by turn (3 w + 2 v T) / 16,
+    # T being 2 a / j
     a, turns = float(np.mean(limits[1])), turns.clip(1e-9)
     b = 0.25 * a / float(np.min(limits[2] / limits[1] * a)) * np.sqrt(a / (0.75 * turns)) * turns
     roots = (np.sqrt(b**2 + 0.75 * turns * most) - b) / (0.375 * turns)
@@ -305,7 +353,9 @@ def _within(
         worst = 1 + int(np.argmax(excess[1:-1])) if len(own) > 2 else 0
         if not len(own) > 2 or np.max(excess) <= 1.0:
             return [(first, motion)]
-        reach = np.maximum(excess, np.maximum(np.append(excess[1:], 0.0), np.append(0.0, excess[:-1])))
+        reach = np.maximum(
+            excess, np.maximum(np.append(excess[1:], 0.0), np.append(0.0, excess[:-1]))
+        )
         part = np.clip(reach, 1.1, 10.0)
         narrower = np.where(reach > 1.0, (widths / (part * np.sqrt(part))).clip(_NARROWEST), widths)
         if np.array_equal(narrower, widths):
@@ -321,12 +371,14 @@ def _within(
 def deviations(motion: BlendedMotion) -> tuple[_Array, _Array]:
     """Return distances (m,) along the polyline and bounds of how far the motion is from it there.
 
-    The bound is the distance to the point that is as far along the polyline as the motion. It has kinks where that is a
-    corner, so the times at which it is one are among the samples.
+    The bound is the distance to the point that is as far along the polyline as the motion. It has
+    kinks where that is a corner, so the times at which it is one are among the samples.
     """
     times = np.linspace(0.0, motion.duration, max(3, int(motion.duration / _DEVIATION_PERIOD)))
     along = motion.sample(times)[3]
     times = np.sort(np.concatenate([times, np.interp(motion.vertices[1:-1], along, times)]))
     q, _, _, along = motion.sample(times)
-    on_line = np.stack([np.interp(along, motion.vertices, column) for column in motion.polyline.T], axis=1)
+    on_line = np.stack(
+        [np.interp(along, motion.vertices, column) for column in motion.polyline.T], axis=1
+    )
     return along, norms(q - on_line)

@@ -1,12 +1,13 @@
 """Differential kinematics: joint velocities for a twist, within the limits of the joints.
 
-The twist says what it is of: the point, the body that moves, that relative to which it moves, and the axes. So does the
-Jacobian, and the one cannot be used with the other by mistake.
+The twist says what it is of: the point, the body that moves, that relative to which it moves, and
+the axes. So does the Jacobian, and the one cannot be used with the other by mistake.
 
-Limits: of all joint velocities whose motion has the direction of the twist, a linear program finds those that are
-nearest to its magnitude and respect the limits. The direction is kept, so the tool slows down on its path rather than
-leaving it; each limit holds exactly. Where several are left, as of a redundant arm, the ones nearest to a given motion
-are taken, by a bounded least-squares problem.
+Limits: of all joint velocities whose motion has the direction of the twist, a linear program finds
+those that are nearest to its magnitude and respect the limits. The direction is kept, so the tool
+slows down on its path rather than leaving it; each limit holds exactly. Where several are left, as
+of a redundant arm, the ones nearest to a given motion are taken, by a bounded least-squares
+problem.
 
 Invariants: functions of their arguments.
 """
@@ -96,8 +97,8 @@ def twist_jacobian(
         scene: the scene.
         frame: a frame of the body that moves.
         q: (n_joints,) configuration, radians or metres.
-        relative_to: a frame of the body relative to which it moves, such as the hand of another arm; the root of its
-            tree if omitted.
+        relative_to: a frame of the body relative to which it moves, such as the hand of another
+            arm; the root of its tree if omitted.
         at: the frame at whose origin the linear velocity is; ``frame`` if omitted.
         axes: the frame of expression; ``relative_to`` if omitted.
         joints: the columns; all joints of the scene if omitted.
@@ -112,7 +113,9 @@ def twist_jacobian(
     coord = TwistCoord._of(point, scene.body(frame), scene.body(reference), turned)
     for other in (reference, point):
         if scene.root(other) != scene.root(frame):
-            raise DisconnectedError(f"no poses join '{other}' to '{frame}'", frame=frame, relative_to=other)
+            raise DisconnectedError(
+                f"no poses join '{other}' to '{frame}'", frame=frame, relative_to=other
+            )
     require_stated_motion(scene, frame, reference, "twist_jacobian")
     state = scene.at(q)
     rows = [
@@ -136,9 +139,9 @@ def velocity_ik(
 ) -> VelocityIkResult:
     """Return joint velocities that move a body by a twist, within the limits of the joints.
 
-    Velocities respect the velocity limits of the scene and, with ``dt``, bring no joint beyond its range in that time.
-    Where the limits do not allow the whole twist, it is slowed down and keeps its direction. Twist edges of the scene
-    count: what moves by them is made up for.
+    Velocities respect the velocity limits of the scene and, with ``dt``, bring no joint beyond its
+    range in that time. Where the limits do not allow the whole twist, it is slowed down and keeps
+    its direction. Twist edges of the scene count: what moves by them is made up for.
 
     Args:
         scene: the scene.
@@ -146,7 +149,8 @@ def velocity_ik(
         q: (n_joints,) configuration, radians or metres.
         joints: the joints that may move; all if omitted.
         dt: seconds for which the velocities are held.
-        near: (n_joints,) the motion to be near to where several give the twist, rad/s or m/s; none if omitted.
+        near: (n_joints,) the motion to be near to where several give the twist, rad/s or m/s; none
+            if omitted.
 
     Raises:
         UnknownNameError: a frame, body or joint that is not there.
@@ -161,13 +165,19 @@ def velocity_ik(
     names = scene.joint_names if joints is None else tuple(joints)
     columns = _columns(scene, names)
     values, wish = (
-        np.zeros(len(scene.joint_names)) if v is None else scene.configuration({}, base=v) for v in (q, near)
+        np.zeros(len(scene.joint_names)) if v is None else scene.configuration({}, base=v)
+        for v in (q, near)
     )
     jacobian = twist_jacobian(
         scene, frame, q=values, relative_to=reference, at=c.point, axes=c.coord, joints=names
     ).matrix
     still = twist_of(
-        scene, frame, relative_to=reference, expression=Expression(c.point, c.coord), q=values, qd=np.zeros_like(values)
+        scene,
+        frame,
+        relative_to=reference,
+        expression=Expression(c.point, c.coord),
+        q=values,
+        qd=np.zeros_like(values),
     )
     wanted = np.concatenate(twist.numbers) - np.concatenate(still.numbers)
     low, high = _bounds(scene, values, columns, dt)
@@ -175,7 +185,9 @@ def velocity_ik(
     found = np.zeros(len(values))
     found[columns] = qd
     status = VelocityIkStatus.SOLVED if share >= _WHOLE else VelocityIkStatus.SLOWED
-    return VelocityIkResult(status if share > 1.0 - _WHOLE else VelocityIkStatus.STOPPED, found, share)
+    return VelocityIkResult(
+        status if share > 1.0 - _WHOLE else VelocityIkStatus.STOPPED, found, share
+    )
 
 
 def _scaled(
@@ -192,7 +204,9 @@ def _scaled(
     if (size := float(np.abs(wanted).max())) > 0.0:
         cost = np.append(np.zeros(count), -1.0)
         bounds = [*zip(low, high, strict=True), (0.0, 1.0)]
-        solved = linprog(cost, A_eq=np.column_stack([jacobian, -wanted]) / size, b_eq=np.zeros(6), bounds=bounds)
+        solved = linprog(
+            cost, A_eq=np.column_stack([jacobian, -wanted]) / size, b_eq=np.zeros(6), bounds=bounds
+        )
         share = 0.0 if solved.x is None else float(solved.x[-1])
     stacked = np.vstack([jacobian, _NEAREST * np.eye(count)])
     target = np.concatenate([share * wanted, _NEAREST * wish])
@@ -233,5 +247,7 @@ def _frame_on(scene: SceneGraph, body: str, point: str) -> str:
     tree = scene.root(point)
     found = next((f for f in scene.frames_of_body(body) if scene.root(f) == tree), None)
     if found is None:
-        raise DisconnectedError(f"no frame of body '{body}' is joined to '{point}' by poses", frame=point)
+        raise DisconnectedError(
+            f"no frame of body '{body}' is joined to '{point}' by poses", frame=point
+        )
     return found

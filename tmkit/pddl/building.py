@@ -1,9 +1,10 @@
 """Domains written in Python instead of PDDL: docs/howto/own_task_planner.md has an example.
 
-Parameters and types are written as PDDL writes them, ``"?item - item ?tray - tray"``; a predicate is called like a
-function, and what an action needs, adds and deletes are lists. Anything else that PDDL can say is said by the values of
-:mod:`tmkit.pddl.formulas`: ``needs`` takes any formulas, and ``effects`` any effects. What comes out are the same
-values as from a file, checked in the same way. Names are kept as they are given; those from files are lower case.
+Parameters and types are written as PDDL writes them, ``"?item - item ?tray - tray"``; a predicate
+is called like a function, and what an action needs, adds and deletes are lists. Anything else that
+PDDL can say is said by the values of :mod:`tmkit.pddl.formulas`: ``needs`` takes any formulas, and
+``effects`` any effects. What comes out are the same values as from a file, checked in the same way.
+Names are kept as they are given; those from files are lower case.
 """
 
 from __future__ import annotations
@@ -11,7 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tmkit.errors import TaskError
-from tmkit.pddl.formulas import Action, Add, And, Atom, Axiom, Delete, Effect, EffectAnd, Formula, Parameter
+from tmkit.pddl.formulas import (
+    Action,
+    Add,
+    And,
+    Atom,
+    Axiom,
+    Delete,
+    Effect,
+    EffectAnd,
+    Formula,
+    Parameter,
+)
 from tmkit.pddl.model import Domain
 from tmkit.pddl.vocabulary import Predicate, Type
 
@@ -20,10 +32,12 @@ def make_parameters(text: str) -> tuple[Parameter, ...]:
     """Return the names in a typed list, each with its types.
 
     Args:
-        text: names, types behind a dash: ``"?a ?b - block ?t - (either table tray)"``. Without one, any object.
+        text: names, types behind a dash: ``"?a ?b - block ?t - (either table tray)"``. Without one,
+            any object.
 
     Raises:
-        TaskError: if a name begins with a dash, or a dash has no names before it or no type behind it.
+        TaskError: if a name begins with a dash, or a dash has no names before it or no type behind
+            it.
     """
     words = text.replace("(", " ( ").replace(")", " ) ").split()
     found: list[Parameter] = []
@@ -38,7 +52,9 @@ def make_parameters(text: str) -> tuple[Parameter, ...]:
             continue
         types = _types(words)
         if not waiting or not types or {"(", ")"} & {*waiting, *types}:
-            raise TaskError.at(f"parameters '{text}'", "expected names, '-' and a type, or '(either ...)' of types")
+            raise TaskError.at(
+                f"parameters '{text}'", "expected names, '-' and a type, or '(either ...)' of types"
+            )
         found += [Parameter(name, types) for name in waiting]
         waiting = []
     if {"(", ")"} & set(waiting):
@@ -119,8 +135,8 @@ def make_domain(
         axioms: the rules for derived predicates.
 
     Raises:
-        TaskError: a double name, an unknown name, a wrong number or type of arguments, a derived predicate that is
-            changed by an action or depends on its own negation.
+        TaskError: a double name, an unknown name, a wrong number or type of arguments, a derived
+            predicate that is changed by an action or depends on its own negation.
     """
     return Domain(
         name,

@@ -1,19 +1,20 @@
 """Evaluation of formulas in a state, and changes by effects.
 
-The idea: an :class:`Interpretation` is a problem and the facts that hold, together with everything that follows by
-the axioms. Formulas are judged on it; and, since axioms and quantifiers ask "for which objects", it also answers a
-formula as a *query*: :meth:`Interpretation.solutions` yields the bindings under which it holds. The query takes a
-conjunction apart and always continues with the part that leaves the fewest choices. A part whose variables are all
-bound only filters, an equation or a positive atom binds variables from the facts. Only if neither is left a
-variable runs over its type. Parts that have no variable in common are solved apart. What still takes too long ends with
+The idea: an :class:`Interpretation` is a problem and the facts that hold, together with everything
+that follows by the axioms. Formulas are judged on it; and, since axioms and quantifiers ask "for
+which objects", it also answers a formula as a *query*: :meth:`Interpretation.solutions` yields the
+bindings under which it holds. The query takes a conjunction apart and always continues with the
+part that leaves the fewest choices. A part whose variables are all bound only filters, an equation
+or a positive atom binds variables from the facts. Only if neither is left a variable runs over its
+type. Parts that have no variable in common are solved apart. What still takes too long ends with
 the block of :func:`~tmkit._support.time_limits.time_limit` around the call.
 
-Axioms (derived predicates) are computed stratum by stratum, each to its least fixpoint, so negation always speaks about
-predicates that are finished. The domain guarantees that such an order exists.
+Axioms (derived predicates) are computed stratum by stratum, each to its least fixpoint, so negation
+always speaks about predicates that are finished. The domain guarantees that such an order exists.
 
-Semantics: closed world; no quantifier ranges over objects outside the problem; an undefined numeric value makes every
-comparison with it false. Effects follow PDDL: all conditions refer to the state before, and an atom that is both added
-and deleted is added.
+Semantics: closed world; no quantifier ranges over objects outside the problem; an undefined numeric
+value makes every comparison with it false. Effects follow PDDL: all conditions refer to the state
+before, and an atom that is both added and deleted is added.
 """
 
 from __future__ import annotations
@@ -148,7 +149,8 @@ class Interpretation:
 
     Args:
         problem: supplies objects, types, axioms and the values of numeric functions.
-        state: the basic facts, derived ones being computed when first asked for; and the numbers that have changed.
+        state: the basic facts, derived ones being computed when first asked for; and the numbers
+            that have changed.
     """
 
     def __init__(self, problem: _Problem, state: State) -> None:
@@ -174,9 +176,14 @@ class Interpretation:
             case Equals(left, right):
                 return bound.get(left, left) == bound.get(right, right)
             case Comparison(sign, left_value, right_value):
-                left_number, right_number = self.value(left_value, bound), self.value(right_value, bound)
+                left_number, right_number = (
+                    self.value(left_value, bound),
+                    self.value(right_value, bound),
+                )
                 return (
-                    left_number is not None and right_number is not None and _COMPARE[sign](left_number, right_number)
+                    left_number is not None
+                    and right_number is not None
+                    and _COMPARE[sign](left_number, right_number)
                 )
             case Not(part):
                 return not self.holds(part, bound)
@@ -200,7 +207,9 @@ class Interpretation:
         """
         bound: Binding = {} if binding is None else binding
         if isinstance(formula, And):
-            return tuple(itertools.chain.from_iterable(self.failures(part, bound) for part in formula.parts))
+            return tuple(
+                itertools.chain.from_iterable(self.failures(part, bound) for part in formula.parts)
+            )
         return () if self.holds(formula, bound) else (substitute(formula, bound),)
 
     def value(self, expression: Expression, binding: Binding) -> float | None:
@@ -268,11 +277,13 @@ class Interpretation:
 
         Args:
             formula: its free variables are parameters or bound.
-            parameters: the variables to find values for; they hide values of the same name in ``binding``.
+            parameters: the variables to find values for; they hide values of the same name in
+                ``binding``.
             binding: values of the other free variables.
 
         Yields:
-            ``binding`` extended by a value for each parameter. The same binding may come more than once.
+            ``binding`` extended by a value for each parameter. The same binding may come more than
+            once.
         """
         wanted = {parameter.name: parameter.types for parameter in parameters}
         bound = {name: value for name, value in (binding or {}).items() if name not in wanted}
@@ -282,7 +293,8 @@ class Interpretation:
         self, conjuncts: list[Formula], wanted: dict[str, tuple[str, ...]], bound: dict[str, str]
     ) -> Iterator[dict[str, str]]:
         check_time()
-        remaining: list[tuple[Formula, set[str]]] = []  # each with the wanted variables that it speaks of
+        # each with the wanted variables that it speaks of
+        remaining: list[tuple[Formula, set[str]]] = []
         waiting = list(conjuncts_of(conjuncts))[::-1]
         while waiting:
             part = waiting.pop()
@@ -290,22 +302,33 @@ class Interpretation:
             if not open_names:
                 if not self.holds(part, bound):
                     return
-            elif isinstance(part, Or) and (fewer := self._open_choices(part, wanted, bound)) is not part:
+            elif (
+                isinstance(part, Or)
+                and (fewer := self._open_choices(part, wanted, bound)) is not part
+            ):
                 waiting.extend(conjuncts_of([fewer]))
             else:
                 remaining.append((part, open_names))
         groups = independent_groups(remaining, wanted)
         if len(groups) == 1:
             yield from self._solve_connected([part for part, _ in remaining], wanted, bound)
-        elif all(any(True for _ in self._solve_connected(parts, names, bound)) for parts, names in groups):
+        elif all(
+            any(True for _ in self._solve_connected(parts, names, bound)) for parts, names in groups
+        ):
             yield from self._solve_groups(groups, bound)
 
-    def _open_choices(self, part: Or, wanted: Mapping[str, tuple[str, ...]], bound: Binding) -> Formula:
+    def _open_choices(
+        self, part: Or, wanted: Mapping[str, tuple[str, ...]], bound: Binding
+    ) -> Formula:
         """Return the disjunction without the choices that are decided; the same one when none is."""
-        undecided = [choice for choice in part.parts if not wanted.keys().isdisjoint(free_variables(choice))]
+        undecided = [
+            choice for choice in part.parts if not wanted.keys().isdisjoint(free_variables(choice))
+        ]
         if len(undecided) == len(part.parts):
             return part
-        decided = (choice for choice in part.parts if wanted.keys().isdisjoint(free_variables(choice)))
+        decided = (
+            choice for choice in part.parts if wanted.keys().isdisjoint(free_variables(choice))
+        )
         if any(self.holds(choice, bound) for choice in decided):
             return And()
         return undecided[0] if len(undecided) == 1 else Or(tuple(undecided))
@@ -325,7 +348,11 @@ class Interpretation:
         self, remaining: list[Formula], wanted: dict[str, tuple[str, ...]], bound: dict[str, str]
     ) -> Iterator[dict[str, str]]:
         check_time()
-        best = min(range(len(remaining)), key=lambda i: self._choices(remaining[i], wanted, bound), default=None)
+        best = min(
+            range(len(remaining)),
+            key=lambda i: self._choices(remaining[i], wanted, bound),
+            default=None,
+        )
         if best is not None and (
             self._choices(remaining[best], wanted, bound) < _UNGUIDED
             or (len(remaining) == 1 and isinstance(remaining[best], Or))
@@ -333,13 +360,19 @@ class Interpretation:
             rest_of_parts = [*remaining[:best], *remaining[best + 1 :]]
             yield from self._follow(remaining[best], rest_of_parts, wanted, bound)
             return
-        open_names = min((free_variables(part) & wanted.keys() for part in remaining), key=len, default=wanted.keys())
+        open_names = min(
+            (free_variables(part) & wanted.keys() for part in remaining),
+            key=len,
+            default=wanted.keys(),
+        )
         variable = next(name for name in wanted if name in open_names)
         rest = {name: types for name, types in wanted.items() if name != variable}
         for value in self._problem.objects_of(wanted[variable]):
             yield from self._solve(remaining, rest, {**bound, variable: value})
 
-    def _choices(self, part: Formula, wanted: Mapping[str, tuple[str, ...]], bound: Binding) -> float:
+    def _choices(
+        self, part: Formula, wanted: Mapping[str, tuple[str, ...]], bound: Binding
+    ) -> float:
         """Estimate in how many ways ``part`` can bind variables; ``_UNGUIDED`` when it cannot."""
         match part:
             case Equals(left, right):
@@ -350,22 +383,33 @@ class Interpretation:
                 unbound = sum(term in wanted for term in terms)
                 return 2 + len(self._known.get(predicate, ())) * unbound / (len(terms) or 1)
             case And(parts):
-                return min((self._choices(inner, wanted, bound) for inner in parts), default=_UNGUIDED)
+                return min(
+                    (self._choices(inner, wanted, bound) for inner in parts), default=_UNGUIDED
+                )
             case Or(parts):
                 return 2 + sum(self._choices(choice, wanted, bound) for choice in parts)
             case Exists(parameters, body) if wanted.keys().isdisjoint(p.name for p in parameters):
                 return 2 + min(
-                    (self._choices(inner, wanted, bound) for inner in conjuncts_of([body])), default=_UNGUIDED
+                    (self._choices(inner, wanted, bound) for inner in conjuncts_of([body])),
+                    default=_UNGUIDED,
                 )
             case _:
                 return _UNGUIDED
 
     def _follow(
-        self, part: Formula, remaining: list[Formula], wanted: dict[str, tuple[str, ...]], bound: dict[str, str]
+        self,
+        part: Formula,
+        remaining: list[Formula],
+        wanted: dict[str, tuple[str, ...]],
+        bound: dict[str, str],
     ) -> Iterator[dict[str, str]]:
         match part:
             case Equals(left, right):
-                variable, value = (left, bound.get(right, right)) if left in wanted else (right, bound.get(left, left))
+                variable, value = (
+                    (left, bound.get(right, right))
+                    if left in wanted
+                    else (right, bound.get(left, left))
+                )
                 yield from self._extend({variable: value}, remaining, wanted, bound)
             case Atom(predicate, terms):
                 for arguments in sorted(self._known.get(predicate, ())):
@@ -385,10 +429,16 @@ class Interpretation:
                     values = tuple(solution[name] for name in outer)
                     if values not in found_before:
                         found_before.add(values)
-                        yield from self._extend(dict(zip(outer, values, strict=True)), remaining, wanted, bound)
+                        yield from self._extend(
+                            dict(zip(outer, values, strict=True)), remaining, wanted, bound
+                        )
 
     def _extend(
-        self, found: Binding, remaining: list[Formula], wanted: dict[str, tuple[str, ...]], bound: dict[str, str]
+        self,
+        found: Binding,
+        remaining: list[Formula],
+        wanted: dict[str, tuple[str, ...]],
+        bound: dict[str, str],
     ) -> Iterator[dict[str, str]]:
         """Continue with the variables ``found``, unless one of them has a value outside its type."""
         if all(value in self._problem.members(wanted[name]) for name, value in found.items()):
@@ -428,7 +478,10 @@ _UNGUIDED = float("inf")
 
 
 def _unify(
-    terms: tuple[str, ...], arguments: tuple[str, ...], wanted: Mapping[str, tuple[str, ...]], bound: Binding
+    terms: tuple[str, ...],
+    arguments: tuple[str, ...],
+    wanted: Mapping[str, tuple[str, ...]],
+    bound: Binding,
 ) -> dict[str, str] | None:
     """Return the values of the wanted variables that turn ``terms`` into ``arguments``, ``None`` when none do."""
     found: dict[str, str] = {}
@@ -444,7 +497,10 @@ def _unify(
 def _changed(sign: str, before: float | None, amount: float | None) -> float | None:
     if sign == "assign" or before is None or amount is None:
         return amount if sign == "assign" else None
-    return _calculate({"increase": "+", "decrease": "-", "scale-up": "*", "scale-down": "/"}[sign], [before, amount])
+    return _calculate(
+        {"increase": "+", "decrease": "-", "scale-up": "*", "scale-down": "/"}[sign],
+        [before, amount],
+    )
 
 
 def _calculate(sign: str, numbers: list[float]) -> float | None:

@@ -1,12 +1,13 @@
 """The words of PDDL: facts, formulas, expressions and effects, as trees of immutable values; actions and axioms.
 
-A condition or effect is kept as it was written, never flattened into sets of positive and negative atoms: what is
-written out again is what was read.
+A condition or effect is kept as it was written, never flattened into sets of positive and negative
+atoms: what is written out again is what was read.
 
-Invariants: every value is hashable, compares by content and survives pickling. A *term* is a string: a variable starts
-with ``?``, anything else is the name of an object. Names are kept as given (the parser makes them lower case). ``str``
-of every value of these is PDDL. Actions and axioms are values that nothing has checked; a
-:class:`~tmkit.pddl.model.Domain` checks those that it is made of.
+Invariants: every value is hashable, compares by content and survives pickling. A *term* is a
+string: a variable starts with ``?``, anything else is the name of an object. Names are kept as
+given (the parser makes them lower case). ``str`` of every value of these is PDDL. Actions and
+axioms are values that nothing has checked; a :class:`~tmkit.pddl.model.Domain` checks those that it
+is made of.
 """
 
 from __future__ import annotations
@@ -275,7 +276,8 @@ class Timing:
 
     Attributes:
         duration: how long it lasts.
-        at_start: what has to hold before it; likewise ``over_all`` between start and end, ``at_end`` before the end.
+        at_start: what has to hold before it; likewise ``over_all`` between start and end,
+            ``at_end`` before the end.
         start: what happens at the start; likewise ``end``.
     """
 
@@ -292,7 +294,8 @@ class Action:
     """An action schema: ``parameters`` in order, the condition that must hold before it, and what it does.
 
     Attributes:
-        outcome_of: for one outcome of an action whose effect is ``oneof`` several, the action's name.
+        outcome_of: for one outcome of an action whose effect is ``oneof`` several, the action's
+            name.
         timing: of a durative action; condition and effect are those of the action done alone.
         line: in the file of the domain; 0 if there is none.
     """

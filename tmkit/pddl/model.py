@@ -1,9 +1,10 @@
 """Domains and problems: what the actions of a task mean, and one task.
 
-Both are values that are checked when they are made, and therefore consistent. Every name is declared, every argument
-fits its type, derived predicates are neither stated nor changed, and no predicate is derived from its own negation. A
-problem can be read from a file (:mod:`tmkit.pddl.parsing.parser`) or built: ``Problem("p", domain, objects={"a":
-"block"}, init=State([Fact.of("clear", "a")]), goal=Atom("holding", ("a",)))``.
+Both are values that are checked when they are made, and therefore consistent. Every name is
+declared, every argument fits its type, derived predicates are neither stated nor changed, and no
+predicate is derived from its own negation. A problem can be read from a file
+(:mod:`tmkit.pddl.parsing.parser`) or built: ``Problem("p", domain, objects={"a": "block"},
+init=State([Fact.of("clear", "a")]), goal=Atom("holding", ("a",)))``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,16 @@ from tmkit.pddl.evaluation import Interpretation, in_words
 from tmkit.pddl.formulas import Action, Axiom, Fact, Formula, GroundAction, Parameter
 from tmkit.pddl.state import State
 from tmkit.pddl.strata import axiom_levels, negative_cycle
-from tmkit.pddl.vocabulary import Fault, Function, Predicate, Signature, Type, Types, Vocabulary, derived_fault
+from tmkit.pddl.vocabulary import (
+    Fault,
+    Function,
+    Predicate,
+    Signature,
+    Type,
+    Types,
+    Vocabulary,
+    derived_fault,
+)
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -72,8 +82,8 @@ class Domain:
         axioms: the rules for derived predicates.
 
     Raises:
-        TaskError: a double name, an unknown name, a wrong number or type of arguments, a derived predicate that is
-            changed by an action or depends on its own negation.
+        TaskError: a double name, an unknown name, a wrong number or type of arguments, a derived
+            predicate that is changed by an action or depends on its own negation.
     """
 
     name: str
@@ -99,7 +109,9 @@ class Domain:
         try:
             return self._actions[name]
         except KeyError:
-            raise UnknownNameError.of("action", name, self._actions, where=f"domain '{self.name}'") from None
+            raise UnknownNameError.of(
+                "action", name, self._actions, where=f"domain '{self.name}'"
+            ) from None
 
     @property
     def is_durative(self) -> bool:
@@ -140,7 +152,9 @@ class Domain:
     def vocabulary_with(self, objects: Mapping[str, Types]) -> Vocabulary:
         """Return what may be said in this domain when there are ``objects`` besides the constants."""
         everything = {constant.name: constant.types for constant in self.constants} | dict(objects)
-        return Vocabulary(self.types, predicates=self.predicates, functions=self.functions, objects=everything)
+        return Vocabulary(
+            self.types, predicates=self.predicates, functions=self.functions, objects=everything
+        )
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -175,16 +189,22 @@ class Domain:
             ("function", self.functions),
             ("action", self.actions),
         ):
-            yield from (f"{kind} '{name}' is declared twice" for name in _doubles(item.name for item in named))
+            yield from (
+                f"{kind} '{name}' is declared twice"
+                for name in _doubles(item.name for item in named)
+            )
             for name in (item.name for item in named if item.name != item.name.lower()):
                 yield f"{kind} '{name}' is not in lower case, but PDDL does not distinguish case"
         if wrong := words.hierarchy_fault():
             yield wrong[1].reason
-        yield from _reasons("constant", ((c.name, words.type_fault(t)) for c in self.constants for t in c.types))
+        yield from _reasons(
+            "constant", ((c.name, words.type_fault(t)) for c in self.constants for t in c.types)
+        )
         signatures: tuple[Signature, ...] = (*self.predicates, *self.functions)
         for declared in signatures:
             yield from _reasons(
-                "parameters of", [(declared.name, words.parameters_fault(declared.parameters, distinct=False))]
+                "parameters of",
+                [(declared.name, words.parameters_fault(declared.parameters, distinct=False))],
             )
         for action in self.actions:
             yield from _reasons("action", [(action.name, self.action_fault(action))])
@@ -220,7 +240,8 @@ class Problem:
     Args:
         name: the problem's name.
         domain: what the actions mean.
-        objects: each object with its type, or with several types of which it is all; constants are not repeated.
+        objects: each object with its type, or with several types of which it is all; constants are
+            not repeated.
         init: the basic facts that hold at first.
         goal: the formula to bring about; it has no free variables.
         metric: what a plan should have little of.
@@ -252,7 +273,10 @@ class Problem:
         values: Mapping[Fact, float] | None = None,
         source: str = "",
     ) -> None:
-        as_types = ((key, (types,) if isinstance(types, str) else tuple(types)) for key, types in objects.items())
+        as_types = (
+            (key, (types,) if isinstance(types, str) else tuple(types))
+            for key, types in objects.items()
+        )
         numbers: Mapping[Fact, float] = {} if values is None else values
         initialize(
             self,
@@ -303,11 +327,14 @@ class Problem:
         """Return the schema of a ground action and the values of its parameters.
 
         Raises:
-            TaskError: no such action, a wrong number of arguments, an unknown object, or one of a wrong type.
+            TaskError: no such action, a wrong number of arguments, an unknown object, or one of a
+                wrong type.
         """
         schema = self.domain._actions.get(action.name)
         if schema is None:
-            raise self.error(UnknownNameError.of("action", action.name, self.domain._actions).message)
+            raise self.error(
+                UnknownNameError.of("action", action.name, self.domain._actions).message
+            )
         if fault := self.vocabulary.call_fault("action", schema, action.arguments, {}):
             raise self.error(f"{action}: {fault.reason}")
         names = (parameter.name for parameter in schema.parameters)
@@ -334,7 +361,8 @@ class Problem:
             action: the action.
 
         Raises:
-            TaskError: the action is not one of the domain, or an argument is unknown or of a wrong type.
+            TaskError: the action is not one of the domain, or an argument is unknown or of a wrong
+                type.
         """
         schema, binding = self.binding_of(action)
         return Interpretation(self, state).failures(schema.precondition, binding)
@@ -364,14 +392,22 @@ class Problem:
         words, derived = self.vocabulary, self.domain.derived_predicates
         constants = {constant.name for constant in self.domain.constants}
         yield from (
-            f"object '{name}' is already a constant of the domain" for name in self.objects if name in constants
+            f"object '{name}' is already a constant of the domain"
+            for name in self.objects
+            if name in constants
         )
-        yield from _reasons("object", ((n, words.type_fault(t)) for n, types in self.objects.items() for t in types))
+        yield from _reasons(
+            "object", ((n, words.type_fault(t)) for n, types in self.objects.items() for t in types)
+        )
         for fact in self.init:
-            fault = derived_fault(fact.predicate, derived) or words.atom_fault(fact.predicate, fact.arguments, {})
+            fault = derived_fault(fact.predicate, derived) or words.atom_fault(
+                fact.predicate, fact.arguments, {}
+            )
             yield from _reasons("init", [(str(fact), fault)])
         for term in self.values:
-            yield from _reasons("init", [(str(term), words.function_fault(term.predicate, term.arguments, {}))])
+            yield from _reasons(
+                "init", [(str(term), words.function_fault(term.predicate, term.arguments, {}))]
+            )
         yield from _reasons("goal", [(str(self.goal), words.formula_fault(self.goal, {}))])
 
 

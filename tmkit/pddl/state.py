@@ -1,11 +1,12 @@
 """A task state: the set of ground facts that hold; what is not in it does not (the closed world).
 
-*Derived* facts are never stored: they follow from the stored ones by the axioms of the domain, so two states are equal
-exactly when their basic facts are.
+*Derived* facts are never stored: they follow from the stored ones by the axioms of the domain, so
+two states are equal exactly when their basic facts are.
 
-Invariants: iteration is sorted, hence the same in every process whatever its hash seed. A state has no domain; the
-queries that need one are a problem's (:meth:`~tmkit.pddl.Problem.holds`, :meth:`~tmkit.pddl.Problem.apply`).
-Membership is O(1); a successor O(n) in the number of facts, of which a task has some hundreds.
+Invariants: iteration is sorted, hence the same in every process whatever its hash seed. A state has
+no domain; the queries that need one are a problem's (:meth:`~tmkit.pddl.Problem.holds`,
+:meth:`~tmkit.pddl.Problem.apply`). Membership is O(1); a successor O(n) in the number of facts, of
+which a task has some hundreds.
 """
 
 from __future__ import annotations
@@ -58,8 +59,14 @@ class State:
     _facts: frozenset[Fact]
     _values: frozenset[tuple[Fact, float]]
 
-    def __init__(self, facts: Iterable[Fact] = (), values: Mapping[Fact, float] | None = None) -> None:
-        initialize(self, _facts=frozenset(facts), _values=frozenset(values.items()) if values else _NO_VALUES)
+    def __init__(
+        self, facts: Iterable[Fact] = (), values: Mapping[Fact, float] | None = None
+    ) -> None:
+        initialize(
+            self,
+            _facts=frozenset(facts),
+            _values=frozenset(values.items()) if values else _NO_VALUES,
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a State cannot be changed; '{name}' was to be set")
@@ -103,7 +110,11 @@ class State:
         return State, (self._sorted, dict(self.values)) if self._values else (self._sorted,)
 
     def change(
-        self, *, add: Iterable[Fact] = (), delete: Iterable[Fact] = (), values: Mapping[Fact, float] | None = None
+        self,
+        *,
+        add: Iterable[Fact] = (),
+        delete: Iterable[Fact] = (),
+        values: Mapping[Fact, float] | None = None,
     ) -> State:
         """Return the state without some facts and then with others.
 

@@ -1,9 +1,10 @@
 """In which order derived predicates can be computed.
 
-The idea: an axiom makes its head depend on every derived predicate of its condition. Predicates that depend on each
-other, in circles, form a component; components are found by scipy, and ordered those below first. A circle through a
-negation has no meaning, and is found as a negated predicate of the same component. The level of a component counts the
-negations below it: a level depends negatively only on lower ones.
+The idea: an axiom makes its head depend on every derived predicate of its condition. Predicates
+that depend on each other, in circles, form a component; components are found by scipy, and ordered
+those below first. A circle through a negation has no meaning, and is found as a negated predicate
+of the same component. The level of a component counts the negations below it: a level depends
+negatively only on lower ones.
 
 Complexity: linear in the axioms and their atoms; no recursion.
 """
@@ -27,7 +28,11 @@ _Dependencies = Mapping[str, Mapping[str, bool]]
 def negative_cycle(axioms: Iterable[Axiom]) -> Axiom | None:
     """Return the first axiom by which a derived predicate depends on its own negation, ``None`` when there is none."""
     listed = tuple(axioms)
-    component = {name: number for number, members in enumerate(components(_dependencies(listed))) for name in members}
+    component = {
+        name: number
+        for number, members in enumerate(components(_dependencies(listed)))
+        for name in members
+    }
     for axiom in listed:
         for atom, positive in atoms_of(axiom.condition):
             if not positive and component.get(atom.predicate) == component[axiom.predicate]:
@@ -41,7 +46,10 @@ def axiom_levels(axioms: Iterable[Axiom]) -> dict[str, int]:
     levels: dict[str, int] = {}
     for members in components(below):
         known = (
-            (levels[other] + negated) for name in members for other, negated in below[name].items() if other in levels
+            (levels[other] + negated)
+            for name in members
+            for other, negated in below[name].items()
+            if other in levels
         )
         levels |= dict.fromkeys(members, max(known, default=0))
     return dict(sorted(levels.items()))
@@ -50,7 +58,9 @@ def axiom_levels(axioms: Iterable[Axiom]) -> dict[str, int]:
 def _dependencies(axioms: Iterable[Axiom]) -> _Dependencies:
     """Return for each derived predicate those that it depends on, each with whether it does so negatively."""
     listed = tuple(axioms)
-    below: dict[str, dict[str, bool]] = {name: {} for name in sorted({axiom.predicate for axiom in listed})}
+    below: dict[str, dict[str, bool]] = {
+        name: {} for name in sorted({axiom.predicate for axiom in listed})
+    }
     for axiom in listed:
         mine = below[axiom.predicate]
         for atom, positive in atoms_of(axiom.condition):

@@ -1,11 +1,12 @@
 """Operations on formulas without a state: substitution, free variables, atoms with their polarity, conjuncts.
 
-No state and no domain is asked; :mod:`tmkit.pddl.evaluation` does that. Quantifiers bind: a variable inside hides one
-of the same name outside, and only what is free is replaced. For a query a formula is taken apart: into conjuncts, into
-quantifiers made one, into groups without common variables. What comes out holds exactly where the formula does.
+No state and no domain is asked; :mod:`tmkit.pddl.evaluation` does that. Quantifiers bind: a
+variable inside hides one of the same name outside, and only what is free is replaced. For a query a
+formula is taken apart: into conjuncts, into quantifiers made one, into groups without common
+variables. What comes out holds exactly where the formula does.
 
-Invariants: functions of their arguments, linear in the size of the formula; what is returned has the structure of what
-was given.
+Invariants: functions of their arguments, linear in the size of the formula; what is returned has
+the structure of what was given.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _Tree = TypeVar("_Tree", bound=Formula | Effect | Expression)
 def substitute(formula: Formula, binding: Mapping[str, str]) -> Formula:
     """Return a formula with free terms replaced.
 
-    Variables of a quantifier hide those of the same name outside. Values must be objects, not variables, or variables
-    that no quantifier of the formula binds.
+    Variables of a quantifier hide those of the same name outside. Values must be objects, not
+    variables, or variables that no quantifier of the formula binds.
 
     Args:
         formula: the formula.
@@ -53,7 +54,9 @@ def substitute(formula: Formula, binding: Mapping[str, str]) -> Formula:
             new = Equals(binding.get(left, left), binding.get(right, right))
         case Exists(parameters, body) | Forall(parameters, body):
             hidden = {parameter.name for parameter in parameters}
-            new = type(new)(parameters, substitute(body, {k: v for k, v in binding.items() if k not in hidden}))
+            new = type(new)(
+                parameters, substitute(body, {k: v for k, v in binding.items() if k not in hidden})
+            )
         case _:
             new = mapped(new, lambda part: substitute(part, binding))
     return cast(Formula, new)
@@ -67,7 +70,10 @@ def mapped(tree: _Tree, change: Callable[[Any], Any]) -> _Tree:
 
     kind: Any = type(tree)
     values = (getattr(tree, item.name) for item in fields(tree))
-    return cast(_Tree, kind(*(tuple(map(changed, v)) if isinstance(v, tuple) else changed(v) for v in values)))
+    return cast(
+        _Tree,
+        kind(*(tuple(map(changed, v)) if isinstance(v, tuple) else changed(v) for v in values)),
+    )
 
 
 def free_variables(formula: Formula | Expression) -> frozenset[str]:
@@ -110,10 +116,16 @@ def parts_of(tree: Formula | Effect | Expression | Parameter) -> Iterator[Any]:
     """Yield the trees directly in a tree, parameters of quantifiers too, in the order of writing."""
     for item in fields(tree):
         value = getattr(tree, item.name)
-        yield from (p for p in (value if isinstance(value, tuple) else (value,)) if not isinstance(p, str | float))
+        yield from (
+            p
+            for p in (value if isinstance(value, tuple) else (value,))
+            if not isinstance(p, str | float)
+        )
 
 
-def subtrees(tree: Formula | Effect | Expression | Parameter) -> Iterator[Formula | Effect | Expression | Parameter]:
+def subtrees(
+    tree: Formula | Effect | Expression | Parameter,
+) -> Iterator[Formula | Effect | Expression | Parameter]:
     """Yield a tree and all trees in it, parameters of quantifiers too, in the order of writing."""
     yield tree
     for part in parts_of(tree):
@@ -162,17 +174,25 @@ def independent_groups(
 ) -> list[tuple[list[Formula], dict[str, tuple[str, ...]]]]:
     """Return formulas in groups that have no wanted variable in common, each with its variables.
 
-    Variables of which nothing is said are a group each. What can be solved alone is not tried again for each solution
-    of something else: so a quantifier over many variables costs what its largest group does.
+    Variables of which nothing is said are a group each. What can be solved alone is not tried again
+    for each solution of something else: so a quantifier over many variables costs what its largest
+    group does.
     """
     groups: list[tuple[list[Formula], set[str]]] = []
     for part, names in parts:
         met = [group for group in groups if not names.isdisjoint(group[1])]
         groups = [group for group in groups if names.isdisjoint(group[1])]
-        groups.append(([*(p for group in met for p in group[0]), part], names.union(*(group[1] for group in met))))
+        groups.append(
+            (
+                [*(p for group in met for p in group[0]), part],
+                names.union(*(group[1] for group in met)),
+            )
+        )
     said = {name for _, names in groups for name in names}
     groups += [([], {name}) for name in wanted if name not in said]
-    return [(found, {name: wanted[name] for name in wanted if name in names}) for found, names in groups]
+    return [
+        (found, {name: wanted[name] for name in wanted if name in names}) for found, names in groups
+    ]
 
 
 def negation(formula: Formula) -> Formula:

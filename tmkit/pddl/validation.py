@@ -1,11 +1,12 @@
 """Plan validation: action by action, laid out in time, and in other orders.
 
-* :func:`validate_task_plan` applies the actions in order, and tells how many were applied, which part of which
-  precondition failed, and which part of the goal does not hold at the end.
-* :func:`schedule_fault` follows PDDL 2.1 (M. Fox, D. Long, JAIR 2003): each start and end happens in the order of time,
-  on the parts of an action as they were written; what happens at one instant sees the state before it.
-* :func:`interference` tells which actions of a plan must not change places; :func:`by_turns` and :func:`shared` let
-  agents take turns and do equally much.
+* :func:`validate_task_plan` applies the actions in order, and tells how many were applied, which
+  part of which precondition failed, and which part of the goal does not hold at the end.
+* :func:`schedule_fault` follows PDDL 2.1 (M. Fox, D. Long, JAIR 2003): each start and end happens
+  in the order of time, on the parts of an action as they were written; what happens at one instant
+  sees the state before it.
+* :func:`interference` tells which actions of a plan must not change places; :func:`by_turns` and
+  :func:`shared` let agents take turns and do equally much.
 
 Invariants: nothing is shared with what makes plans or schedules.
 """
@@ -59,7 +60,9 @@ class TimedAction:
         return f"{self.start:.3f}: {self.action} [{self.duration:.3f}]"
 
 
-def action_timing(problem: Problem, action: GroundAction) -> tuple[Timing | None, dict[str, str], float]:
+def action_timing(
+    problem: Problem, action: GroundAction
+) -> tuple[Timing | None, dict[str, str], float]:
     """Return an action's timing, its parameters' values, and its duration by the values at first, 0 if it has none."""
     schema, binding = problem.binding_of(action)
     if schema.timing is None:
@@ -80,7 +83,8 @@ def schedule_fault(problem: Problem, schedule: Iterable[TimedAction]) -> str:
     """
     actions = tuple(schedule)
     parts: list[tuple[Timing, dict[str, str]]] = []
-    events: list[tuple[float, int]] = []  # the end of an action by its number, its start by the complement
+    # the end of an action by its number, its start by the complement
+    events: list[tuple[float, int]] = []
     try:
         for number, timed in enumerate(actions):
             timing, binding, duration = action_timing(problem, timed.action)
@@ -99,7 +103,9 @@ def schedule_fault(problem: Problem, schedule: Iterable[TimedAction]) -> str:
     for (time, event), (following, _) in zip(events, [*events[1:], (math.inf, 0)], strict=False):
         number = event if event >= 0 else ~event
         timing, binding = parts[number]
-        needed, effect = (timing.at_end, timing.end) if event >= 0 else (timing.at_start, timing.start)
+        needed, effect = (
+            (timing.at_end, timing.end) if event >= 0 else (timing.at_start, timing.start)
+        )
         before = Interpretation(problem, state)
         if time - last >= 0.5 * SEPARATION:
             instant, changed, last = before, set(), time
@@ -108,7 +114,10 @@ def schedule_fault(problem: Problem, schedule: Iterable[TimedAction]) -> str:
         change = before.change(effect, binding)
         touched: set[object] = {*change.added, *change.deleted, *change.values}
         if touched & changed:
-            return f"{time:.3f}: {actions[number].action} changes what another changes at the same time"
+            return (
+                f"{time:.3f}: {actions[number].action} changes what another changes at the same"
+                " time"
+            )
         changed |= touched
         state = change.applied(state)
         if event >= 0:
@@ -118,7 +127,10 @@ def schedule_fault(problem: Problem, schedule: Iterable[TimedAction]) -> str:
         after = Interpretation(problem, state)
         for other in running if following - last >= 0.5 * SEPARATION else ():
             if failures := after.failures(parts[other][0].over_all, parts[other][1]):
-                return f"{time:.3f}: {actions[number].action} during {actions[other].action}: {_words(failures)}"
+                return (
+                    f"{time:.3f}: {actions[number].action} during {actions[other].action}:"
+                    f" {_words(failures)}"
+                )
     failures = Interpretation(problem, state).failures(problem.goal)
     return f"the goal is not reached: {_words(failures)}" if failures else ""
 
@@ -130,15 +142,21 @@ def _words(failures: tuple[Formula, ...]) -> str:
 def interference(domain: Domain, actions: Sequence[GroundAction]) -> list[frozenset[int]]:
     """Return for each action the indices of those before it with which it must not change places.
 
-    One changes a fact that the other needs, or both change one. Derived predicates count as all predicates that they
-    follow from, quantified variables as all objects.
+    One changes a fact that the other needs, or both change one. Derived predicates count as all
+    predicates that they follow from, quantified variables as all objects.
     """
-    below = {axiom.predicate: {a.predicate for a in _atoms(axiom.condition)} for axiom in domain.axioms}
+    below = {
+        axiom.predicate: {a.predicate for a in _atoms(axiom.condition)} for axiom in domain.axioms
+    }
     facts = [_touched(domain, action, below) for action in actions]
-    return [frozenset(i for i in range(j) if _interferes(facts[i], facts[j])) for j in range(len(actions))]
+    return [
+        frozenset(i for i in range(j) if _interferes(facts[i], facts[j]))
+        for j in range(len(actions))
+    ]
 
 
-_Touched: TypeAlias = tuple[list[Atom], list[tuple[Atom, bool]]]  # what is needed; what is changed, and whether added
+# what is needed; what is changed, and whether added
+_Touched: TypeAlias = tuple[list[Atom], list[tuple[Atom, bool]]]
 
 
 def _atoms(tree: object) -> Iterator[Atom]:
@@ -155,17 +173,34 @@ def _touched(domain: Domain, action: GroundAction, below: dict[str, set[str]]) -
     timing = schema.timing
     needs, effects = [schema.precondition], [schema.effect]
     if timing is not None:
-        needs, effects = [timing.at_start, timing.over_all, timing.at_end], [timing.start, timing.end]
+        needs, effects = (
+            [timing.at_start, timing.over_all, timing.at_end],
+            [timing.start, timing.end],
+        )
     parts = [part for effect in effects for part in subtrees(effect)]
     conditions = [*needs, *(part.condition for part in parts if isinstance(part, When))]
     needed = [ground(atom) for condition in conditions for atom in _atoms(condition)]
     numbers = [*conditions, *(part for part in parts if isinstance(part, ChangeNumber))]
-    needed += [Atom(f"={t.name}") for tree in numbers for t in subtrees(tree) if isinstance(t, FunctionTerm)]
+    needed += [
+        Atom(f"={t.name}")
+        for tree in numbers
+        for t in subtrees(tree)
+        if isinstance(t, FunctionTerm)
+    ]
     for atom in needed:
-        needed += [Atom(name) for name in sorted(below.get(atom.predicate, ())) if Atom(name) not in needed]
-    changed = [(ground(part.atom), isinstance(part, Add)) for part in parts if isinstance(part, Add | Delete)]
+        needed += [
+            Atom(name) for name in sorted(below.get(atom.predicate, ())) if Atom(name) not in needed
+        ]
+    changed = [
+        (ground(part.atom), isinstance(part, Add))
+        for part in parts
+        if isinstance(part, Add | Delete)
+    ]
     changed += [
-        (Atom(f"={p.term.name}"), is_more) for p in parts if isinstance(p, ChangeNumber) for is_more in (False, True)
+        (Atom(f"={p.term.name}"), is_more)
+        for p in parts
+        if isinstance(p, ChangeNumber)
+        for is_more in (False, True)
     ]
     return needed, changed
 
@@ -187,7 +222,8 @@ def _same(first: Atom, second: Atom) -> bool:
     return all(a == b or is_variable(a) or is_variable(b) for a, b in pairs)
 
 
-_Exchange: TypeAlias = tuple[tuple[list[int], str, str], ...]  # actions that pass from one agent to another
+# actions that pass from one agent to another
+_Exchange: TypeAlias = tuple[tuple[list[int], str, str], ...]
 
 
 def by_turns(
@@ -200,8 +236,9 @@ def by_turns(
 ) -> tuple[GroundAction, ...]:
     """Return a plan in which agents take turns, in an order in which all is allowed; itself if there is none.
 
-    An agent goes on as long as the facts about it are others than at the start: an arm, while it holds something. Of
-    the actions that it may go on with, the one of the least of ``ranks`` is next; by default the first.
+    An agent goes on as long as the facts about it are others than at the start: an arm, while it
+    holds something. Of the actions that it may go on with, the one of the least of ``ranks`` is
+    next; by default the first.
     """
     ranks = ranks or range(len(actions))
     before = interference(problem.domain, actions)
@@ -213,9 +250,16 @@ def by_turns(
     done: list[int] = []
     state, busy = problem.init, dict.fromkeys(agents, 0)
     while len(done) < len(actions):
-        working = {agent for agent in agents if facts_of(agent, state) != facts_of(agent, problem.init)}
+        working = {
+            agent for agent in agents if facts_of(agent, state) != facts_of(agent, problem.init)
+        }
         ready = [
-            (not working.intersection(own[i]), max((busy[agent] for agent in own[i]), default=0), ranks[i], i)
+            (
+                not working.intersection(own[i]),
+                max((busy[agent] for agent in own[i]), default=0),
+                ranks[i],
+                i,
+            )
             for i in range(len(actions))
             if i not in done and before[i] <= set(done) and is_allowed(actions[i], state)
         ]
@@ -238,9 +282,10 @@ def shared(
 ) -> tuple[GroundAction, ...]:
     """Return a plan in which agents do equally many actions, as far as all is allowed and it costs no more.
 
-    What an agent does alone until the facts about it are those of the start again may pass from the busiest to the
-    idlest agent. The first is that of which ``effort``, a function of actions and an agent, falls most. Then two agents
-    exchange what is equally long where that lessens the effort of both together.
+    What an agent does alone until the facts about it are those of the start again may pass from the
+    busiest to the idlest agent. The first is that of which ``effort``, a function of actions and an
+    agent, falls most. Then two agents exchange what is equally long where that lessens the effort
+    of both together.
     """
     found = list(actions)
     while True:
@@ -264,7 +309,10 @@ def shared(
             if len(tour) == len(back)
         ]
         swaps = [swap for swap in swaps if gain(swap) > 1e-6]
-        for exchange in [*sorted(moves, key=gain, reverse=True), *sorted(swaps, key=gain, reverse=True)]:
+        for exchange in [
+            *sorted(moves, key=gain, reverse=True),
+            *sorted(swaps, key=gain, reverse=True),
+        ]:
             tried = list(found)
             for tour, one, other in exchange:
                 for i in tour:
@@ -302,9 +350,10 @@ class TaskPlanValidation(Result):
         is_valid: every step was applicable and the goal holds at the end.
         steps: the plan.
         states: the initial state and the state after each step that could be executed.
-        failed_step: the index of the first step that could not be executed, ``None`` when all could.
-        failures: the ground parts of that step's precondition that did not hold; or, when all steps were executed, the
-            ground parts of the goal that do not hold.
+        failed_step: the index of the first step that could not be executed, ``None`` when all
+            could.
+        failures: the ground parts of that step's precondition that did not hold; or, when all steps
+            were executed, the ground parts of the goal that do not hold.
         message: why the plan is not valid, in words; empty when it is.
         cost: the cost of the executed steps by the problem's metric.
         costs: the same of each.
@@ -326,7 +375,10 @@ class TaskPlanValidation(Result):
 
     def __repr__(self) -> str:
         reason = f", {self.message}" if self.message else ""
-        return f"TaskPlanValidation({self.status.value}, {len(self.steps)} steps, cost {self.cost:g}{reason})"
+        return (
+            f"TaskPlanValidation({self.status.value}, {len(self.steps)} steps, cost"
+            f" {self.cost:g}{reason})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the validation without its states as plain values."""
@@ -345,13 +397,18 @@ def validate_task_plan(problem: Problem, steps: Iterable[GroundAction]) -> TaskP
 
     Args:
         problem: the task.
-        steps: the plan. A step that the domain does not have, or with wrong arguments, is a failed step, no error.
+        steps: the plan. A step that the domain does not have, or with wrong arguments, is a failed
+            step, no error.
     """
     plan, states = tuple(steps), [problem.init]
     costs: list[float] = []
 
-    def ended(message: str, failures: tuple[Formula, ...], failed: int | None) -> TaskPlanValidation:
-        return TaskPlanValidation(not message, plan, tuple(states), failed, failures, message, sum(costs), tuple(costs))
+    def ended(
+        message: str, failures: tuple[Formula, ...], failed: int | None
+    ) -> TaskPlanValidation:
+        return TaskPlanValidation(
+            not message, plan, tuple(states), failed, failures, message, sum(costs), tuple(costs)
+        )
 
     for index, step in enumerate(plan):
         begin = f"step {index + 1} of {len(plan)}, {step}: "
@@ -365,7 +422,9 @@ def validate_task_plan(problem: Problem, steps: Iterable[GroundAction]) -> TaskP
         change = interpretation.change(schema.effect, binding)
         cost = change.cost if problem.metric is Metric.TOTAL_COST else 1.0
         if cost is None:
-            return ended(f"{begin}its cost is not defined, because a function in it has no value", (), index)
+            return ended(
+                f"{begin}its cost is not defined, because a function in it has no value", (), index
+            )
         if (term := change.undefined()) is not None:
             return ended(f"{begin}it gives {term} no value", (), index)
         states.append(change.applied(states[-1]))

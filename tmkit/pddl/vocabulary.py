@@ -1,11 +1,12 @@
 """Symbol table of a domain or problem, and the check that a sentence uses the names rightly.
 
-The idea: PDDL that came from a file and PDDL that a program built must obey the same rules, but only the file has
-lines and columns. So every check here returns a :class:`Fault`, a reason and the place *within the sentence*, or
-``None``. The parser turns the place into a line and column, the constructors of the model into an error without one.
+The idea: PDDL that came from a file and PDDL that a program built must obey the same rules, but
+only the file has lines and columns. So every check here returns a :class:`Fault`, a reason and the
+place *within the sentence*, or ``None``. The parser turns the place into a line and column, the
+constructors of the model into an error without one.
 
-Types form a hierarchy with the root ``object``; a type may have several parents (``either``). A term may stand where a
-type is asked for when *every* type it may have is that type or below it.
+Types form a hierarchy with the root ``object``; a type may have several parents (``either``). A
+term may stand where a type is asked for when *every* type it may have is that type or below it.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class Function:
     parameters: tuple[formulas.Parameter, ...] = ()
 
 
-Signature: TypeAlias = Predicate | Function | formulas.Action  # anything with a name and typed parameters
+# anything with a name and typed parameters
+Signature: TypeAlias = Predicate | Function | formulas.Action
 
 
 class Fault(NamedTuple):
@@ -84,7 +86,9 @@ class Vocabulary:
         functions: Iterable[Function],
         objects: Mapping[str, Types],
     ) -> None:
-        self.parents: dict[str, Types] = {"object": ()} | {kind.name: kind.parents for kind in types}
+        self.parents: dict[str, Types] = {"object": ()} | {
+            kind.name: kind.parents for kind in types
+        }
         self.predicates = {predicate.name: predicate for predicate in predicates}
         self.functions = {function.name: function for function in functions}
         self.objects = objects
@@ -108,7 +112,9 @@ class Vocabulary:
         if given == wanted or "object" in wanted:
             return True
         if (given, wanted) not in self._fits:
-            self._fits[given, wanted] = all(not self.above(kind).isdisjoint(wanted) for kind in given)
+            self._fits[given, wanted] = all(
+                not self.above(kind).isdisjoint(wanted) for kind in given
+            )
         return self._fits[given, wanted]
 
     def objects_of(self, types: Types) -> tuple[str, ...]:
@@ -139,7 +145,9 @@ class Vocabulary:
         for _ in range(DEEPEST_TYPES + 1):
             levels.done(*levels.get_ready())
         for name in levels.get_ready():
-            return name, Fault(f"type '{name}' has more than {DEEPEST_TYPES} types above each other")
+            return name, Fault(
+                f"type '{name}' has more than {DEEPEST_TYPES} types above each other"
+            )
         return None
 
     def atom_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
@@ -149,7 +157,9 @@ class Vocabulary:
             return Fault(_unknown("predicate", name, self.predicates))
         return self.call_fault("predicate", predicate, terms, variables)
 
-    def function_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
+    def function_fault(
+        self, name: str, terms: tuple[str, ...], variables: Variables
+    ) -> Fault | None:
         """Return the fault of the function term ``(name *terms)``, or None."""
         function = self.functions.get(name)
         if function is None and name == TOTAL_COST:
@@ -164,7 +174,9 @@ class Vocabulary:
             return None if term in variables else Fault(_unknown("variable", term, variables))
         return None if term in self.objects else Fault(_unknown("object", term, self.objects))
 
-    def call_fault(self, kind: str, declared: Signature, terms: tuple[str, ...], variables: Variables) -> Fault | None:
+    def call_fault(
+        self, kind: str, declared: Signature, terms: tuple[str, ...], variables: Variables
+    ) -> Fault | None:
         """Return the fault of the arguments of a predicate, function or action, or None."""
         expected = len(declared.parameters)
         if len(terms) != expected:
@@ -172,7 +184,9 @@ class Vocabulary:
             given = f"{len(terms)} {'was' if len(terms) == 1 else 'were'} given"
             reason = f"{kind} '{declared.name}' takes {expected} argument{plural}, but {given}"
             return Fault(reason, min(len(terms), expected + 1))
-        for word, (term, parameter) in enumerate(zip(terms, declared.parameters, strict=True), start=1):
+        for word, (term, parameter) in enumerate(
+            zip(terms, declared.parameters, strict=True), start=1
+        ):
             types = (variables if term[:1] == "?" else self.objects).get(term)
             if types is None:
                 fault = self.term_fault(term, variables)
@@ -180,10 +194,14 @@ class Vocabulary:
             if not self.fits(types, parameter.types):
                 wanted, found = " or ".join(parameter.types), " or ".join(types)
                 place = f"argument {word} of {kind} '{declared.name}'"
-                return Fault(f"{place} must be of type {wanted}, but '{term}' is of type {found}", word)
+                return Fault(
+                    f"{place} must be of type {wanted}, but '{term}' is of type {found}", word
+                )
         return None
 
-    def formula_fault(self, formula: formulas.Formula | formulas.Expression, variables: Variables) -> Fault | None:
+    def formula_fault(
+        self, formula: formulas.Formula | formulas.Expression, variables: Variables
+    ) -> Fault | None:
         """Return the first fault of a formula, or None."""
         match formula:
             case formulas.Atom(predicate, terms):
@@ -193,29 +211,45 @@ class Vocabulary:
             case formulas.Equals(left, right):
                 return self.term_fault(left, variables) or self.term_fault(right, variables)
             case formulas.Exists(parameters, body) | formulas.Forall(parameters, body):
-                inner = {**variables, **{parameter.name: parameter.types for parameter in parameters}}
+                inner = {
+                    **variables,
+                    **{parameter.name: parameter.types for parameter in parameters},
+                }
                 return self.parameters_fault(parameters) or self.formula_fault(body, inner)
             case _:
                 return _first(self.formula_fault(part, variables) for part in parts_of(formula))
 
-    def effect_fault(self, effect: formulas.Effect, variables: Variables, derived: frozenset[str]) -> Fault | None:
+    def effect_fault(
+        self, effect: formulas.Effect, variables: Variables, derived: frozenset[str]
+    ) -> Fault | None:
         """Return the first fault of an effect, or None; derived predicates must not be added or deleted."""
         match effect:
             case formulas.Add(atom) | formulas.Delete(atom):
                 return derived_fault(atom.predicate, derived) or self.formula_fault(atom, variables)
             case formulas.IncreaseCost(amount):
-                return self.function_fault(TOTAL_COST, (), variables) or self.formula_fault(amount, variables)
+                return self.function_fault(TOTAL_COST, (), variables) or self.formula_fault(
+                    amount, variables
+                )
             case formulas.ChangeNumber(_, formulas.FunctionTerm(name, terms), amount):
-                return self.function_fault(name, terms, variables) or self.formula_fault(amount, variables)
+                return self.function_fault(name, terms, variables) or self.formula_fault(
+                    amount, variables
+                )
             case formulas.EffectAnd(parts):
                 return _first(self.effect_fault(part, variables, derived) for part in parts)
             case formulas.When(condition, inner):
-                return self.formula_fault(condition, variables) or self.effect_fault(inner, variables, derived)
+                return self.formula_fault(condition, variables) or self.effect_fault(
+                    inner, variables, derived
+                )
             case formulas.ForEach(parameters, inner):
-                scope = {**variables, **{parameter.name: parameter.types for parameter in parameters}}
+                scope = {
+                    **variables,
+                    **{parameter.name: parameter.types for parameter in parameters},
+                }
                 return self.parameters_fault(parameters) or self.effect_fault(inner, scope, derived)
 
-    def parameters_fault(self, parameters: tuple[formulas.Parameter, ...], *, distinct: bool = True) -> Fault | None:
+    def parameters_fault(
+        self, parameters: tuple[formulas.Parameter, ...], *, distinct: bool = True
+    ) -> Fault | None:
         """Return the first fault of a parameter list, or None; ``(in ?obj ?obj)`` is no fault in declarations."""
         seen: set[str] = set()
         for parameter in parameters:
@@ -233,7 +267,10 @@ def derived_fault(predicate: str, derived: frozenset[str]) -> Fault | None:
     """Return the fault of stating or changing a predicate directly, or None."""
     if predicate not in derived:
         return None
-    return Fault(f"predicate '{predicate}' is derived; it follows from axioms and cannot be stated or changed")
+    return Fault(
+        f"predicate '{predicate}' is derived; it follows from axioms and cannot be stated or"
+        " changed"
+    )
 
 
 def _first(faults: Iterable[Fault | None]) -> Fault | None:

@@ -1,9 +1,11 @@
 """Writing domains and problems as PDDL.
 
-The idea: what is written is what was read, formula by formula; only the layout is ours. Reading the text again gives an
-equal value (names in lower case). Outcomes and durative actions are written as the actions that they are read as.
+The idea: what is written is what was read, formula by formula; only the layout is ours. Reading the
+text again gives an equal value (names in lower case). Outcomes and durative actions are written as
+the actions that they are read as.
 
-Names are checked, because PDDL has no way to quote one: a name with a blank or a parenthesis is refused.
+Names are checked, because PDDL has no way to quote one: a name with a blank or a parenthesis is
+refused.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from tmkit.errors import TaskError
 from tmkit.pddl.formulas import Action, Axiom, Number, Parameter, typed_list
 from tmkit.pddl.model import Domain, Metric, Problem
 
-_WRITABLE = re.compile(r"(?!(?:[=*/+-]|[<>]=?)\Z)(?!-[^\W\d_])[^\s();?:][^\s();?]*\Z")  # no sign, ?x, :key, -type
+# no sign, ?x, :key, -type
+_WRITABLE = re.compile(r"(?!(?:[=*/+-]|[<>]=?)\Z)(?!-[^\W\d_])[^\s();?:][^\s();?]*\Z")
 
 
 def is_writable(name: str) -> bool:
@@ -30,15 +33,25 @@ def domain_to_pddl(domain: Domain) -> str:
         TaskError: a name that cannot be written.
     """
     names = [kind.name for kind in domain.types] + [constant.name for constant in domain.constants]
-    names += [predicate.name for predicate in domain.predicates] + [function.name for function in domain.functions]
-    _check([domain.name, *names, *(action.name for action in domain.actions)], f"domain '{domain.name}'")
+    names += [predicate.name for predicate in domain.predicates] + [
+        function.name for function in domain.functions
+    ]
+    _check(
+        [domain.name, *names, *(action.name for action in domain.actions)],
+        f"domain '{domain.name}'",
+    )
     types = tuple(Parameter(kind.name, kind.parents) for kind in domain.types)
     sections = [
         _section(":requirements", domain.requirements),
         _section(":types", [typed_list(types)] if types else []),
         _section(":constants", [typed_list(domain.constants)] if domain.constants else []),
-        _section(":predicates", [_signature(item.name, item.parameters) for item in domain.predicates]),
-        _section(":functions", [f"{_signature(item.name, item.parameters)} - number" for item in domain.functions]),
+        _section(
+            ":predicates", [_signature(item.name, item.parameters) for item in domain.predicates]
+        ),
+        _section(
+            ":functions",
+            [f"{_signature(item.name, item.parameters)} - number" for item in domain.functions],
+        ),
         *map(_axiom, domain.axioms),
         *map(_action, domain.actions),
     ]

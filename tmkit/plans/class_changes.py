@@ -1,11 +1,13 @@
 """Changes of a scene by an action besides poses: the classes of frames, and facts of the task alone.
 
-The state is derived from the scene, so an action that moves nothing, as washing a block, gives classes to frames, or
-takes them away: ``clean``. A plan's step carries the changes, and a consumer applies them after the step's motion.
+The state is derived from the scene, so an action that moves nothing, as washing a block, gives
+classes to frames, or takes them away: ``clean``. A plan's step carries the changes, and a consumer
+applies them after the step's motion.
 
-Invariants: a change never speaks of the classes by which the rules of contact know what may be carried
-(:data:`tmkit.robots.mechanisms.MOVABLE_CLASSES`), so it changes no collision. It changes something: what is
-added was not there, what is removed was. Facts of the task (:func:`tmkit.graph.task_facts`) are changed likewise.
+Invariants: a change never speaks of the classes by which the rules of contact know what may be
+carried (:data:`tmkit.robots.mechanisms.MOVABLE_CLASSES`), so it changes no collision. It changes
+something: what is added was not there, what is removed was. Facts of the task
+(:func:`tmkit.graph.task_facts`) are changed likewise.
 """
 
 from __future__ import annotations
@@ -48,10 +50,14 @@ class FactEffect:
 
     def __str__(self) -> str:
         signed = [("+", fact) for fact in self.added] + [("-", fact) for fact in self.removed]
-        return " ".join(f"{sign}({' '.join((name, *arguments))})" for sign, (name, arguments) in signed)
+        return " ".join(
+            f"{sign}({' '.join((name, *arguments))})" for sign, (name, arguments) in signed
+        )
 
 
-def with_class_changes(scene: SceneGraph, changes: Iterable[ClassEffect | FactEffect]) -> SceneGraph:
+def with_class_changes(
+    scene: SceneGraph, changes: Iterable[ClassEffect | FactEffect]
+) -> SceneGraph:
     """Return the scene after changes of classes and task facts, in order.
 
     Args:
@@ -60,8 +66,8 @@ def with_class_changes(scene: SceneGraph, changes: Iterable[ClassEffect | FactEf
 
     Raises:
         UnknownNameError: no such frame.
-        SceneError: a class that is added though it is there, removed though it is not, or says what may be carried; or
-            such a fact.
+        SceneError: a class that is added though it is there, removed though it is not, or says what
+            may be carried; or such a fact.
     """
     for change in changes:
         if isinstance(change, FactEffect):
@@ -70,18 +76,28 @@ def with_class_changes(scene: SceneGraph, changes: Iterable[ClassEffect | FactEf
         has = tuple(scene.classes(change.frame))
         named = (*change.added, *change.removed)
         if not named or len(set(named)) < len(named):
-            raise SceneError(f"a change of classes of '{change.frame}' names none, or one twice", frame=change.frame)
+            raise SceneError(
+                f"a change of classes of '{change.frame}' names none, or one twice",
+                frame=change.frame,
+            )
         for name in named:
             if name in MOVABLE_CLASSES:
-                what = f"class '{name}' of '{change.frame}' marks a movable object, which no action changes"
+                what = (
+                    f"class '{name}' of '{change.frame}' marks a movable object, which no action"
+                    " changes"
+                )
                 raise SceneError(what, frame=change.frame)
         for name in change.added:
             if name in has:
-                raise SceneError(f"'{change.frame}' has the class '{name}' already", frame=change.frame)
+                raise SceneError(
+                    f"'{change.frame}' has the class '{name}' already", frame=change.frame
+                )
         for name in change.removed:
             if name not in has:
                 near = did_you_mean(name, has)
-                raise SceneError(f"'{change.frame}' has no class '{name}' to lose{near}", frame=change.frame)
+                raise SceneError(
+                    f"'{change.frame}' has no class '{name}' to lose{near}", frame=change.frame
+                )
         kept = [name for name in has if name not in change.removed]
         scene = scene.set_classes(change.frame, [*kept, *change.added])
     return scene
@@ -89,8 +105,13 @@ def with_class_changes(scene: SceneGraph, changes: Iterable[ClassEffect | FactEf
 
 def _with_facts(scene: SceneGraph, change: FactEffect) -> SceneGraph:
     held = task_facts(scene)
-    for facts, wrong, what in ((change.added, True, "holds already"), (change.removed, False, "does not hold")):
+    for facts, wrong, what in (
+        (change.added, True, "holds already"),
+        (change.removed, False, "does not hold"),
+    ):
         for fact in facts:
             if (fact in held) is wrong:
-                raise SceneError(f"a change of task facts: ({' '.join((fact[0], *fact[1]))}) {what}")
+                raise SceneError(
+                    f"a change of task facts: ({' '.join((fact[0], *fact[1]))}) {what}"
+                )
     return change_task_facts(scene, change.added, change.removed)

@@ -1,7 +1,8 @@
 """Goals that facts cannot say: an object at a pose, an object in a region, the arm at a configuration.
 
-A goal tells of any scene at any configuration whether it holds there (:meth:`ObjectAt.fault`), so the checker needs
-nothing else. How goals are planned for, :mod:`tmkit.tamp.goals.compilation` tells.
+A goal tells of any scene at any configuration whether it holds there (:meth:`ObjectAt.fault`), so
+the checker needs nothing else. How goals are planned for, :mod:`tmkit.tamp.goals.compilation`
+tells.
 
 Invariants: a goal speaks of frames and joints by name, and of nothing in the planner.
 """
@@ -65,11 +66,19 @@ class ObjectAt:
             scene: the scene.
             q: (n_joints,) configuration.
         """
-        metres, radians = self.pose.distance(scene.pose(self.frame, relative_to=self.relative_to, q=q))
+        metres, radians = self.pose.distance(
+            scene.pose(self.frame, relative_to=self.relative_to, q=q)
+        )
         if metres > self.metres:
-            return f"'{self.frame}' is {metres * 1000:.1f} mm from its place, which may be {self.metres * 1000:g} mm"
+            return (
+                f"'{self.frame}' is {metres * 1000:.1f} mm from its place, which may be"
+                f" {self.metres * 1000:g} mm"
+            )
         if self.radians is not None and radians > self.radians:
-            return f"'{self.frame}' is turned by {radians:.3f} rad from its place, which may be {self.radians:g} rad"
+            return (
+                f"'{self.frame}' is turned by {radians:.3f} rad from its place, which may be"
+                f" {self.radians:g} rad"
+            )
         return None
 
     def check(self, scene: SceneGraph) -> None:
@@ -86,7 +95,13 @@ class ObjectAt:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         pose = [float(value) for value in self.pose.as_array()]
-        return {"object": self.frame, "at": self.relative_to, "pose": pose, "m": self.metres, "rad": self.radians}
+        return {
+            "object": self.frame,
+            "at": self.relative_to,
+            "pose": pose,
+            "m": self.metres,
+            "rad": self.radians,
+        }
 
     def __str__(self) -> str:
         x, y, z = self.pose.translation
@@ -113,7 +128,9 @@ class ObjectIn:
             q: (n_joints,) configuration.
         """
         return (
-            None if lies_in_region(scene, self.frame, self.region, q=q) else f"'{self.frame}' is not in '{self.region}'"
+            None
+            if lies_in_region(scene, self.frame, self.region, q=q)
+            else f"'{self.frame}' is not in '{self.region}'"
         )
 
     def check(self, scene: SceneGraph) -> None:
@@ -154,7 +171,9 @@ class ArmAt:
 
     def __post_init__(self) -> None:
         if not self.joints or not all(math.isfinite(value) for value in self.joints.values()):
-            raise ConfigurationError("a goal of the arm must name at least one joint, with finite values")
+            raise ConfigurationError(
+                "a goal of the arm must name at least one joint, with finite values"
+            )
         if not (0.0 < self.tolerance < math.inf):
             raise ConfigurationError(f"tolerance of a goal must be positive, not {self.tolerance}")
         initialize(self, joints=dict(self.joints))
@@ -170,7 +189,9 @@ class ArmAt:
         for joint, value in self.joints.items():
             off = abs(float(q[names.index(joint)]) - value)
             if off > self.tolerance:
-                return f"joint '{joint}' is {off:.6g} from {value:g}, which may be {self.tolerance:g}"
+                return (
+                    f"joint '{joint}' is {off:.6g} from {value:g}, which may be {self.tolerance:g}"
+                )
         return None
 
     def check(self, scene: SceneGraph) -> None:
@@ -186,7 +207,10 @@ class ArmAt:
                 raise UnknownNameError.of("joint", joint, scene.joint_names)
             lower, upper = limits[joint]
             if not lower <= value <= upper:
-                what = f"joint '{joint}' is to be at {value:g}, outside its limits from {lower:g} to {upper:g}"
+                what = (
+                    f"joint '{joint}' is to be at {value:g}, outside its limits from {lower:g} to"
+                    f" {upper:g}"
+                )
                 what += degrees_hint(value)
                 raise ConfigurationError(what, joint=joint, value=value, lower=lower, upper=upper)
 
@@ -223,12 +247,19 @@ def goal_of_node(node: JsonNode) -> ContinuousGoal:
         if "joints" in keys:
             node.only("joints", "tolerance")
             joints = node.get("joints")
-            return ArmAt({name: joints.get(name).number() for name in joints.table()}, node.get("tolerance").number())
+            return ArmAt(
+                {name: joints.get(name).number() for name in joints.table()},
+                node.get("tolerance").number(),
+            )
         if "in" in keys:
             node.only("object", "in")
             return ObjectIn(node.get("object").name(), node.get("in").name())
         node.only("object", "at", "pose", "m", "rad")
-        object, reference, pose = node.get("object").name(), node.get("at").name(), node.get("pose").numbers(7)
+        object, reference, pose = (
+            node.get("object").name(),
+            node.get("at").name(),
+            node.get("pose").numbers(7),
+        )
         metres, radians = node.get("m").number(), node.get("rad")
         return ObjectAt(
             object,
@@ -249,4 +280,6 @@ def _require_movable(scene: SceneGraph, frame: str) -> None:
         raise UnknownNameError.of("frame", frame, movable)
     if frame not in movable:
         known = ", ".join(movable) or "none"
-        raise ConfigurationError(f"'{frame}' is not movable, so a goal cannot give its pose (movable: {known})")
+        raise ConfigurationError(
+            f"'{frame}' is not movable, so a goal cannot give its pose (movable: {known})"
+        )

@@ -1,11 +1,12 @@
 """Executors: what a plan is executed on, and how to put one's own in the place of the simulator.
 
 :func:`execute` walks through a plan, times its motions within the limits of the arms
-(:mod:`tmkit.plans.motion_timing`), and calls the :class:`Executor`, which needs to know neither about scenes nor about
-paths. An arm need not stop between segments: one motion may begin at the speed at which the one before ends.
+(:mod:`tmkit.plans.motion_timing`), and calls the :class:`Executor`, which needs to know neither
+about scenes nor about paths. An arm need not stop between segments: one motion may begin at the
+speed at which the one before ends.
 
-Invariants: an executor is told the same for the same plan and rate; ``begin`` comes first and ``finish`` last, once
-each, unless the executor raises; what it raises is let through.
+Invariants: an executor is told the same for the same plan and rate; ``begin`` comes first and
+``finish`` last, once each, unless the executor raises; what it raises is let through.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ class TimedMotion:
     Attributes:
         arm: the arm that moves.
         segment: what it moves for, with what it holds.
-        joint_names: the joints, in the order of the columns: the arm's, then that of a drawer or door, if any.
-        timed: samples at equal times; a single one when nothing moves. The last is the first of the next motion, which
-            goes on from it at the same speed.
+        joint_names: the joints, in the order of the columns: the arm's, then that of a drawer or
+            door, if any.
+        timed: samples at equal times; a single one when nothing moves. The last is the first of the
+            next motion, which goes on from it at the same speed.
     """
 
     arm: Manipulator
@@ -113,8 +115,9 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
     """Execute a plan on an executor.
 
     Args:
-        plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`. One with a schedule is executed as that
-            says by a :class:`ScheduleExecutor`, and one step after the other by others.
+        plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`. One with a schedule
+            is executed as that says by a :class:`ScheduleExecutor`, and one step after the other by
+            others.
         executor: executes the motions, e.g. a simulator or a robot driver.
         rate: samples of each motion per second.
 
@@ -149,21 +152,28 @@ def execute_step(
         number: index of the step, from 1.
         executor: executes the motions.
         rate: samples of each motion per second.
-        on_segment: called when a segment is executed, with its index, from 1; returns whether the step is to be broken
-            off, which must not be after a motion that another goes on from.
+        on_segment: called when a segment is executed, with its index, from 1; returns whether the
+            step is to be broken off, which must not be after a motion that another goes on from.
         rests: kinds of segments after which the arm stands.
 
     Returns:
-        Whether the step was completed; ``executor.end_step`` is not called for one that was broken off.
+        Whether the step was completed; ``executor.end_step`` is not called for one that was broken
+        off.
 
     Raises:
         ConfigurationError: a rate that is not positive and finite.
     """
-    return _execute_step(plan, number, executor, _motions(plan, [number], rate=rate, rests=rests), on_segment)
+    return _execute_step(
+        plan, number, executor, _motions(plan, [number], rate=rate, rests=rests), on_segment
+    )
 
 
 def _execute_step(
-    plan: Plan, number: int, executor: Executor, motions: Iterator[TimedMotion], on_segment: Callable[[int], bool]
+    plan: Plan,
+    number: int,
+    executor: Executor,
+    motions: Iterator[TimedMotion],
+    on_segment: Callable[[int], bool],
 ) -> bool:
     step = plan.steps[number - 1]
     executor.begin_step(number, step)
@@ -201,4 +211,6 @@ def step_duration(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipul
         scene: a scene with its joints, such as the first of its plan.
         robots: the arms.
     """
-    return sum(blend_run(run, is_checked=False).duration for run in step_runs(step, scene, robots=robots))
+    return sum(
+        blend_run(run, is_checked=False).duration for run in step_runs(step, scene, robots=robots)
+    )

@@ -1,9 +1,9 @@
 """Plans in time, for other programs: tables in CSV, messages of ROS 2, datasets in the layout of LeRobot.
 
-:class:`RecordingExecutor` writes down what an executor is told, and when; :func:`motion_table` samples that at equal
-times, and :func:`export_plan` writes it. The layout of LeRobot's datasets is version 3.0 of
-https://github.com/huggingface/lerobot; messages are ``trajectory_msgs/JointTrajectory``, and for hands
-``control_msgs/GripperCommand``.
+:class:`RecordingExecutor` writes down what an executor is told, and when; :func:`motion_table`
+samples that at equal times, and :func:`export_plan` writes it. The layout of LeRobot's datasets is
+version 3.0 of https://github.com/huggingface/lerobot; messages are
+``trajectory_msgs/JointTrajectory``, and for hands ``control_msgs/GripperCommand``.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class RecordingExecutor(Executor):
 
     def __init__(self, *, gripper_seconds: float = 0.5) -> None:
         if not (gripper_seconds > 0.0 and math.isfinite(gripper_seconds)):
-            raise ConfigurationError(f"gripper_seconds is positive and finite, not {gripper_seconds}")
+            raise ConfigurationError(
+                f"gripper_seconds is positive and finite, not {gripper_seconds}"
+            )
         self._gripper_seconds, self._step = gripper_seconds, 0
         self._fingers: dict[str, float] = {}
         self._held: dict[str, str] = {}
@@ -126,14 +128,24 @@ class RecordingExecutor(Executor):
     def finish(self) -> None:
         """Do nothing."""
 
-    def _move_hand(self, arm: Manipulator, segment: Segment, *, always: bool = False, closes: bool = False) -> None:
-        fingers = {joint: float(segment.gripper[joint]) for joint in arm.gripper_joints if joint in segment.gripper}
-        if always or any(abs(value - self._fingers[joint]) > 1e-9 for joint, value in fingers.items()):
+    def _move_hand(
+        self, arm: Manipulator, segment: Segment, *, always: bool = False, closes: bool = False
+    ) -> None:
+        fingers = {
+            joint: float(segment.gripper[joint])
+            for joint in arm.gripper_joints
+            if joint in segment.gripper
+        }
+        if always or any(
+            abs(value - self._fingers[joint]) > 1e-9 for joint, value in fingers.items()
+        ):
             self._fingers.update(fingers)
             self._add(arm, self._gripper_seconds, fingers=fingers, closes=closes)
 
     def _add(self, arm: Manipulator, duration: float, **what: Any) -> None:
-        self.commands.append(TimedCommand(self.duration, duration, self._step, arm, scene=self._at[0], **what))
+        self.commands.append(
+            TimedCommand(self.duration, duration, self._step, arm, scene=self._at[0], **what)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +190,12 @@ def motion_table(plan: Plan, *, rate: float = 50.0, gripper_seconds: float = 0.5
         ConfigurationError: a rate or time that is not positive and finite.
     """
     executor = _recorded(plan, rate, gripper_seconds)
-    others = [name for command in executor.commands if command.motion for name in command.motion.joint_names]
+    others = [
+        name
+        for command in executor.commands
+        if command.motion
+        for name in command.motion.joint_names
+    ]
     own = [name for arm in plan.robots for name in (*arm.joints, *arm.gripper_joints)]
     names = tuple(dict.fromkeys([*own, *others]))
     column = {name: at for at, name in enumerate(names)}
@@ -208,24 +225,31 @@ def motion_table(plan: Plan, *, rate: float = 50.0, gripper_seconds: float = 0.5
 
 
 def export_plan(
-    plan: Plan, path: str | os.PathLike[str], *, format: str, rate: float = 50.0, gripper_seconds: float = 0.5
+    plan: Plan,
+    path: str | os.PathLike[str],
+    *,
+    format: str,
+    rate: float = 50.0,
+    gripper_seconds: float = 0.5,
 ) -> None:
     """Write a plan in time, for other programs.
 
     Args:
         plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
-        path: a file for ``"csv"``; for ``"ros2"`` a file that ends in ``.json``, or the folder of a bag (MCAP), which
-            is made; for ``"lerobot"`` a folder, which is made.
-        format: ``"csv"``: a row for each time. ``"ros2"``: a ``JointTrajectory`` for each motion of an arm from rest to
-            rest, and a ``GripperCommand`` for each of a hand. The position of a hand is the value of its first joint
-            (closed where it is to hold something). Each arm has topics of its own. ``"lerobot"``: a dataset of one
-            episode, whose state and action are positions of joints.
+        path: a file for ``"csv"``; for ``"ros2"`` a file that ends in ``.json``, or the folder of a
+            bag (MCAP), which is made; for ``"lerobot"`` a folder, which is made.
+        format: ``"csv"``: a row for each time. ``"ros2"``: a ``JointTrajectory`` for each motion of
+            an arm from rest to rest, and a ``GripperCommand`` for each of a hand. The position of a
+            hand is the value of its first joint (closed where it is to hold something). Each arm
+            has topics of its own. ``"lerobot"``: a dataset of one episode, whose state and action
+            are positions of joints.
         rate: samples a second; of a dataset a whole number.
         gripper_seconds: how long a hand takes to open or close.
 
     Raises:
         UnknownNameError: no such format.
-        ConfigurationError: a rate or time that is not positive and finite, or for a dataset no whole number.
+        ConfigurationError: a rate or time that is not positive and finite, or for a dataset no
+            whole number.
         OutputError: the folder is there already, or nothing can be written.
         MissingExtraError: ``rosbags`` or ``pyarrow`` is needed.
     """
@@ -241,7 +265,9 @@ def export_plan(
         ]
         write_text(target, json.dumps(messages, indent=1) + "\n")
     elif format == "ros2":
-        in_new_folder(target, lambda folder: _write_bag(folder, _recorded(plan, rate, gripper_seconds)))
+        in_new_folder(
+            target, lambda folder: _write_bag(folder, _recorded(plan, rate, gripper_seconds))
+        )
     else:
 
         def write(folder: Path) -> None:
@@ -268,7 +294,11 @@ def _recorded(plan: Plan, rate: float, gripper_seconds: float) -> RecordingExecu
 def _csv(table: MotionTable) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    names = [f"{name}.{what}" for what in ("position", "velocity", "acceleration") for name in table.joint_names]
+    names = [
+        f"{name}.{what}"
+        for what in ("position", "velocity", "acceleration")
+        for name in table.joint_names
+    ]
     writer.writerow(["time", "step", "action", *names])
     numbers = np.concatenate([table.positions, table.velocities, table.accelerations], axis=1)
     for time, step, row in zip(table.times, table.steps, numbers, strict=True):
@@ -277,7 +307,9 @@ def _csv(table: MotionTable) -> str:
     return text.getvalue()
 
 
-def _messages(executor: RecordingExecutor) -> Iterator[tuple[str, str, TimedCommand, dict[str, Any]]]:
+def _messages(
+    executor: RecordingExecutor,
+) -> Iterator[tuple[str, str, TimedCommand, dict[str, Any]]]:
     """Yield topic, type, command and fields of each message; motions that go on without a stop are one."""
     points: list[dict[str, Any]] = []
     begun = None
@@ -286,11 +318,13 @@ def _messages(executor: RecordingExecutor) -> Iterator[tuple[str, str, TimedComm
         if command.motion is None:
             if command.fingers:
                 joint, position = next(iter(command.fingers.items()))
-                wanted = arm.gripper_closed[joint] if command.closes else position  # what is held stops the hand
+                # what is held stops the hand
+                wanted = arm.gripper_closed[joint] if command.closes else position
                 effort = {"position": float(wanted), "max_effort": float(arm.grip_force)}
                 yield f"/{arm.name}/gripper_command", _GRIPPER, command, effort
             continue
-        timed, count = command.motion.timed, len(arm.joints)  # what a handle moves follows by itself
+        # what a handle moves follows by itself
+        timed, count = command.motion.timed, len(arm.joints)
         begun = begun or command
         points += [
             {
@@ -300,12 +334,18 @@ def _messages(executor: RecordingExecutor) -> Iterator[tuple[str, str, TimedComm
                 "effort": [],
                 "time_from_start": _stamp(command.begin - begun.begin + time),
             }
-            for time, x, v, a in zip(timed.times, timed.positions, timed.velocities, timed.accelerations, strict=True)
+            for time, x, v, a in zip(
+                timed.times, timed.positions, timed.velocities, timed.accelerations, strict=True
+            )
             if time > 0.0 or command is begun
         ]
         if command.motion.is_stopping:
             header = {"stamp": _stamp(begun.begin), "frame_id": ""}
-            fields = {"header": header, "joint_names": [*command.motion.joint_names[:count]], "points": points}
+            fields = {
+                "header": header,
+                "joint_names": [*command.motion.joint_names[:count]],
+                "points": points,
+            }
             yield f"/{arm.name}/joint_trajectory", _TRAJECTORY, begun, fields
             points, begun = [], None
 
@@ -327,10 +367,14 @@ def _write_bag(folder: Path, executor: RecordingExecutor) -> None:
     def made(kind: str, fields: dict[str, Any]) -> Any:
         if kind == _GRIPPER:
             return types[_GRIPPER](**fields)
-        duration, time = types["builtin_interfaces/msg/Duration"], types["builtin_interfaces/msg/Time"]
+        duration, time = (
+            types["builtin_interfaces/msg/Duration"],
+            types["builtin_interfaces/msg/Time"],
+        )
         points = [
             types["trajectory_msgs/msg/JointTrajectoryPoint"](
-                **{name: np.array(point[name]) for name in arrays}, time_from_start=duration(**point["time_from_start"])
+                **{name: np.array(point[name]) for name in arrays},
+                time_from_start=duration(**point["time_from_start"]),
             )
             for point in fields["points"]
         ]

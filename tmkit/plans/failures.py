@@ -1,7 +1,8 @@
 """Failures of motions as values.
 
-A failure is **soft** unless it is final: nothing was found within a budget, which proves nothing. A final failure rests
-on an argument that holds for every configuration and for any search time; its ``cause`` states the argument.
+A failure is **soft** unless it is final: nothing was found within a budget, which proves nothing. A
+final failure rests on an argument that holds for every configuration and for any search time; its
+``cause`` states the argument.
 
 Invariants: a failure is a value; the same failure has the same words.
 """
@@ -50,11 +51,14 @@ class MotionFailure:
         phase: what was being tried.
         cause: why it failed, in words; the same cause has the same words.
         pairs: frames that were in the way, most frequent first.
-        is_proved: whether the action can never be carried out, in no state and however long one tries.
+        is_proved: whether the action can never be carried out, in no state and however long one
+            tries.
         kind: the sort of obstacle.
         excess: metres by which a pose is out of reach, where that was computed; else 0.
-        q: (n_joints,) configuration that collides, or comes nearest to a pose out of reach, where there is one.
-        is_path_dependent: whether it is the way that failed, from where the arm was: from elsewhere it may do.
+        q: (n_joints,) configuration that collides, or comes nearest to a pose out of reach, where
+            there is one.
+        is_path_dependent: whether it is the way that failed, from where the arm was: from elsewhere
+            it may do.
     """
 
     phase: str
@@ -90,4 +94,6 @@ class PrimitiveFailedError(Exception):
         is_path_dependent: bool = False,
     ) -> None:
         super().__init__(phase, cause)
-        self.failure = MotionFailure(phase, cause, pairs, kind=kind, q=q, is_path_dependent=is_path_dependent)
+        self.failure = MotionFailure(
+            phase, cause, pairs, kind=kind, q=q, is_path_dependent=is_path_dependent
+        )

@@ -1,7 +1,8 @@
 """Datasets in the layout of LeRobot, version 3.0 (https://github.com/huggingface/lerobot): an episode for each plan.
 
-State and action are positions of joints; the action is the state of the next frame. Pictures, where there are some, are
-PNG in the table itself. Episodes are written as they come: none is held in memory.
+State and action are positions of joints; the action is the state of the next frame. Pictures, where
+there are some, are PNG in the table itself. Episodes are written as they come: none is held in
+memory.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class LeRobotWriter:
 
     def __init__(self, folder: Path, *, robot: str, rate: float) -> None:
         if rate != int(rate):
-            raise ConfigurationError(f"a dataset of LeRobot has a whole number of frames a second, not {rate}")
+            raise ConfigurationError(
+                f"a dataset of LeRobot has a whole number of frames a second, not {rate}"
+            )
         with importing("pyarrow", "learning", "datasets of LeRobot need"):
             import pyarrow.parquet
         self._arrow: Any = pyarrow
@@ -64,19 +67,22 @@ class LeRobotWriter:
         """Add an episode.
 
         Args:
-            positions: (m, n) radians or metres, a row for each frame; likewise ``velocities``, ``accelerations``.
+            positions: (m, n) radians or metres, a row for each frame; likewise ``velocities``,
+                ``accelerations``.
             joint_names: the n joints.
             task: what is done, in words or PDDL.
             pictures: (height, width, 3) for each frame; all episodes have some or none has.
 
         Raises:
-            ConfigurationError: it moves other joints than the first episode, or its pictures have another size.
+            ConfigurationError: it moves other joints than the first episode, or its pictures have
+                another size.
         """
         size = None if pictures is None else pictures[0].shape
         if self._episodes and (joint_names, size) != (self._names, self._size):
             raise ConfigurationError(
-                f"episodes of one dataset have the same joints and pictures: {', '.join(self._names)} and "
-                f"{self._size}, not {', '.join(joint_names)} and {size}"
+                "episodes of one dataset have the same joints and pictures:"
+                f" {', '.join(self._names)} and {self._size}, not {', '.join(joint_names)} and"
+                f" {size}"
             )
         self._names, self._size = joint_names, size
         count, number = len(positions), len(self._episodes)
@@ -92,12 +98,18 @@ class LeRobotWriter:
             "index": self._frames + np.arange(count),
             "task_index": np.full(count, self._tasks.setdefault(task, len(self._tasks))),
         }
-        found = {name: _Statistics.of(values.reshape(count, -1)) for name, values in columns.items()}
+        found = {
+            name: _Statistics.of(values.reshape(count, -1)) for name, values in columns.items()
+        }
         arrays = {name: self._array(values) for name, values in columns.items()}
         if pictures is not None:
-            found[PICTURES] = _Statistics.of(np.concatenate([one.reshape(-1, 3) for one in pictures]) / 255.0)
+            found[PICTURES] = _Statistics.of(
+                np.concatenate([one.reshape(-1, 3) for one in pictures]) / 255.0
+            )
             rows = [{"bytes": png_bytes(one), "path": None} for one in pictures]
-            kind = self._arrow.struct([("bytes", self._arrow.binary()), ("path", self._arrow.string())])
+            kind = self._arrow.struct(
+                [("bytes", self._arrow.binary()), ("path", self._arrow.string())]
+            )
             arrays[PICTURES] = self._arrow.array(rows, kind)
         table = self._arrow.table(arrays)
         if self._data is None:
@@ -134,7 +146,9 @@ class LeRobotWriter:
             ConfigurationError: it has no episodes.
         """
         if self._data is None:
-            raise ConfigurationError("a dataset of LeRobot has at least one episode: there is no plan")
+            raise ConfigurationError(
+                "a dataset of LeRobot has at least one episode: there is no plan"
+            )
         self._data.close()
         width = len(self._names)
         numbers = {"dtype": "float32", "shape": [width], "names": [*self._names]}
@@ -170,29 +184,50 @@ class LeRobotWriter:
         # the task is the index of a table of pandas, which says so in the metadata of the schema
         kinds = {"task_index": ("int64", "int64"), "task": ("unicode", "object")}
         known = [
-            {"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy_kind, "metadata": None}
+            {
+                "name": name,
+                "field_name": name,
+                "pandas_type": kind,
+                "numpy_type": numpy_kind,
+                "metadata": None,
+            }
             for name, (kind, numpy_kind) in kinds.items()
         ]
-        index = {"index_columns": ["task"], "column_indexes": [], "columns": known, "pandas_version": "2.2.0"}
-        tasks = pa.table({"task_index": pa.array([*self._tasks.values()]), "task": pa.array([*self._tasks])})
+        index = {
+            "index_columns": ["task"],
+            "column_indexes": [],
+            "columns": known,
+            "pandas_version": "2.2.0",
+        }
+        tasks = pa.table(
+            {"task_index": pa.array([*self._tasks.values()]), "task": pa.array([*self._tasks])}
+        )
         pa.parquet.write_table(
-            tasks.replace_schema_metadata({"pandas": json.dumps(index)}), self._folder / "meta" / "tasks.parquet"
+            tasks.replace_schema_metadata({"pandas": json.dumps(index)}),
+            self._folder / "meta" / "tasks.parquet",
         )
         stats = {name: self._said(name, one) for name, one in self._totals.items()}
         for name, content in (("info", information), ("stats", stats)):
-            (self._folder / "meta" / f"{name}.json").write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
+            (self._folder / "meta" / f"{name}.json").write_text(
+                json.dumps(content, indent=4) + "\n", encoding="utf-8"
+            )
 
     def _array(self, values: NDArray[Any]) -> Any:
         if values.ndim == 1:
             return self._arrow.array(values)
-        return self._arrow.FixedSizeListArray.from_arrays(self._arrow.array(values.reshape(-1)), values.shape[1])
+        return self._arrow.FixedSizeListArray.from_arrays(
+            self._arrow.array(values.reshape(-1)), values.shape[1]
+        )
 
     def _said(self, name: str, one: _Statistics) -> dict[str, Any]:
         """Return statistics as LeRobot has them: of pictures for each channel, (3, 1, 1)."""
         said = one.to_dict()
         if name != PICTURES:
             return said
-        return {what: value if what == "count" else [[[number]] for number in value] for what, value in said.items()}
+        return {
+            what: value if what == "count" else [[[number]] for number in value]
+            for what, value in said.items()
+        }
 
 
 class _Statistics:
@@ -211,7 +246,10 @@ class _Statistics:
     def with_other(self, other: _Statistics) -> _Statistics:
         """Return the statistics of both, by the formula of Chan, Golub and LeVeque (1983)."""
         count, change = self.count + other.count, other.mean - self.mean
-        bounds = (np.minimum(self.bounds[0], other.bounds[0]), np.maximum(self.bounds[1], other.bounds[1]))
+        bounds = (
+            np.minimum(self.bounds[0], other.bounds[0]),
+            np.maximum(self.bounds[1], other.bounds[1]),
+        )
         squares = self.squares + other.squares + change**2 * (self.count * other.count / count)
         return _Statistics(count, bounds, self.mean + change * (other.count / count), squares)
 

@@ -1,13 +1,15 @@
 """Timing of a plan's motions: what leads from one contact to the next is one motion with rounded corners.
 
-An arm stops only where contact, a look or a hand demands it: before and after each grasp, release, push, pour and
-movement of a handle. In between the segments of a plan, also of successive actions, make one path, whose corners are
-rounded (:mod:`tmkit.motion.timing`). What leaves the checked path is checked itself: each segment's part for collisions
-in its scene version with its exemptions, for its constraints, and for its straight line within 2 cm of a contact. Where
-something is wrong the rounding becomes smaller, and in the end a stop.
+An arm stops only where contact, a look or a hand demands it: before and after each grasp, release,
+push, pour and movement of a handle. In between the segments of a plan, also of successive actions,
+make one path, whose corners are rounded (:mod:`tmkit.motion.timing`). What leaves the checked path
+is checked itself: each segment's part for collisions in its scene version with its exemptions, for
+its constraints, and for its straight line within 2 cm of a contact. Where something is wrong the
+rounding becomes smaller, and in the end a stop.
 
-Invariants: the timing is a function of the plan and the steps alone, the rate only says where it is sampled. Every
-sample keeps the limits of speed, acceleration, jerk and torque, and what a segment's path keeps.
+Invariants: the timing is a function of the plan and the steps alone, the rate only says where it is
+sampled. Every sample keeps the limits of speed, acceleration, jerk and torque, and what a segment's
+path keeps.
 """
 
 from __future__ import annotations
@@ -33,11 +35,15 @@ from tmkit.robots.mechanisms import moved_frames
 _Array = NDArray[np.float64]
 
 _SLIDE_SPEED, _HINGE_SPEED = 0.15, 0.6  # m/s and rad/s at which drawers and doors are moved
-_SHARES = {SegmentKind.PUSH: 0.2, SegmentKind.POUR: 0.5}  # of the arm's speed: what is pushed stops with the hand
+# of the arm's speed: what is pushed stops with the hand
+_SHARES = {SegmentKind.PUSH: 0.2, SegmentKind.POUR: 0.5}
 
 _HAND = (SegmentKind.GRASP, SegmentKind.RELEASE)
 _APART = (*_HAND, SegmentKind.PUSH, SegmentKind.OPERATE, SegmentKind.POUR)  # from rest to rest
-_TO_CONTACT, _FROM_CONTACT = (SegmentKind.APPROACH, SegmentKind.LOWER), (SegmentKind.LIFT, SegmentKind.RETREAT)
+_TO_CONTACT, _FROM_CONTACT = (
+    (SegmentKind.APPROACH, SegmentKind.LOWER),
+    (SegmentKind.LIFT, SegmentKind.RETREAT),
+)
 
 DEVIATION, _NEAR_DEVIATION = 0.05, 0.005  # radians at first, and where a contact is near
 _DEVIATIONS = {SegmentKind.PUSH: 1e-3, SegmentKind.OPERATE: 1e-3, SegmentKind.POUR: 5e-3}
@@ -55,7 +61,8 @@ TIMING_RESOLUTION = 0.01
 TIMING_TRAVEL = 0.003
 """Travel of the tool between these [m]."""
 
-_TRIES, _ATTEMPTS = 4, 10  # before an arm stops at the corner that is to blame, and before it stops at each
+# before an arm stops at the corner that is to blame, and before it stops at each
+_TRIES, _ATTEMPTS = 4, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +89,18 @@ class Piece:
     def full(self, rows: _Array) -> Configuration:
         """Return configurations (m, n_joints) with values of the joints that move."""
         names = self.scene.joint_names
-        q = np.repeat(self.scene.configuration(dict(self.segment.gripper), base=self.q)[None], len(rows), axis=0)
+        q = np.repeat(
+            self.scene.configuration(dict(self.segment.gripper), base=self.q)[None],
+            len(rows),
+            axis=0,
+        )
         q[:, [names.index(name) for name in self.joint_names]] = rows
         return q
 
 
-def plan_runs(plan: Plan, steps: Iterable[int], *, rests: Collection[SegmentKind] = ()) -> Iterator[list[Piece]]:
+def plan_runs(
+    plan: Plan, steps: Iterable[int], *, rests: Collection[SegmentKind] = ()
+) -> Iterator[list[Piece]]:
     """Yield the pieces of each motion from rest to rest.
 
     Args:
@@ -98,11 +111,16 @@ def plan_runs(plan: Plan, steps: Iterable[int], *, rests: Collection[SegmentKind
     return _runs(_plan_pieces(plan, steps), rests)
 
 
-def step_runs(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipulator]) -> Iterator[list[Piece]]:
+def step_runs(
+    step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipulator]
+) -> Iterator[list[Piece]]:
     """Yield the pieces of each motion of a step from rest to rest, as if it began in a scene with the same joints."""
     arms = {arm.name: arm for arm in robots}
     return _runs(
-        (_piece(0, 0, part, arms[part.arm], scene, scene.configuration(dict(part.gripper))) for part in step.segments),
+        (
+            _piece(0, 0, part, arms[part.arm], scene, scene.configuration(dict(part.gripper)))
+            for part in step.segments
+        ),
         (),
     )
 
@@ -131,7 +149,9 @@ def _runs(pieces: Iterable[Piece | None], rests: Collection[SegmentKind]) -> Ite
         yield run
 
 
-def _piece(step: int, index: int, segment: Segment, arm: Manipulator, scene: SceneGraph, q: Configuration) -> Piece:
+def _piece(
+    step: int, index: int, segment: Segment, arm: Manipulator, scene: SceneGraph, q: Configuration
+) -> Piece:
     others = [name for name in segment.joint_names if name not in arm.joints]
     names = (*arm.joints, *others)
     share = _SHARES.get(segment.kind, 1.0)
@@ -144,7 +164,9 @@ def _piece(step: int, index: int, segment: Segment, arm: Manipulator, scene: Sce
         scene,
         np.asarray(q),
         names,
-        np.asarray(segment.path, dtype=float)[:, [segment.joint_names.index(name) for name in names]],
+        np.asarray(segment.path, dtype=float)[
+            :, [segment.joint_names.index(name) for name in names]
+        ],
         share * np.concatenate([arm.velocity_limits(scene), speeds]),
         np.concatenate([arm.acceleration_limits(scene), 2.0 * speeds]),
     )
@@ -153,7 +175,9 @@ def _piece(step: int, index: int, segment: Segment, arm: Manipulator, scene: Sce
 def _mechanism_speed(scene: SceneGraph, joint: str) -> float:
     """Return how fast a joint may be moved by its handle, m/s or rad/s: the scene's limit, but not faster than ours."""
     limit = float(scene.velocity_limits[scene.joint_names.index(joint)])
-    own = _SLIDE_SPEED if scene.joint(scene.joint_frame(joint)).type == "prismatic" else _HINGE_SPEED
+    own = (
+        _SLIDE_SPEED if scene.joint(scene.joint_frame(joint)).type == "prismatic" else _HINGE_SPEED
+    )
     return min(limit, own) if limit > 0.0 else own
 
 
@@ -181,7 +205,8 @@ def blend_run(run: list[Piece], *, is_checked: bool = True) -> BlendedPath:
     """
     check, first = RunCheck(run), run[0]
     blended = _blended(check, None, is_checked)
-    torques = TorqueLimits(first.scene, first.arm, first.full(first.path[:1])[0])  # it holds the same all along
+    # it holds the same all along
+    torques = TorqueLimits(first.scene, first.arm, first.full(first.path[:1])[0])
     if not np.isfinite(torques.limits).any() or blended.torque_share(torques) <= 1.0:
         return blended
     for piece in run:
@@ -197,15 +222,23 @@ def _blended(check: RunCheck, torques: TorqueLimits | None, is_checked: bool) ->
         own[:] = np.minimum(own, _DEVIATIONS.get(piece.segment.kind, DEVIATION))
         own[check.near(piece, piece.path)] = _NEAR_DEVIATION
     if is_checked:
-        allowed[[row for number, row in enumerate(check.rows[1:-1]) if check.is_narrow(number)]] = 0.0
+        allowed[[row for number, row in enumerate(check.rows[1:-1]) if check.is_narrow(number)]] = (
+            0.0
+        )
     if torques is not None and torques.gravity_fault(path, share=_TIGHT):
         allowed = np.minimum(allowed, _LEAST)
     reach = _REACH
     for attempt in range(_ATTEMPTS + 1):
         blended = blend_path(
-            path, run[0].speeds, acceleration_limits=run[0].accelerations, deviation=allowed, torques=torques
+            path,
+            run[0].speeds,
+            acceleration_limits=run[0].accelerations,
+            deviation=allowed,
+            torques=torques,
         )
-        faults = check.faults(blended) if is_checked and attempt < _ATTEMPTS and len(path) > 2 else []
+        faults = (
+            check.faults(blended) if is_checked and attempt < _ATTEMPTS and len(path) > 2 else []
+        )
         if not faults:
             break
         if attempt == _ATTEMPTS - 1:
@@ -213,7 +246,9 @@ def _blended(check: RunCheck, torques: TorqueLimits | None, is_checked: bool) ->
         for fault in faults:
             away = np.abs(at - fault)[1:-1]
             blamed = 1 + np.flatnonzero(away <= max(reach, float(np.min(away))))
-            allowed[blamed] = np.where(allowed[blamed] > 0.0, np.maximum(allowed[blamed] * _LESS, _LEAST), 0.0)
+            allowed[blamed] = np.where(
+                allowed[blamed] > 0.0, np.maximum(allowed[blamed] * _LESS, _LEAST), 0.0
+            )
             if attempt >= _TRIES:
                 allowed[1 + np.argmin(away)] = 0.0
         reach *= _LESS
@@ -226,7 +261,8 @@ class RunCheck:
     def __init__(self, run: list[Piece]) -> None:
         self.run = run
         self.path = np.concatenate([run[0].path, *(piece.path[1:] for piece in run[1:])])
-        self.rows = [0, *np.cumsum([len(piece.path) - 1 for piece in run]).tolist()]  # where pieces begin and end
+        # where pieces begin and end
+        self.rows = [0, *np.cumsum([len(piece.path) - 1 for piece in run]).tolist()]
         self.at = np.concatenate([[0.0], np.cumsum(norms(np.diff(self.path, axis=0)))])
         self.ends = self.at[self.rows]
         self._worlds: list[tuple[CollisionWorld, bool]] = []
@@ -267,12 +303,17 @@ class RunCheck:
     def _world(self, number: int) -> tuple[CollisionWorld, bool]:
         """Return what keeps a clearance, or half of that of the piece's path, and whether it ends near something."""
         while len(self._worlds) <= number:
-            piece, source = self.run[len(self._worlds)], self._worlds[-1][0] if self._worlds else None
+            piece, source = (
+                self.run[len(self._worlds)],
+                self._worlds[-1][0] if self._worlds else None,
+            )
             scene, segment = piece.scene, piece.segment
             if segment.kind is SegmentKind.PUSH and segment.held is not None:
                 scene = scene.reparent(segment.held, piece.arm.tip, q=piece.q)
             rules, moved = CollisionRules(piece.arm), moved_frames(scene, piece.arm)
-            world = rules.world(scene, segment.allowed_contacts, margin=2.0 * _CLEARANCE, source=source)
+            world = rules.world(
+                scene, segment.allowed_contacts, margin=2.0 * _CLEARANCE, source=source
+            )
             contacts = world.contacts_batch(interpolated(piece.full(piece.path), _SPACING))
             least: dict[tuple[str, str], float] = {}
             for contact in chain(*contacts):
@@ -280,13 +321,19 @@ class RunCheck:
                 least[pair] = min(least.get(pair, np.inf), contact.distance)
             near = [
                 AllowedContact.of(
-                    *pair, penetration=-0.5 * distance if distance > 0.0 else TOUCHING, reason="it is near"
+                    *pair,
+                    penetration=-0.5 * distance if distance > 0.0 else TOUCHING,
+                    reason="it is near",
                 )
                 for pair, distance in least.items()
             ]
-            world = rules.world(scene, (*segment.allowed_contacts, *near), margin=_CLEARANCE, source=world)
+            world = rules.world(
+                scene, (*segment.allowed_contacts, *near), margin=_CLEARANCE, source=world
+            )
             narrow = [contact for contact in contacts[-1] if contact.distance < _CLEARANCE]
-            is_narrow = any((contact.frame_a in moved) != (contact.frame_b in moved) for contact in narrow)
+            is_narrow = any(
+                (contact.frame_a in moved) != (contact.frame_b in moved) for contact in narrow
+            )
             self._worlds.append((world, is_narrow))
         return self._worlds[number]
 
@@ -296,14 +343,19 @@ class RunCheck:
         near: NDArray[np.bool_] = np.zeros(len(poses), dtype=bool)
         return near if contact is None else norms(poses[:, :3] - contact[:3]) <= _NEAR
 
-    def straight(self, blended: BlendedPath, ends: Sequence[float]) -> tuple[tuple[float, float] | None, ...]:
+    def straight(
+        self, blended: BlendedPath, ends: Sequence[float]
+    ) -> tuple[tuple[float, float] | None, ...]:
         """Return for each piece the seconds between which the tool is near its contact, or None."""
         times = np.linspace(0.0, blended.duration, max(3, int(blended.duration / _PERIOD)))
         q, found = blended.sample(times)[0], list[tuple[float, float] | None]()
         for piece, begin, end in zip(self.run, [0.0, *ends], ends, strict=False):
             rows = (times >= begin) & (times <= end)
             near = times[rows][self.near(piece, q[rows])]
-            parts = (begin, float(near.max(initial=begin)) + _PERIOD), (float(near.min(initial=end)) - _PERIOD, end)
+            parts = (
+                (begin, float(near.max(initial=begin)) + _PERIOD),
+                (float(near.min(initial=end)) - _PERIOD, end),
+            )
             first, last = parts[piece.segment.kind in _TO_CONTACT]
             found.append((max(first, begin), min(last, end)) if len(near) else None)
         return tuple(found)
@@ -320,7 +372,9 @@ class RunCheck:
         stray = norms(offset - np.sum(offset * line, axis=1)[:, None] * line)
         cosine = np.sum(poses[:, 3:] * contact[3:], axis=1)  # of half of the angle
         turn = 2.0 * np.sqrt((1.0 - cosine**2).clip(0.0))
-        result: NDArray[np.bool_] = (norms(offset) <= _NEAR) & ((stray > _STRAIGHT) | (turn > _TURN))
+        result: NDArray[np.bool_] = (norms(offset) <= _NEAR) & (
+            (stray > _STRAIGHT) | (turn > _TURN)
+        )
         return result
 
     def _tool(self, piece: Piece, q: Configuration) -> tuple[_Array, _Array | None]:
@@ -356,7 +410,11 @@ def plan_motions(plan: Plan) -> tuple[PlannedMotion, ...]:
     Raises:
         ConfigurationError: gravity alone exceeds an effort limit of an arm.
     """
-    return tuple(planned_motion(plan, run) for _, steps in plan_tracks(plan) for run in plan_runs(plan, steps))
+    return tuple(
+        planned_motion(plan, run)
+        for _, steps in plan_tracks(plan)
+        for run in plan_runs(plan, steps)
+    )
 
 
 def planned_motion(plan: Plan, run: list[Piece]) -> PlannedMotion:
@@ -370,7 +428,10 @@ def planned_motion(plan: Plan, run: list[Piece]) -> PlannedMotion:
 def _planned(segments: tuple[tuple[int, int], ...], run: list[Piece]) -> PlannedMotion:
     blended, check = blend_run(run), RunCheck(run)
     times = np.linspace(0.0, blended.duration, max(3, int(blended.duration / _PERIOD)))
-    ends = [*np.interp(check.ends[1:-1], blended.sample(times)[3], times).tolist(), blended.duration]
+    ends = [
+        *np.interp(check.ends[1:-1], blended.sample(times)[3], times).tolist(),
+        blended.duration,
+    ]
     return PlannedMotion(segments, blended, tuple(ends), check.straight(blended, ends))
 
 
@@ -378,7 +439,11 @@ def timed_run(plan: Plan, run: list[Piece], *, rate: float) -> list[TimedPath]:
     """Return the samples of each piece of a run; the last of one is the first of the next."""
     motion = planned_motion(plan, run)
     timed = motion.blended.timed(rate)
-    bounds = np.ceil(np.array([0.0, *motion.ends]) * rate - 1e-9).astype(int).clip(0, len(timed.positions) - 1)
+    bounds = (
+        np.ceil(np.array([0.0, *motion.ends]) * rate - 1e-9)
+        .astype(int)
+        .clip(0, len(timed.positions) - 1)
+    )
     return [
         TimedPath(
             timed.positions[first : last + 1],

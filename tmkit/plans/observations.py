@@ -1,7 +1,7 @@
 """Observations of an action in an uncertain scene: looks through cameras, and the errors that handling adds.
 
-A *camera* is a frame of class ``camera`` that looks along its z axis; how well it sees is said by attributes of the
-frame, so the scene has it and not the plan:
+A *camera* is a frame of class ``camera`` that looks along its z axis; how well it sees is said by
+attributes of the frame, so the scene has it and not the plan:
 
 =========================  ==========================================================================================
 ``position_deviation``     metres: standard deviation of the measured position, along each axis
@@ -10,14 +10,16 @@ frame, so the scene has it and not the plan:
 ``nearest``, ``farthest``  metres between which it sees
 =========================  ==========================================================================================
 
-An :class:`PlannedObservation` is one look: the pose of a frame is measured from a camera. While planning it is unknown
-what will be measured, so a plan takes what is expected: means stay where they are, and covariances shrink as they would
-whatever is measured, to first order. So the scene after a look is a function of the scene before it and nothing else.
+An :class:`PlannedObservation` is one look: the pose of a frame is measured from a camera. While
+planning it is unknown what will be measured, so a plan takes what is expected: means stay where
+they are, and covariances shrink as they would whatever is measured, to first order. So the scene
+after a look is a function of the scene before it and nothing else.
 
-Execution of a plan yields real measurements. They move the means too, and the rest is planned anew from there.
+Execution of a plan yields real measurements. They move the means too, and the rest is planned anew
+from there.
 
-Invariants: a look without errors to remove changes nothing; the expected measurement moves no mean. What is in front of
-what is not asked.
+Invariants: a look without errors to remove changes nothing; the expected measurement moves no mean.
+What is in front of what is not asked.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ def covariance_rows(covariance: ArrayLike) -> CovarianceRows:
     """Return a covariance (6, 6) of [rho, theta], in metres and radians, as a value that can be compared and stored.
 
     Raises:
-        SceneError: another shape, or entries that are not finite. Whether it is positive, the scene says.
+        SceneError: another shape, or entries that are not finite. Whether it is positive, the scene
+            says.
     """
     matrix = plain_numbers(covariance, "covariance")
     if matrix.shape != (6, 6) or not np.all(np.isfinite(matrix)):
@@ -85,13 +88,21 @@ class CameraModel:
         """
         if "camera" not in scene.classes(frame):
             cameras = ", ".join(scene.frames_of_class("camera")) or "none"
-            raise SceneError(f"frame '{frame}' is no camera (class 'camera': {cameras})", frame=frame)
+            raise SceneError(
+                f"frame '{frame}' is no camera (class 'camera': {cameras})", frame=frame
+            )
         said = scene.attributes(frame)
         names = ("position_deviation", "turn_deviation", "field_of_view", "nearest", "farthest")
         for name in names:
             value = said.get(name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not (0.0 <= value < math.inf):
-                what = f"camera '{frame}' needs the attribute '{name}', a number that is not negative"
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not (0.0 <= value < math.inf)
+            ):
+                what = (
+                    f"camera '{frame}' needs the attribute '{name}', a number that is not negative"
+                )
                 raise SceneError(f"{what}, not {value!r}", frame=frame)
         return cls(frame, *(float(said[name]) for name in names))
 
@@ -99,7 +110,8 @@ class CameraModel:
     def covariance(self) -> NDArray[np.float64]:
         """(6, 6) of a measured pose, [rho, theta] in the axes of what is seen."""
         return np.diag(
-            [self.position_deviation * self.position_deviation] * 3 + [self.turn_deviation * self.turn_deviation] * 3
+            [self.position_deviation * self.position_deviation] * 3
+            + [self.turn_deviation * self.turn_deviation] * 3
         )
 
     def fault(self, scene: SceneGraph, frame: str, *, q: NDArray[np.float64]) -> str | None:
@@ -114,7 +126,9 @@ class CameraModel:
         distance, angle = math.hypot(x, y, z), atan2(math.hypot(x, y), z)
         if not self.nearest <= distance <= self.farthest:
             span = f"from {self.nearest:g} to {self.farthest:g} m"
-            return f"'{frame}' is {distance:.2f} m away from camera '{self.frame}', which sees {span}"
+            return (
+                f"'{frame}' is {distance:.2f} m away from camera '{self.frame}', which sees {span}"
+            )
         if angle > self.field_of_view / 2:
             off = f"{math.degrees(angle):.0f} degrees off its axis"
             return f"'{frame}' is out of sight of camera '{self.frame}', {off}"
@@ -133,7 +147,9 @@ class PlannedObservation:
     frame: str
     camera: str
 
-    def measurement(self, scene: SceneGraph, *, q: NDArray[np.float64], seen: Pose | None = None) -> Measurement:
+    def measurement(
+        self, scene: SceneGraph, *, q: NDArray[np.float64], seen: Pose | None = None
+    ) -> Measurement:
         """Return what the camera measures.
 
         Args:
@@ -146,7 +162,9 @@ class PlannedObservation:
         """
         model = CameraModel.of(scene, self.camera)
         pose = scene.pose(self.frame, relative_to=self.camera, q=q) if seen is None else seen
-        return Measurement.of_pose(self.frame, pose, relative_to=self.camera, covariance=model.covariance)
+        return Measurement.of_pose(
+            self.frame, pose, relative_to=self.camera, covariance=model.covariance
+        )
 
     def taken(self, world: SceneGraph, *, q: NDArray[np.float64], seed: int) -> Pose:
         """Return camera_from_frame as a camera with its errors measures it in a world, for simulating looks.
@@ -178,7 +196,10 @@ class PlannedObservation:
         if path_noise(scene, self.frame, relative_to=self.camera, q=q) is None:
             return scene
         if not (model.position_deviation > 0.0 and model.turn_deviation > 0.0):
-            what = f"camera '{self.camera}' has a deviation of zero, so what it measures could not be weighed"
+            what = (
+                f"camera '{self.camera}' has a deviation of zero, so what it measures could not be"
+                " weighed"
+            )
             raise SceneError(what, frame=self.camera)
         return scene.condition(self.measurement(scene, q=q), q=q, max_iterations=1)
 

@@ -1,11 +1,12 @@
 """Plan files: a plan as JSON that stands alone (docs/reference/plan_files.md).
 
-Later scene versions are not stored: they follow from the first one by the reparentings of the segments and the changes
-of classes after them, and loading applies them again. Reading checks the form; whether the motions are valid is for
-:func:`tmkit.validate_plan`. Files of the original TMKit are written by :mod:`tmkit.plans.tmp_file`.
+Later scene versions are not stored: they follow from the first one by the reparentings of the
+segments and the changes of classes after them, and loading applies them again. Reading checks the
+form; whether the motions are valid is for :func:`tmkit.validate_plan`. Files of the original TMKit
+are written by :mod:`tmkit.plans.tmp_file`.
 
-Invariants: the same plan has the same bytes, since keys are sorted, numbers read back to the same bits, and there are
-no dates and no absolute paths. A file is written whole or not at all.
+Invariants: the same plan has the same bytes, since keys are sorted, numbers read back to the same
+bits, and there are no dates and no absolute paths. A file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -63,34 +64,52 @@ _KEYS = (
     "values",
     "version",
 )
-_SEGMENT_KEYS = ("arm", "constraints", "exemptions", "gripper", "held", "into", "joints", "kind", "path", "reparent")
+_SEGMENT_KEYS = (
+    "arm",
+    "constraints",
+    "exemptions",
+    "gripper",
+    "held",
+    "into",
+    "joints",
+    "kind",
+    "path",
+    "reparent",
+)
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
     """Write a plan to a file: all of it, or nothing.
 
-    The same plan has the same bytes: no dates, no absolute paths. The motions are timed if they were not yet.
+    The same plan has the same bytes: no dates, no absolute paths. The motions are timed if they
+    were not yet.
 
     Args:
         plan: the plan.
-        path: the file. A name that ends in ``.tmp`` selects the format of the original TMKit, which holds actions,
-            motions and changes of parent only; :func:`tmkit.tamp.load_tmp_plan` reads it. Any other name selects JSON.
+        path: the file. A name that ends in ``.tmp`` selects the format of the original TMKit, which
+            holds actions, motions and changes of parent only; :func:`tmkit.tamp.load_tmp_plan`
+            reads it. Any other name selects JSON.
 
     Raises:
         OutputError: the file cannot be written.
-        PlanFileError: a step does what a ``.tmp`` file cannot express: it observes something, pours, pushes an object
-            or moves a joint of the scene by its handle.
-        FileFormatError: a name that a ``.tmp`` file cannot hold, since it has a blank or a ``#`` in it.
+        PlanFileError: a step does what a ``.tmp`` file cannot express: it observes something,
+            pours, pushes an object or moves a joint of the scene by its handle.
+        FileFormatError: a name that a ``.tmp`` file cannot hold, since it has a blank or a ``#`` in
+            it.
     """
     check_argument(plan, Plan, "plan", function="save_plan", hint=plan_hint(plan))
     if Path(path).suffix == ".tmp":
         save_tmp_plan(plan, path)
         return
-    text = json.dumps(plan_to_dict(plan), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False)
+    text = json.dumps(
+        plan_to_dict(plan), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False
+    )
     write_text(Path(path), text + "\n")
 
 
-def plan_to_dict(plan: Plan, *, with_scene: bool = True, with_timing: bool = True) -> dict[str, Any]:
+def plan_to_dict(
+    plan: Plan, *, with_scene: bool = True, with_timing: bool = True
+) -> dict[str, Any]:
     """Return a plan as plain values.
 
     Args:
@@ -125,7 +144,9 @@ def plan_to_dict(plan: Plan, *, with_scene: bool = True, with_timing: bool = Tru
         written["timing"] = timing
     if plan.values:
         values = sorted(plan.values.items())
-        written["values"] = [{"of": [term.predicate, *term.arguments], "is": value} for term, value in values]
+        written["values"] = [
+            {"of": [term.predicate, *term.arguments], "is": value} for term, value in values
+        ]
     return written
 
 
@@ -137,16 +158,22 @@ def _step_to_dict(step: PlanStep) -> dict[str, Any]:
     }
     if step.cost != 1.0:  # most domains have no costs
         written["cost"] = step.cost
-    if classes := [change for change in step.changes if isinstance(change, ClassEffect)]:  # most steps have none
+    # most steps have none
+    if classes := [change for change in step.changes if isinstance(change, ClassEffect)]:
         written["classes"] = [
-            {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)} for change in classes
+            {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)}
+            for change in classes
         ]
     for change in step.changes:
         if isinstance(change, FactEffect):  # one at most, the last
             sides = {"added": change.added, "removed": change.removed}
-            written["facts"] = {side: [[name, *args] for name, args in facts] for side, facts in sides.items()}
+            written["facts"] = {
+                side: [[name, *args] for name, args in facts] for side, facts in sides.items()
+            }
     if step.observations:  # only steps in uncertain scenes have some
-        written["looks"] = [{"target": look.frame, "camera": look.camera} for look in step.observations]
+        written["looks"] = [
+            {"target": look.frame, "camera": look.camera} for look in step.observations
+        ]
     return written
 
 
@@ -188,10 +215,13 @@ def load_plan(path: str | Path) -> Plan:
 
     Raises:
         MissingFileError: no such file.
-        PlanFileError: the file is broken, of another version, or names meshes that have changed since.
+        PlanFileError: the file is broken, of another version, or names meshes that have changed
+            since.
     """
     source = Path(path)
-    document, _ = read_json(source, limit=ReadingLimits().json_bytes, error=PlanFileError, what="plan")
+    document, _ = read_json(
+        source, limit=ReadingLimits().json_bytes, error=PlanFileError, what="plan"
+    )
     return plan_from_dict(document, source=str(source))
 
 
@@ -235,7 +265,8 @@ def _several_arms(document: Mapping[str, Any]) -> dict[str, Any]:
     for step in made["steps"]:
         if isinstance(step, dict) and isinstance(step.get("segments"), list):
             step["segments"] = [
-                {"arm": name, **segment} if isinstance(segment, dict) else segment for segment in step["segments"]
+                {"arm": name, **segment} if isinstance(segment, dict) else segment
+                for segment in step["segments"]
             ]
     return made
 
@@ -277,7 +308,11 @@ def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
         seed.value,
         tuple(steps),
         tuple(map(goal_of_node, top.get("goals").items())) if "goals" in top.table() else (),
-        Metric(top.get("metric").one_of([metric.value for metric in Metric])) if "metric" in top.table() else None,
+        (
+            Metric(top.get("metric").one_of([metric.value for metric in Metric]))
+            if "metric" in top.table()
+            else None
+        ),
         dict(map(_read_value, top.get("values").items())) if "values" in top.table() else {},
         *_read_schedule(top, len(steps)),
     )
@@ -297,7 +332,9 @@ def _read_schedule(top: JsonNode, count: int) -> tuple[tuple[float, ...], tuple[
     if len(times) != count or min(times, default=0.0) < 0.0:
         raise starts.error(f"expected {count} numbers of at least 0, one for each step")
     before = tuple(int(item.number()) for item in joined.items())
-    if before and (len(before) != count or any(not 0 <= number <= at for at, number in enumerate(before))):
+    if before and (
+        len(before) != count or any(not 0 <= number <= at for at, number in enumerate(before))
+    ):
         raise joined.error(f"expected {count} numbers of earlier steps, or 0")
     return times, before
 
@@ -306,7 +343,9 @@ def _read_value(node: JsonNode) -> tuple[Fact, float]:
     node.only("is", "of")
     words = [item.name() for item in node.get("of").items()]
     if not words:
-        raise node.get("of").error("expected the name of a function and its arguments, received nothing")
+        raise node.get("of").error(
+            "expected the name of a function and its arguments, received nothing"
+        )
     return Fact(words[0], tuple(words[1:])), node.get("is").number()
 
 
@@ -326,12 +365,16 @@ def _read_robots(node: JsonNode, scene: SceneGraph) -> tuple[Manipulator, ...]:
     return tuple(robots)
 
 
-def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Sequence[str]) -> PlanStep:
+def _read_step(
+    node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Sequence[str]
+) -> PlanStep:
     """Return a step that begins in a scene version at a configuration, of the arms of these names."""
     node.only("action", "choice", "classes", "cost", "facts", "looks", "segments")
     words = [item.name() for item in node.get("action").items()]
     if not words:
-        raise node.get("action").error("expected the name of an action and its arguments, received nothing")
+        raise node.get("action").error(
+            "expected the name of an action and its arguments, received nothing"
+        )
     segments: list[Segment] = []
     for item in node.get("segments").items():
         segment = _read_segment(item, scene, names)
@@ -351,7 +394,9 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
     changes: list[ClassEffect | FactEffect] = []
     for item in node.get("classes").items() if "classes" in node.table() else ():
         item.only("added", "frame", "removed")
-        added, removed = (tuple(name.name() for name in item.get(key).items()) for key in ("added", "removed"))
+        added, removed = (
+            tuple(name.name() for name in item.get(key).items()) for key in ("added", "removed")
+        )
         changes.append(ClassEffect(item.get("frame").name(), added, removed))
         try:
             scene = with_class_changes(scene, changes[-1:])
@@ -360,7 +405,11 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
     if "facts" in node.table():
         item = node.get("facts")
         item.only("added", "removed")
-        changes.append(FactEffect(*(tuple(map(_read_fact, item.get(key).items())) for key in ("added", "removed"))))
+        changes.append(
+            FactEffect(
+                *(tuple(map(_read_fact, item.get(key).items())) for key in ("added", "removed"))
+            )
+        )
         try:
             scene = with_class_changes(scene, changes[-1:])
         except TmkitError as error:
@@ -384,7 +433,9 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
         raise node.get("joints").error(f"names the joint '{repeated}' twice")
     path = read_only(np.array([row.numbers(len(joints)) for row in node.get("path").items()]))
     if not path.size:
-        raise node.get("path").error("expected at least one configuration of the arm's joints, received none")
+        raise node.get("path").error(
+            "expected at least one configuration of the arm's joints, received none"
+        )
     gripper = node.get("gripper")
     held, change = node.get("held"), node.get("reparent")
     kind = SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind]))
@@ -397,9 +448,11 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
         None if held.value is None else _read_frame(held, scene),
         tuple(_read_allowed_contact(item) for item in node.get("exemptions").items()),
         None if change.value is None else _read_reparenting(change),
-        tuple(_read_constraint(item, scene) for item in node.get("constraints").items())
-        if "constraints" in node.table()
-        else (),
+        (
+            tuple(_read_constraint(item, scene) for item in node.get("constraints").items())
+            if "constraints" in node.table()
+            else ()
+        ),
         _read_frame(node.get("into"), scene) if "into" in node.table() else None,
     )
 
@@ -418,7 +471,9 @@ def _read_constraint(node: JsonNode, scene: SceneGraph) -> PathConstraint:
 def _read_allowed_contact(node: JsonNode) -> AllowedContact:
     words = list(node.items())
     if len(words) != 4:
-        raise node.error(f"expected two frames, a depth or null, and a reason, received {len(words)} items")
+        raise node.error(
+            f"expected two frames, a depth or null, and a reason, received {len(words)} items"
+        )
     first, second, depth, reason = words
     return AllowedContact(first.name(), second.name(), depth.limit(math.inf), reason.text())
 
@@ -430,8 +485,12 @@ def _read_reparenting(node: JsonNode) -> Attachment:
     grasp_covariance = node.get("slip") if "slip" in node.table() else None
     try:
         rows = (
-            None if grasp_covariance is None else covariance_rows([row.numbers(6) for row in grasp_covariance.items()])
+            None
+            if grasp_covariance is None
+            else covariance_rows([row.numbers(6) for row in grasp_covariance.items()])
         )
-        return Attachment(node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers), rows)
+        return Attachment(
+            node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers), rows
+        )
     except TmkitError as error:
         raise pose.error(str(error)) from None

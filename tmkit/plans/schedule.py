@@ -1,8 +1,9 @@
 """Schedules: the steps of a plan as functions of time, those of different arms at once.
 
-A plan with :attr:`~tmkit.plans.Plan.starts` says when each step starts. A *track* is the motion of one step, or of
-successive steps of one arm, from rest to rest, as a function of time; a *schedule* puts tracks side by side. At any
-time a joint is where the track that moved it last has it, and the scene is the first one with all changes until then.
+A plan with :attr:`~tmkit.plans.Plan.starts` says when each step starts. A *track* is the motion of
+one step, or of successive steps of one arm, from rest to rest, as a function of time; a *schedule*
+puts tracks side by side. At any time a joint is where the track that moved it last has it, and the
+scene is the first one with all changes until then.
 
 Invariants: everything is a function of the plan and the times; a track starts and ends at rest.
 """
@@ -61,7 +62,9 @@ class Track:
     phases: list[Phase] = field(default_factory=list)
     begins: list[float] = field(default_factory=list)  # of the steps
     ends: list[float] = field(default_factory=list)
-    _moves: list[tuple[float, BlendedPath | None, list[Piece | Phase], list[float]]] = field(default_factory=list)
+    _moves: list[tuple[float, BlendedPath | None, list[Piece | Phase], list[float]]] = field(
+        default_factory=list
+    )
 
     def __post_init__(self) -> None:
         runs, run, at, now = plan_runs(self.plan, self.numbers), list[Piece](), 0, 0.0
@@ -99,7 +102,9 @@ class Track:
     @cached_property
     def columns(self) -> NDArray[np.intp]:
         """The entries of the configuration that change."""
-        joints = {joint for p in self.phases for joint in (*p.segment.joint_names, *p.segment.gripper)}
+        joints = {
+            joint for p in self.phases for joint in (*p.segment.joint_names, *p.segment.gripper)
+        }
         return np.array(sorted(map(self.plan.scene.joint_names.index, joints)), dtype=np.intp)
 
     def sample(self, times: _Array) -> _Array:
@@ -165,7 +170,9 @@ class Schedule:
             ConfigurationError: the scene of the plan is uncertain, and looks decide what happens.
         """
         require_certain(plan)
-        return cls(plan, tuple((start, Track(plan, numbers)) for start, numbers in plan_tracks(plan)))
+        return cls(
+            plan, tuple((start, Track(plan, numbers)) for start, numbers in plan_tracks(plan))
+        )
 
     @property
     def makespan(self) -> float:
@@ -175,14 +182,20 @@ class Schedule:
     def step_times(self) -> list[tuple[float, float]]:
         """Return when each step begins and ends, in seconds."""
         begins = {
-            n: start + at for start, track in self.tracks for n, at in zip(track.numbers, track.begins, strict=True)
+            n: start + at
+            for start, track in self.tracks
+            for n, at in zip(track.numbers, track.begins, strict=True)
         }
         ends = self.ends()
         return [(begins[number], ends[number]) for number in range(1, len(self.plan.steps) + 1)]
 
     def ends(self) -> dict[int, float]:
         """Return when the steps that there are end, in seconds, by their numbers."""
-        return {n: start + at for start, track in self.tracks for n, at in zip(track.numbers, track.ends, strict=True)}
+        return {
+            n: start + at
+            for start, track in self.tracks
+            for n, at in zip(track.numbers, track.ends, strict=True)
+        }
 
     def q(self, times: _Array) -> Configuration:
         """Return configurations (m, n_joints) at times (m,), in seconds."""
@@ -191,7 +204,9 @@ class Schedule:
             rows = np.flatnonzero(times >= start)
             if not len(rows):
                 break
-            found[np.ix_(rows, track.columns)] = track.sample(np.minimum(times[rows] - start, track.duration))
+            found[np.ix_(rows, track.columns)] = track.sample(
+                np.minimum(times[rows] - start, track.duration)
+            )
         return found
 
     def changes(self) -> list[tuple[float, int, int]]:
@@ -225,9 +240,18 @@ class Schedule:
             begin, end: seconds; the makespan at the latest.
         """
         changes = self.changes()
-        phases = [(start + p.begin, start + p.end, p, track) for start, track in self.tracks for p in track.phases]
+        phases = [
+            (start + p.begin, start + p.end, p, track)
+            for start, track in self.tracks
+            for p in track.phases
+        ]
         end = min(end, self.makespan)
-        bounds = {begin, end, *(at for at, *_ in changes), *(t for a, b, *_ in phases for t in (a, b))}
+        bounds = {
+            begin,
+            end,
+            *(at for at, *_ in changes),
+            *(t for a, b, *_ in phases for t in (a, b)),
+        }
         edges = sorted(at for at in bounds if begin <= at <= end)
         scene, done, at_change = self.plan.scene, 0, [at for at, *_ in changes]
         for first, last in pairwise(edges):
@@ -236,8 +260,12 @@ class Schedule:
                 done += 1
             if last - first < 1e-9:
                 continue
-            active = [(p, track) for a, b, p, track in phases if a < last - 1e-9 and b > first + 1e-9]
-            yield Moment(first, last, scene, tuple(p for p, _ in active), tuple(track for _, track in active))
+            active = [
+                (p, track) for a, b, p, track in phases if a < last - 1e-9 and b > first + 1e-9
+            ]
+            yield Moment(
+                first, last, scene, tuple(p for p, _ in active), tuple(track for _, track in active)
+            )
 
 
 def require_certain(plan: Plan) -> None:
@@ -247,7 +275,9 @@ def require_certain(plan: Plan) -> None:
         ConfigurationError: it has observations, or its scene has covariances.
     """
     if plan.scene.noisy_frames or any(step.observations for step in plan.steps):
-        raise ConfigurationError("a plan in an uncertain scene has no schedule: what it sees decides what happens")
+        raise ConfigurationError(
+            "a plan in an uncertain scene has no schedule: what it sees decides what happens"
+        )
 
 
 def with_starts(plan: Plan, starts: Sequence[float], joined: Sequence[int]) -> Plan:

@@ -1,8 +1,8 @@
 """The motions of a plan as plain values of its file.
 
-A blended motion is a function of its path and a few numbers for each part from rest to rest. These are the widths of
-its roundings, the speeds along its grid, and the seconds of its mean. These are in the file, and what is read is the
-same motion to the bit, at every rate.
+A blended motion is a function of its path and a few numbers for each part from rest to rest. These
+are the widths of its roundings, the speeds along its grid, and the seconds of its mean. These are
+in the file, and what is read is the same motion to the bit, at every rate.
 """
 
 from __future__ import annotations
@@ -35,7 +35,12 @@ def timing_to_list(plan: Plan) -> list[dict[str, Any]]:
         {
             "segments": [list(segment) for segment in motion.segments],
             "parts": [
-                {"point": row, "widths": part.widths.tolist(), "speeds": part.speed.tolist(), "mean": part.mean}
+                {
+                    "point": row,
+                    "widths": part.widths.tolist(),
+                    "speeds": part.speed.tolist(),
+                    "mean": part.mean,
+                }
                 for row, part in zip(motion.blended.rows, motion.blended.parts, strict=True)
             ],
             "ends": list(motion.ends),
@@ -57,7 +62,9 @@ def read_timing(node: JsonNode, plan: Plan) -> tuple[dict[_Segments, PlannedMoti
         for run, (segments, parts, ends, straight) in zip(runs, read, strict=True):
             blended = restored_path(RunCheck(run).path, parts)
             if abs(ends[-1] - blended.duration) > _SAME:
-                raise ConfigurationError(f"it ends at {ends[-1]} s, its speeds lead to {blended.duration}")
+                raise ConfigurationError(
+                    f"it ends at {ends[-1]} s, its speeds lead to {blended.duration}"
+                )
             motions[segments] = PlannedMotion(segments, blended, ends, straight)
     except (TmkitError, ValueError) as error:
         return motions, [str(error)]
@@ -72,7 +79,9 @@ def _read_motion(node: JsonNode) -> tuple[_Segments, list[_Part], tuple[float, .
     ends, count = tuple(end.number() for end in node.get("ends").items()), len(pairs)
     if len(ends) != count or [0.0, *ends] != sorted([0.0, *ends]):
         raise node.get("ends").error(f"expected {count} rising numbers")
-    straight = [None if row.value is None else row.numbers(2) for row in node.get("straight").items()]
+    straight = [
+        None if row.value is None else row.numbers(2) for row in node.get("straight").items()
+    ]
     if len(straight) != count:
         raise node.get("straight").error(f"expected {count} items, received {len(straight)}")
     parts = [_read_part(part) for part in node.get("parts").items()]
@@ -82,5 +91,7 @@ def _read_motion(node: JsonNode) -> tuple[_Segments, list[_Part], tuple[float, .
 
 def _read_part(node: JsonNode) -> _Part:
     node.only("mean", "point", "speeds", "widths")
-    widths, speeds = (np.array([item.number() for item in node.get(key).items()]) for key in ("widths", "speeds"))
+    widths, speeds = (
+        np.array([item.number() for item in node.get(key).items()]) for key in ("widths", "speeds")
+    )
     return node.get("point").integer(), widths, speeds, node.get("mean").number()

@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tmkit.errors import PlanFileError
-from tmkit.formats.tmp_file import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, write_tmp
+from tmkit.formats.tmp_file import (
+    TmpAction,
+    TmpComment,
+    TmpEntry,
+    TmpMotion,
+    TmpReparent,
+    Waypoint,
+    write_tmp,
+)
 from tmkit.graph import SceneGraph
 from tmkit.plans.values import Configuration, Plan, PlanStep, Segment
 from tmkit.robots import Manipulator
@@ -27,7 +35,10 @@ def save_tmp_plan(plan: Plan, path: str | Path) -> None:
     """Write a plan in the TMKit format, completely or not at all; the same plan gives the same bytes."""
     for number, step in enumerate(plan.steps, start=1):
         if (reason := _inexpressible(plan, step)) is not None:
-            what = f"step {number} {step.action} {reason}, which the format cannot express; save the plan as .json"
+            what = (
+                f"step {number} {step.action} {reason}, which the format cannot express; save the"
+                " plan as .json"
+            )
             raise PlanFileError.at(path, what)
     write_tmp(tuple(_entries(plan)), path)
 
@@ -75,7 +86,10 @@ def _motion(segment: Segment, scene: SceneGraph, q: Configuration, robot: Manipu
     """Return a segment as a motion of arm and hand; where the fingers move, they do while the arm stands still."""
     fingers = robot.gripper_joints
     before = [float(q[scene.joint_names.index(joint)]) for joint in fingers]
-    after = [float(segment.gripper.get(joint, value)) for joint, value in zip(fingers, before, strict=True)]
+    after = [
+        float(segment.gripper.get(joint, value))
+        for joint, value in zip(fingers, before, strict=True)
+    ]
     rows = [(*map(float, row), *after) for row in segment.path]
     if after != before:
         rows.insert(0, (*map(float, segment.path[0]), *before))

@@ -1,9 +1,10 @@
 """Plan value types: segments of motion, and steps with the scenes that they lead to.
 
-A :class:`Plan` has its first scene, the arms' descriptions and the domain's text, and can be checked, executed and
-stored anywhere. All values are immutable. The scene changes only between segments, by one :class:`Attachment` at the
-end of a grasp, release or push. It also changes after the last segment of a step, by the classes that the action gives
-to frames or takes from them (:class:`tmkit.plans.ClassEffect`), and by what it looks at
+A :class:`Plan` has its first scene, the arms' descriptions and the domain's text, and can be
+checked, executed and stored anywhere. All values are immutable. The scene changes only between
+segments, by one :class:`Attachment` at the end of a grasp, release or push. It also changes after
+the last segment of a step, by the classes that the action gives to frames or takes from them
+(:class:`tmkit.plans.ClassEffect`), and by what it looks at
 (:class:`tmkit.plans.PlannedObservation`).
 """
 
@@ -66,14 +67,15 @@ class SegmentKind(StrEnum):
 class Attachment:
     """A change of parent that keeps the world pose, and what is known of it.
 
-    In a scene with covariances the object's errors go with it, source by source: what was correlated with it stays so,
-    and to first order every relative pose keeps its distribution.
+    In a scene with covariances the object's errors go with it, source by source: what was
+    correlated with it stays so, and to first order every relative pose keeps its distribution.
 
     Attributes:
         frame: the object.
         parent: its new parent.
         pose: parent_from_frame.
-        grasp_covariance: the covariance that handling adds, [rho, theta] in the axes of the object; none by default.
+        grasp_covariance: the covariance that handling adds, [rho, theta] in the axes of the object;
+            none by default.
     """
 
     frame: str
@@ -98,19 +100,24 @@ class Attachment:
 class Segment(ContentEquality):
     """One piece of a motion, in one version of the scene.
 
-    One arm acts; all others stand still, and hold what they hold. Segments are equal if their contents are, paths bit
-    by bit.
+    One arm acts; all others stand still, and hold what they hold. Segments are equal if their
+    contents are, paths bit by bit.
 
     Attributes:
         kind: what the arm does.
         arm: name of the arm.
-        joint_names: the arm's joints; when it operates, also the joint that it moves by the handle, last.
-        path: (k, n_arm) radians or metres; straight in joint space between rows; k is 1 when the arm stands still.
-        gripper: values of the finger joints at the end; during grasp and release they move there, else they are held.
-        held: the object that moves with the hand, or is being grasped or released; or the handle, likewise.
+        joint_names: the arm's joints; when it operates, also the joint that it moves by the handle,
+            last.
+        path: (k, n_arm) radians or metres; straight in joint space between rows; k is 1 when the
+            arm stands still.
+        gripper: values of the finger joints at the end; during grasp and release they move there,
+            else they are held.
+        held: the object that moves with the hand, or is being grasped or released; or the handle,
+            likewise.
         allowed_contacts: what may touch meanwhile.
-        reparenting: the change of the scene at the end, for grasp, release and push of an object. The hand that gives
-            an object to another hand releases it without a change: the other's grasp was one.
+        reparenting: the change of the scene at the end, for grasp, release and push of an object.
+            The hand that gives an object to another hand releases it without a change: the other's
+            grasp was one.
         constraints: what frames keep along the path.
         into: the container into which is poured; else None.
     """
@@ -126,7 +133,9 @@ class Segment(ContentEquality):
     constraints: tuple[PathConstraint, ...] = ()
     into: str | None = None
 
-    def end(self, scene: SceneGraph, q: NDArray[np.float64]) -> tuple[SceneGraph, NDArray[np.float64]]:
+    def end(
+        self, scene: SceneGraph, q: NDArray[np.float64]
+    ) -> tuple[SceneGraph, NDArray[np.float64]]:
         """Return the scene version and the configuration (n_joints,) that this segment leads to.
 
         Args:
@@ -144,7 +153,10 @@ class Segment(ContentEquality):
         return float(np.sum(norms(np.diff(self.path, axis=0))))
 
     def __repr__(self) -> str:
-        return f"Segment({self.kind.value}, {len(self.path)} waypoints{f', {self.held}' if self.held else ''})"
+        return (
+            f"Segment({self.kind.value}, {len(self.path)}"
+            f" waypoints{f', {self.held}' if self.held else ''})"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +169,11 @@ class PlanStep(ContentEquality):
         scene: the scene version after the action.
         q: (n_joints,) configuration after the action.
         choice: the grasp or placement that was chosen, in words.
-        changes: the classes and task facts that are gained and lost after the motion; most actions change none.
+        changes: the classes and task facts that are gained and lost after the motion; most actions
+            change none.
         cost: what the action costs by the problem's metric; 1 where it has none.
-        observations: what is looked at after the motion, in an uncertain scene; ``scene`` takes it as expected.
+        observations: what is looked at after the motion, in an uncertain scene; ``scene`` takes it
+            as expected.
     """
 
     action: GroundAction
@@ -176,7 +190,9 @@ class PlanStep(ContentEquality):
         """Joint-space length of all segments, in radians; see :attr:`Segment.path_length`."""
         return sum(segment.path_length for segment in self.segments)
 
-    def end(self, scene: SceneGraph, q: NDArray[np.float64]) -> tuple[SceneGraph, NDArray[np.float64]]:
+    def end(
+        self, scene: SceneGraph, q: NDArray[np.float64]
+    ) -> tuple[SceneGraph, NDArray[np.float64]]:
         """Return the scene version and the configuration (n_joints,) that this step leads to.
 
         Args:
@@ -199,8 +215,8 @@ class PlannedMotion:
         segments: step and index, from 1, of each segment.
         blended: positions, velocities and accelerations as functions of time.
         ends: seconds at which each segment ends; of the last, the duration.
-        straight: for each segment the seconds between which the tool moves within 1 mm of its straight line, since it
-            is within 2 cm of a contact; None where it is not.
+        straight: for each segment the seconds between which the tool moves within 1 mm of its
+            straight line, since it is within 2 cm of a contact; None where it is not.
     """
 
     segments: tuple[tuple[int, int], ...]
@@ -213,8 +229,9 @@ class PlannedMotion:
 class Plan(ContentEquality):
     """A task plan whose every step has a checked motion and the scene it leads to.
 
-    Plans are equal if their contents are: those that :func:`~tmkit.plans.save_plan` writes to the same bytes. So a plan
-    that is loaded equals the one that was saved. Equal plans have the same hash.
+    Plans are equal if their contents are: those that :func:`~tmkit.plans.save_plan` writes to the
+    same bytes. So a plan that is loaded equals the one that was saved. Equal plans have the same
+    hash.
 
     Attributes:
         scene: the scene at the start.
@@ -223,17 +240,19 @@ class Plan(ContentEquality):
         domain: name of the domain, or the path it was loaded from, without folders.
         domain_pddl: the text of the domain.
         domain_digest: 64 hexadecimal digits over the domain's text and its semantics.
-        semantics: name of the semantics, without folders, when they were named apart from the domain; else empty.
+        semantics: name of the semantics, without folders, when they were named apart from the
+            domain; else empty.
         goal: the goal in PDDL.
         seed: the seed that the plan was made with.
         steps: the actions in order; none when the goal held at the start.
         continuous_goals: what is wanted besides the goal in PDDL.
         metric: what it was to have little of; None where that is what the domain alone says.
-        values: the values of the problem's functions, on which costs depend; a problem file gives them.
-        starts: when each step starts, in seconds, where arms act at once (:func:`tmkit.tamp.schedule_plan`); empty
-            where one step follows the other.
-        joined: for each step the number, from 1, of the step whose motion it continues without a rest, or 0; empty
-            where there is none.
+        values: the values of the problem's functions, on which costs depend; a problem file gives
+            them.
+        starts: when each step starts, in seconds, where arms act at once
+            (:func:`tmkit.tamp.schedule_plan`); empty where one step follows the other.
+        joined: for each step the number, from 1, of the step whose motion it continues without a
+            rest, or 0; empty where there is none.
     """
 
     scene: SceneGraph
@@ -254,10 +273,13 @@ class Plan(ContentEquality):
     _motions: dict[tuple[tuple[int, int], ...], PlannedMotion] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    _misfits: list[str] = field(default_factory=list, init=False, repr=False, compare=False)  # of its file's timing
+    # of its file's timing
+    _misfits: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def _keep_timing(
-        self, motions: Mapping[tuple[tuple[int, int], ...], PlannedMotion], misfits: Sequence[str] = ()
+        self,
+        motions: Mapping[tuple[tuple[int, int], ...], PlannedMotion],
+        misfits: Sequence[str] = (),
     ) -> None:
         """Keep planned motions, so that they are not planned again; the contents of the plan stay the same.
 

@@ -1,15 +1,18 @@
 """Relations and operations by their names: operations on relations with numbers or without, and relations as JSON.
 
-The names of operations are those of the tables in the literature, ``changePoint`` as well as ``change_point``. Without
-numbers the rules alone are asked, and accept the same as with the numbers of a matrix or of a vector.
+The names of operations are those of the tables in the literature, ``changePoint`` as well as
+``change_point``. Without numbers the rules alone are asked, and accept the same as with the numbers
+of a matrix or of a vector.
 
-``{"rel": "Twist", "point": "e", "body": "C", "ref_body": "D", "coord": "r"}`` is a twist without numbers; without
-``coord`` it is its semantics alone. Numbers stand in ``values``, with the name of their representation and what that
-holds: ``"values": {"representation": "TwistVector", "vector": [...]}``. A ``covariance`` has the frame of its axes.
+``{"rel": "Twist", "point": "e", "body": "C", "ref_body": "D", "coord": "r"}`` is a twist without
+numbers; without ``coord`` it is its semantics alone. Numbers stand in ``values``, with the name of
+their representation and what that holds: ``"values": {"representation": "TwistVector", "vector":
+[...]}``. A ``covariance`` has the frame of its axes.
 
-Representations of one's own are read when their names are given: ``representations={"Cayley": Cayley}``. A dataclass is
-written by its fields; another class has ``to_json()``, which returns a dict, and a class method ``from_json(dict)``.
-``from_dict(to_dict(x))`` is ``x``, numbers included, to the last bit.
+Representations of one's own are read when their names are given: ``representations={"Cayley":
+Cayley}``. A dataclass is written by its fields; another class has ``to_json()``, which returns a
+dict, and a class method ``from_json(dict)``. ``from_dict(to_dict(x))`` is ``x``, numbers included,
+to the last bit.
 """
 
 from __future__ import annotations
@@ -73,7 +76,8 @@ def apply(op: str, *relations: Any) -> Any:
 
     Args:
         op: the operation, one of :data:`OPERATIONS` or its name in camel case.
-        relations: the operands, all with numbers (``integrate``, ``differentiate``: and seconds), or all without.
+        relations: the operands, all with numbers (``integrate``, ``differentiate``: and seconds),
+            or all without.
 
     Raises:
         UnknownNameError: no such operation.
@@ -96,7 +100,9 @@ def apply(op: str, *relations: Any) -> Any:
     if name == "dot" and getattr(relations[-1], "coord", None).__class__ is WrenchCoord:
         relations = relations[::-1]  # a power is that of either order
     first, *others = relations
-    method: Any = partial(differentiate, first) if name == "differentiate" else getattr(first, name, None)
+    method: Any = (
+        partial(differentiate, first) if name == "differentiate" else getattr(first, name, None)
+    )
     if method is None or not isinstance(first, SemanticRelation):
         _refuse(name, relations)
     if name in ("position", "orientation"):
@@ -111,7 +117,11 @@ def apply(op: str, *relations: Any) -> Any:
 
 def _without_numbers(name: str, relations: tuple[Any, ...]) -> Any:
     operands = [relation for relation in relations if not isinstance(relation, (int, float))]
-    if not operands or not isinstance(operands[0], Coord) or not all(isinstance(o, (Coord, str)) for o in operands):
+    if (
+        not operands
+        or not isinstance(operands[0], Coord)
+        or not all(isinstance(o, (Coord, str)) for o in operands)
+    ):
         _refuse(name, relations)
     if name in ("position", "orientation") and not isinstance(operands[0], PoseCoord):
         _refuse(name, relations)
@@ -123,7 +133,9 @@ def _without_numbers(name: str, relations: tuple[Any, ...]) -> Any:
 
 def _refuse(name: str, relations: tuple[Any, ...]) -> NoReturn:
     coords = [one.coord if isinstance(one, SemanticRelation) else one for one in relations]
-    kinds = [f"a {coord.relation}" if hasattr(coord, "relation") else repr(coord) for coord in coords]
+    kinds = [
+        f"a {coord.relation}" if hasattr(coord, "relation") else repr(coord) for coord in coords
+    ]
     raise refusal(name, f"there is no {name} of these operands", " and ".join(kinds) or "nothing")
 
 
@@ -138,14 +150,18 @@ _RELATIONS = (
     "Torque",
     "Wrench",
 )
-_REPRESENTATIONS: dict[str, Any] = {name: getattr(representations, name) for name in dir(representations)}
+_REPRESENTATIONS: dict[str, Any] = {
+    name: getattr(representations, name) for name in dir(representations)
+}
 
 
 Names = Mapping[str, Any]
 """Classes of representations by the names that they have in JSON."""
 
 
-def to_dict(relation: Semantics | SemanticRelation, *, representations: Names | None = None) -> dict[str, Any]:
+def to_dict(
+    relation: Semantics | SemanticRelation, *, representations: Names | None = None
+) -> dict[str, Any]:
     """Return a relation as plain values.
 
     Args:
@@ -153,14 +169,23 @@ def to_dict(relation: Semantics | SemanticRelation, *, representations: Names | 
         representations: classes of representations of one's own, by their names in JSON.
 
     Raises:
-        SemanticError: a representation is no dataclass and has no ``to_json``; or its name is that of a built-in one.
+        SemanticError: a representation is no dataclass and has no ``to_json``; or its name is that
+            of a built-in one.
     """
     if not isinstance(relation, SemanticRelation):
-        return {"rel": relation.relation, **{name: written(getattr(relation, name)) for name in relation.fields}}
-    values = _values(relation.representation, {cls: name for name, cls in _known(representations).items()})
+        return {
+            "rel": relation.relation,
+            **{name: written(getattr(relation, name)) for name in relation.fields},
+        }
+    values = _values(
+        relation.representation, {cls: name for name, cls in _known(representations).items()}
+    )
     made = {**to_dict(relation.coord), "values": values}
     if relation.covariance is not None:
-        made["covariance"] = {"axes": relation.covariance_axes, "matrix": relation.covariance.tolist()}
+        made["covariance"] = {
+            "axes": relation.covariance_axes,
+            "matrix": relation.covariance.tolist(),
+        }
     return made
 
 
@@ -172,7 +197,8 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
         representations: classes of representations of one's own, by their names in JSON.
 
     Raises:
-        SemanticError: a field is missing, is there though the relation has none of that name, or is no name.
+        SemanticError: a field is missing, is there though the relation has none of that name, or is
+            no name.
         UnknownNameError: no such relation or representation.
     """
     if not isinstance(data, Mapping):
@@ -183,22 +209,38 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
         raise UnknownNameError.of("relation", str(rel), _RELATIONS, where="rel")
     kind = "Coord" if "coord" in data else "Semantics"
     cls: type[Semantics] = getattr(semantics, f"{rel}{kind}")
-    names = {name: value for name, value in data.items() if name not in ("rel", "values", "covariance")}
-    wrong = [Violation(f"a {rel} has the field {name}", "it is missing") for name in cls.fields if name not in names]
-    wrong += [Violation(f"a {rel} has no field {name}", repr(names[name])) for name in names if name not in cls.fields]
+    names = {
+        name: value for name, value in data.items() if name not in ("rel", "values", "covariance")
+    }
+    wrong = [
+        Violation(f"a {rel} has the field {name}", "it is missing")
+        for name in cls.fields
+        if name not in names
+    ]
+    wrong += [
+        Violation(f"a {rel} has no field {name}", repr(names[name]))
+        for name in names
+        if name not in cls.fields
+    ]
     if wrong:
         raise SemanticError.of("from_dict", wrong)
     coord = cls.named(**names)
     if "values" not in data:
         return coord
     if not isinstance(coord, Coord):
-        raise refusal("from_dict", "numbers are expressed in a frame", "there are values, but no coord")
+        raise refusal(
+            "from_dict", "numbers are expressed in a frame", "there are values, but no coord"
+        )
     made: type[SemanticRelation] = getattr(relations, f"Semantic{rel}")
     relation = made(coord, _representation(data["values"], _known(representations)))
     if "covariance" not in data:
         return relation
     spread = data["covariance"]
-    if not isinstance(spread, Mapping) or spread.get("axes") != relation.covariance_axes or "matrix" not in spread:
+    if (
+        not isinstance(spread, Mapping)
+        or spread.get("axes") != relation.covariance_axes
+        or "matrix" not in spread
+    ):
         rule = f"a covariance has a matrix and the axes {relation.covariance_axes}"
         raise refusal("from_dict", rule, repr(spread)[:80])
     return relation.with_covariance(spread["matrix"])
@@ -218,7 +260,10 @@ def _values(representation: Any, names: Mapping[Any, str]) -> dict[str, Any]:
     if not is_dataclass(representation):
         rule = "a representation is written by the fields of its dataclass, or by its to_json()"
         raise refusal("to_dict", rule, type(representation).__name__)
-    values = {field.name: _plain(getattr(representation, field.name), names) for field in fields(representation)}
+    values = {
+        field.name: _plain(getattr(representation, field.name), names)
+        for field in fields(representation)
+    }
     return {"representation": name, **values}
 
 
@@ -241,7 +286,9 @@ def _representation(data: Any, known: Mapping[str, Any]) -> Any:
         return cls.from_json({key: value for key, value in data.items() if key != "representation"})
     holds = [field.name for field in fields(cls)]
     given = {key: _held(value, known) for key, value in data.items() if key != "representation"}
-    unknown = [Violation(f"a {name} holds {', '.join(holds)}", key) for key in given if key not in holds]
+    unknown = [
+        Violation(f"a {name} holds {', '.join(holds)}", key) for key in given if key not in holds
+    ]
     if unknown:
         raise SemanticError.of("from_dict", unknown)
     try:

@@ -1,7 +1,8 @@
 """Declared semantics: a decorator that checks what goes in and what comes out, and poses whose frames are types.
 
-A declaration is coordinates in which some names are variables: names that begin with a question mark. A variable stands
-for one name throughout a call, in arguments and result: one declaration serves all bodies::
+A declaration is coordinates in which some names are variables: names that begin with a question
+mark. A variable stands for one name throughout a call, in arguments and result: one declaration
+serves all bodies::
 
     @declares(pose=PoseCoord("{?g}|?C", "{?h}|?D", "[?h]"), returns=PoseCoord("{?h}|?D", "{?g}|?C", "[?g]"))
     def turned_round(pose: SemanticPose) -> SemanticPose:
@@ -9,8 +10,8 @@ for one name throughout a call, in arguments and result: one declaration serves 
 
 With the checks off, the function is called as it is.
 
-``FramedPose[Hand, Table]`` is the pose of the hand relative to the table, of which a type checker finds products of
-frames that do not meet; a frame is a class that is never made::
+``FramedPose[Hand, Table]`` is the pose of the hand relative to the table, of which a type checker
+finds products of frames that do not meet; a frame is a class that is never made::
 
     class World(Frame, name="world", body="floor"): ...
 
@@ -45,12 +46,16 @@ def declares(
         arguments: what the arguments are, by name; others are not checked.
 
     Raises:
-        TypeError: when decorated: no semantics or coordinates are declared, or there is no argument of such a name.
+        TypeError: when decorated: no semantics or coordinates are declared, or there is no argument
+            of such a name.
     """
     for name, declared in {**arguments, "returns": returns}.items():
         if not isinstance(declared, Semantics) and not (name == "returns" and declared is None):
             example = "PoseCoord('{?g}|?C', '{?h}|?D', '[?h]')"
-            raise TypeError(f"'{name}' is declared by coordinates or semantics, such as {example}, not by {declared!r}")
+            raise TypeError(
+                f"'{name}' is declared by coordinates or semantics, such as {example}, not by"
+                f" {declared!r}"
+            )
 
     def decorate(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
         signature = inspect.signature(function)
@@ -66,10 +71,16 @@ def declares(
             given = signature.bind(*args, **kwargs).arguments
             broken: list[Violation] = []
             for name, declared in arguments.items():
-                broken += _mismatches(f"argument {name}", declared, given[name], bound) if name in given else []
+                broken += (
+                    _mismatches(f"argument {name}", declared, given[name], bound)
+                    if name in given
+                    else []
+                )
             if not broken:
                 result = function(*args, **kwargs)
-                broken = _mismatches("the result", returns, result, bound) if returns is not None else []
+                broken = (
+                    _mismatches("the result", returns, result, bound) if returns is not None else []
+                )
             if broken:
                 raise SemanticError.of(function.__name__, broken)
             return result
@@ -79,7 +90,9 @@ def declares(
     return decorate
 
 
-def _mismatches(what: str, declared: Semantics, value: Any, bound: dict[str, str]) -> list[Violation]:
+def _mismatches(
+    what: str, declared: Semantics, value: Any, bound: dict[str, str]
+) -> list[Violation]:
     """Return where a value is not what was declared; variables are bound on the way."""
     coord = value.coord if isinstance(value, SemanticRelation) else value
     if getattr(coord, "relation", None) != declared.relation:

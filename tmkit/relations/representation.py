@@ -1,12 +1,14 @@
 """Coordinate representations: numbers of a relation, and the constraint that they put on its meaning.
 
-Each representation says what it requires (:meth:`Representation.broken_by`), and every operation checks its results
-again. Behind all representations of a relation stand the same *numbers*: arrays from which each is made, and which each
-gives. Of a position, velocity or force they are its vector, of a twist ``(v, w)``, of a wrench ``(f, t)``, of a pose
-``(p, Q)``. Of an orientation they are ``(Q,)``, the rotation that takes the reference axes to the axes, as a matrix in
-the coordinate frame. Expressed in the reference orientation frame it is the rotation matrix. SI units.
+Each representation says what it requires (:meth:`Representation.broken_by`), and every operation
+checks its results again. Behind all representations of a relation stand the same *numbers*: arrays
+from which each is made, and which each gives. Of a position, velocity or force they are its vector,
+of a twist ``(v, w)``, of a wrench ``(f, t)``, of a pose ``(p, Q)``. Of an orientation they are
+``(Q,)``, the rotation that takes the reference axes to the axes, as a matrix in the coordinate
+frame. Expressed in the reference orientation frame it is the rotation matrix. SI units.
 
-Invariants: a representation holds read-only arrays of finite numbers; a matrix that is no rotation is refused.
+Invariants: a representation holds read-only arrays of finite numbers; a matrix that is no rotation
+    is refused.
 """
 
 from __future__ import annotations
@@ -66,11 +68,13 @@ class Representation(Protocol):
         ...
 
 
-def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str = "", is_batch: bool = False) -> Vector:
+def array_of(
+    values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str = "", is_batch: bool = False
+) -> Vector:
     """Return a read-only copy of an array of finite numbers in SI units, or raise SemanticError.
 
-    A quantity of :mod:`pint` is converted to ``unit``, dimensionless by default. With ``is_batch`` one more dimension
-    in front is accepted; ``what`` they are is said in messages.
+    A quantity of :mod:`pint` is converted to ``unit``, dimensionless by default. With ``is_batch``
+    one more dimension in front is accepted; ``what`` they are is said in messages.
     """
     try:
         values = _converted(values, unit, what)
@@ -81,7 +85,9 @@ def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str 
         raise
     except (TypeError, ValueError):
         raise refusal(what, f"it has numbers of shape {shape}", repr(values)[:80]) from None
-    if array.shape != shape and not (is_batch and array.shape[1:] == shape and array.ndim > len(shape)):
+    if array.shape != shape and not (
+        is_batch and array.shape[1:] == shape and array.ndim > len(shape)
+    ):
         raise refusal(what, f"it has shape {shape}", f"shape {array.shape}")
     if not np.isfinite(array).all():
         raise refusal(what, "its numbers are finite", np.array2string(array.ravel()))
@@ -91,7 +97,9 @@ def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str 
 
 def seconds(dt: float) -> float:
     """Return a time in seconds, given so or as a quantity of :mod:`pint`; SemanticError where it is no finite time."""
-    return dt if type(dt) is float and math.isfinite(dt) else float(array_of(dt, (), "time", unit="s"))
+    return (
+        dt if type(dt) is float and math.isfinite(dt) else float(array_of(dt, (), "time", unit="s"))
+    )
 
 
 def elapsed(dt: float) -> float:
@@ -156,7 +164,8 @@ class Plain:
     """What most representations share: no constraint, equality of their arrays."""
 
     relation: ClassVar[str]
-    is_settled: ClassVar[bool] = False  # whether the class alone, not its numbers, says which coordinates it allows
+    # whether the class alone, not its numbers, says which coordinates it allows
+    is_settled: ClassVar[bool] = False
     dimensions: ClassVar[int] = 0  # of the array of one relation; 0 where there are no batches
 
     @property
@@ -178,13 +187,16 @@ class Plain:
         """Create the representation from the numbers of its relation (:mod:`tmkit.relations.representation`).
 
         Args:
-            numbers: the arrays; those that are kept as they are, vectors and rotation matrices, are not checked.
-            like: one that settles what the numbers leave open. It gives the sequence of Euler angles (ZYX by default)
-                and the axis of what does not turn or is zero (x by default). It gives the orientation or pose of a rate
-                (the identity by default, but the angles of Euler angle rates have to be given).
+            numbers: the arrays; those that are kept as they are, vectors and rotation matrices, are
+                not checked.
+            like: one that settles what the numbers leave open. It gives the sequence of Euler
+                angles (ZYX by default) and the axis of what does not turn or is zero (x by
+                default). It gives the orientation or pose of a rate (the identity by default, but
+                the angles of Euler angle rates have to be given).
 
         Raises:
-            SemanticError: the numbers do not determine it (two axes of Euler angles coincide), or are out of range.
+            SemanticError: the numbers do not determine it (two axes of Euler angles coincide), or
+                are out of range.
         """
         return cls._of(numbers, like)
 
@@ -209,10 +221,16 @@ class Multiplied(Plain):
         """Return whether the coordinate frame is not the reference orientation frame."""
         if coord.coord == coord.ref_ori:
             return []
-        free = "FiniteScrew or VectorAndRotationVector" if coord.relation == "Pose" else "a rotation vector"
+        free = (
+            "FiniteScrew or VectorAndRotationVector"
+            if coord.relation == "Pose"
+            else "a rotation vector"
+        )
         repair = f"express it there, or use a representation that allows it ({free})"
         sides = f"coordinate frame {coord.coord}", f"reference orientation frame {coord.ref_ori}"
-        return [Violation(f"{cls.what} is expressed in its reference orientation frame", *sides, repair)]
+        return [
+            Violation(f"{cls.what} is expressed in its reference orientation frame", *sides, repair)
+        ]
 
 
 class OfFrames(Plain):
@@ -224,11 +242,23 @@ class OfFrames(Plain):
     def broken_by(cls, coord: Any) -> Sequence[Violation]:
         """Return whether it is not the pose of a frame relative to a frame."""
         broken = []
-        for which, point, ori in (("", coord.point, coord.ori), ("reference ", coord.ref_point, coord.ref_ori)):
+        for which, point, ori in (
+            ("", coord.point, coord.ori),
+            ("reference ", coord.ref_point, coord.ref_ori),
+        ):
             if point != ori:
-                repair = f"use vector and matrix, which allow any {which}point: represented_by(VectorAndMatrix)"
-                rule = f"the {which}point of {cls.what} is the origin of its {which}orientation frame"
-                broken.append(Violation(rule, f"{which}point {point}", f"{which}orientation frame {ori}", repair))
+                repair = (
+                    f"use vector and matrix, which allow any {which}point:"
+                    " represented_by(VectorAndMatrix)"
+                )
+                rule = (
+                    f"the {which}point of {cls.what} is the origin of its {which}orientation frame"
+                )
+                broken.append(
+                    Violation(
+                        rule, f"{which}point {point}", f"{which}orientation frame {ori}", repair
+                    )
+                )
         return broken
 
 
@@ -254,7 +284,12 @@ class Vector3(Plain):
     called: ClassVar[str] = ""  # in messages; the relation by default
 
     def __init__(self, vector: ArrayLike) -> None:
-        initialize(self, vector=array_of(vector, (3,), self.called or self.relation, unit=self.unit, is_batch=True))
+        initialize(
+            self,
+            vector=array_of(
+                vector, (3,), self.called or self.relation, unit=self.unit, is_batch=True
+            ),
+        )
 
     def _numbers(self) -> Numbers:
         return (self.vector,)

@@ -1,16 +1,20 @@
 """The operations on relations as rules: the preconditions of an operation, and the semantics of its result.
 
-Each function takes coordinates (what is related to what, and the frame of expression) and returns those of the result;
-no numbers are needed. It collects every broken rule and raises one :class:`SemanticError`, unless checks are off.
+Each function takes coordinates (what is related to what, and the frame of expression) and returns
+those of the result; no numbers are needed. It collects every broken rule and raises one
+:class:`SemanticError`, unless checks are off.
 
-Source: De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013, whose tables give the operations on
-positions, orientations, poses and velocities. Forces, torques and wrenches stand to them as angular velocities, linear
-velocities and twists do; what is different is said in its place.
+Source: De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013, whose tables give
+the operations on positions, orientations, poses and velocities. Forces, torques and wrenches stand
+to them as angular velocities, linear velocities and twists do; what is different is said in its
+place.
 
-*Order of operands*: ``compose`` chains, whichever operand comes first. Where only one order fits, it is that one; where
-both do (a pose and its way back), the order of the arguments counts. Forces on one body are added, not chained.
+*Order of operands*: ``compose`` chains, whichever operand comes first. Where only one order fits,
+it is that one; where both do (a pose and its way back), the order of the arguments counts. Forces
+on one body are added, not chained.
 
-Invariants: functions of their arguments; a result has the class of the operand that it is made from.
+Invariants: functions of their arguments; a result has the class of the operand that it is made
+    from.
 """
 
 from __future__ import annotations
@@ -25,7 +29,10 @@ _MATRIX_LIKE = (sem.OrientationCoord, sem.PoseCoord)
 _ADDED = (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)
 _CHANGE_COORD = "express both in one frame with change_coordinate_frame"
 _CHANGE_POINT = "change the point of one with change_point"
-_FREE_OF: dict[type, Any] = {sem.LinearVelocityCoord: sem.AngularVelocityCoord, sem.TorqueCoord: sem.ForceCoord}
+_FREE_OF: dict[type, Any] = {
+    sem.LinearVelocityCoord: sem.AngularVelocityCoord,
+    sem.TorqueCoord: sem.ForceCoord,
+}
 
 
 class _Check:
@@ -36,7 +43,9 @@ class _Check:
         self.operands = operands
         self.broken: list[Violation] = []
 
-    def same(self, left: str, right: str, rule: str, what: tuple[str, str], repair: str = "") -> None:
+    def same(
+        self, left: str, right: str, rule: str, what: tuple[str, str], repair: str = ""
+    ) -> None:
         """Require two names to be equal; ``what`` they denote, as ``("point of the first", "point of the second")``."""
         if left != right:
             self.violate(Violation(rule, f"{what[0]} {left}", f"{what[1]} {right}", repair))
@@ -48,10 +57,17 @@ class _Check:
     def step(self, name: str, own: str, rule: str, repair: str = "") -> None:
         """Require a field of a change, the second operand, to be one of the first, which is changed."""
         x, by = self.operands[:2]
-        verb = f"it {'begins' if name.startswith('ref_') else 'ends'} {'on' if name.endswith('body') else 'at'}"
-        self.same(getattr(by, name), getattr(x, own), rule, (verb, f"the {sem.LABELS[own]} is"), repair)
+        verb = (
+            f"it {'begins' if name.startswith('ref_') else 'ends'}"
+            f" {'on' if name.endswith('body') else 'at'}"
+        )
+        self.same(
+            getattr(by, name), getattr(x, own), rule, (verb, f"the {sem.LABELS[own]} is"), repair
+        )
 
-    def alike(self, name: str, rule: str, repair: str = "", sides: tuple[str, str] = ("first", "second")) -> None:
+    def alike(
+        self, name: str, rule: str, repair: str = "", sides: tuple[str, str] = ("first", "second")
+    ) -> None:
         """Require a field to be the same in two operands, which ``sides`` names."""
         left, right = (getattr(operand, name) for operand in self.operands[:2])
         first, second = (f"{sem.LABELS[name]} of the {side}" for side in sides)
@@ -69,7 +85,9 @@ def _call(operation: str, operands: Sequence[object]) -> str:
 
 def _unfit(operation: str, *operands: object) -> NoReturn:
     """Raise the error of an operation that is not defined for its operands."""
-    kinds = " and ".join(getattr(operand, "relation", type(operand).__name__) for operand in operands)
+    kinds = " and ".join(
+        getattr(operand, "relation", type(operand).__name__) for operand in operands
+    )
     violation = Violation(f"there is no {operation} for these relations", kinds)
     raise SemanticError.of(_call(operation, operands), [violation])
 
@@ -77,16 +95,26 @@ def _unfit(operation: str, *operands: object) -> NoReturn:
 def _require_matrix(check: _Check, x: Any, coord: str, ref_ori: str) -> None:
     """Require what becomes of a rotation matrix to be expressed in its reference orientation frame, as matrices are."""
     if isinstance(x, _MATRIX_LIKE) and x.coord == x.ref_ori:
-        rule = "a rotation matrix, and with it a homogeneous matrix, is expressed in its reference orientation frame"
+        rule = (
+            "a rotation matrix, and with it a homogeneous matrix, is expressed in its reference"
+            " orientation frame"
+        )
         free = "a representation that allows it (a rotation vector)"
         repair = f"use inverse2, change_reference_orientation_frame, or {free}"
-        check.same(coord, ref_ori, rule, ("coordinate frame", "reference orientation frame"), repair)
+        check.same(
+            coord, ref_ori, rule, ("coordinate frame", "reference orientation frame"), repair
+        )
 
 
 def _require_own_reference(check: _Check, x: Any, which: str) -> None:
     """Require an orientation or pose to be expressed in its reference orientation frame; ``which`` operand it is."""
-    what, repair = ("coordinate frame", "reference orientation frame"), "express it there with change_coordinate_frame"
-    check.same(x.coord, x.ref_ori, f"{which} is expressed in its reference orientation frame", what, repair)
+    what, repair = (
+        ("coordinate frame", "reference orientation frame"),
+        "express it there with change_coordinate_frame",
+    )
+    check.same(
+        x.coord, x.ref_ori, f"{which} is expressed in its reference orientation frame", what, repair
+    )
 
 
 def inverse(x: sem.Semantics, *, is_matrix: bool | None = None) -> Any:
@@ -120,7 +148,8 @@ def inverse2(x: sem.Semantics) -> Any:
 def compose(x: sem.Semantics, y: sem.Semantics, *, is_settled: bool = False) -> tuple[Any, bool]:
     """Return the coordinates of a composition, and whether it reads ``y`` before ``x``.
 
-    Reasons are given for the order of the arguments; with ``is_settled``, two that chain in both orders are refused.
+    Reasons are given for the order of the arguments; with ``is_settled``, two that chain in both
+    orders are refused.
     """
     if type(x) is not type(y):
         _unfit("compose", x, y)
@@ -133,7 +162,9 @@ def compose(x: sem.Semantics, y: sem.Semantics, *, is_settled: bool = False) -> 
         if is_settled and not backwards.broken:
             sides = f"{y!r} relative to its reference and back"
             repair = "compose takes the operands in the order of the arguments"
-            forwards.violate(Violation("only one order of the operands chains", sides, repair=repair))
+            forwards.violate(
+                Violation("only one order of the operands chains", sides, repair=repair)
+            )
             forwards.done()
         return _chained(x, y), False
     if backwards.broken:
@@ -146,7 +177,9 @@ def _chain_check(x: Any, y: Any, *, operation: str = "compose") -> _Check:
     check = _Check(operation, x, y)
     if isinstance(x, (sem.PositionCoord, sem.PoseCoord)):
         what = ("reference point of the first", "point of the second")
-        check.same(x.ref_point, y.point, "the reference point of one is the point of the other", what)
+        check.same(
+            x.ref_point, y.point, "the reference point of one is the point of the other", what
+        )
     if isinstance(x, _MATRIX_LIKE):
         what = ("reference orientation frame of the first", "orientation frame of the second")
         rule = "the reference orientation frame of one is the orientation frame of the other"
@@ -156,7 +189,9 @@ def _chain_check(x: Any, y: Any, *, operation: str = "compose") -> _Check:
     what = ("reference body of the first", "body of the second")
     turned = "inverse2" if isinstance(x, _MATRIX_LIKE) else "inverse"
     repair = f"compose with what lies between them first, or turn one round with {turned}"
-    check.same(x.ref_body, y.body, "the reference body of one is the body of the other", what, repair)
+    check.same(
+        x.ref_body, y.body, "the reference body of one is the body of the other", what, repair
+    )
     if isinstance(x, sem.PoseCoord) or (isinstance(x, sem.OrientationCoord) and x.coord != y.coord):
         _require_own_reference(check, x, "the first operand")
         _require_own_reference(check, y, "the second operand")
@@ -201,7 +236,9 @@ def orientation_of(x: sem.PoseCoord) -> sem.OrientationCoord:
 
 def pose_of(position: sem.PositionCoord, orientation: sem.OrientationCoord) -> sem.PoseCoord:
     """Return the coordinates of the pose made of a position and an orientation of the same bodies in the same frame."""
-    if not isinstance(position, sem.PositionCoord) or not isinstance(orientation, sem.OrientationCoord):
+    if not isinstance(position, sem.PositionCoord) or not isinstance(
+        orientation, sem.OrientationCoord
+    ):
         _unfit("pose", position, orientation)
     p, o = position, orientation
     check, sides = _Check("pose", p, o), ("position", "orientation")
@@ -215,9 +252,9 @@ def pose_of(position: sem.PositionCoord, orientation: sem.OrientationCoord) -> s
 def integrate(x: sem.Coord) -> sem.Coord:
     """Return the coordinates of the displacement that a constant velocity makes.
 
-    A twist whose point and coordinate frame are of one frame g, as they must be, gives the pose of g after the motion,
-    relative to where it was: ``({g}|C, {g}|D, [g])``. An angular velocity gives an orientation of its coordinate frame
-    in the same way, a linear velocity the way of its point.
+    A twist whose point and coordinate frame are of one frame g, as they must be, gives the pose of
+    g after the motion, relative to where it was: ``({g}|C, {g}|D, [g])``. An angular velocity gives
+    an orientation of its coordinate frame in the same way, a linear velocity the way of its point.
     """
     if isinstance(x, sem.TwistCoord):
         if x.point != x.coord:
@@ -240,21 +277,30 @@ def differentiate(x: sem.Coord, y: sem.Coord | None = None, *, screw: bool = Fal
     Args:
         x: the relation; a pose or orientation is expressed in its reference orientation frame.
         y: the same relation later; for the coordinates alone it may be omitted.
-        screw: for a pose, whether the velocity is that of the point and in the axes of the reference frame, instead of
-            the frame itself.
+        screw: for a pose, whether the velocity is that of the point and in the axes of the
+            reference frame, instead of the frame itself.
     """
     y = x if y is None else y
-    if type(x) is not type(y) or not isinstance(x, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)):
+    if type(x) is not type(y) or not isinstance(
+        x, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)
+    ):
         _unfit("differentiate", x, y)
     check = _Check("differentiate", x, y)
     for name in x.fields:
         left, right = getattr(x, name), getattr(y, name)
-        check.same(left, right, "both are the same relation", (f"{name} of the first", f"{name} of the second"))
+        check.same(
+            left,
+            right,
+            "both are the same relation",
+            (f"{name} of the first", f"{name} of the second"),
+        )
     if isinstance(x, sem.PoseCoord):
         what = ("point", "orientation frame")
         check.same(x.point, x.ori, "a pose that is differentiated is that of a frame", what)
         what = ("reference point", "reference orientation frame")
-        check.same(x.ref_point, x.ref_ori, "a pose that is differentiated is relative to a frame", what)
+        check.same(
+            x.ref_point, x.ref_ori, "a pose that is differentiated is relative to a frame", what
+        )
     if not isinstance(x, sem.PositionCoord):
         _require_own_reference(check, x, "the relation")
     check.done()
@@ -273,7 +319,12 @@ def dot(wrench: sem.WrenchCoord, twist: sem.TwistCoord) -> None:
     if not isinstance(wrench, sem.WrenchCoord) or not isinstance(twist, sem.TwistCoord):
         _unfit("dot", wrench, twist)
     check = _Check("dot", wrench, twist)
-    for name, repair in {"point": _CHANGE_POINT, "body": "", "ref_body": "", "coord": _CHANGE_COORD}.items():
+    for name, repair in {
+        "point": _CHANGE_POINT,
+        "body": "",
+        "ref_body": "",
+        "coord": _CHANGE_COORD,
+    }.items():
         check.alike(name, f"both have one {sem.LABELS[name]}", repair, ("wrench", "twist"))
     check.done()
 
@@ -309,11 +360,18 @@ def change_point(
     _require_same_axes(check, by, x)
     if wants is not None and isinstance(free, wants):
         name = wants.relation
-        check.same(free.body, x.body, f"the {name} is that of the same body", (f"body of the {name}", "body"))
+        check.same(
+            free.body,
+            x.body,
+            f"the {name} is that of the same body",
+            (f"body of the {name}", "body"),
+        )
         what = (f"reference body of the {name}", "reference body")
         check.same(free.ref_body, x.ref_body, f"the {name} is relative to the same body", what)
         what = (f"coordinate frame of the {name}", "coordinate frame")
-        check.same(free.coord, x.coord, f"the {name} is expressed in the same frame", what, _CHANGE_COORD)
+        check.same(
+            free.coord, x.coord, f"the {name} is expressed in the same frame", what, _CHANGE_COORD
+        )
     check.done()
     return x._replaced(point=by.point, body=x.body if keeps_body else by.body)
 
@@ -325,7 +383,12 @@ def change_ref_point(x: sem.Semantics, by: sem.PositionCoord, *, keeps_body: boo
     if not isinstance(x, kinds) or not isinstance(by, sem.PositionCoord):
         _unfit(operation, x, by)
     check = _Check(operation, x, by)
-    check.step("point", "ref_point", "the change ends at the reference point", "turn the change round with inverse")
+    check.step(
+        "point",
+        "ref_point",
+        "the change ends at the reference point",
+        "turn the change round with inverse",
+    )
     check.step("body", "ref_body", "the old reference point is on the reference body")
     if keeps_body:
         repair = "use change_reference_point_body for a body that is rigidly joined"
@@ -365,7 +428,9 @@ def change_ref_ori(x: sem.Semantics, by: sem.OrientationCoord) -> Any:
     return x._replaced(ref_ori=by.ref_ori, coord=by.ref_ori)
 
 
-def change_coord(x: sem.Semantics, by: sem.OrientationCoord, *, is_matrix: bool | None = None) -> Any:
+def change_coord(
+    x: sem.Semantics, by: sem.OrientationCoord, *, is_matrix: bool | None = None
+) -> Any:
     """Return the coordinates expressed in another frame; a matrix can be in its reference frame alone."""
     if not isinstance(by, sem.OrientationCoord) or not hasattr(x, "coord"):
         _unfit("change_coordinate_frame", x, by)
@@ -384,10 +449,14 @@ def change_ref_body(x: Any, by: sem.Coord | str) -> Any:
     """Return the coordinates relative to another body, by a velocity of the old one or what joins the two."""
     if isinstance(x, (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)):
         _unfit("change_reference_body", x, by)
-    if isinstance(x, (sem.LinearVelocityCoord, sem.AngularVelocityCoord, sem.TwistCoord)) and type(by) is type(x):
+    if isinstance(x, (sem.LinearVelocityCoord, sem.AngularVelocityCoord, sem.TwistCoord)) and type(
+        by
+    ) is type(x):
         _chain_check(x, by, operation="change_reference_body").done()
         return x._replaced(ref_body=by.ref_body)
-    return x._replaced(ref_body=_joined_to("change_reference_body", x, x.ref_body, by, "reference body"))
+    return x._replaced(
+        ref_body=_joined_to("change_reference_body", x, x.ref_body, by, "reference body")
+    )
 
 
 def change_body(x: sem.Semantics, by: sem.Coord | str) -> Any:
@@ -400,7 +469,13 @@ def change_body(x: sem.Semantics, by: sem.Coord | str) -> Any:
 def _require_same_axes(check: _Check, by: sem.PositionCoord, x: Any) -> None:
     """Require a step to be expressed in the axes of the relation that it changes."""
     what = ("coordinate frame of the change", "coordinate frame")
-    check.same(by.coord, x.coord, "the change is expressed in the frame of the relation", what, _CHANGE_COORD)
+    check.same(
+        by.coord,
+        x.coord,
+        "the change is expressed in the frame of the relation",
+        what,
+        _CHANGE_COORD,
+    )
 
 
 def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:

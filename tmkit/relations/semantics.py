@@ -1,17 +1,19 @@
 """Semantics of the nine geometric relations, and the frame in which they are expressed.
 
-``PoseSemantics`` says what is related to what, ``PoseCoord`` besides in which frame the numbers are expressed; so for
-Position, Orientation, LinearVelocity, AngularVelocity, Twist, Force, Torque, Wrench. All are made from the papers'
-notation, which their ``repr`` is again: ``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``named``.
+``PoseSemantics`` says what is related to what, ``PoseCoord`` besides in which frame the numbers are
+expressed; so for Position, Orientation, LinearVelocity, AngularVelocity, Twist, Force, Torque,
+Wrench. All are made from the papers' notation, which their ``repr`` is again:
+``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``named``.
 
-The meaning of the fields and the notation, source: De Laet, Bellens, Smits, Aertbelien, Bruyninckx, De Schutter,
-"Geometric relations between rigid bodies (part 1)", IEEE RAM 20(1), 2013; ``docs/concepts/relations.md`` lists them.
-Forces and torques are those that act on ``body``, exerted by ``ref_body``; a torque and a wrench speak of the moment
-about ``point``.
+The meaning of the fields and the notation, source: De Laet, Bellens, Smits, Aertbelien, Bruyninckx,
+De Schutter, "Geometric relations between rigid bodies (part 1)", IEEE RAM 20(1), 2013;
+``docs/concepts/relations.md`` lists them. Forces and torques are those that act on ``body``,
+exerted by ``ref_body``; a torque and a wrench speak of the moment about ``point``.
 
-Invariants: values are immutable, hashable and compared field by field. What is written is read back as the same; names
-are not empty. Names with spaces between their words are written as they are, ``{my frame}|my body``; those with
-characters of the notation, or spaces around them, in double quotes, two of which stand for one in it: ``{"a|b"}|C``.
+Invariants: values are immutable, hashable and compared field by field. What is written is read back
+as the same; names are not empty. Names with spaces between their words are written as they are,
+``{my frame}|my body``; those with characters of the notation, or spaces around them, in double
+quotes, two of which stand for one in it: ``{"a|b"}|C``.
 """
 
 from __future__ import annotations
@@ -33,12 +35,21 @@ class Form:
     """A form of the notation: a pattern, what it denotes, an example, how name ``{0}`` and body ``{1}`` are written."""
 
     def __init__(self, pattern: str, *, what: str, form: str, wanted: str) -> None:
-        self._pattern, self._what, self._form, self._wanted = re.compile(pattern), what, form, wanted
+        self._pattern, self._what, self._form, self._wanted = (
+            re.compile(pattern),
+            what,
+            form,
+            wanted,
+        )
 
     def read(self, text: str) -> tuple[str, ...]:
         """Return the names in a text, or raise SemanticError."""
         match = self._pattern.fullmatch(text) if isinstance(text, str) else None
-        return tuple(map(_bare, match.groups())) if match else _refuse(text, self._what, self._form, self._wanted)
+        return (
+            tuple(map(_bare, match.groups()))
+            if match
+            else _refuse(text, self._what, self._form, self._wanted)
+        )
 
 
 POINT = Form(rf"({_NAME})\|({_NAME})", what="a point on a body", form="e|C", wanted="{0}|{1}")
@@ -64,8 +75,13 @@ def read_name(text: str, what: str) -> str:
     """Return a name that is a field of its own, or raise SemanticError; ``what`` is the field."""
     if isinstance(text, str) and re.fullmatch(_NAME, text):
         return _bare(text)
-    rule = f"{what} is a name, without spaces around it and without any of | {{ }} [ ] ( ) , unless in double quotes"
-    repair = f"write {written(text)!r} if that is its name" if isinstance(text, str) and text else ""
+    rule = (
+        f"{what} is a name, without spaces around it and without any of | {{ }} [ ] ( ) , unless in"
+        " double quotes"
+    )
+    repair = (
+        f"write {written(text)!r} if that is its name" if isinstance(text, str) and text else ""
+    )
     raise refusal("notation", rule, repr(text), repair=repair)
 
 
@@ -185,7 +201,9 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDict):
             SemanticError: a name that is none.
         """
         given = (point, ori, body, ref_point, ref_ori, ref_body, coord)
-        names = {field: name for field, name in zip(_FIELDS, given, strict=True) if name is not None}
+        names = {
+            field: name for field, name in zip(_FIELDS, given, strict=True) if name is not None
+        }
         if names.keys() != set(cls.fields):
             wanted, got = ", ".join(cls.fields), ", ".join(names)
             raise TypeError(f"{cls.__name__} has the fields {wanted}; given were {got or 'none'}")
@@ -234,10 +252,14 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDict):
             SemanticError: a name that is none.
         """
         given = (point, ori, body, ref_point, ref_ori, ref_body, coord)
-        names = {field: name for field, name in zip(_FIELDS, given, strict=True) if name is not None}
+        names = {
+            field: name for field, name in zip(_FIELDS, given, strict=True) if name is not None
+        }
         if unknown := [name for name in names if name not in self.fields]:
             known = ", ".join(self.fields)
-            raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}; its fields are {known}")
+            raise TypeError(
+                f"{type(self).__name__} has no field {', '.join(unknown)}; its fields are {known}"
+            )
         return self._replaced(**{name: read_name(value, name) for name, value in names.items()})
 
     def _replaced(self, **names: str) -> Self:
@@ -291,7 +313,9 @@ class _PoseLike(Semantics):
 
     def _notation(self) -> tuple[str, ...]:
         sides = (self.point, self.ori, self.body), (self.ref_point, self.ref_ori, self.ref_body)
-        return tuple(f"{{{p}}}|{body}" if p == ori else f"({p},[{ori}])|{body}" for p, ori, body in sides)
+        return tuple(
+            f"{{{p}}}|{body}" if p == ori else f"({p},[{ori}])|{body}" for p, ori, body in sides
+        )
 
 
 class _AtPoint(Semantics):

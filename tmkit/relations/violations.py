@@ -51,12 +51,20 @@ class SemanticError(TmkitError, ValueError):
             operation: the operation with its operands, e.g. ``compose(Twist, Twist)``.
             violations: the broken rules, at least one.
         """
-        listed = ". ".join(f"({number}) {violation}" for number, violation in enumerate(violations, start=1))
-        many = f"{len(violations)} rules are broken: {listed}" if len(violations) > 1 else str(violations[0])
+        listed = ". ".join(
+            f"({number}) {violation}" for number, violation in enumerate(violations, start=1)
+        )
+        many = (
+            f"{len(violations)} rules are broken: {listed}"
+            if len(violations) > 1
+            else str(violations[0])
+        )
         return cls(f"{operation}: {many}", operation=operation, violations=tuple(violations))
 
 
-def refusal(operation: str, rule: str, left: str, right: str = "", repair: str = "") -> SemanticError:
+def refusal(
+    operation: str, rule: str, left: str, right: str = "", repair: str = ""
+) -> SemanticError:
     """Return the error of an operation that breaks one rule; for the arguments see :class:`Violation`."""
     return SemanticError.of(operation, [Violation(rule, left, right, repair)])
 

@@ -9,4 +9,7 @@ from tmkit.robots.robot_files import (
     load_manipulator as load_manipulator,
     write_manipulator as write_manipulator,
 )
-from tmkit.robots.srdf_arms import HandChoice as HandChoice, manipulator_from_srdf as manipulator_from_srdf
+from tmkit.robots.srdf_arms import (
+    HandChoice as HandChoice,
+    manipulator_from_srdf as manipulator_from_srdf,
+)

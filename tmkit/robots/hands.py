@@ -1,18 +1,21 @@
 """Hands: what of one touches what it holds, inferring one from links and joints, and mounting one at the end of an arm.
 
-Fingers are where the joints of the hand end: of all frames that these joints move, and those that mimic them, the last
-ones that have collision shapes. A cup has no joints; it is what is rigidly joined between tip and tool.
+Fingers are where the joints of the hand end: of all frames that these joints move, and those that
+mimic them, the last ones that have collision shapes. A cup has no joints; it is what is rigidly
+joined between tip and tool.
 
-To infer a hand, joints below the end of an arm are swept together between their limits, each either way. Of all pairs
-of shapes on different branches, which move against each other, the pair that opens widest, by a centimetre at least,
-and closes is the two fingers. The tool is then between the fingertips: y along the way that a fingertip moves when it
-closes, z from the finger's joints towards its tip.
+To infer a hand, joints below the end of an arm are swept together between their limits, each either
+way. Of all pairs of shapes on different branches, which move against each other, the pair that
+opens widest, by a centimetre at least, and closes is the two fingers. The tool is then between the
+fingertips: y along the way that a fingertip moves when it closes, z from the finger's joints
+towards its tip.
 
-By convention the z axis of a hand's base points away from the arm. A mounted hand is at the end of the arm: on the axis
-of the last joint, in front of the collision shapes of the last link. A frame with a name like ``tool0`` whose z axis
-agrees replaces this place.
+By convention the z axis of a hand's base points away from the arm. A mounted hand is at the end of
+the arm: on the axis of the last joint, in front of the collision shapes of the last link. A frame
+with a name like ``tool0`` whose z axis agrees replaces this place.
 
-Invariants: frames come in the order of the scene; a distance does not depend on which finger is named first.
+Invariants: frames come in the order of the scene; a distance does not depend on which finger is
+    named first.
 """
 
 from __future__ import annotations
@@ -44,7 +47,8 @@ LEAST_STROKE = 0.01  # metres between open and closed
 _CLOSED = 0.02  # metres between fingers that count as closed
 _CLOSING_STEPS = 9
 _FINGERTIP = 0.01  # metres from the end of the fingers back to the tool
-_NEAR_AXIS = 0.05  # metres from the axis within which the shapes of the last link are in a mounted hand's way
+# metres from the axis within which the shapes of the last link are in a mounted hand's way
+_NEAR_AXIS = 0.05
 
 Pair = tuple[str, str]
 Array = NDArray[np.float64]
@@ -76,7 +80,11 @@ class Hand:
 def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
     """Return the frames with collision shapes below the last joints of a hand, and joints that mimic them."""
     moved = frames_on_joints(scene, joints)
-    last = [frame for frame in moved if not any(other in scene.subtree(frame) for other in moved if other != frame)]
+    last = [
+        frame
+        for frame in moved
+        if not any(other in scene.subtree(frame) for other in moved if other != frame)
+    ]
     found = {below for frame in last for below in scene.subtree(frame)}
     return _solid(scene, (frame for frame in scene.frame_names if frame in found))
 
@@ -107,17 +115,26 @@ def reason_without_distance(scene: SceneGraph, frame_a: str, frame_b: str) -> st
         frame_a: one frame.
         frame_b: the other.
     """
-    bare = [name for name in (frame_a, frame_b) if not any(part.collision for part in scene.shapes(name))]
+    bare = [
+        name
+        for name in (frame_a, frame_b)
+        if not any(part.collision for part in scene.shapes(name))
+    ]
     if not bare:
         return f"'{frame_a}' and '{frame_b}' move as one body, which has no distance to itself"
-    return f"{' and '.join(repr(name) for name in bare)} {'has' if len(bare) == 1 else 'have'} no collision shape"
+    return (
+        f"{' and '.join(repr(name) for name in bare)} {'has' if len(bare) == 1 else 'have'} no"
+        " collision shape"
+    )
 
 
 def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequence[str]) -> float:
     """Return the metres between the fingers, rounded to 0.1 mm, ``inf`` if fewer than two; other joints at 0."""
     q = scene.configuration(values)
     pairs = combinations(fingers, 2)
-    nearest = min((pair_distance(scene, q, frame_a=a, frame_b=b) for a, b in pairs), default=math.inf)
+    nearest = min(
+        (pair_distance(scene, q, frame_a=a, frame_b=b) for a, b in pairs), default=math.inf
+    )
     return nearest if math.isinf(nearest) else max(0.0, round(nearest, 4))
 
 
@@ -145,8 +162,14 @@ def hand_joints(scene: SceneGraph, tip: str, arm: Sequence[str]) -> tuple[str, .
     """Return the actuated joints with limits below a tip that are not the arm's."""
     below = set(scene.subtree(tip)) - {tip}
     limits = dict(zip(scene.joint_names, np.asarray(scene.joint_limits), strict=True))
-    moving = [joint for joint in scene.joint_names if joint not in arm and scene.joint_frame(joint) in below]
-    return tuple(joint for joint in moving if -np.inf < limits[joint][0] < limits[joint][1] < np.inf)
+    moving = [
+        joint
+        for joint in scene.joint_names
+        if joint not in arm and scene.joint_frame(joint) in below
+    ]
+    return tuple(
+        joint for joint in moving if -np.inf < limits[joint][0] < limits[joint][1] < np.inf
+    )
 
 
 def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand | None:
@@ -155,9 +178,18 @@ def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand 
     if not 0 < len(joints) <= MOST_JOINTS:
         return None
     rigid = rigid_frames(scene, tip)
-    moving = [child for frame in rigid for child in scene.children(frame) if scene.joint(child).type != "fixed"]
+    moving = [
+        child
+        for frame in rigid
+        for child in scene.children(frame)
+        if scene.joint(child).type != "fixed"
+    ]
     branches = list(filter(None, (_solid(scene, scene.subtree(frame)) for frame in moving)))
-    pairs = [pair for first, second in combinations(branches, 2) for pair in itertools.product(first, second)]
+    pairs = [
+        pair
+        for first, second in combinations(branches, 2)
+        for pair in itertools.product(first, second)
+    ]
     best = _widest(scene, joints, pairs)
     if best is None:
         return None
@@ -165,9 +197,14 @@ def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand 
     tool, depth = _tool(scene, tip, pair, opened, closed, _solid(scene, rigid))
     contact = dict.fromkeys(other for finger in pair for other in _finger_of(scene, finger))
     words = [joint for joint in joints if named_like(joint, FINGER_WORDS)]
-    evidence = [f"'{pair[0]}' closes on '{pair[1]}': {1000 * widths[0]:.0f} mm open, {1000 * widths[1]:.0f} mm closed"]
+    evidence = [
+        f"'{pair[0]}' closes on '{pair[1]}': {1000 * widths[0]:.0f} mm open, {1000 * widths[1]:.0f}"
+        " mm closed"
+    ]
     evidence += [f"called so: {', '.join(words)}"] if words else []
-    return InferredHand(joints, opened, closed, *widths, tuple(contact), tool, depth, tuple(evidence))
+    return InferredHand(
+        joints, opened, closed, *widths, tuple(contact), tool, depth, tuple(evidence)
+    )
 
 
 def _solid(scene: SceneGraph, frames: Iterable[str]) -> tuple[str, ...]:
@@ -183,13 +220,17 @@ def _widest(
     scene: SceneGraph, joints: Sequence[str], pairs: Sequence[Pair]
 ) -> tuple[Pair, dict[str, float], dict[str, float], tuple[float, float]] | None:
     """Return the pair that opens widest and closes, with the values and distances at which it is open and closed."""
-    lower, upper = np.asarray(scene.joint_limits)[[scene.joint_names.index(joint) for joint in joints]].T
+    lower, upper = np.asarray(scene.joint_limits)[
+        [scene.joint_names.index(joint) for joint in joints]
+    ].T
     best, most = None, LEAST_STROKE
     for ways in itertools.product((False, True), repeat=len(joints) - 1):
         sweep = []
         for share in np.linspace(0.0, 1.0, _CLOSING_STEPS):
             shares = np.array([share, *(1.0 - share if turned else share for turned in ways)])
-            sweep.append(dict(zip(joints, (lower + shares * (upper - lower)).tolist(), strict=True)))
+            sweep.append(
+                dict(zip(joints, (lower + shares * (upper - lower)).tolist(), strict=True))
+            )
         for pair in pairs:
             distances = _distances(scene, pair, sweep)
             if not np.isfinite(distances).all():
@@ -222,7 +263,9 @@ def shape_points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -
             if part.collision:
                 mesh = part.shape.kind == "mesh"
                 bounds = zip(*part.shape.bounds, strict=True)
-                corners = np.asarray(part.shape.vertices if mesh else list(itertools.product(*bounds)))
+                corners = np.asarray(
+                    part.shape.vertices if mesh else list(itertools.product(*bounds))
+                )
                 found.append((pose @ part.pose).apply(corners))
     return np.concatenate(found)
 
@@ -239,15 +282,24 @@ def _tool(
     q_open, q_closed = scene.configuration(opened), scene.configuration(closed)
     fingers = [_finger_of(scene, finger) for finger in pair]
     tops = [_top(scene, finger[0]) for finger in fingers]
-    hinges = np.array([np.asarray(scene.pose(top, relative_to=tip, q=q_closed).translation) for top in tops])
-    moves = (_end_motion(scene, tip, *end, q_open, q_closed) for end in zip(fingers, hinges, strict=False))
+    hinges = np.array(
+        [np.asarray(scene.pose(top, relative_to=tip, q=q_closed).translation) for top in tops]
+    )
+    moves = (
+        _end_motion(scene, tip, *end, q_open, q_closed)
+        for end in zip(fingers, hinges, strict=False)
+    )
     y = snapped(np.subtract(*moves))
-    middle = np.mean([shape_points(scene, finger, tip, q_closed).mean(axis=0) for finger in fingers], axis=0)
+    middle = np.mean(
+        [shape_points(scene, finger, tip, q_closed).mean(axis=0) for finger in fingers], axis=0
+    )
     slides = scene.joint(tops[0]).type == "prismatic"
     reach = middle - (np.zeros(3) if slides else hinges.mean(axis=0))
     reach -= dot(reach, y) * y
     if norm(reach) < 0.005:
-        reach = middle - np.asarray(scene.pose(str(scene.parent(tip)), relative_to=tip, q=q_closed).translation)
+        reach = middle - np.asarray(
+            scene.pose(str(scene.parent(tip)), relative_to=tip, q=q_closed).translation
+        )
         reach -= dot(reach, y) * y
     z = snapped(reach if norm(reach) > 1e-6 else np.cross(y, (0.3, 0.5, 0.8)))
     z = _unit(z - dot(z, y) * y)
@@ -255,7 +307,11 @@ def _tool(
     ends = [shape_points(scene, finger, tip, q_closed) for finger in fingers]
     height = min(float(product(points, z).max()) for points in ends) - _FINGERTIP
     near = [points[product(points, z) > height - 2 * _FINGERTIP] for points in ends]
-    inner = (float(product(near[0], y).max()), float(product(near[1], y).min())) if len(near[1]) else (0.0, 0.0)
+    inner = (
+        (float(product(near[0], y).max()), float(product(near[1], y).min()))
+        if len(near[1])
+        else (0.0, 0.0)
+    )
     across = float(np.mean([product(points, x).mean() for points in near if len(points)]))
     origin = height * z + 0.5 * sum(inner) * y + across * x
     points = shape_points(scene, palm, tip, q_closed) if palm else np.zeros((0, 3))
@@ -298,13 +354,19 @@ def snapped(vector: Array) -> Array:
     return direction
 
 
-def mount_hand(scene: SceneGraph, hand: SceneGraph, *, tip: str, joints: Sequence[str]) -> SceneGraph:
+def mount_hand(
+    scene: SceneGraph, hand: SceneGraph, *, tip: str, joints: Sequence[str]
+) -> SceneGraph:
     """Return the robot with a hand, one frame below its root, at the tip of an arm; ``hand_`` is put before names."""
     bases = hand.children(hand.root_names[0])
     if len(bases) != 1:
         raise RobotError.at("hand", f"expected one frame below its root, received {len(bases)}")
     hand = hand.extract(bases[0])
-    prefix = "hand_" if {*hand.frame_names, *hand.joint_names} & {*scene.frame_names, *scene.joint_names} else ""
+    prefix = (
+        "hand_"
+        if {*hand.frame_names, *hand.joint_names} & {*scene.frame_names, *scene.joint_names}
+        else ""
+    )
     end, q = _end(scene, tip, joints), scene.configuration({})
     for frame in rigid_frames(scene, tip):
         at = scene.pose(frame, relative_to=tip, q=q)
@@ -317,14 +379,19 @@ def _end(scene: SceneGraph, tip: str, joints: Sequence[str]) -> Pose:
     """Return where the arm ends, in the axes of the tip: z away from it, before the shapes of its last link."""
     q = scene.configuration({})
     last, before = (
-        scene.pose(scene.joint_frame(joint), relative_to=tip, q=q) for joint in (joints[-1], *joints[-2:][:1])
+        scene.pose(scene.joint_frame(joint), relative_to=tip, q=q)
+        for joint in (joints[-1], *joints[-2:][:1])
     )
     axis = product(last.rotation, scene.joint(scene.joint_frame(joints[-1])).axis)
     frames = _solid(scene, rigid_frames(scene, tip))
     points: Array = shape_points(scene, frames, tip, q) if frames else np.zeros((1, 3))
     way = points.mean(axis=0) - before.translation
     along = dot(way, axis)
-    z = snapped(axis if along > 0.0 else -axis) if 2.0 * abs(along) >= norms(way[None])[0] else snapped(way)
+    z = (
+        snapped(axis if along > 0.0 else -axis)
+        if 2.0 * abs(along) >= norms(way[None])[0]
+        else snapped(way)
+    )
     heights = product(points - last.translation, z)
     near = norms(points - last.translation - heights[:, None] * z) < _NEAR_AXIS
     end = max(0.0, float(heights[near].max() if near.any() else heights.max()))

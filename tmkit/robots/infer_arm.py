@@ -1,10 +1,11 @@
 """The arm of a robot of which only links and joints are known, with the inferred values and their confidence.
 
-The end of each chain of joints is searched for a hand, for a suction cup by the names of its links, or for neither. Of
-several arms the best is taken: one with a hand, then the longest. A frame for the tool is added where there is none.
+The end of each chain of joints is searched for a hand, for a suction cup by the names of its links,
+or for neither. Of several arms the best is taken: one with a hand, then the longest. A frame for
+the tool is added where there is none.
 
-The result is for people to confirm: every line names its evidence and a confidence, high, medium or low. A jaw against
-a fixed finger is recognised but not supported, and so is a hand of many joints.
+The result is for people to confirm: every line names its evidence and a confidence, high, medium or
+low. A jaw against a fixed finger is recognised but not supported, and so is a hand of many joints.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.graph import SceneGraph
 from tmkit.robots import hands
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.mechanisms import ARM_JOINTS, JointChain, chain_between, joint_chains, rigid_frames
+from tmkit.robots.mechanisms import (
+    ARM_JOINTS,
+    JointChain,
+    chain_between,
+    joint_chains,
+    rigid_frames,
+)
 from tmkit.spatial import Pose
 
 _DEPTH = 4  # joints of a finger at most
@@ -72,7 +79,10 @@ class InferredArm(Result):
 
     def __repr__(self) -> str:
         arm = self.manipulator
-        return f"InferredArm({self.status.value}, {len(arm.joints)} joints from '{arm.base}' to '{arm.tip}')"
+        return (
+            f"InferredArm({self.status.value}, {len(arm.joints)} joints from '{arm.base}' to"
+            f" '{arm.tip}')"
+        )
 
 
 def infer_arm(
@@ -90,9 +100,11 @@ def infer_arm(
         scene: the robot, best without anything else that moves.
         base: the frame that the arm stands on; by default the one that carries its first joint.
         tip: the frame of its hand; by default that of the best arm.
-        tool: the grasp frame; by default one between the fingertips, which is added where the robot has none.
+        tool: the grasp frame; by default one between the fingertips, which is added where the robot
+            has none.
         name: of the description.
-        seed: of the random configurations, which matter only when the middle of the limits collides.
+        seed: of the random configurations, which matter only when the middle of the limits
+            collides.
 
     Raises:
         UnknownNameError: no such frame.
@@ -106,21 +118,36 @@ def infer_arm(
         line = {tip, *scene.ancestors(tip), *scene.subtree(tip)}
         tips = [tip, *(end for end in tips if end not in line)]
     if not tips:
-        raise RobotError.at("robot", "no joint moves" + (f" below '{base}'" if base is not None else ""))
+        raise RobotError.at(
+            "robot", "no joint moves" + (f" below '{base}'" if base is not None else "")
+        )
     arms = [chain_between(scene, base, end) for end in tips[:_MOST_ARMS]]
     found = [(chain, hands.infer_hand(scene, chain.tip, chain.joints)) for chain in arms]
-    best = max(found, key=lambda one: (one[1] is not None, _has_cup(scene, one[0].tip), len(one[0].joints)))
+    best = max(
+        found, key=lambda one: (one[1] is not None, _has_cup(scene, one[0].tip), len(one[0].joints))
+    )
     chain, hand = best if tip is None else found[0]
     if base is None:
-        own = _own(scene, chain, [one for one, other in found if other is not None and one.tip != chain.tip])
+        own = _own(
+            scene,
+            chain,
+            [one for one, other in found if other is not None and one.tip != chain.tip],
+        )
         opened = hand.opened if hand is not None else {}
-        chain = own if _is_free(scene, own, opened, seed) or not _is_free(scene, chain, opened, seed) else chain
+        chain = (
+            own
+            if _is_free(scene, own, opened, seed) or not _is_free(scene, chain, opened, seed)
+            else chain
+        )
     if tool is not None and tool not in rigid_frames(scene, chain.tip):
-        raise RobotError.at("robot", f"the tool '{tool}' is not rigidly joined to the tip '{chain.tip}'")
+        raise RobotError.at(
+            "robot", f"the tool '{tool}' is not rigidly joined to the tip '{chain.tip}'"
+        )
     others = tuple(
         one.tip
         for one, other in found
-        if one.tip != chain.tip and (other is not None or (hand is None and len(one.joints) > ARM_JOINTS))
+        if one.tip != chain.tip
+        and (other is not None or (hand is None and len(one.joints) > ARM_JOINTS))
     )
     inferred = [f"arm: {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'"]
     if others:
@@ -136,7 +163,9 @@ def _is_free(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], 
     """Whether a chain has a ready configuration in which nothing that it moves collides."""
     moved = {frame for joint in chain.joints for frame in scene.subtree(scene.joint_frame(joint))}
     q = scene.configuration({**_ready(scene, chain, opened, seed), **opened})
-    return not any(moved & {contact.frame_a, contact.frame_b} for contact in CollisionWorld(scene).contacts(q))
+    return not any(
+        moved & {contact.frame_a, contact.frame_b} for contact in CollisionWorld(scene).contacts(q)
+    )
 
 
 def _own(scene: SceneGraph, chain: JointChain, others: list[JointChain]) -> JointChain:
@@ -155,7 +184,14 @@ def _tips(scene: SceneGraph, base: str | None) -> list[str]:
         path = [scene.joint_frame(joint) for joint in chain.joints]
         if base is not None and base not in (path[0], *scene.ancestors(path[-1])):
             continue
-        count = next((k for k in range(min(ARM_JOINTS, len(path)), len(path)) if _carries_hand(scene, path, k)), None)
+        count = next(
+            (
+                k
+                for k in range(min(ARM_JOINTS, len(path)), len(path))
+                if _carries_hand(scene, path, k)
+            ),
+            None,
+        )
         count = len(path) if count is None else count
         ends.setdefault(path[count - 1], count)
     return sorted(ends, key=lambda end: -ends[end])
@@ -163,16 +199,21 @@ def _tips(scene: SceneGraph, base: str | None) -> list[str]:
 
 def _carries_hand(scene: SceneGraph, path: list[str], count: int) -> bool:
     """Whether what follows the first joints of a path is a hand: short, and branching, called so, or a jaw."""
-    carried = [child for frame in rigid_frames(scene, path[count - 1]) for child in scene.children(frame)]
+    carried = [
+        child for frame in rigid_frames(scene, path[count - 1]) for child in scene.children(frame)
+    ]
     moving = [child for child in carried if scene.joint(child).is_actuated]
-    fingers = sum(hands.named_like(child, (*hands.FINGER_WORDS, "thumb", "index")) for child in moving)
+    fingers = sum(
+        hands.named_like(child, (*hands.FINGER_WORDS, "thumb", "index")) for child in moving
+    )
     if len(moving) > 1 and (len(path) - count <= _DEPTH or fingers > 1):
         return True
     if len(path) - count > _DEPTH:
         return False
     following = path[count]
     names = [scene.joint(following).name]
-    if count == len(path) - 1:  # an earlier link called a gripper may be its body, which a wrist turns
+    # an earlier link called a gripper may be its body, which a wrist turns
+    if count == len(path) - 1:
         names.append(following)
     called = any(hands.named_like(name, hands.FINGER_WORDS) for name in names)
     return called and _moves_little(scene, following)
@@ -181,7 +222,9 @@ def _carries_hand(scene: SceneGraph, path: list[str], count: int) -> bool:
 def _moves_little(scene: SceneGraph, frame: str) -> bool:
     """Whether the joint of a frame is limited, as that of a finger is; a wrist turns further than half a turn."""
     joint = scene.joint(frame)
-    return bool(np.isfinite([joint.lower, joint.upper]).all() and joint.upper - joint.lower < np.pi + 0.1)
+    return bool(
+        np.isfinite([joint.lower, joint.upper]).all() and joint.upper - joint.lower < np.pi + 0.1
+    )
 
 
 def _has_cup(scene: SceneGraph, tip: str) -> bool:
@@ -202,19 +245,29 @@ def _with_hand(
     sure = 2 - (len(hand.evidence) == 1) - (hand.width_closed > 0.002)
     confidence = ("low", "medium", "high")[sure]
     inferred.append(f"hand: parallel gripper, confidence {confidence} ({'; '.join(hand.evidence)})")
-    frames = [frame for frame in rigid_frames(scene, chain.tip) if hands.named_like(frame, hands.TOOL_NAMES)]
+    frames = [
+        frame
+        for frame in rigid_frames(scene, chain.tip)
+        if hands.named_like(frame, hands.TOOL_NAMES)
+    ]
     fitting = [frame for frame in frames if _fits(scene, frame, chain.tip, hand.tool)]
     added = ""
     if tool is not None:
         inferred.append(f"tool: '{tool}', as given")
     elif fitting:
         tool = fitting[0]
-        inferred.append(f"tool: '{tool}', confidence high (its name, between the fingertips, y as the fingers close)")
+        inferred.append(
+            f"tool: '{tool}', confidence high (its name, between the fingertips, y as the fingers"
+            " close)"
+        )
     else:
         tool = added = _new_name(scene, f"{chain.tip}_tool")
         scene = scene.add_frame(added, chain.tip, pose=hand.tool)
         turned = f"; '{frames[0]}' has another place or other axes" if frames else ""
-        inferred.append(f"tool: between the fingertips, where the robot has no frame{turned}; added as '{added}'")
+        inferred.append(
+            f"tool: between the fingertips, where the robot has no frame{turned}; added as"
+            f" '{added}'"
+        )
     inferred.append(_direction(scene, chain.tip, tool))
     arm = Manipulator(
         name,
@@ -226,16 +279,41 @@ def _with_hand(
         finger_depth=hand.depth,
         **hand.attributes(),
     )
-    return InferredArm(scene, arm, tuple(inferred), "", added, confidence, other_tools=tuple(frames) if added else ())
+    return InferredArm(
+        scene,
+        arm,
+        tuple(inferred),
+        "",
+        added,
+        confidence,
+        other_tools=tuple(frames) if added else (),
+    )
 
 
 def _without_hand(
-    scene: SceneGraph, chain: JointChain, inferred: list[str], *, tool: str | None, name: str, seed: int
+    scene: SceneGraph,
+    chain: JointChain,
+    inferred: list[str],
+    *,
+    tool: str | None,
+    name: str,
+    seed: int,
 ) -> InferredArm:
     """Return the arm with a cup at its tip, and what is missing unless a link is called so."""
-    called = [frame for frame in rigid_frames(scene, chain.tip) if hands.named_like(frame, SUCTION_WORDS)]
-    cup = next((frame for frame in reversed(called) if any(part.collision for part in scene.shapes(frame))), chain.tip)
-    named = [frame for frame in rigid_frames(scene, cup) if hands.named_like(frame, hands.TOOL_NAMES)]
+    called = [
+        frame for frame in rigid_frames(scene, chain.tip) if hands.named_like(frame, SUCTION_WORDS)
+    ]
+    cup = next(
+        (
+            frame
+            for frame in reversed(called)
+            if any(part.collision for part in scene.shapes(frame))
+        ),
+        chain.tip,
+    )
+    named = [
+        frame for frame in rigid_frames(scene, cup) if hands.named_like(frame, hands.TOOL_NAMES)
+    ]
     tool = tool or (named or called[-1:] or [chain.tip])[0]
     joints = hands.hand_joints(scene, chain.tip, chain.joints)
     missing = ""
@@ -243,26 +321,32 @@ def _without_hand(
         inferred.append(f"hand: suction cup, confidence medium (the name of '{called[-1]}')")
     elif len(joints) > hands.MOST_JOINTS:
         missing = (
-            f"the hand at '{chain.tip}' has {len(joints)} joints of its own; only hands that close two fingers by at"
-            f" most {hands.MOST_JOINTS} are inferred: describe two of its fingers in a file for --robot"
+            f"the hand at '{chain.tip}' has {len(joints)} joints of its own; only hands that close"
+            f" two fingers by at most {hands.MOST_JOINTS} are inferred: describe two of its fingers"
+            " in a file for --robot"
         )
     elif len(joints) == 1:
         is_named = hands.named_like(joints[0], hands.FINGER_WORDS)
         sure = "medium (its name)" if is_named else "low (the only joint at the end)"
-        inferred.append(f"hand: one jaw, '{joints[0]}', against a fixed finger of '{chain.tip}', confidence {sure}")
+        inferred.append(
+            f"hand: one jaw, '{joints[0]}', against a fixed finger of '{chain.tip}', confidence"
+            f" {sure}"
+        )
         missing = (
-            f"the jaw '{joints[0]}' moves against a finger that is fixed to '{chain.tip}', which is not supported:"
-            " objects are centred between two fingers that move"
+            f"the jaw '{joints[0]}' moves against a finger that is fixed to '{chain.tip}', which is"
+            " not supported: objects are centred between two fingers that move"
         )
     elif joints:
         missing = (
-            f"the joints {', '.join(joints)} below '{chain.tip}' close no two collision shapes on each other by at"
-            " least 1 cm: give the fingers shapes with a gap between them, or mimic tags where they are coupled"
+            f"the joints {', '.join(joints)} below '{chain.tip}' close no two collision shapes on"
+            " each other by at least 1 cm: give the fingers shapes with a gap between them, or"
+            " mimic tags where they are coupled"
         )
     else:
         missing = (
-            f"no gripper found: below '{chain.tip}' nothing opens and closes, and no link is named after a suction cup;"
-            " mount one by 'tmkit new robot --hand' (parallel_gripper, suction_cup, a file), or choose an arm by --tip"
+            f"no gripper found: below '{chain.tip}' nothing opens and closes, and no link is named"
+            " after a suction cup; mount one by 'tmkit new robot --hand' (parallel_gripper,"
+            " suction_cup, a file), or choose an arm by --tip"
         )
     if not missing:
         inferred.append(_direction(scene, chain.tip, tool))
@@ -284,14 +368,20 @@ def _fits(scene: SceneGraph, frame: str, tip: str, inferred: Pose) -> bool:
     pose = inferred.inverse() @ scene.pose(frame, relative_to=tip, q=scene.configuration({}))
     x, y, z = pose.translation
     turn = pose.rotation
-    return bool(abs(z) < 0.04 and math.hypot(x, y) < 0.02 and turn[2, 2] > 0.9 and abs(turn[1, 1]) > 0.9)
+    return bool(
+        abs(z) < 0.04 and math.hypot(x, y) < 0.02 and turn[2, 2] > 0.9 and abs(turn[1, 1]) > 0.9
+    )
 
 
 def _direction(scene: SceneGraph, tip: str, tool: str) -> str:
     """Say which way the tool looks, in the axes of the tip."""
     z = np.asarray(scene.pose(tool, relative_to=tip, q=scene.configuration({})).rotation)[:, 2]
     axis = int(np.argmax(np.abs(z)))
-    way = f"{'+' if z[axis] > 0 else '-'}{'xyz'[axis]}" if abs(z[axis]) > 0.99 else str(np.round(z, 2).tolist())
+    way = (
+        f"{'+' if z[axis] > 0 else '-'}{'xyz'[axis]}"
+        if abs(z[axis]) > 0.99
+        else str(np.round(z, 2).tolist())
+    )
     return f"tool z, which must point away from the hand, points along {way} of '{tip}'"
 
 
@@ -300,7 +390,9 @@ def _new_name(scene: SceneGraph, wanted: str) -> str:
     return next(name for name in names if name not in scene)
 
 
-def _ready(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> dict[str, float]:
+def _ready(
+    scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int
+) -> dict[str, float]:
     """Return a collision-free configuration of the arm near the middle of the joint limits, with the hand open."""
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     middle = np.where(np.isfinite(limits).all(axis=1, keepdims=True), limits, 0.0).mean(axis=1)

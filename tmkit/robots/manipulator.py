@@ -1,13 +1,15 @@
 """Manipulators: what makes a chain of a scene an arm with a hand.
 
-A :class:`Manipulator` names frames and joints of a scene and holds no geometry, so the same description serves every
-scene that contains the robot. Descriptions are small TOML files (:mod:`tmkit.robots.robot_files`).
+A :class:`Manipulator` names frames and joints of a scene and holds no geometry, so the same
+description serves every scene that contains the robot. Descriptions are small TOML files
+(:mod:`tmkit.robots.robot_files`).
 
-Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the suction cup). The
-axis z points away from the hand towards what is grasped, and a parallel hand closes along y.
+Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the
+suction cup). The axis z points away from the hand towards what is grasped, and a parallel hand
+closes along y.
 
-Invariants: a :class:`Manipulator` is immutable and internally consistent (every map speaks of its own joints), however
-it was made; :meth:`Manipulator.check` proves that it fits a scene.
+Invariants: a :class:`Manipulator` is immutable and internally consistent (every map speaks of its
+own joints), however it was made; :meth:`Manipulator.check` proves that it fits a scene.
 """
 
 from __future__ import annotations
@@ -49,21 +51,26 @@ class Manipulator:
         tip: frame of the hand: a grasped object is reparented to it.
         tool: grasp frame, on the chain at or below ``tip``.
         joints: the arm's joints from base to tip.
-        ready: joint values in radians or metres of a comfortable configuration, for all of ``joints``.
+        ready: joint values in radians or metres of a comfortable configuration, for all of
+            ``joints``.
         velocity: largest joint speeds in rad/s or m/s; the scene's limits apply as well.
         acceleration: largest joint accelerations in rad/s^2 or m/s^2.
-        effort: largest joint efforts in N m or N where they are not those of the scene, such as of an arm with springs.
+        effort: largest joint efforts in N m or N where they are not those of the scene, such as of
+            an arm with springs.
         gripper_kind: ``parallel``, ``suction``, or ``none`` for a mobile base.
         gripper_joints: joints that open and close the hand; empty for suction.
         gripper_open: their values when open.
         gripper_closed: their values when closed.
         width_open: distance of the fingers when open, metres.
         width_closed: distance of the fingers when closed, metres.
-        finger_depth: metres from the tool point back to the palm: how deep an object may reach into the hand.
+        finger_depth: metres from the tool point back to the palm: how deep an object may reach into
+            the hand.
         grip_force: force of the fingers, newtons.
-        payload: largest mass in kg that the arm carries in its hand; infinity where it is not known.
+        payload: largest mass in kg that the arm carries in its hand; infinity where it is not
+            known.
         contact_links: frames that may touch what is grasped.
-        contact_tolerance: metres that a contact link may overlap with what it holds, or be away from it.
+        contact_tolerance: metres that a contact link may overlap with what it holds, or be away
+            from it.
 
     Raises:
         RobotError: a value of the wrong kind, or values that contradict each other.
@@ -92,7 +99,10 @@ class Manipulator:
 
     def __post_init__(self) -> None:
         source = f"robot '{self.name}'"
-        checked = {item.name: _checked(item.name, getattr(self, item.name), source) for item in fields(self)}
+        checked = {
+            item.name: _checked(item.name, getattr(self, item.name), source)
+            for item in fields(self)
+        }
         initialize(self, **checked)
         self._check_itself(source)
 
@@ -100,10 +110,14 @@ class Manipulator:
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Manipulator.from_dict, (self.to_dict(),)  # the read-only maps cannot be pickled themselves
+        # the read-only maps cannot be pickled themselves
+        return Manipulator.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
-        return f"Manipulator('{self.name}', {len(self.joints)} joints, {self.gripper_kind} gripper, tool '{self.tool}')"
+        return (
+            f"Manipulator('{self.name}', {len(self.joints)} joints, {self.gripper_kind} gripper,"
+            f" tool '{self.tool}')"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as plain values, for plan files."""
@@ -114,7 +128,8 @@ class Manipulator:
                 value = list(value)
             elif isinstance(value, Mapping):
                 value = dict(value)
-            if value != math.inf and (item.name != "effort" or value):  # JSON has no infinity; older plans no efforts
+            # JSON has no infinity; older plans no efforts
+            if value != math.inf and (item.name != "effort" or value):
                 result[item.name] = value
         return result
 
@@ -131,7 +146,9 @@ class Manipulator:
             elif isinstance(value, list):
                 values[key] = [prefix + name for name in value]
             else:
-                values[key] = prefix + value if isinstance(value, str) and key != "gripper_kind" else value
+                values[key] = (
+                    prefix + value if isinstance(value, str) and key != "gripper_kind" else value
+                )
         return Manipulator.from_dict(values)
 
     @classmethod
@@ -165,13 +182,17 @@ class Manipulator:
     def _check_itself(self, source: str) -> None:
         if self.gripper_kind not in _GRIPPER_KINDS:
             known, hint = ", ".join(_GRIPPER_KINDS), did_you_mean(self.gripper_kind, _GRIPPER_KINDS)
-            raise RobotError.at(source, f"gripper kind '{self.gripper_kind}' is none of {known}{hint}")
+            raise RobotError.at(
+                source, f"gripper kind '{self.gripper_kind}' is none of {known}{hint}"
+            )
         if not self.joints:
             raise RobotError.at(source, "an arm needs at least one joint in 'joints'")
         named = [*self.joints, *self.gripper_joints]
         for joint in named:
             if named.count(joint) > 1:
-                raise RobotError.at(source, f"joint '{joint}' is named twice in the joints of arm and gripper")
+                raise RobotError.at(
+                    source, f"joint '{joint}' is named twice in the joints of arm and gripper"
+                )
         for key in ("ready", *_LARGEST):
             _same_keys(source, key, getattr(self, key), self.joints, complete=key == "ready")
         for key in ("gripper_open", "gripper_closed"):
@@ -179,18 +200,26 @@ class Manipulator:
         if self.gripper_kind == "parallel" and not self.gripper_joints:
             raise RobotError.at(source, "a parallel gripper needs 'joints', 'open' and 'closed'")
         if self.gripper_kind == "parallel" and not self.width_open > self.width_closed >= 0.0:
-            received = f"received width_open {self.width_open:g} and width_closed {self.width_closed:g}"
-            raise RobotError.at(source, f"a parallel gripper needs width_open > width_closed >= 0, {received}")
+            received = (
+                f"received width_open {self.width_open:g} and width_closed {self.width_closed:g}"
+            )
+            raise RobotError.at(
+                source, f"a parallel gripper needs width_open > width_closed >= 0, {received}"
+            )
         for key in _LARGEST:
             for joint, value in getattr(self, key).items():
                 if not value > 0.0:
-                    raise RobotError.at(source, f"{key} of joint '{joint}' must be positive, not {value}")
+                    raise RobotError.at(
+                        source, f"{key} of joint '{joint}' must be positive, not {value}"
+                    )
         for key in ("grip_force", "payload"):
             if not getattr(self, key) > 0.0:
                 raise RobotError.at(source, f"{key} must be positive, not {getattr(self, key)}")
         for key in ("finger_depth", "contact_tolerance"):
             if getattr(self, key) < 0.0:
-                raise RobotError.at(source, f"{key} must not be negative, as {getattr(self, key)} is")
+                raise RobotError.at(
+                    source, f"{key} must not be negative, as {getattr(self, key)} is"
+                )
 
     def check(self, scene: SceneGraph, *, source: str | None = None) -> None:
         """Check that the description fits a scene.
@@ -200,7 +229,8 @@ class Manipulator:
             source: what the message names, such as a file; the robot's name by default.
 
         Raises:
-            RobotError: a frame or joint that the scene lacks, a joint off the way to the tip, or a value beyond limits.
+            RobotError: a frame or joint that the scene lacks, a joint off the way to the tip, or a
+                value beyond limits.
         """
         source = source or f"robot '{self.name}'"
         frames, joints = scene.frame_names, scene.joint_names
@@ -213,18 +243,25 @@ class Manipulator:
         above_tip = (self.tip, *scene.ancestors(self.tip))
         for joint in self.joints:
             if scene.joint_frame(joint) not in above_tip:
-                raise RobotError.at(source, f"joint '{joint}' is not on the way from the root to the tip '{self.tip}'")
+                raise RobotError.at(
+                    source,
+                    f"joint '{joint}' is not on the way from the root to the tip '{self.tip}'",
+                )
         if self.base not in above_tip:
             raise RobotError.at(source, f"base '{self.base}' is not above the tip '{self.tip}'")
         if self.tip not in (self.tool, *scene.ancestors(self.tool)):
-            raise RobotError.at(source, f"tool '{self.tool}' is not a descendant of the tip '{self.tip}'")
+            raise RobotError.at(
+                source, f"tool '{self.tool}' is not a descendant of the tip '{self.tip}'"
+            )
         limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
         for key in ("ready", "gripper_open", "gripper_closed"):
             for joint, value in getattr(self, key).items():
                 lower, upper = limits[joint]
                 if not lower - LIMIT_TOLERANCE <= value <= upper + LIMIT_TOLERANCE:
                     outside = f"which is outside its limits from {lower:.6g} to {upper:.6g}"
-                    raise RobotError.at(source, f"{key} puts joint '{joint}' at {value:.6g}, {outside}")
+                    raise RobotError.at(
+                        source, f"{key} puts joint '{joint}' at {value:.6g}, {outside}"
+                    )
 
     def joint_indices(self, scene: SceneGraph) -> NDArray[np.intp]:
         """Return the entries of the configuration, (n_arm,), that the arm's joints have in a scene.
@@ -258,7 +295,12 @@ class Manipulator:
         """Return the largest efforts (n_arm,) in N m or N: the description's, else the scene's, else infinity."""
         limits = np.array(scene.effort_limits[self.joint_indices(scene)])
         limits[~(limits > 0.0)] = math.inf
-        return np.array([self.effort.get(joint, limit) for joint, limit in zip(self.joints, limits, strict=True)])
+        return np.array(
+            [
+                self.effort.get(joint, limit)
+                for joint, limit in zip(self.joints, limits, strict=True)
+            ]
+        )
 
     def finger_values(self, width: float) -> dict[str, float]:
         """Return the finger joint values at which the fingers are ``width`` metres apart.
@@ -270,10 +312,15 @@ class Manipulator:
             return {}
         if not self.width_closed <= width <= self.width_open:
             reach = f"they open from {self.width_closed} to {self.width_open} m"
-            raise RobotError.at(f"robot '{self.name}'", f"the fingers cannot be {width:.4f} m apart; {reach}")
+            raise RobotError.at(
+                f"robot '{self.name}'", f"the fingers cannot be {width:.4f} m apart; {reach}"
+            )
         share = (width - self.width_closed) / (self.width_open - self.width_closed)
         closed, opened = self.gripper_closed, self.gripper_open
-        return {joint: closed[joint] + share * (opened[joint] - closed[joint]) for joint in self.gripper_joints}
+        return {
+            joint: closed[joint] + share * (opened[joint] - closed[joint])
+            for joint in self.gripper_joints
+        }
 
     def opened(self, width: float | None = None) -> dict[str, float]:
         """Return the finger joint values at which the fingers are ``width`` metres apart; by default fully open."""
@@ -283,12 +330,15 @@ class Manipulator:
         """Return how far one finger moves for a unit of one of ``gripper_joints``, on average over the hand's opening.
 
         Returns:
-            Metres a radian, or metres a metre; so the joint presses with a force of its torque divided by this.
+            Metres a radian, or metres a metre; so the joint presses with a force of its torque
+            divided by this.
         """
         stroke = abs(self.gripper_open[joint] - self.gripper_closed[joint])
         return (self.width_open - self.width_closed) / (2.0 * stroke) if stroke > 0.0 else 1.0
 
-    def ready_configuration(self, scene: SceneGraph, *, base: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def ready_configuration(
+        self, scene: SceneGraph, *, base: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """Return the configuration (n_joints,) with the arm at ``ready`` and the gripper open.
 
         Args:
@@ -299,21 +349,29 @@ class Manipulator:
         try:
             return scene.configuration(values, base=base)
         except UnknownNameError as error:
-            raise UnknownNameError(f"robot '{self.name}' is not in the scene: {error}", **error.data) from None
+            raise UnknownNameError(
+                f"robot '{self.name}' is not in the scene: {error}", **error.data
+            ) from None
 
 
 def _require(source: str, key: str, name: str, known: Iterable[str], kind: str) -> None:
     names = list(known)
     if name not in names:
         hint = did_you_mean(name, names)
-        raise RobotError.at(source, f"{key} names {kind} '{name}', which the scene does not have{hint}")
+        raise RobotError.at(
+            source, f"{key} names {kind} '{name}', which the scene does not have{hint}"
+        )
 
 
-def _same_keys(source: str, key: str, values: Mapping[str, float], joints: tuple[str, ...], *, complete: bool) -> None:
+def _same_keys(
+    source: str, key: str, values: Mapping[str, float], joints: tuple[str, ...], *, complete: bool
+) -> None:
     for joint in values:
         if joint not in joints:
             hint = did_you_mean(joint, joints)
-            raise RobotError.at(source, f"{key} names joint '{joint}', which is not one of its joints{hint}")
+            raise RobotError.at(
+                source, f"{key} names joint '{joint}', which is not one of its joints{hint}"
+            )
     missing = [joint for joint in joints if joint not in values]
     if complete and missing:
         raise RobotError.at(source, f"{key} has no value for joint '{missing[0]}'")
@@ -327,11 +385,20 @@ def _checked(key: str, value: Any, source: str) -> Any:
         return tuple(value)
     if key in ("ready", *_LARGEST, "gripper_open", "gripper_closed"):
         if not isinstance(value, Mapping) or not all(is_number(item) for item in value.values()):
-            raise RobotError.at(source, f"{key} must give finite numbers by joint name, not {value!r}")
+            raise RobotError.at(
+                source, f"{key} must give finite numbers by joint name, not {value!r}"
+            )
         return _frozen({joint: float(number) for joint, number in value.items()})
     if key == "payload" and value == math.inf:
         return value
-    if key in ("payload", "width_open", "width_closed", "finger_depth", "grip_force", "contact_tolerance"):
+    if key in (
+        "payload",
+        "width_open",
+        "width_closed",
+        "finger_depth",
+        "grip_force",
+        "contact_tolerance",
+    ):
         if not is_number(value):
             raise RobotError.at(source, f"{key} must be a finite number, not {value!r}")
         return float(value)
@@ -343,4 +410,8 @@ def _checked(key: str, value: Any, source: str) -> Any:
 def is_number(value: object) -> bool:
     """Return whether a value is a finite number, which an integer beyond the largest float is not."""
     largest = sys.float_info.max
-    return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and -largest <= value <= largest
+    )

@@ -1,12 +1,14 @@
 """Chains of joints that may be arms, and what arms move: objects that can be carried, by their class, and mechanisms.
 
-What is written about a robot often ends at its joints: nothing says which of them make the arm, and which the hand. A
-chain is a path from the root along which joints move; the longest is a good guess.
+What is written about a robot often ends at its joints: nothing says which of them make the arm, and
+which the hand. A chain is a path from the root along which joints move; the longest is a good
+guess.
 
-A mechanism is a joint of a scene that belongs to no arm. A drawer is a frame on a prismatic joint, a door one on a
-revolute joint; a *handle* is a frame rigidly joined to it. Their values are entries of the configuration like those of
-the arms. The hand closes on the handle and the arm moves so that the tool keeps its pose relative to the handle while
-the joint moves: a closed chain, though the scene is a tree. How well it is closed is measured here.
+A mechanism is a joint of a scene that belongs to no arm. A drawer is a frame on a prismatic joint,
+a door one on a revolute joint; a *handle* is a frame rigidly joined to it. Their values are entries
+of the configuration like those of the arms. The hand closes on the handle and the arm moves so that
+the tool keeps its pose relative to the handle while the joint moves: a closed chain, though the
+scene is a tree. How well it is closed is measured here.
 
 Invariants: which joint a handle moves is a function of the scene and the arms.
 """
@@ -44,7 +46,10 @@ def joint_chains(scene: SceneGraph) -> tuple[JointChain, ...]:
     moved = {joint: scene.joint_frame(joint) for joint in scene.joint_names}
     inner = {above for frame in moved.values() for above in scene.ancestors(frame)}
     ends = [last for last in moved.values() if last not in inner]
-    found = [_chain(scene, _moving(scene, (*reversed(scene.ancestors(last)), last)), last) for last in ends]
+    found = [
+        _chain(scene, _moving(scene, (*reversed(scene.ancestors(last)), last)), last)
+        for last in ends
+    ]
     return tuple(sorted(found, key=lambda chain: -len(chain.joints)))
 
 
@@ -55,7 +60,10 @@ def chain_between(scene: SceneGraph, base: str | None, tip: str) -> JointChain:
         raise RobotError.at("robot", f"the tip '{tip}' is not below the base '{base}'")
     path = _moving(scene, above[above.index(base) + 1 :] if base is not None else above)
     if not path:
-        raise RobotError.at("robot", f"no joint moves between '{base if base is not None else above[0]}' and '{tip}'")
+        raise RobotError.at(
+            "robot",
+            f"no joint moves between '{base if base is not None else above[0]}' and '{tip}'",
+        )
     chain = _chain(scene, path, tip)
     return chain if base is None else JointChain(base, tip, chain.joints)
 
@@ -70,11 +78,17 @@ def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
 
 def _moving(scene: SceneGraph, frames: Sequence[str]) -> list[str]:
     names = set(scene.joint_names)
-    return [frame for frame in frames if scene.joint(frame).name in names and scene.joint(frame).is_actuated]
+    return [
+        frame
+        for frame in frames
+        if scene.joint(frame).name in names and scene.joint(frame).is_actuated
+    ]
 
 
 def _chain(scene: SceneGraph, path: Sequence[str], tip: str) -> JointChain:
-    return JointChain(str(scene.parent(path[0])), tip, tuple(scene.joint(frame).name for frame in path))
+    return JointChain(
+        str(scene.parent(path[0])), tip, tuple(scene.joint(frame).name for frame in path)
+    )
 
 
 CLOSURE_DISTANCE = 1e-4
@@ -105,7 +119,10 @@ def is_movable(scene: SceneGraph, frame: str) -> bool:
 
 def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulator]) -> str | None:
     """Return the joint that a handle moves, None where that is an arm's own or an object may be carried."""
-    movable, own = {*movable_frames(scene)}, {joint for arm in arms for joint in (*arm.joints, *arm.gripper_joints)}
+    movable, own = (
+        {*movable_frames(scene)},
+        {joint for arm in arms for joint in (*arm.joints, *arm.gripper_joints)},
+    )
     frame: str | None = handle
     while frame is not None and frame not in movable:
         joint = scene.joint(frame)
@@ -132,7 +149,9 @@ def closure_error(
 def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str]:
     """Return the frames that the joints of arms and their grippers move."""
     own = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
-    return frozenset(below for mover in frames_on_joints(scene, own) for below in scene.subtree(mover))
+    return frozenset(
+        below for mover in frames_on_joints(scene, own) for below in scene.subtree(mover)
+    )
 
 
 def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
@@ -140,10 +159,14 @@ def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
     return [
         frame
         for frame in scene.frame_names
-        if (joint := scene.joint(frame)).is_actuated and (joint.name in joints or leading_joint(scene, frame) in joints)
+        if (joint := scene.joint(frame)).is_actuated
+        and (joint.name in joints or leading_joint(scene, frame) in joints)
     ]
 
 
 def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:
     """Return the object that is a child of an arm's tip, or None."""
-    return next((object for object in movable_frames(scene) if scene.parent(object) == manipulator.tip), None)
+    return next(
+        (object for object in movable_frames(scene) if scene.parent(object) == manipulator.tip),
+        None,
+    )

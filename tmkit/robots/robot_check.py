@@ -1,9 +1,10 @@
 """Check of a robot for planning: its joints, meshes, self-collisions and reachable heights.
 
-:func:`check_robot` looks at what is written (limits, meshes), and at what random configurations show. Pairs of links
-that collide in all of them make every plan impossible. Pairs that never do cost time. An arm that does not get back to
-a pose where it was has a tool or joints that are wrong. Meshes that collide may have a hull without a volume, far more
-triangles than a collision needs, another unit, or holes (a note only, since the convex hull counts).
+:func:`check_robot` looks at what is written (limits, meshes), and at what random configurations
+show. Pairs of links that collide in all of them make every plan impossible. Pairs that never do
+cost time. An arm that does not get back to a pose where it was has a tool or joints that are wrong.
+Meshes that collide may have a hull without a volume, far more triangles than a collision needs,
+another unit, or holes (a note only, since the convex hull counts).
 
 All but times is a function of scene, arm and seed. O(samples * pairs + triangles * log triangles).
 """
@@ -99,10 +100,12 @@ class RobotReport(Report):
         joints: the joints of a configuration, in its order.
         samples: random configurations looked at.
         colliding: how many of them were in collision.
-        always: pairs of frames that collided in all of them, or that loading has allowed for this reason.
+        always: pairs of frames that collided in all of them, or that loading has allowed for this
+            reason.
         never: pairs of frames that are checked and collided in none.
         chains: chains that may be arms, the longest first.
-        reach: what inverse kinematics found, ``None`` when no configuration was free or there is no arm.
+        reach: what inverse kinematics found, ``None`` when no configuration was free or there is no
+            arm.
     """
 
     problems: tuple[str, ...]
@@ -117,7 +120,10 @@ class RobotReport(Report):
 
     def __repr__(self) -> str:
         reached = f", {self.reach.solved} of {self.reach.poses} poses reached" if self.reach else ""
-        return f"RobotReport({self.summary}, {self.colliding} of {self.samples} configurations collide{reached})"
+        return (
+            f"RobotReport({self.summary}, {self.colliding} of {self.samples} configurations"
+            f" collide{reached})"
+        )
 
 
 def check_robot(
@@ -132,7 +138,8 @@ def check_robot(
 
     Args:
         scene: the robot, alone or in its cell.
-        manipulator: its arm; by default the longest chain of moving joints is taken, without collisions of a hand.
+        manipulator: its arm; by default the longest chain of moving joints is taken, without
+            collisions of a hand.
         samples: random configurations, uniform within the limits.
         seed: makes the answer repeatable.
         import_notes: notes of loading, which come before the report's own.
@@ -142,13 +149,17 @@ def check_robot(
         ConfigurationError: fewer than one sample.
     """
     if samples < 1:
-        raise ConfigurationError(f"expected at least one sample, received {samples}", received=samples)
+        raise ConfigurationError(
+            f"expected at least one sample, received {samples}", received=samples
+        )
     if manipulator is not None:
         manipulator.check(scene)
     chains = joint_chains(scene)
     problems = [] if scene.joint_names else ["no joint moves"]
     flat = _flat_meshes(scene)
-    problems += [f"the mesh {called} is flat and has no hull; give it a thickness" for *_, called in flat]
+    problems += [
+        f"the mesh {called} is flat and has no hull; give it a thickness" for *_, called in flat
+    ]
     scene, rows = without_flat_meshes(scene), _joint_rows(scene)
     world = CollisionWorld(scene)
     counts, free = _collisions(world, random_configurations(scene, samples, seed=seed))
@@ -156,33 +167,47 @@ def check_robot(
     allowed = [(a, b) for a, b, reason in scene.allowed_pairs if reason == "always"]
     stuck = [pair for pair in pairs if counts[pair] == samples]
     problems += [
-        f"'{a}' and '{b}' collide in every configuration; allow the pair, or correct a shape" for a, b in stuck
+        f"'{a}' and '{b}' collide in every configuration; allow the pair, or correct a shape"
+        for a, b in stuck
     ]
     if len(free) < (1.0 - CROWDED) * samples and not stuck:
-        named = ", ".join(f"'{a}' and '{b}' in {counts[a, b]}" for (a, b), _ in counts.most_common(3))
+        named = ", ".join(
+            f"'{a}' and '{b}' in {counts[a, b]}" for (a, b), _ in counts.most_common(3)
+        )
         problems.append(
-            f"{samples - len(free)} of {samples} configurations collide, most often {named}; allow the pairs whose "
-            "shapes overlap by their making (disable_collisions in an SRDF file)"
+            f"{samples - len(free)} of {samples} configurations collide, most often {named}; allow"
+            " the pairs whose shapes overlap by their making (disable_collisions in an SRDF file)"
         )
     often = [pair for pair in pairs if OFTEN * samples <= counts[pair] < samples]
     if manipulator is not None:
         moved = moved_frames(scene, manipulator)
         for contact in world.contacts(manipulator.ready_configuration(scene)):
             if moved & {contact.frame_a, contact.frame_b}:
-                problems.append(f"the arm collides when it is ready: '{contact.frame_a}' and '{contact.frame_b}'")
+                problems.append(
+                    f"the arm collides when it is ready: '{contact.frame_a}' and"
+                    f" '{contact.frame_b}'"
+                )
                 break
     reach = _reach(scene, manipulator, chains, free[:POSES], seed)
     if reach is not None and 2 * reach.solved < reach.poses:
-        problems.append(f"'{reach.tip}' got back to {reach.solved} of {reach.poses} poses that it reaches")
-    notes = [*map(str, import_notes), *(text for row in rows for text in row.notes), *_mesh_notes(scene)]
+        problems.append(
+            f"'{reach.tip}' got back to {reach.solved} of {reach.poses} poses that it reaches"
+        )
+    notes = [
+        *map(str, import_notes),
+        *(text for row in rows for text in row.notes),
+        *_mesh_notes(scene),
+    ]
     notes += [
-        f"'{a}' and '{b}' collide in {counts[a, b]} of {samples} configurations: if their shapes overlap by their "
-        "making, allow the pair (disable_collisions in an SRDF file)"
+        f"'{a}' and '{b}' collide in {counts[a, b]} of {samples} configurations: if their shapes"
+        " overlap by their making, allow the pair (disable_collisions in an SRDF file)"
         for a, b in often
     ]
     always, never = (*allowed, *stuck), tuple(pair for pair in pairs if counts[pair] == 0)
     colliding = samples - len(free)
-    return RobotReport(tuple(problems), tuple(notes), rows, samples, colliding, always, never, chains, reach)
+    return RobotReport(
+        tuple(problems), tuple(notes), rows, samples, colliding, always, never, chains, reach
+    )
 
 
 def overlapping_pairs(scene: SceneGraph, *, samples: int = 500, seed: int = 0) -> tuple[Pair, ...]:
@@ -235,8 +260,12 @@ def _reach(
 
 def _joint_rows(scene: SceneGraph) -> tuple[JointRow, ...]:
     """Return the joints of a configuration, in its order."""
-    rows = zip(scene.joint_frames, scene.joint_limits.tolist(), scene.velocity_limits.tolist(), strict=True)
-    return tuple(_row(scene.joint(frame), lower, upper, speed) for frame, (lower, upper), speed in rows)
+    rows = zip(
+        scene.joint_frames, scene.joint_limits.tolist(), scene.velocity_limits.tolist(), strict=True
+    )
+    return tuple(
+        _row(scene.joint(frame), lower, upper, speed) for frame, (lower, upper), speed in rows
+    )
 
 
 def _row(joint: Joint, lower: float, upper: float, speed: float) -> JointRow:
@@ -246,9 +275,13 @@ def _row(joint: Joint, lower: float, upper: float, speed: float) -> JointRow:
     elif lower == upper:
         notes.append(f"the {joint.type} joint '{name}' cannot move: both its limits are {lower:g}")
     if joint.type == "revolute" and 6 * np.pi < upper - lower < np.inf:
-        notes.append(f"the revolute joint '{name}' turns more than three times: are its limits in degrees?")
+        notes.append(
+            f"the revolute joint '{name}' turns more than three times: are its limits in degrees?"
+        )
     if joint.type == "prismatic" and FAR < upper - lower < np.inf:
-        notes.append(f"the prismatic joint '{name}' moves by {upper - lower:.3g} m: is it in another unit?")
+        notes.append(
+            f"the prismatic joint '{name}' moves by {upper - lower:.3g} m: is it in another unit?"
+        )
     if not np.isfinite(speed) or speed <= 0.0:
         notes.append(f"the {joint.type} joint '{name}' has no speed limit; 1 is taken")
     return JointRow(name, joint.type, lower, upper, speed, tuple(notes))
@@ -256,9 +289,15 @@ def _row(joint: Joint, lower: float, upper: float, speed: float) -> JointRow:
 
 def _flat_meshes(scene: SceneGraph) -> tuple[tuple[str, int, str], ...]:
     """Return the meshes that collide and have no hull: frame, place among its shapes, and what to call the mesh."""
-    parts = ((frame, place, part) for frame in scene.frame_names for place, part in enumerate(scene.shapes(frame)))
+    parts = (
+        (frame, place, part)
+        for frame in scene.frame_names
+        for place, part in enumerate(scene.shapes(frame))
+    )
     meshes = (
-        (frame, place, part.shape) for frame, place, part in parts if part.collision and part.shape.kind == "mesh"
+        (frame, place, part.shape)
+        for frame, place, part in parts
+        if part.collision and part.shape.kind == "mesh"
     )
     flat = (found for found in meshes if thickened(found[2]) is not None)
     return tuple((frame, place, _called(mesh.source, frame)) for frame, place, mesh in flat)
@@ -268,7 +307,9 @@ def without_flat_meshes(scene: SceneGraph) -> SceneGraph:
     """Return the scene without the meshes that have no hull, to check the rest."""
     flat = {(frame, place) for frame, place, _ in _flat_meshes(scene)}
     for frame in dict.fromkeys(frame for frame, _ in sorted(flat)):
-        kept = [part for place, part in enumerate(scene.shapes(frame)) if (frame, place) not in flat]
+        kept = [
+            part for place, part in enumerate(scene.shapes(frame)) if (frame, place) not in flat
+        ]
         scene = scene.set_shapes(frame, kept)
     return scene
 
@@ -289,7 +330,10 @@ def _mesh_notes(scene: SceneGraph) -> Iterator[str]:
             elif away > FAR:
                 yield f"{what} is {away:.3g} m away from its frame"
             if len(part.shape.faces) > MANY_TRIANGLES:
-                yield f"{what} has {len(part.shape.faces)} triangles; a simpler one for collisions loads faster"
+                yield (
+                    f"{what} has {len(part.shape.faces)} triangles; a simpler one for collisions"
+                    " loads faster"
+                )
             if not _is_closed(np.asarray(part.shape.vertices), np.asarray(part.shape.faces)):
                 open_meshes.append(frame)
     if open_meshes:
@@ -309,6 +353,8 @@ def _is_closed(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> bool:
     """Whether every edge belongs to an even number of triangles, once vertices at the same place are one."""
     same = np.unique(vertices, axis=0, return_inverse=True)[1].reshape(-1)
     corners = same[faces]
-    edges = np.sort(np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]), axis=1)
+    edges = np.sort(
+        np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]), axis=1
+    )
     edges = edges[edges[:, 0] != edges[:, 1]]
     return bool(np.all(np.unique(edges, axis=0, return_counts=True)[1] % 2 == 0))

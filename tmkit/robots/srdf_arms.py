@@ -2,18 +2,21 @@
 
 * **joints**: the joints of a group that move, from base to tip; they must lie on one path.
 * **base**: where the group's chain begins, else the frame that carries the first joint.
-* **tip**: the link that carries the end effector, else where the chain ends, else the frame that the last joint moves.
-* **hand**: the joints of the end effector's group, open and closed in the states with these words in their names, or at
-  the joints' limits if that is asked for. The ends at which the fingers are farther apart are the open ones. Some files
-  name the arm itself as the end effector's group: then there is no hand, unless one is given.
-* **tool**: given, or the one frame that is rigidly joined to the tip and has ``tcp``, ``grasp`` or ``tool`` in its
-  name; a suction cup may also be the tip itself.
-* **ready**: the state that is named, else the first called ``ready``, ``home``, ``default``, ... that gives all joints
-  values within their limits, else the middle of the limits.
+* **tip**: the link that carries the end effector, else where the chain ends, else the frame that
+  the last joint moves.
+* **hand**: the joints of the end effector's group, open and closed in the states with these words
+  in their names, or at the joints' limits if that is asked for. The ends at which the fingers are
+  farther apart are the open ones. Some files name the arm itself as the end effector's group: then
+  there is no hand, unless one is given.
+* **tool**: given, or the one frame that is rigidly joined to the tip and has ``tcp``, ``grasp`` or
+  ``tool`` in its name; a suction cup may also be the tip itself.
+* **ready**: the state that is named, else the first called ``ready``, ``home``, ``default``, ...
+  that gives all joints values within their limits, else the middle of the limits.
 
-A state counts if it gives a value to every joint concerned, and none beyond its limits, but for the last of the few
-digits that states are written with. Such a value is taken as the limit. What is chosen without being asked for is
-logged. What does not fit is refused in the line of the file that says it.
+A state counts if it gives a value to every joint concerned, and none beyond its limits, but for the
+last of the few digits that states are written with. Such a value is taken as the limit. What is
+chosen without being asked for is logged. What does not fit is refused in the line of the file that
+says it.
 """
 
 from __future__ import annotations
@@ -31,7 +34,14 @@ import numpy as np
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, RobotError, nearest_name
 from tmkit.formats.srdf import read_srdf
-from tmkit.formats.srdf.values import EndEffector, GroupMembers, GroupState, RobotSemantics, group_members, refused
+from tmkit.formats.srdf.values import (
+    EndEffector,
+    GroupMembers,
+    GroupState,
+    RobotSemantics,
+    group_members,
+    refused,
+)
 from tmkit.graph import SceneGraph
 from tmkit.robots.hands import TOOL_NAMES, Hand, cup_frames, finger_distance, finger_frames
 from tmkit.robots.manipulator import Manipulator
@@ -41,7 +51,8 @@ logger = logging.getLogger(__name__)
 
 READY_NAMES = ("ready", "home", "default", "neutral", "rest", "start", "init")
 _STATE_TOLERANCE = 1e-6  # radians or metres: states are written with six digits
-_LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to the others, not that of a fixed joint
+# from here on an unknown name is a slip for a joint next to the others, not that of a fixed joint
+_LIKENESS = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +61,14 @@ class HandChoice:
 
     Args:
         end_effector: the end effector that the arm carries; may be omitted if it carries only one.
-        group: the group of its hand, if no end effector says it; without states its joints go to their limits.
-        tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be omitted if only
-            one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a suction cup.
-        gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits. ``"suction"``: the
-            tool is a suction cup, whatever the hand. By default: a parallel hand with states.
+        group: the group of its hand, if no end effector says it; without states its joints go to
+            their limits.
+        tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be
+            omitted if only one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a
+            suction cup.
+        gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits.
+            ``"suction"``: the tool is a suction cup, whatever the hand. By default: a parallel hand
+            with states.
         opened: the state in which the hand is open; by default the first with ``open`` in its name.
         closed: the state in which it is closed; by default the first with ``clos`` in its name.
     """
@@ -78,19 +92,22 @@ def manipulator_from_srdf(
 ) -> Manipulator:
     """Make the description of an arm that an SRDF file speaks of.
 
-    What is omitted is found in the file, as far as it says it; the beginning of this module tells how.
+    What is omitted is found in the file, as far as it says it; the beginning of this module tells
+    how.
 
     Args:
         srdf: the file, or what :func:`tmkit.formats.srdf.read_srdf` has read.
         scene: a scene with the robot.
         group: the group that is the arm; may be omitted if only one can be.
-        hand: end effector, hand, tool frame and kind of gripper; as the file states them by default.
-        ready: the state in which plans start; by default the first called ``ready``, ``home``, ``default``, ...
-            that fits, else the middle of the joints' limits.
+        hand: end effector, hand, tool frame and kind of gripper; as the file states them by
+            default.
+        ready: the state in which plans start; by default the first called ``ready``, ``home``,
+            ``default``, ... that fits, else the middle of the joints' limits.
         name: of the description; by default the robot's and the group's.
 
     Raises:
-        RobotError: the file does not say enough, or names what the scene lacks; with the line and fitting names.
+        RobotError: the file does not say enough, or names what the scene lacks; with the line and
+            fitting names.
         UnknownNameError: no such group or end effector; the error lists those that there are.
         FileFormatError, MissingFileError: as :func:`tmkit.formats.srdf.read_srdf`.
     """
@@ -102,9 +119,15 @@ def manipulator_from_srdf(
     group = group if group is not None else _only_arm(semantics, scene, choice.end_effector)
     members = _actuated(semantics, group_members(semantics, scene, group=group))
     joints = _path(semantics, scene, group, members)
-    effector = _end_effector_of(semantics, scene, group=group, joints=joints, wanted=choice.end_effector)
+    effector = _end_effector_of(
+        semantics, scene, group=group, joints=joints, wanted=choice.end_effector
+    )
     fingers_group = choice.group
-    if fingers_group is None and effector is not None and _is_hand(semantics, scene, effector=effector, joints=joints):
+    if (
+        fingers_group is None
+        and effector is not None
+        and _is_hand(semantics, scene, effector=effector, joints=joints)
+    ):
         from_limits, fingers_group = gripper == "parallel", effector.group
     else:
         from_limits = fingers_group is not None
@@ -115,7 +138,9 @@ def manipulator_from_srdf(
         if fingers_group is None:
             raise _no_hand(semantics, group, effector=effector)
         states = {"opened": choice.opened, "closed": choice.closed}
-        fingers = _hand_of(semantics, scene, fingers_group, joints, from_limits=from_limits, **states)
+        fingers = _hand_of(
+            semantics, scene, fingers_group, joints, from_limits=from_limits, **states
+        )
         own = fingers.attributes()
     arm = Manipulator(
         name=name or f"{semantics.name or 'robot'}:{group}",
@@ -161,13 +186,23 @@ def _only_arm(semantics: RobotSemantics, scene: SceneGraph, end_effector: str | 
         return semantics.groups[0].name
     if len(arms) == 1:
         return arms[0]
-    armed = {name for effector in semantics.end_effectors for name in (effector.parent_group, effector.group)} & {*arms}
+    armed = {
+        name
+        for effector in semantics.end_effectors
+        for name in (effector.parent_group, effector.group)
+    } & {*arms}
     if len(armed) == 1:
         return armed.pop()
     if not semantics.groups:
-        raise RobotError.at(semantics.source, "there is no group, so the joints of the arm are not defined")
+        raise RobotError.at(
+            semantics.source, "there is no group, so the joints of the arm are not defined"
+        )
     listed = ", ".join(arms or semantics.group_names)
-    what = f"groups that may be arms: {listed}" if arms else f"none of its groups ({listed}) is an arm in this scene"
+    what = (
+        f"groups that may be arms: {listed}"
+        if arms
+        else f"none of its groups ({listed}) is an arm in this scene"
+    )
     raise RobotError.at(semantics.source, f"say which group is the arm; {what}")
 
 
@@ -177,12 +212,16 @@ def _depth(scene: SceneGraph, frame: str) -> int:
 
 def _strays(scene: SceneGraph, joints: Sequence[str]) -> str | None:
     """Return a joint that does not lie on one path with the others, ``None`` when all do."""
-    frames = sorted((scene.joint_frame(joint) for joint in joints), key=lambda frame: _depth(scene, frame))
+    frames = sorted(
+        (scene.joint_frame(joint) for joint in joints), key=lambda frame: _depth(scene, frame)
+    )
     above = {frames[-1], *scene.ancestors(frames[-1])}
     return next((scene.joint(frame).name for frame in frames if frame not in above), None)
 
 
-def _path(semantics: RobotSemantics, scene: SceneGraph, group: str, members: GroupMembers) -> tuple[str, ...]:
+def _path(
+    semantics: RobotSemantics, scene: SceneGraph, group: str, members: GroupMembers
+) -> tuple[str, ...]:
     """Return the moving joints of a group from base to tip, none of them omitted."""
     place, source = semantics.group(group).place, semantics.source
     if not members.joints:
@@ -190,20 +229,35 @@ def _path(semantics: RobotSemantics, scene: SceneGraph, group: str, members: Gro
             passive = " and is not passive" if semantics.passive_joints else ""
             raise refused(place, source, f"the group '{group}' has no joint that moves{passive}")
         hint = did_you_mean(members.unnamed[0], scene.joint_names)
-        reason = f"the group '{group}' has no movable joint in this scene, which has no '{members.unnamed[0]}'"
+        reason = (
+            f"the group '{group}' has no movable joint in this scene, which has no"
+            f" '{members.unnamed[0]}'"
+        )
         raise refused(place, source, reason + hint)
     stray = _strays(scene, members.joints)
     if stray is not None:
         arms = ", ".join(arm_groups(semantics, scene)) or "none"
-        reason = f"the group '{group}' is no arm: joint '{stray}' is not on the way from the base to the tip"
+        reason = (
+            f"the group '{group}' is no arm: joint '{stray}' is not on the way from the base to"
+            " the tip"
+        )
         raise refused(place, source, f"{reason}; groups that may be arms: {arms}")
-    joints = tuple(sorted(members.joints, key=lambda joint: _depth(scene, scene.joint_frame(joint))))
+    joints = tuple(
+        sorted(members.joints, key=lambda joint: _depth(scene, scene.joint_frame(joint)))
+    )
     for unnamed in members.unnamed:
         near = nearest_name(unnamed, _others_on_line(scene, joints))
         if near is not None and SequenceMatcher(None, unnamed, near).ratio() >= _LIKENESS:
-            reason = f"the group '{group}' names the joint '{unnamed}', which the scene does not have"
+            reason = (
+                f"the group '{group}' names the joint '{unnamed}', which the scene does not have"
+            )
             raise refused(place, source, f"{reason}; did you mean '{near}'?")
-        logger.warning("%s: group '%s': no joint '%s' moves; it is taken for a fixed one", source, group, unnamed)
+        logger.warning(
+            "%s: group '%s': no joint '%s' moves; it is taken for a fixed one",
+            source,
+            group,
+            unnamed,
+        )
     return joints
 
 
@@ -217,11 +271,17 @@ def _others_on_line(scene: SceneGraph, joints: Sequence[str]) -> list[str]:
 def _base(semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str]) -> str:
     """Return the frame that the arm stands on."""
     above = scene.ancestors(scene.joint_frame(joints[0]))
-    return next((chain.base for chain in semantics.group(group).chains if chain.base in above), above[0])
+    return next(
+        (chain.base for chain in semantics.group(group).chains if chain.base in above), above[0]
+    )
 
 
 def _tip(
-    semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str], effector: EndEffector | None
+    semantics: RobotSemantics,
+    scene: SceneGraph,
+    group: str,
+    joints: Sequence[str],
+    effector: EndEffector | None,
 ) -> str:
     """Return the frame of the hand."""
     last = scene.joint_frame(joints[-1])
@@ -230,9 +290,13 @@ def _tip(
         if effector.parent_link in rigid:
             return effector.parent_link
         if effector.parent_link in scene:
-            reason = f"'{effector.parent_link}', which is not rigidly joined to the arm's last frame '{last}'"
+            reason = (
+                f"'{effector.parent_link}', which is not rigidly joined to the arm's last frame"
+                f" '{last}'"
+            )
             between = (
-                scene.joint(frame).name for frame in (effector.parent_link, *scene.ancestors(effector.parent_link))
+                scene.joint(frame).name
+                for frame in (effector.parent_link, *scene.ancestors(effector.parent_link))
             )
             passive = next((name for name in between if name in semantics.passive_joints), None)
             reason += f": the joint '{passive}' is passive" if passive is not None else ""
@@ -245,12 +309,16 @@ def _tip(
     return ends[-1] if ends else last
 
 
-def _tool(semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, hand: Hand | None) -> str:
+def _tool(
+    semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, hand: Hand | None
+) -> str:
     """Return the grasp frame when none is given."""
     rigid = rigid_frames(scene, tip)
     named = [frame for frame in rigid if any(word in frame.lower() for word in TOOL_NAMES)]
     if len(named) == 1:
-        logger.info("%s: group '%s': the tool is taken to be '%s'", semantics.source, group, named[0])
+        logger.info(
+            "%s: group '%s': the tool is taken to be '%s'", semantics.source, group, named[0]
+        )
         return named[0]
     if hand is None:
         return tip
@@ -260,21 +328,40 @@ def _tool(semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, ha
 
 
 def _ready(
-    semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str], wanted: str | None
+    semantics: RobotSemantics,
+    scene: SceneGraph,
+    group: str,
+    joints: Sequence[str],
+    wanted: str | None,
 ) -> dict[str, float]:
     """Return a comfortable configuration of the arm."""
     if wanted is not None:
-        return _state_values(semantics, scene, state=_state_named(semantics, group, wanted=wanted), joints=joints)
+        return _state_values(
+            semantics, scene, state=_state_named(semantics, group, wanted=wanted), joints=joints
+        )
     states = semantics.states_of(group)
     for state in [state for word in READY_NAMES for state in states if word in state.name.lower()]:
         reason = _state_misfit(scene, state, joints=joints)
         if reason is None:
-            logger.info("%s: group '%s': ready is the state '%s'", semantics.source, group, state.name)
+            logger.info(
+                "%s: group '%s': ready is the state '%s'", semantics.source, group, state.name
+            )
             return _state_values(semantics, scene, state=state, joints=joints)
-        logger.warning("%s: group '%s' is not made ready by it: %s", state.place or semantics.source, group, reason)
+        logger.warning(
+            "%s: group '%s' is not made ready by it: %s",
+            state.place or semantics.source,
+            group,
+            reason,
+        )
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
-    middle = {joint: float(np.mean(limits[joint])) if np.isfinite(limits[joint]).all() else 0.0 for joint in joints}
-    return {joint: min(max(value, float(limits[joint][0])), float(limits[joint][1])) for joint, value in middle.items()}
+    middle = {
+        joint: float(np.mean(limits[joint])) if np.isfinite(limits[joint]).all() else 0.0
+        for joint in joints
+    }
+    return {
+        joint: min(max(value, float(limits[joint][0])), float(limits[joint][1]))
+        for joint, value in middle.items()
+    }
 
 
 def _state_named(semantics: RobotSemantics, group: str, *, wanted: str) -> GroupState:
@@ -296,7 +383,10 @@ def _state_values(
         raise refused(state.place, semantics.source, reason)
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     values = state.joint_values
-    return {joint: min(max(values[joint], float(limits[joint][0])), float(limits[joint][1])) for joint in joints}
+    return {
+        joint: min(max(values[joint], float(limits[joint][0])), float(limits[joint][1]))
+        for joint in joints
+    }
 
 
 def _state_misfit(scene: SceneGraph, state: GroupState, *, joints: Sequence[str]) -> str | None:
@@ -311,12 +401,19 @@ def _state_misfit(scene: SceneGraph, state: GroupState, *, joints: Sequence[str]
         lower, upper = limits[joint]
         if not lower - _STATE_TOLERANCE <= values[joint] <= upper + _STATE_TOLERANCE:
             outside = f"outside its limits from {lower:.6g} to {upper:.6g}"
-            return f"the state '{state.name}' puts joint '{joint}' at {values[joint]:.6g}, {outside}"
+            return (
+                f"the state '{state.name}' puts joint '{joint}' at {values[joint]:.6g}, {outside}"
+            )
     return None
 
 
 def _end_effector_of(
-    semantics: RobotSemantics, scene: SceneGraph, *, group: str, joints: Sequence[str], wanted: str | None
+    semantics: RobotSemantics,
+    scene: SceneGraph,
+    *,
+    group: str,
+    joints: Sequence[str],
+    wanted: str | None,
 ) -> EndEffector | None:
     """Return the end effector of an arm: the named one, or else the only one."""
     if wanted is not None:
@@ -326,29 +423,47 @@ def _end_effector_of(
     found = found or [
         effector
         for effector in semantics.end_effectors
-        if not effector.parent_group and (effector.parent_link in carried or effector.group == group)
+        if not effector.parent_group
+        and (effector.parent_link in carried or effector.group == group)
     ]
     if len(found) > 1:
         names = ", ".join(effector.name for effector in found)
-        raise RobotError.at(semantics.source, f"the arm '{group}' carries several end effectors ({names}); say which")
+        raise RobotError.at(
+            semantics.source,
+            f"the arm '{group}' carries several end effectors ({names}); say which",
+        )
     return found[0] if found else None
 
 
-def _is_hand(semantics: RobotSemantics, scene: SceneGraph, *, effector: EndEffector, joints: Sequence[str]) -> bool:
+def _is_hand(
+    semantics: RobotSemantics, scene: SceneGraph, *, effector: EndEffector, joints: Sequence[str]
+) -> bool:
     """Return whether the group of an end effector has joints that are not the arm's."""
     if effector.group not in semantics.group_names:
-        reason = f"the end effector '{effector.name}' is made of the unknown group '{effector.group}'"
-        raise refused(effector.place, semantics.source, reason + did_you_mean(effector.group, semantics.group_names))
+        reason = (
+            f"the end effector '{effector.name}' is made of the unknown group '{effector.group}'"
+        )
+        raise refused(
+            effector.place,
+            semantics.source,
+            reason + did_you_mean(effector.group, semantics.group_names),
+        )
     return bool(set(group_members(semantics, scene, group=effector.group).joints) - set(joints))
 
 
-def _no_hand(semantics: RobotSemantics, group: str, *, effector: EndEffector | None) -> FileFormatError:
+def _no_hand(
+    semantics: RobotSemantics, group: str, *, effector: EndEffector | None
+) -> FileFormatError:
     """Return the error of an arm without a gripper that opens and closes."""
     reason, place = f"the group '{group}' carries no end effector", semantics.group(group).place
     if effector is not None:
-        reason = f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
+        reason = (
+            f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
+        )
         place = effector.place
-    suggestion = "HandChoice(gripper='suction') makes a suction cup of its tool, and HandChoice(group=...) "
+    suggestion = (
+        "HandChoice(gripper='suction') makes a suction cup of its tool, and HandChoice(group=...) "
+    )
     suggestion += "(FILE.srdf:GROUP:HAND) names the group"
     return refused(place, semantics.source, f"{reason}; {suggestion} that is a hand")
 
@@ -369,24 +484,39 @@ def _hand_of(
     joints = tuple(joint for joint in members.joints if joint not in arm)
     fingers = finger_frames(scene, joints)
     if not joints:
-        raise refused(place, semantics.source, f"the group '{group}' has no joints that could open and close a hand")
+        raise refused(
+            place,
+            semantics.source,
+            f"the group '{group}' has no joints that could open and close a hand",
+        )
     states = semantics.states_of(group)
     found = [_named(semantics, group, opened, "open"), _named(semantics, group, closed, "clos")]
     if found[0] is not None and found[1] is not None:
-        values = [_state_values(semantics, scene, state=state, joints=joints) for state in found if state is not None]
+        values = [
+            _state_values(semantics, scene, state=state, joints=joints)
+            for state in found
+            if state is not None
+        ]
     elif from_limits:
         values = _limit_values(semantics, scene, joints)
     else:
         names = ", ".join(state.name for state in states) or "none"
         reason = f"the group '{group}' needs states that open and close the hand; it has: {names}"
-        suggestion = "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
+        suggestion = (
+            "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
+        )
         raise refused(place, semantics.source, f"{reason}; {suggestion}")
     widths = [finger_distance(scene, state, fingers) for state in values]
     if from_limits and widths[0] < widths[1] and found[0] is None:
         values, widths = values[::-1], widths[::-1]
     if not (math.isfinite(widths[0]) and widths[0] > widths[1]):
-        states_text = f"{_millimetres(widths[0])} apart when open and {_millimetres(widths[1])} when closed"
-        reason = f"the fingers ({', '.join(fingers) or 'none with a collision shape'}) of the hand are {states_text}"
+        states_text = (
+            f"{_millimetres(widths[0])} apart when open and {_millimetres(widths[1])} when closed"
+        )
+        reason = (
+            f"the fingers ({', '.join(fingers) or 'none with a collision shape'}) of the hand are"
+            f" {states_text}"
+        )
         raise refused(place, semantics.source, f"{reason}: this is no parallel gripper")
     return Hand(joints, values[0], values[1], widths[0], widths[1], fingers)
 
@@ -395,14 +525,18 @@ def _millimetres(width: float) -> str:
     return f"{width * 1000:.1f} mm" if math.isfinite(width) else "nowhere"
 
 
-def _named(semantics: RobotSemantics, group: str, wanted: str | None, part: str) -> GroupState | None:
+def _named(
+    semantics: RobotSemantics, group: str, wanted: str | None, part: str
+) -> GroupState | None:
     """Return the state that is wanted, else the first whose name has a word in it."""
     if wanted is not None:
         return _state_named(semantics, group, wanted=wanted)
     return next((state for state in semantics.states_of(group) if part in state.name.lower()), None)
 
 
-def _limit_values(semantics: RobotSemantics, scene: SceneGraph, joints: Sequence[str]) -> list[dict[str, float]]:
+def _limit_values(
+    semantics: RobotSemantics, scene: SceneGraph, joints: Sequence[str]
+) -> list[dict[str, float]]:
     """Return the upper and the lower ends of the joints."""
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     for joint in joints:

@@ -8,7 +8,10 @@ from tmkit.simulation.pictures.failure import draw_failure as draw_failure
 from tmkit.simulation.pictures.playback import record_plan as record_plan
 from tmkit.simulation.pictures.recording import Film as Film, write_picture as write_picture
 from tmkit.simulation.rendering.studio import open_studio as open_studio, render as render
-from tmkit.simulation.report import SimulationReport as SimulationReport, SimulationStatus as SimulationStatus
+from tmkit.simulation.report import (
+    SimulationReport as SimulationReport,
+    SimulationStatus as SimulationStatus,
+)
 from tmkit.simulation.sensing import (
     Detection as Detection,
     SensorNoise as SensorNoise,

@@ -1,8 +1,8 @@
 """One arm of a plan that is being executed: what it is told, what its hand holds, how well it follows.
 
-Several arms share one simulation and one commanded configuration; each reads and writes its own entries of it. The
-hand closes all the way on what it grasps, with the robot's grip force; a suction cup switches its vacuum on. An arm
-that does not act goes on holding what it holds.
+Several arms share one simulation and one commanded configuration; each reads and writes its own
+entries of it. The hand closes all the way on what it grasps, with the robot's grip force; a suction
+cup switches its vacuum on. An arm that does not act goes on holding what it holds.
 
 Invariant: an entry of the commanded configuration belongs to one arm at most.
 """
@@ -56,7 +56,8 @@ class ArmPlayer:
         self._fingers = {name: scene.joint_names.index(name) for name in manipulator.gripper_joints}
         self.finger_goal = {name: float(q[entry]) for name, entry in self._fingers.items()}
         self.tracking = np.zeros(len(self.entries))
-        self._gripped_at: Pose | None = None  # where the hand was when the contacts of its fingers were found
+        # where the hand was when the contacts of its fingers were found
+        self._gripped_at: Pose | None = None
 
     @property
     def position(self) -> NDArray[np.float64]:
@@ -82,7 +83,9 @@ class ArmPlayer:
             return
         settings = self._simulation.settings
         for name, entry in self._fingers.items():
-            reach = settings.gripper_speed * settings.time_step / self.manipulator.finger_lever(name)
+            reach = (
+                settings.gripper_speed * settings.time_step / self.manipulator.finger_lever(name)
+            )
             missing = self.finger_goal[name] - self._q[entry]
             self._q[entry] += math.copysign(min(abs(missing), reach), missing)
         gentle = self._by_constraint and self.holding is not None
@@ -115,7 +118,8 @@ class ArmPlayer:
         self._simulation.detach(name, self.manipulator.tip)
         self.holding = None
         for entry, value in zip(self._fingers.values(), self.fingers(), strict=True):
-            self._q[entry] = value  # they were told to close all the way: from there they would open too late
+            # they were told to close all the way: from there they would open too late
+            self._q[entry] = value
 
     def observe(self, joints: NDArray[np.float64]) -> tuple[str, float]:
         """Return the joint that is furthest behind what it is told, when joints are at (n_joints,), and how far."""

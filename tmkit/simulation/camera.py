@@ -1,9 +1,10 @@
 """Cameras, and views that show what a picture is about.
 
-:func:`fit_camera` finds a view: it looks from in front and above, on the side from which no wall hides the objects,
-from as near as shows the mechanisms, the objects and what they stand on. Of larger things (a wall, a floor) only the
-neighbourhood counts. Of several directions it takes the one from which the fewest points of objects and of robots are
-hidden, by a wall, a robot or another object.
+:func:`fit_camera` finds a view: it looks from in front and above, on the side from which no wall
+hides the objects, from as near as shows the mechanisms, the objects and what they stand on. Of
+larger things (a wall, a floor) only the neighbourhood counts. Of several directions it takes the
+one from which the fewest points of objects and of robots are hidden, by a wall, a robot or another
+object.
 """
 
 from __future__ import annotations
@@ -22,15 +23,21 @@ from tmkit.simulation.pieces import Pieces, partition
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-_LIGHT = (-0.6, 0.95, 1.8)  # towards the light: right, back to the camera and up in the picture, over the left shoulder
-_NEIGHBOURHOOD = 0.5  # metres around mechanisms and objects within which fixed things are part of the picture
+# towards the light: right, back to the camera and up in the picture, over the left shoulder
+_LIGHT = (-0.6, 0.95, 1.8)
+# metres around mechanisms and objects within which fixed things are part of the picture
+_NEIGHBOURHOOD = 0.5
 _MARGIN = 1.1  # how much wider the view is than what it must show
-_VIEWS = (-40.0, 40.0, -65.0, 65.0, -20.0, 20.0, -90.0, 90.0, 150.0, -150.0)  # degrees from straight ahead, best first
-_BEHIND_COSTS = 0.15  # share of hidden points that a view from behind the robot must save: it shows the robot's back
+# degrees from straight ahead, best first
+_VIEWS = (-40.0, 40.0, -65.0, 65.0, -20.0, 20.0, -90.0, 90.0, 150.0, -150.0)
+# share of hidden points that a view from behind the robot must save: it shows the robot's back
+_BEHIND_COSTS = 0.15
 _ELEVATION = math.radians(27.0)
 _ROBOT_COUNTS = 0.5  # of a point of a mechanism that is hidden, where one of an object counts 1
 _FOCUS_COUNTS = 2.0  # of a point of a frame in focus
-SAMPLES = 0.4 * np.array([[0, 0, 0], *([x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1))], dtype=float)
+SAMPLES = 0.4 * np.array(
+    [[0, 0, 0], *([x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1))], dtype=float
+)
 
 
 class Posed(Protocol):
@@ -67,15 +74,27 @@ class Camera:
     height: int = 960
 
     def __post_init__(self) -> None:
-        eye, target, up = (plain_numbers(v, "vectors of a camera") for v in (self.position, self.target, self.up))
-        if not all(vector.shape == (3,) and np.all(np.isfinite(vector)) for vector in (eye, target, up)):
-            raise SimulationError("a camera needs position, target and up of three finite numbers each")
+        eye, target, up = (
+            plain_numbers(v, "vectors of a camera") for v in (self.position, self.target, self.up)
+        )
+        if not all(
+            vector.shape == (3,) and np.all(np.isfinite(vector)) for vector in (eye, target, up)
+        ):
+            raise SimulationError(
+                "a camera needs position, target and up of three finite numbers each"
+            )
         if np.linalg.norm(np.cross(target - eye, up)) < 1e-9:
-            raise SimulationError("a camera must look somewhere, and not along its own up direction")
+            raise SimulationError(
+                "a camera must look somewhere, and not along its own up direction"
+            )
         if not 0.0 < self.field_of_view < math.pi:
-            raise SimulationError(f"field_of_view must be between 0 and pi radians, not {self.field_of_view}")
+            raise SimulationError(
+                f"field_of_view must be between 0 and pi radians, not {self.field_of_view}"
+            )
         if not (1 <= self.width <= 4096 and 1 <= self.height <= 4096):
-            raise SimulationError(f"a picture is 1 to 4096 pixels wide and high, not {self.width} x {self.height}")
+            raise SimulationError(
+                f"a picture is 1 to 4096 pixels wide and high, not {self.width} x {self.height}"
+            )
 
     def resized(self, width: int, height: int) -> Camera:
         """Return the same view with another size of the picture.
@@ -174,8 +193,16 @@ def fit_camera(
     ahead = _direction_of_work(world, pieces)
     cameras = [_framing(points, ahead + math.radians(turn), width, height) for turn in _VIEWS]
     eyes = [camera.position for camera in cameras]
-    hidden = [_hidden_shares(one, partition(one.scene), set(focus), eyes) for one in (world, *later)]
-    return cameras[int(np.argmin(np.round(np.mean(hidden, axis=0), 2) + _BEHIND_COSTS * (np.abs(_VIEWS) > 90.0)))]
+    hidden = [
+        _hidden_shares(one, partition(one.scene), set(focus), eyes) for one in (world, *later)
+    ]
+    return cameras[
+        int(
+            np.argmin(
+                np.round(np.mean(hidden, axis=0), 2) + _BEHIND_COSTS * (np.abs(_VIEWS) > 90.0)
+            )
+        )
+    ]
 
 
 def _direction_of_work(world: Posed, pieces: Pieces) -> float:
@@ -193,7 +220,11 @@ def _framing(points: ArrayLike, azimuth: float, width: int, height: int) -> Came
     cloud = plain_numbers(points, "points")
     target = (cloud.min(axis=0) + cloud.max(axis=0)) / 2.0
     direction = np.array(
-        [math.cos(_ELEVATION) * math.cos(azimuth), math.cos(_ELEVATION) * math.sin(azimuth), math.sin(_ELEVATION)]
+        [
+            math.cos(_ELEVATION) * math.cos(azimuth),
+            math.cos(_ELEVATION) * math.sin(azimuth),
+            math.sin(_ELEVATION),
+        ]
     )
     camera = Camera(_triple(target + direction), _triple(target), width=width, height=height)
     axes, half = camera.axes(), math.tan(camera.field_of_view / 2.0)
@@ -205,7 +236,9 @@ def _framing(points: ArrayLike, azimuth: float, width: int, height: int) -> Came
         seen = np.column_stack([x, y]) / (distance - back)[:, None]
         middle = (seen.min(axis=0) + seen.max(axis=0)) / 2.0
         target = target + distance * (middle[0] * axes[:, 0] + middle[1] * axes[:, 1])
-    return Camera(_triple(target + distance * direction), _triple(target), width=width, height=height)
+    return Camera(
+        _triple(target + distance * direction), _triple(target), width=width, height=height
+    )
 
 
 def _hidden_shares(
@@ -213,19 +246,24 @@ def _hidden_shares(
 ) -> NDArray[np.float64]:
     """Return for each eye the share of points of objects, mechanisms and frames in focus that something hides.
 
-    What may hide are the boxes around the visible shapes of other pieces; of frames in focus, of all other frames.
+    What may hide are the boxes around the visible shapes of other pieces; of frames in focus, of
+    all other frames.
     """
     groups: list[tuple[tuple[str, ...], float]] = [((frame,), 0.0) for frame in pieces.fixed]
     groups += [(piece.frames, _ROBOT_COUNTS) for piece in pieces.mechanisms]
     groups += [(piece.frames, 1.0) for piece in pieces.objects]
     points, owners, weights, blockers = [], [], [], []
     for number, (frames, weight) in enumerate(groups):
-        found = [(frame, pose, bounds) for frame in frames for _, pose, bounds in _boxes(world, frame)]
+        found = [
+            (frame, pose, bounds) for frame in frames for _, pose, bounds in _boxes(world, frame)
+        ]
         for frame, pose, bounds in found:
             blockers.append((number, frame, pose.inverse(), bounds))
             counts = _FOCUS_COUNTS if frame in focus else weight / len(found)
             if counts:
-                points.append(np.asarray(pose.apply(bounds.mean(axis=0) + SAMPLES * (bounds[1] - bounds[0]))))
+                points.append(
+                    np.asarray(pose.apply(bounds.mean(axis=0) + SAMPLES * (bounds[1] - bounds[0])))
+                )
                 owners += [(number, frame)] * len(SAMPLES)
                 weights += [counts] * len(SAMPLES)
     if not points:
@@ -239,17 +277,23 @@ def _hidden_shares(
         ends = np.asarray(shape_from_root.apply(goals), dtype=float)
         other = np.array([frame != of if of in focus else number != piece for piece, of in owners])
         for row, eye in enumerate(eyes):
-            hidden[row] |= other & crosses_box(np.asarray(shape_from_root.apply(eye)), ends, lower, upper)
+            hidden[row] |= other & crosses_box(
+                np.asarray(shape_from_root.apply(eye)), ends, lower, upper
+            )
     return np.asarray(hidden @ counts_of / counts_of.sum(), dtype=float)
 
 
 def crosses_box(
-    start: NDArray[np.float64], ends: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
+    start: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
     """Say of each segment whether it meets the box between two corners.
 
     Args:
-        start: (3,) where all begin; it and the corners may have further axes in front, for several boxes.
+        start: (3,) where all begin; it and the corners may have further axes in front, for several
+            boxes.
         ends: (n, 3) where they end.
         lower: (3,) the one corner.
         upper: (3,) the other.

@@ -1,8 +1,8 @@
 """Executing a plan under physics: docs/concepts/simulation.md.
 
-:func:`simulate` builds the simulation, executes the plan in it (:mod:`tmkit.simulation.executor`), draws film and
-picture, and compares the outcome with the plan. In a plan with a schedule the arms move as that says, and hands have
-the time that it gives them.
+:func:`simulate` builds the simulation, executes the plan in it (:mod:`tmkit.simulation.executor`),
+draws film and picture, and compares the outcome with the plan. In a plan with a schedule the arms
+move as that says, and hands have the time that it gives them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ from tmkit.simulation.engines.registry import ENGINES
 from tmkit.simulation.executor import PAUSE, SimulatedExecutor, known_objects
 from tmkit.simulation.options import Recording, SimulationOptions
 from tmkit.simulation.pictures.playback import fit_camera_to_plan
-from tmkit.simulation.pictures.recording import FRAMES_PER_SECOND, Film, captioned, check_output, write_picture
+from tmkit.simulation.pictures.recording import (
+    FRAMES_PER_SECOND,
+    Film,
+    captioned,
+    check_output,
+    write_picture,
+)
 from tmkit.simulation.rendering.studio import chosen_renderer, open_studio, render
 from tmkit.simulation.report import JointError, ObjectError, SimulationProgress, SimulationReport
 from tmkit.simulation.watching import Watch
@@ -60,28 +66,37 @@ def simulate(
 
     Args:
         plan: the plan.
-        record: where to write a film at twice the simulated speed (``.gif`` or ``.webp``; ``.mp4`` with the extra
-            ``pictures``).
+        record: where to write a film at twice the simulated speed (``.gif`` or ``.webp``; ``.mp4``
+            with the extra ``pictures``).
         picture: where to write a picture of the end (``.png`` or ``.jpg``).
         recording: view, renderer and captions of film and picture; the defaults if omitted.
         options: engine, physics, grasps, tolerances and the true world; the defaults if omitted.
-        on_progress: called at the start of each phase and step, and every quarter of a simulated second.
-        on_state: called with the scene as it is and its configuration (n_joints,), thirty times a simulated second;
-            :meth:`tmkit.visualization.LatestScene.put` shows it in a viewer.
+        on_progress: called at the start of each phase and step, and every quarter of a simulated
+            second.
+        on_state: called with the scene as it is and its configuration (n_joints,), thirty times a
+            simulated second; :meth:`tmkit.visualization.LatestScene.put` shows it in a viewer.
 
     Returns:
         The report. The same plan and arguments give the same report, to the last bit.
 
     Raises:
-        SimulationError: the scene cannot be simulated, or an argument is none of those that are known.
+        SimulationError: the scene cannot be simulated, or an argument is none of those that are
+            known.
         OutputError: film or picture cannot be written; raised before the simulation starts.
-        MissingExtraError: an MP4 is wanted without the extra ``pictures``, or the renderer or the engine is not there.
+        MissingExtraError: an MP4 is wanted without the extra ``pictures``, or the renderer or the
+            engine is not there.
     """
     check_argument(plan, Plan, "plan", function="simulate", hint=plan_hint(plan))
     recording, options = recording or Recording(), options or SimulationOptions()
     check_argument(recording, Recording, "recording", function="simulate")
     check_argument(options, SimulationOptions, "options", function="simulate")
-    check_argument(options.engine, str, "engine", function="simulate", hint=f"give a name, as '{PYBULLET.name}'")
+    check_argument(
+        options.engine,
+        str,
+        "engine",
+        function="simulate",
+        hint=f"give a name, as '{PYBULLET.name}'",
+    )
     try:
         ENGINES.find(options.engine)
     except UnknownNameError as error:
@@ -93,7 +108,9 @@ def simulate(
     def progress(phase: str, step: int, action: str = "", *, simulated: float = 0.0) -> None:
         if on_progress is not None:
             seconds = time.monotonic() - began
-            on_progress(SimulationProgress(phase, step, len(plan.steps), seconds, action, simulated))
+            on_progress(
+                SimulationProgress(phase, step, len(plan.steps), seconds, action, simulated)
+            )
 
     film = None if record is None else Film(record)
     if picture is not None:
@@ -123,7 +140,9 @@ def simulate(
         if film is not None and view is not None:
             frame_view = view if recording.camera is not None else view.resized(*_FILM_SIZE)
             studio = stack.enter_context(
-                open_studio(simulation, frame_view, supersampling=_FILM_SUPERSAMPLING, renderer=renderer)
+                open_studio(
+                    simulation, frame_view, supersampling=_FILM_SUPERSAMPLING, renderer=renderer
+                )
             )
         filming = _Filming(film, studio, recording.captions)
         execution = _Execution(simulation, options, filming, progress=progress, on_state=on_state)
@@ -204,13 +223,20 @@ class _Execution(SimulatedExecutor):
     def follow_schedule(self, schedule: Schedule) -> None:
         """Move all arms as a schedule has them."""
         period, arms = self.simulation.settings.time_step, self._arms
-        handled = [part.held for step in self._plan.steps for part in step.segments if part.held is not None]
+        handled = [
+            part.held
+            for step in self._plan.steps
+            for part in step.segments
+            if part.held is not None
+        ]
         for player in arms.values():
             player.touch_softly(list(dict.fromkeys(handled)))
         self._watch.enter_schedule()
         events: list[tuple[float, int, Callable[[], None]]] = []
         for (begin, _), step in zip(schedule.step_times(), self._plan.steps, strict=True):
-            events.append((begin, len(events), partial(self._tell, "simulate", 0, str(step.action))))
+            events.append(
+                (begin, len(events), partial(self._tell, "simulate", 0, str(step.action)))
+            )
         for start, track in schedule.tracks:
             for phase in track.phases:
                 for at, act in self._hand_events(arms[phase.segment.arm], phase):
@@ -225,7 +251,9 @@ class _Execution(SimulatedExecutor):
         for _, _, act in events:
             act()
 
-    def _hand_events(self, player: ArmPlayer, phase: Phase) -> list[tuple[float, Callable[[], None]]]:
+    def _hand_events(
+        self, player: ArmPlayer, phase: Phase
+    ) -> list[tuple[float, Callable[[], None]]]:
         """Return what a hand does in a segment of a schedule, and when."""
         segment, arm, name = phase.segment, player.manipulator, phase.segment.held
 
@@ -234,7 +262,9 @@ class _Execution(SimulatedExecutor):
 
         def take() -> None:
             fault = player.take(str(name))
-            self._watch.grasped(str(name), segment, by_constraint=self._by_constraint or player.cup is not None)
+            self._watch.grasped(
+                str(name), segment, by_constraint=self._by_constraint or player.cup is not None
+            )
             if fault is not None:
                 self._watch.note(fault)
 
@@ -284,7 +314,9 @@ def _operated_joints(plan: Plan) -> tuple[str, ...]:
     """Return the joints that the plan moves and that belong to no arm, such as those of drawers."""
     own = {joint for robot in plan.robots for joint in robot.joints}
     segments = [segment for step in plan.steps for segment in step.segments]
-    return tuple(dict.fromkeys(joint for part in segments for joint in part.joint_names if joint not in own))
+    return tuple(
+        dict.fromkeys(joint for part in segments for joint in part.joint_names if joint not in own)
+    )
 
 
 def _joint_errors(plan: Plan, q: NDArray[np.float64]) -> dict[str, JointError]:

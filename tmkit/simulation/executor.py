@@ -1,12 +1,13 @@
 """Plans executed in a simulation, one motion after the other: what a closed loop acts on where there is no robot.
 
-In front of each grasp and release the arm stands still until the fingers do. A finger that holds something is told to
-close all the way, with the robot's grip force. The plan's finger values while holding say where the fingers meet the
-object, and so would press on it with no force at all. Of several arms one moves at a time, and the others hold what
-they hold.
+In front of each grasp and release the arm stands still until the fingers do. A finger that holds
+something is told to close all the way, with the robot's grip force. The plan's finger values while
+holding say where the fingers meet the object, and so would press on it with no force at all. Of
+several arms one moves at a time, and the others hold what they hold.
 
-Sixty times a simulated second, how far a carried object is from where the plan has it in the hand, and what the arm
-touches besides, become notes. Everything depends on simulated time alone, never on a clock.
+Sixty times a simulated second, how far a carried object is from where the plan has it in the hand,
+and what the arm touches besides, become notes. Everything depends on simulated time alone, never on
+a clock.
 """
 
 from __future__ import annotations
@@ -46,23 +47,30 @@ _AT_REST = 0.002  # metres a second below which an object lies still
 class SimulatedExecutor(Executor):
     """Executes plans, one after the other, in one simulation.
 
-    An :class:`~tmkit.plans.Executor`. The next plan goes on with the arms where they are and what they hold.
+    An :class:`~tmkit.plans.Executor`. The next plan goes on with the arms where they are and what
+    they hold.
 
     Args:
-        simulation: built with the arms of the plans (``robot=``), and with the joints of drawers and doors that plans
-            move as ``passive=``.
-        on_state: called with the scene as it is and its configuration (n_joints,), thirty times a simulated second.
+        simulation: built with the arms of the plans (``robot=``), and with the joints of drawers
+            and doors that plans move as ``passive=``.
+        on_state: called with the scene as it is and its configuration (n_joints,), thirty times a
+            simulated second.
     """
 
     _by_constraint = False  # whether objects are fixed to the hand
 
     def __init__(
-        self, simulation: Simulation, *, on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None
+        self,
+        simulation: Simulation,
+        *,
+        on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None,
     ) -> None:
         self.simulation, self._on_state = simulation, on_state
         self._arms: dict[str, ArmPlayer] = {}
         self._begun: Watch | None = None
-        self._watch_every = max(1, round(1.0 / (_WATCHES_PER_SECOND * simulation.settings.time_step)))
+        self._watch_every = max(
+            1, round(1.0 / (_WATCHES_PER_SECOND * simulation.settings.time_step))
+        )
         self._ticks = 0  # since the plan began
 
     @property
@@ -78,7 +86,9 @@ class SimulatedExecutor(Executor):
 
     def _watch_over(self, plan: Plan) -> Watch:
         """Return the watch over a plan."""
-        return Watch(self.simulation, plan, position_tolerance=math.inf, rotation_tolerance=math.inf)
+        return Watch(
+            self.simulation, plan, position_tolerance=math.inf, rotation_tolerance=math.inf
+        )
 
     def _tell(self, phase: str, step: int, action: str = "") -> None:
         """Report a phase and a step as begun."""
@@ -91,7 +101,9 @@ class SimulatedExecutor(Executor):
         if not self._arms:  # else the hands hold what they hold, and go on from where they are
             self._q = np.array(plan.q, dtype=float)  # commanded
             self._arms = {
-                robot.name: ArmPlayer(self.simulation, plan.scene, robot, q=self._q, by_constraint=self._by_constraint)
+                robot.name: ArmPlayer(
+                    self.simulation, plan.scene, robot, q=self._q, by_constraint=self._by_constraint
+                )
                 for robot in plan.robots
             }
         self._plan, self._begun, self._ticks = plan, self._watch_over(plan), 0
@@ -117,7 +129,9 @@ class SimulatedExecutor(Executor):
         arm, segment = self._arms[motion.arm.name], motion.segment
         positions = motion.timed.positions[:, : len(arm.entries)]
         self._approach_start(arm, positions[0])
-        if arm.holding is None and any(arm.finger_goal[name] != value for name, value in segment.gripper.items()):
+        if arm.holding is None and any(
+            arm.finger_goal[name] != value for name, value in segment.gripper.items()
+        ):
             arm.aim_fingers(segment.gripper)  # the plan has them there all along the path
             self._wait_for_fingers(arm)
         for following in positions[1:]:
@@ -134,7 +148,9 @@ class SimulatedExecutor(Executor):
         self._wait_for_fingers(player)
         if name is not None:
             fault = player.take(name)
-            self._watch.grasped(name, segment, by_constraint=self._by_constraint or player.cup is not None)
+            self._watch.grasped(
+                name, segment, by_constraint=self._by_constraint or player.cup is not None
+            )
             if fault is not None:
                 self._watch.note(fault)
         self._stand(PAUSE)

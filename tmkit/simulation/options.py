@@ -23,14 +23,16 @@ class SimulationOptions:
     """How to execute a plan in a simulation, and which outcome is a success.
 
     Args:
-        engine: the physics: ``pybullet``, ``mujoco`` with the extra ``engines``, or that of a plug-in.
+        engine: the physics: ``pybullet``, ``mujoco`` with the extra ``engines``, or that of a
+            plug-in.
         settings: the numbers of the physics; the defaults if omitted.
-        grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them to the hand.
-            What ``contact`` is for fingers, the vacuum is for a suction cup.
+        grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them
+            to the hand. What ``contact`` is for fingers, the vacuum is for a suction cup.
         position_tolerance: largest distance of each object from its planned place at the end [m].
         rotation_tolerance: largest rotation of each object from its planned place at the end [rad].
-        world: the true scene at the start, with the same frames, such as one that was drawn from an uncertain scene;
-            the plan's first scene by default. The outcome is compared with the plan in any case.
+        world: the true scene at the start, with the same frames, such as one that was drawn from an
+            uncertain scene; the plan's first scene by default. The outcome is compared with the
+            plan in any case.
         gui: open pybullet's window and run in real time.
 
     Raises:

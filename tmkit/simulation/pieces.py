@@ -1,12 +1,12 @@
 """Partition of a scene into frames that move together in a simulation.
 
-A frame of the class ``movable`` starts an *object*. A frame on a moving joint makes its parent the base of a
-*mechanism*, to which everything below belongs. What is left never moves and is *fixed*. An object below a mechanism (a
-block in the hand) is a piece of its own all the same, because it can be let go. An object with joints of its own (a box
-with a lid) is a mechanism with a free base.
+A frame of the class ``movable`` starts an *object*. A frame on a moving joint makes its parent the
+base of a *mechanism*, to which everything below belongs. What is left never moves and is *fixed*.
+An object below a mechanism (a block in the hand) is a piece of its own all the same, because it can
+be let go. An object with joints of its own (a box with a lid) is a mechanism with a free base.
 
-Invariants: each frame of the scene is in exactly one piece, except that the fixed base of a mechanism appears as its
-base. This module does not depend on pybullet.
+Invariants: each frame of the scene is in exactly one piece, except that the fixed base of a
+mechanism appears as its base. This module does not depend on pybullet.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Pieces:
     Attributes:
         fixed: frames that never move, without the bases of the mechanisms.
         mechanisms: robots and furniture with joints; their bases are fixed.
-        objects: movable objects, each rigid or, if it has joints of its own, a mechanism with a free base.
+        objects: movable objects, each rigid or, if it has joints of its own, a mechanism with a
+            free base.
     """
 
     fixed: tuple[str, ...]

@@ -1,8 +1,9 @@
 """Report of the simulation of a plan, and its progress (see :mod:`tmkit._support.progress`).
 
-Holding a :class:`SimulationReport` means that a plan was executed to its end under physics. Every number compares what
-happened with what the plan says; every note says in words where and why they differ. A plan that fails in physics is
-an expected outcome, not an error, so it is a report whose ``is_successful`` is false.
+Holding a :class:`SimulationReport` means that a plan was executed to its end under physics. Every
+number compares what happened with what the plan says; every note says in words where and why they
+differ. A plan that fails in physics is an expected outcome, not an error, so it is a report whose
+``is_successful`` is false.
 """
 
 from __future__ import annotations
@@ -59,7 +60,11 @@ class JointError(Displayed):
         return abs(self.reached - self.planned)
 
     def __str__(self) -> str:
-        return f"{1000.0 * self.error:.1f} mm" if self.is_prismatic else f"{math.degrees(self.error):.1f} deg"
+        return (
+            f"{1000.0 * self.error:.1f} mm"
+            if self.is_prismatic
+            else f"{math.degrees(self.error):.1f} deg"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +118,8 @@ class SimulationReport(Result):
     Attributes:
         errors: of each movable object, by name, in the order of the scene.
         joints: of each joint that the plan moves by a handle, by name.
-        tracking: largest difference of each joint of the arms between commanded and simulated position, radians or
-            metres.
+        tracking: largest difference of each joint of the arms between commanded and simulated
+            position, radians or metres.
         slips: of each carried object, in the order of the plan.
         notes: in the order in which they arose.
         steps: number of steps of the plan.
@@ -149,12 +154,16 @@ class SimulationReport(Result):
         objects = (
             name
             for name, error in self.errors.items()
-            if not (error.position <= self.position_tolerance and error.rotation <= self.rotation_tolerance)
+            if not (
+                error.position <= self.position_tolerance
+                and error.rotation <= self.rotation_tolerance
+            )
         )
         joints = (
             name
             for name, error in self.joints.items()
-            if not error.error <= (self.position_tolerance if error.is_prismatic else self.rotation_tolerance)
+            if not error.error
+            <= (self.position_tolerance if error.is_prismatic else self.rotation_tolerance)
         )
         return (*objects, *joints)
 
@@ -172,8 +181,8 @@ class SimulationReport(Result):
         outcome = f"missed: {', '.join(self.missed)}" if self.missed else self.status.value
         worst = ObjectError(self.worst_position, self.worst_rotation)
         return (
-            f"SimulationReport({outcome}; {self.steps} steps, {len(self.errors)} objects, worst {worst}, "
-            f"{self.duration:.1f} s simulated)"
+            f"SimulationReport({outcome}; {self.steps} steps, {len(self.errors)} objects, worst"
+            f" {worst}, {self.duration:.1f} s simulated)"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -186,8 +195,8 @@ class SimulationProgress(Progress):
     """What is being simulated.
 
     Attributes:
-        phase: ``build`` while the engine loads the scene, ``simulate``, ``settle`` after the last action, ``write``
-            while film and picture are written.
+        phase: ``build`` while the engine loads the scene, ``simulate``, ``settle`` after the last
+            action, ``write`` while film and picture are written.
         step: steps of the plan executed so far.
         steps: steps of the plan.
         action: the action that is being executed; empty in the other phases.

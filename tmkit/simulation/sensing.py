@@ -1,9 +1,9 @@
 """Sensing in a simulation: a camera that detects objects, with what real ones do wrong.
 
-A detection says where an object is, with the covariance of the look. A simulated camera measures with noise of that
-covariance, sees nothing of what is hidden or out of view. It misses some of what it could see, and now and then reports
-an object where there is none. Which part of an object is hidden is judged by the boxes around shapes, as for views
-(:mod:`tmkit.simulation.camera`).
+A detection says where an object is, with the covariance of the look. A simulated camera measures
+with noise of that covariance, sees nothing of what is hidden or out of view. It misses some of what
+it could see, and now and then reports an object where there is none. Which part of an object is
+hidden is judged by the boxes around shapes, as for views (:mod:`tmkit.simulation.camera`).
 
 :func:`depth_points` is a depth camera: the points that are seen, with noise along the rays.
 
@@ -39,8 +39,10 @@ class Detection:
         frame: the object; None where the sensor cannot tell objects of a kind apart.
         pose: root_from_frame as measured.
         covariance: (6, 6) of its error, [rho, theta] in the axes of the frame, metres and radians.
-        classes: of the object, as far as known; one without a name is looked for among the objects that have them.
-        shapes: of the object, in its axes, where the sensor sees them: then one that nobody knew of can be believed.
+        classes: of the object, as far as known; one without a name is looked for among the objects
+            that have them.
+        shapes: of the object, in its axes, where the sensor sees them: then one that nobody knew of
+            can be believed.
     """
 
     frame: str | None
@@ -55,7 +57,8 @@ class SensorNoise:
     """Errors of a sensor that detects objects.
 
     Args:
-        covariance: (6, 6) of the error of a detection, [rho, theta] in the axes of the object [m, rad].
+        covariance: (6, 6) of the error of a detection, [rho, theta] in the axes of the object [m,
+            rad].
         misses: the probability that an object in view is not reported, in [0, 1).
         false_rate: the probability that an object is reported in a wrong place, in [0, 1).
 
@@ -102,7 +105,9 @@ class SimulatedCamera:
     ) -> None:
         _require_share("visible", visible)
         self.simulation, self.camera, self.visible = simulation, camera, visible
-        self._covariance = checked_covariance(noise.covariance, 6, what="the covariance of a detection")
+        self._covariance = checked_covariance(
+            noise.covariance, 6, what="the covariance of a detection"
+        )
         self._root = covariance_root(self._covariance)
         self._noise, self._is_naming = noise, is_naming
         self._steps = round(period / simulation.settings.time_step)
@@ -116,11 +121,15 @@ class SimulatedCamera:
             numbers = random.random(2)
             if share < self.visible or numbers[0] < self._noise.misses:
                 continue
-            pose = self.simulation.pose(name) @ Pose.exp(self._root @ random.normal(size=self._root.shape[1]))
+            pose = self.simulation.pose(name) @ Pose.exp(
+                self._root @ random.normal(size=self._root.shape[1])
+            )
             if numbers[1] < self._noise.false_rate:
                 pose = Pose([*random.uniform(-_OFF, _OFF, 2), 0.0]) @ pose
             known, scene = name if self._is_naming else None, self.simulation.scene
-            found.append(Detection(known, pose, self._covariance, scene.classes(name), scene.shapes(name)))
+            found.append(
+                Detection(known, pose, self._covariance, scene.classes(name), scene.shapes(name))
+            )
         return tuple(found)
 
     def in_view(self, scene: SceneGraph, q: ArrayLike) -> frozenset[str]:
@@ -131,7 +140,9 @@ class SimulatedCamera:
             q: (n_joints,) configuration.
         """
         shares = visible_shares(StillScene(scene, q), self.camera)
-        return frozenset(name for name, share in shares.items() if share >= 0.5 * (1.0 + self.visible))
+        return frozenset(
+            name for name, share in shares.items() if share >= 0.5 * (1.0 + self.visible)
+        )
 
 
 def _require_share(name: str, value: float) -> None:
@@ -147,17 +158,24 @@ def visible_shares(world: Posed, camera: Camera) -> dict[str, float]:
         camera: the camera.
     """
     pieces = partition(world.scene)
-    owners = {frame: piece.base for piece in (*pieces.mechanisms, *pieces.objects) for frame in piece.frames}
+    owners = {
+        frame: piece.base
+        for piece in (*pieces.mechanisms, *pieces.objects)
+        for frame in piece.frames
+    }
     names, poses, bounds = [], [], []
     for frame in world.scene.frame_names:
         for part, box in _visible_boxes(world.scene.shapes(frame)):
             names.append(owners.get(frame, frame))
             poses.append((world.pose(frame) @ part).as_matrix())
             bounds.append(box)
-    objects = {piece.base: number for number, piece in enumerate(pieces.objects) if piece.base in names}
+    objects = {
+        piece.base: number for number, piece in enumerate(pieces.objects) if piece.base in names
+    }
     if not objects:
         return {}
-    of = np.array([objects.get(name, -1 - number) for number, name in enumerate(names)])  # which object, else none
+    # which object, else none
+    of = np.array([objects.get(name, -1 - number) for number, name in enumerate(names)])
     root_from_box, box = np.array(poses), np.array(bounds)
     turns, places, own = root_from_box[:, :3, :3], root_from_box[:, :3, 3], of >= 0
     local = box[own].mean(axis=1)[:, None] + SAMPLES * (box[own, 1] - box[own, 0])[:, None]
@@ -166,7 +184,11 @@ def visible_shares(world: Posed, camera: Camera) -> dict[str, float]:
     eye, half = np.asarray(camera.position), math.tan(camera.field_of_view / 2.0)
     right, up, back = ((points - eye) @ camera.axes()).T
     with np.errstate(divide="ignore", invalid="ignore"):
-        seen = (back < 0.0) & (np.abs(up / back) < half) & (np.abs(right / back) < half * camera.width / camera.height)
+        seen = (
+            (back < 0.0)
+            & (np.abs(up / back) < half)
+            & (np.abs(right / back) < half * camera.width / camera.height)
+        )
     eyes = np.einsum("mji,mj->mi", turns, eye - places)[:, None]
     ends = eyes + (points - eye) @ turns
     hides = crosses_box(eyes, ends, box[:, :1], box[:, 1:]) & (of[:, None] != owner)
@@ -176,13 +198,18 @@ def visible_shares(world: Posed, camera: Camera) -> dict[str, float]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _visible_boxes(shapes: tuple[AttachedShape, ...]) -> tuple[tuple[Pose, NDArray[np.float64]], ...]:
+def _visible_boxes(
+    shapes: tuple[AttachedShape, ...],
+) -> tuple[tuple[Pose, NDArray[np.float64]], ...]:
     """Return frame_from_shape and bounds (2, 3) of what is visible of a frame."""
-    solid = [part for part in shapes if part.visual and part.shape.kind != "plane"]  # which has no bounds
+    # which has no bounds
+    solid = [part for part in shapes if part.visual and part.shape.kind != "plane"]
     return tuple((part.pose, np.array(part.shape.bounds, dtype=float)) for part in solid)
 
 
-def depth_points(simulation: Simulation, camera: Camera, *, noise: float = 0.0, seed: int = 0) -> NDArray[np.float64]:
+def depth_points(
+    simulation: Simulation, camera: Camera, *, noise: float = 0.0, seed: int = 0
+) -> NDArray[np.float64]:
     """Return the points (n, 3) that a depth camera sees, metres in its axes: right, up and backwards.
 
     Points beyond 10 m are not seen.
@@ -215,7 +242,9 @@ def depth_points(simulation: Simulation, camera: Camera, *, noise: float = 0.0, 
     depth = depth + noise * np.random.default_rng(seed).normal(size=depth.shape)
     half = math.tan(camera.field_of_view / 2.0)
     # This renderer looks through the lower left corners of its pixels.
-    right = (2.0 * np.arange(camera.width) / camera.width - 1.0) * half * camera.width / camera.height
+    right = (
+        (2.0 * np.arange(camera.width) / camera.width - 1.0) * half * camera.width / camera.height
+    )
     up = (1.0 - 2.0 * np.arange(1, camera.height + 1) / camera.height) * half
     rays = np.stack(np.broadcast_arrays(right[None, :], up[:, None], np.float64(-1.0)), axis=-1)
     points: NDArray[np.float64] = (depth[..., None] * rays)[is_seen]

@@ -26,7 +26,8 @@ class PhysicsSettings:
         fixed_friction: friction coefficient of everything that never moves.
         robot_friction: friction coefficient of mechanisms, without the fingers.
         finger_friction: friction coefficient of a robot's contact links.
-        pad_radius: metres; radius of the patch by which a contact link touches, for friction about the normal.
+        pad_radius: metres; radius of the patch by which a contact link touches, for friction about
+            the normal.
         slide_friction: newtons against which a drawer moves.
         hinge_friction: newton metres against which a door turns.
         position_gain: part of a joint's position error that its motor removes in one step.
@@ -55,7 +56,9 @@ class PhysicsSettings:
         for item in fields(self):
             value = getattr(self, item.name)
             if not (math.isfinite(value) and value >= 0.0):
-                raise SimulationError(f"{item.name} must be a finite number that is not negative, not {value}")
+                raise SimulationError(
+                    f"{item.name} must be a finite number that is not negative, not {value}"
+                )
         for name in ("time_step", "solver_iterations", "density", "position_gain", "gripper_speed"):
             if not getattr(self, name) > 0:
                 raise SimulationError(f"{name} must be positive, not {getattr(self, name)}")

@@ -1,12 +1,14 @@
 """A suction cup under physics: it holds what its rim seals on, as long as the vacuum is strong enough.
 
-A cup is soft and a simulated one is hard: a tenth of a millimetre would make it press with hundreds of newtons. Hence
-the cup does not collide with the object that it handles. The object is held when every point of the rim is at its
-surface, within the hand's ``contact_tolerance``. A rigid constraint joins the two, whose load, smoothed over a
-hundredth of a second, is compared with what a vacuum bears (:mod:`tmkit.manipulation.grasps.holding`). A cup that is
-pushed gives way: an object that is set down a little too deep is held as it is then.
+A cup is soft and a simulated one is hard: a tenth of a millimetre would make it press with hundreds
+of newtons. Hence the cup does not collide with the object that it handles. The object is held when
+every point of the rim is at its surface, within the hand's ``contact_tolerance``. A rigid
+constraint joins the two, whose load, smoothed over a hundredth of a second, is compared with what a
+vacuum bears (:mod:`tmkit.manipulation.grasps.holding`). A cup that is pushed gives way: an object
+that is set down a little too deep is held as it is then.
 
-Invariants: nothing is held that is not sealed; what is let go is not taken again before the next grasp.
+Invariants: nothing is held that is not sealed; what is let go is not taken again before the next
+    grasp.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ class SuctionCup:
         wanted = list(dict.fromkeys([*names, *([self._held] if self._held else [])]))
         for name in (*self._soft, *wanted):
             if (name in wanted) != (name in self._soft):
-                self._simulation.set_contact(name, self._robot.contact_links, enabled=name not in wanted)
+                self._simulation.set_contact(
+                    name, self._robot.contact_links, enabled=name not in wanted
+                )
         self._soft = wanted
 
     def gap(self, name: str) -> float:
@@ -61,7 +65,11 @@ class SuctionCup:
         """Switch the vacuum on: hold the object when the rim seals on it, else say why not."""
         gap = self.gap(name)
         if gap > self._robot.contact_tolerance:
-            off = f"{1000.0 * gap:.1f} mm" if math.isfinite(gap) else f"more than {1000.0 * _PROBE_RANGE:.0f} mm"
+            off = (
+                f"{1000.0 * gap:.1f} mm"
+                if math.isfinite(gap)
+                else f"more than {1000.0 * _PROBE_RANGE:.0f} mm"
+            )
             return f"the cup does not seal on '{name}': its rim is {off} off"
         self._simulation.attach(name, self._robot.tip)
         self._held, self._load = name, np.zeros(6)
@@ -90,7 +98,9 @@ class SuctionCup:
             return None
         lost = self._held
         self.let_go()
-        return f"the cup lost '{lost}': {what}, the vacuum pulls with {self._robot.grip_force:.0f} N"
+        return (
+            f"the cup lost '{lost}': {what}, the vacuum pulls with {self._robot.grip_force:.0f} N"
+        )
 
     def _overload(self, moment: NDArray[np.float64]) -> tuple[float, str]:
         """Return which share of what the vacuum bears the load is, with a moment (3,), and in words what it does."""

@@ -1,9 +1,9 @@
 """Watching a plan being executed: what slipped, what was touched, what went astray, and in which step.
 
-A missed goal is easy to see and hard to explain afterwards. So the watch looks on while the plan is executed and keeps
-what an explanation needs. It keeps the distance of a carried object from its planned place in the hand, and the moment
-at which it is lost. It keeps what the arm or its load touched on the way, and, after each step, which objects are no
-longer where the plan has them.
+A missed goal is easy to see and hard to explain afterwards. So the watch looks on while the plan is
+executed and keeps what an explanation needs. It keeps the distance of a carried object from its
+planned place in the hand, and the moment at which it is lost. It keeps what the arm or its load
+touched on the way, and, after each step, which objects are no longer where the plan has them.
 
 The watch only reads; a simulation runs the same with and without it.
 """
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _LOST = 0.03  # metres from its place in the hand at which an object counts as lost
 _MISPLACED_IN_HAND = 0.005  # metres from its place in the hand that are worth a note
 _HELD_BACK = 0.02  # radians or metres by which a joint may be behind without a note
-_MOVED_AT_START = 0.002  # metres that an object may sink or slide before the plan starts without a note
+# metres that an object may sink or slide before the plan starts without a note
+_MOVED_AT_START = 0.002
 
 
 @dataclass
@@ -98,14 +99,18 @@ class Watch:
             if frame != body.base
         )
 
-    # --- moments --------------------------------------------------------------------------------------------------
+    # --- moments
+    # --------------------------------------------------------------------------------------------------
 
     def note_start(self) -> None:
         """Compare the world with the plan's first scene, after it has settle and before the arm moves."""
         for name in self._objects:
             error = self._error(name)
             if error.position > _MOVED_AT_START or error.rotation > self._rotation_tolerance:
-                self.note(f"'{name}' moved by {error} under gravity: the scene does not support it at its start pose")
+                self.note(
+                    f"'{name}' moved by {error} under gravity: the scene does not support it at its"
+                    " start pose"
+                )
                 if self._is_miss(error):
                     self._astray.add(name)
 
@@ -128,7 +133,9 @@ class Watch:
         """Tell that a segment of the step begins."""
         self._phase = str(segment.kind.value)
         self._robot = self._plan.arm(segment.arm)
-        self._concerned = self._handled if self._phase not in ("transit", "transfer") else frozenset()
+        self._concerned = (
+            self._handled if self._phase not in ("transit", "transfer") else frozenset()
+        )
 
     def grasped(self, name: str, segment: Segment, *, by_constraint: bool) -> None:
         """Record that the gripper has closed on an object."""
@@ -137,18 +144,28 @@ class Watch:
         if segment.reparenting is not None:
             parent, pose = segment.reparenting.parent, segment.reparenting.pose
         self._carried[robot.name] = _Carried(name, int(self._step or 0), parent, pose)
-        if not by_constraint and not any(name in simulation.touching(link) for link in robot.contact_links):
+        if not by_constraint and not any(
+            name in simulation.touching(link) for link in robot.contact_links
+        ):
             metres, _ = pose.distance(simulation.pose(name, relative_to=parent))
-            self.note(f"the hand closed on nothing: '{name}' is {1000.0 * metres:.1f} mm from its place in the hand")
+            self.note(
+                f"the hand closed on nothing: '{name}' is {1000.0 * metres:.1f} mm from its place"
+                " in the hand"
+            )
 
     def released(self, name: str, robot: Manipulator) -> None:
         """Record that the gripper of an arm is about to open."""
         self._measure_carried()
         carried = self._carried.pop(robot.name, None)
         if carried is not None and carried.name == name:
-            self._slips.append(Slip(carried.step, carried.name, carried.position, carried.rotation, carried.lost))
+            self._slips.append(
+                Slip(carried.step, carried.name, carried.position, carried.rotation, carried.lost)
+            )
             if carried.lost is None and carried.position > _MISPLACED_IN_HAND:
-                self.note(f"'{name}' slipped in the hand by {ObjectError(carried.position, carried.rotation)}")
+                self.note(
+                    f"'{name}' slipped in the hand by"
+                    f" {ObjectError(carried.position, carried.rotation)}"
+                )
 
     def leave_step(self) -> None:
         """Tell that a step is over: note each object that is not where the plan has it any more."""
@@ -159,14 +176,22 @@ class Watch:
             error = self._error(name)
             if self._is_miss(error):
                 self._astray.add(name)
-                self.note(f"'{name}' is {error} from where this step ({self._action}) should leave it")
+                self.note(
+                    f"'{name}' is {error} from where this step ({self._action}) should leave it"
+                )
 
     def leave_plan(self) -> None:
         """Tell that the last step is over."""
         self._measure_carried()
         for carried in self._carried.values():
-            self._slips.append(Slip(carried.step, carried.name, carried.position, carried.rotation, carried.lost))
-        self._step, self._phase, self._concerned = None, "settling", frozenset(self._simulation.objects)
+            self._slips.append(
+                Slip(carried.step, carried.name, carried.position, carried.rotation, carried.lost)
+            )
+        self._step, self._phase, self._concerned = (
+            None,
+            "settling",
+            frozenset(self._simulation.objects),
+        )
 
     def look(self, joint: str, behind: float) -> None:
         """Look at the world as it is; a joint is the furthest ``behind`` (radians or metres) what it is told."""
@@ -174,9 +199,12 @@ class Watch:
         self._look_for_contacts()
         if behind > _HELD_BACK and not self._held_back:
             self._held_back = True
-            self.note(f"the arm was held back during {self._phase}: joint '{joint}' could not follow")
+            self.note(
+                f"the arm was held back during {self._phase}: joint '{joint}' could not follow"
+            )
 
-    # --- looking --------------------------------------------------------------------------------------------------
+    # --- looking
+    # --------------------------------------------------------------------------------------------------
 
     def _measure_carried(self) -> None:
         for carried in self._carried.values():
@@ -192,8 +220,14 @@ class Watch:
     def _look_for_contacts(self) -> None:
         """Note what the arms, or on a transfer the load, touch and should not, once a step."""
         meant = self._concerned | {carried.name for carried in self._carried.values()}
-        for frame, other in self._simulation.contacts_of([robot.tip for robot in self._plan.robots]):
-            if frame in self._arm and other not in self._arm and self._object_of(other) not in meant:
+        for frame, other in self._simulation.contacts_of(
+            [robot.tip for robot in self._plan.robots]
+        ):
+            if (
+                frame in self._arm
+                and other not in self._arm
+                and self._object_of(other) not in meant
+            ):
                 self._note_contact(f"the arm ('{frame}')", other)
         carried = self._carried.get(self._robot.name)
         if carried is not None and carried.lost is None and self._phase == "transfer":
@@ -218,13 +252,17 @@ class Watch:
         return ObjectError(float(metres), float(radians))
 
     def _is_miss(self, error: ObjectError) -> bool:
-        return not (error.position <= self._position_tolerance and error.rotation <= self._rotation_tolerance)
+        return not (
+            error.position <= self._position_tolerance
+            and error.rotation <= self._rotation_tolerance
+        )
 
     def note(self, text: str) -> None:
         """Note something about this step."""
         self._notes.append(SimulationNote(self._step, text))
 
-    # --- the outcome ----------------------------------------------------------------------------------------------
+    # --- the outcome
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def slips(self) -> tuple[Slip, ...]:
@@ -237,9 +275,15 @@ class Watch:
         for name in report.missed:
             if name in report.joints:
                 late.append(
-                    SimulationNote(None, f"joint '{name}' ended {report.joints[name]} from where the plan leaves it")
+                    SimulationNote(
+                        None,
+                        f"joint '{name}' ended {report.joints[name]} from where the plan leaves it",
+                    )
                 )
             elif name not in self._astray:
-                text = f"'{name}' ended {report.errors[name]} from its planned place after all had been in order"
+                text = (
+                    f"'{name}' ended {report.errors[name]} from its planned place after all had"
+                    " been in order"
+                )
                 late.append(SimulationNote(None, text))
         return (*self._notes, *late)

@@ -25,7 +25,10 @@ from tmkit.spatial.consistency import (
     position_ellipsoid as position_ellipsoid,
 )
 from tmkit.spatial.converters import to_ros_pose as to_ros_pose
-from tmkit.spatial.covariances import GaussianTwist as GaussianTwist, covariance_root as covariance_root
+from tmkit.spatial.covariances import (
+    GaussianTwist as GaussianTwist,
+    covariance_root as covariance_root,
+)
 from tmkit.spatial.joint_gaussian import (
     JointGaussianPose as JointGaussianPose,
     fit_gaussian as fit_gaussian,

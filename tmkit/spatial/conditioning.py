@@ -1,19 +1,22 @@
 """Gaussian conditioning of each link of a chain on a measurement, iterated until it no longer moves.
 
-A measurement of the pose ``T`` of a target relative to a reference compares what ``T`` predicts with what was measured.
-The result is an *error* e (m,) that is zero when both agree, and its derivative H (m, 6) by the right error of T, so
-that ``e(T exp(xi)) = e(T) + H xi + ...``. With the covariance of the noise that is all that conditioning needs; whoever
-measures something else writes a class with the three members of :class:`MeasurementModel`.
+A measurement of the pose ``T`` of a target relative to a reference compares what ``T`` predicts
+with what was measured. The result is an *error* e (m,) that is zero when both agree, and its
+derivative H (m, 6) by the right error of T, so that ``e(T exp(xi)) = e(T) + H xi + ...``. With the
+covariance of the noise that is all that conditioning needs; whoever measures something else writes
+a class with the three members of :class:`MeasurementModel`.
 
-The errors of the links of T = T_1 ... T_n are written as L w with w standard normal and L a root of their covariance:
-singular covariances need no inverse. The most probable w minimises ``(|w|^2 + e^T R^-1 e) / 2``, with e the error of
-the measurement at T(w). Each turn takes e as linear about the present w, with
+The errors of the links of T = T_1 ... T_n are written as L w with w standard normal and L a root of
+their covariance: singular covariances need no inverse. The most probable w minimises ``(|w|^2 + e^T
+R^-1 e) / 2``, with e the error of the measurement at T(w). Each turn takes e as linear about the
+present w, with
 
     H = (de/dT) Ad(what follows link i)^-1 J_r(xi_i) L_i
 
-and updates w from its prior: the iterated extended Kalman filter, which is Gauss and Newton's method. The update takes
-the measurement's independent parts one at a time and keeps a square root of the covariance (Potter's form): it stays
-positive semi-definite, and exact measurements (R singular or zero) are ordinary. Cost O(turns * (6 n)^2 m).
+and updates w from its prior: the iterated extended Kalman filter, which is Gauss and Newton's
+method. The update takes the measurement's independent parts one at a time and keeps a square root
+of the covariance (Potter's form): it stays positive semi-definite, and exact measurements (R
+singular or zero) are ordinary. Cost O(turns * (6 n)^2 m).
 
 Source: Bell and Cathey, "The iterated Kalman filter update as a Gauss-Newton method", 1993.
 """
@@ -55,7 +58,10 @@ class MeasurementModel(Protocol):
 def _vector(values: ArrayLike, what: str) -> Array:
     vector = np.array(plain_numbers(values, "values"))
     if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise SceneError(f"{what} must be three finite numbers, not {np.array2string(np.asarray(values), threshold=8)}")
+        raise SceneError(
+            f"{what} must be three finite numbers, not"
+            f" {np.array2string(np.asarray(values), threshold=8)}"
+        )
     vector.flags.writeable = False
     return vector
 
@@ -63,7 +69,8 @@ def _vector(values: ArrayLike, what: str) -> Array:
 def _at_point(pose: Pose, point: Array) -> tuple[Array, Array]:
     """Return a point of the target in the reference, and its derivative (3, 6) by the pose's right error."""
     x, y, z = point
-    moved = np.hstack([np.eye(3), [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]])  # rho + theta x point
+    # rho + theta x point
+    moved = np.hstack([np.eye(3), [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]])
     return pose.apply(point), pose.rotation @ moved
 
 
@@ -72,7 +79,8 @@ class PoseMeasurement:
     """The whole pose, as a camera or a fiducial marker gives it.
 
     Attributes:
-        pose: what was measured, reference_from_target, and the covariance of its error in the target's axes.
+        pose: what was measured, reference_from_target, and the covariance of its error in the
+            target's axes.
     """
 
     pose: GaussianPose
@@ -104,7 +112,9 @@ class PositionMeasurement:
     covariance: Array
     point: Array
 
-    def __init__(self, position: ArrayLike, covariance: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+    def __init__(
+        self, position: ArrayLike, covariance: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)
+    ) -> None:
         initialize(self, position=_vector(position, "position"))
         initialize(self, covariance=checked_covariance(covariance, 3))
         initialize(self, point=_vector(point, "point"))
@@ -124,23 +134,27 @@ class PositionMeasurement:
 class BearingMeasurement:
     """In which direction a point of the target is seen from the origin of the reference.
 
-    The error is the turn that takes the measured direction to the predicted one, as two angles about two axes
-    perpendicular to the measured direction, which :attr:`axes` names.
+    The error is the turn that takes the measured direction to the predicted one, as two angles
+    about two axes perpendicular to the measured direction, which :attr:`axes` names.
 
     Attributes:
         direction: (3,) unit vector, in the reference; given of any length above zero.
-        covariance: (2, 2), rad^2, of the angles along :attr:`axes`; given as such, or as one number for both angles.
+        covariance: (2, 2), rad^2, of the angles along :attr:`axes`; given as such, or as one number
+            for both angles.
         point: (3,) metres, in the target; its origin by default.
 
     Raises:
-        SceneError: numbers that are not three or not finite, a zero direction, or a matrix that is no covariance.
+        SceneError: numbers that are not three or not finite, a zero direction, or a matrix that is
+            no covariance.
     """
 
     direction: Array
     covariance: Array
     point: Array
 
-    def __init__(self, direction: ArrayLike, covariance: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+    def __init__(
+        self, direction: ArrayLike, covariance: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)
+    ) -> None:
         vector = _vector(direction, "direction")
         length = float(np.linalg.norm(vector))
         if length < 1e-9:
@@ -168,19 +182,24 @@ class BearingMeasurement:
         """Return the angles (2,) from the measured to the predicted direction along :attr:`axes`; derivative (2, 6).
 
         Raises:
-            SceneError: the point is at the origin of the reference, where it has no direction, or opposite to the
-                measured direction, where the turn is not determined.
+            SceneError: the point is at the origin of the reference, where it has no direction, or
+                opposite to the measured direction, where the turn is not determined.
         """
         predicted, derivative = _at_point(pose, self.point)
         distance = float(np.linalg.norm(predicted))
         if distance < 1e-12:
-            raise SceneError("the point measured is at the origin of the reference, where it has no direction")
+            raise SceneError(
+                "the point measured is at the origin of the reference, where it has no direction"
+            )
         unit, axes = predicted / distance, self.axes
         across, along = axes @ unit, float(self.direction @ unit)
         sine = float(np.linalg.norm(across))
         angle = float(np.arctan2(sine, along))
         if np.pi - angle < 1e-6:
-            raise SceneError("the point measured is opposite to the measured direction: the turn is not determined")
+            raise SceneError(
+                "the point measured is opposite to the measured direction: the turn is not"
+                " determined"
+            )
         turned = (derivative - np.outer(unit, unit @ derivative)) / distance  # of the unit vector
         if sine < 1e-8:
             return across, axes @ turned
@@ -189,7 +208,9 @@ class BearingMeasurement:
         sine_rate = towards @ axes @ turned
         angle_rate = along * sine_rate - sine * (self.direction @ turned)
         scale = angle / sine
-        rate = np.outer(towards, angle_rate) + scale * (axes @ turned - np.outer(towards, sine_rate))
+        rate = np.outer(towards, angle_rate) + scale * (
+            axes @ turned - np.outer(towards, sine_rate)
+        )
         return scale * across, rate
 
 
@@ -203,18 +224,23 @@ class RangeMeasurement:
         point: (3,) metres, in the target; its origin by default.
 
     Raises:
-        SceneError: a distance or variance that is negative or not finite, or a point that is not three numbers.
+        SceneError: a distance or variance that is negative or not finite, or a point that is not
+            three numbers.
     """
 
     distance: float
     variance: float
     point: Array
 
-    def __init__(self, distance: float, variance: float, *, point: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+    def __init__(
+        self, distance: float, variance: float, *, point: ArrayLike = (0.0, 0.0, 0.0)
+    ) -> None:
         for given, what in ((distance, "distance"), (variance, "variance")):
             value = plain_number(given, what)
             if not (np.isfinite(value) and value >= 0.0):
-                raise SceneError(f"{what} must be a finite number that is not negative, not {value}")
+                raise SceneError(
+                    f"{what} must be a finite number that is not negative, not {value}"
+                )
             initialize(self, **{what: value})
         initialize(self, point=_vector(point, "point"))
 
@@ -227,7 +253,8 @@ class RangeMeasurement:
         """Return the predicted distance minus the measured one, (1,) metres, and its derivative (1, 6).
 
         Raises:
-            SceneError: the point is at the origin of the reference, where the distance has no derivative.
+            SceneError: the point is at the origin of the reference, where the distance has no
+                derivative.
         """
         predicted, derivative = _at_point(pose, self.point)
         length = float(np.linalg.norm(predicted))
@@ -237,9 +264,11 @@ class RangeMeasurement:
         return np.array([length - self.distance]), (predicted / length @ derivative)[None]
 
 
-_NOTHING_NEW = 1e-27  # of the prior variance of one measured number: less is what rounding left of zero
+# of the prior variance of one measured number: less is what rounding left of zero
+_NOTHING_NEW = 1e-27
 _NOT_MUCH = 1e-8  # of the variance of what is seen: noise beside which solving loses digits
-_SHORT_STEP = 1e-3  # standard deviations: a step that may be one of rounding, when the steps shrink no more
+# standard deviations: a step that may be one of rounding, when the steps shrink no more
+_SHORT_STEP = 1e-3
 _CONTRADICTION = 1e-8  # of the size of what was measured, which was known exactly
 
 
@@ -248,13 +277,17 @@ class ConditionedChain(IteratedEstimate):
     """A chain of poses after a measurement.
 
     Attributes:
-        links: the links, corrected, with the covariance of all their errors in the tangent spaces at the new means.
-        correction: (6 n,) the most probable errors of the links about their *former* means, one after the other.
-        correction_covariance: (6 n, 6 n) of these errors, in the tangent spaces at the former means.
+        links: the links, corrected, with the covariance of all their errors in the tangent spaces
+            at the new means.
+        correction: (6 n,) the most probable errors of the links about their *former* means, one
+            after the other.
+        correction_covariance: (6 n, 6 n) of these errors, in the tangent spaces at the former
+            means.
         iterations: how many turns were made.
         is_converged: whether the last one moved w by less than the tolerance.
-        cost: half of the squared sizes of w and of the measurement's error, each by its covariance; twice the cost is
-            chi-square distributed, with as many degrees of freedom as numbers were measured.
+        cost: half of the squared sizes of w and of the measurement's error, each by its covariance;
+            twice the cost is chi-square distributed, with as many degrees of freedom as numbers
+            were measured.
     """
 
     links: JointGaussianPose
@@ -271,7 +304,10 @@ class ConditionedChain(IteratedEstimate):
 
     def __repr__(self) -> str:
         said = "converged" if self.is_converged else "not converged"
-        return f"ConditionedChain({len(self.links)} links, {said} after {self.iterations}, cost {self.cost:.4g})"
+        return (
+            f"ConditionedChain({len(self.links)} links, {said} after {self.iterations}, cost"
+            f" {self.cost:.4g})"
+        )
 
 
 def condition(
@@ -284,20 +320,26 @@ def condition(
     """Return a chain as it is known after a measurement of its whole pose; whether it converged is part of the answer.
 
     Args:
-        links: from the reference to the target: independent poses, or with a joint covariance, as earlier ``links``.
+        links: from the reference to the target: independent poses, or with a joint covariance, as
+            earlier ``links``.
         measurement: what was measured of the product of the links.
         max_iterations: the most turns; 1 is the extended Kalman filter, without iteration.
-        tolerance: on the last step, in standard deviations; one no longer than rounding of poses is the last as well.
+        tolerance: on the last step, in standard deviations; one no longer than rounding of poses is
+            the last as well.
 
     Raises:
-        SceneError: no links or turns, a measurement against what is exact, or of a direction or distance of zero.
+        SceneError: no links or turns, a measurement against what is exact, or of a direction or
+            distance of zero.
     """
     if isinstance(links, JointGaussianPose):
         prior, root = links, covariance_root(links.covariance)
     else:
         prior, root = JointGaussianPose.independent(links), _independent_root(links)
     if not len(prior) or max_iterations < 1:
-        raise SceneError(f"conditioning takes at least one link and one turn, not {len(prior)} and {max_iterations}")
+        raise SceneError(
+            f"conditioning takes at least one link and one turn, not {len(prior)} and"
+            f" {max_iterations}"
+        )
     retractions = [Retraction(link.covariance) for link in prior.marginals()]
     noise, turn = np.linalg.eigh(measurement.noise)
     noise = np.maximum(noise, 0.0)  # checked to be a covariance: what is negative is rounding
@@ -309,12 +351,16 @@ def condition(
         whole, maps = chain_maps(means)
         error, derivative = measurement.compared(whole)
         bends = _bends(retractions, xi)
-        by_error = np.hstack([derivative @ maps[:, 6 * i : 6 * i + 6] @ bend for i, bend in enumerate(bends)])
+        by_error = np.hstack(
+            [derivative @ maps[:, 6 * i : 6 * i + 6] @ bend for i, bend in enumerate(bends)]
+        )
         sensitivity = turn.T @ by_error @ root
         seen = sensitivity @ w - turn.T @ error
         moved = _mean(sensitivity, seen, noise)
         last, step = step, float(np.linalg.norm(moved - w))
-        rests = 0.1 * last < step < _SHORT_STEP and step <= _rounding(sensitivity, noise, [*means, whole])
+        rests = 0.1 * last < step < _SHORT_STEP and step <= _rounding(
+            sensitivity, noise, [*means, whole]
+        )
         converged = step <= tolerance or rests
         w, turns = moved, turns + 1
     _, spread, unmet = _updated(sensitivity, seen, noise)

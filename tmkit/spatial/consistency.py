@@ -1,17 +1,18 @@
 """Several estimates of one pose: how far off one is, by what was expected, and what they say together.
 
-The squared *Mahalanobis distance* ``e^T S^-1 e`` of an error from zero is chi-square distributed with as many degrees
-of freedom as S has rank, if the covariance is right. An error in a direction that is known exactly is infinitely far
-off; a region is flat there. Source: Bar-Shalom, Li and Kirubarajan, "Estimation with applications to tracking and
-navigation", 2001, section 5.4.
+The squared *Mahalanobis distance* ``e^T S^-1 e`` of an error from zero is chi-square distributed
+with as many degrees of freedom as S has rank, if the covariance is right. An error in a direction
+that is known exactly is infinitely far off; a region is flat there. Source: Bar-Shalom, Li and
+Kirubarajan, "Estimation with applications to tracking and navigation", 2001, section 5.4.
 
-The fused pose minimises ``sum e_k^T S_k^-1 e_k / 2`` with ``e_k = log(T_k^-1 T)``; Gauss and Newton's method with the
-exact derivatives ``J_r^-1(e_k)`` starts from the first estimate and ends where all orders of the estimates end. Its
-covariance is the inverse of ``sum J_r^-T S_k^-1 J_r^-1`` there. Where an estimate is exact in some direction, S_k has
-no inverse. Then the estimate with the fewest uncertain directions is taken for what is known and the others are
-measurements of it (:mod:`tmkit.spatial.conditioning`), which has the same minimum. Source: Barfoot and Furgale,
-"Associating uncertainty with three-dimensional poses for use in estimation problems", 2014, section IV; there with left
-errors.
+The fused pose minimises ``sum e_k^T S_k^-1 e_k / 2`` with ``e_k = log(T_k^-1 T)``; Gauss and
+Newton's method with the exact derivatives ``J_r^-1(e_k)`` starts from the first estimate and ends
+where all orders of the estimates end. Its covariance is the inverse of ``sum J_r^-T S_k^-1 J_r^-1``
+there. Where an estimate is exact in some direction, S_k has no inverse. Then the estimate with the
+fewest uncertain directions is taken for what is known and the others are measurements of it
+(:mod:`tmkit.spatial.conditioning`), which has the same minimum. Source: Barfoot and Furgale,
+"Associating uncertainty with three-dimensional poses for use in estimation problems", 2014, section
+IV; there with left errors.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from tmkit.spatial.plain import plain_numbers
 Array = NDArray[np.float64]
 
 _EXACT = 1e-13  # of the greatest eigenvalue, scaled: a direction without variance
-_ROUNDING = 1e-12  # of the greatest deviation: what covariances that were carried about leave where there is none
+# of the greatest deviation: what covariances that were carried about leave where there is none
+_ROUNDING = 1e-12
 _OFF = 1e-9  # scaled likewise: an error there that is more than rounding
 
 
@@ -58,7 +60,9 @@ def chi_square_quantile(probability: float, degrees: int) -> float:
 
     if not 0.0 < probability < 1.0 or degrees < 1:
         given = f"{probability} and {degrees}"
-        raise SceneError(f"a quantile needs 0 < probability < 1 and a degree of freedom, not {given}")
+        raise SceneError(
+            f"a quantile needs 0 < probability < 1 and a degree of freedom, not {given}"
+        )
     return float(2.0 * gammaincinv(0.5 * degrees, probability))
 
 
@@ -96,9 +100,12 @@ def pose_distance(estimate: GaussianPose, pose: Pose | GaussianPose) -> tuple[fl
 
     Args:
         estimate: what was expected.
-        pose: what came. If it is uncertain itself, and independent, the covariance is that of the difference.
+        pose: what came. If it is uncertain itself, and independent, the covariance is that of the
+            difference.
     """
-    difference = estimate.inverse() @ (pose if isinstance(pose, GaussianPose) else GaussianPose(pose))
+    difference = estimate.inverse() @ (
+        pose if isinstance(pose, GaussianPose) else GaussianPose(pose)
+    )
     # The error of the difference in its own axes; log has the same size about either end.
     return mahalanobis_distance(difference.mean.log(), difference.covariance)
 
@@ -149,7 +156,8 @@ class ConfidenceEllipsoid:
 
     Attributes:
         center: (3,).
-        axes: (3, 3), its columns are unit vectors along the half-axes, the longest first; right-handed.
+        axes: (3, 3), its columns are unit vectors along the half-axes, the longest first;
+            right-handed.
         radii: (3,) lengths of the half-axes; zero where there is no variance.
         probability: of lying inside.
     """
@@ -168,7 +176,8 @@ class ConfidenceEllipsoid:
 
 def _ellipsoid(center: Array, covariance: Array, probability: float) -> ConfidenceEllipsoid:
     values, vectors = np.linalg.eigh(even(covariance))
-    values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].copy()  # below zero is rounding: it was checked
+    # below zero is rounding: it was checked
+    values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].copy()
     rank = int(np.sum(values > _EXACT * values[0])) if values[0] > 0.0 else 0
     values[rank:] = 0.0
     if np.linalg.det(axes) < 0.0:
@@ -182,7 +191,8 @@ def position_covariance(pose: GaussianPose, *, point: ArrayLike = (0.0, 0.0, 0.0
 
     Args:
         pose: parent_from_child.
-        point: (3,) metres, in the child; its origin by default. Far from the origin small turns move it far.
+        point: (3,) metres, in the child; its origin by default. Far from the origin small turns
+            move it far.
     """
     x, y, z = plain_numbers(point, "point")
     moved = pose.mean.rotation @ np.hstack([np.eye(3), [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]])
@@ -269,13 +279,16 @@ def nees(runs: Iterable[tuple[GaussianPose, Pose]], *, probability: float = 0.95
         probability: that the mean lies in the band when all covariances are right.
 
     Raises:
-        SceneError: no runs, runs of different degrees of freedom, or a probability that is not between 0 and 1.
+        SceneError: no runs, runs of different degrees of freedom, or a probability that is not
+            between 0 and 1.
     """
     errors = (((claimed.mean.inverse() @ true).log(), claimed.covariance) for claimed, true in runs)
     return nees_of_errors(errors, probability=probability)
 
 
-def nees_of_errors(runs: Iterable[tuple[ArrayLike, ArrayLike]], *, probability: float = 0.95) -> Nees:
+def nees_of_errors(
+    runs: Iterable[tuple[ArrayLike, ArrayLike]], *, probability: float = 0.95
+) -> Nees:
     """Return the normalised estimation error squared of runs that estimate any numbers, as several poses jointly.
 
     Args:
@@ -283,7 +296,8 @@ def nees_of_errors(runs: Iterable[tuple[ArrayLike, ArrayLike]], *, probability: 
         probability: that the mean lies in the band when all covariances are right.
 
     Raises:
-        SceneError: no runs, runs of different degrees of freedom, or a probability that is not between 0 and 1.
+        SceneError: no runs, runs of different degrees of freedom, or a probability that is not
+            between 0 and 1.
     """
     distances = [mahalanobis_distance(error, covariance) for error, covariance in runs]
     ranks = sorted({rank for _, rank in distances})
@@ -306,8 +320,9 @@ class Fusion(IteratedEstimate):
         pose: the most probable pose, and its covariance.
         iterations: how many steps were made.
         is_converged: whether the last step was shorter than the tolerance.
-        cost: half of the sum of the squared Mahalanobis distances of the estimates; twice the cost is chi-square
-            distributed with 6 (k - 1) degrees of freedom when the k estimates and their covariances are right.
+        cost: half of the sum of the squared Mahalanobis distances of the estimates; twice the cost
+            is chi-square distributed with 6 (k - 1) degrees of freedom when the k estimates and
+            their covariances are right.
     """
 
     pose: GaussianPose
@@ -316,20 +331,27 @@ class Fusion(IteratedEstimate):
     cost: float
 
 
-def fuse(estimates: Sequence[GaussianPose], *, max_iterations: int = 50, tolerance: float = 1e-12) -> Fusion:
+def fuse(
+    estimates: Sequence[GaussianPose], *, max_iterations: int = 50, tolerance: float = 1e-12
+) -> Fusion:
     """Return what independent estimates of one pose say together; whether it converged is part of the answer.
 
     Args:
-        estimates: at least one; all parent_from_child of the same two frames. Rank-deficient covariances are ordinary.
+        estimates: at least one; all parent_from_child of the same two frames. Rank-deficient
+            covariances are ordinary.
         max_iterations: the most steps.
-        tolerance: on the length of the last step [rho, theta], metres and radians. A step that is no longer than what
-            rounding of the poses makes of it is the last as well.
+        tolerance: on the length of the last step [rho, theta], metres and radians. A step that is
+            no longer than what rounding of the poses makes of it is the last as well.
 
     Raises:
-        SceneError: no estimates, no steps, or estimates that contradict each other in what they know exactly.
+        SceneError: no estimates, no steps, or estimates that contradict each other in what they
+            know exactly.
     """
     if not estimates or max_iterations < 1:
-        raise SceneError(f"fusion takes at least one estimate and one step, not {len(estimates)} and {max_iterations}")
+        raise SceneError(
+            f"fusion takes at least one estimate and one step, not {len(estimates)} and"
+            f" {max_iterations}"
+        )
     if len(estimates) == 1:
         return Fusion(estimates[0], 0, is_converged=True, cost=0.0)
     if any(is_singular(estimate.covariance) for estimate in estimates):
@@ -346,9 +368,13 @@ def fuse(estimates: Sequence[GaussianPose], *, max_iterations: int = 50, toleran
         step = -np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
         mean = mean @ Pose.exp(step)
         steps, length = steps + 1, float(np.linalg.norm(step))
-        converged = length <= tolerance or (length < _SHORT_MOTION and _is_rounding(step, information, estimates))
+        converged = length <= tolerance or (
+            length < _SHORT_MOTION and _is_rounding(step, information, estimates)
+        )
     errors = [PoseMeasurement(estimate).compared(mean)[0] for estimate in estimates]
-    cost = 0.5 * sum(float(error @ weight @ error) for error, weight in zip(errors, weights, strict=True))
+    cost = 0.5 * sum(
+        float(error @ weight @ error) for error, weight in zip(errors, weights, strict=True)
+    )
     return Fusion(GaussianPose(mean, inverse_covariance(information)), steps, converged, cost)
 
 
@@ -359,11 +385,17 @@ def _is_rounding(step: Array, information: Array, estimates: Sequence[GaussianPo
     return float(np.sqrt(step @ information @ step)) <= rounding
 
 
-def _fused_with_exact(estimates: Sequence[GaussianPose], max_iterations: int, tolerance: float) -> Fusion:
+def _fused_with_exact(
+    estimates: Sequence[GaussianPose], max_iterations: int, tolerance: float
+) -> Fusion:
     """Fuse by conditioning the most certain estimate on the others, one after the other, until none moves it."""
-    order = sorted(range(len(estimates)), key=lambda k: covariance_root(estimates[k].covariance).shape[1])
+    order = sorted(
+        range(len(estimates)), key=lambda k: covariance_root(estimates[k].covariance).shape[1]
+    )
     most_certain, others = estimates[order[0]], [estimates[k] for k in order[1:]]
-    chain = condition([most_certain], _Together(others), max_iterations=max_iterations, tolerance=tolerance)
+    chain = condition(
+        [most_certain], _Together(others), max_iterations=max_iterations, tolerance=tolerance
+    )
     return Fusion(chain.pose, chain.iterations, chain.is_converged, chain.cost)
 
 

@@ -1,23 +1,25 @@
 """Uncertain poses and twists as other libraries have them, and back; rotations mended that files have to a few digits.
 
-Ours: ``T = mean @ exp(xi)``, ``xi = [rho, theta]``: error on the right, in the child's axes, linear part first.
+Ours: ``T = mean @ exp(xi)``, ``xi = [rho, theta]``: error on the right, in the child's axes, linear
+    part first.
 
-* ROS ``geometry_msgs/PoseWithCovariance``: shift and turn apart, in the parent's *fixed* axes, about the child's
-  origin; x, y, z, rotX, rotY, rotZ; 36 numbers row by row.
+* ROS ``geometry_msgs/PoseWithCovariance``: shift and turn apart, in the parent's *fixed* axes,
+  about the child's origin; x, y, z, rotX, rotY, rotZ; 36 numbers row by row.
 * ROS ``geometry_msgs/TwistWithCovariance``: the six numbers [v, omega]; 36 numbers row by row.
 * gtsam ``Pose3``: on the right, like ours, but [theta, rho].
 * manif ``SE3d``: as ours; coefficients x, y, z, quaternion xyzw.
 * pytransform3d ``uncertainty``: on the left (global, about the parent's origin), [theta, rho].
 * tf2 ``Transform``: no covariance.
 
-In ROS, p = p_mean + dp and R = Exp(dphi) R_mean, with dp and dphi in the parent's axes. To first order dp = R rho and
-dphi = R theta: both parts are turned by R, and none is shifted. This is *not* the left tangent. The map is linear and
-is undone exactly. What is made is a dictionary with the message's fields, as `rosbridge` takes it.
+In ROS, p = p_mean + dp and R = Exp(dphi) R_mean, with dp and dphi in the parent's axes. To first
+order dp = R rho and dphi = R theta: both parts are turned by R, and none is shifted. This is *not*
+the left tangent. The map is linear and is undone exactly. What is made is a dictionary with the
+message's fields, as `rosbridge` takes it.
 
-Matrices of files and of other programs are rotations to a few digits. Nothing here corrects one in passing: the library
-refuses it, and :func:`nearest_rotation` is for whoever decides that the distance is small enough. Source: the
-orthogonal Procrustes problem; Horn, Hilden, Negahdaripour, "Closed-form solution of absolute orientation using
-orthonormal matrices", JOSA A, 1988.
+Matrices of files and of other programs are rotations to a few digits. Nothing here corrects one in
+passing: the library refuses it, and :func:`nearest_rotation` is for whoever decides that the
+distance is small enough. Source: the orthogonal Procrustes problem; Horn, Hilden, Negahdaripour,
+"Closed-form solution of absolute orientation using orthonormal matrices", JOSA A, 1988.
 """
 
 from __future__ import annotations
@@ -39,10 +41,12 @@ Array = NDArray[np.float64]
 def from_ros_pose(message: object) -> GaussianPose:
     """Return the uncertain pose of a ``geometry_msgs/PoseWithCovariance``: attributes or nested dictionaries.
 
-    It has ``pose.position``, ``pose.orientation`` and ``covariance``, as the ``pose`` of a stamped message.
+    It has ``pose.position``, ``pose.orientation`` and ``covariance``, as the ``pose`` of a stamped
+    message.
 
     Raises:
-        SceneError: a field that is missing, a zero quaternion, or 36 numbers that are no covariance.
+        SceneError: a field that is missing, a zero quaternion, or 36 numbers that are no
+            covariance.
     """
     at = "PoseWithCovariance"
     inner = _field(message, "pose", at)
@@ -56,7 +60,10 @@ def to_ros_pose(pose: GaussianPose) -> dict[str, Any]:
     """Return an uncertain pose as the fields of a ``geometry_msgs/PoseWithCovariance``."""
     turn = _both(pose.mean.rotation)
     return {
-        "pose": {"position": _named(pose.mean.translation, "xyz"), "orientation": _named(pose.mean.quat_xyzw, "xyzw")},
+        "pose": {
+            "position": _named(pose.mean.translation, "xyz"),
+            "orientation": _named(pose.mean.quat_xyzw, "xyzw"),
+        },
         "covariance": even(turn @ pose.covariance @ turn.T).ravel().tolist(),
     }
 
@@ -64,8 +71,9 @@ def to_ros_pose(pose: GaussianPose) -> dict[str, Any]:
 def from_ros_twist(message: object) -> GaussianTwist:
     """Return the uncertain twist of a ``geometry_msgs/TwistWithCovariance``: the six numbers as they stand.
 
-    It has ``twist.linear``, ``twist.angular`` and ``covariance``: attributes or nested dictionaries. In
-    ``nav_msgs/Odometry`` they are in the axes of the child frame, which is a body twist.
+    It has ``twist.linear``, ``twist.angular`` and ``covariance``: attributes or nested
+    dictionaries. In ``nav_msgs/Odometry`` they are in the axes of the child frame, which is a body
+    twist.
 
     Raises:
         SceneError: a field that is missing, or 36 numbers that are no covariance.
@@ -79,7 +87,10 @@ def from_ros_twist(message: object) -> GaussianTwist:
 def to_ros_twist(twist: GaussianTwist) -> dict[str, Any]:
     """Return an uncertain twist as the fields of a ``geometry_msgs/TwistWithCovariance``."""
     return {
-        "twist": {"linear": _named(twist.mean[:3], "xyz"), "angular": _named(twist.mean[3:], "xyz")},
+        "twist": {
+            "linear": _named(twist.mean[:3], "xyz"),
+            "angular": _named(twist.mean[3:], "xyz"),
+        },
         "covariance": twist.covariance.ravel().tolist(),
     }
 
@@ -87,7 +98,8 @@ def to_ros_twist(twist: GaussianTwist) -> dict[str, Any]:
 def from_tf2(message: object) -> Pose:
     """Return the pose of a tf2 ``geometry_msgs/Transform``, which carries no covariance.
 
-    It is header.frame_id_from_child_frame_id, with ``translation`` and ``rotation``: attributes or dictionaries.
+    It is header.frame_id_from_child_frame_id, with ``translation`` and ``rotation``: attributes or
+    dictionaries.
 
     Raises:
         SceneError: a field that is missing, or a zero quaternion.
@@ -99,7 +111,10 @@ def from_tf2(message: object) -> Pose:
 
 def to_tf2(pose: Pose) -> dict[str, Any]:
     """Return a pose as the fields of a tf2 ``geometry_msgs/Transform``."""
-    return {"translation": _named(pose.translation, "xyz"), "rotation": _named(pose.quat_xyzw, "xyzw")}
+    return {
+        "translation": _named(pose.translation, "xyz"),
+        "rotation": _named(pose.quat_xyzw, "xyzw"),
+    }
 
 
 def from_gtsam(pose: object, covariance: ArrayLike) -> GaussianPose:
@@ -107,7 +122,8 @@ def from_gtsam(pose: object, covariance: ArrayLike) -> GaussianPose:
 
     Args:
         pose: a ``gtsam.Pose3``, or its (4, 4) matrix.
-        covariance: (6, 6) of the error on the right, [theta, rho]: a marginal, or that of a noise model.
+        covariance: (6, 6) of the error on the right, [theta, rho]: a marginal, or that of a noise
+            model.
 
     Raises:
         SceneError: a matrix that is no rigid transform, or no covariance.
@@ -210,19 +226,27 @@ def nearest_rotation(matrix: ArrayLike, *, tolerance: float = 0.1) -> NearestRot
 
     Args:
         matrix: (3, 3).
-        tolerance: the greatest distance that is accepted. A reflection is at least 2 away from every rotation.
+        tolerance: the greatest distance that is accepted. A reflection is at least 2 away from
+            every rotation.
 
     Raises:
-        SceneError: another shape, numbers that are not finite, or a matrix farther away, which the message says.
+        SceneError: another shape, numbers that are not finite, or a matrix farther away, which the
+            message says.
     """
     given = plain_numbers(matrix, "a rotation matrix")
     if given.shape != (3, 3) or not np.isfinite(given).all():
-        raise SceneError(f"a rotation matrix has shape (3, 3) and finite numbers, not shape {given.shape}: {given}")
+        raise SceneError(
+            f"a rotation matrix has shape (3, 3) and finite numbers, not shape {given.shape}:"
+            f" {given}"
+        )
     left, _, right = np.linalg.svd(given)
     side = np.array([1.0, 1.0, np.linalg.det(left @ right)])
     rotation = (left * side) @ right
     distance = float(np.linalg.norm(given - rotation))
     if not distance <= tolerance:
         kind = "a reflection" if np.linalg.det(given) < 0.0 else "no rotation"
-        raise SceneError(f"the matrix is {kind}: the nearest rotation is {distance:.3g} away, beyond {tolerance:g}")
+        raise SceneError(
+            f"the matrix is {kind}: the nearest rotation is {distance:.3g} away, beyond"
+            f" {tolerance:g}"
+        )
     return NearestRotation(read_only(rotation), distance)

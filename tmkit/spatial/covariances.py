@@ -1,24 +1,25 @@
 """Covariance matrices of any size: what is one, its square root, the order of its parts; and uncertain twists.
 
-Zero and rank-deficient covariances are ordinary: roots are taken by eigenvectors, and an inverse is computed only after
-a test that it exists. What is let pass as rounding: entries that differ from their mirror image by 1e-9 of the greatest
-entry, and eigenvalues down to -1e-9 of the greatest. All else is refused, with the eigenvalues named.
+Zero and rank-deficient covariances are ordinary: roots are taken by eigenvectors, and an inverse is
+computed only after a test that it exists. What is let pass as rounding: entries that differ from
+their mirror image by 1e-9 of the greatest entry, and eigenvalues down to -1e-9 of the greatest. All
+else is refused, with the eigenvalues named.
 
-A twist is six numbers [v, omega], m/s and rad/s, linear part first. Here v is the velocity of the point of the body
-that is at the *origin* of the frame of expression, omega the turning rate, both in its axes. Moving a twist to another
-frame is linear, so its covariance goes along exactly:
+A twist is six numbers [v, omega], m/s and rad/s, linear part first. Here v is the velocity of the
+point of the body that is at the *origin* of the frame of expression, omega the turning rate, both
+in its axes. Moving a twist to another frame is linear, so its covariance goes along exactly:
 
     another frame:   V_P = Ad(X_PC) V_C              both origin and axes change
     another point:   v' = v + omega x p              the origin moves by p, the axes stay
     other axes:      v' = R v, omega' = R omega      the axes turn, the origin stays
 
-A body twist (in the frame that moves) that holds for dt moves the frame by T = exp(V dt) on the right. With an error d
-of the twist,
+A body twist (in the frame that moves) that holds for dt moves the frame by T = exp(V dt) on the
+right. With an error d of the twist,
 
 * if d stays the same for all of dt (a bias), ``T = exp(V dt) exp(J_r(V dt) d dt)`` to first order;
-* if d is white, with a spectral density Q, errors of instants are carried along and add up:
-  ``S = integral over s of Ad(exp(-V s)) Q Ad(exp(-V s))^T``. It is computed exactly by one exponential of a matrix (Van
-  Loan, "Computing integrals involving the matrix exponential", 1978).
+* if d is white, with a spectral density Q, errors of instants are carried along and add up: ``S =
+  integral over s of Ad(exp(-V s)) Q Ad(exp(-V s))^T``. It is computed exactly by one exponential of
+  a matrix (Van Loan, "Computing integrals involving the matrix exponential", 1978).
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ _FAR_APART = 1e-10  # of the greatest variance: one beside which it has few digi
 _ROUNDING = 1e-24  # of the greatest variance: what is left where there is none
 
 
-def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: str = "covariance") -> Array:
+def checked_covariance(
+    covariance: ArrayLike, size: int | None = None, *, what: str = "covariance"
+) -> Array:
     """Return a covariance as an exactly symmetric read-only array (n, n), after checking that it is one.
 
     Args:
@@ -53,14 +56,19 @@ def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: 
         what: what the message calls it.
 
     Raises:
-        SceneError: another shape, numbers that are not finite, a matrix that is not symmetric within 1e-9 of its
-            greatest entry, or with an eigenvalue below -1e-9 of it (attribute ``eigenvalues``, ascending).
+        SceneError: another shape, numbers that are not finite, a matrix that is not symmetric
+            within 1e-9 of its greatest entry, or with an eigenvalue below -1e-9 of it (attribute
+            ``eigenvalues``, ascending).
     """
     if size == 6:  # the core's check says the same of a pose's, in a tenth of the time
         with contextlib.suppress(SceneError):
             return GaussianPose(Pose(), covariance).covariance
     matrix = np.array(plain_numbers(covariance, "covariance"))
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (size is not None and matrix.shape[0] != size):
+    if (
+        matrix.ndim != 2
+        or matrix.shape[0] != matrix.shape[1]
+        or (size is not None and matrix.shape[0] != size)
+    ):
         expected = "(n, n)" if size is None else f"({size}, {size})"
         raise SceneError(f"{what} must have shape {expected}, not {matrix.shape}")
     if not np.isfinite(matrix).all():
@@ -68,7 +76,9 @@ def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: 
     if matrix.size:
         defect = float(np.abs(matrix - matrix.T).max())
         if defect > _TOLERANCE * float(np.abs(matrix).max()):
-            raise SceneError(f"{what} is not symmetric: two entries that should be equal differ by {defect:.4g}")
+            raise SceneError(
+                f"{what} is not symmetric: two entries that should be equal differ by {defect:.4g}"
+            )
         matrix = even(matrix)
         values = np.linalg.eigvalsh(matrix)
         if values[0] < -_TOLERANCE * max(abs(values[0]), values[-1]):
@@ -82,15 +92,20 @@ def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: 
 def covariance_root(covariance: Array) -> Array:
     """Return L (n, rank) with ``L @ L.T`` the covariance: eigenvectors times roots of eigenvalues, the greatest first.
 
-    Eigenvalues below 1e-14 of the greatest are taken for zero; of a zero covariance L has no columns. Variances that
-    lie more than ten orders apart (a position that it is unknown, 1e9 m^2, beside an angle that is well known) are
-    scaled to ones before, which keeps the small beside the great. What is below 1e-24 of the greatest is rounding.
+    Eigenvalues below 1e-14 of the greatest are taken for zero; of a zero covariance L has no
+    columns. Variances that lie more than ten orders apart (a position that it is unknown, 1e9 m^2,
+    beside an angle that is well known) are scaled to ones before, which keeps the small beside the
+    great. What is below 1e-24 of the greatest is rounding.
     """
     covariance = plain_numbers(covariance, "covariance")
     scales = _comparable_scales(covariance)
     divisors = np.where(scales > 0.0, scales, np.inf)
     values, vectors = np.linalg.eigh(covariance / np.outer(divisors, divisors))
-    kept = values > _NEGLIGIBLE * max(float(values[-1]), 0.0) if values.size else np.zeros(0, dtype=bool)
+    kept = (
+        values > _NEGLIGIBLE * max(float(values[-1]), 0.0)
+        if values.size
+        else np.zeros(0, dtype=bool)
+    )
     root: Array = scales[:, None] * (vectors[:, kept] * np.sqrt(values[kept]))[:, ::-1]
     return root
 
@@ -150,7 +165,8 @@ class GaussianTwist:
 
     Attributes:
         mean: (6,), [v, omega], m/s and rad/s; read-only.
-        covariance: (6, 6) of the six numbers, symmetric positive semi-definite; read-only. Zero by default: exact.
+        covariance: (6, 6) of the six numbers, symmetric positive semi-definite; read-only. Zero by
+            default: exact.
 
     Raises:
         SceneError: numbers that are not six or not finite, or a matrix that is no covariance.
@@ -162,7 +178,10 @@ class GaussianTwist:
     def __init__(self, mean: ArrayLike, covariance: ArrayLike | None = None) -> None:
         vector = np.array(plain_numbers(mean, "mean"))
         if vector.shape != (6,) or not np.isfinite(vector).all():
-            raise SceneError(f"a twist is six finite numbers [v, omega], not {np.array2string(vector, threshold=8)}")
+            raise SceneError(
+                "a twist is six finite numbers [v, omega], not"
+                f" {np.array2string(vector, threshold=8)}"
+            )
         vector.flags.writeable = False
         spread = checked_covariance(np.zeros((6, 6)) if covariance is None else covariance, 6)
         initialize(self, mean=vector, covariance=spread)
@@ -170,14 +189,18 @@ class GaussianTwist:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GaussianTwist):
             return NotImplemented
-        return np.array_equal(self.mean, other.mean) and np.array_equal(self.covariance, other.covariance)
+        return np.array_equal(self.mean, other.mean) and np.array_equal(
+            self.covariance, other.covariance
+        )
 
     def __hash__(self) -> int:
         return hash((self.mean.tobytes(), self.covariance.tobytes()))
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{value:.6g}" for value in self.mean)
-        linear, angular = (float(np.sqrt(np.trace(self.covariance[i : i + 3, i : i + 3]))) for i in (0, 3))
+        linear, angular = (
+            float(np.sqrt(np.trace(self.covariance[i : i + 3, i : i + 3]))) for i in (0, 3)
+        )
         return f"GaussianTwist([{numbers}], sigma {linear:.3g} m/s, {angular:.3g} rad/s)"
 
     def __add__(self, other: GaussianTwist) -> GaussianTwist:
@@ -198,7 +221,9 @@ class GaussianTwist:
         there = self._mapped(adjoint(parent_from_child.mean))
         # Ad(X exp(xi)) V = Ad(X) (V + [xi, V]) and [xi, V] = -[V, xi]
         bend = adjoint(parent_from_child.mean) @ _bracket(self.mean)
-        return GaussianTwist(there.mean, even(there.covariance + bend @ parent_from_child.covariance @ bend.T))
+        return GaussianTwist(
+            there.mean, even(there.covariance + bend @ parent_from_child.covariance @ bend.T)
+        )
 
     def moved_to(self, point: ArrayLike) -> GaussianTwist:
         """Return the twist at another point (3,) of the body, metres from the present one, in the axes of the twist."""
@@ -211,22 +236,30 @@ class GaussianTwist:
         """Express the twist in other axes, at the same point; of the pose only the rotation counts."""
         return self._mapped(adjoint(Pose([0.0, 0.0, 0.0], orientation.quat_xyzw)))
 
-    def integrate(self, duration: float, *, noise: Literal["bias", "white"] = "bias") -> GaussianPose:
+    def integrate(
+        self, duration: float, *, noise: Literal["bias", "white"] = "bias"
+    ) -> GaussianPose:
         """Return before_from_after of the frame in whose axes the twist is, when it holds for a time; to first order.
 
         Args:
             duration: seconds; may be negative for a bias.
-            noise: ``bias`` when the error is one and the same all the time, and the covariance is that of the twist;
-                ``white`` when errors of different instants are independent, and the covariance is their spectral
-                density: (m/s)^2 s and (rad/s)^2 s.
+            noise: ``bias`` when the error is one and the same all the time, and the covariance is
+                that of the twist; ``white`` when errors of different instants are independent, and
+                the covariance is their spectral density: (m/s)^2 s and (rad/s)^2 s.
 
         Raises:
             SceneError: a duration that is not finite, or negative with white noise; another noise.
         """
         duration = plain_number(duration, "duration")
-        if not np.isfinite(duration) or noise not in ("bias", "white") or (noise == "white" and duration < 0.0):
+        if (
+            not np.isfinite(duration)
+            or noise not in ("bias", "white")
+            or (noise == "white" and duration < 0.0)
+        ):
             given = f"{duration} and {noise}"
-            raise SceneError(f"a twist is integrated over a finite time with bias or white noise, not {given}")
+            raise SceneError(
+                f"a twist is integrated over a finite time with bias or white noise, not {given}"
+            )
         mean = Pose.exp(self.mean * duration)
         if noise == "bias":
             maps = duration * right_jacobian(self.mean * duration)

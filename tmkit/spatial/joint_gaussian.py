@@ -1,13 +1,15 @@
 """Several uncertain poses whose errors belong together; samples of uncertain poses, and uncertain poses of samples.
 
-To first order everything is linear in the stacked errors, so each answer is a matrix H times these, with covariance H S
-H^T. For the pose of b relative to a, both from one origin, H = [-Ad(T_ab^-1), 1]. For a chain, the adjoints of what
-follows each link (Sewtz et al. 2025, equations 4 to 7, without their independence). Invariant: the covariance is
-symmetric positive semi-definite, and its diagonal blocks are those of the marginals.
+To first order everything is linear in the stacked errors, so each answer is a matrix H times these,
+with covariance H S H^T. For the pose of b relative to a, both from one origin, H = [-Ad(T_ab^-1),
+1]. For a chain, the adjoints of what follows each link (Sewtz et al. 2025, equations 4 to 7,
+without their independence). Invariant: the covariance is symmetric positive semi-definite, and its
+diagonal blocks are those of the marginals.
 
-Sampling answers what closed forms approximate, up to the *sampling floor*, :func:`sampling_floor`: n samples give a
-covariance to about ``sqrt((d + 1) / n)`` of its size in d = 6 dimensions. Poses travel as arrays (n, 7): x, y, z and
-the quaternion x, y, z, w. The same seed gives the same numbers.
+Sampling answers what closed forms approximate, up to the *sampling floor*, :func:`sampling_floor`:
+n samples give a covariance to about ``sqrt((d + 1) / n)`` of its size in d = 6 dimensions. Poses
+travel as arrays (n, 7): x, y, z and the quaternion x, y, z, w. The same seed gives the same
+numbers.
 """
 
 from __future__ import annotations
@@ -64,14 +66,20 @@ class JointGaussianPose:
         return cls._trusted([pose.mean for pose in poses], whole)
 
     @classmethod
-    def of_branches(cls, common: GaussianPose, branches: Sequence[GaussianPose]) -> JointGaussianPose:
+    def of_branches(
+        cls, common: GaussianPose, branches: Sequence[GaussianPose]
+    ) -> JointGaussianPose:
         """Return ``common @ branch`` for each branch; they share the error of ``common`` only.
 
         Args:
             common: pose of the branches' common frame relative to the reference.
             branches: poses relative to that frame.
         """
-        maps = np.vstack([adjoint(branch.mean.inverse()) for branch in branches]) if branches else np.zeros((0, 6))
+        maps = (
+            np.vstack([adjoint(branch.mean.inverse()) for branch in branches])
+            if branches
+            else np.zeros((0, 6))
+        )
         whole = maps @ common.covariance @ maps.T
         for i, branch in enumerate(branches):
             whole[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] += branch.covariance
@@ -122,7 +130,11 @@ class JointGaussianPose:
         if i == j:
             return GaussianPose(mean)
         two = [*range(6 * i, 6 * i + 6), *range(6 * j, 6 * j + 6)]
-        return _mapped(mean, np.hstack([-adjoint(mean.inverse()), np.eye(6)]), self.covariance[np.ix_(two, two)])
+        return _mapped(
+            mean,
+            np.hstack([-adjoint(mean.inverse()), np.eye(6)]),
+            self.covariance[np.ix_(two, two)],
+        )
 
     def composed(self) -> GaussianPose:
         """Return the product of the poses as links of a chain, from left to right, to first order."""
@@ -131,7 +143,9 @@ class JointGaussianPose:
 
     def _position(self, which: int) -> int:
         if not -len(self) <= which < len(self):
-            raise SceneError(f"there are {len(self)} poses, so a position is 0 to {len(self) - 1}, not {which}")
+            raise SceneError(
+                f"there are {len(self)} poses, so a position is 0 to {len(self) - 1}, not {which}"
+            )
         return which % len(self)
 
 
@@ -144,7 +158,9 @@ def _mapped(mean: Pose, maps: Array, errors: Array) -> GaussianPose:
     """Return the pose whose error is a linear map of errors with that covariance."""
     # The sum may cancel; what rounding leaves is measured by what was summed, not by what remains.
     covariance = even(maps @ errors @ maps.T)
-    rounding = 1e-14 * float(np.abs(maps).max(initial=0.0)) ** 2 * float(np.abs(errors).max(initial=0.0))
+    rounding = (
+        1e-14 * float(np.abs(maps).max(initial=0.0)) ** 2 * float(np.abs(errors).max(initial=0.0))
+    )
     values, vectors = np.linalg.eigh(covariance)
     if values[0] < 0.0 and values[0] > -rounding * 10:
         covariance = even((vectors * np.maximum(values, 0.0)) @ vectors.T)
@@ -178,7 +194,9 @@ def sample(pose: GaussianPose, count: int, *, seed: int | np.random.Generator = 
     return sample_jointly(JointGaussianPose.independent([pose]), count, seed=seed)[0]
 
 
-def sample_jointly(poses: JointGaussianPose, count: int, *, seed: int | np.random.Generator = 0) -> tuple[Array, ...]:
+def sample_jointly(
+    poses: JointGaussianPose, count: int, *, seed: int | np.random.Generator = 0
+) -> tuple[Array, ...]:
     """Sample poses with their correlations: for each (count, 7), read-only; rows of one number belong together.
 
     Args:
@@ -194,12 +212,16 @@ def sample_jointly(poses: JointGaussianPose, count: int, *, seed: int | np.rando
     root = covariance_root(poses.covariance)
     xi = _generator(seed).standard_normal((count, root.shape[1])) @ root.T
     return tuple(
-        compose_each(mean.as_array()[None], exp_each(xi[:, 6 * i : 6 * i + 6])) for i, mean in enumerate(poses.means)
+        compose_each(mean.as_array()[None], exp_each(xi[:, 6 * i : 6 * i + 6]))
+        for i, mean in enumerate(poses.means)
     )
 
 
 def sample_chain(
-    links: Sequence[GaussianPose] | JointGaussianPose, count: int, *, seed: int | np.random.Generator = 0
+    links: Sequence[GaussianPose] | JointGaussianPose,
+    count: int,
+    *,
+    seed: int | np.random.Generator = 0,
 ) -> Array:
     """Draw the products (count, 7), read-only, of the links of a chain: exact, up to the number of samples.
 
@@ -223,19 +245,25 @@ def sample_chain(
 
 
 def fit_gaussian(
-    samples: ArrayLike, *, mean: Pose | None = None, max_iterations: int = 50, tolerance: float = 1e-12
+    samples: ArrayLike,
+    *,
+    mean: Pose | None = None,
+    max_iterations: int = 50,
+    tolerance: float = 1e-12,
 ) -> GaussianPose:
     """Return the uncertain pose that fits samples.
 
     Args:
         samples: (n, 7), at least one; within half a turn of their mean.
-        mean: the mean, when it is known: the covariance is then the mean square of the errors about it. Otherwise the
-            mean is the pose about which the errors average to zero, and their sum of squares is divided by n - 1.
+        mean: the mean, when it is known: the covariance is then the mean square of the errors about
+            it. Otherwise the mean is the pose about which the errors average to zero, and their sum
+            of squares is divided by n - 1.
         max_iterations: the most steps to the mean.
         tolerance: on the length of the last step [rho, theta], metres and radians.
 
     Raises:
-        SceneError: no samples, numbers that are not finite, or samples so wide that the mean is not found.
+        SceneError: no samples, numbers that are not finite, or samples so wide that the mean is not
+            found.
     """
     poses = plain_numbers(samples, "samples")
     if poses.ndim != 2 or poses.shape[1] != 7 or not len(poses):
@@ -250,7 +278,10 @@ def fit_gaussian(
             break
     else:
         if not known:
-            raise SceneError(f"no mean of the samples was found in {max_iterations} steps: they are too wide for one")
+            raise SceneError(
+                f"no mean of the samples was found in {max_iterations} steps: they are too wide"
+                " for one"
+            )
     divisor = len(poses) if known else max(len(poses) - 1, 1)
     return GaussianPose(centre, errors.T @ errors / divisor)
 
@@ -262,8 +293,8 @@ def _errors(mean: Pose, poses: Array) -> Array:
 def sampling_floor(covariance: ArrayLike, count: int) -> float:
     """Return how far a covariance of samples is expected to be from the true one, relative, in the Frobenius norm.
 
-    For Gaussian samples the expected square of the distance is ``(tr(S)^2 + tr(S^2)) / n``; the floor is the root of
-    that over the norm of S. No comparison with samples can show less.
+    For Gaussian samples the expected square of the distance is ``(tr(S)^2 + tr(S^2)) / n``; the
+    floor is the root of that over the norm of S. No comparison with samples can show less.
 
     Args:
         covariance: (d, d).

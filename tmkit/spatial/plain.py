@@ -21,7 +21,9 @@ def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
         raise
     except (TypeError, ValueError):
         hint = "; scene.configuration(values) returns one" if isinstance(values, Mapping) else ""
-        raise SceneError(f"{what} must be an array of numbers, not {reprlib.repr(values)}{hint}") from None
+        raise SceneError(
+            f"{what} must be an array of numbers, not {reprlib.repr(values)}{hint}"
+        ) from None
 
 
 def plain_number(value: float, what: str) -> float:
@@ -36,7 +38,9 @@ def check_fields(owner: Any) -> None:
     """Convert or refuse the quantities in the fields of a dataclass, as :func:`plain_numbers` does."""
     for name in owner.__dataclass_fields__:
         value = getattr(owner, name)
-        if hasattr(value, "magnitude") or (isinstance(value, tuple) and any(hasattr(v, "magnitude") for v in value)):
+        if hasattr(value, "magnitude") or (
+            isinstance(value, tuple) and any(hasattr(v, "magnitude") for v in value)
+        ):
             made = _plain(value, name)
             initialize(owner, **{name: tuple(made) if isinstance(value, tuple) else made})
 
@@ -57,6 +61,6 @@ def _plain(values: Any, what: str) -> Any:
     if values.dimensionless:
         return values.to("dimensionless").magnitude
     raise SceneError(
-        f"{what} must be plain numbers in SI units, not a quantity in {values.units}; convert it first, as in "
-        "quantity.m_as('m')"
+        f"{what} must be plain numbers in SI units, not a quantity in {values.units}; convert it"
+        " first, as in quantity.m_as('m')"
     )

@@ -1,11 +1,12 @@
 """The database of a store: versions and branches in one SQLite file, safe for processes and for kills.
 
-SQLite writes ahead to a log, with ``synchronous=NORMAL``: a process that is killed, at any moment, leaves the state
-before or after a transaction. A power cut may take back the last commits, those since the last checkpoint, each whole
-and in order, and damages no older ones. One process writes at a time (others wait), any number reads.
+SQLite writes ahead to a log, with ``synchronous=NORMAL``: a process that is killed, at any moment,
+leaves the state before or after a transaction. A power cut may take back the last commits, those
+since the last checkpoint, each whole and in order, and damages no older ones. One process writes at
+a time (others wait), any number reads.
 
-A file may come from a stranger: its schema must be ours to the letter, so it holds neither triggers nor views; rows are
-bounded; and what SQLite finds malformed is a :class:`StoreDamageError`.
+A file may come from a stranger: its schema must be ours to the letter, so it holds neither triggers
+nor views; rows are bounded; and what SQLite finds malformed is a :class:`StoreDamageError`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ FILE = "versions.sqlite"
 STORE_FORMAT = 1
 _APPLICATION = 0x746D6B73  # "tmks"
 _SCHEMA = {
-    "versions": "CREATE TABLE versions (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, header BLOB NOT NULL, "
-    "body BLOB NOT NULL)",
+    "versions": (
+        "CREATE TABLE versions (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, header BLOB"
+        " NOT NULL, body BLOB NOT NULL)"
+    ),
     "branches": "CREATE TABLE branches (name TEXT PRIMARY KEY, id BLOB NOT NULL) WITHOUT ROWID",
 }
 
@@ -32,12 +35,14 @@ _SCHEMA = {
 class Database:
     """A connection to the database of a folder, opened anew in a forked process; as a context, a transaction.
 
-    Rows have at most ``largest`` bytes; another process that writes is waited for ``patience`` seconds.
+    Rows have at most ``largest`` bytes; another process that writes is waited for ``patience``
+    seconds.
     """
 
     def __init__(self, folder: Path, *, largest: int, patience: float) -> None:
         self._path, self._largest, self._patience = folder / FILE, largest, patience
-        self._inherited: list[sqlite3.Connection] = []  # of parent processes: closing one would drop their locks
+        # of parent processes: closing one would drop their locks
+        self._inherited: list[sqlite3.Connection] = []
         self._open()
 
     def _open(self) -> None:
@@ -63,17 +68,25 @@ class Database:
         for setting in ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=NORMAL"):
             self.query(f"PRAGMA {setting}")
         found = dict(self.query("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
-        ((application,),), ((version,),) = self.query("PRAGMA application_id"), self.query("PRAGMA user_version")
+        ((application,),), ((version,),) = (
+            self.query("PRAGMA application_id"),
+            self.query("PRAGMA user_version"),
+        )
         if not found and not application:
             self.query("PRAGMA page_size=2048")  # a commit writes three pages
             self.query("PRAGMA journal_mode=WAL")
-            settings = f"PRAGMA application_id={_APPLICATION}", f"PRAGMA user_version={STORE_FORMAT}"
+            settings = (
+                f"PRAGMA application_id={_APPLICATION}",
+                f"PRAGMA user_version={STORE_FORMAT}",
+            )
             for statement in ("BEGIN IMMEDIATE", *_SCHEMA.values(), *settings, "COMMIT"):
                 self.query(statement)
         elif application != _APPLICATION or found != _SCHEMA:
             raise StoreError(f"{self._path}: it is not the database of a store")
         elif version != STORE_FORMAT:
-            raise StoreError(f"{self._path}: it has format {version}; this tmkit reads format {STORE_FORMAT}")
+            raise StoreError(
+                f"{self._path}: it has format {version}; this tmkit reads format {STORE_FORMAT}"
+            )
 
     def query(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a statement of this package, with values for its question marks."""
@@ -154,7 +167,12 @@ class Database:
     def _error(self, error: Exception) -> StoreError:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith("SQLITE_BUSY"):
-            return StoreError(f"{self._path}: another process has been writing for {self._patience:g} seconds")
-        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_TOOBIG", "SQLITE_ERROR")) or not name:
+            return StoreError(
+                f"{self._path}: another process has been writing for {self._patience:g} seconds"
+            )
+        if (
+            name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_TOOBIG", "SQLITE_ERROR"))
+            or not name
+        ):
             return StoreDamageError.of(f"file {FILE}", str(error))
         return StoreError(f"{self._path}: {error}")

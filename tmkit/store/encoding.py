@@ -1,23 +1,26 @@
 """Differences between versions: as bytes, each value checked when it is read, and merged with those of another side.
 
-A record is a MessagePack array of what the second of two versions has that the first has not: the frames that came or
-changed, whole, with their ids. The names of those that are gone. Pairs, groups and bodies without frames that differ.
-Reading a record takes the first version, so it repeats nothing of that, and a whole scene is the difference to an empty
-one.
+A record is a MessagePack array of what the second of two versions has that the first has not: the
+frames that came or changed, whole, with their ids. The names of those that are gone. Pairs, groups
+and bodies without frames that differ. Reading a record takes the first version, so it repeats
+nothing of that, and a whole scene is the difference to an empty one.
 
-A frame is an array of up to thirteen values, in the order of :class:`FrameRecord`; those at the end that most frames
-lack are omitted. Poses are seven numbers, numbers eight bytes, matrices little-endian bytes row by row. Shapes are
-listed once: primitives by their kind and dimensions, those with arrays by the digest of their blob
-(:mod:`tmkit.store.blobs`). Noise sources are listed by a key of 16 bytes, their identity in the store: two versions
-that a store gives have errors of one source where the versions that were put had.
+A frame is an array of up to thirteen values, in the order of :class:`FrameRecord`; those at the end
+that most frames lack are omitted. Poses are seven numbers, numbers eight bytes, matrices
+little-endian bytes row by row. Shapes are listed once: primitives by their kind and dimensions,
+those with arrays by the digest of their blob (:mod:`tmkit.store.blobs`). Noise sources are listed
+by a key of 16 bytes, their identity in the store: two versions that a store gives have errors of
+one source where the versions that were put had.
 
-Invariant: what is read has run no code and was checked twice, its form here and its meaning by the core.
+Invariant: what is read has run no code and was checked twice, its form here and its meaning by the
+    core.
 
-:func:`merge_scenes` merges three ways, frame by frame. What each side changed since the base is a difference. A frame,
-an allowed pair or a group that one side alone changed is taken from that side. One that both changed alike is taken
-once. One that both changed in different ways is a *conflict*, whichever fields they changed. Frames of the base are
-matched by identity, new ones by name. What is left of their difference is applied to our version; where it does not fit
-there (its parent is gone, a rule of the scene would break), that is a conflict too. Nothing is merged halfway.
+:func:`merge_scenes` merges three ways, frame by frame. What each side changed since the base is a
+difference. A frame, an allowed pair or a group that one side alone changed is taken from that side.
+One that both changed alike is taken once. One that both changed in different ways is a *conflict*,
+whichever fields they changed. Frames of the base are matched by identity, new ones by name. What is
+left of their difference is applied to our version; where it does not fit there (its parent is gone,
+a rule of the scene would break), that is a conflict too. Nothing is merged halfway.
 """
 
 from __future__ import annotations
@@ -42,11 +45,24 @@ with importing("msgspec", "world", "a store of scenes needs"):
 
 Seven = tuple[float, float, float, float, float, float, float]
 Place = Annotated[int, msgspec.Meta(ge=0)]  # in a list of the record
-Noise = tuple[bytes, list[tuple[Place, bytes]]]  # covariance; source by its place in the list, and its map
-AttachedRecord = tuple[Place, Seven, list[float] | None, bool, bool, float | None, str | None, float | None]
-GroupRecord = tuple[list[str], list[str], list[str], str | None]  # frames, groups, parents, attributes
+# covariance; source by its place in the list, and its map
+Noise = tuple[bytes, list[tuple[Place, bytes]]]
+AttachedRecord = tuple[
+    Place, Seven, list[float] | None, bool, bool, float | None, str | None, float | None
+]
+# frames, groups, parents, attributes
+GroupRecord = tuple[list[str], list[str], list[str], str | None]
 JointState = tuple[
-    int, tuple[float, float, float], float, float, float, float, float, float, str, tuple[str, float, float] | None
+    int,
+    tuple[float, float, float],
+    float,
+    float,
+    float,
+    float,
+    float,
+    float,
+    str,
+    tuple[str, float, float] | None,
 ]
 _PRIMITIVES: dict[str, Callable[..., Shape]] = {
     "box": lambda *size: graph.Box(size),
@@ -115,13 +131,22 @@ class DifferenceWriter:
             return None
         groups = [(name, group_record(after, name)) for name in difference.groups]
         # A pair goes with its frames.
-        pairs = [pair for pair in difference.pairs if pair[3] is not None or (pair[0] in after and pair[1] in after)]
-        shapes = [(s.kind, s.dimensions) if s.kind in _PRIMITIVES else (s.digest, s.source) for s in self._shapes]
+        pairs = [
+            pair
+            for pair in difference.pairs
+            if pair[3] is not None or (pair[0] in after and pair[1] in after)
+        ]
+        shapes = [
+            (s.kind, s.dimensions) if s.kind in _PRIMITIVES else (s.digest, s.source)
+            for s in self._shapes
+        ]
         for source in self._sources:
             if source.dimension > _LARGEST_SOURCE:
                 reason = f"noise source '{source.label}' has {source.dimension:,} dimensions"
                 raise StoreError(f"{reason}; a record has at most {_LARGEST_SOURCE:,}")
-        sources = [(self._source_key(s, place), s.dimension, s.label) for s, place in self._sources.items()]
+        sources = [
+            (self._source_key(s, place), s.dimension, s.label) for s, place in self._sources.items()
+        ]
         more = [shapes, sources, pairs, groups, difference.bodies_before, difference.bodies_after]
         return _encoder.encode([frames, *_trimmed(more)])
 
@@ -151,10 +176,22 @@ class DifferenceWriter:
         number = self._shapes.setdefault(part.shape, len(self._shapes))
         color = None if part.color is None else np.asarray(part.color).tolist()
         pose = part.pose.as_array().tolist()
-        return [number, pose, color, part.visual, part.collision, part.friction, part.level, part.stamp]
+        return [
+            number,
+            pose,
+            color,
+            part.visual,
+            part.collision,
+            part.friction,
+            part.level,
+            part.stamp,
+        ]
 
     def _noise(self, noise: EdgeNoise) -> tuple[bytes, list[Any]]:
-        numbers = [(self._sources.setdefault(s, len(self._sources)), _bytes(noise.map(s))) for s in noise.sources]
+        numbers = [
+            (self._sources.setdefault(s, len(self._sources)), _bytes(noise.map(s)))
+            for s in noise.sources
+        ]
         return _bytes(noise.covariance), numbers
 
 
@@ -167,7 +204,8 @@ def decode_difference(
 ) -> SceneDifference:
     """Return the difference of a record to a version; ValueError where it is none (errors of the core are such, too).
 
-    ``shape`` returns that of a blob by digest and label, ``source`` that of a key, with its dimension and label.
+    ``shape`` returns that of a blob by digest and label, ``source`` that of a key, with its
+    dimension and label.
     """
     return _difference(_decoder.decode(data), base, shape, source)
 
@@ -175,7 +213,8 @@ def decode_difference(
 class Replay:
     """Applies records to a version one after the other; of frames that only change, what the last says.
 
-    ``shape`` and ``source`` are as for :func:`decode_difference`; ``shape`` is given the scene before its record, too.
+    ``shape`` and ``source`` are as for :func:`decode_difference`; ``shape`` is given the scene
+    before its record, too.
     """
 
     def __init__(
@@ -191,21 +230,40 @@ class Replay:
     def add(self, data: bytes) -> None:
         """Apply a record, perhaps later."""
         record = _decoder.decode(data)
-        if not (record.shapes or record.pairs or record.groups or record.bodies_before or record.bodies_after):
-            frames = [(old, (k, f, record.sources)) for k, old, f in record.frames if f is not None and old == f.name]
+        if not (
+            record.shapes
+            or record.pairs
+            or record.groups
+            or record.bodies_before
+            or record.bodies_after
+        ):
+            frames = [
+                (old, (k, f, record.sources))
+                for k, old, f in record.frames
+                if f is not None and old == f.name
+            ]
             if len(frames) == len(record.frames):
                 self._changed.update(frames)
                 return
         scene = self.finish()
-        self._scene = scene.apply(_difference(record, scene, partial(self._shape, scene), self._source))
+        self._scene = scene.apply(
+            _difference(record, scene, partial(self._shape, scene), self._source)
+        )
 
     def finish(self) -> SceneGraph:
         """Return the version after all records so far."""
         if self._changed:
             scene, frames = self._scene, []
             for name, (number, after, sources) in self._changed.items():
-                used = {number for noise in (after.noise, after.twist_noise) if noise for number, _ in noise[1]}
-                now = _frame_of(after, [], {number: _source(sources[number], self._source) for number in used})
+                used = {
+                    number
+                    for noise in (after.noise, after.twist_noise)
+                    if noise
+                    for number, _ in noise[1]
+                }
+                now = _frame_of(
+                    after, [], {number: _source(sources[number], self._source) for number in used}
+                )
                 frames.append(FrameDifference(number, scene.specification(name), now))
             self._scene = scene.apply(SceneDifference(frames))
             self._changed.clear()
@@ -219,7 +277,8 @@ def _difference(
     source: Callable[[bytes, int, str], NoiseSource],
 ) -> SceneDifference:
     shapes = [
-        shape(kind, known) if isinstance(known, str) else _primitive(kind, known) for kind, known in record.shapes
+        shape(kind, known) if isinstance(known, str) else _primitive(kind, known)
+        for kind, known in record.shapes
     ]
     sources = [_source(known, source) for known in record.sources]
     frames = []
@@ -241,14 +300,18 @@ def blob_digests(data: bytes) -> list[str]:
     return [kind for kind, known in _decoder.decode(data).shapes if isinstance(known, str)]
 
 
-def _source(known: tuple[bytes, int, str], source: Callable[[bytes, int, str], NoiseSource]) -> NoiseSource:
+def _source(
+    known: tuple[bytes, int, str], source: Callable[[bytes, int, str], NoiseSource]
+) -> NoiseSource:
     if not 1 <= known[1] <= _LARGEST_SOURCE:
         raise ValueError(f"a noise source has no dimension from 1 to {_LARGEST_SOURCE}")
     return source(*known)
 
 
 def _frame_of(
-    record: FrameRecord, shapes: list[Shape], sources: Sequence[NoiseSource] | Mapping[int, NoiseSource]
+    record: FrameRecord,
+    shapes: list[Shape],
+    sources: Sequence[NoiseSource] | Mapping[int, NoiseSource],
 ) -> FrameSpecification:
     more: dict[str, Any] = {}  # what most frames lack
     if record.joint is not None:
@@ -278,16 +341,25 @@ def _frame_of(
         more["twist"] = (record.twist[0], _numbers(record.twist[1]))
     if record.stamps is not None:
         capacity, window, entries = record.stamps
-        times, poses = [stamp for stamp, _ in entries], [Pose.from_array(pose) for _, pose in entries]
+        times, poses = (
+            [stamp for stamp, _ in entries],
+            [Pose.from_array(pose) for _, pose in entries],
+        )
         more["stamps"] = StampedPoses(times, poses, capacity=capacity, window=window)
     for key, noise in ("noise", record.noise), ("twist_noise", record.twist_noise):
         if noise is not None:
-            maps = {sources[number]: _numbers(matrix, sources[number].dimension) for number, matrix in noise[1]}
+            maps = {
+                sources[number]: _numbers(matrix, sources[number].dimension)
+                for number, matrix in noise[1]
+            }
             more[key] = EdgeNoise(maps, covariance=_numbers(noise[0], 6))
     if record.classes:
         more["classes"] = record.classes
     frame = FrameSpecification(
-        record.name, record.parent, pose=Pose.from_array(record.pose), body=record.body or record.name
+        record.name,
+        record.parent,
+        pose=Pose.from_array(record.pose),
+        body=record.body or record.name,
     )
     return frame.replace(**more)
 
@@ -304,10 +376,17 @@ def group_record(scene: SceneGraph, name: str) -> GroupRecord | None:
     if name not in scene.group_names:
         return None
     group = scene.group(name)
-    return [*group.frames], [*group.groups], [*group.parents], _attributes_text(group) if group.attributes else None
+    return (
+        [*group.frames],
+        [*group.groups],
+        [*group.parents],
+        _attributes_text(group) if group.attributes else None,
+    )
 
 
-def group_content(record: GroupRecord | None) -> tuple[list[str], list[str], list[str], dict[str, Any] | None] | None:
+def group_content(
+    record: GroupRecord | None,
+) -> tuple[list[str], list[str], list[str], dict[str, Any] | None] | None:
     """Return what a record of a group says, for a ``SceneDifference``."""
     return record and (*record[:3], None if record[3] is None else _attributes_of(record[3]))
 
@@ -331,7 +410,11 @@ def _primitive(kind: str, dimensions: list[float]) -> Shape:
 
 def _stamps_record(stamps: StampedPoses) -> tuple[int, float, list[tuple[float, Any]]]:
     rows = zip(np.asarray(stamps.stamps).tolist(), stamps.poses, strict=True)
-    return stamps.capacity, stamps.window, [(stamp, pose.as_array().tolist()) for stamp, pose in rows]
+    return (
+        stamps.capacity,
+        stamps.window,
+        [(stamp, pose.as_array().tolist()) for stamp, pose in rows],
+    )
 
 
 def _attributes_text(owner: FrameSpecification | Group) -> str:
@@ -362,7 +445,8 @@ class Conflict(NamedTuple):
     """What two versions change differently.
 
     Attributes:
-        kind: ``frame``, ``new frame``, ``pair`` or ``group``; ``rule`` where their edits do not fit our version.
+        kind: ``frame``, ``new frame``, ``pair`` or ``group``; ``rule`` where their edits do not fit
+            our version.
         name: of a frame in the base, of a new one its own; ``a and b`` of a pair.
         ours: our edit, as text.
         theirs: their edit, as text.
@@ -383,7 +467,8 @@ def merge_scenes(base: SceneGraph, ours: SceneGraph, theirs: SceneGraph) -> Scen
         theirs: the other one.
 
     Raises:
-        MergeConflictError: both change a frame, a pair or a group, differently; all conflicts are listed.
+        MergeConflictError: both change a frame, a pair or a group, differently; all conflicts are
+            listed.
     """
     writer = DifferenceWriter()  # of both sides: shapes and sources have one numbering
     mine, other = diff(base, ours), diff(base, theirs)
@@ -396,7 +481,8 @@ def merge_scenes(base: SceneGraph, ours: SceneGraph, theirs: SceneGraph) -> Scen
     if conflicts:
         raise _error(conflicts)
     new = {
-        kind: [e.edit for key, e in their_edits.items() if key not in my_edits and kind in key[0]] for kind in _KINDS
+        kind: [e.edit for key, e in their_edits.items() if key not in my_edits and kind in key[0]]
+        for kind in _KINDS
     }
     difference = SceneDifference(
         new["frame"],
@@ -408,7 +494,9 @@ def merge_scenes(base: SceneGraph, ours: SceneGraph, theirs: SceneGraph) -> Scen
     try:
         return ours.apply(difference)
     except TmkitError as error:
-        name = next((str(error.data[k]) for k in ("frame", "name", "group") if k in error.data), "scene")
+        name = next(
+            (str(error.data[k]) for k in ("frame", "name", "group") if k in error.data), "scene"
+        )
         raise _error([Conflict("rule", name, repr(mine), f"{other!r}: {error}")]) from error
 
 
@@ -418,12 +506,16 @@ class _Edit(NamedTuple):
     edit: Any  # for a SceneDifference
 
 
-def _edits(difference: SceneDifference, after: SceneGraph, writer: DifferenceWriter) -> dict[tuple[str, str], _Edit]:
+def _edits(
+    difference: SceneDifference, after: SceneGraph, writer: DifferenceWriter
+) -> dict[tuple[str, str], _Edit]:
     found = {}
     for frame in difference.frames:
         old, new = frame.before, frame.after
         key = ("frame", old.name) if old else ("new frame", new.name if new else "")
-        found[key] = _Edit(new and writer.frame(new), repr(frame)[len("FrameDifference(") : -1], frame)
+        found[key] = _Edit(
+            new and writer.frame(new), repr(frame)[len("FrameDifference(") : -1], frame
+        )
     for pair in difference.pairs:
         found["pair", " and ".join(sorted(pair[:2]))] = _Edit(pair[3], f"reason {pair[3]!r}", pair)
     for name in difference.groups:
@@ -435,4 +527,6 @@ def _edits(difference: SceneDifference, after: SceneGraph, writer: DifferenceWri
 def _error(conflicts: list[Conflict]) -> MergeConflictError:
     lines = [f"{c.kind} '{c.name}': ours {c.ours}; theirs {c.theirs}" for c in conflicts]
     count = "1 conflict" if len(lines) == 1 else f"{len(lines)} conflicts"
-    return MergeConflictError(f"the merge has {count}:\n" + "\n".join(lines), conflicts=tuple(conflicts))
+    return MergeConflictError(
+        f"the merge has {count}:\n" + "\n".join(lines), conflicts=tuple(conflicts)
+    )

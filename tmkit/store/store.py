@@ -1,8 +1,10 @@
 """Versions of scenes in a folder, with branches, history, merges and garbage collection.
 
-A branch is a name for a version, its tip. What versions are on disk, :mod:`tmkit.store.versions` explains.
+A branch is a name for a version, its tip. What versions are on disk, :mod:`tmkit.store.versions`
+explains.
 
-Invariants: an id that a method returned is on disk, whole; damage is found by digest and named, never read over.
+Invariants: an id that a method returned is on disk, whole; damage is found by digest and named,
+    never read over.
 """
 
 from __future__ import annotations
@@ -66,17 +68,30 @@ class Store(Closing):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, limits: StoreLimits | None = None, must_exist: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        limits: StoreLimits | None = None,
+        must_exist: bool = False,
     ) -> None:
         self.path = Path(path)
         self.limits = limits or StoreLimits()
         if not (self.path / FILE).exists() and (must_exist or not _is_free(self.path)):
             raise StoreError(f"{self.path}: there is no store in it")
         self._blobs = BlobFolder(self.path / "blobs", largest=self.limits.blob_bytes)
-        self._database = Database(self.path, largest=self.limits.version_bytes, patience=self.limits.patience)
+        self._database = Database(
+            self.path, largest=self.limits.version_bytes, patience=self.limits.patience
+        )
         self._versions = VersionTable(self._database, self._blobs, self.limits)
 
-    def put(self, scene: SceneGraph, branch: str = "main", *, message: str = "", merges: Sequence[str] = ()) -> str:
+    def put(
+        self,
+        scene: SceneGraph,
+        branch: str = "main",
+        *,
+        message: str = "",
+        merges: Sequence[str] = (),
+    ) -> str:
         """Add a version to a branch and return its id; a scene equal to the tip makes none.
 
         O(changes) for a scene made from the tip, or from one of the versions in memory.
@@ -95,7 +110,9 @@ class Store(Closing):
         with self._writing():
             tip = self._tip(branch)
             parents = [] if tip is None else [tip]
-            parents += [parent for name in merges if (parent := self._resolved(name)) not in parents]
+            parents += [
+                parent for name in merges if (parent := self._resolved(name)) not in parents
+            ]
             version = self._versions.insert(scene, parents, message)
             if version != tip:
                 self._database.set_tip(branch, version)
@@ -183,8 +200,9 @@ class Store(Closing):
     def merge(self, version: str, *, into: str = "main", message: str = "") -> str:
         """Merge a version into a branch and return the new tip.
 
-        A branch that has the version is left as it is; one that the version was made from is set to it. Else the scenes
-        are merged frame by frame with the latest common version (:func:`~tmkit.store.merge_scenes`).
+        A branch that has the version is left as it is; one that the version was made from is set to
+        it. Else the scenes are merged frame by frame with the latest common version
+        (:func:`~tmkit.store.merge_scenes`).
 
         Args:
             version: their version, as in :meth:`get`.
@@ -207,7 +225,9 @@ class Store(Closing):
                 merged = theirs
             else:
                 scene = merge_scenes(
-                    self._versions.scene(base), self._versions.scene(tip), self._versions.scene(theirs)
+                    self._versions.scene(base),
+                    self._versions.scene(tip),
+                    self._versions.scene(theirs),
                 )
                 merged = self._versions.insert(scene, [tip, theirs], message)
             self._database.set_tip(into, merged)
@@ -216,13 +236,21 @@ class Store(Closing):
     def gc(self) -> Collected:
         """Remove the versions that no branch leads to, the blobs that no version names, and half-written files."""
         with self._writing():
-            waiting = [id_bytes(known) for (known,) in self._database.query("SELECT id FROM branches")]
+            waiting = [
+                id_bytes(known) for (known,) in self._database.query("SELECT id FROM branches")
+            ]
             reached = set(waiting)
             while waiting:
-                new = [parent for parent in self._versions.header(waiting.pop()).parents if parent not in reached]
+                new = [
+                    parent
+                    for parent in self._versions.header(waiting.pop()).parents
+                    if parent not in reached
+                ]
                 reached.update(new)
                 waiting += new
-            garbage = {known for (known,) in self._database.query("SELECT id FROM versions")} - reached
+            garbage = {
+                known for (known,) in self._database.query("SELECT id FROM versions")
+            } - reached
             for known in garbage:
                 self._database.query("DELETE FROM versions WHERE id=?", known)
         with self._writing():  # anew: whoever wrote in between, its blobs are named by its rows
@@ -276,7 +304,9 @@ class Store(Closing):
         found: list[bytes] = []
         if _PREFIX.fullmatch(name):
             least, most = bytes.fromhex(name.ljust(64, "0")), bytes.fromhex(name.ljust(64, "f"))
-            rows = self._database.query("SELECT id FROM versions WHERE id BETWEEN ? AND ? LIMIT 2", least, most)
+            rows = self._database.query(
+                "SELECT id FROM versions WHERE id BETWEEN ? AND ? LIMIT 2", least, most
+            )
             found = [id_bytes(known) for (known,) in rows]
         if len(found) > 1:
             raise StoreError(f"'{name}' begins the ids of several versions")
@@ -287,9 +317,13 @@ class Store(Closing):
 
 def _is_free(path: Path) -> bool:
     """Whether a store may be made there: nothing is there, or what a killed process had begun."""
-    return not path.exists() or (path.is_dir() and {entry.name for entry in path.iterdir()} <= {"blobs"})
+    return not path.exists() or (
+        path.is_dir() and {entry.name for entry in path.iterdir()} <= {"blobs"}
+    )
 
 
 def _check_branch(name: str) -> None:
     if not _BRANCH.fullmatch(name):
-        raise StoreError(f"{name[:80]!r} is no name of a branch: 1 to 200 of letters, digits and _ . / + -")
+        raise StoreError(
+            f"{name[:80]!r} is no name of a branch: 1 to 200 of letters, digits and _ . / + -"
+        )

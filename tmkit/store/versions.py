@@ -1,14 +1,17 @@
 """The versions of a store by id: headers and bodies, how they are written, and the scenes that they make.
 
-A version is a header and a body. The body is the difference to its first parent (:mod:`tmkit.store.encoding`), or to
-the empty scene. The difference to the empty scene is a *snapshot*. It is written where there is no parent, where the
-differences since the last snapshot would outweigh it, and after at most 1,000 of them. So a version that changes one
-frame takes some hundred bytes, and reading any version takes no more than reading two scenes. The header lists the
-parents, the message, the digest of the body, and the fingerprint of the content, with which the scene that is read is
-compared. The id of a version is the SHA-256 of its header: it stands for the content and for all of the history. No
-time and no author is kept, so the same edits have the same ids everywhere.
+A version is a header and a body. The body is the difference to its first parent
+(:mod:`tmkit.store.encoding`), or to the empty scene. The difference to the empty scene is a
+*snapshot*. It is written where there is no parent, where the differences since the last snapshot
+would outweigh it, and after at most 1,000 of them. So a version that changes one frame takes some
+hundred bytes, and reading any version takes no more than reading two scenes. The header lists the
+parents, the message, the digest of the body, and the fingerprint of the content, with which the
+scene that is read is compared. The id of a version is the SHA-256 of its header: it stands for the
+content and for all of the history. No time and no author is kept, so the same edits have the same
+ids everywhere.
 
-Scenes that were put or read last are kept in memory, so the next version of one costs its difference alone.
+Scenes that were put or read last are kept in memory, so the next version of one costs its
+difference alone.
 """
 
 from __future__ import annotations
@@ -169,11 +172,18 @@ class VersionTable:
     def insert(self, scene: SceneGraph, parents: list[bytes], message: str) -> bytes:
         """Write a version, unless it is there, and return its id."""
         if not isinstance(scene, SceneGraph):
-            raise ArgumentError(f"a store keeps scenes: expected a SceneGraph, not {type(scene).__name__}")
+            raise ArgumentError(
+                f"a store keeps scenes: expected a SceneGraph, not {type(scene).__name__}"
+            )
         if len(scene) > self._limits.frames:
-            raise StoreError(f"the scene has {len(scene)} frames; a store takes at most {self._limits.frames}")
+            raise StoreError(
+                f"the scene has {len(scene)} frames; a store takes at most {self._limits.frames}"
+            )
         if len(message) > _LONGEST_MESSAGE:
-            raise StoreError(f"the message has {len(message)} characters; a store takes at most {_LONGEST_MESSAGE}")
+            raise StoreError(
+                f"the message has {len(message)} characters; a store takes at most"
+                f" {_LONGEST_MESSAGE}"
+            )
         fingerprint = bytes.fromhex(scene.fingerprint)
         sources: dict[NoiseSource, bytes] = {}
 
@@ -199,10 +209,15 @@ class VersionTable:
             body = writer.encode(diff(_EMPTY, scene), scene) or b""
             count, room = 0, max(len(body), _LEAST_SNAPSHOT)
         if len(body) > self._limits.version_bytes:
-            raise StoreError(f"the version takes {len(body)} bytes; a store takes at most {self._limits.version_bytes}")
+            raise StoreError(
+                f"the version takes {len(body)} bytes; a store takes at most"
+                f" {self._limits.version_bytes}"
+            )
         for shape in writer.blobs():
             self._blobs.put(shape)
-        header = _Header(STORE_FORMAT, parents, message, fingerprint, hashlib.sha256(body).digest(), count, room)
+        header = _Header(
+            STORE_FORMAT, parents, message, fingerprint, hashlib.sha256(body).digest(), count, room
+        )
         data = msgspec.msgpack.encode(header)
         version = hashlib.sha256(data).digest()
         self._database.insert(version, data, body)
@@ -226,7 +241,9 @@ class VersionTable:
                 if parent not in sides:
                     heapq.heappush(waiting, (-self.number(parent), parent))
                 sides[parent] = sides.get(parent, 0) | sides[known]
-        raise StoreError(f"versions {ours.hex()[:12]} and {theirs.hex()[:12]} have no version in common")
+        raise StoreError(
+            f"versions {ours.hex()[:12]} and {theirs.hex()[:12]} have no version in common"
+        )
 
 
 def _keep_last(cache: OrderedDict[Any, Any], key: object, value: object, limit: int) -> None:

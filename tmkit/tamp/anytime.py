@@ -1,12 +1,13 @@
 """Improving a plan that was found: the same goal with cheaper actions and shorter paths, as long as one likes.
 
-Three kinds of iterations take turns (docs/reference/planning.md): searched *paths* are searched again; *choices* of
-grasps, placements and configurations are drawn anew. Other *skeletons* are found by forbidding one action at a time,
-the dearest and last first. A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal
-cost, if its paths are shorter; branch and bound with the best plan as the bound.
+Three kinds of iterations take turns (docs/reference/planning.md): searched *paths* are searched
+again; *choices* of grasps, placements and configurations are drawn anew. Other *skeletons* are
+found by forbidding one action at a time, the dearest and last first. A plan is better if it costs
+less (:mod:`tmkit.tamp.costs`) or, at equal cost, if its paths are shorter; branch and bound with
+the best plan as the bound.
 
-Invariants: what is kept is never worse than what was there before; for a fixed number of iterations the result depends
-on the arguments of the run alone; a time limit only stops.
+Invariants: what is kept is never worse than what was there before; for a fixed number of iterations
+the result depends on the arguments of the run alone; a time limit only stops.
 """
 
 from __future__ import annotations
@@ -80,9 +81,12 @@ class Improvement:
     ) -> None:
         self.context, self.log = context, log
         self.problem, self.domain, self.first_task, self.task = problem, domain, task, task
-        self.costs = StepCosts(context.options.cost, context.scene, context.manipulators, domain.stated, self._makespan)
+        self.costs = StepCosts(
+            context.options.cost, context.scene, context.manipulators, domain.stated, self._makespan
+        )
         self.best, self.worth = steps, self.costs.total(steps)
-        self.tried: tuple[GroundAction, ...] = ()  # what the task planner found last, if not the actions of the best
+        # what the task planner found last, if not the actions of the best
+        self.tried: tuple[GroundAction, ...] = ()
         self.number = 0
 
     def improve(self, iterations: int | None) -> tuple[PlanStep, ...]:
@@ -90,7 +94,11 @@ class Improvement:
         self._tell(iterations)
         kinds = (self._paths, self._choices, self._skeletons)
         with suppress(TimeLimitError):
-            while self.best and (iterations is None or self.number < iterations) and not self.log.is_over():
+            while (
+                self.best
+                and (iterations is None or self.number < iterations)
+                and not self.log.is_over()
+            ):
                 self.costs.forget()
                 found = kinds[self.number % len(kinds)]()
                 self.number += 1
@@ -126,14 +134,17 @@ class Improvement:
                     context.plan_of(self.best, self.domain),
                 )
             )
-        _logger.info("best plan after %d iterations: cost %g, %.3f rad of paths", self.number, cost, length)
+        _logger.info(
+            "best plan after %d iterations: cost %g, %.3f rad of paths", self.number, cost, length
+        )
 
     def _seed(self, what: str) -> int:
         """Return a seed of this iteration."""
         text = f"improvement {self.context.options.seed} {self.number} {what}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little") >> 1
 
-    # --- paths ----------------------------------------------------------------------------------------------------
+    # --- paths
+    # ----------------------------------------------------------------------------------------------------
 
     def _paths(self) -> tuple[PlanStep, ...] | None:
         """Return the plan with better paths, where any were found."""
@@ -149,18 +160,29 @@ class Improvement:
         return tuple(steps)
 
     def _with_better_paths(
-        self, step: PlanStep, scene: SceneGraph, q: Configuration, arms: dict[str, ArmMotionPlanner], where: str
+        self,
+        step: PlanStep,
+        scene: SceneGraph,
+        q: Configuration,
+        arms: dict[str, ArmMotionPlanner],
+        where: str,
     ) -> PlanStep:
         best, at_scene, at_q = step, scene, q
         for number, segment in enumerate(step.segments):
             end_scene, end_q = segment.end(at_scene, at_q)
             arm = arms[segment.arm]
             if segment.kind in _SEARCHED and len(segment.path) > 1:
-                other = self._searched_again(arm, step, number, (scene, q), (at_scene, end_q), f"{where} {number}")
+                other = self._searched_again(
+                    arm, step, number, (scene, q), (at_scene, end_q), f"{where} {number}"
+                )
                 if other is not None:
                     segments = (*best.segments[:number], other, *best.segments[number + 1 :])
                     tried = replace(best, segments=segments)
-                    best = tried if _is_better(self.costs.worth(tried), self.costs.worth(best)) else best
+                    best = (
+                        tried
+                        if _is_better(self.costs.worth(tried), self.costs.worth(best))
+                        else best
+                    )
             at_scene, at_q = end_scene, end_q
         return best
 
@@ -180,25 +202,32 @@ class Improvement:
         for other in step.segments:
             if other.kind is SegmentKind.RELEASE and other.reparenting is not None:
                 near = (*near, *primitives.reduced_margin_pairs_at_rest(*before, other.reparenting))
-        phase = primitives.phase(scene, near, contact_object=segment.held, constraints=segment.constraints)
+        phase = primitives.phase(
+            scene, near, contact_object=segment.held, constraints=segment.constraints
+        )
         start = np.array(q_end)
         entries = arm.manipulator.joint_indices(scene)
         start[entries] = segment.path[0]
         try:
-            path = primitives.plan_path(phase, start, q_end[None], seed=self._seed(where), label="improving")
+            path = primitives.plan_path(
+                phase, start, q_end[None], seed=self._seed(where), label="improving"
+            )
         except PrimitiveFailedError:
             return None
         arm_path = np.array(path[:, entries])
         arm_path[0], arm_path[-1] = segment.path[0], segment.path[-1]
         return replace(segment, path=read_only(arm_path))
 
-    # --- choices and skeletons ------------------------------------------------------------------------------------
+    # --- choices and skeletons
+    # ------------------------------------------------------------------------------------
 
     def _choices(self) -> tuple[PlanStep, ...] | None:
         """Return the same actions with other choices, when that is better; arms at once in another order."""
         return self._refined(self._by_turns([step.action for step in self.best], is_shuffled=True))
 
-    def _by_turns(self, actions: Sequence[GroundAction], *, is_shuffled: bool) -> tuple[GroundAction, ...]:
+    def _by_turns(
+        self, actions: Sequence[GroundAction], *, is_shuffled: bool
+    ) -> tuple[GroundAction, ...]:
         """Return actions in an order in which the arms take turns, where they act at once."""
         if not self.context.options.arms_at_once:
             return tuple(actions)
@@ -235,17 +264,23 @@ class Improvement:
 
         def worth(index: int, step: PlanStep) -> Worth:
             cost, length = self.costs.worth(replace(step, cost=costs[index]))
-            if context.options.cost == "actions":  # known beforehand, so the first step has them all
+            # known beforehand, so the first step has them all
+            if context.options.cost == "actions":
                 cost = 0.0 if index else sum(costs)
             return cost, length
 
         limit, is_of_each_arm = self.worth, context.options.cost == "makespan"
-        if is_of_each_arm:  # the steps of an arm follow each other in less time than they take one by one
+        # the steps of an arm follow each other in less time than they take one by one
+        if is_of_each_arm:
             limit = max(limit, busiest(self.best, [self.costs.worth(step) for step in self.best]))
         outcome = refine_skeleton(
             skeleton,
-            context.tree(replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")),
-            budget=RefinementBudget(attempts=_ATTEMPTS_PER_IMPROVED_ACTION * len(skeleton), width=_WIDTH),
+            context.tree(
+                replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")
+            ),
+            budget=RefinementBudget(
+                attempts=_ATTEMPTS_PER_IMPROVED_ACTION * len(skeleton), width=_WIDTH
+            ),
             is_over=log.is_over,
             bound=CostBound(worth, limit, is_of_each_arm),
             finish=context.finish(log.clock),

@@ -1,8 +1,8 @@
 """Context of a planning run and the log of its search.
 
-A :class:`PlanningContext` has the question, the means and the limits, and what follows from these alone; it never
-changes. What a run finds, counted and timed, is in its :class:`SearchLog`. Both are handed down to all that searches,
-which so needs nothing of what drives it.
+A :class:`PlanningContext` has the question, the means and the limits, and what follows from these
+alone; it never changes. What a run finds, counted and timed, is in its :class:`SearchLog`. Both are
+handed down to all that searches, which so needs nothing of what drives it.
 """
 
 from __future__ import annotations
@@ -166,20 +166,34 @@ class PlanningContext:
     def _sampling(self, seed: int) -> SeededSamplers:
         return SeededSamplers(self.options.samplers or Samplers(), self.manipulators[0], seed)
 
-    def with_problem(self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions) -> PlanningContext:
+    def with_problem(
+        self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions
+    ) -> PlanningContext:
         """Return the context of another scene, goal and options, for a run that reports no progress."""
-        options = replace(options, improve=0, suggest=False, record_tree=False, explanation_share=0.0)
-        return replace(self, scene=scene, problem=problem, options=options, on_progress=None, finds_causes=False)
+        options = replace(
+            options, improve=0, suggest=False, record_tree=False, explanation_share=0.0
+        )
+        return replace(
+            self,
+            scene=scene,
+            problem=problem,
+            options=options,
+            on_progress=None,
+            finds_causes=False,
+        )
 
     def new_log(self) -> SearchLog:
         """Return the log of a run that begins now."""
         seconds = self.options.seconds
-        return SearchLog(seconds if seconds == math.inf else seconds - self.options.seconds_to_explain)
+        return SearchLog(
+            seconds if seconds == math.inf else seconds - self.options.seconds_to_explain
+        )
 
     @property
     def goal_in_words(self) -> str:
         """The goal for people: in PDDL, and what PDDL cannot say."""
-        stated = [] if self.goal == "(and)" else [self.goal]  # with nothing but goals that PDDL cannot say
+        # with nothing but goals that PDDL cannot say
+        stated = [] if self.goal == "(and)" else [self.goal]
         return " and ".join([*stated, *map(str, self.continuous_goals)]) or self.goal
 
     def is_at_limit(self, log: SearchLog) -> bool:
@@ -192,7 +206,9 @@ class PlanningContext:
         if self.on_progress is not None:
             skeleton = log.skeletons + (phase == "task")
             attempts = log.failures.attempts
-            self.on_progress(PlanningProgress(phase, step, steps, log.seconds, skeleton, attempts, log.best))
+            self.on_progress(
+                PlanningProgress(phase, step, steps, log.seconds, skeleton, attempts, log.best)
+            )
 
     def search(self, log: SearchLog, task: PreparedTask) -> TaskPlanResult:
         """Compute a skeleton with the task planner."""
@@ -214,14 +230,19 @@ class PlanningContext:
         """Return the motion generators of the arms, with the budget of an iteration.
 
         Args:
-            path_iterations: iterations of one path search to any configuration at a contact; by default one is searched
-                to each, with those of the options, doubled with each iteration.
+            path_iterations: iterations of one path search to any configuration at a contact; by
+                default one is searched to each, with those of the options, doubled with each
+                iteration.
             corridors: paths that led into narrow places; see :class:`MotionSettings`.
         """
         if path_iterations is None:
-            budget = MotionSettings(path_iterations=self.options.path_iterations * budget_growth(number))
+            budget = MotionSettings(
+                path_iterations=self.options.path_iterations * budget_growth(number)
+            )
         else:
-            budget = MotionSettings(8, path_iterations=path_iterations, is_multi_goal=True, corridors=corridors)
+            budget = MotionSettings(
+                8, path_iterations=path_iterations, is_multi_goal=True, corridors=corridors
+            )
         planner = self.options.motion_planner
         assert not isinstance(planner, str)  # options replace names at construction
         return arm_motion_planners(
@@ -231,9 +252,13 @@ class PlanningContext:
     def finish(self, clock: StageClock) -> Callable[[SceneVersion], PlanStep | None] | None:
         """Return what becomes of the last step, where there are goals of the arm."""
         goals = tuple(goal for goal in self.continuous_goals if isinstance(goal, ArmAt))
-        return (lambda node: move_on(node, goals, self.arms(clock, 0), self.domain)) if goals else None
+        return (
+            (lambda node: move_on(node, goals, self.arms(clock, 0), self.domain)) if goals else None
+        )
 
-    def tree(self, log: SearchLog, problem: Problem, domain: PlanningDomain, *, seed: int) -> VersionTree:
+    def tree(
+        self, log: SearchLog, problem: Problem, domain: PlanningDomain, *, seed: int
+    ) -> VersionTree:
         """Return an empty version tree."""
         sampling = self.sampling if seed == self.options.seed else self._sampling(seed)
         tree = VersionTree(

@@ -1,12 +1,12 @@
 """Costs of plans: by their actions, by the length or duration of their motions, or by a function of the user.
 
-A cost is a sum over the steps, and not negative. So the first steps of a plan cost no more than the whole, and branches
-whose first steps cost as much as the best plan can be cut off. The makespan is none: of its branches those are cut off
-in which one arm alone is busy for longer. Where two plans cost the same, the one with the shorter paths is better; a
-*worth* is this pair.
+A cost is a sum over the steps, and not negative. So the first steps of a plan cost no more than the
+whole, and branches whose first steps cost as much as the best plan can be cut off. The makespan is
+none: of its branches those are cut off in which one arm alone is busy for longer. Where two plans
+cost the same, the one with the shorter paths is better; a *worth* is this pair.
 
-Invariants: what a function of the user gives is checked; nonsense is a :class:`~tmkit.errors.CostError` with its name
-and the action.
+Invariants: what a function of the user gives is checked; nonsense is a
+:class:`~tmkit.errors.CostError` with its name and the action.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class StepCosts:
         """
         key = step.action, step.segments, step.cost, id(step.scene)
         if key not in self._known:
-            self._known[key] = step, (self._of(step), step.path_length)  # the step keeps its scene, and so the id
+            # the step keeps its scene, and so the id
+            self._known[key] = step, (self._of(step), step.path_length)
         return self._known[key][1]
 
     def total(self, steps: Sequence[PlanStep]) -> Worth:
@@ -87,9 +88,15 @@ def _checked(function: Callable[[PlanStep], float], step: PlanStep) -> float:
     except (TimeLimitError, MissingExtraError, MemoryError):
         raise
     except Exception as error:
-        raise _error(function, step, f"fails for {step.action}: {type(error).__name__}: {error}") from error
+        raise _error(
+            function, step, f"fails for {step.action}: {type(error).__name__}: {error}"
+        ) from error
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= value < math.inf:
-        raise _error(function, step, f"gives {repr(value)[:60]} for {step.action}, not a finite number of at least 0")
+        raise _error(
+            function,
+            step,
+            f"gives {repr(value)[:60]} for {step.action}, not a finite number of at least 0",
+        )
     return float(value)
 
 
@@ -104,7 +111,8 @@ class CostBound:
 
     Attributes:
         worth: returns the cost and the path length of the step with an index.
-        limit: the cost and, where that is equal, the length that all steps together must stay below.
+        limit: the cost and, where that is equal, the length that all steps together must stay
+            below.
         is_of_each_arm: whether those of the steps of each arm must.
     """
 
@@ -122,7 +130,10 @@ def busiest(steps: Sequence[PlanStep], worths: Sequence[Worth]) -> Worth:
     """Return the worth of the steps of the arm whose steps cost most."""
     arms = [{segment.arm for segment in step.segments} for step in steps]
     return max(
-        (_sum(w for w, own in zip(worths, arms, strict=True) if arm in own) for arm in set().union(*arms)),
+        (
+            _sum(w for w, own in zip(worths, arms, strict=True) if arm in own)
+            for arm in set().union(*arms)
+        ),
         default=(0.0, 0.0),
     )
 
@@ -137,12 +148,14 @@ def plan_cost(plan: Plan, cost: Cost = "actions") -> float:
 
     Args:
         plan: the plan.
-        cost: as for :class:`PlanningOptions`: ``"actions"``, ``"path_length"`` in radians, ``"duration"`` or
-            ``"makespan"`` in seconds, or a function of a step.
+        cost: as for :class:`PlanningOptions`: ``"actions"``, ``"path_length"`` in radians,
+            ``"duration"`` or ``"makespan"`` in seconds, or a function of a step.
 
     Raises:
         ConfigurationError: another name.
         CostError: the function fails for a step, or gives no finite number of at least 0.
     """
     named = PlanningOptions(cost=cost).cost
-    return StepCosts(named, plan.scene, plan.robots, makespan=lambda _: Schedule.of(plan).makespan).total(plan.steps)[0]
+    return StepCosts(
+        named, plan.scene, plan.robots, makespan=lambda _: Schedule.of(plan).makespan
+    ).total(plan.steps)[0]

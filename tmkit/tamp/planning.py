@@ -33,14 +33,15 @@ def plan(
 ) -> PlanResult:
     """Find actions and motions that reach a goal; return the plan, or why there is none.
 
-    Short for :func:`solve` with a :class:`~tmkit.tamp.PlanningProblem` of these arguments. Call that for progress and
-    for domain semantics in another place.
+    Short for :func:`solve` with a :class:`~tmkit.tamp.PlanningProblem` of these arguments. Call
+    that for progress and for domain semantics in another place.
 
     Args:
         scene: the scene at the start.
-        q: (n_joints,) configuration at the start, in radians and metres; the ready configuration by default.
-        goal: PDDL text, a formula, poses and regions, a scene, several of these, or the path of a PDDL problem file;
-            see :class:`~tmkit.tamp.PlanningProblem`.
+        q: (n_joints,) configuration at the start, in radians and metres; the ready configuration by
+            default.
+        goal: PDDL text, a formula, poses and regions, a scene, several of these, or the path of a
+            PDDL problem file; see :class:`~tmkit.tamp.PlanningProblem`.
         domain: the domain.
         robot: an arm or several.
         seed: seed of all random numbers, at least 0; that of the options by default.
@@ -66,14 +67,15 @@ def solve(
     Args:
         problem: the problem.
         options: the options; the defaults if omitted.
-        on_progress: called before each search of the task planner, whenever another action has been refined, and
-            with ``improve`` with the first plan and each better one (:class:`tmkit.tamp.ImprovementProgress`). It is
-            called in this thread, with several workers, too; what it raises ends planning and reaches the caller.
+        on_progress: called before each search of the task planner, whenever another action has been
+            refined, and with ``improve`` with the first plan and each better one
+            (:class:`tmkit.tamp.ImprovementProgress`). It is called in this thread, with several
+            workers, too; what it raises ends planning and reaches the caller.
 
     Raises:
         ArgumentError: if an argument has another type.
-        ConfigurationError: if ``q`` has the wrong length, is outside the limits of arm and hand, or leaves open the
-            hand that holds an object.
+        ConfigurationError: if ``q`` has the wrong length, is outside the limits of arm and hand, or
+            leaves open the hand that holds an object.
         CollisionError: if the start is in collision; the message has the pairs.
         TaskError: if the goal or problem file is wrong; the message has the place.
         SceneError: if the scene has no state in the domain.
@@ -86,7 +88,10 @@ def solve(
     check_argument(problem, PlanningProblem, "problem", function="solve", hint=hint)
     options = _checked_options(options, "solve")
     if on_progress is not None and not callable(on_progress):
-        raise ArgumentError(f"solve(): on_progress must be a function, not {repr(on_progress)[:60]}", function="solve")
+        raise ArgumentError(
+            f"solve(): on_progress must be a function, not {repr(on_progress)[:60]}",
+            function="solve",
+        )
     entries = list(options.each_seed())
     if len(entries) == 1:
         return run_seed(problem, entries[0], on_progress=on_progress)

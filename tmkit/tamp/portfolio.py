@@ -1,10 +1,10 @@
 """Portfolios: several seeds and settings for one problem, over several processes.
 
-The settings are in order of preference, and the answer is that of the first *in order* that has one, be it a plan or a
-proof that there is none. This is what trying one after the other would give, byte for byte
-(:mod:`tmkit._support.job_pool`). Scenes travel to the workers as pickles. Back come only actions and segments, from
-which the scene versions follow as they do when a plan file is read; so a plan shares its scenes with the one that the
-caller holds.
+The settings are in order of preference, and the answer is that of the first *in order* that has
+one, be it a plan or a proof that there is none. This is what trying one after the other would give,
+byte for byte (:mod:`tmkit._support.job_pool`). Scenes travel to the workers as pickles. Back come
+only actions and segments, from which the scene versions follow as they do when a plan file is read;
+so a plan shares its scenes with the one that the caller holds.
 
 Invariants: time limits are those of single entries: an entry ends where it would end alone.
 """
@@ -25,7 +25,12 @@ from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.loading import PythonDomain
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
-from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioImprovement, PortfolioProgress
+from tmkit.tamp.progress import (
+    ImprovementProgress,
+    PlanningProgress,
+    PortfolioImprovement,
+    PortfolioProgress,
+)
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.seed_run import run_seed, with_pieces
 
@@ -36,7 +41,8 @@ class PortfolioResult(Result):
 
     Attributes:
         options: the options of all entries, in order.
-        results: the answers of the first entries, in order, up to the one that decides; all when none does.
+        results: the answers of the first entries, in order, up to the one that decides; all when
+            none does.
     """
 
     options: tuple[PlanningOptions, ...]
@@ -76,14 +82,21 @@ class PortfolioResult(Result):
     def explanation(self) -> str:
         """The answer in words."""
         if self.entry is None and len(self.results) > 1:
-            return f"None of {len(self.results)} entries has a plan. Of the last: {self.result.explanation}"
+            return (
+                f"None of {len(self.results)} entries has a plan. Of the last:"
+                f" {self.result.explanation}"
+            )
         return self.result.explanation
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer without the plan as plain values, for programs."""
         answer = {**self.result.to_dict(), "explanation": self.explanation}
         entries = [
-            {"seed": options.seed, "status": result.status.value, "seconds": result.statistics.total_seconds}
+            {
+                "seed": options.seed,
+                "status": result.status.value,
+                "seconds": result.statistics.total_seconds,
+            }
             for options, result in zip(self.options, self.results, strict=False)
         ]
         return {**answer, "entry": self.entry, "entries": entries}
@@ -107,24 +120,29 @@ def plan_portfolio(
     """Plan with several seeds and options at a time.
 
     Args:
-        problem: the problem; a domain built in Python needs its semantics in a module, where other processes find the
-            class.
-        options: the entries to try, best first; a number is the default options with that seed. An entry of several
-            seeds counts as several entries.
+        problem: the problem; a domain built in Python needs its semantics in a module, where other
+            processes find the class.
+        options: the entries to try, best first; a number is the default options with that seed. An
+            entry of several seeds counts as several entries.
         workers: processes that try entries at a time; with 1 all is done in this process.
-        on_progress: called with the progress of each entry, and with its first plan and each better one
-            (:class:`PortfolioImprovement`) if it improves them. What it raises ends all entries and reaches the caller.
+        on_progress: called with the progress of each entry, and with its first plan and each better
+            one (:class:`PortfolioImprovement`) if it improves them. What it raises ends all entries
+            and reaches the caller.
 
     Returns:
-        The result of the first entry, in order, that has a plan or a proof that there is none. It does not depend on
-        ``workers``, nor on what runs beside, unless time limits do.
+        The result of the first entry, in order, that has a plan or a proof that there is none. It
+        does not depend on ``workers``, nor on what runs beside, unless time limits do.
 
     Raises:
-        ConfigurationError: no options, less than one worker, or options that cannot be sent to another process.
+        ConfigurationError: no options, less than one worker, or options that cannot be sent to
+            another process.
         WorkerError: a process was killed or broke.
         TmkitError: what :func:`tmkit.plan` raises, by an entry before which none decides.
     """
-    wanted = (entry if isinstance(entry, PlanningOptions) else PlanningOptions(seed=entry) for entry in options)
+    wanted = (
+        entry if isinstance(entry, PlanningOptions) else PlanningOptions(seed=entry)
+        for entry in options
+    )
     entries = tuple(single for entry in wanted for single in entry.each_seed())
     if not entries:
         raise ConfigurationError("options must have at least one entry")
@@ -136,7 +154,11 @@ def plan_portfolio(
 
     def tell(number: int, progress: PlanningProgress) -> None:
         if on_progress is not None:
-            kind = PortfolioImprovement if isinstance(progress, ImprovementProgress) else PortfolioProgress
+            kind = (
+                PortfolioImprovement
+                if isinstance(progress, ImprovementProgress)
+                else PortfolioProgress
+            )
             if isinstance(progress, ImprovementProgress):
                 progress = replace(progress, plan=_with_scenes(progress.plan, problem.scene))
             told = {field.name: getattr(progress, field.name) for field in fields(progress)}
@@ -151,7 +173,11 @@ def plan_portfolio(
         name=lambda number: f"entry {number} (seed {entries[number].seed})",
     )
     made = (
-        result if result.plan is None else replace(result, plan=_with_scenes(result.plan, problem.scene))
+        (
+            result
+            if result.plan is None
+            else replace(result, plan=_with_scenes(result.plan, problem.scene))
+        )
         for result in results
     )
     return PortfolioResult(entries, tuple(made))
@@ -180,7 +206,9 @@ class _Entry:
 def _plan_entry(entry: _Entry, tell: Callable[[PlanningProgress], None]) -> PlanResult:
     if not entry.is_remote:
         return run_seed(entry.problem, entry.options, on_progress=tell)
-    result = run_seed(entry.problem, entry.options, on_progress=lambda progress: tell(_portable(progress)))
+    result = run_seed(
+        entry.problem, entry.options, on_progress=lambda progress: tell(_portable(progress))
+    )
     result = replace(result, diagnosis=result.diagnosis.without_examples())
     return result if result.plan is None else replace(result, plan=_without_scenes(result.plan))
 
@@ -196,7 +224,9 @@ _NO_SCENE = SceneGraph(root=None)
 
 def _without_scenes(plan: Plan) -> Plan:
     """Return a plan without scenes, since they follow from the first."""
-    return replace(plan, scene=_NO_SCENE, steps=tuple(replace(step, scene=_NO_SCENE) for step in plan.steps))
+    return replace(
+        plan, scene=_NO_SCENE, steps=tuple(replace(step, scene=_NO_SCENE) for step in plan.steps)
+    )
 
 
 def _with_scenes(plan: Plan, scene: SceneGraph) -> Plan:
@@ -207,7 +237,9 @@ def _with_scenes(plan: Plan, scene: SceneGraph) -> Plan:
     q = read_only(plan.q)
     at_scene, at_q = scene, q
     for step in plan.steps:
-        segments = tuple(replace(segment, path=read_only(segment.path)) for segment in step.segments)
+        segments = tuple(
+            replace(segment, path=read_only(segment.path)) for segment in step.segments
+        )
         at_scene, at_q = replace(step, segments=segments).end(at_scene, at_q)
         steps.append(replace(step, segments=segments, scene=at_scene, q=read_only(step.q)))
     return replace(plan, scene=scene, q=q, steps=tuple(steps))

@@ -1,7 +1,8 @@
 """The planning problem: scene, start configuration, domain, goal and robots, as one value.
 
-:class:`PlanningProblem` has no options of the search (:class:`tmkit.tamp.PlanningOptions`): the same problem may be
-planned with different options, and the same options may be used for many problems.
+:class:`PlanningProblem` has no options of the search (:class:`tmkit.tamp.PlanningOptions`): the
+same problem may be planned with different options, and the same options may be used for many
+problems.
 """
 
 from __future__ import annotations
@@ -41,22 +42,25 @@ class PlanningProblem(ContentEquality):
 
     Args:
         scene: the scene at the start.
-        q: (n_joints,) configuration at the start, in radians and metres; by default the ready configuration of the
-            robots, with the hands open or closed on the objects that they hold.
-        domain: name of a built-in domain, a folder with ``domain.pddl`` and ``semantics.py``, a PDDL file, or a domain
-            built in Python.
-        goal: PDDL text as ``"(and (on a b) (on b c))"``, a formula, a :class:`tmkit.plans.ObjectAt`,
-            :class:`~tmkit.plans.ObjectIn` or :class:`~tmkit.plans.ArmAt`, or a scene that shows the goal (see
-            :func:`tmkit.tamp.domains.problems.goal_of_scene`); or several of these, all of which must hold at the end.
-            Or the path of a PDDL problem file (``Path``, or text that ends in ``.pddl``) alone, whose objects and
-            initial facts, where it gives them, must be those of the scene.
-        robots: built-in name, TOML file, SRDF group or description of an arm; or a sequence of them, for a domain that
-            uses several arms.
-        semantics: the domain semantics, if they are not in the file beside the PDDL: a built-in domain, a folder or a
-            Python file; see :func:`tmkit.tamp.load_planning_domain`.
+        q: (n_joints,) configuration at the start, in radians and metres; by default the ready
+            configuration of the robots, with the hands open or closed on the objects that they
+            hold.
+        domain: name of a built-in domain, a folder with ``domain.pddl`` and ``semantics.py``, a
+            PDDL file, or a domain built in Python.
+        goal: PDDL text as ``"(and (on a b) (on b c))"``, a formula, a
+            :class:`tmkit.plans.ObjectAt`, :class:`~tmkit.plans.ObjectIn` or
+            :class:`~tmkit.plans.ArmAt`, or a scene that shows the goal (see
+            :func:`tmkit.tamp.domains.problems.goal_of_scene`); or several of these, all of which
+            must hold at the end. Or the path of a PDDL problem file (``Path``, or text that ends in
+            ``.pddl``) alone, whose objects and initial facts, where it gives them, must be those of
+            the scene.
+        robots: built-in name, TOML file, SRDF group or description of an arm; or a sequence of
+            them, for a domain that uses several arms.
+        semantics: the domain semantics, if they are not in the file beside the PDDL: a built-in
+            domain, a folder or a Python file; see :func:`tmkit.tamp.load_planning_domain`.
 
-    Attributes are the arguments; ``q`` is a read-only array or None, ``goal`` is a tuple. Problems are equal if their
-    contents are.
+    Attributes are the arguments; ``q`` is a read-only array or None, ``goal`` is a tuple. Problems
+    are equal if their contents are.
 
     Raises:
         ArgumentError: an argument of another type.
@@ -71,8 +75,14 @@ class PlanningProblem(ContentEquality):
     semantics: str | Path | None = None
 
     def __post_init__(self) -> None:
-        hint = f"load it first: tk.load_scene({self.scene!r})" if isinstance(self.scene, str) else ""
-        hint = "solve a problem with tk.solve(problem, options)" if isinstance(self.scene, PlanningProblem) else hint
+        hint = (
+            f"load it first: tk.load_scene({self.scene!r})" if isinstance(self.scene, str) else ""
+        )
+        hint = (
+            "solve a problem with tk.solve(problem, options)"
+            if isinstance(self.scene, PlanningProblem)
+            else hint
+        )
         check_argument(self.scene, SceneGraph, "scene", function="plan", hint=hint)
         check_argument(self.domain, (str, Path, PythonDomain), "domain", function="plan")
         several = isinstance(self.robots, Sequence) and not isinstance(self.robots, str)
@@ -97,14 +107,23 @@ class PlanningProblem(ContentEquality):
 
 def _checked_goals(goal: object) -> tuple[Goal, ...]:
     several = isinstance(goal, Iterable) and not isinstance(goal, _GOALS)
-    goals = tuple(goal) if several and isinstance(goal, Iterable) else () if goal is None else (goal,)
+    goals = (
+        tuple(goal) if several and isinstance(goal, Iterable) else () if goal is None else (goal,)
+    )
     if not goals:
-        raise TaskError.at("goal", "give a goal: PDDL, a pose or region, a scene, or the path of a PDDL problem file")
+        raise TaskError.at(
+            "goal",
+            "give a goal: PDDL, a pose or region, a scene, or the path of a PDDL problem file",
+        )
     for entry in goals:
         expected = "PDDL text, a formula, ObjectAt, ObjectIn, ArmAt, a scene or a path"
         check_argument(entry, _GOALS, "goal", function="plan", words=expected)
-    if len(goals) > 1 and (files := [entry for entry in goals if problem_file_of(entry) is not None]):
-        raise TaskError.at("goal", f"the problem file '{files[0]}' states the whole goal; give it alone")
+    if len(goals) > 1 and (
+        files := [entry for entry in goals if problem_file_of(entry) is not None]
+    ):
+        raise TaskError.at(
+            "goal", f"the problem file '{files[0]}' states the whole goal; give it alone"
+        )
     return goals
 
 

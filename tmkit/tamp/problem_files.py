@@ -1,9 +1,9 @@
 """Problem files: a planning problem and its options in TOML.
 
-A problem file names scenes, a domain, a goal and robots, and may have options. It is data: reading one runs no code,
-however it was made. So its domain and semantics are built-in ones, unless the caller gives others, and the files that
-it names lie in the folders that a scene may read (:mod:`tmkit.formats.mesh.package_uris`). Paths are relative to the
-file.
+A problem file names scenes, a domain, a goal and robots, and may have options. It is data: reading
+one runs no code, however it was made. So its domain and semantics are built-in ones, unless the
+caller gives others, and the files that it names lie in the folders that a scene may read
+(:mod:`tmkit.formats.mesh.package_uris`). Paths are relative to the file.
 
 Invariants: each error of a value has the file, the line and the key; no key is ignored.
 """
@@ -47,14 +47,16 @@ def load_planning_problem(
 
     Args:
         path: the TOML file; see docs/howto/problem_files.md for its keys.
-        domain: your domain in the place of the file's, as :class:`tmkit.tamp.PlanningProblem` takes it; its code is run
-            when planning begins. A file itself names built-in domains only.
+        domain: your domain in the place of the file's, as :class:`tmkit.tamp.PlanningProblem` takes
+            it; its code is run when planning begins. A file itself names built-in domains only.
         semantics: your semantics in the place of the file's.
-        reading: as for :func:`tmkit.formats.load_scene`; the file too may name files in its ``allow_folders``.
+        reading: as for :func:`tmkit.formats.load_scene`; the file too may name files in its
+            ``allow_folders``.
 
     Raises:
         MissingFileError: no such file.
-        FileFormatError: the file is wrong, or names code; the message has the file, the line and the key.
+        FileFormatError: the file is wrong, or names code; the message has the file, the line and
+            the key.
     """
     check_argument(path, (str, Path), "path", function="load_planning_problem")
     resolve_name(Path(path), "", suffixes=(".toml",))  # a missing file is named with the nearest
@@ -62,7 +64,11 @@ def load_planning_problem(
     document, text = read_toml(file, "a planning problem")
     with lines_of(text):
         return read_problem(
-            JsonNode(document, str(file)), file, reading or ReadingOptions(), domain=domain, semantics=semantics
+            JsonNode(document, str(file)),
+            file,
+            reading or ReadingOptions(),
+            domain=domain,
+            semantics=semantics,
         )
 
 
@@ -105,13 +111,17 @@ class _Reader:
         allowed = (real_path(Path(folder)) for folder in self.reading.allow_folders)
         return (*project_folders([self.file]), *allowed)
 
-    def read(self, domain: str | Path | None, semantics: str | Path | None) -> tuple[PlanningProblem, PlanningOptions]:
+    def read(
+        self, domain: str | Path | None, semantics: str | Path | None
+    ) -> tuple[PlanningProblem, PlanningOptions]:
         """Return the problem and the options."""
         _only(self.top, _KEYS)
         named = [self.named(node) for node in _one_or_more(self.top.get("scene"))]
         with _about(self.top.get("scene")):
             scene = load_scene(*named, reading=self.reading)
-        robots = tuple(self.named(node) for node in _one_or_more(self.optional("robots"))) or ("panda",)
+        robots = tuple(self.named(node) for node in _one_or_more(self.optional("robots"))) or (
+            "panda",
+        )
         with _about(self.optional("robots")):
             manipulators = find_manipulators(robots, scene)
         q = None
@@ -119,7 +129,9 @@ class _Reader:
             values = {name: joints.get(name).number() for name in joints.table()}
             for name in values:
                 if name not in scene.joint_names:
-                    raise joints.get(name).error(UnknownNameError.of("joint", name, scene.joint_names).message)
+                    raise joints.get(name).error(
+                        UnknownNameError.of("joint", name, scene.joint_names).message
+                    )
             q = scene.configuration(values, base=home_configuration(manipulators, scene))
         goals = [self.goal(node, scene) for node in _one_or_more(self.top.get("goal"))]
         own, own_semantics = self.domain() if domain is None else (domain, None)
@@ -166,16 +178,23 @@ class _Reader:
         node = self.optional("options")
         if node is None:
             return PlanningOptions()
-        kinds = {name: kind for name, kind in option_kinds(PlanningOptions).items() if kind.find is None}
+        kinds = {
+            name: kind for name, kind in option_kinds(PlanningOptions).items() if kind.find is None
+        }
         for entry in fields(PlanningOptions):
             if entry.name not in kinds and entry.name in node.table():
-                flag = f", or --{entry.name.replace('_', '-')} by name" if "kind" in entry.metadata else ""
+                flag = (
+                    f", or --{entry.name.replace('_', '-')} by name"
+                    if "kind" in entry.metadata
+                    else ""
+                )
                 raise node.get(entry.name).error(
                     f"is an object, which only Python can give: tmkit.PlanningOptions{flag}"
                 )
         _only(node, tuple(kinds))
         values: dict[str, Any] = {
-            name: None if value == kinds[name].unlimited else value for name, value in node.table().items()
+            name: None if value == kinds[name].unlimited else value
+            for name, value in node.table().items()
         }
         for name, value in values.items():
             with _about(node.get(name)):
@@ -189,10 +208,13 @@ class _Reader:
             return name
         path = self.file.parent / name
         real = real_path(Path(re.sub(r"(\.srdf):.*", r"\1", str(path))))
-        if not any(below(real, folder) is not None for folder in self.folders) and not is_public(real):
+        if not any(below(real, folder) is not None for folder in self.folders) and not is_public(
+            real
+        ):
             what = f"'{name}' lies outside the folders that this file may name"
             raise node.error(
-                f"{what}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the command line"
+                f"{what}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the"
+                " command line"
             )
         return str(path)
 
@@ -218,7 +240,9 @@ def wrong_goal_in(path: str | Path | None) -> Iterator[None]:
         if path is None or error.data.get("path") != "goal":
             raise
         line = line_of_key(read_toml(Path(path), "a planning problem")[1], ["goal"])
-        raise type(error).at(path, f"goal: {error.message.removeprefix('goal:').strip()}", line=line) from None
+        raise type(error).at(
+            path, f"goal: {error.message.removeprefix('goal:').strip()}", line=line
+        ) from None
 
 
 def _one_or_more(node: JsonNode | None) -> list[JsonNode]:
@@ -235,7 +259,9 @@ def _only(node: JsonNode, known: Sequence[str]) -> None:
     """Refuse other keys, at the line of the key."""
     for key in node.table():
         if key not in known:
-            raise node.get(key).error(f"unknown key{did_you_mean(key, known)} (known: {', '.join(known)})")
+            raise node.get(key).error(
+                f"unknown key{did_you_mean(key, known)} (known: {', '.join(known)})"
+            )
 
 
 def _not_built_in(node: JsonNode, option: str) -> str:
@@ -247,7 +273,10 @@ def _not_built_in(node: JsonNode, option: str) -> str:
     except MissingFileError as error:
         hint = f" (did you mean '{error.data['nearest']}'?)" if error.data["nearest"] else ""
     refused = f"'{node.name()}' is not a built-in domain{hint}"
-    return f"{refused}; other domains have code, which no problem file may run: give your own by {option}"
+    return (
+        f"{refused}; other domains have code, which no problem file may run: give your own by"
+        f" {option}"
+    )
 
 
 @contextmanager
@@ -274,7 +303,9 @@ def lines_of(text: str) -> Iterator[None]:
         way = error.data.get("way")
         if not way or error.data.get("line") is not None:
             raise
-        keys = [int(index) if index else key for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", way)]
+        keys = [
+            int(index) if index else key for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", way)
+        ]
         line = line_of_key(text, keys)
         shown = None if line is None else text.split("\n")[line - 1].rstrip("\r")
         data = {"way": way}

@@ -16,10 +16,11 @@ class PlanningProgress(Progress):
     """What the planner is doing.
 
     Attributes:
-        phase: ``task`` while the task planner runs, ``motion`` while a skeleton is refined, ``suggestions`` while it is
-            looked for what would help, when there is no plan.
+        phase: ``task`` while the task planner runs, ``motion`` while a skeleton is refined,
+            ``suggestions`` while it is looked for what would help, when there is no plan.
         step: actions refined so far; it falls when the search goes back.
-        steps: actions of the skeleton; 0 while the task planner runs. Of ``suggestions``, the most replans.
+        steps: actions of the skeleton; 0 while the task planner runs. Of ``suggestions``, the most
+            replans.
         skeleton: number of the skeleton, from 1.
         attempts: motions tried so far.
         best: the cost of the best plan so far, in words; empty before there is one.
@@ -31,8 +32,13 @@ class PlanningProgress(Progress):
 
     def __str__(self) -> str:
         if self.phase == "suggestions":
-            return f"planning, {self.seconds:.1f} s: no plan; looking for what would help, {self.step}/{self.steps}"
-        doing = "looking for actions" if self.phase == "task" else f"motion {self.step}/{self.steps}"
+            return (
+                f"planning, {self.seconds:.1f} s: no plan; looking for what would help,"
+                f" {self.step}/{self.steps}"
+            )
+        doing = (
+            "looking for actions" if self.phase == "task" else f"motion {self.step}/{self.steps}"
+        )
         doing += f", attempt {self.attempts}" if self.attempts else ""
         best = f"; best {self.best}" if self.best else ""
         return f"planning, {self.seconds:.1f} s: task plan {self.skeleton}, {doing}{best}"
@@ -72,7 +78,10 @@ class ValidationProgress(Progress):
     action: str = ""
 
     def __str__(self) -> str:
-        return f"checking, {self.seconds:.1f} s: action {min(self.step + 1, self.steps)} of {self.steps} {self.action}"
+        return (
+            f"checking, {self.seconds:.1f} s: action {min(self.step + 1, self.steps)} of"
+            f" {self.steps} {self.action}"
+        )
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Repairing a plan whose world has changed: the same actions, with the motions that are still valid, and new others.
 
-The actions are refined over the version tree as in planning, without a search of the task planner. A motion of the
-earlier plan comes before those that the domain proposes, if it is free in the present version. What it handles must be
-where it was, and what it lets go must come where it did. Where the arm comes from elsewhere, only the way to it is
-searched anew.
+The actions are refined over the version tree as in planning, without a search of the task planner.
+A motion of the earlier plan comes before those that the domain proposes, if it is free in the
+present version. What it handles must be where it was, and what it lets go must come where it did.
+Where the arm comes from elsewhere, only the way to it is searched anew.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def repair_plan(
 ) -> Plan | None:
     """Return a plan of the actions of earlier steps from another version of the scene, or None if they do not do.
 
-    Actions at the beginning that chance has done are omitted, and all where the goal holds. Motions stay as far as they
-    are valid; that is checked as :func:`validate_plan` does it.
+    Actions at the beginning that chance has done are omitted, and all where the goal holds. Motions
+    stay as far as they are valid; that is checked as :func:`validate_plan` does it.
 
     Args:
         problem: the version and configuration to start from, and the goal.
@@ -50,12 +50,17 @@ def repair_plan(
         options: of planning; the limits are those of one task plan in the first iteration.
 
     Raises:
-        SceneError, TaskError, CollisionError, ConfigurationError, RobotError: as :func:`plan` does, of the start.
+        SceneError, TaskError, CollisionError, ConfigurationError, RobotError: as :func:`plan` does,
+            of the start.
     """
     options = options or PlanningOptions()
     context = planning_context(problem, options)
     actions = [step.action for step in steps]
-    left = (k for k in range(len(actions) + 1) if validate_task_plan(context.problem, actions[k:]).is_valid)
+    left = (
+        k
+        for k in range(len(actions) + 1)
+        if validate_task_plan(context.problem, actions[k:]).is_valid
+    )
     begin = next(left, None)
     if begin is None:
         return None
@@ -71,23 +76,33 @@ def _refined(context: PlanningContext, log: SearchLog, steps: tuple[PlanStep, ..
     tree.try_first(_KnownMotions(context, tree, steps))
     budget = RefinementBudget(options.attempts_per_action, options.samples_per_skeleton)
     found = refine_skeleton(
-        [step.action for step in steps], tree, budget=budget, is_over=log.is_over, finish=context.finish(log.clock)
+        [step.action for step in steps],
+        tree,
+        budget=budget,
+        is_over=log.is_over,
+        finish=context.finish(log.clock),
     ).steps
     if found is None:
         return None
     found = with_costs(context.problem, found)
-    found = prune_observations(found, context.scene, context.q, problem=context.problem, domain=context.domain)
+    found = prune_observations(
+        found, context.scene, context.q, problem=context.problem, domain=context.domain
+    )
     return context.plan_of(found)
 
 
 class _KnownMotions:
     """The motions of earlier steps, as far as they are valid where they are needed."""
 
-    def __init__(self, context: PlanningContext, tree: VersionTree, steps: tuple[PlanStep, ...]) -> None:
+    def __init__(
+        self, context: PlanningContext, tree: VersionTree, steps: tuple[PlanStep, ...]
+    ) -> None:
         self._tree, self._seed = tree, context.options.seed
         self._steps = {step.action: step for step in reversed(steps)}
         self._faults = step_check(
-            context.plan_of(()), context.domain, known=[part for step in steps for part in step.segments]
+            context.plan_of(()),
+            context.domain,
+            known=[part for step in steps for part in step.segments],
         )
 
     def __call__(self, node: SceneVersion, action: GroundAction) -> ActionMotion | None:
@@ -120,9 +135,13 @@ class _KnownMotions:
         end[columns] = first.path[-1]
         primitives = arm.primitives
         near = primitives.near_pairs(scene, node.q)
-        phase = primitives.phase(scene, near, contact_object=first.held, constraints=first.constraints)
+        phase = primitives.phase(
+            scene, near, contact_object=first.held, constraints=first.constraints
+        )
         path = primitives.plan_path(phase, start, end[None], seed=self._seed, label="joining")
-        return replace(first, path=read_only(path[:, columns]), allowed_contacts=phase.allowed_contacts)
+        return replace(
+            first, path=read_only(path[:, columns]), allowed_contacts=phase.allowed_contacts
+        )
 
 
 def _fits(segments: Sequence[Segment], scene: SceneGraph, q: Configuration) -> bool:

@@ -1,10 +1,10 @@
 """Result of planning: a plan, a proof that there is none, or neither.
 
-That there is no plan is an answer, not an error. :class:`PlanResult` has it as a status, in words, and as data
-(:class:`tmkit.tamp.Diagnosis`); what it took stands beside it.
+That there is no plan is an answer, not an error. :class:`PlanResult` has it as a status, in words,
+and as data (:class:`tmkit.tamp.Diagnosis`); what it took stands beside it.
 
-Invariants: there is a plan just when the status is ``SOLVED``; times are no part of equality, and nothing depends on
-them.
+Invariants: there is a plan just when the status is ``SOLVED``; times are no part of equality, and
+nothing depends on them.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ class PlanStatistics(Displayed):
         task_seconds: time of the task planner.
         motion_seconds: time of refinement.
         total_seconds: time of all.
-        phase_seconds: the same by phase (:class:`tmkit.manipulation.actions.timing_breakdown.PlanningStage`), and
+        phase_seconds: the same by phase
+            (:class:`tmkit.manipulation.actions.timing_breakdown.PlanningStage`), and
             ``bookkeeping``: the rest.
         task_planner: the name of the task planner.
-        task_search: its searches that were used, where it has several, with a comma between: ``core, fast_downward``.
-        makespan: seconds until the last step of a schedule ends; 0 without the option ``arms_at_once``.
+        task_search: its searches that were used, where it has several, with a comma between:
+            ``core, fast_downward``.
+        makespan: seconds until the last step of a schedule ends; 0 without the option
+            ``arms_at_once``.
     """
 
     skeletons: int = 0
@@ -61,8 +64,8 @@ class PlanResult(Result):
         explanation: the answer in words: what was tried, and why it failed where it did.
         statistics: what it took.
         diagnosis: what failed, how often and why, what is proved, and what would help, as data.
-        search_trees: the versions of the scene that the search reached, with the useful objects and with all, if the
-            option ``record_tree`` is set.
+        search_trees: the versions of the scene that the search reached, with the useful objects and
+            with all, if the option ``record_tree`` is set.
     """
 
     status: PlanStatus
@@ -82,10 +85,16 @@ class PlanResult(Result):
         return {
             "status": self.status.value,
             "explanation": self.explanation,
-            "actions": [str(action) for action in self.plan.actions] if self.plan is not None else [],
+            "actions": (
+                [str(action) for action in self.plan.actions] if self.plan is not None else []
+            ),
             **self.statistics.to_dict(),
             "diagnosis": self.diagnosis.to_dict(),
-            **({"search_trees": [tree.to_dict() for tree in self.search_trees]} if self.search_trees else {}),
+            **(
+                {"search_trees": [tree.to_dict() for tree in self.search_trees]}
+                if self.search_trees
+                else {}
+            ),
         }
 
     def __repr__(self) -> str:

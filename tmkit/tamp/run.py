@@ -1,9 +1,10 @@
 """One planning run: the search for a plan, its improvement, and the explanation where there is none.
 
-The search (:mod:`tmkit.tamp.search`) ends with a plan, a proof or at a limit. Part of the time is kept for the
-explanation: causes, and changes that would help.
+The search (:mod:`tmkit.tamp.search`) ends with a plan, a proof or at a limit. Part of the time is
+kept for the explanation: causes, and changes that would help.
 
-Invariants: equal arguments give equal results, unless the time limit ends the search; it only stops.
+Invariants: equal arguments give equal results, unless the time limit ends the search; it only
+    stops.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from tmkit.tamp.validation.prune_observations import prune_observations
 def run_search(context: PlanningContext) -> PlanResult:
     """Plan, first with the useful objects of the scene, then, should these not do, with all.
 
-    A result without a plan has suggestions, as far as the remaining time allows; of a goal that is proved infeasible
-    the proof names what is too much.
+    A result without a plan has suggestions, as far as the remaining time allows; of a goal that is
+    proved infeasible the proof names what is too much.
     """
     log = context.new_log()
     try:
@@ -56,17 +57,23 @@ def run_search(context: PlanningContext) -> PlanResult:
     if result.is_solved or not options.suggest or log.infeasibilities:
         return result
     seconds = min(options.seconds_to_explain, options.seconds - log.seconds)
-    suggestions, replans = find_suggestions(context, log, result.diagnosis, replan=run_search, seconds=seconds)
+    suggestions, replans = find_suggestions(
+        context, log, result.diagnosis, replan=run_search, seconds=seconds
+    )
     diagnosis = replace(result.diagnosis, suggestions=suggestions, replans=replans)
     explanation = _explanation(context, result.status, diagnosis, plan=None)
     return replace(result, diagnosis=diagnosis, explanation=explanation)
 
 
-def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
+def _found(
+    context: PlanningContext, log: SearchLog
+) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
     with log.clock.phase(PlanningStage.SEMANTICS):
         is_proved = log.note_proofs(_infeasibilities(context))
         useful = context.domain.semantics.relevant_objects(context.scene, context.q)
-        restricted = _restricted(context, context.domain.returned("relevant_objects", useful, Collection))
+        restricted = _restricted(
+            context, context.domain.returned("relevant_objects", useful, Collection)
+        )
     if is_proved:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
@@ -103,10 +110,16 @@ def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | 
     """Return the task without the objects that are of no use, unless its goal speaks of one."""
     if all(name in useful for name in context.problem.objects):
         return None
-    objects = FrozenMapping((name, types) for name, types in context.problem.objects.items() if name in useful)
+    objects = FrozenMapping(
+        (name, types) for name, types in context.problem.objects.items() if name in useful
+    )
     known = {*objects, *(constant.name for constant in context.problem.domain.constants)}
     init = State(fact for fact in context.problem.init if known.issuperset(fact.arguments))
-    said = ((term, value) for term, value in context.problem.values.items() if set(term.arguments) <= known)
+    said = (
+        (term, value)
+        for term, value in context.problem.values.items()
+        if set(term.arguments) <= known
+    )
     try:
         return replace(context.problem, objects=objects, init=init, values=FrozenMapping(said))
     except TaskError:
@@ -152,11 +165,19 @@ def _result(
     return PlanResult(status, made, explanation, statistics, diagnosis, trees)
 
 
-def _explanation(context: PlanningContext, status: PlanStatus, diagnosis: Diagnosis, *, plan: Plan | None) -> str:
+def _explanation(
+    context: PlanningContext, status: PlanStatus, diagnosis: Diagnosis, *, plan: Plan | None
+) -> str:
     """Return the answer in words, with the links of the arms that were not checked for collision."""
     explanation = explain(status, diagnosis, goal=context.goal_in_words, plan=plan)
-    visual_only = visual_only_frames(context.scene, moved_frames(context.scene, *context.manipulators))
-    return f"{explanation}\nNot checked: {visual_only_warning(visual_only)}." if visual_only else explanation
+    visual_only = visual_only_frames(
+        context.scene, moved_frames(context.scene, *context.manipulators)
+    )
+    return (
+        f"{explanation}\nNot checked: {visual_only_warning(visual_only)}."
+        if visual_only
+        else explanation
+    )
 
 
 def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> Diagnosis:
@@ -169,7 +190,9 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
     if status is PlanStatus.NO_PLAN_WITHIN_LIMITS and context.finds_causes:
         roots = [tree.root for tree in log.trees]
         arms, sampling = context.arms(log.clock, 0), context.sampling
-        named = {argument for fact in necessary_facts(context.problem) for argument in fact.arguments}
+        named = {
+            argument for fact in necessary_facts(context.problem) for argument in fact.arguments
+        }
         wanted = [frame for frame in movable_frames(context.scene) if pddl_name(frame) in named]
 
         def is_over() -> bool:
@@ -198,7 +221,9 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
     )
 
 
-def _ending(context: PlanningContext, log: SearchLog, status: PlanStatus) -> tuple[SearchEnd | None, float | None]:
+def _ending(
+    context: PlanningContext, log: SearchLog, status: PlanStatus
+) -> tuple[SearchEnd | None, float | None]:
     """Return what ended a search without an answer, with the limit where it was one."""
     if status is not PlanStatus.NO_PLAN_WITHIN_LIMITS:
         return None, None

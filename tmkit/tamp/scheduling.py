@@ -1,13 +1,15 @@
 """Arms at once: the steps of a plan as a schedule in which independent steps of different arms overlap.
 
-Prioritised coordination on timed paths: the steps are placed one after the other in the order of the plan, each as
-early as possible. A step waits for those before it with which it must not change places, and for the one before it of
-the same arm. It waits until its timed motion is free of everything that is already placed, at all times until the end,
-resting arms included. The motion is checked in the scene version of each moment, with what the hands hold attached, and
-with a clearance between the arms. At the latest it starts when all before it have ended, which is what the plan was
+Prioritised coordination on timed paths: the steps are placed one after the other in the order of
+the plan, each as early as possible. A step waits for those before it with which it must not change
+places, and for the one before it of the same arm. It waits until its timed motion is free of
+everything that is already placed, at all times until the end, resting arms included. The motion is
+checked in the scene version of each moment, with what the hands hold attached, and with a clearance
+between the arms. At the latest it starts when all before it have ended, which is what the plan was
 made for; so there always is a schedule.
 
-Steps between which an arm holds something are one motion; where that leads to no schedule, each step is its own.
+Steps between which an arm holds something are one motion; where that leads to no schedule, each
+step is its own.
 """
 
 from __future__ import annotations
@@ -48,23 +50,33 @@ def schedule_plan(plan: Plan, *, clearance: float = CLEARANCE) -> Plan:
     """
     check_argument(plan, Plan, "plan", function="schedule_plan", hint=plan_hint(plan))
     if not 0.0 <= clearance < math.inf:
-        raise ConfigurationError(f"clearance must be a finite number of at least 0, not {clearance}")
+        raise ConfigurationError(
+            f"clearance must be a finite number of at least 0, not {clearance}"
+        )
     best = shortest_schedule(plan, clearance)
     previous = {b: a for _, track in best.tracks for a, b in itertools.pairwise(track.numbers)}
     starts = [begin for begin, _ in best.step_times()]
-    return with_starts(plan, starts, [previous.get(number + 1, 0) for number in range(len(plan.steps))])
+    return with_starts(
+        plan, starts, [previous.get(number + 1, 0) for number in range(len(plan.steps))]
+    )
 
 
 def shortest_schedule(plan: Plan, clearance: float = CLEARANCE) -> Schedule:
     """Return the schedule of :func:`schedule_plan`."""
     require_certain(plan)
-    before = interference(parse_domain(plan.domain_pddl, source=f"domain '{plan.domain}'"), plan.actions)
+    before = interference(
+        parse_domain(plan.domain_pddl, source=f"domain '{plan.domain}'"), plan.actions
+    )
     singles = [[number] for number in range(1, len(plan.steps) + 1)]
     placement = _Placement(plan, before, clearance)
-    found = [placed for placed in map(placement.run, _orders(plan, _joined(plan))) if placed is not None]
+    found = [
+        placed for placed in map(placement.run, _orders(plan, _joined(plan))) if placed is not None
+    ]
     found = found or [placed for placed in [placement.run(singles)] if placed is not None]
     if not found:
-        raise ConfigurationError("the steps of the plan collide even one after the other; validate it")
+        raise ConfigurationError(
+            "the steps of the plan collide even one after the other; validate it"
+        )
     return min(found, key=lambda schedule: round(schedule.makespan, 6))
 
 
@@ -74,10 +86,14 @@ def _orders(plan: Plan, groups: list[list[int]]) -> Iterator[list[list[int]]]:
     ranks: dict[str, int] = {}
     keyed = []
     for group in groups:
-        arms = sorted({segment.arm for number in group for segment in plan.steps[number - 1].segments})
+        arms = sorted(
+            {segment.arm for number in group for segment in plan.steps[number - 1].segments}
+        )
         rank = max((ranks.get(arm, 0) for arm in arms), default=0) + 1
         ranks.update(dict.fromkeys(arms, rank))
-        keyed.append((rank, [robot.name for robot in plan.robots].index(arms[0]) if arms else 0, group))
+        keyed.append(
+            (rank, [robot.name for robot in plan.robots].index(arms[0]) if arms else 0, group)
+        )
     for lag in (0.5, -0.5) if len(ranks) > 1 else ():
         turns = [group for *_, group in sorted(keyed, key=lambda item: item[0] + lag * item[1])]
         if turns != groups:
@@ -92,11 +108,17 @@ def _joined(plan: Plan) -> list[list[int]]:
         arms = {segment.arm for segment in step.segments}
         arm = next(iter(arms)) if len(arms) == 1 else None
         group = last.get(arm) if arm is not None else None
-        if group is not None and arm is not None and held_by(plan.steps[group[-1] - 1].scene, plan.arm(arm)):
+        if (
+            group is not None
+            and arm is not None
+            and held_by(plan.steps[group[-1] - 1].scene, plan.arm(arm))
+        ):
             group.append(number)
         else:
             groups.append([number])
-        last.update(dict.fromkeys(arms, groups[-1] if group is None or number not in group else group))
+        last.update(
+            dict.fromkeys(arms, groups[-1] if group is None or number not in group else group)
+        )
     return groups
 
 
@@ -113,9 +135,20 @@ class _Placement:
         placed = Schedule(self.plan, ())
         for numbers in groups:
             whole = self._with(placed, [numbers])
-            is_delayed = whole is None or whole.tracks[-1][0] > self._earliest(placed, whole.tracks[-1][1]) + TICK
-            apart = self._with(placed, [[number] for number in numbers]) if len(numbers) > 1 and is_delayed else None
-            ends = [(round(one.ends()[numbers[-1]], 6), one) for one in (whole, apart) if one is not None]
+            is_delayed = (
+                whole is None
+                or whole.tracks[-1][0] > self._earliest(placed, whole.tracks[-1][1]) + TICK
+            )
+            apart = (
+                self._with(placed, [[number] for number in numbers])
+                if len(numbers) > 1 and is_delayed
+                else None
+            )
+            ends = [
+                (round(one.ends()[numbers[-1]], 6), one)
+                for one in (whole, apart)
+                if one is not None
+            ]
             if not ends:
                 return None
             placed = min(ends, key=lambda item: item[0])[1]
@@ -126,7 +159,10 @@ class _Placement:
         for numbers in groups:
             key = tuple(numbers)
             track = self.tracks[key] = self.tracks.get(key) or Track(self.plan, key)
-            if math.isinf(self._earliest(placed, track)) or (start := self._start(placed, track)) is None:
+            if (
+                math.isinf(self._earliest(placed, track))
+                or (start := self._start(placed, track)) is None
+            ):
                 return None
             placed = Schedule(self.plan, (*placed.tracks, (start, track)))
         return placed
@@ -150,7 +186,13 @@ class _Placement:
             for index in self.before[number - 1]
             if index + 1 not in track.numbers
         ]
-        return max([0.0, *waits, *(s + other.duration for s, other in placed.tracks if other.arms & track.arms)])
+        return max(
+            [
+                0.0,
+                *waits,
+                *(s + other.duration for s, other in placed.tracks if other.arms & track.arms),
+            ]
+        )
 
     def _is_free(self, tried: Schedule, start: float, track: Track, clearance: float) -> bool:
         """Return whether everything is free from the start of a track on."""

@@ -1,12 +1,14 @@
 """The search tree of a run as data: the versions of the scene that were reached, how, and why branches failed.
 
-A run with the option ``record_tree`` has one :class:`SearchTree` for the search with the useful objects, and one for
-that with all objects if it began. They are made at the end, from data that the search keeps anyway, so recording
-changes no result. They contain plain values: a program steps through the versions from the scene at the start, which is
-not in the tree (:meth:`SearchTree.version`).
+A run with the option ``record_tree`` has one :class:`SearchTree` for the search with the useful
+objects, and one for that with all objects if it began. They are made at the end, from data that the
+search keeps anyway, so recording changes no result. They contain plain values: a program steps
+through the versions from the scene at the start, which is not in the tree
+(:meth:`SearchTree.version`).
 
-Invariants: nodes are in the order in which they were reached, so a parent comes before its children; node 0 is the
-start. Nodes that led to the plan are marked, before detours are taken out of it.
+Invariants: nodes are in the order in which they were reached, so a parent comes before its
+children; node 0 is the start. Nodes that led to the plan are marked, before detours are taken out
+of it.
 """
 
 from __future__ import annotations
@@ -69,10 +71,11 @@ class SearchTreeNode(Displayed):
         changes: the frames that the actions moved.
         tries: motions and transfers attempted from here.
         failures: those of them that failed, by action and cause, most frequent first.
-        estimate: number of actions that were expected from here, which orders the queue; None for a version that was
-            not in it.
+        estimate: number of actions that were expected from here, which orders the queue; None for a
+            version that was not in it.
         is_in_plan: whether the plan goes through here.
-        is_transfer: whether the action is part of a transfer; otherwise it was refined as the domain proposes.
+        is_transfer: whether the action is part of a transfer; otherwise it was refined as the
+            domain proposes.
     """
 
     parent: int | None
@@ -123,7 +126,10 @@ class SearchTree(Displayed):
         return scene, np.array(way[0].q)
 
     def __repr__(self) -> str:
-        return f"SearchTree({self.search}, {len(self.nodes)} nodes{', with the plan' if self.is_in_plan else ''})"
+        return (
+            f"SearchTree({self.search}, {len(self.nodes)}"
+            f" nodes{', with the plan' if self.is_in_plan else ''})"
+        )
 
 
 class RecordedNode(Protocol):
@@ -157,7 +163,9 @@ def _tree(tree: VersionTree, nodes: Sequence[RecordedNode], end: SceneVersion | 
     reached = {tree.root: None}
     waiting = [tree.root]
     while waiting:
-        children = (child for tried in waiting.pop().expansions.values() for child in tried.children)
+        children = (
+            child for tried in waiting.pop().expansions.values() for child in tried.children
+        )
         new = [child for child in children if child not in reached]
         reached.update(dict.fromkeys(new))
         waiting += new
@@ -173,7 +181,8 @@ def _tree(tree: VersionTree, nodes: Sequence[RecordedNode], end: SceneVersion | 
     ordered = sorted(reached, key=lambda version: version.number)
     indices = {version: index for index, version in enumerate(ordered)}
     made = (
-        _node(tree, version, indices, of_version.get(version, ()), is_in_plan=version in in_plan) for version in ordered
+        _node(tree, version, indices, of_version.get(version, ()), is_in_plan=version in in_plan)
+        for version in ordered
     )
     return SearchTree(f"{len(tree.problem.objects)} objects", tuple(made))
 
@@ -217,7 +226,8 @@ def _node(
         tuple(BranchFailure(action, cause, count) for (action, cause), count in ordered),
         min((node.estimate for node in nodes), default=None),
         is_in_plan,
-        parent is not None and not any(version in each.children for each in parent.expansions.values()),
+        parent is not None
+        and not any(version in each.children for each in parent.expansions.values()),
     )
 
 

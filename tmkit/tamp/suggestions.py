@@ -1,13 +1,15 @@
 """Suggestions: relaxations of a problem without a plan for which there is one, found by replanning.
 
-*Bodies out of the way*: a body that was often in the way, or that an action failed to move, is taken out of the scene
-(of a fixed one only the shapes). Parts of the goal are omitted (*goals given up*). Single changes come first, and pairs
-only when none of them helps. The bodies most often in the way come first, and the parts of the goal that speak of what
-failed or exclude each other. Each relaxed problem gets one iteration and few task plans; nothing is proved.
+*Bodies out of the way*: a body that was often in the way, or that an action failed to move, is
+taken out of the scene (of a fixed one only the shapes). Parts of the goal are omitted (*goals given
+up*). Single changes come first, and pairs only when none of them helps. The bodies most often in
+the way come first, and the parts of the goal that speak of what failed or exclude each other. Each
+relaxed problem gets one iteration and few task plans; nothing is proved.
 
-Invariants: the order of relaxed problems is a function of the diagnosis and the scene, and each result one of its
-problem. The suggestions are the same for equal runs unless the time cuts them short. A body is never removed that
-carries another, that is part of the goal, or that is part of an arm.
+Invariants: the order of relaxed problems is a function of the diagnosis and the scene, and each
+result one of its problem. The suggestions are the same for equal runs unless the time cuts them
+short. A body is never removed that carries another, that is part of the goal, or that is part of an
+arm.
 """
 
 from __future__ import annotations
@@ -77,7 +79,11 @@ class _Search:
     """Tries changes one after the other, each pair of them once."""
 
     def __init__(
-        self, context: PlanningContext, log: SearchLog, replan: Callable[[PlanningContext], PlanResult], deadline: float
+        self,
+        context: PlanningContext,
+        log: SearchLog,
+        replan: Callable[[PlanningContext], PlanResult],
+        deadline: float,
     ) -> None:
         self.context, self.log, self.replan, self.deadline = context, log, replan, deadline
         self.found: list[Suggestion] = []
@@ -89,7 +95,9 @@ class _Search:
         context, log = self.context, self.log
         parts = tuple(goal_parts(context.problem.goal))
         conflict = {str(fact) for proof in log.infeasibilities for fact in proof.facts}
-        unchanged = {kind: RelaxedProblem(kind, (), context.scene, parts) for kind in SuggestionKind}
+        unchanged = {
+            kind: RelaxedProblem(kind, (), context.scene, parts) for kind in SuggestionKind
+        }
         bodies = self.with_fewer_bodies(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
         goals = self.with_fewer_goals(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
         if log.infeasibilities or not diagnosis.skeletons:
@@ -97,14 +105,20 @@ class _Search:
         failed = self.replan_all([*bodies[:_BODIES], *goals[:_PARTS]])
         if not self.found:
             further = [
-                self.with_fewer_bodies(relaxed, learned)
-                if relaxed.kind is SuggestionKind.WITHOUT_BODIES
-                else self.with_fewer_goals(relaxed, learned, conflict)
+                (
+                    self.with_fewer_bodies(relaxed, learned)
+                    if relaxed.kind is SuggestionKind.WITHOUT_BODIES
+                    else self.with_fewer_goals(relaxed, learned, conflict)
+                )
                 for relaxed, learned in failed
             ]
-            self.replan_all(q for rank in itertools.zip_longest(*further) for q in rank if q is not None)
+            self.replan_all(
+                q for rank in itertools.zip_longest(*further) for q in rank if q is not None
+            )
 
-    def replan_all(self, problems: Iterable[RelaxedProblem]) -> list[tuple[RelaxedProblem, Diagnosis]]:
+    def replan_all(
+        self, problems: Iterable[RelaxedProblem]
+    ) -> list[tuple[RelaxedProblem, Diagnosis]]:
         """Replan until enough is found or nothing is left; return the problems without a plan, with their diagnoses.
 
         When one problem of two changes has a plan, no further one is tried.
@@ -146,11 +160,17 @@ class _Search:
         except TmkitError:  # a scene without that body means nothing to the domain
             return None
 
-    def with_fewer_bodies(self, relaxed: RelaxedProblem, diagnosis: Diagnosis) -> list[RelaxedProblem]:
+    def with_fewer_bodies(
+        self, relaxed: RelaxedProblem, diagnosis: Diagnosis
+    ) -> list[RelaxedProblem]:
         """Return the problem with one more body out of the way, the most promising first."""
-        names = removable_bodies(relaxed.scene, self.context.manipulators, self.context.problem.goal, diagnosis)
+        names = removable_bodies(
+            relaxed.scene, self.context.manipulators, self.context.problem.goal, diagnosis
+        )
         return [
-            replace(relaxed, names=(*relaxed.names, name), scene=without_bodies(relaxed.scene, [name]))
+            replace(
+                relaxed, names=(*relaxed.names, name), scene=without_bodies(relaxed.scene, [name])
+            )
             for name in names
         ]
 
@@ -159,8 +179,8 @@ class _Search:
     ) -> list[RelaxedProblem]:
         """Return the problem with one more part of the goal given up, the most promising first.
 
-        A part is not given up when the rest holds already: nothing would be left to do. Goals that facts cannot say
-        are not given up either, nor what stands beside them.
+        A part is not given up when the rest holds already: nothing would be left to do. Goals that
+        facts cannot say are not given up either, nor what stands beside them.
         """
         if self.context.continuous_goals:
             return []
@@ -188,7 +208,12 @@ def removable_bodies(
         return kept.isdisjoint(below) and movable.isdisjoint(set(below) - {frame})
 
     by_name = {pddl_name(frame): frame for frame in movable_frames(scene)}
-    failed = [by_name[word] for action in diagnosis.actions for word in _words(action.action) if word in by_name]
+    failed = [
+        by_name[word]
+        for action in diagnosis.actions
+        for word in _words(action.action)
+        if word in by_name
+    ]
     candidates = dict.fromkeys([*(body.frame for body in diagnosis.in_the_way), *failed])
     return tuple(frame for frame in candidates if may_go(frame))
 
@@ -205,13 +230,18 @@ def without_bodies(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
     return scene
 
 
-def _guilty_first(parts: tuple[Formula, ...], diagnosis: Diagnosis, conflict: AbstractSet[str]) -> tuple[Formula, ...]:
+def _guilty_first(
+    parts: tuple[Formula, ...], diagnosis: Diagnosis, conflict: AbstractSet[str]
+) -> tuple[Formula, ...]:
     """Return parts of a goal: those that exclude each other first, then those that speak of what failed most."""
     guilty = {*conflict, *(diagnosis.conflict.facts if diagnosis.conflict is not None else ())}
 
     def key(part: Formula) -> tuple[bool, int]:
         words = set(_words(str(part)))
-        shared = (action.failures * len(words & set(_words(action.action)[1:])) for action in diagnosis.actions)
+        shared = (
+            action.failures * len(words & set(_words(action.action)[1:]))
+            for action in diagnosis.actions
+        )
         return str(part) not in guilty, -sum(shared)
 
     return tuple(sorted(parts, key=key))

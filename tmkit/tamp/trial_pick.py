@@ -1,6 +1,7 @@
 """A trial pick: whether an arm can take a cube of 4 cm off a small support, looking down, where its tool comes.
 
-It shows what makes a consistent description useless: a tool that points sideways, a hand that opens too little, ...
+It shows what makes a consistent description useless: a tool that points sideways, a hand that opens
+too little, ...
 
 Invariants: a function of scene, arm and seed; no clock decides.
 """
@@ -87,18 +88,26 @@ def trial_pick(
     for number, place in enumerate(_places(scene, arm, seed)):
         tried = _with_cube(scene, place)
         goal = f"(holding {OBJECT})"
-        options = PlanningOptions(seed=seed, time_limit=60.0, max_iterations=_ITERATIONS, suggest=False)
-        result = solve(PlanningProblem(tried, goal=goal, robots=arm), options, on_progress=on_progress)
+        options = PlanningOptions(
+            seed=seed, time_limit=60.0, max_iterations=_ITERATIONS, suggest=False
+        )
+        result = solve(
+            PlanningProblem(tried, goal=goal, robots=arm), options, on_progress=on_progress
+        )
         if result.is_solved:
             return TrialPick(TrialPickStatus.PICKED, "", tried, result)
         found = result.diagnosis
-        causes = found.causes or tuple(f"{one.phase}: {one.cause}" for action in found.actions for one in action.causes)
-        last = TrialPick(TrialPickStatus.NO_PLAN, "; ".join(causes[:2]) or result.explanation, tried, result)
+        causes = found.causes or tuple(
+            f"{one.phase}: {one.cause}" for action in found.actions for one in action.causes
+        )
+        last = TrialPick(
+            TrialPickStatus.NO_PLAN, "; ".join(causes[:2]) or result.explanation, tried, result
+        )
         if number + 1 == _TASK_PLANS:
             break
     nowhere = (
-        f"no place was found where '{arm.tool}' looks down at a cube and the arm is free: see that its z points away "
-        "from the hand, and the limits of the joints"
+        f"no place was found where '{arm.tool}' looks down at a cube and the arm is free: see that"
+        " its z points away from the hand, and the limits of the joints"
     )
     return TrialPick(TrialPickStatus.NO_PLACE, nowhere) if last is None else last
 
@@ -106,10 +115,17 @@ def trial_pick(
 def _with_cube(scene: SceneGraph, place: NDArray[np.float64]) -> SceneGraph:
     """Return the scene with a cube whose centre is at ``place`` (3,) in the root's axes, on a small support."""
     x, y, z = (float(value) for value in place)
-    cube, table = AttachedShape(Box((CUBE,) * 3), color=(0.86, 0.1, 0.1, 1.0)), AttachedShape(Box(_TABLE))
+    cube, table = (
+        AttachedShape(Box((CUBE,) * 3), color=(0.86, 0.1, 0.1, 1.0)),
+        AttachedShape(Box(_TABLE)),
+    )
     top = z - CUBE / 2
     scene = scene.add_frame(
-        SUPPORT, scene.root_names[0], pose=Pose((x, y, top - _TABLE[2] / 2)), classes=["surface"], shapes=[table]
+        SUPPORT,
+        scene.root_names[0],
+        pose=Pose((x, y, top - _TABLE[2] / 2)),
+        classes=["surface"],
+        shapes=[table],
     )
     pose = Pose((0.0, 0.0, (_TABLE[2] + CUBE) / 2))
     scene = scene.add_frame(OBJECT, SUPPORT, pose=pose, classes=["movable"], shapes=[cube])
@@ -133,10 +149,18 @@ def _places(scene: SceneGraph, arm: Manipulator, seed: int) -> Iterator[NDArray[
         place = np.asarray(np.round(pose.translation, 3), dtype=np.float64)
         x = pose.rotation[:, 0]
         yaw = atan2(x[1], x[0])
-        targets = [Pose.from_rpy((*place[:2], place[2] + height), (np.pi, 0.0, yaw)) for height in (_ABOVE, 0.0)]
+        targets = [
+            Pose.from_rpy((*place[:2], place[2] + height), (np.pi, 0.0, yaw))
+            for height in (_ABOVE, 0.0)
+        ]
         found = (
             inverse_kinematics(
-                scene, arm.tool, target_pose=target, joints=arm.joints, q=q, settings=IkSettings(seed=seed)
+                scene,
+                arm.tool,
+                target_pose=target,
+                joints=arm.joints,
+                q=q,
+                settings=IkSettings(seed=seed),
             )
             for target in targets
         )

@@ -1,15 +1,17 @@
 """The version tree: every scene version that planning has reached, and how it was reached.
 
-The :class:`Expansion` of a :class:`SceneVersion` for an action holds the motions that were found for it there, each
-leading to a child node, and the failures. Expansions are lazy: each call continues the last one. Task plans that begin
-with the same actions share the nodes of that beginning, and a later iteration continues the samplers of an earlier one.
-Nodes that transfers lead to (:meth:`VersionTree.follow`) have a parent and are in no expansion.
+The :class:`Expansion` of a :class:`SceneVersion` for an action holds the motions that were found
+for it there, each leading to a child node, and the failures. Expansions are lazy: each call
+continues the last one. Task plans that begin with the same actions share the nodes of that
+beginning, and a later iteration continues the samplers of an earlier one. Nodes that transfers lead
+to (:meth:`VersionTree.follow`) have a parent and are in no expansion.
 
-Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone, not on what else was
-asked of the tree, nor when. Each has random numbers of its own, seeded by the way from the root. After each action the
-state derived from the new scene equals what PDDL predicts, or :class:`SemanticsMismatchError` names the facts that
-differ. Facts of which a domain says that they are a matter of probability may hold beyond that. Nodes are kept as long
-as the tree: a further scene version costs about a kilobyte.
+Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone,
+not on what else was asked of the tree, nor when. Each has random numbers of its own, seeded by the
+way from the root. After each action the state derived from the new scene equals what PDDL predicts,
+or :class:`SemanticsMismatchError` names the facts that differ. Facts of which a domain says that
+they are a matter of probability may hold beyond that. Nodes are kept as long as the tree: a further
+scene version costs about a kilobyte.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 _logger = logging.getLogger(__name__)
 
 _MOST_EXAMPLES = 40  # of an action and a cause
-_SAME_SIDE = 0.7  # cosine of the angle between the approaches of grasps, above which they are by the same side
+# cosine of the angle between the approaches of grasps, above which they are by the same side
+_SAME_SIDE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,8 @@ class FailureRecord:
     """One failure, where it happened.
 
     Attributes:
-        frames: frames that the failure speaks of: those that the action handles and those that were in the way; None
-            when it is not known on what it depends.
+        frames: frames that the failure speaks of: those that the action handles and those that were
+            in the way; None when it is not known on what it depends.
         choice: the grasp or placement that was tried, in words; empty if none.
     """
 
@@ -101,10 +104,14 @@ class FailureLog:
         key = str(record.action), str(record.failure)
         self.counts[key] += 1
         records = self.records.setdefault(key, [])
-        if len(records) < _MOST_EXAMPLES and all(record.choice != other.choice for other in records):
+        if len(records) < _MOST_EXAMPLES and all(
+            record.choice != other.choice for other in records
+        ):
             records.append(record)
         self.pairs.setdefault(key, Counter())[record.failure.pairs] += 1
-        self.excesses[key] = min(record.failure.excess, self.excesses.get(key, record.failure.excess))
+        self.excesses[key] = min(
+            record.failure.excess, self.excesses.get(key, record.failure.excess)
+        )
 
     def most_common(self) -> tuple[tuple[str, str, int], ...]:
         """Return (action, cause, count), most frequent first, ties in order of name."""
@@ -118,13 +125,16 @@ class SceneVersion:
 
     Attributes:
         step: the action that led here with its motion; None at the root.
-        changed: frames whose edge this step changed, or that are children of a joint which it moved.
+        changed: frames whose edge this step changed, or that are children of a joint which it
+            moved.
         key: 16 bytes that say how it was reached.
-        scene_key: 16 bytes that are the same where the same actions with the same grasps and places led here: such
-            nodes have one scene, but for rounding, and differ in where the arm is.
-        derived: the state as it was derived, from which those of the next nodes are; None at the root.
+        scene_key: 16 bytes that are the same where the same actions with the same grasps and places
+            led here: such nodes have one scene, but for rounding, and differ in where the arm is.
+        derived: the state as it was derived, from which those of the next nodes are; None at the
+            root.
         number: how many nodes the tree had before.
-        candidate: the candidate of the action that led here; None at the root and for motions of an earlier plan.
+        candidate: the candidate of the action that led here; None at the root and for motions of an
+            earlier plan.
         parent: the version before; None at the root.
     """
 
@@ -153,7 +163,9 @@ class Expansion:
         arrangement: number of the arranged place that replaces those of the samplers; 0 for none.
     """
 
-    def __init__(self, tree: VersionTree, node: SceneVersion, action: GroundAction, arrangement: int) -> None:
+    def __init__(
+        self, tree: VersionTree, node: SceneVersion, action: GroundAction, arrangement: int
+    ) -> None:
         self.node, self.action, self.arrangement = node, action, arrangement
         self.children: list[SceneVersion] = []
         self.failures: list[FailureRecord] = []
@@ -169,7 +181,11 @@ class Expansion:
     def is_impossible(self) -> bool:
         """Whether every candidate failed for good: no state allows the action. One arranged place proves nothing."""
         is_tried = self.is_exhausted and not self.arrangement
-        return is_tried and not self.children and all(record.failure.is_proved for record in self.failures)
+        return (
+            is_tried
+            and not self.children
+            and all(record.failure.is_proved for record in self.failures)
+        )
 
     @property
     def suffix(self) -> str:
@@ -215,18 +231,25 @@ class Expansion:
         if not beside:  # a marked area: what stands there is a child of what it is marked on
             beside = [other for other in below if below[other] == scene.parent(support)]
         cause = f"no room was found for '{object}' on '{support}'"
-        return MotionFailure("choosing", cause, tuple((object, other) for other in beside), kind=FailureKind.NO_ROOM)
+        return MotionFailure(
+            "choosing", cause, tuple((object, other) for other in beside), kind=FailureKind.NO_ROOM
+        )
 
     def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
         frames = _frames_of(candidate, failure)
-        object, handle, arm = (getattr(candidate, name, None) for name in ("object", "handle", "arm"))
+        object, handle, arm = (
+            getattr(candidate, name, None) for name in ("object", "handle", "arm")
+        )
         object = handle if object is None else object
-        if candidate is None and self._asked:  # no room: for what stands there, however the object is held
+        # no room: for what stands there, however the object is held
+        if candidate is None and self._asked:
             object, support = self._asked[-1]
             frames = frozenset([support, *(other for _, other in failure.pairs)])
         frames = None if frames is None else frames | self._tree.carriers
         choice = ", then ".join(_choices_of(candidate))
-        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, object, arm, choice)
+        record = FailureRecord(
+            self.action, failure, frames, self.node.scene, self.node.q, object, arm, choice
+        )
         self.failures.append(record)
         is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
         self.depends_on_way |= failure.is_path_dependent or not is_of_scene
@@ -238,13 +261,15 @@ class VersionTree:
 
     Args:
         problem: the task, with the state derived from ``scene``.
-        arms: compute single actions, the first unless a candidate names another; may be replaced by others with larger
-            budgets.
+        arms: compute single actions, the first unless a candidate names another; may be replaced by
+            others with larger budgets.
         sampling: samplers of grasps and placements; those of this package by default.
 
     Attributes:
-        carriers: the frames on joints of a mobile base under an arm: what the arm reaches depends on where they are.
-        known: returns a motion of an action from a node that comes before the domain's candidates, or None.
+        carriers: the frames on joints of a mobile base under an arm: what the arm reaches depends
+            on where they are.
+        known: returns a motion of an action from a node that comes before the domain's candidates,
+            or None.
     """
 
     def __init__(
@@ -262,7 +287,13 @@ class VersionTree:
     ) -> None:
         first = next(iter(arms.values())).manipulator
         self._sampling = replace(sampling or SeededSamplers(Samplers(), first, seed), start=scene)
-        self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
+        self.problem, self.domain, self.arms, self.log, self.clock = (
+            problem,
+            domain,
+            arms,
+            log,
+            clock,
+        )
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
         self.root = SceneVersion(scene, q, problem.init, None, frozenset(), key, key)
         self._numbers = itertools.count(1)
@@ -271,7 +302,9 @@ class VersionTree:
         self._dead_ends: dict[tuple[bytes, GroundAction, int], Expansion] = {}
         self._arrangements: dict[tuple[str, str], int] = {}
         self._arrangement_numbers: dict[tuple[str, str, Placement], int] = {}
-        self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
+        self._deriver = StateDeriver(
+            domain, {name: types[0] for name, types in problem.objects.items()}
+        )
 
     def try_first(self, known: Callable[[SceneVersion, GroundAction], ActionMotion | None]) -> None:
         """Try a motion of an action before the domain's candidates, where the function returns one."""
@@ -318,28 +351,47 @@ class VersionTree:
 
     def dead_end(self, expansion: Expansion, *, attempts: int) -> Expansion | None:
         """Return a failed expansion, of so many attempts at least, of the same action in the same scene, or None."""
-        known = self._dead_ends.get((expansion.node.scene_key, expansion.action, expansion.arrangement))
+        known = self._dead_ends.get(
+            (expansion.node.scene_key, expansion.action, expansion.arrangement)
+        )
         if known is None or known is expansion or expansion.attempts:
             return None
         return known if known.is_exhausted or known.attempts >= attempts else None
 
     def follow(
-        self, node: SceneVersion, action: GroundAction, candidate: Candidate, *, seed: int, attempts: int
+        self,
+        node: SceneVersion,
+        action: GroundAction,
+        candidate: Candidate,
+        *,
+        seed: int,
+        attempts: int,
     ) -> SceneVersion | MotionFailure | None:
         """Return the node that one candidate of an action leads to, or its last failure; None for no motion.
 
         Nothing is kept of it but what the log counts.
         """
         context, expansion, last = self.context(node, seed=seed), self.expansion(node, action), None
-        for attempt in itertools.islice(candidate.refine(next(iter(self.arms.values())), context, seed=seed), attempts):
+        for attempt in itertools.islice(
+            candidate.refine(next(iter(self.arms.values())), context, seed=seed), attempts
+        ):
             self.log.count_attempts()
-            last = attempt if isinstance(attempt, MotionFailure) else self.child(expansion, candidate, attempt)
+            last = (
+                attempt
+                if isinstance(attempt, MotionFailure)
+                else self.child(expansion, candidate, attempt)
+            )
             if not isinstance(last, MotionFailure):
                 return last
         return last
 
     def context(
-        self, node: SceneVersion, *, scene: SceneGraph | None = None, seed: int, is_random: bool = False
+        self,
+        node: SceneVersion,
+        *,
+        scene: SceneGraph | None = None,
+        seed: int,
+        is_random: bool = False,
     ) -> ActionContext:
         """Return the context in which a domain proposes candidates in a node, or in a version in its place."""
         rng, sampling = default_rng(seed), replace(self._sampling, is_random=is_random)
@@ -356,7 +408,12 @@ class VersionTree:
         node, action = expansion.node, expansion.action
         key = _key(node.key, f"{action} {expansion.restarts}{expansion.suffix}")
         context = ActionContext(
-            node.scene, node.q, default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
+            node.scene,
+            node.q,
+            default_rng(int.from_bytes(key, "little")),
+            self._sampling,
+            self.arms,
+            asked,
         )
         if not expansion.restarts and (known := self.known(node, action)) is not None:
             yield None, known
@@ -368,12 +425,20 @@ class VersionTree:
             if candidate is None:
                 return
             seed = int.from_bytes(_key(key, str(number))[:4], "little")
-            is_ours = type(candidate).__module__.startswith("tmkit.")  # errors of others name their domain
-            with nullcontext() if is_ours else self.domain.blamed(f"{callable_name(candidate)} of {action}"):
+            # errors of others name their domain
+            is_ours = type(candidate).__module__.startswith("tmkit.")
+            with (
+                nullcontext()
+                if is_ours
+                else self.domain.blamed(f"{callable_name(candidate)} of {action}")
+            ):
                 for attempt in candidate.refine(next(iter(self.arms.values())), context, seed=seed):
                     if not isinstance(attempt, ActionMotion | MotionFailure):
                         what = f"candidate '{callable_name(candidate)}' gives {repr(attempt)[:60]}"
-                        raise TaskError.at(str(action), f"{what}, which is neither an ActionMotion nor a MotionFailure")
+                        raise TaskError.at(
+                            str(action),
+                            f"{what}, which is neither an ActionMotion nor a MotionFailure",
+                        )
                     yield candidate, attempt
                     refined = candidate if isinstance(attempt, ActionMotion) else refined
             if refined is candidate and not is_varied:
@@ -389,21 +454,30 @@ class VersionTree:
         """
         parent, predicted = expansion.node, expansion.predicted
         if facts := self.domain.fact_changes(refinement.scene, predicted):
-            scene, changes = with_class_changes(refinement.scene, facts), (*refinement.changes, *facts)
+            scene, changes = (
+                with_class_changes(refinement.scene, facts),
+                (*refinement.changes, *facts),
+            )
             choice = f"{refinement.choice}: {facts[0]}" if refinement.choice else str(facts[0])
             refinement = replace(refinement, scene=scene, changes=changes, choice=choice)
         derived = self._compare(expansion, refinement)
         if isinstance(derived, MotionFailure):
             return derived
         step = refinement.step(expansion.action)
-        key = _key(parent.key, f"{expansion.action} child {len(expansion.children)}{expansion.suffix}")
-        changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(parent, refinement)
+        key = _key(
+            parent.key, f"{expansion.action} child {len(expansion.children)}{expansion.suffix}"
+        )
+        changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(
+            parent, refinement
+        )
         is_known = type(candidate) in _OF_SCENE
         scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key
         number = next(self._numbers)
         if predicted != derived.state and self.domain.open_predicates:
             unmet = predicted.difference(derived.state).missing
-            predicted = predicted.change(delete=[f for f in unmet if f.predicate in self.domain.open_predicates])
+            predicted = predicted.change(
+                delete=[f for f in unmet if f.predicate in self.domain.open_predicates]
+            )
         return SceneVersion(
             refinement.scene,
             refinement.q,
@@ -424,11 +498,19 @@ class VersionTree:
         moved = np.flatnonzero(parent.q != refinement.q)
         frames = {scene.joint_frames[i] for i in moved.tolist()}
         arms = {
-            joint for arm in self.arms.values() for joint in (*arm.manipulator.joints, *arm.manipulator.gripper_joints)
+            joint
+            for arm in self.arms.values()
+            for joint in (*arm.manipulator.joints, *arm.manipulator.gripper_joints)
         }
-        return frozenset(frame for frame in frames if scene.joint(frame).name not in arms or frame in self.carriers)
+        return frozenset(
+            frame
+            for frame in frames
+            if scene.joint(frame).name not in arms or frame in self.carriers
+        )
 
-    def _compare(self, expansion: Expansion, refinement: ActionMotion) -> DerivedState | MotionFailure:
+    def _compare(
+        self, expansion: Expansion, refinement: ActionMotion
+    ) -> DerivedState | MotionFailure:
         """Return the state that is derived, or why a predicted fact is not probable enough."""
         action = expansion.action
         with self.clock.phase(PlanningStage.SEMANTICS):
@@ -439,17 +521,25 @@ class VersionTree:
         probabilistic = self.domain.probabilistic_predicates
         open_predicates = self.domain.open_predicates
         if open_predicates:
-            missing = tuple(fact for fact in difference.missing if fact.predicate not in open_predicates)
+            missing = tuple(
+                fact for fact in difference.missing if fact.predicate not in open_predicates
+            )
             difference = replace(difference, missing=missing)
-        if any(fact.predicate not in probabilistic for fact in (*difference.missing, *difference.unexpected)):
+        if any(
+            fact.predicate not in probabilistic
+            for fact in (*difference.missing, *difference.unexpected)
+        ):
             raise SemanticsMismatchError(
-                f"after {action} the scene does not say what domain '{self.domain.name}' predicts: {difference}",
+                f"after {action} the scene does not say what domain '{self.domain.name}' predicts:"
+                f" {difference}",
                 action=str(action),
                 missing=tuple(str(fact) for fact in difference.missing),
                 unexpected=tuple(str(fact) for fact in difference.unexpected),
             )
         if difference.missing:
-            cause = self.domain.explain_false_fact(difference.missing, refinement.scene, refinement.q)
+            cause = self.domain.explain_false_fact(
+                difference.missing, refinement.scene, refinement.q
+            )
             return MotionFailure("probability", cause, kind=FailureKind.UNCERTAIN)
         return derived
 
@@ -508,7 +598,9 @@ def _choices_of(candidate: Candidate | None) -> Iterator[str]:
 def _frames_of(candidate: Candidate | None, failure: MotionFailure) -> frozenset[str] | None:
     """Return the frames that a failure depends on; None when that is not known."""
     handled = [
-        name for field in ("object", "support", "handle") if isinstance(name := getattr(candidate, field, None), str)
+        name
+        for field in ("object", "support", "handle")
+        if isinstance(name := getattr(candidate, field, None), str)
     ]
     if failure.kind not in _DEPENDS_ON_OBJECT or not handled:
         return None

@@ -1,7 +1,8 @@
 """The search of a translated task in this process, by the core: what small tasks need, without starting a program.
 
-Fast Downward's search takes some ten milliseconds to start; the core's (``tmkit._core.TaskSearch``) has found the plan
-of a dozen steps by then. It is lazy A* with FF's heuristic, and gives up after a certain work, not after a time.
+Fast Downward's search takes some ten milliseconds to start; the core's (``tmkit._core.TaskSearch``)
+has found the plan of a dozen steps by then. It is lazy A* with FF's heuristic, and gives up after a
+certain work, not after a time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, Tas
 from tmkit.task_planning.translated_task import TranslatedTask
 
 _logger = logging.getLogger(__name__)
-_IMPROVEMENT = {False: 200_000, True: 1_000_000}  # looks for a better plan, where all steps cost the same or not
+# looks for a better plan, where all steps cost the same or not
+_IMPROVEMENT = {False: 200_000, True: 1_000_000}
 
 
 def search_in_core(task: TranslatedTask, work: float) -> TaskPlanResult | None:
@@ -42,9 +44,15 @@ def search_in_core(task: TranslatedTask, work: float) -> TaskPlanResult | None:
         search_seconds=time.monotonic() - began,
         search="core",
     )
-    _logger.debug("%d states expanded, %s", expanded, "given up" if plan is None and not is_unsolvable else "ended")
+    _logger.debug(
+        "%d states expanded, %s",
+        expanded,
+        "given up" if plan is None and not is_unsolvable else "ended",
+    )
     if is_unsolvable:
-        return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan", statistics=statistics)
+        return TaskPlanResult(
+            TaskPlanStatus.UNSOLVABLE, message="there is no plan", statistics=statistics
+        )
     if plan is None:
         return None
     steps = tuple(task.action_of(task.operators[number].name) for number in plan)
@@ -52,4 +60,6 @@ def search_in_core(task: TranslatedTask, work: float) -> TaskPlanResult | None:
     if not validation.is_valid:
         message = f"the core's plan is not valid: {validation.message}"
         raise TaskPlannerError(message, command=(), output="")
-    return TaskPlanResult(TaskPlanStatus.SOLVED, steps, validation.cost, "a plan was found", statistics)
+    return TaskPlanResult(
+        TaskPlanStatus.SOLVED, steps, validation.cost, "a plan was found", statistics
+    )

@@ -1,12 +1,13 @@
 """PDDL as Fast Downward can read it, and its names back.
 
-The idea: Fast Downward's translator is a little narrower than the problems of this package: it accepts no ``either`` in
-most places, only whole numbers as costs, only lower-case ASCII names, and no numeric comparisons. An :class:`Encoding`
-is an equivalent problem within these bounds and the way back from its names:
+The idea: Fast Downward's translator is a little narrower than the problems of this package: it
+accepts no ``either`` in most places, only whole numbers as costs, only lower-case ASCII names, and
+no numeric comparisons. An :class:`Encoding` is an equivalent problem within these bounds and the
+way back from its names:
 
 * names that PDDL cannot say become ``o--1``, ``o--2`` and so on;
-* where ``either`` occurs, types become predicates that never change (``type--block``), and parameters are guarded by
-  them;
+* where ``either`` occurs, types become predicates that never change (``type--block``), and
+  parameters are guarded by them;
 * costs are multiplied by the smallest power of ten that makes them whole;
 * effects with a universal effect inside another effect are taken apart into single ones.
 
@@ -72,8 +73,14 @@ def encode(problem: Problem) -> Encoding:
     """
     for where, what in _refused(problem):
         reason = f"{where}: Fast Downward's translator cannot handle {what}"
-        raise TaskPlannerError(f"{reason}; tmkit.task_planning.UnifiedPlanner may plan with it", command=(), output="")
-    names = {old: f"o--{count}" for count, old in enumerate(problem.objects, start=1) if not _is_plain(old)}
+        raise TaskPlannerError(
+            f"{reason}; tmkit.task_planning.UnifiedPlanner may plan with it", command=(), output=""
+        )
+    names = {
+        old: f"o--{count}"
+        for count, old in enumerate(problem.objects, start=1)
+        if not _is_plain(old)
+    }
     renamed = _with_whole_costs(_renamed(problem, names))
     plain = _without_types(renamed) if _uses_either(renamed) else renamed
     actions = tuple(replace(action, effect=_levelled(action)) for action in plain.domain.actions)
@@ -85,7 +92,9 @@ def encode(problem: Problem) -> Encoding:
 
 
 def _is_plain(name: str) -> bool:
-    return is_writable(name) and name.isascii() and name == name.lower() and not name.startswith("o--")
+    return (
+        is_writable(name) and name.isascii() and name == name.lower() and not name.startswith("o--")
+    )
 
 
 def copy_of(
@@ -115,7 +124,9 @@ def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
         return problem
 
     def fact(old: Fact) -> Fact:
-        return Fact(old.predicate, tuple(names.get(argument, argument) for argument in old.arguments))
+        return Fact(
+            old.predicate, tuple(names.get(argument, argument) for argument in old.arguments)
+        )
 
     return copy_of(
         problem,
@@ -130,14 +141,19 @@ def _with_whole_costs(problem: Problem) -> Problem:
     """Return the problem with all costs whole numbers; without a cost metric the costs are dropped."""
     domain = problem.domain
     if problem.metric is not Metric.TOTAL_COST:
-        free = replace(domain, actions=tuple(replace(a, effect=_scaled(a.effect, None)) for a in domain.actions))
+        free = replace(
+            domain,
+            actions=tuple(replace(a, effect=_scaled(a.effect, None)) for a in domain.actions),
+        )
         return copy_of(problem, domain=free, values={})
     amounts = [amount for action in domain.actions for amount in _amounts(action.effect)]
     used = {amount.name for amount in amounts if isinstance(amount, FunctionTerm)}
     values = {term: value for term, value in problem.values.items() if term.predicate in used}
     constants = [amount.value for amount in amounts if isinstance(amount, Number)]
     factor = _whole_factor([*values.values(), *constants])
-    actions = tuple(replace(action, effect=_scaled(action.effect, factor)) for action in domain.actions)
+    actions = tuple(
+        replace(action, effect=_scaled(action.effect, factor)) for action in domain.actions
+    )
     whole = {term: float(Fraction(str(value)) * factor) for term, value in values.items()}
     return copy_of(problem, domain=replace(domain, actions=actions), values=whole)
 
@@ -175,9 +191,13 @@ def _uses_either(problem: Problem) -> bool:
     lists = [domain.constants, *(axiom.parameters for axiom in domain.axioms)]
     lists += [action.parameters for action in domain.actions]
     parameters = [parameter for listed in lists for parameter in listed]
-    parameters += [part for tree in _trees(problem) for part in subtrees(tree) if isinstance(part, Parameter)]
+    parameters += [
+        part for tree in _trees(problem) for part in subtrees(tree) if isinstance(part, Parameter)
+    ]
     types = [*problem.objects.values(), *(kind.parents for kind in domain.types)]
-    return any(len(several) > 1 for several in (*types, *(parameter.types for parameter in parameters)))
+    return any(
+        len(several) > 1 for several in (*types, *(parameter.types for parameter in parameters))
+    )
 
 
 def _guards(parameters: tuple[Parameter, ...]) -> tuple[Formula, ...]:
@@ -198,8 +218,13 @@ def _without_types(problem: Problem) -> Problem:
     untyped = Domain(
         domain.name,
         constants=_bare(domain.constants),
-        predicates=(*(Predicate(item.name, _bare(item.parameters)) for item in domain.predicates), *kinds),
-        functions=tuple(replace(item, parameters=_bare(item.parameters)) for item in domain.functions),
+        predicates=(
+            *(Predicate(item.name, _bare(item.parameters)) for item in domain.predicates),
+            *kinds,
+        ),
+        functions=tuple(
+            replace(item, parameters=_bare(item.parameters)) for item in domain.functions
+        ),
         actions=tuple(
             replace(
                 action,
@@ -280,13 +305,17 @@ def _single_effects(
             for part in parts:
                 yield from _single_effects(part, names, parameters, conditions)
         case When(condition, inner):
-            yield from _single_effects(inner, names, parameters, (*conditions, substitute(condition, names)))
+            yield from _single_effects(
+                inner, names, parameters, (*conditions, substitute(condition, names))
+            )
         case ForEach(more, inner):
             new = {item.name: _unused(item.name, names) for item in more}
             fresh = tuple(Parameter(new[item.name], item.types) for item in more)
             yield from _single_effects(inner, {**names, **new}, parameters + fresh, conditions)
         case Add(atom) | Delete(atom):
-            single: Effect = type(effect)(Atom(atom.predicate, tuple(names.get(term, term) for term in atom.terms)))
+            single: Effect = type(effect)(
+                Atom(atom.predicate, tuple(names.get(term, term) for term in atom.terms))
+            )
             single = When(And(conditions), single) if conditions else single
             yield ForEach(parameters, single) if parameters else single
         case IncreaseCost() | ChangeNumber():
@@ -295,7 +324,11 @@ def _single_effects(
 
 def _unused(name: str, names: Mapping[str, str]) -> str:
     used = {*names, *names.values()}
-    return next(new for new in (name, *(f"{name}--{count}" for count in range(1, len(used) + 2))) if new not in used)
+    return next(
+        new
+        for new in (name, *(f"{name}--{count}" for count in range(1, len(used) + 2)))
+        if new not in used
+    )
 
 
 def _trees(problem: Problem) -> list[Formula | Effect]:
@@ -310,11 +343,17 @@ def _refused(problem: Problem) -> Iterator[tuple[str, str]]:
     """Yield where something is that Fast Downward cannot read, and what."""
     domain, has_costs = problem.domain, problem.metric is Metric.TOTAL_COST
     file = domain.source or f"domain '{domain.name}'"
-    for name in (one.name for named in (domain.types, domain.predicates, domain.actions) for one in named):
+    for name in (
+        one.name for named in (domain.types, domain.predicates, domain.actions) for one in named
+    ):
         if not name.isascii():
             yield file, f"the name '{name}', which has letters beyond ASCII"
     for action in domain.actions:
-        where = f"{file}:{action.line}: action '{action.name}'" if action.line else f"{file}: action '{action.name}'"
+        where = (
+            f"{file}:{action.line}: action '{action.name}'"
+            if action.line
+            else f"{file}: action '{action.name}'"
+        )
         for part in (*subtrees(action.precondition), *subtrees(action.effect)):
             match part:
                 case ChangeNumber():
@@ -330,8 +369,14 @@ def _refused(problem: Problem) -> Iterator[tuple[str, str]]:
                         yield where, "a cost that depends on a condition"
     for tree in (problem.goal, *(axiom.condition for axiom in domain.axioms)):
         at = problem.source or f"problem '{problem.name}'" if tree is problem.goal else file
-        yield from ((at, f"the numeric comparison {part}") for part in subtrees(tree) if isinstance(part, Comparison))
-    amounts = (amount for action in domain.actions for amount in _amounts(action.effect) if has_costs)
+        yield from (
+            (at, f"the numeric comparison {part}")
+            for part in subtrees(tree)
+            if isinstance(part, Comparison)
+        )
+    amounts = (
+        amount for action in domain.actions for amount in _amounts(action.effect) if has_costs
+    )
     used = {amount.name for amount in amounts if isinstance(amount, FunctionTerm)}
     for term, value in problem.values.items():
         if term.predicate in used and (fault := _cost_fault(value)):
@@ -341,4 +386,6 @@ def _refused(problem: Problem) -> Iterator[tuple[str, str]]:
 def _cost_fault(value: float) -> str:
     if not 0 <= value < 1e9:
         return f"the cost {value:g}"
-    return f"the cost {value}, which has more than six decimals" * ((Fraction(str(value)) * 10**6).denominator != 1)
+    return f"the cost {value}, which has more than six decimals" * (
+        (Fraction(str(value)) * 10**6).denominator != 1
+    )

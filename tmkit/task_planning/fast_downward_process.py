@@ -1,17 +1,20 @@
 """Running Fast Downward's search: several searches in one process, and what came of each.
 
-A small task is searched in less than a millisecond, but starting the program takes ten. So searches that follow one
-another are given to one process (by the program's ``iterated``). Each begins when the one before has found a plan, and
-writes its plan if it is cheaper than all before; a search that finds nothing ends the chain. None is told to find a
-cheaper plan only: where there is none, that would be a long search.
+A small task is searched in less than a millisecond, but starting the program takes ten. So searches
+that follow one another are given to one process (by the program's ``iterated``). Each begins when
+the one before has found a plan, and writes its plan if it is cheaper than all before; a search that
+finds nothing ends the chain. None is told to find a cheaper plan only: where there is none, that
+would be a long search.
 
-Invariants: nothing is imported of Fast Downward, which is found through the import system. A process lives no longer
-than the block that it was started in. Every plan has been executed by our own semantics before anybody gets it.
+Invariants: nothing is imported of Fast Downward, which is found through the import system. A
+process lives no longer than the block that it was started in. Every plan has been executed by our
+own semantics before anybody gets it.
 
-Running Fast Downward's translator: by a server that has it loaded, or as a program of its own. Starting the translator
-takes several times longer than translating a small task. So a server (:mod:`tmkit.task_planning.translator_server`) is
-started with the first task, and forks for each. One task is translated at a time; while the server is busy with that of
-another thread, or where it cannot be had, the translator is started anew.
+Running Fast Downward's translator: by a server that has it loaded, or as a program of its own.
+Starting the translator takes several times longer than translating a small task. So a server
+(:mod:`tmkit.task_planning.translator_server`) is started with the first task, and forks for each.
+One task is translated at a time; while the server is busy with that of another thread, or where it
+cannot be had, the translator is started anew.
 
 Invariants: the translation is the same either way; the server ends with the thread that started it.
 """
@@ -107,7 +110,9 @@ class Outcome:
             return self._solved(self.phases[0].plan)
         if self.is_unsolvable:
             return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan")
-        return TaskPlanResult(TaskPlanStatus.LIMIT, message="no plan was found within the time and memory given")
+        return TaskPlanResult(
+            TaskPlanStatus.LIMIT, message="no plan was found within the time and memory given"
+        )
 
     def results(self, work: float, *, skipped: int = 0) -> Iterator[TaskPlanResult]:
         """Yield the plans of searches, but the first few, that expanded at most ``work`` states times operators."""
@@ -118,7 +123,9 @@ class Outcome:
     def is_settled(self, work: float) -> bool:
         """Whether the first search proved that there is no plan, or found one with so much work at most."""
         found = self.phases[:1]
-        return self.is_unsolvable or any(phase.plan is not None and self._counts(phase, work) for phase in found)
+        return self.is_unsolvable or any(
+            phase.plan is not None and self._counts(phase, work) for phase in found
+        )
 
     def _counts(self, phase: Phase, work: float) -> bool:
         return phase.expanded * len(self.task.operators) <= work
@@ -139,7 +146,10 @@ class RunningSearch:
 
     def ends_within(self, seconds: float) -> bool:
         """Wait so long, at most until the deadline; tell whether it has ended by then."""
-        return wait_for_any([self._program], seconds=min(seconds, self._searches.seconds_left)) is not None
+        return (
+            wait_for_any([self._program], seconds=min(seconds, self._searches.seconds_left))
+            is not None
+        )
 
     @property
     def has_plan(self) -> bool:
@@ -164,13 +174,21 @@ class RunningSearch:
     def _phases(self, finished: Finished) -> Iterator[Phase]:
         plans = iter(sorted(self._folder.glob("plan*"), key=lambda path: int(path.suffix[1:] or 0)))
         parts = finished.output.split(_PHASE)[1:]
-        if not parts:  # a search of its own; when it was killed, a plan may be cut off, or what it did not be written
+        # a search of its own; when it was killed, a plan may be cut off, or what it did not be
+        # written
+        if not parts:
             plan = self._plan(list(plans)[-1:]) if finished.code in _SOLVED_CODES else None
-            yield Phase(_counted(finished.output, "Expanded"), _counted(finished.output, "Evaluated"), plan)
+            yield Phase(
+                _counted(finished.output, "Expanded"), _counted(finished.output, "Evaluated"), plan
+            )
             return
         for part in parts:
             is_solved = _SOLVED in part
-            plan = self._plan([path for path in (next(plans, None),) if path is not None]) if is_solved else None
+            plan = (
+                self._plan([path for path in (next(plans, None),) if path is not None])
+                if is_solved
+                else None
+            )
             yield Phase(_counted(part, "Expanded"), _counted(part, "Evaluated"), plan)
 
     def _plan(self, paths: Sequence[Path]) -> tuple[GroundAction, ...] | None:
@@ -180,7 +198,11 @@ class RunningSearch:
         if not re.search(r"^; cost = .*\n\Z", text, re.MULTILINE):
             raise TaskPlannerError("the plan of Fast Downward is cut off", command=(), output=text)
         lines = text.splitlines()
-        return tuple(self._searches.task.action_of(line.strip("()")) for line in lines if line.startswith("("))
+        return tuple(
+            self._searches.task.action_of(line.strip("()"))
+            for line in lines
+            if line.startswith("(")
+        )
 
 
 class Searches:
@@ -211,7 +233,11 @@ class Searches:
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
-        search = chain[0] if len(chain) == 1 else f"iterated([{', '.join(chain)}], pass_bound=false, repeat_last=false)"
+        search = (
+            chain[0]
+            if len(chain) == 1
+            else f"iterated([{', '.join(chain)}], pass_bound=false, repeat_last=false)"
+        )
         with Program(
             [str(search_program()), "--search", search, "--internal-plan-file", "plan"],
             folder=folder,
@@ -232,7 +258,11 @@ def _counted(text: str, what: str) -> int:
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of the programs, without variables that could change what they do."""
-    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
+        if name in os.environ
+    }
     return {**kept, "LC_ALL": "C", **(extra or {})}
 
 
@@ -243,7 +273,10 @@ def _package_folder(name: str) -> Path:
     except ImportError:
         spec = None
     if spec is None or not spec.submodule_search_locations:
-        message = f"Fast Downward is not installed: there is no package '{name}'; pip install up-fast-downward"
+        message = (
+            f"Fast Downward is not installed: there is no package '{name}'; pip install"
+            " up-fast-downward"
+        )
         raise MissingExtraError(message, extra="up-fast-downward", module=name)
     return Path(next(iter(spec.submodule_search_locations)))
 
@@ -261,7 +294,9 @@ def search_program() -> Path:
         TaskPlannerError: it cannot be run.
         MissingExtraError: it is not installed.
     """
-    program = _package_folder("up_fast_downward") / "downward" / "builds" / "release" / "bin" / "downward"
+    program = (
+        _package_folder("up_fast_downward") / "downward" / "builds" / "release" / "bin" / "downward"
+    )
     if not os.access(program, os.X_OK):
         raise TaskPlannerError(f"there is no program {program}", command=(str(program),), output="")
     return program
@@ -269,7 +304,13 @@ def search_program() -> Path:
 
 _logger = logging.getLogger(__name__)
 
-_ARGUMENTS = ("--keep-unimportant-variables", "--sas-file", "output.sas", "domain.pddl", "problem.pddl")
+_ARGUMENTS = (
+    "--keep-unimportant-variables",
+    "--sas-file",
+    "output.sas",
+    "domain.pddl",
+    "problem.pddl",
+)
 _MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
 _SERVER = Path(__file__).with_name("translator_server.py")
 
@@ -295,13 +336,19 @@ def start_server() -> None:
 
 
 def _environment() -> dict[str, str]:
-    return environment({"PYTHONPATH": str(translator_folder()), "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"})
+    return environment(
+        {"PYTHONPATH": str(translator_folder()), "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
+    )
 
 
 def _by_program(folder: Path, time_limit: float) -> Finished:
     command = [sys.executable, "-S", "-m", "fast_downward.translate", *_ARGUMENTS]
     with Program(
-        command, folder=folder, environment=_environment(), time_limit=time_limit, memory_limit=_MEMORY
+        command,
+        folder=folder,
+        environment=_environment(),
+        time_limit=time_limit,
+        memory_limit=_MEMORY,
     ) as program:
         return program.finished(seconds=time_limit)
 
@@ -351,10 +398,13 @@ class _Server:
             code = int(answer)
         log = folder / "output.log"
         output = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-        return Finished(("fast_downward.translate", *_ARGUMENTS), code, output, time.monotonic() - began)
+        return Finished(
+            ("fast_downward.translate", *_ARGUMENTS), code, output, time.monotonic() - began
+        )
 
     def started(self) -> subprocess.Popen[bytes]:
-        if self._process is not None and self._owner != os.getpid():  # the server of the process that forked
+        # the server of the process that forked
+        if self._process is not None and self._owner != os.getpid():
             self._process = None
         if self._process is None or self._process.poll() is not None:
             self.close()

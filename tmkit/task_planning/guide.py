@@ -1,16 +1,18 @@
 """Task plans from any state of a task, cached, under constraints that are learned.
 
-A task-and-motion search needs a task plan from each state that it reaches, thousands of times. Most of these plans are
-suffixes of plans that exist, or a plan of a neighbouring state with small changes. So :class:`TaskPlanSource` looks for
-a plan in four places, the cheapest first. The first is its cache, which has all suffixes of each plan. The second is
-the plan of the state before: as it is, without the actions that cannot be applied, or with other arguments. The others
-are the core's search (:class:`tmkit._core.TaskSearch`) and Fast Downward.
+A task-and-motion search needs a task plan from each state that it reaches, thousands of times. Most
+of these plans are suffixes of plans that exist, or a plan of a neighbouring state with small
+changes. So :class:`TaskPlanSource` looks for a plan in four places, the cheapest first. The first
+is its cache, which has all suffixes of each plan. The second is the plan of the state before: as it
+is, without the actions that cannot be applied, or with other arguments. The others are the core's
+search (:class:`tmkit._core.TaskSearch`) and Fast Downward.
 
-Constraints (:class:`OperatorConstraint`) have one form: operators apply only while at most so many of some facts hold.
-The capacity of a region, a set of blocking objects and an impossible action are of this form.
+Constraints (:class:`OperatorConstraint`) have one form: operators apply only while at most so many
+of some facts hold. The capacity of a region, a set of blocking objects and an impossible action are
+of this form.
 
-Invariants: all plans are valid from their values under all constraints; plans depend on the task, the constraints and
-the calls before, never on a clock, unless the fallback is reached.
+Invariants: all plans are valid from their values under all constraints; plans depend on the task,
+the constraints and the calls before, never on a clock, unless the fallback is reached.
 """
 
 from __future__ import annotations
@@ -58,10 +60,11 @@ class OperatorConstraint:
 
     Attributes:
         facts: pairs (variable, value) of variables that are not derived.
-        limit: the greatest number of these facts that may hold before an operator; -1 if it may never be applied.
+        limit: the greatest number of these facts that may hold before an operator; -1 if it may
+            never be applied.
         operators: numbers of the operators.
-        is_proved: whether every executable plan satisfies it. Others are assumptions, which :meth:`TaskPlanSource.lift`
-            removes.
+        is_proved: whether every executable plan satisfies it. Others are assumptions, which
+            :meth:`TaskPlanSource.lift` removes.
         reason: the cause, for messages.
     """
 
@@ -73,14 +76,25 @@ class OperatorConstraint:
 
     @classmethod
     def capacity(
-        cls, facts: Iterable[Pair], count: int, operators: Iterable[int], *, is_proved: bool = False, reason: str = ""
+        cls,
+        facts: Iterable[Pair],
+        count: int,
+        operators: Iterable[int],
+        *,
+        is_proved: bool = False,
+        reason: str = "",
     ) -> OperatorConstraint:
         """Return the constraint that at most ``count`` of the facts hold after operators that add one of them."""
         return cls(tuple(facts), count - 1, tuple(operators), is_proved=is_proved, reason=reason)
 
     @classmethod
     def context(
-        cls, facts: Iterable[Pair], operators: Iterable[int], *, is_proved: bool = False, reason: str = ""
+        cls,
+        facts: Iterable[Pair],
+        operators: Iterable[int],
+        *,
+        is_proved: bool = False,
+        reason: str = "",
     ) -> OperatorConstraint:
         """Return the constraint that the operators never apply while all of the facts hold."""
         unique = tuple(dict.fromkeys(facts))
@@ -92,7 +106,8 @@ class TaskPlanSource:
 
     Args:
         task: the task, complete. Its plans reach its goal, whatever its initial state.
-        work: number of looks at rules that the core's A* search may take; for large tasks a goal agenda follows.
+        work: number of looks at rules that the core's A* search may take; for large tasks a goal
+            agenda follows.
         agenda_work: the same for each goal of the agenda.
         fallback: the planner where the core finds no plan; None for none.
 
@@ -109,7 +124,9 @@ class TaskPlanSource:
         fallback: FastDownward | None = _FALLBACK,
     ) -> None:
         if not task.is_complete:
-            raise ConfigurationError("the task is incomplete: its translation ran out of time or memory")
+            raise ConfigurationError(
+                "the task is incomplete: its translation ran out of time or memory"
+            )
         self.task = task
         self._work = int(work)
         self._agenda_work = int(agenda_work)
@@ -146,7 +163,8 @@ class TaskPlanSource:
     def _otherwise(self) -> list[int]:
         """The value of each variable that stands for none of its facts; -1 if there is none.
 
-        A task whose goal holds always, or never, has one variable whose values stand for no fact of the problem.
+        A task whose goal holds always, or never, has one variable whose values stand for no fact of
+        the problem.
         """
         return [
             next(
@@ -176,7 +194,8 @@ class TaskPlanSource:
         """Add a constraint; the plans before are forgotten. One that is known already has no effect.
 
         Raises:
-            ConfigurationError: if a variable, value or operator does not exist, or a fact is derived.
+            ConfigurationError: if a variable, value or operator does not exist, or a fact is
+                derived.
         """
         if constraint in self._constraints:
             return
@@ -192,7 +211,9 @@ class TaskPlanSource:
 
     def _constrain(self, constraints: list[OperatorConstraint]) -> None:
         self._search = self._searched_under(constraints)
-        has_same_proofs = [c for c in constraints if c.is_proved] == [c for c in self._constraints if c.is_proved]
+        has_same_proofs = [c for c in constraints if c.is_proved] == [
+            c for c in self._constraints if c.is_proved
+        ]
         self._constraints = constraints
         self._plans.clear()
         if not has_same_proofs:
@@ -200,7 +221,9 @@ class TaskPlanSource:
         self.version += 1
 
     def _searched_under(self, constraints: Iterable[OperatorConstraint]) -> TaskSearch:
-        return self.task.search.with_constraints([(c.facts, c.limit, c.operators) for c in constraints])
+        return self.task.search.with_constraints(
+            [(c.facts, c.limit, c.operators) for c in constraints]
+        )
 
     def plan(self, values: Values, *, hint: Sequence[int] = ()) -> tuple[int, ...] | None:
         """Return the operators of a plan under all constraints.
@@ -213,7 +236,8 @@ class TaskPlanSource:
             None if no plan was found; :meth:`is_unsolvable` returns whether that is a proof.
 
         Raises:
-            ConfigurationError: if a variable has no such value, or there is no operator of the hint.
+            ConfigurationError: if a variable has no such value, or there is no operator of the
+                hint.
         """
         if values in self._plans:
             self.counts["cached"] += 1
@@ -274,7 +298,11 @@ class TaskPlanSource:
             if self.is_goal(values):
                 break
             if not self.is_applicable(number, values):
-                similar = [other for other in self._similar[self._key(number)] if self.is_applicable(other, values)]
+                similar = [
+                    other
+                    for other in self._similar[self._key(number)]
+                    if self.is_applicable(other, values)
+                ]
                 if not similar:
                     continue
                 number = min(similar, key=partial(self._difference, number))
@@ -296,7 +324,10 @@ class TaskPlanSource:
 
     def _difference(self, a: int, b: int) -> int:
         """Return the number of arguments in which two operators of one action differ."""
-        return sum(x != y for x, y in zip(self.actions[a].arguments, self.actions[b].arguments, strict=True))
+        return sum(
+            x != y
+            for x, y in zip(self.actions[a].arguments, self.actions[b].arguments, strict=True)
+        )
 
     def _fallback_plan(self, values: Values) -> list[int] | None:
         """Return a plan by Fast Downward, if it satisfies the constraints that it cannot be given."""
@@ -330,8 +361,12 @@ class TaskPlanSource:
         """Return the facts that hold."""
         init = self.task.problem.init
         constant = [fact for fact in init if self.task.value_of(fact) is None]
-        variable = [fact for pair in enumerate(values) if (fact := self.task.fact_of(pair)) is not None]
-        return State([*constant, *(fact for fact in variable if fact.predicate != ABSENT)], init.values)
+        variable = [
+            fact for pair in enumerate(values) if (fact := self.task.fact_of(pair)) is not None
+        ]
+        return State(
+            [*constant, *(fact for fact in variable if fact.predicate != ABSENT)], init.values
+        )
 
     def _constrained(self, task: TranslatedTask) -> TranslatedTask:
         """Return the task with the constraints that name a context; capacities are checked afterwards."""

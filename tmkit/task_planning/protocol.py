@@ -1,15 +1,18 @@
 """Requests to a task planner and its results.
 
-It *prepares* a problem once; then the search for motions has it *search* for a plan, learns that a step has no motion,
-*forbids* that step, and searches again. What a prepared task is, is the planner's own business. That there is no plan,
-or that none was found within the limits, is an answer; only a planner that breaks is an error.
+It *prepares* a problem once; then the search for motions has it *search* for a plan, learns that a
+step has no motion, *forbids* that step, and searches again. What a prepared task is, is the
+planner's own business. That there is no plan, or that none was found within the limits, is an
+answer; only a planner that breaks is an error.
 
-Invariants that a planner must keep, because plans are repeatable by them: a prepared task is a value, so forbidding
-leaves the old one as it was. The same prepared task gives the same plan, whatever was searched before or runs beside.
-Time limits only stop. ``UNSOLVABLE`` means proved, because results are trusted.
+Invariants that a planner must keep, because plans are repeatable by them: a prepared task is a
+value, so forbidding leaves the old one as it was. The same prepared task gives the same plan,
+whatever was searched before or runs beside. Time limits only stop. ``UNSOLVABLE`` means proved,
+because results are trusted.
 
-The search for motions relies on these, so :class:`CheckedTaskPlanner` checks the answers of a user's planner: a plan
-that does not reach the goal, or does what was forbidden, is a :class:`~tmkit.errors.TaskPlannerError` that names it.
+The search for motions relies on these, so :class:`CheckedTaskPlanner` checks the answers of a
+user's planner: a plan that does not reach the goal, or does what was forbidden, is a
+:class:`~tmkit.errors.TaskPlannerError` that names it.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ class TaskPlanStatistics:
         evaluated: states that were judged.
         operators: ground actions that the search chose from.
         facts: ground facts that the search distinguished.
-        translation_seconds: time for turning PDDL into the planner's own form; 0 when it was there already.
+        translation_seconds: time for turning PDDL into the planner's own form; 0 when it was there
+            already.
         search_seconds: time for searching.
         search: what searched, where the planner has several: ``"core"`` or ``"fast_downward"``.
     """
@@ -66,11 +70,13 @@ class TaskPlanResult(Result):
 
     Attributes:
         status: how the search ended.
-        steps: the plan; empty when there is none (and when the goal holds already, then ``status`` is ``SOLVED``).
+        steps: the plan; empty when there is none (and when the goal holds already, then ``status``
+            is ``SOLVED``).
         cost: the cost of the plan by the problem's metric.
         message: the end of the search in words.
         statistics: what it took.
-        schedule: the steps with their times, from a planner that plans in time; then they may overlap.
+        schedule: the steps with their times, from a planner that plans in time; then they may
+            overlap.
     """
 
     status: TaskPlanStatus
@@ -87,7 +93,10 @@ class TaskPlanResult(Result):
 
     def __repr__(self) -> str:
         found = f", {len(self.steps)} steps, cost {self.cost:g}" if self.is_solved else ""
-        return f"TaskPlanResult({self.status.value}{found}, {self.statistics.expanded} states expanded)"
+        return (
+            f"TaskPlanResult({self.status.value}{found}, {self.statistics.expanded} states"
+            " expanded)"
+        )
 
 
 class PreparedTask(Protocol):
@@ -147,7 +156,8 @@ class ExtensibleTask(Protocol):
             state: the facts that hold, those about the object too.
 
         Raises:
-            TaskError: there is such an object, or a fact that the problem does not know, or a derived one.
+            TaskError: there is such an object, or a fact that the problem does not know, or a
+                derived one.
         """
         ...
 
@@ -263,11 +273,17 @@ class CheckedTaskPlanner(TaskPlanner[CheckedTask]):
         if not isinstance(found, TaskPlanResult):
             raise self.error(f"gives {repr(found)[:60]}, which is no TaskPlanResult")
         if not isinstance(found.status, TaskPlanStatus):
-            raise self.error(f"gives the status {repr(found.status)[:60]}, which is no TaskPlanStatus")
+            raise self.error(
+                f"gives the status {repr(found.status)[:60]}, which is no TaskPlanStatus"
+            )
         if not found.is_solved:
             return found
-        if not isinstance(found.steps, tuple) or not all(isinstance(step, GroundAction) for step in found.steps):
-            raise self.error(f"gives the steps {repr(found.steps)[:60]}, which are no tuple of GroundAction")
+        if not isinstance(found.steps, tuple) or not all(
+            isinstance(step, GroundAction) for step in found.steps
+        ):
+            raise self.error(
+                f"gives the steps {repr(found.steps)[:60]}, which are no tuple of GroundAction"
+            )
         validation = validate_task_plan(task.problem, found.steps)
         if not validation.is_valid:
             raise self.error(f"gives a plan that is none: {validation.message}")
@@ -295,4 +311,6 @@ class CheckedTaskPlanner(TaskPlanner[CheckedTask]):
 
     def error(self, what: str) -> TaskPlannerError:
         """Return an error that names the planner."""
-        return TaskPlannerError(f"task planner '{callable_name(self.planner)}' {what}", command=(), output="")
+        return TaskPlannerError(
+            f"task planner '{callable_name(self.planner)}' {what}", command=(), output=""
+        )

@@ -29,7 +29,9 @@ FAST_DOWNWARD: PlugIn[TaskPlanner[Any]] = PlugIn(
 )
 """Fast Downward, satisficing."""
 
-OPTIMAL: PlugIn[TaskPlanner[Any]] = PlugIn("optimal", _make_optimal, "Cost-optimal plans by Fast Downward.")
+OPTIMAL: PlugIn[TaskPlanner[Any]] = PlugIn(
+    "optimal", _make_optimal, "Cost-optimal plans by Fast Downward."
+)
 """Fast Downward, cost-optimal."""
 
 

@@ -1,13 +1,15 @@
 """The translator's output file as a value: finite-domain variables whose values stand for facts, operators, and axioms.
 
-It is written back byte for byte as it was read. :class:`~tmkit.task_planning.translated_task.TranslatedTask` is such a
-task that can be told what never to do again.
+It is written back byte for byte as it was read.
+:class:`~tmkit.task_planning.translated_task.TranslatedTask` is such a task that can be told what
+never to do again.
 
-Facts without a variable: the translator drops facts that are the same in every reachable state. So such a fact holds
-always, if it holds initially, and else never. (It must be run with ``--keep-unimportant-variables``, or it drops
-others too.)
+Facts without a variable: the translator drops facts that are the same in every reachable state. So
+such a fact holds always, if it holds initially, and else never. (It must be run with
+``--keep-unimportant-variables``, or it drops others too.)
 
-File format: https://www.fast-downward.org/latest/documentation/translator-output-format/, version 3.
+File format: https://www.fast-downward.org/latest/documentation/translator-output-format/, version
+3.
 """
 
 from __future__ import annotations
@@ -85,8 +87,8 @@ class SasTask:
         operators: the ground actions.
         axioms: the rules for derived variables.
         names: for each object renamed in translation, its real name.
-        is_complete: whether the translator came to its end. A task that is not complete is empty, and searching it ends
-            at the limit at once.
+        is_complete: whether the translator came to its end. A task that is not complete is empty,
+            and searching it ends at the limit at once.
     """
 
     problem: Problem = field(repr=False)
@@ -125,12 +127,16 @@ class SasTask:
     def _fact(self, meaning: str) -> Fact:
         """Return the fact that ``Atom on(a, b)`` means."""
         predicate, _, arguments = meaning.removeprefix("Atom ").removesuffix(")").partition("(")
-        return Fact(predicate, tuple(self.names.get(name, name) for name in arguments.split(", ") if name))
+        return Fact(
+            predicate, tuple(self.names.get(name, name) for name in arguments.split(", ") if name)
+        )
 
     def action_of(self, operator_name: str) -> GroundAction:
         """Return the ground action that an operator's name, ``stack a b``, stands for."""
         name, *arguments = operator_name.split()
-        return GroundAction(name, tuple(self.names.get(argument, argument) for argument in arguments))
+        return GroundAction(
+            name, tuple(self.names.get(argument, argument) for argument in arguments)
+        )
 
     @cached_property
     def is_cost_weighted(self) -> bool:
@@ -143,7 +149,10 @@ class SasTask:
         operators = [
             (
                 operator.needs,
-                [(effect.conditions, (effect.variable, effect.after)) for effect in operator.effects],
+                [
+                    (effect.conditions, (effect.variable, effect.after))
+                    for effect in operator.effects
+                ],
                 operator.cost + 1 if self.is_cost_weighted else 1,
             )
             for operator in self.operators
@@ -171,10 +180,22 @@ class SasTask:
         return "\n".join([*self._lines(), ""])
 
     def _lines(self) -> Iterator[str]:
-        yield from ("begin_version", _VERSION, "end_version", "begin_metric", str(self.metric), "end_metric")
+        yield from (
+            "begin_version",
+            _VERSION,
+            "end_version",
+            "begin_metric",
+            str(self.metric),
+            "end_metric",
+        )
         yield str(len(self.variables))
         for variable in self.variables:
-            yield from ("begin_variable", variable.name, str(variable.layer), str(len(variable.values)))
+            yield from (
+                "begin_variable",
+                variable.name,
+                str(variable.layer),
+                str(len(variable.values)),
+            )
             yield from variable.values
             yield "end_variable"
         yield str(len(self.mutexes))
@@ -182,11 +203,23 @@ class SasTask:
             yield "begin_mutex_group"
             yield from _pair_lines(group)
             yield "end_mutex_group"
-        yield from ("begin_state", *map(str, self.init), "end_state", "begin_goal", *_pair_lines(self.goal), "end_goal")
+        yield from (
+            "begin_state",
+            *map(str, self.init),
+            "end_state",
+            "begin_goal",
+            *_pair_lines(self.goal),
+            "end_goal",
+        )
         yield str(len(self.operators))
         for operator in self.operators:
             check_time()
-            yield from ("begin_operator", operator.name, *_pair_lines(operator.prevail), str(len(operator.effects)))
+            yield from (
+                "begin_operator",
+                operator.name,
+                *_pair_lines(operator.prevail),
+                str(len(operator.effects)),
+            )
             yield from map(_effect_line, operator.effects)
             yield from (str(operator.cost), "end_operator")
         yield str(len(self.axioms))
@@ -200,7 +233,9 @@ class SasTask:
         return cls(problem, 0, (), (), (), (), (), (), is_complete=False)
 
     @classmethod
-    def from_text(cls, text: str, problem: Problem, *, names: Mapping[str, str] | None = None) -> Self:
+    def from_text(
+        cls, text: str, problem: Problem, *, names: Mapping[str, str] | None = None
+    ) -> Self:
         """Read the translator's output.
 
         Args:
@@ -212,7 +247,9 @@ class SasTask:
             return cls(problem, names=FrozenMapping(names or {}), **_Reader(text).sections())
         except (ValueError, StopIteration) as error:
             reason = str(error) or "it ends too early"
-            raise TaskPlannerError(f"the translator's output cannot be read: {reason}", command=(), output="") from None
+            raise TaskPlannerError(
+                f"the translator's output cannot be read: {reason}", command=(), output=""
+            ) from None
 
 
 def _pair_lines(pairs: Iterable[Pair]) -> Iterator[str]:
@@ -292,7 +329,11 @@ class _Reader:
     def _effect(self) -> SasEffect:
         count, *numbers = self._numbers()
         variable, before, after = numbers[2 * count :]
-        conditions = tuple(zip(numbers[: 2 * count : 2], numbers[1 : 2 * count : 2], strict=True)) if count else ()
+        conditions = (
+            tuple(zip(numbers[: 2 * count : 2], numbers[1 : 2 * count : 2], strict=True))
+            if count
+            else ()
+        )
         return SasEffect(conditions, variable, before, after)
 
     def _axiom(self) -> SasAxiom:

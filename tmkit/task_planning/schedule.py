@@ -1,18 +1,20 @@
 """A plan laid out in time: each action begins as soon as those before it let it.
 
-The idea: of two actions, the later one waits for the earlier one's end if one of them changes what the other needs or
-changes. All others may overlap. Conditions and effects count as they are written, whatever the state, so an action
-waits rather too often than too seldom.
+The idea: of two actions, the later one waits for the earlier one's end if one of them changes what
+the other needs or changes. All others may overlap. Conditions and effects count as they are
+written, whatever the state, so an action waits rather too often than too seldom.
 
 Invariants: actions that depend on each other keep their order; the schedule is deterministic.
 
-Plans without actions that serve nothing. Each step costs a motion. Step by step from the front, an action is omitted
-with all that can no longer be done without it. Where the goal is still reached, they stay out (*action elimination*:
-Nakhost and Müller, "Action elimination and plan neighborhood graph search", ICAPS 2010).
+Plans without actions that serve nothing. Each step costs a motion. Step by step from the front, an
+action is omitted with all that can no longer be done without it. Where the goal is still reached,
+they stay out (*action elimination*: Nakhost and Müller, "Action elimination and plan neighborhood
+graph search", ICAPS 2010).
 
-Invariants: what is returned is a subsequence of the plan, executable and reaching the goal; it is the plan itself when
-nothing can be omitted. No action of it can be omitted with all that can no longer be done without it. O(n^2)
-executions of actions a pass; passes go on until one removes nothing, mostly the second.
+Invariants: what is returned is a subsequence of the plan, executable and reaching the goal; it is
+the plan itself when nothing can be omitted. No action of it can be omitted with all that can no
+longer be done without it. O(n^2) executions of actions a pass; passes go on until one removes
+nothing, mostly the second.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ def schedule(problem: Problem, steps: Sequence[GroundAction]) -> tuple[TimedActi
     """
     durations = [action_timing(problem, step)[2] for step in steps]
     done: list[TimedAction] = []
-    for step, duration, before in zip(steps, durations, interference(problem.domain, steps), strict=True):
+    for step, duration, before in zip(
+        steps, durations, interference(problem.domain, steps), strict=True
+    ):
         begins = max((done[index].end + SEPARATION for index in before), default=0.0)
         done.append(TimedAction(round(begins, 6), step, duration))
     return tuple(done)
@@ -53,7 +57,10 @@ def makespan(timed: Iterable[TimedAction]) -> float:
 
 
 def without_redundant_steps(
-    problem: Problem, steps: Sequence[GroundAction], *, is_allowed: Callable[[GroundAction, State], bool] | None = None
+    problem: Problem,
+    steps: Sequence[GroundAction],
+    *,
+    is_allowed: Callable[[GroundAction, State], bool] | None = None,
 ) -> tuple[GroundAction, ...]:
     """Return a plan without the actions that its goal does not need; ``is_allowed`` has further constraints."""
 
@@ -61,7 +68,9 @@ def without_redundant_steps(
         """Return the steps that can be done one after the other, or None when they do not reach the goal."""
         done: list[GroundAction] = []
         for action in steps:
-            if (is_allowed is None or is_allowed(action, state)) and not problem.why_not(state, action):
+            if (is_allowed is None or is_allowed(action, state)) and not problem.why_not(
+                state, action
+            ):
                 state = problem.apply(state, action)
                 done.append(action)
         return tuple(done) if problem.holds(state, problem.goal) else None

@@ -1,9 +1,10 @@
 """Room for objects that come later: a task is translated with spare ones, which get their names when they are needed.
 
-A spare object is *absent*: no quantifier ranges over it, and no action is done with it. Translation must not drop what
-is about it, so the problem gets an action that makes a spare object present with any facts whatever; it is taken out of
-the translation. :meth:`~tmkit.task_planning.translated_task.TranslatedTask.with_object` does what it would: names the
-object, and lets its facts hold.
+A spare object is *absent*: no quantifier ranges over it, and no action is done with it. Translation
+must not drop what is about it, so the problem gets an action that makes a spare object present with
+any facts whatever; it is taken out of the translation.
+:meth:`~tmkit.task_planning.translated_task.TranslatedTask.with_object` does what it would: names
+the object, and lets its facts hold.
 """
 
 from __future__ import annotations
@@ -45,7 +46,11 @@ def spare_names(spare: Mapping[str, int]) -> dict[str, str]:
     Args:
         spare: how many there are of each type.
     """
-    return {f"spare--{kind}--{number}": kind for kind, count in spare.items() for number in range(1, count + 1)}
+    return {
+        f"spare--{kind}--{number}": kind
+        for kind, count in spare.items()
+        for number in range(1, count + 1)
+    }
 
 
 def with_spare_objects(problem: Problem, spare: Mapping[str, int]) -> Problem:
@@ -67,13 +72,19 @@ def with_spare_objects(problem: Problem, spare: Mapping[str, int]) -> Problem:
             raise problem.error(f"function '{function.name}' has no values for spare objects")
     names = spare_names(spare)
     extended = copy_of(problem, objects={**problem.objects, **names})
-    absent = [parameter for parameter in types if not names.keys().isdisjoint(extended.objects_of(parameter))]
+    absent = [
+        parameter
+        for parameter in types
+        if not names.keys().isdisjoint(extended.objects_of(parameter))
+    ]
     kinds = frozenset(absent)
 
     def guarded(tree: Any) -> Any:
         if not isinstance(tree, Forall | Exists):
             return mapped(tree, guarded)
-        missing = [Atom(ABSENT, (p.name,)) for p in tree.parameters if not kinds.isdisjoint(p.types)]
+        missing = [
+            Atom(ABSENT, (p.name,)) for p in tree.parameters if not kinds.isdisjoint(p.types)
+        ]
         body = guarded(tree.body)
         if isinstance(tree, Forall):
             return Forall(tree.parameters, Or((*missing, body)))
@@ -85,7 +96,10 @@ def with_spare_objects(problem: Problem, spare: Mapping[str, int]) -> Problem:
         domain,
         predicates=(*domain.predicates, Predicate(ABSENT, (Parameter("?x"),))),
         actions=(
-            *(replace(a, precondition=guarded(a.precondition), effect=guarded(a.effect)) for a in domain.actions),
+            *(
+                replace(a, precondition=guarded(a.precondition), effect=guarded(a.effect))
+                for a in domain.actions
+            ),
             *arrivals,
         ),
         axioms=tuple(replace(axiom, condition=guarded(axiom.condition)) for axiom in domain.axioms),
@@ -100,7 +114,9 @@ def _arrival(problem: Problem, kind: str) -> Action:
     for predicate in problem.domain.predicates:
         if predicate.name in problem.domain.derived_predicates:
             continue
-        others = [replace(parameter, name=f"?p{k}") for k, parameter in enumerate(predicate.parameters)]
+        others = [
+            replace(parameter, name=f"?p{k}") for k, parameter in enumerate(predicate.parameters)
+        ]
         for k, parameter in enumerate(predicate.parameters):
             if set(problem.objects_of(kind)) & set(problem.objects_of(parameter.types)):
                 terms = tuple("?new" if k == j else other.name for j, other in enumerate(others))
@@ -108,4 +124,6 @@ def _arrival(problem: Problem, kind: str) -> Action:
                 rest = tuple(other for j, other in enumerate(others) if j != k)
                 effects.append(ForEach(rest, added) if rest else added)
     needed = Atom(ABSENT, ("?new",))
-    return Action(f"{ARRIVE}{kind}", (Parameter("?new", (kind,)),), needed, EffectAnd(tuple(effects)))
+    return Action(
+        f"{ARRIVE}{kind}", (Parameter("?new", (kind,)),), needed, EffectAnd(tuple(effects))
+    )

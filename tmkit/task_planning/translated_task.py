@@ -1,24 +1,27 @@
 """The translated task: what Fast Downward searches, and how it is told never to do a thing again.
 
-The task is translated once (:mod:`tmkit.task_planning.sas`), and each learned constraint patches the result, or another
-initial state: :meth:`TranslatedTask.at_state`, or one more object: :meth:`TranslatedTask.with_object`.
-:meth:`TranslatedTask.forbid` adds one two-valued derived variable per context, with one axiom ``context -> blocked``,
-and the precondition *not blocked* to the action's operators; the search must be one that takes axioms. For those that
-do not, such as optimal search with landmarks, a task may have its operators taken apart instead. "Not while c1, c2 and
-c3 hold" means "while c1 does not hold, or c1 holds but c2 does not, or c1 and c2 hold but c3 does not". These
-cases exclude each other, so the operator is replaced by copies, one for each case and each other value that the
-variable may have. What the operator needs anyway saves most: a value that excludes one of its conditions makes no copy.
+The task is translated once (:mod:`tmkit.task_planning.sas`), and each learned constraint patches
+the result, or another initial state: :meth:`TranslatedTask.at_state`, or one more object:
+:meth:`TranslatedTask.with_object`. :meth:`TranslatedTask.forbid` adds one two-valued derived
+variable per context, with one axiom ``context -> blocked``, and the precondition *not blocked* to
+the action's operators; the search must be one that takes axioms. For those that do not, such as
+optimal search with landmarks, a task may have its operators taken apart instead. "Not while c1, c2
+and c3 hold" means "while c1 does not hold, or c1 holds but c2 does not, or c1 and c2 hold but c3
+does not". These cases exclude each other, so the operator is replaced by copies, one for each case
+and each other value that the variable may have. What the operator needs anyway saves most: a value
+that excludes one of its conditions makes no copy.
 
-Proving that a goal contradicts itself, without a search. Two facts that can never hold together are found by looking at
-pairs of facts instead of states. Beginning with the pairs of the initial state, an action is taken as possible when all
-pairs of its preconditions are. It makes the pairs among its effects possible, and each effect together with every fact
-that was possible beside its preconditions and that it does not touch. What is not possible when nothing new comes up
-never is: a proof; the other answer is none. This is the test that the heuristic h2 would fail at the initial state
-[Haslum and Geffner, Admissible Heuristics for Optimal Planning, AIPS 2000]. All actions are tried at once; a row of the
-table, "what is possible beside this fact", is bits.
+Proving that a goal contradicts itself, without a search. Two facts that can never hold together are
+found by looking at pairs of facts instead of states. Beginning with the pairs of the initial state,
+an action is taken as possible when all pairs of its preconditions are. It makes the pairs among its
+effects possible, and each effect together with every fact that was possible beside its
+preconditions and that it does not touch. What is not possible when nothing new comes up never is: a
+proof; the other answer is none. This is the test that the heuristic h2 would fail at the initial
+state [Haslum and Geffner, Admissible Heuristics for Optimal Planning, AIPS 2000]. All actions are
+tried at once; a row of the table, "what is possible beside this fact", is bits.
 
-Invariants: derived variables are taken to have any value, which makes more possible, never less. O(rounds * (operators
-+ facts) * facts) time over 64, O(facts squared + operators * facts) space.
+Invariants: derived variables are taken to have any value, which makes more possible, never less.
+O(rounds * (operators + facts) * facts) time over 64, O(facts squared + operators * facts) space.
 """
 
 from __future__ import annotations
@@ -74,8 +77,10 @@ def find_conflict(task: SasTask, literals: Iterable[Literal]) -> tuple[Literal, 
     """Return one literal that is proved never to hold, or else two that never hold together; none proves nothing.
 
     Args:
-        task: the translated task, whatever its goal; one whose goal is empty has all facts that can come up.
-        literals: what is wanted, in order: the first that is impossible is returned. Derived facts are passed over.
+        task: the translated task, whatever its goal; one whose goal is empty has all facts that can
+            come up.
+        literals: what is wanted, in order: the first that is impossible is returned. Derived facts
+            are passed over.
     """
     if not task.is_complete:
         return ()
@@ -124,7 +129,9 @@ class _Facts:
 
     def all_rules(self) -> _Rules:
         """Return all operators as rules."""
-        return _Rules([rule for operator in self._task.operators for rule in self.rules(operator)], self.count)
+        return _Rules(
+            [rule for operator in self._task.operators for rule in self.rules(operator)], self.count
+        )
 
     def ways(self, literal: Literal) -> list[int] | None:
         """Return the values that make a literal true; None when it is true always, or nothing is known of it."""
@@ -138,11 +145,15 @@ class _Facts:
         variable, value = pair
         if wanted:
             return self.numbers([pair])
-        return self.numbers((variable, other) for other in range(self._sizes[variable]) if other != value)
+        return self.numbers(
+            (variable, other) for other in range(self._sizes[variable]) if other != value
+        )
 
     def numbers(self, pairs: Iterable[Pair]) -> list[int]:
         """Return the numbers of values, without those of derived variables."""
-        return sorted({self._first[variable] + value for variable, value in pairs if self._first[variable]})
+        return sorted(
+            {self._first[variable] + value for variable, value in pairs if self._first[variable]}
+        )
 
     def rules(self, operator: SasOperator) -> Iterator[_Rule]:
         """Yield the operator as a rule, then each of its conditional effects as one."""
@@ -167,7 +178,9 @@ class _Rules:
     def __init__(self, rules: list[_Rule], count: int) -> None:
         self._count = count
         most = max((len(rule.needs) for rule in rules), default=0) or 1
-        padded = [rule.needs + (rule.needs[:1] or [_ALWAYS]) * (most - len(rule.needs)) for rule in rules]
+        padded = [
+            rule.needs + (rule.needs[:1] or [_ALWAYS]) * (most - len(rule.needs)) for rule in rules
+        ]
         self._needs = np.array(padded, dtype=np.intp).reshape(len(rules), most)
         untouched = np.ones((len(rules), count), dtype=np.bool_)
         added = np.zeros((len(rules), count), dtype=np.bool_)
@@ -222,13 +235,15 @@ class TranslatedTask(SasTask):
     """A task in finite-domain variables, with what has been learned about it.
 
     Attributes:
-        blocked: for each context that some action is forbidden in, the variable that tells whether it holds.
-        encoding: how it is told what is forbidden: by axioms, by taking operators apart (``split``), or by the latter
-            as long as that makes few operators (``auto``), since heuristics see through operators, but not axioms.
+        blocked: for each context that some action is forbidden in, the variable that tells whether
+            it holds.
+        encoding: how it is told what is forbidden: by axioms, by taking operators apart
+            (``split``), or by the latter as long as that makes few operators (``auto``), since
+            heuristics see through operators, but not axioms.
         spares: the types of spare objects that are absent, by name.
         waiting: operators that name one of these.
-        history: work that searches may do on it, by their names, as it was learned on the same task with fewer
-            constraints; such tasks share it.
+        history: work that searches may do on it, by their names, as it was learned on the same task
+            with fewer constraints; such tasks share it.
     """
 
     blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)
@@ -244,9 +259,9 @@ class TranslatedTask(SasTask):
     def at_state(self, state: State) -> TranslatedTask | None:
         """Return the task, with what it has learned, that begins in another state; None if it must be translated anew.
 
-        It need not be where each new fact has a variable and each fact without one is as before: what is out of reach
-        from the old state is then so from the new one. Groups of facts that exclude each other still do, if no two of a
-        group hold: no action can make them more.
+        It need not be where each new fact has a variable and each fact without one is as before:
+        what is out of reach from the old state is then so from the new one. Groups of facts that
+        exclude each other still do, if no two of a group hold: no action can make them more.
 
         Args:
             state: the facts that hold; takes time linear in them and in the facts of the task.
@@ -257,7 +272,10 @@ class TranslatedTask(SasTask):
         problem = copy_of(self.problem, init=state)
         absent = (Fact(ABSENT, (name,)) for name in self.spares)
         true = {pair for fact in (*state, *absent) if (pair := self._values.get(fact))}
-        old, new = ({fact for fact in facts if fact not in self._values} for facts in (self.problem.init, state))
+        old, new = (
+            {fact for fact in facts if fact not in self._values}
+            for facts in (self.problem.init, state)
+        )
         if not self.is_complete or old != new or state.values != self.problem.init.values:
             return None
         if any(sum(pair in true for pair in group) > 1 for group in self.mutexes):
@@ -267,7 +285,9 @@ class TranslatedTask(SasTask):
             values = range(len(variable.values))
             named = [v for v in values if variable.values[v].startswith("Atom ")]
             if variable.layer < 0:
-                held = [v for v in named if (number, v) in true] or [v for v in values if v not in named]
+                held = [v for v in named if (number, v) in true] or [
+                    v for v in values if v not in named
+                ]
                 if len(held) != 1:
                     return None
                 value = held[0]
@@ -285,7 +305,9 @@ class TranslatedTask(SasTask):
         """
         spares = spare_names(spare)
         real = [operator for operator in self.operators if not operator.name.startswith(ARRIVE)]
-        return replace(self, operators=(), waiting=tuple(real), spares=FrozenMapping(spares))._present()
+        return replace(
+            self, operators=(), waiting=tuple(real), spares=FrozenMapping(spares)
+        )._present()
 
     def with_object(self, name: str, kind: str, state: State) -> TranslatedTask | None:
         """Return the task with one more object, in the place of a spare one, that begins in another state.
@@ -293,13 +315,15 @@ class TranslatedTask(SasTask):
         Args:
             name: the object.
             kind: its type.
-            state: the facts that hold, those about the object too; takes time linear in them and in the task.
+            state: the facts that hold, those about the object too; takes time linear in them and in
+                the task.
 
         Returns:
             None where no spare object of the type is left, or :meth:`at_state` has none.
 
         Raises:
-            TaskError: there is such an object, or a fact that the problem does not know, or a derived one.
+            TaskError: there is such an object, or a fact that the problem does not know, or a
+                derived one.
         """
         if name in self.problem.all_objects:
             raise self.problem.error(f"object '{name}' is there already")
@@ -313,7 +337,10 @@ class TranslatedTask(SasTask):
 
     def _present(self) -> TranslatedTask:
         """Return the task with the operators that wait for no absent object any more."""
-        waits = [not self.spares.keys().isdisjoint(operator.name.split()[1:]) for operator in self.waiting]
+        waits = [
+            not self.spares.keys().isdisjoint(operator.name.split()[1:])
+            for operator in self.waiting
+        ]
         ready = (operator for operator, wait in zip(self.waiting, waits, strict=True) if not wait)
         waiting = tuple(itertools.compress(self.waiting, waits))
         return replace(self, operators=(*self.operators, *ready), waiting=waiting)
@@ -322,7 +349,8 @@ class TranslatedTask(SasTask):
         """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
 
         Args:
-            action: the ground action. One that can never be done anyway may be forbidden, without effect.
+            action: the ground action. One that can never be done anyway may be forbidden, without
+                effect.
             context: basic facts; with none the action is forbidden altogether.
 
         Raises:
@@ -333,13 +361,17 @@ class TranslatedTask(SasTask):
         if literals is None:
             return self
         name = self._operator_name(action)
-        chosen = [index for index, operator in enumerate(self.operators) if operator.name.rstrip() == name]
+        chosen = [
+            index for index, operator in enumerate(self.operators) if operator.name.rstrip() == name
+        ]
         if not chosen:
             return self
         if not literals:
             kept = (op for index, op in enumerate(self.operators) if index not in chosen)
             return replace(self, operators=tuple(kept))
-        copies = len(chosen) * sum(len(self.variables[variable].values) - 1 for variable, _ in literals)
+        copies = len(chosen) * sum(
+            len(self.variables[variable].values) - 1 for variable, _ in literals
+        )
         if self.encoding == "split" or (self.encoding == "auto" and copies <= _MOST_COPIES):
             return self._split(chosen, literals)
         task, variable = self._blocked_by(literals)
@@ -347,16 +379,20 @@ class TranslatedTask(SasTask):
         for index in chosen:
             guard = (variable, 1)
             if guard not in operators[index].prevail:
-                operators[index] = replace(operators[index], prevail=(*operators[index].prevail, guard))
+                operators[index] = replace(
+                    operators[index], prevail=(*operators[index].prevail, guard)
+                )
         return replace(task, operators=tuple(operators))
 
     def _split(self, chosen: Iterable[int], context: frozenset[Pair]) -> TranslatedTask:
         """Return the task with the chosen operators split: none applies in the context."""
         members = set(chosen)
         operators = (
-            _split(operator, context, variables=self.variables, excluding=self._excluding)
-            if index in members
-            else (operator,)
+            (
+                _split(operator, context, variables=self.variables, excluding=self._excluding)
+                if index in members
+                else (operator,)
+            )
             for index, operator in enumerate(self.operators)
         )
         return replace(self, operators=tuple(itertools.chain.from_iterable(operators)))
@@ -375,7 +411,9 @@ class TranslatedTask(SasTask):
         literals: dict[int, int] = {}
         for fact in context:
             words, derived = self.problem.vocabulary, self.problem.domain.derived_predicates
-            fault = derived_fault(fact.predicate, derived) or words.atom_fault(fact.predicate, fact.arguments, {})
+            fault = derived_fault(fact.predicate, derived) or words.atom_fault(
+                fact.predicate, fact.arguments, {}
+            )
             if fault is not None:
                 raise self.problem.error(f"context {fact}: {fault.reason}")
             if fact in self._values:
@@ -406,7 +444,9 @@ class TranslatedTask(SasTask):
     def _operator_name(self, action: GroundAction) -> str:
         """Return the operator name of an action; the translator writes a blank behind one without arguments."""
         spelling = {real: spelled for spelled, real in self.names.items()}
-        return " ".join((action.name, *(spelling.get(argument, argument) for argument in action.arguments)))
+        return " ".join(
+            (action.name, *(spelling.get(argument, argument) for argument in action.arguments))
+        )
 
 
 def _split(
@@ -445,7 +485,9 @@ def _cases(
         operator = _with_need(operator, (variable, value))
 
 
-def _excluded(pair: Pair, needs: Mapping[int, int], excluding: Mapping[Pair, frozenset[int]]) -> bool:
+def _excluded(
+    pair: Pair, needs: Mapping[int, int], excluding: Mapping[Pair, frozenset[int]]
+) -> bool:
     """Return whether a value cannot hold together with what is needed."""
     groups = excluding.get(pair, _NONE)
     return any(need != pair and groups & excluding.get(need, _NONE) for need in needs.items())
@@ -454,7 +496,9 @@ def _excluded(pair: Pair, needs: Mapping[int, int], excluding: Mapping[Pair, fro
 def _with_need(operator: SasOperator, pair: Pair) -> SasOperator:
     """Return the operator with one more condition, kept with the effect where it changes that variable anyway."""
     variable, value = pair
-    changed = [n for n, e in enumerate(operator.effects) if e.variable == variable and not e.conditions]
+    changed = [
+        n for n, e in enumerate(operator.effects) if e.variable == variable and not e.conditions
+    ]
     if not changed:
         return replace(operator, prevail=(*operator.prevail, pair))
     effects = list(operator.effects)

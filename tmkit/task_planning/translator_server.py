@@ -1,12 +1,14 @@
 """Serves Fast Downward's translator: a program that has it loaded, and forks for each task.
 
-It is run by its path, without the rest of tmkit, and imports the translator, which is under the GPL; tmkit imports
-neither. Its arguments are those of the translator. It reads a line of JSON for each task: the folder with the files
-that they name, and limits of processor time and memory. The new process does there what the translator does as a
-program, and writes what it says to ``output.log``; its exit code is the answer.
+It is run by its path, without the rest of tmkit, and imports the translator, which is under the
+GPL; tmkit imports neither. Its arguments are those of the translator. It reads a line of JSON for
+each task: the folder with the files that they name, and limits of processor time and memory. The
+new process does there what the translator does as a program, and writes what it says to
+``output.log``; its exit code is the answer.
 
-A small task is translated once before the first: what is loaded or compiled at first use would be so for every task.
-It has its files in memory, since the server may be killed at any moment and would leave them behind.
+A small task is translated once before the first: what is loaded or compiled at first use would be
+so for every task. It has its files in memory, since the server may be killed at any moment and
+would leave them behind.
 
 Invariants: a task is translated as by a new program: what one leaves behind, the next does not see.
 """
@@ -76,9 +78,14 @@ def _translate(translate: Any, task: dict[str, Any], server: int) -> None:
         log = os.open("output.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         for number in (1, 2):
             os.dup2(log, number)
-        for kind, wanted in ((resource.RLIMIT_CPU, task["seconds"]), (resource.RLIMIT_AS, task["memory"])):
+        for kind, wanted in (
+            (resource.RLIMIT_CPU, task["seconds"]),
+            (resource.RLIMIT_AS, task["memory"]),
+        ):
             hard = resource.getrlimit(kind)[1]
-            resource.setrlimit(kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+            resource.setrlimit(
+                kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+            )
         translate()
         code = 0
     except SystemExit as ending:

@@ -1,7 +1,8 @@
 """Visualization: scenes, plans and failures in a browser; plots of results, pictures of relations and scenes.
 
-:func:`show` opens a :class:`Viewer`, :func:`save_html` writes a page that needs no server. Plots and pictures need the
-extra ``pictures``; without it each of their functions raises a :class:`~tmkit.errors.MissingExtraError`.
+:func:`show` opens a :class:`Viewer`, :func:`save_html` writes a page that needs no server. Plots
+and pictures need the extra ``pictures``; without it each of their functions raises a
+:class:`~tmkit.errors.MissingExtraError`.
 """
 
 from __future__ import annotations

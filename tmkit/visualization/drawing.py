@@ -1,10 +1,12 @@
 """Drawings in a plane as values: marks with a meaning, that are looked at, tested, and rendered into a PNG or SVG file.
 
-What is drawn is decided without matplotlib: a :class:`Drawing` is a title, marks and a caption. Each mark has a
-``meaning``: a test reads a drawing instead of its pixels. Rendering fits one or more drawings side by side into a
-picture, each with equal scales; text has a fixed size, lines and dots a fixed width.
+What is drawn is decided without matplotlib: a :class:`Drawing` is a title, marks and a caption.
+Each mark has a ``meaning``: a test reads a drawing instead of its pixels. Rendering fits one or
+more drawings side by side into a picture, each with equal scales; text has a fixed size, lines and
+dots a fixed width.
 
-Invariant: the bytes of a picture are a function of its drawings alone (for one version of matplotlib).
+Invariant: the bytes of a picture are a function of its drawings alone (for one version of
+    matplotlib).
 """
 
 from __future__ import annotations
@@ -183,7 +185,12 @@ def _extent(mark: Mark) -> Points:
 
 
 def save_drawings(
-    drawings: Sequence[Drawing], path: str | Path, *, columns: int = 3, width: float = 4.0, dots_per_inch: int = 100
+    drawings: Sequence[Drawing],
+    path: str | Path,
+    *,
+    columns: int = 3,
+    width: float = 4.0,
+    dots_per_inch: int = 100,
 ) -> Path:
     """Render drawings beside and below each other into a PNG or SVG file, and return its path.
 
@@ -195,7 +202,8 @@ def save_drawings(
         dots_per_inch: how fine.
 
     Raises:
-        OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in ``.svg``.
+        OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in
+            ``.svg``.
         MissingExtraError: the extra ``pictures`` is not installed.
     """
     target = require_plots(path, suffixes=(".png", ".svg"))
@@ -213,11 +221,17 @@ def save_drawings(
         share = height / sum(heights)
         top -= share
         for number, drawing in enumerate(row):
-            _render(figure.add_axes((number / across, top, 1 / across, share)), drawing, width, height)
+            _render(
+                figure.add_axes((number / across, top, 1 / across, share)), drawing, width, height
+            )
     buffer = io.BytesIO()
     is_svg = target.suffix.lower() == ".svg"
     with rc_context({"svg.hashsalt": "tmkit"}):  # without it ids are random
-        figure.savefig(buffer, format=target.suffix[1:].lower(), metadata={"Date" if is_svg else "Software": None})
+        figure.savefig(
+            buffer,
+            format=target.suffix[1:].lower(),
+            metadata={"Date" if is_svg else "Software": None},
+        )
     write_files({target: buffer.getvalue()})
     return target
 
@@ -230,7 +244,11 @@ _LETTERS = 14.5  # letters of a caption that fit into an inch
 
 def _lines(drawing: Drawing, width: float) -> list[str]:
     letters = max(20, int((width - 0.3) * _LETTERS))
-    return [line for text in drawing.caption for line in textwrap.wrap(text, letters, subsequent_indent="    ")]
+    return [
+        line
+        for text in drawing.caption
+        for line in textwrap.wrap(text, letters, subsequent_indent="    ")
+    ]
 
 
 def _height(drawing: Drawing, width: float) -> float:
@@ -240,7 +258,9 @@ def _height(drawing: Drawing, width: float) -> float:
     unit = min((width - 2 * MARGIN) / size[0], drawing.largest_unit)
     highest = 1.1 * width if np.isinf(drawing.largest_unit) else _HIGHEST
     body = float(np.clip(unit * size[1], 0.6, highest))
-    return body + 2 * MARGIN + (0.25 if drawing.title else 0.0) + _TEXT * len(_lines(drawing, width))
+    return (
+        body + 2 * MARGIN + (0.25 if drawing.title else 0.0) + _TEXT * len(_lines(drawing, width))
+    )
 
 
 def _render(axes: Axes, drawing: Drawing, width: float, height: float) -> None:
@@ -260,10 +280,20 @@ def _render(axes: Axes, drawing: Drawing, width: float, height: float) -> None:
     for mark in drawing.marks:
         _draw(axes, mark)
     if drawing.title:
-        axes.text(0.5, 1 - 0.2 / height, drawing.title, transform=axes.transAxes, ha="center", va="center", fontsize=10)
+        axes.text(
+            0.5,
+            1 - 0.2 / height,
+            drawing.title,
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+            fontsize=10,
+        )
     for number, line in enumerate(lines):
         above = (foot - _TEXT * (number + 0.4)) / height
-        axes.text(0.15 / width, above, line, transform=axes.transAxes, ha="left", va="center", fontsize=8)
+        axes.text(
+            0.15 / width, above, line, transform=axes.transAxes, ha="left", va="center", fontsize=8
+        )
 
 
 def _draw(axes: Axes, mark: Mark) -> None:
@@ -272,20 +302,43 @@ def _draw(axes: Axes, mark: Mark) -> None:
 
     if isinstance(mark, Area):
         style = (0, (4, 3)) if mark.is_dashed else "solid"
-        look = {"facecolor": to_rgba(mark.color, 0.10), "edgecolor": mark.color, "linewidth": 1.2, "linestyle": style}
+        look = {
+            "facecolor": to_rgba(mark.color, 0.10),
+            "edgecolor": mark.color,
+            "linewidth": 1.2,
+            "linestyle": style,
+        }
         axes.add_patch(Polygon(mark.outline, closed=True, **look))
     elif isinstance(mark, Line):
         style = (0, (5, 3)) if mark.is_dashed else "solid"
-        axes.plot(*mark.points.T, color=mark.color, linewidth=mark.width, linestyle=style, solid_capstyle="round")
+        axes.plot(
+            *mark.points.T,
+            color=mark.color,
+            linewidth=mark.width,
+            linestyle=style,
+            solid_capstyle="round",
+        )
         if mark.has_head:
             end = mark.points[-1]
-            before = end + (0.08 if len(mark.points) == 2 else 1.0) * (mark.points[-2] - end)  # dashes stay dashes
-            head = {"arrowstyle": "-|>,head_width=0.22,head_length=0.45", "color": mark.color, "linewidth": mark.width}
-            axes.annotate("", xy=tuple(end), xytext=tuple(before), arrowprops={**head, "shrinkA": 0.0, "shrinkB": 0.0})
+            # dashes stay dashes
+            before = end + (0.08 if len(mark.points) == 2 else 1.0) * (mark.points[-2] - end)
+            head = {
+                "arrowstyle": "-|>,head_width=0.22,head_length=0.45",
+                "color": mark.color,
+                "linewidth": mark.width,
+            }
+            axes.annotate(
+                "",
+                xy=tuple(end),
+                xytext=tuple(before),
+                arrowprops={**head, "shrinkA": 0.0, "shrinkB": 0.0},
+            )
     elif isinstance(mark, Dot):
         axes.plot([mark.at[0]], [mark.at[1]], "o", color=mark.color, markersize=mark.size)
     elif isinstance(mark, Cross):
-        axes.plot([mark.at[0]], [mark.at[1]], "x", color=mark.color, markersize=9.0, markeredgewidth=2.4)
+        axes.plot(
+            [mark.at[0]], [mark.at[1]], "x", color=mark.color, markersize=9.0, markeredgewidth=2.4
+        )
     elif isinstance(mark, Label):
         axes.annotate(
             mark.text.replace("$", r"\$"),
@@ -296,5 +349,9 @@ def _draw(axes: Axes, mark: Mark) -> None:
             va="center",
             fontsize=mark.size,
             color=mark.color,
-            bbox={"facecolor": mark.background, "edgecolor": "none", "pad": 0.8} if mark.background else None,
+            bbox=(
+                {"facecolor": mark.background, "edgecolor": "none", "pad": 0.8}
+                if mark.background
+                else None
+            ),
         )

@@ -1,11 +1,12 @@
 """A scene's edges as a graph: bodies as boxes with their frames inside, poses as solid arrows, twists as dashed ones.
 
-As in the figures of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013). What was refused may
-be drawn along, crossed out, with the reason below: :func:`try_edge` tries an edge and says what the scene says.
+As in the figures of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013).
+What was refused may be drawn along, crossed out, with the reason below: :func:`try_edge` tries an
+edge and says what the scene says.
 
-Bodies are laid out in layers: each below those that its frames refer to, those of a layer from left to right in the
-order in which the edges reach them. Edges that would lie on each other are bent. Complexity: O(n e) for n frames and e
-edges, which is meant for pictures that can be read.
+Bodies are laid out in layers: each below those that its frames refer to, those of a layer from left
+to right in the order in which the edges reach them. Edges that would lie on each other are bent.
+Complexity: O(n e) for n frames and e edges, which is meant for pictures that can be read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph, add_edge
 from tmkit.graph.semantic_edges.edges import Node
 from tmkit.spatial import Pose
-from tmkit.visualization.drawing import MARGIN, Area, Cross, Drawing, Label, Line, Mark, save_drawings
+from tmkit.visualization.drawing import (
+    MARGIN,
+    Area,
+    Cross,
+    Drawing,
+    Label,
+    Line,
+    Mark,
+    save_drawings,
+)
 
 Array = NDArray[np.float64]
 EdgeKind = Literal["pose", "twist"]
@@ -58,7 +68,13 @@ class Refused:
 
 
 def try_edge(
-    scene: SceneGraph, kind: EdgeKind, *, tail: Node, head: Node, value: Pose | ArrayLike | None = None, rule: str = ""
+    scene: SceneGraph,
+    kind: EdgeKind,
+    *,
+    tail: Node,
+    head: Node,
+    value: Pose | ArrayLike | None = None,
+    rule: str = "",
 ) -> Refused:
     """Return why a scene refuses an edge.
 
@@ -79,7 +95,9 @@ def try_edge(
         add_edge(scene, kind, tail=tail, head=head, value=value)
     except TmkitError as error:
         return Refused(kind, str(error), head, tail, getattr(error, "rule", rule))
-    raise ValueError(f"the scene takes a {kind} edge from {tail} to {head}: there is nothing to be refused")
+    raise ValueError(
+        f"the scene takes a {kind} edge from {tail} to {head}: there is nothing to be refused"
+    )
 
 
 def semantics_graph_drawing(
@@ -95,23 +113,37 @@ def semantics_graph_drawing(
     Args:
         scene: the scene.
         refused: edges and nodes that are drawn crossed out, numbered, their reasons in the caption.
-        places: body -> (x, y) of the middle of its box; a frame with a short name takes 0.9. Others are laid out.
+        places: body -> (x, y) of the middle of its box; a frame with a short name takes 0.9. Others
+            are laid out.
         has_notation: whether edges are labelled with what they hold, in the papers' notation.
         title: above the drawing.
     """
     board = _Layout(scene, places or {})
-    marks: list[Mark] = [Area(f"body {body}", _outline(*box), _BODY) for body, box in board.boxes.items()]
+    marks: list[Mark] = [
+        Area(f"body {body}", _outline(*box), _BODY) for body, box in board.boxes.items()
+    ]
     parents = [(scene.parent(name), name) for name in scene.frame_names]
     twists = [(scene.twist_edge(name), name) for name in scene.twist_frames]
-    edges = [("pose", Node("frame", parent), name) for parent, name in parents if parent is not None]
+    edges = [
+        ("pose", Node("frame", parent), name) for parent, name in parents if parent is not None
+    ]
     edges += [("twist", Node("body", held[0]), name) for held, name in twists if held is not None]
     for kind, tail, name in edges:
         text = _held(scene, kind, tail, name) if has_notation else ""
-        marks += _arrow(board, kind, tail, Node("frame", name), text=text, color=_POSE if kind == "pose" else _TWIST)
+        marks += _arrow(
+            board,
+            kind,
+            tail,
+            Node("frame", name),
+            text=text,
+            color=_POSE if kind == "pose" else _TWIST,
+        )
     for number, edge in enumerate(refused, start=1):
         marks += _refusal(board, edge, str(number))
     for body, box in board.boxes.items():
-        marks.append(Label(f"body {body}", box[0], body, _BODY, offset=(6.0, 8.0), background=_SHADE))
+        marks.append(
+            Label(f"body {body}", box[0], body, _BODY, offset=(6.0, 8.0), background=_SHADE)
+        )
     for name, at in board.frames.items():
         marks += _frame(f"frame {{{name}}}", at, name, "#30363d")
     reasons = [f"{edge.rule}: {edge.reason}" if edge.rule else edge.reason for edge in refused]
@@ -119,7 +151,9 @@ def semantics_graph_drawing(
     return Drawing(tuple(marks), title=title, caption=tuple(caption), largest_unit=_INCHES)
 
 
-def draw_semantics_graph(scene: SceneGraph, path: str | Path, *, refused: Sequence[Refused] = ()) -> Path:
+def draw_semantics_graph(
+    scene: SceneGraph, path: str | Path, *, refused: Sequence[Refused] = ()
+) -> Path:
     """Draw the edges of a scene into a PNG file; see :func:`semantics_graph_drawing`.
 
     Args:
@@ -128,7 +162,8 @@ def draw_semantics_graph(scene: SceneGraph, path: str | Path, *, refused: Sequen
         refused: rejected relations, drawn as well; none by default.
 
     Raises:
-        OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in ``.svg``.
+        OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in
+            ``.svg``.
         MissingExtraError: the extra ``pictures`` is not installed.
     """
     drawing = semantics_graph_drawing(scene, refused=refused)
@@ -157,7 +192,11 @@ class _Layout:
                 half = _half_width(name)
                 self.frames[name] = np.array([at + half, middle[1]])
                 at += 2 * half + _GAP
-        corners = np.concatenate([*self.boxes.values(), np.zeros((0, 2))]) if self.boxes else np.zeros((1, 2))
+        corners = (
+            np.concatenate([*self.boxes.values(), np.zeros((0, 2))])
+            if self.boxes
+            else np.zeros((1, 2))
+        )
         self._stray = np.array([corners[:, 0].min() + 0.6, corners[:, 1].min() - 1.2])
 
     def next_stray(self) -> Array:
@@ -166,7 +205,11 @@ class _Layout:
         return at
 
     def middle(self, node: Node) -> Array:
-        return self.frames[node.name] if node.kind == "frame" else np.asarray(self.boxes[node.name].mean(axis=0))
+        return (
+            self.frames[node.name]
+            if node.kind == "frame"
+            else np.asarray(self.boxes[node.name].mean(axis=0))
+        )
 
     def edge_of(self, node: Node, towards: Array) -> Array:
         """Return where the straight way from the middle of a node to a place leaves the node."""
@@ -194,7 +237,10 @@ class _Layout:
         """Return whether the middle of a way, or a third of it, is too near to a way before it."""
         inner = points[5:-5]
         for taken in self._taken:
-            near = np.linalg.norm(inner[:, None, :] - taken[None, :, :], axis=2).min(axis=1) < _APART / 2
+            near = (
+                np.linalg.norm(inner[:, None, :] - taken[None, :, :], axis=2).min(axis=1)
+                < _APART / 2
+            )
             middles = float(np.linalg.norm(points[len(points) // 2] - taken[len(taken) // 2]))
             if 3 * int(near.sum()) > len(inner) or middles < _APART:
                 return True
@@ -215,7 +261,9 @@ class _Layout:
     def _hits(self, points: Array, ends: tuple[str, str]) -> bool:
         """Return whether a way leads through a frame that it does not join."""
         others = {name: at for name, at in self.frames.items() if name not in ends}
-        inside = (np.abs(points - at) < [_half_width(name), _HALF_HEIGHT] for name, at in others.items())
+        inside = (
+            np.abs(points - at) < [_half_width(name), _HALF_HEIGHT] for name, at in others.items()
+        )
         return any(bool(near.all(axis=1).any()) for near in inside)
 
 
@@ -235,15 +283,21 @@ def _layered(scene: SceneGraph, sizes: Mapping[str, Array]) -> dict[str, Array]:
         body = scene.specification(name).body
         parent, held = scene.parent(name), scene.twist_edge(name)
         refers = [scene.specification(parent).body] if parent is not None else []
-        above[body] += [other for other in refers + ([held[0]] if held is not None else []) if other != body]
+        above[body] += [
+            other for other in refers + ([held[0]] if held is not None else []) if other != body
+        ]
     layer = dict.fromkeys(sizes, 0)
     for _ in sizes:  # as many times as a way can be long
         for body, others in above.items():
-            layer[body] = max([layer[body], *(min(layer[other] + 1, len(sizes)) for other in others)])
+            layer[body] = max(
+                [layer[body], *(min(layer[other] + 1, len(sizes)) for other in others)]
+            )
     middles: dict[str, Array] = {}
     for depth in sorted(set(layer.values())):
         row = [body for body in sizes if layer[body] == depth]
-        known = {body: [middles[other][0] for other in above[body] if other in middles] for body in row}
+        known = {
+            body: [middles[other][0] for other in above[body] if other in middles] for body in row
+        }
         row.sort(key=lambda body: float(np.mean(known[body])) if known[body] else 0.0)
         at = -(sum(sizes[body][0] for body in row) + _ROOM * (len(row) - 1)) / 2
         for body in row:
@@ -257,9 +311,16 @@ def _outline(low: Array, high: Array, corner: float = 0.18) -> Array:
     angles = np.linspace(0.0, np.pi / 2, 8)
     quarter = corner * np.column_stack([np.cos(angles), np.sin(angles)])
     turned = []
-    for number, (x, y) in enumerate(((high[0], high[1]), (low[0], high[1]), (low[0], low[1]), (high[0], low[1]))):
+    for number, (x, y) in enumerate(
+        ((high[0], high[1]), (low[0], high[1]), (low[0], low[1]), (high[0], low[1]))
+    ):
         cosine, sine = ((1, 0), (0, 1), (-1, 0), (0, -1))[number]
-        inside = np.array([x - corner if number in (0, 3) else x + corner, y - corner if number < 2 else y + corner])
+        inside = np.array(
+            [
+                x - corner if number in (0, 3) else x + corner,
+                y - corner if number < 2 else y + corner,
+            ]
+        )
         turned.append(inside + quarter @ np.array([[cosine, sine], [-sine, cosine]]))
     return np.concatenate(turned)
 
@@ -272,11 +333,15 @@ def _frame(meaning: str, at: Array, text: str, color: str) -> list[Mark]:
     ]
 
 
-def _arrow(board: _Layout, kind: str, tail: Node, head: Node, *, text: str, color: str) -> list[Mark]:
+def _arrow(
+    board: _Layout, kind: str, tail: Node, head: Node, *, text: str, color: str
+) -> list[Mark]:
     points = board.way(tail, head)
     meaning = f"{kind} edge from {tail} to {head}"
     line = Line(meaning, points, color, width=1.7, is_dashed=kind.endswith("twist"), has_head=True)
-    label = Label(meaning, points[len(points) // 2], text, color, offset=(0.0, 8.0), anchor="center", size=8.0)
+    label = Label(
+        meaning, points[len(points) // 2], text, color, offset=(0.0, 8.0), anchor="center", size=8.0
+    )
     return [line, label] if text else [line]
 
 
@@ -285,7 +350,10 @@ def _held(scene: SceneGraph, kind: str, tail: Node, name: str) -> str:
     body = scene.specification(name).body
     if kind == "twist":
         return f"TwistCoord({name}|{body}, {tail.name}, [{name}])"
-    return f"PoseCoord({{{name}}}|{body}, {{{tail.name}}}|{scene.specification(tail.name).body}, [{tail.name}])"
+    return (
+        f"PoseCoord({{{name}}}|{body}, {{{tail.name}}}|{scene.specification(tail.name).body},"
+        f" [{tail.name}])"
+    )
 
 
 def _refusal(board: _Layout, edge: Refused, number: str) -> list[Mark]:
@@ -309,4 +377,8 @@ def _refusal(board: _Layout, edge: Refused, number: str) -> list[Mark]:
         line = made[0]
         assert isinstance(line, Line)
         at = line.points[len(line.points) // 2]
-    return [*made, Cross(meaning, at), Label(meaning, at, number, _REFUSED, offset=(9.0, 7.0), size=10.0)]
+    return [
+        *made,
+        Cross(meaning, at),
+        Label(meaning, at, number, _REFUSED, offset=(9.0, 7.0), size=10.0),
+    ]

@@ -1,13 +1,15 @@
 """Offline pages: a scene or a plan in three dimensions as one HTML file that opens without a server or a request.
 
-The page holds viser's client with the meshes, as viser saves them, and tmkit's panel (``viewer.js``) with a document of
-frames, actions, segments and facts. The recording of viser itself would repeat all messages up to a moment whenever the
-time line goes back. The panel computes each moment from the moving joints alone instead.
+The page holds viser's client with the meshes, as viser saves them, and tmkit's panel
+(``viewer.js``) with a document of frames, actions, segments and facts. The recording of viser
+itself would repeat all messages up to a moment whenever the time line goes back. The panel computes
+each moment from the moving joints alone instead.
 
-A plan is a time line: samples of the motion with the scene version of each, segments, actions and facts. The samples
-hold the pose of each moving frame *in its parent*: a thousand frames on a moving arm cost no more than the arm. What
-changes for good (a new parent, another place on the table) is an *event* at a sample. The document of
-:func:`timeline_document` is what the page reads: integers, in units of :data:`UNIT`.
+A plan is a time line: samples of the motion with the scene version of each, segments, actions and
+facts. The samples hold the pose of each moving frame *in its parent*: a thousand frames on a moving
+arm cost no more than the arm. What changes for good (a new parent, another place on the table) is
+an *event* at a sample. The document of :func:`timeline_document` is what the page reads: integers,
+in units of :data:`UNIT`.
 """
 
 from __future__ import annotations
@@ -58,10 +60,12 @@ class PlanTimeline:
     Attributes:
         times, q: (m,) seconds of the samples, (m, n_joints) configurations.
         steps: the last sample of each action, in order.
-        order: the actions in that order, as indices of the plan's steps; others where arms act at once.
-        segments: of each segment the index of its action, what the arm does, the object that is handled (empty if none)
-            and its first and last sample.
-        facts: the facts that hold at the start and after each action, in PDDL; empty if the domain is unavailable.
+        order: the actions in that order, as indices of the plan's steps; others where arms act at
+            once.
+        segments: of each segment the index of its action, what the arm does, the object that is
+            handled (empty if none) and its first and last sample.
+        facts: the facts that hold at the start and after each action, in PDDL; empty if the domain
+            is unavailable.
     """
 
     plan: Plan
@@ -74,10 +78,15 @@ class PlanTimeline:
     order: list[int]
 
     def __repr__(self) -> str:
-        return f"PlanTimeline({len(self.steps)} steps, {len(self.times)} samples, {self.times[-1]:.1f} s)"
+        return (
+            f"PlanTimeline({len(self.steps)} steps, {len(self.times)} samples,"
+            f" {self.times[-1]:.1f} s)"
+        )
 
 
-def plan_timeline(plan: Plan, *, rate: float = RATE, domain: str | Path | PythonDomain | None = None) -> PlanTimeline:
+def plan_timeline(
+    plan: Plan, *, rate: float = RATE, domain: str | Path | PythonDomain | None = None
+) -> PlanTimeline:
     """Return the samples of a plan, ``rate`` a second, within its limits, with the facts of its domain."""
     recorder = _Recorder(plan, rate)
     execute(plan, recorder, rate=rate)
@@ -139,7 +148,8 @@ class _Recorder:
             self._add(self.scenes[-1], q, motion.timed.period)
         if not is_hand:
             self._end(motion.segment, first)
-            self.q[-1][columns] = motion.timed.positions[-1]  # which need not be at rest where the segment ends
+            # which need not be at rest where the segment ends
+            self.q[-1][columns] = motion.timed.positions[-1]
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         del arm
@@ -156,7 +166,11 @@ class _Recorder:
         moments, scene = list(schedule.moments()), self.plan.final_scene
         times = np.arange(1, int(np.ceil(schedule.makespan * self.rate)) + 1) / self.rate
         for time, q in zip(times, schedule.q(times), strict=True):
-            self._add(next((moment.scene for moment in moments if time <= moment.end), scene), q, 1.0 / self.rate)
+            self._add(
+                next((moment.scene for moment in moments if time <= moment.end), scene),
+                q,
+                1.0 / self.rate,
+            )
         ends = [self._sample(end) for _, end in schedule.step_times()]
         self.order = sorted(range(len(ends)), key=lambda number: (ends[number], number))
         self.steps = [ends[number] for number in self.order]
@@ -232,8 +246,13 @@ def rest_document(scene: SceneGraph, q: NDArray[np.float64]) -> dict[str, Any]:
     index = {name: i for i, name in enumerate(scene.frame_names)}
     return {
         "frames": list(scene.frame_names),
-        "parents": [-1 if (p := scene.parent(name)) is None else index[p] for name in scene.frame_names],
-        "poses": [_numbers(at.pose(name, relative_to=scene.parent(name) or name)) for name in scene.frame_names],
+        "parents": [
+            -1 if (p := scene.parent(name)) is None else index[p] for name in scene.frame_names
+        ],
+        "poses": [
+            _numbers(at.pose(name, relative_to=scene.parent(name) or name))
+            for name in scene.frame_names
+        ],
     }
 
 
@@ -260,10 +279,16 @@ def _tracks(timeline: PlanTimeline) -> Iterator[tuple[str, list[int]]]:
             continue
         rows = np.array(scene.pose_batch(frame, relative_to=parent, q=timeline.q))
         flips = np.cumprod(np.where(np.sum(rows[1:, 3:] * rows[:-1, 3:], axis=1) < 0.0, -1.0, 1.0))
-        rows[1:, 3:] *= flips[:, None]  # neighbours in one half of the sphere, so that the page may interpolate
+        # neighbours in one half of the sphere, so that the page may interpolate
+        rows[1:, 3:] *= flips[:, None]
         numbers = np.rint(rows / UNIT).astype(int)
         if np.any(numbers != numbers[0]):
-            yield frame, np.diff(numbers, axis=0, prepend=np.zeros((1, 7), dtype=int)).T.reshape(-1).tolist()
+            yield (
+                frame,
+                np.diff(numbers, axis=0, prepend=np.zeros((1, 7), dtype=int))
+                .T.reshape(-1)
+                .tolist(),
+            )
 
 
 CELL = 1.5e-3  # metres within which vertices of large meshes are joined
@@ -279,8 +304,9 @@ def save_html(
 ) -> Path:
     """Write a plan or a scene as one HTML file that opens without a server or a request, and return its path.
 
-    A plan has a time line with its actions and segments, captions, and the facts that hold and that the last action
-    changed; facts need a built-in domain, or ``domain``. Space plays and pauses, the arrow keys go by action.
+    A plan has a time line with its actions and segments, captions, and the facts that hold and that
+    the last action changed; facts need a built-in domain, or ``domain``. Space plays and pauses,
+    the arrow keys go by action.
 
     Args:
         shown: the plan or the scene.
@@ -316,11 +342,16 @@ def page_html(
         check_argument(shown, Plan, "shown", function="save_html", hint=plan_hint(shown))
     scene = shown.scene if isinstance(shown, Plan) else shown
     model = scene_model(scene, cell=CELL)
-    at = scene.at(shown.q if isinstance(shown, Plan) else scene.zero_configuration() if q is None else q)
+    at = scene.at(
+        shown.q if isinstance(shown, Plan) else scene.zero_configuration() if q is None else q
+    )
     document = {**rest_document(scene, at.q), **model_document(model)}
     title = f"{len(scene)} frames"
     if isinstance(shown, Plan):
-        document |= {"timeline": timeline_document(plan_timeline(shown, domain=domain)), "autoplay": autoplay}
+        document |= {
+            "timeline": timeline_document(plan_timeline(shown, domain=domain)),
+            "autoplay": autoplay,
+        }
         title = shown.goal
     server = start_server("127.0.0.1", 0)
     try:
@@ -329,10 +360,17 @@ def page_html(
         page = server.scene.as_html()
     finally:
         stop_server(server)
-    packed = base64.b64encode(zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 9)).decode()
+    packed = base64.b64encode(
+        zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 9)
+    ).decode()
     script = f"<script>{script_text()}</script><script>tmkit.unpack({json.dumps(packed)})</script>"
-    hidden = "<style>.mantine-Notifications-root{display:none}</style>"  # what viser says of software rendering
-    page = page.replace("<title>Viser</title>", f"<title>tmkit: {html.escape(title, quote=False)}</title>{hidden}", 1)
+    # what viser says of software rendering
+    hidden = "<style>.mantine-Notifications-root{display:none}</style>"
+    page = page.replace(
+        "<title>Viser</title>",
+        f"<title>tmkit: {html.escape(title, quote=False)}</title>{hidden}",
+        1,
+    )
     end = page.rindex("</body>")
     return page[:end] + script + page[end:]
 
@@ -356,7 +394,9 @@ def start_server(host: str, port: int) -> viser.ViserServer:
     import socket
 
     if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= GREATEST_PORT:
-        raise ConfigurationError(f"port={port!r}: expected an integer from 0 (any free port) to {GREATEST_PORT}")
+        raise ConfigurationError(
+            f"port={port!r}: expected an integer from 0 (any free port) to {GREATEST_PORT}"
+        )
     with importing("viser", "viewer", "the viewer needs"):
         import viser
     with socket.socket() as probe:
@@ -364,10 +404,15 @@ def start_server(host: str, port: int) -> viser.ViserServer:
         try:
             probe.bind((host, port))
         except OSError as error:
-            reason = f"the port {port} of {host} cannot be used ({error.strerror}); choose another with --port"
+            reason = (
+                f"the port {port} of {host} cannot be used ({error.strerror}); choose another with"
+                " --port"
+            )
             raise OutputError(reason, path=f"{host}:{port}", reason=reason) from None
         except (UnicodeError, ValueError, TypeError) as error:
-            raise ConfigurationError(f"host={host!r}: expected a name or address of this machine ({error})") from None
+            raise ConfigurationError(
+                f"host={host!r}: expected a name or address of this machine ({error})"
+            ) from None
         port = probe.getsockname()[1]
     with _quiet():
         return viser.ViserServer(host=host, port=port, verbose=False)

@@ -1,8 +1,9 @@
 """A reachable region drawn from the top, the front and the side, with the robot's silhouette.
 
-Each point is the tool in one configuration without a collision, coloured by how many of six directions it reaches in
-its cube of space; yellow are those with the most, which lie on top. The silhouette is made of the hulls of the
-projected collision shapes, so it shows what collides, not what is drawn elsewhere.
+Each point is the tool in one configuration without a collision, coloured by how many of six
+directions it reaches in its cube of space; yellow are those with the most, which lie on top. The
+silhouette is made of the hulls of the projected collision shapes, so it shows what collides, not
+what is drawn elsewhere.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ def draw_region(region: ReachableRegion, path: str | Path, *, cell: float = 0.1)
     return target
 
 
-def _draw_view(axes: Axes, region: ReachableRegion, counts: NDArray[np.int64], view: tuple[str, int, int]) -> None:
+def _draw_view(
+    axes: Axes, region: ReachableRegion, counts: NDArray[np.int64], view: tuple[str, int, int]
+) -> None:
     """Draw one projection: the points, the best last, and the silhouette over them."""
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm

@@ -1,10 +1,12 @@
 """Pictures of geometric relations: bodies, frames as triads, points, and arrows for what is said of them.
 
-:func:`relation_drawing` looks at a scene from some direction and draws relations into it, :func:`semantics_drawing`
-shows what the words of coordinates mean on two bodies of its own making. The frame of expression has thick axes.
+:func:`relation_drawing` looks at a scene from some direction and draws relations into it,
+:func:`semantics_drawing` shows what the words of coordinates mean on two bodies of its own making.
+The frame of expression has thick axes.
 
-Labels are in the papers' notation (De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013); axes are
-red, green and blue for x, y and z. Arrows of one kind have lengths in proportion.
+Labels are in the papers' notation (De Laet et al., "Geometric relations between rigid bodies (part
+1)", 2013); axes are red, green and blue for x, y and z. Arrows of one kind have lengths in
+proportion.
 """
 
 from __future__ import annotations
@@ -59,7 +61,10 @@ _ON_REFERENCE = {
     "ref_point": Pose([0.12, -0.3, -0.2]),
     "coord": Pose.from_rpy([-0.1, 0.1, 0.5], [0.25, 0.1, 1.0]),
 }
-_ON_BODY = {"ori": Pose.from_rpy([0.1, 0.3, 0.3], [0.7, -0.4, 0.2]), "point": Pose([-0.05, -0.25, -0.2])}
+_ON_BODY = {
+    "ori": Pose.from_rpy([0.1, 0.3, 0.3], [0.7, -0.4, 0.2]),
+    "point": Pose([-0.05, -0.25, -0.2]),
+}
 _APART = Pose([1.6, 0.2, 0.1])
 _SIZE = 1.7  # metres
 _VALUES = {"linear": [0.3, 0.1, 0.35], "angular": [-0.5, 0.2, 0.5]}
@@ -95,9 +100,10 @@ class Viewpoint:
 
     Args:
         azimuth: angle about z, from x, of the direction from which the scene is seen [rad].
-        elevation: angle of that direction above the plane of x and y [rad]; from above, x points to the right for the
-            azimuth -pi / 2.
-        size: length to which triads, outlines and arrows are in proportion [m]; the extent of the frames by default.
+        elevation: angle of that direction above the plane of x and y [rad]; from above, x points to
+            the right for the azimuth -pi / 2.
+        size: length to which triads, outlines and arrows are in proportion [m]; the extent of the
+            frames by default.
     """
 
     azimuth: float = math.radians(-65.0)
@@ -118,8 +124,10 @@ def relation_drawing(
     """Draw relations between frames of a scene.
 
     Args:
-        scene: the scene; the points and frames that the relations name are frames of it, in one tree.
-        relations: relations with numbers, or coordinates, of which the numbers that hold in the scene are drawn.
+        scene: the scene; the points and frames that the relations name are frames of it, in one
+            tree.
+        relations: relations with numbers, or coordinates, of which the numbers that hold in the
+            scene are drawn.
         q: (n_joints,) configuration, where joints are on the way.
         viewpoint: direction and size of the view; the defaults if omitted.
         frames: others that are drawn in grey, to tell where one is.
@@ -128,11 +136,15 @@ def relation_drawing(
 
     Raises:
         UnknownNameError: a frame that is not in the scene.
-        SemanticError: coordinates of a force, of which a scene has no numbers; or a relation that does not hold there.
+        SemanticError: coordinates of a force, of which a scene has no numbers; or a relation that
+            does not hold there.
         DisconnectedError: the frames are in several trees.
         ConfigurationError: a joint is on the way and q is missing.
     """
-    coords = [relation.coord if isinstance(relation, SemanticRelation) else relation for relation in relations]
+    coords = [
+        relation.coord if isinstance(relation, SemanticRelation) else relation
+        for relation in relations
+    ]
     board = _board(scene, coords, q=q, viewpoint=viewpoint or Viewpoint(), others=frames)
     arrows = [part for relation in relations for part in _parts(scene, relation, q)]
     longest: dict[str, float] = {}
@@ -146,7 +158,11 @@ def relation_drawing(
 
 
 def draw_relations(
-    scene: SceneGraph, relations: Sequence[SemanticRelation | Coord], path: str | Path, *, q: ArrayLike | None = None
+    scene: SceneGraph,
+    relations: Sequence[SemanticRelation | Coord],
+    path: str | Path,
+    *,
+    q: ArrayLike | None = None,
 ) -> Path:
     """Draw relations between frames of a scene into a PNG file; see :func:`relation_drawing`.
 
@@ -169,12 +185,19 @@ def notation(coord: Coord) -> str:
 
 
 def _board(
-    scene: SceneGraph, coords: Sequence[Coord], *, q: ArrayLike | None, viewpoint: Viewpoint, others: Sequence[str]
+    scene: SceneGraph,
+    coords: Sequence[Coord],
+    *,
+    q: ArrayLike | None,
+    viewpoint: Viewpoint,
+    others: Sequence[str],
 ) -> _Board:
     names = list(dict.fromkeys([*_roles(coords), *others]))
     for body in _bodies(coords):
         if not any(scene.specification(name).body == body for name in names):
-            names += [frame for frame in scene.frame_names if scene.specification(frame).body == body]
+            names += [
+                frame for frame in scene.frame_names if scene.specification(frame).body == body
+            ]
     base = scene.root(names[0])
     places = {name: scene.pose(name, relative_to=base, q=q) for name in names}
     corners = np.array([place.translation for place in places.values()])
@@ -183,7 +206,9 @@ def _board(
     right = [-math.sin(azimuth), math.cos(azimuth), 0.0]
     rise = math.sin(elevation)
     up = [-rise * math.cos(azimuth), -rise * math.sin(azimuth), math.cos(elevation)]
-    return _Board(scene, places, np.array([right, up]), viewpoint.size or extent or 1.0, tuple(others))
+    return _Board(
+        scene, places, np.array([right, up]), viewpoint.size or extent or 1.0, tuple(others)
+    )
 
 
 def _roles(coords: Sequence[Coord]) -> dict[str, dict[str, set[str]]]:
@@ -193,19 +218,27 @@ def _roles(coords: Sequence[Coord]) -> dict[str, dict[str, set[str]]]:
         for name in ("point", "ref_point", "ori", "ref_ori"):
             if name in coord.fields:
                 body = coord.ref_body if name.startswith("ref_") else coord.body
-                roles.setdefault(getattr(coord, name), {}).setdefault(body, set()).add(name.removeprefix("ref_"))
+                roles.setdefault(getattr(coord, name), {}).setdefault(body, set()).add(
+                    name.removeprefix("ref_")
+                )
         roles.setdefault(coord.coord, {}).setdefault("", set()).add("axes")
     return roles
 
 
 def _bodies(coords: Sequence[Coord]) -> tuple[str, ...]:
     """Return the bodies that are named, reference bodies first."""
-    return tuple(dict.fromkeys([coord.ref_body for coord in coords] + [coord.body for coord in coords]))
+    return tuple(
+        dict.fromkeys([coord.ref_body for coord in coords] + [coord.body for coord in coords])
+    )
 
 
 def _label_of(name: str, on: dict[str, set[str]]) -> str:
     forms = {("ori",): f"[{name}]|", ("point",): f"{name}|", ("ori", "point"): f"{{{name}}}|"}
-    texts = [forms[named] + body for body, roles in on.items() if (named := tuple(sorted(roles - {"axes"})))]
+    texts = [
+        forms[named] + body
+        for body, roles in on.items()
+        if (named := tuple(sorted(roles - {"axes"})))
+    ]
     return ", ".join(texts + [f"[{name}]"] * ("" in on))
 
 
@@ -227,7 +260,9 @@ def _body_marks(board: _Board, coords: Sequence[Coord]) -> Iterator[Mark]:
         color = _BODIES[number % len(_BODIES)]
         yield Area(f"body {body}", outline, color)
         lowest = outline[np.argmin(outline[:, 1])]
-        yield Label(f"body {body}", lowest, body, color, offset=(0.0, 8.0), anchor="center", size=11.0)
+        yield Label(
+            f"body {body}", lowest, body, color, offset=(0.0, 8.0), anchor="center", size=11.0
+        )
 
 
 def _tips(board: _Board, name: str) -> list[Array]:
@@ -251,7 +286,9 @@ def _frame_marks(board: _Board, coords: Sequence[Coord]) -> Iterator[Mark]:
         if is_axes or any("ori" in roles for roles in on.values()):
             for tip, color in zip(_tips(board, name), _AXES, strict=True):
                 points = np.array([at, board.flat(tip)])
-                yield Line(f"axes [{name}]", points, color, width=3.0 if is_axes else 1.5, has_head=True)
+                yield Line(
+                    f"axes [{name}]", points, color, width=3.0 if is_axes else 1.5, has_head=True
+                )
         if any("point" in roles for roles in on.values()):
             yield Dot(f"point {name}", at, size=6.0)
         is_left = at[0] <= middle[0]
@@ -265,25 +302,39 @@ def _parts(
     """Return the arrows of a relation: kind, coordinates, and the vector in its axes where the arrow needs one."""
     coord = relation.coord if isinstance(relation, SemanticRelation) else relation
     kinds = _PARTS.get(coord.relation, (coord.relation,))
-    if not isinstance(relation, SemanticRelation) and isinstance(coord, (ForceCoord, TorqueCoord, WrenchCoord)):
+    if not isinstance(relation, SemanticRelation) and isinstance(
+        coord, (ForceCoord, TorqueCoord, WrenchCoord)
+    ):
         rule, repair = "forces are drawn from their numbers", f"give a Semantic{coord.relation}"
         raise refusal("relation_drawing", rule, repr(coord), repair=repair)
     if kinds[0] in ("Position", "Orientation"):
         return [(kind, coord, np.zeros(3)) for kind in kinds]
     held = relation if isinstance(relation, SemanticRelation) else relate(scene, coord, q=q)
-    return [(kind, coord, np.array(vector)) for kind, vector in zip(kinds, held.numbers, strict=True)]
+    return [
+        (kind, coord, np.array(vector)) for kind, vector in zip(kinds, held.numbers, strict=True)
+    ]
 
 
-def _part_marks(board: _Board, kind: str, coord: Any, vector: Array, longest: float) -> Iterator[Mark]:
+def _part_marks(
+    board: _Board, kind: str, coord: Any, vector: Array, longest: float
+) -> Iterator[Mark]:
     """Yield one arrow and its symbol."""
     color, meaning, symbol = _COLORS[kind], f"{kind} of {notation(coord)}", _SYMBOLS[kind]
     if kind == "Position":
-        start, end = (board.flat(board.places[getattr(coord, name)].translation) for name in ("ref_point", "point"))
+        start, end = (
+            board.flat(board.places[getattr(coord, name)].translation)
+            for name in ("ref_point", "point")
+        )
         yield Line(meaning, np.array([start, end]), color, width=1.8, has_head=True)
-        yield Label(meaning, start + 0.55 * (end - start), symbol, color, offset=(4.0, 9.0), size=11.0)
+        yield Label(
+            meaning, start + 0.55 * (end - start), symbol, color, offset=(4.0, 9.0), size=11.0
+        )
         return
     if kind == "Orientation":
-        start, end = (board.flat(board.places[getattr(coord, name)].translation) for name in ("ref_ori", "ori"))
+        start, end = (
+            board.flat(board.places[getattr(coord, name)].translation)
+            for name in ("ref_ori", "ori")
+        )
         bow = _bow(start, end, 0.28)
         middle = bow[len(bow) // 2]
         yield Line(meaning, bow, color, is_dashed=True, has_head=True)
@@ -322,7 +373,9 @@ def _turning_marks(board: _Board, at: Array, vector: Array, label: Label) -> Ite
     other = np.cross(axis, across)
     angles = np.linspace(0.0, 1.6 * np.pi, 40)[:, None]
     middle = at + 0.14 * board.size * axis
-    ring = board.flat(middle + 0.13 * board.size * (np.cos(angles) * across + np.sin(angles) * other))
+    ring = board.flat(
+        middle + 0.13 * board.size * (np.cos(angles) * across + np.sin(angles) * other)
+    )
     stem = board.flat(np.array([at, at + 0.3 * board.size * axis]))
     yield Line(f"axis of {label.meaning}", stem, label.color, width=1.0, is_dashed=True)
     yield Line(label.meaning, ring, label.color, width=1.8, has_head=True)
@@ -347,25 +400,43 @@ def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
     scene = _two_bodies(coord)
     held: SemanticRelation | Coord = coord
     if not any(name in coord.fields for name in ("ref_point", "ref_ori")):
-        kinds = {"LinearVelocity": "linear", "AngularVelocity": "angular", "Force": "linear", "Torque": "angular"}
-        numbers = [number for part in _PARTS.get(coord.relation, (coord.relation,)) for number in _VALUES[kinds[part]]]
-        name = {"Twist": "TwistVector", "Wrench": "WrenchVector"}.get(coord.relation, f"{coord.relation}Vector")
+        kinds = {
+            "LinearVelocity": "linear",
+            "AngularVelocity": "angular",
+            "Force": "linear",
+            "Torque": "angular",
+        }
+        numbers = [
+            number
+            for part in _PARTS.get(coord.relation, (coord.relation,))
+            for number in _VALUES[kinds[part]]
+        ]
+        name = {"Twist": "TwistVector", "Wrench": "WrenchVector"}.get(
+            coord.relation, f"{coord.relation}Vector"
+        )
         held = from_dict({**to_dict(coord), "values": {"representation": name, "vector": numbers}})
     words = ", ".join(f"{_WORDS[name]} {getattr(coord, name)}" for name in coord.fields)
     title = notation(coord) if title is None else title
-    return relation_drawing(scene, [held], viewpoint=Viewpoint(size=_SIZE), title=title, caption=(words,))
+    return relation_drawing(
+        scene, [held], viewpoint=Viewpoint(size=_SIZE), title=title, caption=(words,)
+    )
 
 
 def _two_bodies(coord: Coord) -> SceneGraph:
     """Return a scene with the frames that coordinates name, where they can be told apart."""
     on_body = {getattr(coord, name) for name in _ON_BODY if name in coord.fields}
     scene = SceneGraph(root=None)
-    for body, places, middle in ((coord.ref_body, _ON_REFERENCE, Pose()), (coord.body, _ON_BODY, _APART)):
+    for body, places, middle in (
+        (coord.ref_body, _ON_REFERENCE, Pose()),
+        (coord.body, _ON_BODY, _APART),
+    ):
         under = f"middle of {body}"
         if body in scene.body_names:  # a relation inside a body
             under = scene.frame_names[0]
         elif len(scene):
-            scene = scene.add_body(body).add_frame(under, scene.frame_names[0], pose=middle, body=body)
+            scene = scene.add_body(body).add_frame(
+                under, scene.frame_names[0], pose=middle, body=body
+            )
         else:
             scene = scene.add_body(body).add_root(under, body=body)
         for role, place in places.items():

@@ -1,9 +1,10 @@
 """Drawn model of a scene: triangle meshes with colours, by frame, each mesh once, as nodes of a viser scene.
 
-Every frame with shapes is a node ``/bodies/NAME``, with what is seen below it, and ``/collision/NAME``, with what
-collides. The frames' axes are one batched node ``/frames``. The page's script moves the nodes; see ``viewer.js``. Edges
-sharper than 40 degrees stay sharp: their vertices are doubled, since viewers average the normals of the faces that meet
-in a vertex. Complexity: linear in the faces of the distinct shapes; shapes are compared by digest.
+Every frame with shapes is a node ``/bodies/NAME``, with what is seen below it, and
+``/collision/NAME``, with what collides. The frames' axes are one batched node ``/frames``. The
+page's script moves the nodes; see ``viewer.js``. Edges sharper than 40 degrees stay sharp: their
+vertices are doubled, since viewers average the normals of the faces that meet in a vertex.
+Complexity: linear in the faces of the distinct shapes; shapes are compared by digest.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ Triangles = tuple[NDArray[np.float32], NDArray[np.uint32]]
 
 _CREASE = np.radians(40.0)
 _LARGE = 4000  # faces above which a mesh is reduced
-_SURFACE, _OTHER, _COLLISION = (0.79, 0.72, 0.62, 1.0), (0.85, 0.87, 0.89, 1.0), (1.0, 0.55, 0.1, 0.45)
+_SURFACE, _OTHER, _COLLISION = (
+    (0.79, 0.72, 0.62, 1.0),
+    (0.85, 0.87, 0.89, 1.0),
+    (1.0, 0.55, 0.1, 0.45),
+)
 _OBJECTS = (
     (0.83, 0.24, 0.21, 1.0),
     (0.18, 0.50, 0.76, 1.0),
@@ -39,7 +44,8 @@ _OBJECTS = (
     (0.20, 0.66, 0.66, 1.0),
     (0.75, 0.45, 0.55, 1.0),
 )
-_VIEW = np.array([0.80, -0.90, 0.62])  # from the work to the camera: the robot's right front, a little above
+# from the work to the camera: the robot's right front, a little above
+_VIEW = np.array([0.80, -0.90, 0.62])
 TO_THE_RIGHT = np.array([0.90, 0.80, 0.0]) / np.hypot(0.90, 0.80)  # in the picture, horizontal
 _FIELD_OF_VIEW = np.radians(42.0)
 _ASPECT = 1.25  # least width of a window in heights in which all is seen
@@ -66,7 +72,9 @@ class SceneModel:
     pieces: tuple[ScenePiece, ...]
 
 
-def scene_model(scene: SceneGraph, *, cell: float = 0.0, paint: Mapping[str, Color] | None = None) -> SceneModel:
+def scene_model(
+    scene: SceneGraph, *, cell: float = 0.0, paint: Mapping[str, Color] | None = None
+) -> SceneModel:
     """Return what is drawn of a scene, with ``paint`` as colours, and vertices in cubes of ``cell`` metres joined."""
     numbers: dict[str, int] = {}
     meshes: list[Triangles] = []
@@ -77,7 +85,9 @@ def scene_model(scene: SceneGraph, *, cell: float = 0.0, paint: Mapping[str, Col
             digest = attached.shape.digest
             if digest not in numbers:
                 numbers[digest] = len(meshes)
-                meshes.append(_creased(*_clustered(*drawn_triangles(attached.shape, fineness=3), cell)))
+                meshes.append(
+                    _creased(*_clustered(*drawn_triangles(attached.shape, fineness=3), cell))
+                )
             for role in _roles(attached):
                 color = (paint or {}).get(frame) or attached.color or _color(scene, frame, movable)
                 color = _COLLISION if role == "collision" else color
@@ -102,9 +112,15 @@ def _clustered(
     """Join the vertices in each cell of a grid, and drop the faces that vanish."""
     if cell <= 0.0 or len(faces) < _LARGE:
         return vertices, faces
-    _, first, number = np.unique(np.round(vertices / cell), axis=0, return_index=True, return_inverse=True)
+    _, first, number = np.unique(
+        np.round(vertices / cell), axis=0, return_index=True, return_inverse=True
+    )
     joined = number.reshape(-1)[faces]
-    kept = (joined[:, 0] != joined[:, 1]) & (joined[:, 1] != joined[:, 2]) & (joined[:, 2] != joined[:, 0])
+    kept = (
+        (joined[:, 0] != joined[:, 1])
+        & (joined[:, 1] != joined[:, 2])
+        & (joined[:, 2] != joined[:, 0])
+    )
     return vertices[first], joined[kept]
 
 
@@ -131,7 +147,9 @@ def _node_name(frame: str) -> str:
     return frame.replace("/", "\N{DIVISION SLASH}")
 
 
-def add_nodes(scene: viser.SceneApi, model: SceneModel, poses: NDArray[np.float64]) -> dict[int, Any]:
+def add_nodes(
+    scene: viser.SceneApi, model: SceneModel, poses: NDArray[np.float64]
+) -> dict[int, Any]:
     """Add the nodes of a model, its frames at poses (n, 7), and return the handles of its visual pieces by index."""
     handles: dict[int, Any] = {}
     index = {name: i for i, name in enumerate(model.frames)}
@@ -140,7 +158,12 @@ def add_nodes(scene: viser.SceneApi, model: SceneModel, poses: NDArray[np.float6
     groups = {"visual": "/bodies", "collision": "/collision"}
     for frame, role in dict.fromkeys((piece.frame, piece.role) for piece in model.pieces):
         x = poses[index[frame]]
-        scene.add_frame(f"{groups[role]}/{_node_name(frame)}", show_axes=False, position=x[:3], wxyz=x[[6, 3, 4, 5]])
+        scene.add_frame(
+            f"{groups[role]}/{_node_name(frame)}",
+            show_axes=False,
+            position=x[:3],
+            wxyz=x[[6, 3, 4, 5]],
+        )
     for number, piece in enumerate(model.pieces):
         vertices, faces = model.meshes[piece.mesh]
         handle = scene.add_mesh_simple(
@@ -158,7 +181,9 @@ def add_nodes(scene: viser.SceneApi, model: SceneModel, poses: NDArray[np.float6
         if piece.role == "visual":
             handles[number] = handle
     turns, places = poses[:, [6, 3, 4, 5]], poses[:, :3]
-    scene.add_batched_axes("/frames", turns, places, axes_length=0.06, axes_radius=0.0025, visible=False)
+    scene.add_batched_axes(
+        "/frames", turns, places, axes_length=0.06, axes_radius=0.0025, visible=False
+    )
     return handles
 
 
@@ -171,12 +196,16 @@ def model_document(model: SceneModel) -> dict[str, Any]:
         if piece.role == "visual" and len(vertices):
             pose = (*piece.pose.translation, *piece.pose.quat_xyzw)
             bounds = (*vertices.min(axis=0), *vertices.max(axis=0))
-            boxes.append([index[piece.frame], *(round(float(value), 5) for value in (*pose, *bounds))])
+            boxes.append(
+                [index[piece.frame], *(round(float(value), 5) for value in (*pose, *bounds))]
+            )
     bodies = dict.fromkeys(piece.frame for piece in model.pieces)
     return {"bodies": [[index[name], _node_name(name)] for name in bodies], "boxes": boxes}
 
 
-def bounds(model: SceneModel, poses: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def bounds(
+    model: SceneModel, poses: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the lowest and highest corner (3,) of what is seen, metres; a cube of a metre if that is nothing."""
     index = {name: i for i, name in enumerate(model.frames)}
     points = []
@@ -186,13 +215,21 @@ def bounds(model: SceneModel, poses: NDArray[np.float64]) -> tuple[NDArray[np.fl
             corners = np.array([vertices.min(axis=0), vertices.max(axis=0)], dtype=float)
             if np.max(corners[1] - corners[0]) < _FAR:
                 mixed = corners[[[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], [0, 1, 2]]
-                points.append(np.asarray((Pose.from_array(poses[index[piece.frame]]) @ piece.pose).apply(mixed)))
+                points.append(
+                    np.asarray(
+                        (Pose.from_array(poses[index[piece.frame]]) @ piece.pose).apply(mixed)
+                    )
+                )
     every = np.concatenate(points) if points else np.array([[-0.5] * 3, [0.5] * 3])
     return every.min(axis=0), every.max(axis=0)
 
 
 def set_view(
-    server: viser.ViserServer, low: NDArray[np.float64], high: NDArray[np.float64], *, moves: bool = True
+    server: viser.ViserServer,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    *,
+    moves: bool = True,
 ) -> None:
     """Put a floor below what is seen, and the cameras, with ``moves`` also those in use, where they see all of it."""
     center, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
@@ -204,7 +241,8 @@ def set_view(
     server.initial_camera.fov = float(_FIELD_OF_VIEW)
     cameras: list[Any] = [server.initial_camera]
     for camera in cameras + [client.camera for client in server.get_clients().values() if moves]:
-        camera.position = center + toward * distance  # first: a client keeps its direction where it is to look
+        # first: a client keeps its direction where it is to look
+        camera.position = center + toward * distance
         camera.look_at = center
     side = 2.0 * np.ceil(2.0 * radius)
     server.scene.add_grid(

@@ -1,8 +1,9 @@
 """Panels of the viewer for a search: its failures and its trees.
 
-Each failure is shown as the scene and configuration in which it happened: bodies in the way are red, the object that
-was to be handled is blue, everything else is pale. Below are the grasps and placements that were rejected, to click.
-The search trees are shown node by node: a click shows the version of the scene.
+Each failure is shown as the scene and configuration in which it happened: bodies in the way are
+red, the object that was to be handled is blue, everything else is pale. Below are the grasps and
+placements that were rejected, to click. The search trees are shown node by node: a click shows the
+version of the scene.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _BLUE, _OBSTACLE, _PALE = (0.12, 0.38, 0.95, 1.0), (0.98, 0.60, 0.15, 1.0), (0.8
 _MOST_ROWS = 1000
 
 
-def show_failure(viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] = (), *, number: int = 0) -> None:
+def show_failure(
+    viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] = (), *, number: int = 0
+) -> None:
     """Draw an example of a failure by number, with the explanation and what was rejected, to click through."""
     cases = _cases(result)
     maker = partial(_WhyNotPanel, result=result, more=more, now=number)
@@ -44,13 +47,20 @@ def show_failure(viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] =
 
 
 def _cases(result: PlanResult) -> list[tuple[ActionDiagnosis, FailureCause, FailureExample]]:
-    return [(a, cause, example) for a in result.diagnosis.actions for cause in a.causes for example in cause.examples]
+    return [
+        (a, cause, example)
+        for a in result.diagnosis.actions
+        for cause in a.causes
+        for example in cause.examples
+    ]
 
 
 class _WhyNotPanel(Panel):
     """The explanation, and the causes to click through."""
 
-    def __init__(self, viewer: Stage, tabs: Any, *, result: PlanResult, more: Sequence[PanelMaker], now: int) -> None:
+    def __init__(
+        self, viewer: Stage, tabs: Any, *, result: PlanResult, more: Sequence[PanelMaker], now: int
+    ) -> None:
         self._result, self._more, self._now, self._cases = result, more, now, _cases(result)
         super().__init__(viewer, tabs)
 
@@ -68,7 +78,11 @@ class _WhyNotPanel(Panel):
             for cause in action.causes:
                 met = ", ".join(body.frame for body in cause.in_the_way)
                 is_open = number <= self._now < number + len(cause.examples)
-                rows.append(self._row(number if cause.examples else None, f"{cause.count} x {cause}", met, depth=1))
+                rows.append(
+                    self._row(
+                        number if cause.examples else None, f"{cause.count} x {cause}", met, depth=1
+                    )
+                )
                 for index, example in enumerate(cause.examples if is_open else (), start=number):
                     text = example.choice or "the state in which it happened"
                     rows.append(self._row(index, text, ", ".join(example.in_the_way), depth=2))
@@ -77,10 +91,14 @@ class _WhyNotPanel(Panel):
         self._text.content = boxed("".join(rows), "70vh")
 
     def _row(self, number: int | None, text: str, met: str, *, depth: int) -> str:
-        style = f"padding-left:{depth}em;" + ("background:#fed7d7;" if depth == 2 and number == self._now else "")
+        style = f"padding-left:{depth}em;" + (
+            "background:#fed7d7;" if depth == 2 and number == self._now else ""
+        )
         click = f'data-tmkit-tell="rejected {number}"' if number is not None else ""
         style += "cursor:pointer" if number is not None else "opacity:.6"
-        return f'<div {click} style="{style}">{html.escape(text + (f" [{met}]" if met else ""))}</div>'
+        return (
+            f'<div {click} style="{style}">{html.escape(text + (f" [{met}]" if met else ""))}</div>'
+        )
 
     def receive(self, word: str, rest: str) -> None:
         if word == "rejected" and rest.isdigit() and int(rest) < len(self._cases):
@@ -100,7 +118,9 @@ def search_panel(trees: Sequence[SearchTree], start: SceneGraph) -> PanelMaker:
 class _SearchPanel(Panel):
     """The search trees of a run."""
 
-    def __init__(self, viewer: Stage, tabs: Any, *, trees: Sequence[SearchTree], start: SceneGraph) -> None:
+    def __init__(
+        self, viewer: Stage, tabs: Any, *, trees: Sequence[SearchTree], start: SceneGraph
+    ) -> None:
         self._trees, self._start = trees, start
         self._now: tuple[int, int] | None = None
         super().__init__(viewer, tabs)

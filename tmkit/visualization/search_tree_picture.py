@@ -1,9 +1,10 @@
 """The trees of a search drawn into a file.
 
-A drawn search tree has one line for each version of the scene, indented below the version before it. The line has the
-action that led to it, the attempts made from it and, if it was in the queue, the number of actions expected from there.
-Large trees are cut: the way to the plan is always drawn, then the branches with the most attempts, until the lines are
-used up. A line in the place of omitted versions has their number.
+A drawn search tree has one line for each version of the scene, indented below the version before
+it. The line has the action that led to it, the attempts made from it and, if it was in the queue,
+the number of actions expected from there. Large trees are cut: the way to the plan is always drawn,
+then the branches with the most attempts, until the lines are used up. A line in the place of
+omitted versions has their number.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ import numpy as np
 from tmkit.graph.display.outline import count_of
 from tmkit.tamp import SearchTree
 from tmkit.tamp.search_tree import SearchTreeNode
-from tmkit.visualization.drawing import MARGIN, Cross, Dot, Drawing, Label, Line, Mark, save_drawings
+from tmkit.visualization.drawing import (
+    MARGIN,
+    Cross,
+    Dot,
+    Drawing,
+    Label,
+    Line,
+    Mark,
+    save_drawings,
+)
 
 _PLAN, _OTHER, _TRANSFER, _FAILED, _EDGE = "#1f5fa8", "#4a525a", "#e07b00", "#c2262e", "#b4bac0"
 _ROW, _INDENT = 0.2, 0.3  # inches between lines, and from a version to the next
@@ -41,18 +51,27 @@ def search_tree_drawing(trees: Sequence[SearchTree], *, rows: int = 80, title: s
     for tree in trees:
         _TreePicture(tree, board, rows // len(trees)).draw()
     caption = (
-        "Each line is a version of the scene, below the version from which its action led to it. Blue: the way to the "
-        "plan.",
-        "Dots grow with the attempts: orange after transfers, grey after actions refined as the domain proposes them.",
+        (
+            "Each line is a version of the scene, below the version from which its action led to"
+            " it. Blue: the way to the plan."
+        ),
+        (
+            "Dots grow with the attempts: orange after transfers, grey after actions refined as the"
+            " domain proposes them."
+        ),
         "Crosses: actions that failed there.",
     )
-    right = max((float(label.at[0]) + _LETTER * len(label.text) for label in board.labels), default=1.0)
+    right = max(
+        (float(label.at[0]) + _LETTER * len(label.text) for label in board.labels), default=1.0
+    )
     edge = Label("edge", np.array([right, 0.0]), "")
     marks = (*board.lines, *board.dots, *board.labels, edge)
     return Drawing(marks, title=title, caption=caption, largest_unit=1.0)
 
 
-def draw_search_tree(trees: Sequence[SearchTree], path: str | Path, *, rows: int = 80, title: str = "") -> Path:
+def draw_search_tree(
+    trees: Sequence[SearchTree], path: str | Path, *, rows: int = 80, title: str = ""
+) -> Path:
     """Draw the search trees of a run into a PNG or SVG file, and return its path.
 
     Args:
@@ -62,7 +81,8 @@ def draw_search_tree(trees: Sequence[SearchTree], path: str | Path, *, rows: int
         title: above the drawing.
 
     Raises:
-        OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in ``.svg``.
+        OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in
+            ``.svg``.
         MissingExtraError: the extra ``pictures`` is not installed.
     """
     drawing = search_tree_drawing(trees, rows=rows, title=title)
@@ -163,7 +183,9 @@ class _TreePicture:
         at = board.write(depth, text, color, meaning=f"node {index}")
         dot = _TRANSFER if node.is_transfer else _OTHER
         board.add_dot(Dot(f"node {index}", at, dot, size=min(_LARGEST, 4.0 + node.tries**0.5)))
-        self._edge(before, at, _PLAN if node.is_in_plan else _EDGE, width=2.4 if node.is_in_plan else 1.2)
+        self._edge(
+            before, at, _PLAN if node.is_in_plan else _EDGE, width=2.4 if node.is_in_plan else 1.2
+        )
         for text in _failures(node):
             failed = board.write(depth + 1, text, _FAILED, meaning=f"failure of node {index}")
             board.add_dot(Cross(f"failure of node {index}", failed, _FAILED))
@@ -172,14 +194,24 @@ class _TreePicture:
 
     def _rest(self, index: int, depth: int, before: np.ndarray | None) -> None:
         hidden = [child for child in self.children[index] if child not in self.shown]
-        size, tries = sum(self.sizes[child] for child in hidden), sum(self.tries[child] for child in hidden)
+        size, tries = (
+            sum(self.sizes[child] for child in hidden),
+            sum(self.tries[child] for child in hidden),
+        )
         text = f"… {count_of('more version', size)}, {count_of('attempt', tries)}"
-        self._edge(before, self.board.write(depth, text, _OTHER, meaning=f"rest of node {index}"), _EDGE, width=1.2)
+        self._edge(
+            before,
+            self.board.write(depth, text, _OTHER, meaning=f"rest of node {index}"),
+            _EDGE,
+            width=1.2,
+        )
 
     def _edge(self, before: np.ndarray | None, at: np.ndarray, color: str, *, width: float) -> None:
         if before is not None:
             corner = [before[0], at[1]]
-            self.board.add_line(Line("edge", np.array([before, corner, at]), color, width), is_behind=color == _EDGE)
+            self.board.add_line(
+                Line("edge", np.array([before, corner, at]), color, width), is_behind=color == _EDGE
+            )
 
 
 def _failures(node: SearchTreeNode) -> list[str]:

@@ -1,9 +1,10 @@
 """Stage of a viewer: a state, drawn by a server of viser, with panels that read and change it.
 
-A *state* is a scene version with a configuration. viser's client draws; tmkit's script in it (``viewer.js``) computes
-plans by itself, so scrubbing needs no answer from Python. Python sends a *document* (frames, boxes, time line) once for
-what is shown, and then the poses of all frames as one message. What a user does in the page comes back as lines of text
-through an invisible field: ``pick FRAME``, ``sample N``, and others that panels understand.
+A *state* is a scene version with a configuration. viser's client draws; tmkit's script in it
+(``viewer.js``) computes plans by itself, so scrubbing needs no answer from Python. Python sends a
+*document* (frames, boxes, time line) once for what is shown, and then the poses of all frames as
+one message. What a user does in the page comes back as lines of text through an invisible field:
+``pick FRAME``, ``sample N``, and others that panels understand.
 """
 
 from __future__ import annotations
@@ -29,7 +30,15 @@ from tmkit.visualization.page import (
     stop_server,
     timeline_document,
 )
-from tmkit.visualization.scene_model import Color, SceneModel, add_nodes, bounds, model_document, scene_model, set_view
+from tmkit.visualization.scene_model import (
+    Color,
+    SceneModel,
+    add_nodes,
+    bounds,
+    model_document,
+    scene_model,
+    set_view,
+)
 
 
 class Stage:
@@ -106,7 +115,9 @@ class Stage:
         """The frame that was clicked last."""
         return self._picked
 
-    def home(self, scene: SceneGraph, base: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def home(
+        self, scene: SceneGraph, base: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """Return the configuration (n_joints,) in which the arms of the problem are ready.
 
         Args:
@@ -139,7 +150,11 @@ class Stage:
             keeps_view: whether cameras stay where something was shown before.
         """
         with self._lock, self._server.atomic():
-            before, has_view = ((), False) if self._model is None else (self._model.frames, bool(self._model.pieces))
+            before, has_view = (
+                ((), False)
+                if self._model is None
+                else (self._model.frames, bool(self._model.pieces))
+            )
             self._scene, self._q, self._timeline, self._picked = scene, np.array(q), timeline, None
             self._model = scene_model(scene, cell=CELL, paint=paint)
             poses = scene.at(q).poses
@@ -154,10 +169,16 @@ class Stage:
                 self.tabs.remove()
             self.tabs = self._server.gui.add_tab_group()
             self._panels = [make(self, self.tabs) for make in panels]
-            document = {**rest_document(scene, self._q), **model_document(self._model), "caption": caption}
+            document = {
+                **rest_document(scene, self._q),
+                **model_document(self._model),
+                "caption": caption,
+            }
             if timeline is not None:
                 document["timeline"] = timeline_document(timeline)
-            self._send_update({"document": json.dumps({**document, "inbox": self._inbox._impl.uuid})})
+            self._send_update(
+                {"document": json.dumps({**document, "inbox": self._inbox._impl.uuid})}
+            )
             self._tell_panels()
 
     def set_state(self, scene: SceneGraph, q: NDArray[np.float64], *, sends: bool = True) -> None:
@@ -177,7 +198,9 @@ class Stage:
     def send_poses(self, poses: NDArray[np.float64]) -> None:
         """Send the poses (n, 7) x, y, z, qx, qy, qz, qw of all frames relative to the root, as one message."""
         numbers = poses.astype(np.float32)
-        self._send_update({"batched_positions": numbers[:, :3].copy(), "batched_wxyzs": numbers[:, [6, 3, 4, 5]]})
+        self._send_update(
+            {"batched_positions": numbers[:, :3].copy(), "batched_wxyzs": numbers[:, [6, 3, 4, 5]]}
+        )
 
     def pick(self, frame: str | None) -> None:
         """Pick a frame, as a click on it does; None for none.
@@ -219,7 +242,9 @@ class Stage:
                     self.pick(rest)
                 elif word == "sample" and self._timeline is not None and rest.isdigit():
                     sample = min(int(rest), len(self._timeline.times) - 1)
-                    self.set_state(self._timeline.scenes[sample], self._timeline.q[sample], sends=False)
+                    self.set_state(
+                        self._timeline.scenes[sample], self._timeline.q[sample], sends=False
+                    )
                 else:
                     for panel in self._panels:
                         panel.receive(word, rest)

@@ -125,7 +125,8 @@ class Viewer(Stage, Closing):
     Args:
         shown: what to show first: a scene, a problem, a plan, or the result of planning.
         q: (n_joints,) configuration of a scene, radians or metres; zero by default.
-        problem: the problem that a result belongs to: its domain gives the facts, and it is planned again.
+        problem: the problem that a result belongs to: its domain gives the facts, and it is planned
+            again.
         host: the address that the server listens at; by default only this machine can connect.
         port: the port; 0 for any free one.
 
@@ -168,11 +169,14 @@ class Viewer(Stage, Closing):
     def __repr__(self) -> str:
         return f"Viewer({self.url}{', closed' if self._closed.is_set() else ''})"
 
-    def show(self, shown: Shown, *, q: ArrayLike | None = None, problem: PlanningProblem | None = None) -> None:
+    def show(
+        self, shown: Shown, *, q: ArrayLike | None = None, problem: PlanningProblem | None = None
+    ) -> None:
         """Show something else.
 
         Args:
-            shown: a scene, a problem, a plan, or the result of planning: its plan, else why there is none.
+            shown: a scene, a problem, a plan, or the result of planning: its plan, else why there
+                is none.
             q: (n_joints,) configuration of a scene; zero by default.
             problem: the problem that a result belongs to.
         """
@@ -184,11 +188,16 @@ class Viewer(Stage, Closing):
                 more = [search_panel(shown.search_trees, start.scene)]
             shown = shown.plan if shown.plan is not None else shown
         if isinstance(shown, Plan):
-            built_in = is_built_in(shown.domain, "domains") and not shown.semantics  # a file's own code is never run
-            own = PlanningProblem(shown.scene, shown.q, domain=shown.domain, goal=shown.goal, robots=shown.robots)
+            # a file's own code is never run
+            built_in = is_built_in(shown.domain, "domains") and not shown.semantics
+            own = PlanningProblem(
+                shown.scene, shown.q, domain=shown.domain, goal=shown.goal, robots=shown.robots
+            )
             self.problem = problem or (own if built_in else None)
             timeline = plan_timeline(shown, domain=None if problem is None else problem.domain)
-            self.draw(shown.scene, shown.q, timeline=timeline, panels=[*self._usual_panels(), *more])
+            self.draw(
+                shown.scene, shown.q, timeline=timeline, panels=[*self._usual_panels(), *more]
+            )
         elif isinstance(shown, PlanResult):
             self.problem = problem or self.problem
             show_failure(self, shown, more)
@@ -199,7 +208,9 @@ class Viewer(Stage, Closing):
             self.problem = problem
             self._show_scene(shown, q)
         else:
-            raise ArgumentError(f"show: a scene, problem, plan or result can be shown, not {type(shown).__name__}")
+            raise ArgumentError(
+                f"show: a scene, problem, plan or result can be shown, not {type(shown).__name__}"
+            )
 
     def _show_scene(self, scene: SceneGraph, q: ArrayLike | None) -> None:
         if q is None:
@@ -207,7 +218,12 @@ class Viewer(Stage, Closing):
         self.draw(scene, scene.at(q).q, panels=self._usual_panels())
 
     def _usual_panels(self) -> list[PanelMaker]:
-        return [TreePanel, JointsPanel, *([FactsPanel] if self.problem is not None else []), PlanPanel]
+        return [
+            TreePanel,
+            JointsPanel,
+            *([FactsPanel] if self.problem is not None else []),
+            PlanPanel,
+        ]
 
     def compare(self, before: SceneGraph, after: SceneGraph, *, q: ArrayLike | None = None) -> None:
         """Show two versions side by side: what was added is green, removed red, changed orange; the caption says so.
@@ -222,8 +238,16 @@ class Viewer(Stage, Closing):
         values = dict(zip(before.joint_names, at.tolist(), strict=True))
         low, high = bounds(scene_model(before), before.at(at).poses)
         shift = Pose(_GAP * float((high - low) @ np.abs(TO_THE_RIGHT)) * TO_THE_RIGHT)
-        both = SceneGraph().mount(before, "world", prefix="before/").mount(after, "world", prefix="after/", pose=shift)
-        joints = {f"{side}/{name}": value for side in ("before", "after") for name, value in values.items()}
+        both = (
+            SceneGraph()
+            .mount(before, "world", prefix="before/")
+            .mount(after, "world", prefix="after/", pose=shift)
+        )
+        joints = {
+            f"{side}/{name}": value
+            for side in ("before", "after")
+            for name, value in values.items()
+        }
         paints, told = changes(before, after)
         paint: dict[str, Color] = dict.fromkeys(both.frame_names, PALE)
         for side, colors in zip(("before", "after"), paints, strict=True):
@@ -232,7 +256,9 @@ class Viewer(Stage, Closing):
         caption = f"Left: before. Right: after. {told}"
         self.draw(both, both.configuration(known), paint=paint, caption=caption, panels=[TreePanel])
 
-    def show_versions(self, store: Store, version: str = "main", *, q: ArrayLike | None = None) -> None:
+    def show_versions(
+        self, store: Store, version: str = "main", *, q: ArrayLike | None = None
+    ) -> None:
         """Show the versions of a store, with a slider over them; what differs from the version before is coloured.
 
         What was added is green, what changed orange; the caption names what was removed, too.
@@ -256,12 +282,15 @@ class Viewer(Stage, Closing):
             self._versions.remove()
             self._versions = None
 
-    def follow(self, source: SceneSource | ChangingScene, *, q: ArrayLike | None = None, rate: float = 30.0) -> None:
+    def follow(
+        self, source: SceneSource | ChangingScene, *, q: ArrayLike | None = None, rate: float = 30.0
+    ) -> None:
         """Show the scene of a source as it changes, in a thread of its own, until it ends or the viewer is closed.
 
         Args:
             source: a :class:`tmkit.world.LiveScene`, or anything with a method ``current``.
-            q: (n_joints,) configuration of the joints of a live scene that have no stamped values; zero by default.
+            q: (n_joints,) configuration of the joints of a live scene that have no stamped values;
+                zero by default.
             rate: updates a second at most.
 
         Raises:
@@ -269,7 +298,9 @@ class Viewer(Stage, Closing):
         """
         if not isinstance(source, SceneSource):
             if not isinstance(source, ChangingScene):
-                raise ArgumentError(f"follow: a LiveScene or a source with current(), not {type(source).__name__}")
+                raise ArgumentError(
+                    f"follow: a LiveScene or a source with current(), not {type(source).__name__}"
+                )
             source = _Changing(source, q)
 
         def run() -> None:
@@ -341,7 +372,8 @@ def show(
 def enable_notebook(*, height: int = 480) -> None:
     """Show scenes, plans and solved results in three dimensions where a notebook displays them, ``height`` pixels high.
 
-    Each display is a page of its own of one to three megabytes in the notebook. Results without a plan keep their text.
+    Each display is a page of its own of one to three megabytes in the notebook. Results without a
+    plan keep their text.
 
     Raises:
         ConfigurationError: there is no notebook: IPython does not run this code.
@@ -349,7 +381,9 @@ def enable_notebook(*, height: int = 480) -> None:
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None:
-        raise ConfigurationError("enable_notebook: this is not a notebook; use tmkit.show(...) or tmkit.save_html(...)")
+        raise ConfigurationError(
+            "enable_notebook: this is not a notebook; use tmkit.show(...) or tmkit.save_html(...)"
+        )
     formatter = shell.display_formatter.formatters["text/html"]
 
     def framed(shown: Plan | SceneGraph) -> str:

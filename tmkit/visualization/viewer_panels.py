@@ -1,7 +1,8 @@
 """Panels of the live viewer: the tree of frames, joints, facts, and planning from the state that is shown.
 
-A panel is made with the viewer and viser's tab group. :meth:`update` shows the viewer's state; what a user does changes
-the state through :meth:`~tmkit.visualization.Viewer.set_state`. Texts of a scene are escaped wherever they become HTML.
+A panel is made with the viewer and viser's tab group. :meth:`update` shows the viewer's state; what
+a user does changes the state through :meth:`~tmkit.visualization.Viewer.set_state`. Texts of a
+scene are escaped wherever they become HTML.
 """
 
 from __future__ import annotations
@@ -28,10 +29,14 @@ if TYPE_CHECKING:
 
 RED = (0.86, 0.12, 0.12, 1.0)
 _MOST_ROWS, _MOST_JOINTS, _MOST_FACTS = 1500, 60, 12
-_ENDLESS = {"prismatic": 2.0}  # half the range of a slider whose joint has no limits, metres; else radians
+# half the range of a slider whose joint has no limits, metres; else radians
+_ENDLESS = {"prismatic": 2.0}
 _TOUCH = 1e-3  # metres of overlap up to which a pair only touches, as an object its support
 _SIGMAS = 2.0  # of an ellipsoid's half axes
-_BOX = '<div style="max-height:{};overflow:auto;font:12px/1.5 ui-monospace,monospace;margin:4px 8px">{}</div>'
+_BOX = (
+    '<div style="max-height:{};overflow:auto;font:12px/1.5 ui-monospace,monospace;margin:4px'
+    ' 8px">{}</div>'
+)
 
 
 def boxed(content: str, height: str = "40vh") -> str:
@@ -49,7 +54,9 @@ class TreePanel(Panel):
         self._is_own = False  # a change of the gizmo's is this panel's own
         with tabs.add_tab("Scene"):
             self._tree, self._about = gui.add_html(""), gui.add_html("")
-            self._moves = gui.add_checkbox("Move it", False, hint="a gizmo at the frame that is picked")
+            self._moves = gui.add_checkbox(
+                "Move it", False, hint="a gizmo at the frame that is picked"
+            )
             self._moves.on_update(lambda _: self.update())
             hint = "the frame keeps its place in the world"
             self._parent = gui.add_dropdown("New parent", ("", *scene.frame_names), hint=hint)
@@ -68,7 +75,11 @@ class TreePanel(Panel):
             self._tree.content = boxed(_tree_html(scene), "46vh")
         about = "Click a body or a row." if frame is None else _about_html(scene, q, frame)
         self._about.content = boxed(about)
-        wanted = frame if self._moves.value and frame is not None and scene.parent(frame) is not None else None
+        wanted = (
+            frame
+            if self._moves.value and frame is not None and scene.parent(frame) is not None
+            else None
+        )
         if wanted is None and self._gizmo is not None:
             self._gizmo.remove()
             self._gizmo = None
@@ -79,7 +90,9 @@ class TreePanel(Panel):
 
     def _place_gizmo(self, pose: Pose) -> None:
         if self._gizmo is None:
-            self._gizmo = self._viewer.server.scene.add_transform_controls("/gizmo", scale=0.18, depth_test=False)
+            self._gizmo = self._viewer.server.scene.add_transform_controls(
+                "/gizmo", scale=0.18, depth_test=False
+            )
             self._gizmo.on_update(lambda _: self._follow_gizmo())
         if not self._is_own:
             self._gizmo.position, self._gizmo.wxyz = pose.translation, pose.quat_xyzw[[3, 0, 1, 2]]
@@ -93,10 +106,15 @@ class TreePanel(Panel):
         w, x, y, z = self._gizmo.wxyz
         root_from_frame = Pose(np.asarray(self._gizmo.position, dtype=float), [x, y, z, w])
         base = viewer.scene.pose(parent, q=viewer.q)
-        zero = viewer.scene.local_pose(frame).inverse() @ viewer.scene.pose(frame, relative_to=parent, q=viewer.q)
+        zero = viewer.scene.local_pose(frame).inverse() @ viewer.scene.pose(
+            frame, relative_to=parent, q=viewer.q
+        )
         self._is_own = True
         try:  # the edge keeps its joint at its value
-            viewer.set_state(viewer.scene.set_pose(frame, base.inverse() @ root_from_frame @ zero.inverse()), viewer.q)
+            viewer.set_state(
+                viewer.scene.set_pose(frame, base.inverse() @ root_from_frame @ zero.inverse()),
+                viewer.q,
+            )
         finally:
             self._is_own = False
 
@@ -117,7 +135,9 @@ class TreePanel(Panel):
         movable = viewer.scene.frames_of_class("movable")
         contacts = CollisionWorld(viewer.scene, movable=movable).contacts(viewer.q)
         deep = [contact for contact in contacts if contact.distance < -_TOUCH]
-        viewer.paint({frame: RED for contact in deep for frame in (contact.frame_a, contact.frame_b)})
+        viewer.paint(
+            {frame: RED for contact in deep for frame in (contact.frame_a, contact.frame_b)}
+        )
         texts = [f"{c.frame_a} and {c.frame_b} by {-1000.0 * c.distance:.1f} mm" for c in deep[:8]]
         touching = f"{len(contacts) - len(deep)} other pairs touch."
         viewer.notify(f"{len(deep)} pairs overlap", f"{'; '.join(texts) or 'None'}. {touching}")
@@ -161,8 +181,9 @@ def _tree_html(scene: SceneGraph) -> str:
         kind = f" [{joint.type}]" if joint.type not in ("fixed", "free") else ""
         more = f" ({', '.join(classes)})" if classes else ""
         rows.append(
-            f'<div data-tmkit-frame="{html.escape(name)}" style="padding-left:{0.6 * min(depth, 20)}em;cursor:pointer;'
-            f'white-space:nowrap">{html.escape(name)}<span style="opacity:.6">{kind}{html.escape(more)}</span></div>'
+            f'<div data-tmkit-frame="{html.escape(name)}"'
+            f' style="padding-left:{0.6 * min(depth, 20)}em;cursor:pointer;white-space:nowrap">{html.escape(name)}<span'
+            f' style="opacity:.6">{kind}{html.escape(more)}</span></div>'
         )
         waiting.extend((child, depth + 1) for child in reversed(scene.children(name)))
     hidden = len(scene) - len(rows)
@@ -171,12 +192,20 @@ def _tree_html(scene: SceneGraph) -> str:
 
 def _about_html(scene: SceneGraph, q: Any, frame: str) -> str:
     parent, pose = scene.parent(frame), scene.pose(frame, q=q)
-    rows = [("frame", frame), ("parent", parent or "none"), ("position", _numbers(pose.translation, "m"))]
+    rows = [
+        ("frame", frame),
+        ("parent", parent or "none"),
+        ("position", _numbers(pose.translation, "m")),
+    ]
     if parent is not None:
-        rows.append(("in parent", _numbers(scene.pose(frame, relative_to=parent, q=q).translation, "m")))
+        rows.append(
+            ("in parent", _numbers(scene.pose(frame, relative_to=parent, q=q).translation, "m"))
+        )
     rows.append(("xyzw", _numbers(pose.quat_xyzw, "")))
     if attributes := scene.attributes(frame):
-        rows.append(("attributes", ", ".join(f"{key}={attributes[key]}" for key in sorted(attributes))))
+        rows.append(
+            ("attributes", ", ".join(f"{key}={attributes[key]}" for key in sorted(attributes)))
+        )
     if frame in scene.noisy_frames:
         spread = np.sqrt(np.diag(scene.gaussian_pose(frame, q=q).covariance)[:3])
         rows.append(("sigma", _numbers(1000.0 * spread, "mm", 1)))
@@ -197,13 +226,19 @@ class JointsPanel(Panel):
         with tabs.add_tab("Joints"):
             if viewer.problem is not None:
                 ready = gui.add_button("Go to the ready configuration")
-                ready.on_click(lambda _: viewer.set_state(viewer.scene, viewer.home(viewer.scene, viewer.q)))
-            gui.add_button("Show as [ready]", hint="for a robot's description").on_click(lambda _: self._write())
+                ready.on_click(
+                    lambda _: viewer.set_state(viewer.scene, viewer.home(viewer.scene, viewer.q))
+                )
+            gui.add_button("Show as [ready]", hint="for a robot's description").on_click(
+                lambda _: self._write()
+            )
             self._text = gui.add_html("")
             for entry, name in enumerate(scene.joint_names[:_MOST_JOINTS]):
                 low, high = self._range(scene, entry)
                 value = float(np.clip(viewer.q[entry], low, high))
-                slider = gui.add_slider(name, min=low, max=high, step=(high - low) / 1000.0, initial_value=value)
+                slider = gui.add_slider(
+                    name, min=low, max=high, step=(high - low) / 1000.0, initial_value=value
+                )
                 slider.on_update(lambda _, entry=entry: self._move(entry))
                 self._sliders.append(slider)
 
@@ -256,7 +291,9 @@ class FactsPanel(Panel):
         try:
             self._last = self._deriver.derive(viewer.scene, viewer.q, self._last)
         except TmkitError as error:
-            self._text.content = boxed(f'<div style="color:#c53030">{html.escape(str(error))}</div>')
+            self._text.content = boxed(
+                f'<div style="color:#c53030">{html.escape(str(error))}</div>'
+            )
             return
         before, now = self._first.state.facts, self._last.state.facts
         gone = "#c53030;text-decoration:line-through"
@@ -267,13 +304,18 @@ class FactsPanel(Panel):
             groups.setdefault(fact[1:].split(" ")[0].rstrip(")"), []).append(fact)
         for name, facts in sorted(groups.items(), key=lambda item: len(item[1])):
             rows = _fact_rows("", facts, "inherit")
-            folded = f"<details><summary>{html.escape(name)}: {len(facts)} facts</summary>{rows}</details>"
+            folded = (
+                f"<details><summary>{html.escape(name)}: {len(facts)}"
+                f" facts</summary>{rows}</details>"
+            )
             parts.append(rows if len(facts) <= _MOST_FACTS else folded)
         self._text.content = boxed("".join(parts), "60vh")
 
 
 def _fact_rows(title: str, facts: Any, style: str) -> str:
-    rows = (f'<div style="color:{style}">{html.escape(fact)}</div>' for fact in sorted(map(str, facts)))
+    rows = (
+        f'<div style="color:{style}">{html.escape(fact)}</div>' for fact in sorted(map(str, facts))
+    )
     return (f"<b>{title}</b>" if title and facts else "") + "".join(rows)
 
 
@@ -292,15 +334,24 @@ class PlanPanel(Panel):
                 self._button = gui.add_button("Plan from here")
                 self._button.on_click(lambda _: self._start())
             if timeline is not None:
-                names = ["the start", *(f"{i}. {step.action}" for i, step in enumerate(timeline.plan.steps, start=1))]
+                names = [
+                    "the start",
+                    *(f"{i}. {step.action}" for i, step in enumerate(timeline.plan.steps, start=1)),
+                ]
                 self._version = gui.add_dropdown("Compare with", names)
-                gui.add_button("Side by side").on_click(lambda _: self._compare(names.index(self._version.value)))
+                gui.add_button("Side by side").on_click(
+                    lambda _: self._compare(names.index(self._version.value))
+                )
 
     def _compare(self, number: int) -> None:
         viewer, timeline = self._viewer, self._viewer.timeline
         if timeline is not None:
             steps = timeline.plan.steps
-            viewer.compare(timeline.plan.scene if number == 0 else steps[number - 1].scene, viewer.scene, q=viewer.q)
+            viewer.compare(
+                timeline.plan.scene if number == 0 else steps[number - 1].scene,
+                viewer.scene,
+                q=viewer.q,
+            )
             with viewer.tabs.add_tab("Plan"):
                 back = viewer.server.gui.add_button("Back to the plan")
             back.on_click(lambda _: viewer.show(timeline.plan, problem=viewer.problem))
@@ -317,7 +368,9 @@ class PlanPanel(Panel):
         try:
             problem = replace(viewer.problem, scene=viewer.scene, q=viewer.q, goal=self._goal.value)
             viewer.notify("Planning", self._goal.value)
-            result = solve(problem, PlanningOptions(time_limit=float(self._seconds.value), record_tree=True))
+            result = solve(
+                problem, PlanningOptions(time_limit=float(self._seconds.value), record_tree=True)
+            )
             viewer.show(result, problem=problem)
             viewer.notify(result.status.value, result.explanation, is_error=result.plan is None)
         except TmkitError as error:
@@ -326,19 +379,27 @@ class PlanPanel(Panel):
 
 
 PALE = (0.88, 0.89, 0.90, 1.0)
-_CHANGES = {"added": (0.16, 0.65, 0.30, 1.0), "removed": (0.86, 0.12, 0.12, 1.0), "changed": (0.95, 0.55, 0.10, 1.0)}
+_CHANGES = {
+    "added": (0.16, 0.65, 0.30, 1.0),
+    "removed": (0.86, 0.12, 0.12, 1.0),
+    "changed": (0.95, 0.55, 0.10, 1.0),
+}
 _WORDS = {"added": "Green (added)", "removed": "Red (removed)", "changed": "Orange (changed)"}
 _MOST_NAMES = 20
 
 
-def changes(before: SceneGraph, after: SceneGraph) -> tuple[tuple[dict[str, Color], dict[str, Color]], str]:
+def changes(
+    before: SceneGraph, after: SceneGraph
+) -> tuple[tuple[dict[str, Color], dict[str, Color]], str]:
     """Return colours of the frames of two versions by what differs, and the differences in words."""
     paints: tuple[dict[str, Color], dict[str, Color]] = {}, {}
     names: dict[str, list[str]] = {kind: [] for kind in _CHANGES}
     for frame in diff(before, after).frames:
         kind = "added" if frame.before is None else "removed" if frame.after is None else "changed"
         text = f" ({', '.join(frame.fields)})" if kind == "changed" else ""
-        for paint, scene, there in zip(paints, (before, after), (frame.before, frame.after), strict=True):
+        for paint, scene, there in zip(
+            paints, (before, after), (frame.before, frame.after), strict=True
+        ):
             if there is not None:
                 paint.update(dict.fromkeys(scene.subtree(there.name), _CHANGES[kind]))
                 shown = there.name
@@ -352,12 +413,15 @@ def changes(before: SceneGraph, after: SceneGraph) -> tuple[tuple[dict[str, Colo
 
 def looks_differ(before: SceneGraph, after: SceneGraph) -> bool:
     """Return whether two versions differ in more than poses, so that they must be drawn anew."""
-    return before.frame_names != after.frame_names or any("shapes" in one.fields for one in diff(before, after).frames)
+    return before.frame_names != after.frame_names or any(
+        "shapes" in one.fields for one in diff(before, after).frames
+    )
 
 
 def latest_configuration(scene: SceneGraph, q: ArrayLike | None = None) -> NDArray[np.float64]:
     """Return the configuration (n_joints,) of the newest stamped values; of other joints those of q, or zero."""
-    is_fit = q is not None and np.size(np.asarray(q)) == len(scene.joint_names)  # versions may have other joints
+    # versions may have other joints
+    is_fit = q is not None and np.size(np.asarray(q)) == len(scene.joint_names)
     base = q if is_fit else scene.zero_configuration()
     return configuration(scene, math.inf, policy="clamped", q=base)
 
@@ -365,14 +429,18 @@ def latest_configuration(scene: SceneGraph, q: ArrayLike | None = None) -> NDArr
 class VersionsPanel:
     """A slider over the versions of a store, the oldest first, which stays when another version is drawn."""
 
-    def __init__(self, viewer: Stage, store: Store, log: list[Version], q: ArrayLike | None) -> None:
+    def __init__(
+        self, viewer: Stage, store: Store, log: list[Version], q: ArrayLike | None
+    ) -> None:
         self._viewer, self._store, self._log, self._q = viewer, store, log, q
         self._drawn: tuple[SceneGraph, bool] | None = None
         gui: Any = viewer.server.gui
         self._folder, last = gui.add_folder("Versions", order=-1.0), len(log)
         with self._folder:
             self._number = gui.add_slider("Version", 1, max(2, last), 1, last, disabled=last == 1)
-            self._marks = gui.add_checkbox("Mark changes", True, hint="what differs from the version before")
+            self._marks = gui.add_checkbox(
+                "Mark changes", True, hint="what differs from the version before"
+            )
             self._about = gui.add_html("")
         self._number.on_update(lambda _: self._draw())
         self._marks.on_update(lambda _: self._draw())
@@ -401,5 +469,8 @@ class VersionsPanel:
             self._viewer.set_state(scene, q)
         self._viewer.paint(colors)
         self._drawn = scene, is_marked
-        words = [f"<b>{number} of {len(self._log)}</b> {version.id[:12]}", html.escape(version.message or "")]
+        words = [
+            f"<b>{number} of {len(self._log)}</b> {version.id[:12]}",
+            html.escape(version.message or ""),
+        ]
         self._about.content = boxed("<br>".join([*filter(None, words), html.escape(told)]), "20vh")

@@ -1,10 +1,21 @@
 """The names that `tmkit.world` exports."""
 
 from tmkit.world.bags import BagRecorder as BagRecorder, play_bag as play_bag
-from tmkit.world.block_runner import After as After, BlockRunner as BlockRunner, OnChange as OnChange
-from tmkit.world.blocks import FunctionBlock as FunctionBlock, OutputFrame as OutputFrame, run_block as run_block
+from tmkit.world.block_runner import (
+    After as After,
+    BlockRunner as BlockRunner,
+    OnChange as OnChange,
+)
+from tmkit.world.blocks import (
+    FunctionBlock as FunctionBlock,
+    OutputFrame as OutputFrame,
+    run_block as run_block,
+)
 from tmkit.world.buffer import Buffer as Buffer
-from tmkit.world.closed_loop import ClosedLoopResult as ClosedLoopResult, execute_closed_loop as execute_closed_loop
+from tmkit.world.closed_loop import (
+    ClosedLoopResult as ClosedLoopResult,
+    execute_closed_loop as execute_closed_loop,
+)
 from tmkit.world.live_scene import LiveScene as LiveScene
 from tmkit.world.messages import (
     ConnectivityException as ConnectivityException,
@@ -19,7 +30,10 @@ from tmkit.world.messages import (
     TransformStamped as TransformStamped,
     Vector3 as Vector3,
 )
-from tmkit.world.perception import PlaneSegmentation as PlaneSegmentation, TableRecognition as TableRecognition
+from tmkit.world.perception import (
+    PlaneSegmentation as PlaneSegmentation,
+    TableRecognition as TableRecognition,
+)
 from tmkit.world.service.access import ServiceLimits as ServiceLimits
 from tmkit.world.service.client import Client as Client, connect as connect
 from tmkit.world.service.server import WorldServer as WorldServer

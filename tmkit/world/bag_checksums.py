@@ -6,9 +6,9 @@ BAG/
   metadata.yaml   as comments at its end: SHA-256 of the other files, and of the text before the last line
 ```
 
-The writer of ``rosbags`` sets all checksums of MCAP to 0, which means that there are none; its reader checks those of
-chunks. :func:`write_checksums` fills them in, and :func:`check_files` checks all of them. A bag without checksums, as
-of another program, is read unchecked.
+The writer of ``rosbags`` sets all checksums of MCAP to 0, which means that there are none; its
+reader checks those of chunks. :func:`write_checksums` fills them in, and :func:`check_files` checks
+all of them. A bag without checksums, as of another program, is read unchecked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _WHOLE_SUM = re.compile(rb"# sha256 ([0-9a-f]{64})  ([^/\0\n]+)\n")
 _MAGIC = b"\x89MCAP0\r\n"
 _HEAD = struct.Struct("<BQ")  # of a record: kind, length
 _CHUNK, _DATA_END, _FOOTER = 0x06, 0x0F, 0x02
-_CHUNK_FIELDS = struct.Struct("<QQQII")  # start, end, size, checksum, length of the name of the compression
+# start, end, size, checksum, length of the name of the compression
+_CHUNK_FIELDS = struct.Struct("<QQQII")
 _CHUNK_CHECKSUM = 24  # offset in these fields
 _DATA_END_SIZE = _HEAD.size + 4
 _FOOTER_SIZE = _HEAD.size + 20
@@ -68,7 +69,8 @@ def check_files(path: Path, files: list[Path], *, is_info: bool = False) -> None
     Args:
         path: the folder of a bag, or one of its data files alone.
         files: the files of the bag.
-        is_info: whether the messages are not read: only the metadata and the summary of MCAP are checked.
+        is_info: whether the messages are not read: only the metadata and the summary of MCAP are
+            checked.
 
     Raises:
         FileFormatError: if a file differs from its checksum, with the file.
@@ -96,8 +98,16 @@ def _checked_sums(path: Path) -> dict[str, str]:
     if own is None or own[2].decode(errors="replace") != METADATA:
         raise _damage(path, "its checksum is damaged")
     if own[1].decode() != hashlib.sha256(data[: lines[-1].start()]).hexdigest():
-        raise _damage(path, "it differs from its checksum in its last line; remove that line if the change is meant")
-    return {found[2].decode(errors="replace"): found[1].decode() for found in sums[:-1] if found is not None}
+        raise _damage(
+            path,
+            "it differs from its checksum in its last line; remove that line if the change is"
+            " meant",
+        )
+    return {
+        found[2].decode(errors="replace"): found[1].decode()
+        for found in sums[:-1]
+        if found is not None
+    }
 
 
 def _damage(path: Path, reason: str) -> FileFormatError:

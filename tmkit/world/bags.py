@@ -1,8 +1,8 @@
 """ROS 2 bags without ROS: a bag replays into a buffer, and versions of a world are recorded to a bag.
 
-Read and written by ``rosbags`` (extra ``world``), with CDR messages of these types: ``tf2_msgs/TFMessage``,
-``sensor_msgs/JointState`` and ``geometry_msgs/PoseWithCovarianceStamped``. Definitions of messages in a bag are not
-used, since they would become code.
+Read and written by ``rosbags`` (extra ``world``), with CDR messages of these types:
+``tf2_msgs/TFMessage``, ``sensor_msgs/JointState`` and ``geometry_msgs/PoseWithCovarianceStamped``.
+Definitions of messages in a bag are not used, since they would become code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from tmkit._core import SceneGraph, diff
 from tmkit._support.closing import Closing
 from tmkit._support.extras import importing
 from tmkit._support.limits import as_utf8, read_bytes
-from tmkit.errors import FileFormatError, MissingFileError, OutputError, TmkitError, UnknownNameError
+from tmkit.errors import (
+    FileFormatError,
+    MissingFileError,
+    OutputError,
+    TmkitError,
+    UnknownNameError,
+)
 from tmkit.graph import joint_history
 from tmkit.graph.moments import CLASS
 from tmkit.spatial import GaussianPose, Pose, to_ros_pose
@@ -47,7 +53,8 @@ class BagReplay:
 
     Attributes:
         counts: messages that were replayed, by topic.
-        refused: messages or transforms that the buffer refused, by topic; the reasons are in ``buffer.refusals``.
+        refused: messages or transforms that the buffer refused, by topic; the reasons are in
+            ``buffer.refusals``.
         skipped: topics of other types, or of poses whose frame is not known.
     """
 
@@ -105,8 +112,13 @@ def read_bag_info(path: str | Path, *, max_bytes: int = _MOST_BYTES) -> BagInfo:
     path, (rosbag2, _) = Path(path), _rosbags()
     frames = _checked_files(path, max_bytes, is_info=True)
     with _reading(path), rosbag2.Reader(path) as reader:
-        topics = (BagTopic(c.topic, c.msgtype, c.msgcount, frames.get(c.topic)) for c in reader.connections)
-        times = (reader.start_time / 1e9, reader.end_time / 1e9) if reader.message_count else (0.0, 0.0)
+        topics = (
+            BagTopic(c.topic, c.msgtype, c.msgcount, frames.get(c.topic))
+            for c in reader.connections
+        )
+        times = (
+            (reader.start_time / 1e9, reader.end_time / 1e9) if reader.message_count else (0.0, 0.0)
+        )
         return BagInfo(tuple(topics), *times)
 
 
@@ -122,22 +134,24 @@ def play_bag(
 ) -> BagReplay:
     """Replay a bag into a buffer, in the order of the times at which its messages were recorded.
 
-    Transforms of topics that end in ``tf_static`` are for all time. Joints of joint states must be in the scene of the
-    buffer. Chunks of an MCAP file are decompressed whole.
+    Transforms of topics that end in ``tf_static`` are for all time. Joints of joint states must be
+    in the scene of the buffer. Chunks of an MCAP file are decompressed whole.
 
     Args:
         path: the folder of a bag, or a file ``.mcap`` or ``.db3``.
         buffer: what it is replayed into. After an error it has all that came before.
         topics: the topics that are replayed; by default all of the three types.
-        poses: by topic of poses with covariance the frame that they are of, if :class:`BagRecorder` did not write it.
-        wait_until: called with the time of each message, in seconds, before it is replayed, such as a function that
-            waits until then; if omitted, as fast as possible.
+        poses: by topic of poses with covariance the frame that they are of, if :class:`BagRecorder`
+            did not write it.
+        wait_until: called with the time of each message, in seconds, before it is replayed, such as
+            a function that waits until then; if omitted, as fast as possible.
         max_bytes: of all files of the bag.
         max_message: bytes of one message.
 
     Raises:
         MissingFileError: no such bag.
-        FileFormatError: a bag or a message that is broken, too large, or of another type; the error names the topic.
+        FileFormatError: a bag or a message that is broken, too large, or of another type; the error
+            names the topic.
         UnknownNameError: a topic that is not in the bag.
         MissingExtraError: ``rosbags`` is not installed.
     """
@@ -149,13 +163,23 @@ def play_bag(
         chosen: list[Any] = []
         skipped: list[Any] = []
         for one in reader.connections:
-            is_wanted = BagTopic(one.topic, one.msgtype, one.msgcount, known.get(one.topic)).is_replayed
+            is_wanted = BagTopic(
+                one.topic, one.msgtype, one.msgcount, known.get(one.topic)
+            ).is_replayed
             if topics is not None and one.topic in topics and not is_wanted:
-                why = "no frame is known of it; pass poses=" if one.msgtype == _POSE else f"expected {_TF}, {_JOINTS}"
-                raise FileFormatError.at(
-                    path, f"topic '{one.topic}' is of type {one.msgtype}: {why}", data={"topic": one.topic}
+                why = (
+                    "no frame is known of it; pass poses="
+                    if one.msgtype == _POSE
+                    else f"expected {_TF}, {_JOINTS}"
                 )
-            (chosen if is_wanted and (topics is None or one.topic in topics) else skipped).append(one)
+                raise FileFormatError.at(
+                    path,
+                    f"topic '{one.topic}' is of type {one.msgtype}: {why}",
+                    data={"topic": one.topic},
+                )
+            (chosen if is_wanted and (topics is None or one.topic in topics) else skipped).append(
+                one
+            )
         names = [one.topic for one in reader.connections]
         for topic in (*(topics or ()), *(poses or ())):
             if topic not in names:
@@ -171,7 +195,9 @@ def play_bag(
             topic, stamp = connection.topic, nanoseconds / 1e9
             if len(raw) > max_message:
                 reason = f"a message of {len(raw):,} bytes, expected at most {max_message:,}"
-                raise FileFormatError.at(path, f"topic '{topic}' at {stamp:.9f} s: {reason}", data={"topic": topic})
+                raise FileFormatError.at(
+                    path, f"topic '{topic}' at {stamp:.9f} s: {reason}", data={"topic": topic}
+                )
             try:
                 message = store.deserialize_cdr(raw, connection.msgtype)
             except Exception as error:
@@ -182,10 +208,16 @@ def play_bag(
                 wait_until(stamp)
             counts[topic] += 1
             refused[topic] += sum(not taken for taken in _taken(buffer, connection, message, known))
-    return BagReplay(dict(counts), {k: n for k, n in refused.items() if n}, tuple(sorted({c.topic for c in skipped})))
+    return BagReplay(
+        dict(counts),
+        {k: n for k, n in refused.items() if n},
+        tuple(sorted({c.topic for c in skipped})),
+    )
 
 
-def _taken(buffer: Buffer, connection: Any, message: Any, frames: Mapping[str, str]) -> Iterator[bool]:
+def _taken(
+    buffer: Buffer, connection: Any, message: Any, frames: Mapping[str, str]
+) -> Iterator[bool]:
     """Put a message into a buffer, and yield of each part whether it was taken."""
     topic = connection.topic
     if connection.msgtype == _POSE:
@@ -193,7 +225,9 @@ def _taken(buffer: Buffer, connection: Any, message: Any, frames: Mapping[str, s
     elif connection.msgtype == _JOINTS:
         yield buffer.set_joint_states(message, topic)
     else:
-        insert = buffer.set_transform_static if topic.endswith("tf_static") else buffer.set_transform
+        insert = (
+            buffer.set_transform_static if topic.endswith("tf_static") else buffer.set_transform
+        )
         for transform in message.transforms:
             yield insert(transform, topic)
 
@@ -208,7 +242,9 @@ def _checked_files(path: Path, max_bytes: int, *, is_info: bool = False) -> dict
             raise FileFormatError.at(file, "is a link out of the folder of the bag")
     size = sum(file.stat().st_size for file in files)
     if size > max_bytes:
-        raise FileFormatError.at(path, f"is too large: {size:,} bytes, expected at most {max_bytes:,}")
+        raise FileFormatError.at(
+            path, f"is too large: {size:,} bytes, expected at most {max_bytes:,}"
+        )
     metadata = path / METADATA
     if path.is_dir() and not metadata.exists():
         raise FileFormatError.at(path, "is no bag that can be read: a folder without metadata.yaml")
@@ -237,7 +273,9 @@ def _reading(path: Path) -> Iterator[None]:
     except TmkitError:
         raise
     except Exception as error:
-        raise FileFormatError.at(path, f"is no bag that can be read: {type(error).__name__}: {error}") from error
+        raise FileFormatError.at(
+            path, f"is no bag that can be read: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _rosbags() -> tuple[Any, Any]:
@@ -251,10 +289,10 @@ def _rosbags() -> tuple[Any, Any]:
 class BagRecorder(Closing):
     """Records versions of a world to a bag: poses, static poses, covariances and values of joints.
 
-    Stamped poses become ``/tf``, poses of fixed and free frames without stamps ``/tf_static``, histories of joints
-    ``/joint_states``. Poses with a covariance also become a topic ``/poses/FRAME`` of
-    ``PoseWithCovarianceStamped``, with stamp 0 where the pose is static. Joints themselves, shapes and attributes have
-    no message. A context manager::
+    Stamped poses become ``/tf``, poses of fixed and free frames without stamps ``/tf_static``,
+    histories of joints ``/joint_states``. Poses with a covariance also become a topic
+    ``/poses/FRAME`` of ``PoseWithCovarianceStamped``, with stamp 0 where the pose is static. Joints
+    themselves, shapes and attributes have no message. A context manager::
 
         with BagRecorder("run") as recorder:
             remove = buffer.on_change(recorder.record)
@@ -308,19 +346,28 @@ class BagRecorder(Closing):
     def _write(self, timed: list[_Message]) -> None:
         """Write messages by time, after the static ones that were held back until a time was known."""
         early = self._early or 0
-        messages = sorted([*((early, *rest) for _, *rest in self._held), *timed], key=lambda message: message[:2])
+        messages = sorted(
+            [*((early, *rest) for _, *rest in self._held), *timed], key=lambda message: message[:2]
+        )
         self._held = []
         with self._writing():
             for nanoseconds, topic, kind, message in messages:
                 if topic not in self._topics:
                     self._topics[topic] = self._connection(topic, kind)
-                self._writer.write(self._topics[topic], nanoseconds, self._store.serialize_cdr(message, kind))
+                self._writer.write(
+                    self._topics[topic], nanoseconds, self._store.serialize_cdr(message, kind)
+                )
 
     def _messages(self, scene: SceneGraph) -> Iterator[_Message]:
         """Yield time in nanoseconds (-1 of what is static), topic, type and message of what is new."""
         types = self._store.types
         before, after = self._last, scene
-        new = [frame for change in diff(before, after).frames if change.after for frame in [change.after.name]]
+        new = [
+            frame
+            for change in diff(before, after).frames
+            if change.after
+            for frame in [change.after.name]
+        ]
         tf: list[tuple[tuple[int, int], str, Pose, bool]] = []
         joints: dict[float, dict[str, float]] = {}
         for frame in new:
@@ -338,9 +385,15 @@ class BagRecorder(Closing):
                 if known is None:
                     tf.append(((0, 0), frame, after.local_pose(frame), True))
                     continue
-                was = before.stamped_poses(frame) if frame in before and before.parent(frame) == parent else None
+                was = (
+                    before.stamped_poses(frame)
+                    if frame in before and before.parent(frame) == parent
+                    else None
+                )
                 old = set() if was is None else {*was.stamps}
-                if was is not None and not np.array_equal(before.edge_covariance(frame), after.edge_covariance(frame)):
+                if was is not None and not np.array_equal(
+                    before.edge_covariance(frame), after.edge_covariance(frame)
+                ):
                     old.difference_update(known.stamps[-1:])  # once more, with its covariance
                 for stamp, pose in zip(known.stamps.tolist(), known.poses, strict=True):
                     if stamp not in old:
@@ -355,7 +408,10 @@ class BagRecorder(Closing):
             if covariance.any():
                 topic = self._topic_of(frame)
                 ros = to_ros_pose(GaussianPose(pose, covariance))
-                fields = {"header": transform.header, "pose": {**ros, "covariance": np.array(ros["covariance"])}}
+                fields = {
+                    "header": transform.header,
+                    "pose": {**ros, "covariance": np.array(ros["covariance"])},
+                }
                 yield when, topic, _POSE, self._made(fields, _POSE)
         for time, values in joints.items():
             stamp = seconds_and_nanoseconds(time)
@@ -367,12 +423,18 @@ class BagRecorder(Closing):
     def _made(self, value: Any, kind: str) -> Any:
         """Return a message of rosbags with the fields of a message or a mapping, whatever their types are called."""
         made = self._store.types[kind]
-        given = value if isinstance(value, Mapping) else {name: getattr(value, name) for name in value.__slots__}
+        given = (
+            value
+            if isinstance(value, Mapping)
+            else {name: getattr(value, name) for name in value.__slots__}
+        )
         fields = {}
         for name, hint in made.__annotations__.items():
             if name in given:
                 inner = str(hint).replace("__", "/")
-                fields[name] = self._made(given[name], inner) if inner in self._store.types else given[name]
+                fields[name] = (
+                    self._made(given[name], inner) if inner in self._store.types else given[name]
+                )
         return made(**fields)
 
     def _topic_of(self, frame: str) -> str:
@@ -386,14 +448,31 @@ class BagRecorder(Closing):
         return topic
 
     def _connection(self, topic: str, kind: str) -> Any:
-        from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+        from rosbags.interfaces import (
+            Qos,
+            QosDurability,
+            QosHistory,
+            QosLiveliness,
+            QosReliability,
+            QosTime,
+        )
 
         last = QosDurability.TRANSIENT_LOCAL if topic == "/tf_static" else QosDurability.VOLATILE
         ever = QosTime(2147483647, 4294967295)
         qos = Qos(
-            QosHistory.KEEP_LAST, 100, QosReliability.RELIABLE, last, ever, ever, QosLiveliness.AUTOMATIC, ever, False
+            QosHistory.KEEP_LAST,
+            100,
+            QosReliability.RELIABLE,
+            last,
+            ever,
+            ever,
+            QosLiveliness.AUTOMATIC,
+            ever,
+            False,
         )
-        return self._writer.add_connection(topic, kind, typestore=self._store, offered_qos_profiles=[qos])
+        return self._writer.add_connection(
+            topic, kind, typestore=self._store, offered_qos_profiles=[qos]
+        )
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

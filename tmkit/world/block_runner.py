@@ -14,7 +14,15 @@ from tmkit.errors import BlockError, TmkitError, UnknownNameError
 from tmkit.graph.nodes import walk_nodes
 from tmkit.graph.patterns import Part, Pattern
 from tmkit.spatial.plain import check_fields
-from tmkit.world.blocks import FunctionBlock, blamed, executed, frames_below, has_changed, node_of, touched
+from tmkit.world.blocks import (
+    FunctionBlock,
+    blamed,
+    executed,
+    frames_below,
+    has_changed,
+    node_of,
+    touched,
+)
 from tmkit.world.live_scene import LiveScene
 
 _logger = logging.getLogger(__name__)
@@ -31,7 +39,11 @@ def provides(made: Pattern, wanted: Pattern) -> bool:
         if role == len(wanted.roles):
             return all(c.renamed(chosen) in said for c in wanted.conditions)
         need = wanted.part_of(wanted.roles[role])
-        parts = [at for at, name in enumerate(made.roles) if at not in chosen and _implies(made.part_of(name), need)]
+        parts = [
+            at
+            for at, name in enumerate(made.roles)
+            if at not in chosen and _implies(made.part_of(name), need)
+        ]
         return any(fits((*chosen, at)) for at in parts)
 
     return fits(())
@@ -51,7 +63,9 @@ def _implies(made: Part, need: Part) -> bool:
 
 def _described(pattern: Pattern) -> str:
     """Return the parts of a pattern in short."""
-    said = [(f"{part.count} x {part.name}", [*part.classes, part.shape or ""]) for part in pattern.parts]
+    said = [
+        (f"{part.count} x {part.name}", [*part.classes, part.shape or ""]) for part in pattern.parts
+    ]
     return "; ".join(f"{what}: {', '.join(filter(None, words))}" for what, words in said)
 
 
@@ -63,7 +77,8 @@ def check_chain(blocks: Sequence[FunctionBlock], scene: SceneGraph) -> None:
         scene: the version to begin with.
 
     Raises:
-        BlockError: it names the block, the input and the hook, and the blocks before with their outputs.
+        BlockError: it names the block, the input and the hook, and the blocks before with their
+            outputs.
     """
     before: list[FunctionBlock] = []
     for block in blocks:
@@ -77,9 +92,13 @@ def check_chain(blocks: Sequence[FunctionBlock], scene: SceneGraph) -> None:
                 node_of(scene, block.output_hook)
         for name, pattern in block.inputs.items():
             makers = [other for other in before if _is_below(scene, other, block.input_hook)]
-            if found.get(name) or any(provides(p, pattern) for other in makers for p in other.outputs.values()):
+            if found.get(name) or any(
+                provides(p, pattern) for other in makers for p in other.outputs.values()
+            ):
                 continue
-            others = ", ".join(f"'{other.name}' ({', '.join(other.outputs) or 'nothing'})" for other in before)
+            others = ", ".join(
+                f"'{other.name}' ({', '.join(other.outputs) or 'nothing'})" for other in before
+            )
             need = f"needs '{name}' below '{block.input_hook}' ({_described(pattern)})"
             reason = "which is not in the scene, and not made by the blocks before it"
             raise BlockError.of(block.name, f"{need}, {reason}: {others or 'none'}")
@@ -91,7 +110,9 @@ def _is_below(scene: SceneGraph, maker: FunctionBlock, hook: str) -> bool:
     known, place = (*scene.frame_names, *scene.group_names), maker.output_hook
     if hook in (maker.name, place):
         return True
-    return hook in known and (place not in known or node_of(scene, place) in walk_nodes(scene, node_of(scene, hook)))
+    return hook in known and (
+        place not in known or node_of(scene, place) in walk_nodes(scene, node_of(scene, hook))
+    )
 
 
 @dataclass(frozen=True)
@@ -99,7 +120,8 @@ class OnChange:
     """Execute a block when a subtree changes.
 
     Args:
-        below: the frame or group of the subtree; the inputs of the block and the frames above them if omitted.
+        below: the frame or group of the subtree; the inputs of the block and the frames above them
+            if omitted.
     """
 
     below: str | None = None
@@ -159,11 +181,16 @@ class BlockRunner:
         self._triggers = dict(triggers or {})
         self._clock, self._attempts = clock, attempts
         if len(self.blocks) < len(blocks):
-            raise BlockError(f"function blocks have names of their own, unlike {[block.name for block in blocks]}")
+            raise BlockError(
+                "function blocks have names of their own, unlike"
+                f" {[block.name for block in blocks]}"
+            )
         for name, trigger in self._triggers.items():
             for other in [name, *([trigger.block] if isinstance(trigger, After) else [])]:
                 if other not in self.blocks:
-                    raise UnknownNameError.of("function block", other, self.blocks, where="triggers")
+                    raise UnknownNameError.of(
+                        "function block", other, self.blocks, where="triggers"
+                    )
             if isinstance(trigger, Every) and not trigger.period > 0.0:
                 raise BlockError.of(name, f"needs a period above 0, not {trigger.period}")
         self._start = clock()
@@ -182,7 +209,8 @@ class BlockRunner:
 
         Raises:
             UnknownNameError: no such block.
-            BlockError: they do not fit each other (:func:`check_chain`), or one fails (:func:`run_block`).
+            BlockError: they do not fit each other (:func:`check_chain`), or one fails
+                (:func:`run_block`).
         """
         for name in names:
             if name not in self.blocks:
@@ -198,7 +226,8 @@ class BlockRunner:
 
         One that fails is due again by its trigger, and its error is kept in :attr:`errors`.
         """
-        counts, now = dict.fromkeys(self.blocks, _ENDLESS), self._clock()  # a slow block at a rate has one turn
+        # a slow block at a rate has one turn
+        counts, now = dict.fromkeys(self.blocks, _ENDLESS), self._clock()
         while True:
             scene = self.world.scene
             name = next((name for name in self.blocks if self._is_due(name, scene, now)), None)
@@ -228,7 +257,11 @@ class BlockRunner:
     def step(self, interval: float) -> None:
         """Poll, and wait until the world changes or a block is due by :class:`Every`, ``interval`` seconds at most."""
         scene, now = self.poll(), self._clock()
-        due = [self._next[name] - now for name, trigger in self._triggers.items() if isinstance(trigger, Every)]
+        due = [
+            self._next[name] - now
+            for name, trigger in self._triggers.items()
+            if isinstance(trigger, Every)
+        ]
         self.world.wait(scene, max(0.0, min([interval, *due])))
 
     def _remember(self, error: BlockError) -> None:
@@ -244,7 +277,9 @@ class BlockRunner:
         self._seen[block.name] = self.world.scene
         self._waiting.discard(block.name)
         self._seen[block.name], made = executed(self.world, block, self._attempts)
-        self._waiting |= {name for name, other in self._triggers.items() if other == After(block.name)}
+        self._waiting |= {
+            name for name, other in self._triggers.items() if other == After(block.name)
+        }
         return made
 
     def _is_due(self, name: str, scene: SceneGraph, now: float) -> bool:

@@ -1,12 +1,14 @@
 """Function blocks: computations over versions of a live scene, with declared inputs and outputs.
 
-A :class:`FunctionBlock` is a function of a version. It finds its input patterns below its input hook and returns an
-edit of what it owns, the frames of the group of its name below its output hook. :func:`~tmkit.world.run_block` executes
-a block, :class:`~tmkit.world.BlockRunner` blocks in chains and by triggers. The edit is applied to the version of now
-if the inputs are still the same, else the block is executed again; it may change what the block owns alone. So a block
-sees one version, whole, and a second execution with the same inputs changes nothing.
+A :class:`FunctionBlock` is a function of a version. It finds its input patterns below its input
+hook and returns an edit of what it owns, the frames of the group of its name below its output hook.
+:func:`~tmkit.world.run_block` executes a block, :class:`~tmkit.world.BlockRunner` blocks in chains
+and by triggers. The edit is applied to the version of now if the inputs are still the same, else
+the block is executed again; it may change what the block owns alone. So a block sees one version,
+whole, and a second execution with the same inputs changes nothing.
 
-Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based Robotic World Model",
+Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based
+    Robotic World Model",
 2014: input and output structures (here patterns) and hooks. Triggers are future work there.
 """
 
@@ -22,7 +24,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import AttachedShape, Fixed, Joint, SceneGraph, Shape, diff
 from tmkit._support.initialization import initialize
-from tmkit.errors import ArgumentError, BlockError, DuplicateNameError, MissingExtraError, TmkitError, UnknownNameError
+from tmkit.errors import (
+    ArgumentError,
+    BlockError,
+    DuplicateNameError,
+    MissingExtraError,
+    TmkitError,
+    UnknownNameError,
+)
 from tmkit.graph import joint_history
 from tmkit.graph.nodes import SceneNode, walk_nodes
 from tmkit.graph.patterns import Pattern
@@ -44,7 +53,8 @@ class OutputFrame:
         name: of the frame.
         parent: its parent; the frame of the output hook if omitted.
         pose: parent_from_frame.
-        covariance: (6, 6) of the error of the pose, [rho, theta] in the frame's axes; exact if omitted.
+        covariance: (6, 6) of the error of the pose, [rho, theta] in the frame's axes; exact if
+            omitted.
         classes, shapes, attributes, joint: as for ``SceneGraph.add_frame`` and ``set_attributes``.
     """
 
@@ -94,8 +104,10 @@ class FunctionBlock(ABC):
         """Return an edit, such as :meth:`output` gives. The same inputs give the same edit.
 
         Args:
-            scene: the version; the edit depends on frames found, those above them, and the block's output before.
-            found: by name of an input its matches below the input hook, which may be none in a chain.
+            scene: the version; the edit depends on frames found, those above them, and the block's
+                output before.
+            found: by name of an input its matches below the input hook, which may be none in a
+                chain.
         """
 
     def before_execute(self, scene: SceneGraph, found: Found) -> None:
@@ -146,7 +158,9 @@ class FunctionBlock(ABC):
         Raises:
             UnknownNameError: there is no such hook.
         """
-        return set(frames_below(scene, node_of(scene, self.input_hook))).difference(self.made(scene))
+        return set(frames_below(scene, node_of(scene, self.input_hook))).difference(
+            self.made(scene)
+        )
 
     def place(self, scene: SceneGraph) -> str:
         """Return the frame under which the output is put: the output hook, or the frame that this group is below.
@@ -158,7 +172,9 @@ class FunctionBlock(ABC):
         kind, hook = node_of(scene, self.output_hook)
         above = [hook] if kind == "frame" else list(scene.group(hook).parents)
         if not above:
-            raise BlockError.of(self.name, f"has no place for its output: the group '{hook}' is below no frame")
+            raise BlockError.of(
+                self.name, f"has no place for its output: the group '{hook}' is below no frame"
+            )
         return above[0]
 
     def find(self, scene: SceneGraph) -> dict[str, tuple[Mapping[str, str], ...]]:
@@ -171,7 +187,9 @@ class FunctionBlock(ABC):
         allowed = self.input_frames(scene)
         return {name: matches_of(scene, pattern, allowed) for name, pattern in self.inputs.items()}
 
-    def output(self, frames: Iterable[OutputFrame] = (), *, attributes: Mapping[str, object] | None = None) -> Edit:
+    def output(
+        self, frames: Iterable[OutputFrame] = (), *, attributes: Mapping[str, object] | None = None
+    ) -> Edit:
         """Return the edit that puts frames in the place of all that the block has made before.
 
         Args:
@@ -183,7 +201,10 @@ class FunctionBlock(ABC):
 
 
 def _with_output(
-    scene: SceneGraph, block: FunctionBlock, frames: Sequence[OutputFrame], attributes: Mapping[str, object]
+    scene: SceneGraph,
+    block: FunctionBlock,
+    frames: Sequence[OutputFrame],
+    attributes: Mapping[str, object],
 ) -> SceneGraph:
     """Return the version with another output of a block; what stays as it was keeps its place and its id."""
     (kind, hook), at = node_of(scene, block.output_hook), block.place(scene)
@@ -203,20 +224,34 @@ def _with_output(
                 shapes=frame.shapes,
             )
         elif name not in known:
-            raise DuplicateNameError(f"frame '{name}' is there, and is not its own", kind="frame", name=name)
+            raise DuplicateNameError(
+                f"frame '{name}' is there, and is not its own", kind="frame", name=name
+            )
         else:
             if scene.parent(name) != parent:
                 scene = scene.reparent(name, parent, pose=frame.pose)
-            scene = scene.set_pose(name, frame.pose).set_joint(name, frame.joint).set_classes(name, frame.classes)
+            scene = (
+                scene.set_pose(name, frame.pose)
+                .set_joint(name, frame.joint)
+                .set_classes(name, frame.classes)
+            )
             scene = scene.set_shapes(name, frame.shapes)
-            covariance = np.zeros((6, 6)) if frame.covariance is None else np.asarray(frame.covariance, dtype=float)
-            if not np.array_equal(scene.edge_covariance(name), covariance):  # one that stays keeps its noise source
+            covariance = (
+                np.zeros((6, 6))
+                if frame.covariance is None
+                else np.asarray(frame.covariance, dtype=float)
+            )
+            # one that stays keeps its noise source
+            if not np.array_equal(scene.edge_covariance(name), covariance):
                 scene = scene.set_covariance(name, covariance)
         scene = scene.set_attributes(name, frame.attributes)
     marked = {**attributes, _MARK: type(block).__name__}
-    inner = scene.group(block.name).groups if block.name in scene.group_names else ()  # outputs of others
+    # outputs of others
+    inner = scene.group(block.name).groups if block.name in scene.group_names else ()
     above = [at] if kind == "frame" else []
-    scene = scene.set_group(block.name, frames=names, groups=inner, parents=above, attributes=marked)
+    scene = scene.set_group(
+        block.name, frames=names, groups=inner, parents=above, attributes=marked
+    )
     if kind == "group" and block.name not in (group := scene.group(hook)).groups:
         scene = scene.set_group(hook, frames=group.frames, groups=(*group.groups, block.name))
     return scene
@@ -228,7 +263,9 @@ def node_of(scene: SceneGraph, hook: str) -> SceneNode:
         return ("frame", hook)
     if hook in scene.group_names:
         return ("group", hook)
-    raise UnknownNameError.of("frame or group", hook, (*scene.frame_names, *scene.group_names), where="hook")
+    raise UnknownNameError.of(
+        "frame or group", hook, (*scene.frame_names, *scene.group_names), where="hook"
+    )
 
 
 def frames_below(scene: SceneGraph, node: SceneNode) -> tuple[str, ...]:
@@ -236,7 +273,9 @@ def frames_below(scene: SceneGraph, node: SceneNode) -> tuple[str, ...]:
     return tuple(name for kind, name in walk_nodes(scene, node) if kind == "frame")
 
 
-def matches_of(scene: SceneGraph, pattern: Pattern, allowed: set[str]) -> tuple[Mapping[str, str], ...]:
+def matches_of(
+    scene: SceneGraph, pattern: Pattern, allowed: set[str]
+) -> tuple[Mapping[str, str], ...]:
     """Return the matches of a pattern among some frames."""
     found = find_structure(scene, pattern, q=newest_configuration(scene))
     return tuple(match for match in found if allowed.issuperset(match.values()))
@@ -253,8 +292,8 @@ def newest_configuration(scene: SceneGraph) -> NDArray[np.float64] | None:
 def run_block(world: LiveScene, block: FunctionBlock, *, attempts: int = 3) -> SceneGraph:
     """Execute a block once, and return the version that its edit made; the present one where it changes nothing.
 
-    Any number of threads may execute blocks of one world. The world's lock is held while the edit is applied, and while
-    the inputs are found again where others have edited meanwhile.
+    Any number of threads may execute blocks of one world. The world's lock is held while the edit
+    is applied, and while the inputs are found again where others have edited meanwhile.
 
     Args:
         world: the world.
@@ -262,12 +301,15 @@ def run_block(world: LiveScene, block: FunctionBlock, *, attempts: int = 3) -> S
         attempts: executions at most, where others change the inputs meanwhile.
 
     Raises:
-        BlockError: its exception; an edit of what it does not own or declare; inputs that changed in each attempt.
+        BlockError: its exception; an edit of what it does not own or declare; inputs that changed
+            in each attempt.
     """
     return executed(world, block, attempts)[1]
 
 
-def executed(world: LiveScene, block: FunctionBlock, attempts: int) -> tuple[SceneGraph, SceneGraph]:
+def executed(
+    world: LiveScene, block: FunctionBlock, attempts: int
+) -> tuple[SceneGraph, SceneGraph]:
     """Execute a block; return the version that it has seen, and that which its edit made."""
     with blamed(block):
         for _ in range(attempts):
@@ -276,12 +318,16 @@ def executed(world: LiveScene, block: FunctionBlock, attempts: int) -> tuple[Sce
             block.before_execute(base, found)
             edit = block.execute(base, found)
             if not callable(edit):
-                raise ArgumentError(f"execute returns an edit, a function of a scene, not {type(edit).__name__}")
+                raise ArgumentError(
+                    f"execute returns an edit, a function of a scene, not {type(edit).__name__}"
+                )
             commit = _Commit(block, base, found, edit)
             made = world.update(commit)
             if not commit.is_stale:
                 return base, made
-    raise BlockError.of(block.name, f"is refused: its inputs changed during each of {attempts} executions")
+    raise BlockError.of(
+        block.name, f"is refused: its inputs changed during each of {attempts} executions"
+    )
 
 
 class _Commit:
@@ -317,7 +363,9 @@ def blamed(block: FunctionBlock) -> Iterator[None]:
         raise BlockError.of(block.name, f"failed: {what}") from error
 
 
-def has_changed(block: FunctionBlock, a: SceneGraph, b: SceneGraph, found: Found, *, with_own: bool) -> bool:
+def has_changed(
+    block: FunctionBlock, a: SceneGraph, b: SceneGraph, found: Found, *, with_own: bool
+) -> bool:
     """Return whether what a block depends on differs between two versions; ``found`` is that of the first."""
     if a is b:
         return False
@@ -335,7 +383,12 @@ def has_changed(block: FunctionBlock, a: SceneGraph, b: SceneGraph, found: Found
 def touched(block: FunctionBlock, a: SceneGraph, b: SceneGraph) -> tuple[set[str], set[str]]:
     """Return the frames and groups that differ between two versions: those of others, and those of a block."""
     difference = diff(a, b)
-    names = {side.name for frame in difference.frames for side in (frame.before, frame.after) if side is not None}
+    names = {
+        side.name
+        for frame in difference.frames
+        for side in (frame.before, frame.after)
+        if side is not None
+    }
     names |= set(difference.groups)
     own = {block.name, *block.made(a), *block.made(b)}
     return names - own, names & own
@@ -352,7 +405,11 @@ def _check_owned(block: FunctionBlock, now: SceneGraph, made: SceneGraph) -> Non
         if name not in before | after and not is_below and not block.is_editable(now, name):
             taken.append(name)
     removed, hooks = set(difference.removed), (block.name, block.output_hook)
-    taken += [name for name in difference.groups if name not in hooks and not _loses(now, made, name, removed)]
+    taken += [
+        name
+        for name in difference.groups
+        if name not in hooks and not _loses(now, made, name, removed)
+    ]
     taken += [a for a, b, *_ in difference.pairs if (before | after | removed).isdisjoint((a, b))]
     if taken:
         raise BlockError.of(block.name, f"changes '{min(taken)}', which it has not made")
@@ -377,8 +434,12 @@ def _loses(now: SceneGraph, made: SceneGraph, name: str, removed: set[str]) -> b
 def _check_output(block: FunctionBlock, made: SceneGraph) -> None:
     """Refuse an output that is not as declared."""
     own = set(block.made(made))
-    matches = (match for pattern in block.outputs.values() for match in matches_of(made, pattern, own))
+    matches = (
+        match for pattern in block.outputs.values() for match in matches_of(made, pattern, own)
+    )
     fitting = {frame for match in matches for frame in match.values()}
     if odd := sorted(own - fitting):
         declared = ", ".join(f"'{name}'" for name in block.outputs) or "none"
-        raise BlockError.of(block.name, f"makes frame '{odd[0]}', which fits none of its outputs ({declared})")
+        raise BlockError.of(
+            block.name, f"makes frame '{odd[0]}', which fits none of its outputs ({declared})"
+        )

@@ -1,10 +1,10 @@
 """Incoming transforms and their history: tf2's buffer over versions of a scene.
 
-Each transform makes the next version; readers take the present version whole, and neither they nor writers wait for
-each other. A lookup with a timeout sleeps until a version has the transform. As in tf2,
-``lookup_transform(target, source, time)`` returns target_from_source, and time 0 is the newest time at which all of the
-way is known. ``docs/howto/coming_from_tf2.md`` has the differences. What tf2 ignores with a line in its log is noted in
-:attr:`Buffer.refusals`.
+Each transform makes the next version; readers take the present version whole, and neither they nor
+writers wait for each other. A lookup with a timeout sleeps until a version has the transform. As in
+tf2, ``lookup_transform(target, source, time)`` returns target_from_source, and time 0 is the newest
+time at which all of the way is known. ``docs/howto/coming_from_tf2.md`` has the differences. What
+tf2 ignores with a line in its log is noted in :attr:`Buffer.refusals`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ import numpy as np
 
 from tmkit._core import Fixed, SceneGraph, StampedPoses, Unstated, common_stamps
 from tmkit._support.source_location import first_repeated
-from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, StampError, TmkitError, UnknownNameError
+from tmkit.errors import (
+    ConfigurationError,
+    DisconnectedError,
+    SceneError,
+    StampError,
+    TmkitError,
+    UnknownNameError,
+)
 from tmkit.graph.moments import add_joint_values, configuration, driving_joints, joint_history
 from tmkit.spatial import Pose
 from tmkit.spatial.converters import from_ros_pose
@@ -48,15 +55,19 @@ _Found = tuple[Pose, tuple[int, int]]  # target_from_source, and its time in sec
 class Buffer(LiveScene):
     """Transforms of frames over time, with the interface of ``tf2_ros.Buffer``. Any thread may call any method.
 
-    Times are messages with ``sec`` and ``nanosec``, ``rclpy`` times, or seconds; durations likewise.
+    Times are messages with ``sec`` and ``nanosec``, ``rclpy`` times, or seconds; durations
+    likewise.
 
     Args:
         cache_time: how long transforms are kept, in seconds or as a duration.
-        scene: the scene to begin with, such as one with a robot and its joints; an empty one if omitted.
+        scene: the scene to begin with, such as one with a robot and its joints; an empty one if
+            omitted.
         capacity: so many transforms of one frame are kept at most, the newest.
     """
 
-    def __init__(self, cache_time: Any = 10.0, *, scene: SceneGraph | None = None, capacity: int = 1000) -> None:
+    def __init__(
+        self, cache_time: Any = 10.0, *, scene: SceneGraph | None = None, capacity: int = 1000
+    ) -> None:
         self._window = seconds_of(cache_time)
         StampedPoses(capacity=capacity, window=self._window)  # refuses limits
         self._capacity = capacity
@@ -72,8 +83,9 @@ class Buffer(LiveScene):
     def set_transform(self, transform: object, authority: str = "default_authority") -> bool:
         """Take the pose of a frame in its parent at a time, and return whether it was taken.
 
-        One that is too old, broken, or contradicts what is there is noted in :attr:`refusals`. O(log n + k), k kept.
-        As in tf2, a stamp far in the future makes the present ones too old, until :meth:`clear`; see :meth:`set_clock`.
+        One that is too old, broken, or contradicts what is there is noted in :attr:`refusals`.
+        O(log n + k), k kept. As in tf2, a stamp far in the future makes the present ones too old,
+        until :meth:`clear`; see :meth:`set_clock`.
 
         Args:
             transform: a ``TransformStamped``.
@@ -90,13 +102,16 @@ class Buffer(LiveScene):
         """
         return self._taken(authority, lambda: self._insert(transform, is_static=True))
 
-    def set_pose(self, message: Any, child_frame_id: str, authority: str = "default_authority") -> bool:
+    def set_pose(
+        self, message: Any, child_frame_id: str, authority: str = "default_authority"
+    ) -> bool:
         """Take the pose of a frame with its covariance, and return whether it was taken; a stamp of 0 is for all time.
 
         The covariance is that of the edge, also at its other stamps.
 
         Args:
-            message: a ``PoseWithCovarianceStamped``; its covariance is in the axes of the frame of its header.
+            message: a ``PoseWithCovarianceStamped``; its covariance is in the axes of the frame of
+                its header.
             child_frame_id: the frame whose pose it is.
             authority: the sender, for messages.
         """
@@ -119,14 +134,22 @@ class Buffer(LiveScene):
 
         def insert() -> SceneGraph:
             if len(message.name) != len(message.position):
-                raise InvalidArgumentException(f"{len(message.name)} joints have {len(message.position)} positions")
+                raise InvalidArgumentException(
+                    f"{len(message.name)} joints have {len(message.position)} positions"
+                )
             if (repeated := first_repeated(message.name)) is not None:
                 raise InvalidArgumentException(f"the joint '{repeated}' is named twice")
             scene = self._scene
             values = dict(zip(message.name, map(float, message.position), strict=True))
-            values = {name: x for name, x in values.items() if scene.joint(scene.joint_frame(name)).mimic is None}
+            values = {
+                name: x
+                for name, x in values.items()
+                if scene.joint(scene.joint_frame(name)).mimic is None
+            }
             stamp = self._stamp_of(message)
-            return add_joint_values(scene, values, stamp=stamp, capacity=self._capacity, window=self._window)
+            return add_joint_values(
+                scene, values, stamp=stamp, capacity=self._capacity, window=self._window
+            )
 
         return self._taken(authority, insert)
 
@@ -138,7 +161,9 @@ class Buffer(LiveScene):
                 for frame in scene.frame_names:
                     known = scene.stamped_poses(frame)
                     if known is not None:
-                        edit.set_stamped_poses(frame, StampedPoses(capacity=known.capacity, window=known.window))
+                        edit.set_stamped_poses(
+                            frame, StampedPoses(capacity=known.capacity, window=known.window)
+                        )
             return edit.finish()
 
         self.update(emptied)
@@ -146,9 +171,10 @@ class Buffer(LiveScene):
     def set_clock(self, now: object) -> None:
         """Take the present time of the clock of the stamps; a jump back clears the buffer, with a warning in the log.
 
-        A ``tf2_ros.Buffer`` reads its node's clock and clears itself likewise, as where a simulation or bag starts
-        anew. Call this with each message of ``/clock``, or before transforms are taken. From the first call on, stamps
-        more than ``cache_time`` after the clock are noted in :attr:`refusals` instead of taken.
+        A ``tf2_ros.Buffer`` reads its node's clock and clears itself likewise, as where a
+        simulation or bag starts anew. Call this with each message of ``/clock``, or before
+        transforms are taken. From the first call on, stamps more than ``cache_time`` after the
+        clock are noted in :attr:`refusals` instead of taken.
 
         Args:
             now: a time, as that of a header.
@@ -157,14 +183,21 @@ class Buffer(LiveScene):
             seconds = seconds_of(now)
             before, self._now = self._now, seconds
             if before is not None and seconds < before:
-                _logger.warning("the clock jumped back from %.9g s to %.9g s; the buffer is cleared", before, seconds)
+                _logger.warning(
+                    "the clock jumped back from %.9g s to %.9g s; the buffer is cleared",
+                    before,
+                    seconds,
+                )
                 self.clear()
 
     def _stamp_of(self, message: Any) -> float:
         """Return the stamp of a message, which is not far in the future of the clock."""
         stamp = seconds_of(message.header.stamp)
         if self._now is not None and stamp > self._now + self._window:
-            reason = f"the stamp {stamp:.9g} s is more than {self._window:g} s after the clock, {self._now:.9g} s"
+            reason = (
+                f"the stamp {stamp:.9g} s is more than {self._window:g} s after the clock,"
+                f" {self._now:.9g} s"
+            )
             raise InvalidArgumentException(reason)
         return stamp
 
@@ -181,23 +214,33 @@ class Buffer(LiveScene):
 
     def _insert(self, transform: Any, *, is_static: bool) -> SceneGraph:
         header = transform.header
-        child, parent = transform.child_frame_id.removeprefix("/"), header.frame_id.removeprefix("/")
+        child, parent = (
+            transform.child_frame_id.removeprefix("/"),
+            header.frame_id.removeprefix("/"),
+        )
         if not child or not parent or child == parent:
-            raise InvalidArgumentException(f"a transform needs two frames, not '{parent}' and '{child}'")
+            raise InvalidArgumentException(
+                f"a transform needs two frames, not '{parent}' and '{child}'"
+            )
         pose = pose_of(transform.transform.translation, transform.transform.rotation)
         stamp = seconds_of(header.stamp) if is_static else self._stamp_of(transform)
         scene = self._scene
         if child not in scene or scene.parent(child) != parent:
             scene = self._joined(scene, child, parent, pose, stamp, is_static)
         elif (joint := scene.joint(child)).type not in ("fixed", "free"):
-            message = f"frame '{child}' moves by joint '{joint.name}': its values come with set_joint_states"
+            message = (
+                f"frame '{child}' moves by joint '{joint.name}': its values come with"
+                " set_joint_states"
+            )
             raise InvalidArgumentException(message)
         if is_static:
             scene = scene.set_stamped_poses(child, None).set_pose(child, pose)
             scene = scene if scene.joint(child).is_stated else scene.set_joint(child, Fixed())
         else:
             try:
-                scene = scene.add_stamped_pose(child, pose, stamp=stamp, capacity=self._capacity, window=self._window)
+                scene = scene.add_stamped_pose(
+                    child, pose, stamp=stamp, capacity=self._capacity, window=self._window
+                )
             except StampError:
                 known = scene.stamped_poses(child)
                 if known is None or stamp not in known.stamps or not known.at(stamp).is_close(pose):
@@ -205,18 +248,26 @@ class Buffer(LiveScene):
         return scene
 
     @staticmethod
-    def _joined(scene: SceneGraph, child: str, parent: str, pose: Pose, stamp: float, is_static: bool) -> SceneGraph:
+    def _joined(
+        scene: SceneGraph, child: str, parent: str, pose: Pose, stamp: float, is_static: bool
+    ) -> SceneGraph:
         if parent not in scene:
             scene = scene.add_frame(parent, body=parent)
-        joint = Fixed() if is_static else Unstated()  # a transform that may change does not state how
+        # a transform that may change does not state how
+        joint = Fixed() if is_static else Unstated()
         if child not in scene:
             return scene.add_frame(child, parent, pose=pose, joint=joint)
         if scene.parent(child) is None:
             return scene.attach(child, parent, pose=pose, joint=joint)
         known = scene.stamped_poses(child)
         if known is not None and len(known) and stamp < known.stamps[-1] and not is_static:
-            message = f"frame '{child}' has parent '{scene.parent(child)}' since before {known.stamps[-1]:.9g} s"
-            raise StampError(f"{message}, so a pose in '{parent}' at {stamp:.9g} s is too old", frame=child)
+            message = (
+                f"frame '{child}' has parent '{scene.parent(child)}' since before"
+                f" {known.stamps[-1]:.9g} s"
+            )
+            raise StampError(
+                f"{message}, so a pose in '{parent}' at {stamp:.9g} s is too old", frame=child
+            )
         made = scene.reparent(child, parent, pose=pose)
         return made.set_joint(child, joint) if made.joint(child).type == "fixed" else made
 
@@ -232,10 +283,12 @@ class Buffer(LiveScene):
             timeout: so long to wait for it.
 
         Raises:
-            LookupException, ConnectivityException, ExtrapolationException, InvalidArgumentException: why it is not
-                known, also after waiting.
+            LookupException, ConnectivityException, ExtrapolationException,
+                InvalidArgumentException: why it is not known, also after waiting.
         """
-        pose, stamp = self._found(lambda scene: _find(scene, target_frame, source_frame, time), timeout)
+        pose, stamp = self._found(
+            lambda scene: _find(scene, target_frame, source_frame, time), timeout
+        )
         return transform_message(pose, target_frame, source_frame, stamp)
 
     def lookup_transform_full(
@@ -258,8 +311,8 @@ class Buffer(LiveScene):
             timeout: so long to wait for it.
 
         Raises:
-            LookupException, ConnectivityException, ExtrapolationException, InvalidArgumentException: as
-                :meth:`lookup_transform`.
+            LookupException, ConnectivityException, ExtrapolationException,
+                InvalidArgumentException: as :meth:`lookup_transform`.
         """
         asked = (target_frame, target_time, source_frame, source_time, fixed_frame)
         pose, stamp = self._found(lambda scene: _find_full(scene, *asked), timeout)
@@ -295,7 +348,8 @@ class Buffer(LiveScene):
         """Return whether a transform between two times is known, after waiting for it.
 
         Args:
-            target_frame, target_time, source_frame, source_time, fixed_frame: as for :meth:`lookup_transform_full`.
+            target_frame, target_time, source_frame, source_time, fixed_frame: as for
+                :meth:`lookup_transform_full`.
             timeout: likewise.
             return_debug_tuple: whether to return the reason too, as text.
         """
@@ -319,7 +373,10 @@ class Buffer(LiveScene):
         except InvalidArgumentException:
             raise
         except TransformException as error:
-            message = f"no transform from '{source_frame}' to '{target_frame}' in {seconds_of(timeout):g} s: {error}"
+            message = (
+                f"no transform from '{source_frame}' to '{target_frame}' in {seconds_of(timeout):g}"
+                f" s: {error}"
+            )
             raise TimeoutException(message, **error.data) from error
 
     def get_latest_common_time(self, target_frame: str, source_frame: str) -> Time:
@@ -330,7 +387,8 @@ class Buffer(LiveScene):
             source_frame: the other.
 
         Raises:
-            LookupException, ConnectivityException, ExtrapolationException: as :meth:`lookup_transform`.
+            LookupException, ConnectivityException, ExtrapolationException: as
+                :meth:`lookup_transform`.
         """
         return Time(*_find(self._scene, target_frame, source_frame, 0)[1])
 
@@ -338,23 +396,33 @@ class Buffer(LiveScene):
         """Return a copy of a stamped message in another frame, at its time.
 
         Args:
-            message: has ``header``, and ``point``, ``vector``, ``transform`` or ``pose``; a ``pose`` may itself have
-                ``pose`` and ``covariance`` (36 numbers), which is turned into the axes of the target frame.
+            message: has ``header``, and ``point``, ``vector``, ``transform`` or ``pose``; a
+                ``pose`` may itself have ``pose`` and ``covariance`` (36 numbers), which is turned
+                into the axes of the target frame.
             target_frame: the frame to transform into.
             timeout: so long to wait for the transform.
 
         Raises:
-            LookupException, ConnectivityException, ExtrapolationException, InvalidArgumentException: as
-                :meth:`lookup_transform`; or a message with none of these fields.
+            LookupException, ConnectivityException, ExtrapolationException,
+                InvalidArgumentException: as :meth:`lookup_transform`; or a message with none of
+                these fields.
         """
         header = message.header
-        pose, _ = self._found(lambda scene: _find(scene, target_frame, header.frame_id, header.stamp), timeout)
+        pose, _ = self._found(
+            lambda scene: _find(scene, target_frame, header.frame_id, header.stamp), timeout
+        )
         made = copy.deepcopy(message)
         _fill(made.header, frame_id=target_frame)
         if hasattr(message, "point"):
-            _fill(made.point, **dict(zip("xyz", pose.apply(_xyz(message.point)).tolist(), strict=True)))
+            _fill(
+                made.point,
+                **dict(zip("xyz", pose.apply(_xyz(message.point)).tolist(), strict=True)),
+            )
         elif hasattr(message, "vector"):
-            _fill(made.vector, **dict(zip("xyz", pose.rotate(_xyz(message.vector)).tolist(), strict=True)))
+            _fill(
+                made.vector,
+                **dict(zip("xyz", pose.rotate(_xyz(message.vector)).tolist(), strict=True)),
+            )
         elif hasattr(message, "transform"):
             _move(pose, made.transform.translation, made.transform.rotation)
         elif hasattr(getattr(message, "pose", None), "position"):
@@ -362,16 +430,23 @@ class Buffer(LiveScene):
         elif hasattr(getattr(message, "pose", None), "covariance"):
             _move(pose, made.pose.pose.position, made.pose.pose.orientation)
             turn = np.kron(np.eye(2), pose.rotation)
-            made.pose.covariance[:] = (turn @ np.reshape(message.pose.covariance, (6, 6)) @ turn.T).ravel()
+            made.pose.covariance[:] = (
+                turn @ np.reshape(message.pose.covariance, (6, 6)) @ turn.T
+            ).ravel()
         else:
             what = type(message).__name__
-            raise InvalidArgumentException(f"{what} has no point, vector, transform or pose to be transformed")
+            raise InvalidArgumentException(
+                f"{what} has no point, vector, transform or pose to be transformed"
+            )
         return made
 
     def all_frames_as_string(self) -> str:
         """Return a line for each frame that has a parent, as tf2 writes them."""
         scene = self._scene
-        lines = [f"Frame {frame} exists with parent {scene.parent(frame)}.\n" for frame in scene.frame_names]
+        lines = [
+            f"Frame {frame} exists with parent {scene.parent(frame)}.\n"
+            for frame in scene.frame_names
+        ]
         return "".join(line for line in lines if not line.endswith("parent None.\n"))
 
     def _found(self, find: Callable[[SceneGraph], _Found], timeout: Any) -> _Found:
@@ -418,19 +493,27 @@ def _find(scene: SceneGraph, target: str, source: str, time: Any) -> _Found:
     return pose, when if when != (0, 0) else seconds_and_nanoseconds(stamp)
 
 
-def _find_by_joints(scene: SceneGraph, target: str, source: str, stamp: float | None, *, is_latest: bool) -> _Found:
+def _find_by_joints(
+    scene: SceneGraph, target: str, source: str, stamp: float | None, *, is_latest: bool
+) -> _Found:
     joints = driving_joints(scene, source, target)
     try:
         if is_latest or stamp is None:
             newest = [joint_history(scene, joint)[0][-1:] for joint in joints]
-            stamp = min(np.concatenate(newest).tolist() + ([] if stamp is None else [stamp]), default=0.0)
+            stamp = min(
+                np.concatenate(newest).tolist() + ([] if stamp is None else [stamp]), default=0.0
+            )
         q = configuration(scene, stamp, joints=joints)
-        return scene.pose(source, relative_to=target, stamp=stamp, q=q), seconds_and_nanoseconds(stamp)
+        return scene.pose(source, relative_to=target, stamp=stamp, q=q), seconds_and_nanoseconds(
+            stamp
+        )
     except SceneError as error:
         raise _explained(error, target, source) from error
 
 
-def _find_full(scene: SceneGraph, target: str, target_time: Any, source: str, source_time: Any, fixed: str) -> _Found:
+def _find_full(
+    scene: SceneGraph, target: str, target_time: Any, source: str, source_time: Any, fixed: str
+) -> _Found:
     there, _ = _find(scene, fixed, source, source_time)
     back, stamp = _find(scene, target, fixed, target_time)
     return back @ there, stamp
@@ -449,7 +532,11 @@ def _explained(error: TmkitError, target: str, source: str) -> TransformExceptio
     if isinstance(error, DisconnectedError):
         return ConnectivityException(f"{error}, {way}", **frames)
     stamp, newest = error.data.get("stamp"), error.data.get("newest")
-    where = "" if stamp is None or newest is None else f" into the {'future' if stamp > newest else 'past'}"
+    where = (
+        ""
+        if stamp is None or newest is None
+        else f" into the {'future' if stamp > newest else 'past'}"
+    )
     return ExtrapolationException(f"this needs extrapolation{where}: {error}, {way}", **frames)
 
 

@@ -18,31 +18,45 @@ from tmkit.spatial import GaussianPose, Pose, chi_square_quantile, fuse
 from tmkit.tamp.domains.tabletop import shape_bounds
 
 TOLERANCE = 0.004  # metres and, in radians, ten times that, by which execution may be off
-_GATE = chi_square_quantile(0.9999, 6)  # squared distance up to which a detection of what is where it should be agrees
+# squared distance up to which a detection of what is where it should be agrees
+_GATE = chi_square_quantile(0.9999, 6)
 _MARGIN = np.diag([TOLERANCE**2] * 3 + [(10.0 * TOLERANCE) ** 2] * 3)
 _UPRIGHT = 0.2  # radians from a rest on a side up to which a tilt is taken for noise of the look
 _RESTING = 0.02  # metres between an object's bottom and a surface within which it rests there
 
 
-def associated(found: Sequence[Detection], scene: SceneGraph, q: NDArray[np.float64]) -> dict[str, Detection]:
+def associated(
+    found: Sequence[Detection], scene: SceneGraph, q: NDArray[np.float64]
+) -> dict[str, Detection]:
     """Return the detections of one look by object: by name, else the nearest of the kind, all together, by errors."""
     objects = movable_frames(scene)
     named = {
-        one.frame: one for one in found if one.frame in objects or (one.frame and one.frame not in scene and one.shapes)
+        one.frame: one
+        for one in found
+        if one.frame in objects or (one.frame and one.frame not in scene and one.shapes)
     }
     rest = [one for one in found if one.frame is None]
     free = [name for name in objects if name not in named]
     if rest and free:
         at = scene.at(q)
         costs = [
-            [distance(at.pose(name), one) if {*one.classes} <= {*scene.classes(name)} else math.inf for name in free]
+            [
+                (
+                    distance(at.pose(name), one)
+                    if {*one.classes} <= {*scene.classes(name)}
+                    else math.inf
+                )
+                for name in free
+            ]
             for one in rest
         ]
         named |= {free[c]: rest[r] for r, c in associate(costs)}
     return named
 
 
-def distance(expected: Pose, detection: Detection, covariance: NDArray[np.float64] = _MARGIN) -> float:
+def distance(
+    expected: Pose, detection: Detection, covariance: NDArray[np.float64] = _MARGIN
+) -> float:
     """Return the squared Mahalanobis distance of a detection from a pose with a covariance, that of execution."""
     error = (expected.inverse() @ detection.pose).log()
     return float(error @ np.linalg.solve(detection.covariance + covariance, error))
@@ -55,7 +69,10 @@ def agrees(expected: Pose, detection: Detection, covariance: NDArray[np.float64]
 
 def largest_agreement(found: Sequence[Detection]) -> list[Detection]:
     """Return the most detections that agree with one of them."""
-    groups = ([other for other in found if agrees(one.pose, other, one.covariance + _MARGIN)] for one in found)
+    groups = (
+        [other for other in found if agrees(one.pose, other, one.covariance + _MARGIN)]
+        for one in found
+    )
     return max(groups, key=len)
 
 
@@ -87,17 +104,27 @@ def resting(scene: SceneGraph, name: str, pose: Pose, q: NDArray[np.float64]) ->
             height = float(root_from_surface.translation[2])
             x, y, _ = root_from_surface.inverse().apply(pose.translation)
             gap = abs(low - height)
-            if gap <= _RESTING and surface.polygon.depth([[x, y]])[0] >= 0.0 and (best is None or gap < best[0]):
+            if (
+                gap <= _RESTING
+                and surface.polygon.depth([[x, y]])[0] >= 0.0
+                and (best is None or gap < best[0])
+            ):
                 best = gap, support
                 pose_on = Pose([0.0, 0.0, height - low]) @ pose
     parent = scene.root(name) if best is None else best[1]  # the root: on nothing that is known
     pose = pose if best is None else scene.pose(parent, q=q).inverse() @ pose_on
-    return scene.reparent(name, parent, pose=pose) if scene.parent(name) != parent else scene.set_pose(name, pose)
+    return (
+        scene.reparent(name, parent, pose=pose)
+        if scene.parent(name) != parent
+        else scene.set_pose(name, pose)
+    )
 
 
 def _corners(scene: SceneGraph, frame: str, pose: Pose) -> NDArray[np.float64]:
     """Return the corners (8, 3) of the box around the solid shapes of a frame at a pose."""
-    return np.asarray(pose.apply(np.array([*itertools.product(*zip(*shape_bounds(scene, frame), strict=True))])))
+    return np.asarray(
+        pose.apply(np.array([*itertools.product(*zip(*shape_bounds(scene, frame), strict=True))]))
+    )
 
 
 def _may_support(
@@ -109,4 +136,8 @@ def _may_support(
         return bool(kinds)
     corners = _corners(scene, frame, scene.pose(frame, q=q))
     low, high = corners.min(axis=0), corners.max(axis=0)
-    return bool(np.all(low[:2] <= point[:2]) and np.all(point[:2] <= high[:2]) and high[2] >= height - _RESTING)
+    return bool(
+        np.all(low[:2] <= point[:2])
+        and np.all(point[:2] <= high[:2])
+        and high[2] >= height - _RESTING
+    )

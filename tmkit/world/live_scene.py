@@ -28,9 +28,9 @@ class VersionRecorder(Protocol):
 class LiveScene:
     """The present version of a world, shared by threads.
 
-    A version is an immutable value: reading :attr:`scene` returns it whole, without waiting. Edits are made one after
-    the other. A follower waits for a version other than its own (:meth:`wait`) and computes the difference
-    (:func:`tmkit.graph.diff`); versions between may be skipped.
+    A version is an immutable value: reading :attr:`scene` returns it whole, without waiting. Edits
+    are made one after the other. A follower waits for a version other than its own (:meth:`wait`)
+    and computes the difference (:func:`tmkit.graph.diff`); versions between may be skipped.
 
     Args:
         scene: the version to begin with; an empty one if omitted.
@@ -52,7 +52,8 @@ class LiveScene:
         """Put the result of an edit in the place of the present version, with no other edit between, and return it.
 
         Args:
-            edit: a function of the present version, such as ``lambda scene: scene.add_frame("cup", "table")``.
+            edit: a function of the present version, such as ``lambda scene: scene.add_frame("cup",
+                "table")``.
 
         Raises:
             ArgumentError: the function returns no scene, or changed the world itself.
@@ -65,7 +66,9 @@ class LiveScene:
             if not isinstance(made, SceneGraph):
                 raise ArgumentError(f"an edit returns a SceneGraph, not {type(made).__name__}")
             if self._scene is not before:
-                raise ArgumentError("an edit returns a scene and leaves the live scene itself alone")
+                raise ArgumentError(
+                    "an edit returns a scene and leaves the live scene itself alone"
+                )
             if made is not before:
                 self._record(made)
                 self._put(made)
@@ -90,11 +93,12 @@ class LiveScene:
     def record_by(self, recorder: VersionRecorder) -> Callable[[], None]:
         """Record each new version before it replaces the present one, and return a function that ends this.
 
-        The thread that makes an edit calls the recorder before any other version is made. If the recorder raises, the
-        version is discarded, and the edit raises that error.
+        The thread that makes an edit calls the recorder before any other version is made. If the
+        recorder raises, the version is discarded, and the edit raises that error.
 
         Args:
-            recorder: of new versions; those that recorded a version discard it if a later one raises.
+            recorder: of new versions; those that recorded a version discard it if a later one
+                raises.
         """
         with self._lock:
             self._recorders = (*self._recorders, recorder)
@@ -108,9 +112,9 @@ class LiveScene:
     def on_change(self, listener: Callable[[SceneGraph], None]) -> Callable[[], None]:
         """Call a function with each new version, and return a function that ends this.
 
-        It is called by the thread that made the version, before any other is made: so it is short and makes no version
-        itself, such as one that wakes an event loop. If it raises, the other listeners are called all the same, and the
-        edit raises a ``ListenerError`` that names it.
+        It is called by the thread that made the version, before any other is made: so it is short
+        and makes no version itself, such as one that wakes an event loop. If it raises, the other
+        listeners are called all the same, and the edit raises a ``ListenerError`` that names it.
 
         Args:
             listener: takes the new version.
@@ -150,6 +154,11 @@ class LiveScene:
             if not isinstance(raised, Exception):
                 raise raised
         if failed:
-            reasons = "; ".join(f"listener {name} raised {type(raised).__name__}: {raised}" for name, raised in failed)
+            reasons = "; ".join(
+                f"listener {name} raised {type(raised).__name__}: {raised}"
+                for name, raised in failed
+            )
             message = f"the new version was made, and {reasons}"
-            raise ListenerError(message, listeners=tuple(name for name, _ in failed)) from failed[0][1]
+            raise ListenerError(message, listeners=tuple(name for name, _ in failed)) from failed[
+                0
+            ][1]

@@ -1,7 +1,8 @@
 """Messages shaped like those of ROS 2's ``geometry_msgs``, ``std_msgs``, ``sensor_msgs`` and ``builtin_interfaces``.
 
-Fields, names and defaults are those of the ROS messages. Functions that take a message read fields only, so messages of
-ROS itself, or of ``rosbags``, are taken in their place. The errors of tf2 are here by its names.
+Fields, names and defaults are those of the ROS messages. Functions that take a message read fields
+only, so messages of ROS itself, or of ``rosbags``, are taken in their place. The errors of tf2 are
+here by its names.
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ def seconds_and_nanoseconds(time: Any) -> tuple[int, int]:
         return int(time.sec), int(time.nanosec)
     elif hasattr(time, "nanoseconds"):
         return divmod(int(time.nanoseconds), _NANO)
-    raise InvalidArgumentException(f"a time has sec and nanosec, or is a finite number of seconds, not {time!r:.80}")
+    raise InvalidArgumentException(
+        f"a time has sec and nanosec, or is a finite number of seconds, not {time!r:.80}"
+    )
 
 
 def seconds_of(time: object) -> float:
@@ -131,11 +134,15 @@ def pose_of(position: Any, orientation: Any) -> Pose:
     norm = i * i + j * j + k * k + w * w
     if not (abs(norm - 1.0) < _NORM_TOLERANCE and math.isfinite(x + y + z)):
         given = [x, y, z, i, j, k, w]
-        raise InvalidArgumentException(f"a pose needs finite numbers and a quaternion of norm 1, not {given}")
+        raise InvalidArgumentException(
+            f"a pose needs finite numbers and a quaternion of norm 1, not {given}"
+        )
     return Pose.from_array((x, y, z, i, j, k, w))
 
 
-def transform_message(pose: Pose, frame_id: str, child_frame_id: str, stamp: tuple[int, int]) -> TransformStamped:
+def transform_message(
+    pose: Pose, frame_id: str, child_frame_id: str, stamp: tuple[int, int]
+) -> TransformStamped:
     """Return a pose as a message; the stamp is seconds and nanoseconds."""
     x, y, z, *rotation = pose.as_array().tolist()
     transform = Transform(Vector3(x, y, z), Quaternion(*rotation))

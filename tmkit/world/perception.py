@@ -28,12 +28,14 @@ _SEGMENT = Pattern([Part("segment", ["segment"], shape="point_cloud")])
 class PlaneSegmentation(FunctionBlock):
     """Splits point clouds into planes, by RANSAC and least squares, and segments of the points beside them.
 
-    A plane is a frame of the class ``plane`` under the frame of its cloud, with a cloud of its points. The origin is in
-    the middle of these, z is along the normal to the side of the cloud's origin, and x is along the longer side of the
-    rectangle of least area around them. A segment is a frame of the class ``segment`` in the middle of its points.
+    A plane is a frame of the class ``plane`` under the frame of its cloud, with a cloud of its
+    points. The origin is in the middle of these, z is along the normal to the side of the cloud's
+    origin, and x is along the longer side of the rectangle of least area around them. A segment is
+    a frame of the class ``segment`` in the middle of its points.
 
-    A plane is connected. Its covariance is that of least squares, for points with independent errors of equal variance
-    in all directions, without a common bias. The largest planes come first. Equal clouds and seed give equal output.
+    A plane is connected. Its covariance is that of least squares, for points with independent
+    errors of equal variance in all directions, without a common bias. The largest planes come
+    first. Equal clouds and seed give equal output.
 
     Args:
         name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`.
@@ -41,8 +43,10 @@ class PlaneSegmentation(FunctionBlock):
         distance: metres from a plane up to which a point belongs to it.
         min_points: of a plane.
         max_planes: of a cloud.
-        noise: standard deviation of a coordinate of a point, metres; by default that of the points from their plane.
-        gap: metres between points from which on they are in different parts; more than points of a surface are apart.
+        noise: standard deviation of a coordinate of a point, metres; by default that of the points
+            from their plane.
+        gap: metres between points from which on they are in different parts; more than points of a
+            surface are apart.
         min_segment: points of a segment; smaller ones are dropped.
         iterations: planes that are tried for each.
         seed: of the points that are tried.
@@ -66,11 +70,21 @@ class PlaneSegmentation(FunctionBlock):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        numbers = {"distance": self.distance, "gap": self.gap, "noise": 1.0 if self.noise is None else self.noise}
-        numbers |= {"min_points": self.min_points - 3, "min_segment": self.min_segment, "iterations": self.iterations}
+        numbers = {
+            "distance": self.distance,
+            "gap": self.gap,
+            "noise": 1.0 if self.noise is None else self.noise,
+        }
+        numbers |= {
+            "min_points": self.min_points - 3,
+            "min_segment": self.min_segment,
+            "iterations": self.iterations,
+        }
         for name, value in numbers.items():
             if not 0.0 < value < math.inf:
-                raise SceneError(f"function block '{self.name}': {name} is out of range: {getattr(self, name)}")
+                raise SceneError(
+                    f"function block '{self.name}': {name} is out of range: {getattr(self, name)}"
+                )
 
     @property
     def inputs(self) -> Mapping[str, Pattern]:
@@ -117,7 +131,12 @@ class PlaneSegmentation(FunctionBlock):
         for inliers in _components(rest, self.gap):
             if len(inliers) >= self.min_segment:
                 part = rest[inliers]
-                yield "segment", part, Pose(part.mean(axis=0)), np.diag([variance / len(part)] * 3 + [0.0] * 3)
+                yield (
+                    "segment",
+                    part,
+                    Pose(part.mean(axis=0)),
+                    np.diag([variance / len(part)] * 3 + [0.0] * 3),
+                )
 
     def _planes(self, points: Array) -> Iterator[Indices]:
         """Yield the points of one plane after the other."""
@@ -137,7 +156,9 @@ class PlaneSegmentation(FunctionBlock):
             if len(part) >= self.min_points:
                 found += 1
                 yield part
-            left = np.setdiff1d(left, part if len(part) >= self.min_points else inliers, assume_unique=True)
+            left = np.setdiff1d(
+                left, part if len(part) >= self.min_points else inliers, assume_unique=True
+            )
 
     def _best(self, points: Array, random: np.random.Generator) -> NDArray[np.bool_]:
         """Return which points belong to the best of many planes through three points each."""
@@ -174,7 +195,9 @@ def _plane_frame(points: Array) -> Pose:
     corners = flat[ConvexHull(flat).vertices]
     edges = np.diff(np.vstack([corners, corners[:1]]), axis=0)
     angles = np.arctan2(edges[:, 1], edges[:, 0])
-    turned = np.stack([corners @ [[math.cos(t), -math.sin(t)], [math.sin(t), math.cos(t)]] for t in angles])
+    turned = np.stack(
+        [corners @ [[math.cos(t), -math.sin(t)], [math.sin(t), math.cos(t)]] for t in angles]
+    )
     sizes = np.ptp(turned, axis=1)
     best = int(np.argmin(np.round(sizes.prod(axis=1), 9)))
     angle = float(angles[best]) + (math.pi / 2.0 if sizes[best, 0] < sizes[best, 1] else 0.0)
@@ -189,7 +212,13 @@ def _covariance_of_fit(local: Array, variance: float) -> Array:
     """Return the covariance of the frame of points (n, 3), in its axes, by their moments: that of a rigid fit."""
     x, y, z = local.T
     zero, one = np.zeros(len(local)), np.ones(len(local))
-    rows = np.array([[one, zero, zero, zero, z, -y], [zero, one, zero, -z, zero, x], [zero, zero, one, y, -x, zero]])
+    rows = np.array(
+        [
+            [one, zero, zero, zero, z, -y],
+            [zero, one, zero, -z, zero, x],
+            [zero, zero, one, y, -x, zero],
+        ]
+    )
     information = np.einsum("kin,kjn->ij", rows, rows)
     covariance = variance * np.linalg.inv(information)
     return (covariance + covariance.T) / 2.0
@@ -198,7 +227,8 @@ def _covariance_of_fit(local: Array, variance: float) -> Array:
 def _components(points: Array, gap: float) -> Iterator[Indices]:
     """Yield the points of each connected part, the largest first; cells of the size of the gap stand for their points.
 
-    Points up to ``gap`` apart are always connected, and those more than ``2 sqrt(3) gap`` apart never directly.
+    Points up to ``gap`` apart are always connected, and those more than ``2 sqrt(3) gap`` apart
+    never directly.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -208,7 +238,9 @@ def _components(points: Array, gap: float) -> Iterator[Indices]:
         return
     cells, cell_of = np.unique(np.floor(points / gap).astype(np.int64), axis=0, return_inverse=True)
     pairs = cKDTree(cells).query_pairs(1.75, output_type="ndarray")  # neighbours, by corners too
-    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(cells), len(cells)))
+    graph = coo_array(
+        (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(cells), len(cells))
+    )
     labels = connected_components(graph, directed=False)[1][cell_of.ravel()]
     for label in np.argsort(-np.bincount(labels), kind="stable"):
         yield np.flatnonzero(labels == label)
@@ -218,8 +250,9 @@ def _components(points: Array, gap: float) -> Iterator[Indices]:
 class TableRecognition(FunctionBlock):
     """Finds tables by their structure: a level plane of a table's size and height, with objects on it.
 
-    A table is a frame of the class ``table`` under that of its plane, with a box as its plate. Its attribute
-    ``objects`` has the frames of the segments on it, and ``height`` its height in metres above the root.
+    A table is a frame of the class ``table`` under that of its plane, with a box as its plate. Its
+    attribute ``objects`` has the frames of the segments on it, and ``height`` its height in metres
+    above the root.
 
     Args:
         name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`.
@@ -233,7 +266,9 @@ class TableRecognition(FunctionBlock):
     """
 
     inputs: ClassVar[Mapping[str, Pattern]] = {"plane": _PLANE, "segment": _SEGMENT}
-    outputs: ClassVar[Mapping[str, Pattern]] = {"tables": Pattern([Part("table", ["table"], shape="box")])}
+    outputs: ClassVar[Mapping[str, Pattern]] = {
+        "tables": Pattern([Part("table", ["table"], shape="box")])
+    }
     size: tuple[float, float] = field(default=(0.3, 3.0), kw_only=True)
     height: tuple[float, float] = field(default=(0.3, 1.2), kw_only=True)
     tilt: float = field(default=0.1, kw_only=True)
@@ -258,7 +293,10 @@ class TableRecognition(FunctionBlock):
         candidates = {frame for match in found["segment"] for frame in match.values()}
         plate = Part("plate", ["plane"], test=lambda _, frame: frame in plates)
         thing = Part("object", ["segment"], test=lambda _, frame: frame in candidates)
-        on = [Above("object", "plate", tolerance=self.gap), Touching("object", "plate", tolerance=self.gap)]
+        on = [
+            Above("object", "plate", tolerance=self.gap),
+            Touching("object", "plate", tolerance=self.gap),
+        ]
         pattern = Pattern([plate, thing], on)
         for pair in find_structure(scene, pattern, q=q, up=self.up):
             plates[pair["plate"]].append(pair["object"])
@@ -269,7 +307,9 @@ class TableRecognition(FunctionBlock):
             low, high = _bounds(scene, plane)
             box = Box([*(high - low)[:2], self.thickness])
             middle = (low + high) / 2.0
-            top = AttachedShape(box, Pose([middle[0], middle[1], -self.thickness / 2.0]), color=[0.7, 0.5, 0.3, 1.0])
+            top = AttachedShape(
+                box, Pose([middle[0], middle[1], -self.thickness / 2.0]), color=[0.7, 0.5, 0.3, 1.0]
+            )
             height = float(at.pose(plane).translation @ up)
             made.append(
                 OutputFrame(
@@ -292,4 +332,7 @@ def _bounds(scene: SceneGraph, frame: str) -> Array:
 def _cloud(scene: SceneGraph, frame: str) -> tuple[Array, AttachedShape]:
     """Return the points (n, 3) of the clouds of a frame, in its axes, and the first of the clouds."""
     clouds = [attached for attached in scene.shapes(frame) if attached.shape.kind == "point_cloud"]
-    return np.concatenate([attached.pose.apply(attached.shape.points) for attached in clouds]), clouds[0]
+    return (
+        np.concatenate([attached.pose.apply(attached.shape.points) for attached in clouds]),
+        clouds[0],
+    )

@@ -34,7 +34,11 @@ def newest_stamp(scene: SceneGraph, frame: str) -> float | None:
     stamps += list(scene.attribute_stamps(frame).values())
     stamps += [attached.stamp for attached in scene.shapes(frame) if attached.stamp is not None]
     if "observation" in scene.classes(frame):
-        stamps += [stamp for stamp in [scene.attributes(frame)["observation"]["stamp"]] if stamp is not None]
+        stamps += [
+            stamp
+            for stamp in [scene.attributes(frame)["observation"]["stamp"]]
+            if stamp is not None
+        ]
     return max(stamps, default=None)
 
 
@@ -47,8 +51,9 @@ def _has_two_poses(scene: SceneGraph, frame: str) -> bool:
 class Predictor(FunctionBlock):
     """Predicts where moving frames will be, a time after their newest stamped poses, with the covariance of then.
 
-    A frame goes on by its twist edge, or else at the velocity between its last two stamped poses, whose error is that
-    of the two poses. The covariance grows by white noise of the acceleration, as :func:`tmkit.graph.at_stamp` states.
+    A frame goes on by its twist edge, or else at the velocity between its last two stamped poses,
+    whose error is that of the two poses. The covariance grows by white noise of the acceleration,
+    as :func:`tmkit.graph.at_stamp` states.
 
     Args:
         name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`.
@@ -60,7 +65,8 @@ class Predictor(FunctionBlock):
         SceneError: a horizon that is not positive.
     """
 
-    outputs: ClassVar[_Patterns] = {"predictions": Pattern([Part("prediction", ["prediction"])])}  # attribute ``of``
+    # attribute ``of``
+    outputs: ClassVar[_Patterns] = {"predictions": Pattern([Part("prediction", ["prediction"])])}
     kind: str = field(default="movable", kw_only=True)
     horizon: float = field(default=1.0, kw_only=True)
     acceleration_noise: _Spread = field(default=(0.01, 0.01), kw_only=True)
@@ -68,7 +74,9 @@ class Predictor(FunctionBlock):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0.0 < self.horizon < math.inf:
-            raise SceneError(f"function block '{self.name}': horizon is a positive time, not {self.horizon}")
+            raise SceneError(
+                f"function block '{self.name}': horizon is a positive time, not {self.horizon}"
+            )
 
     @property
     def inputs(self) -> Mapping[str, Pattern]:
@@ -86,17 +94,28 @@ class Predictor(FunctionBlock):
             first, newest = known.stamps[-2:].tolist()
             ready = scene
             if scene.twist_edge(frame) is None:
-                twist = scene.twist_from_stamps(frame, relative_to=parent, first=first, second=newest)
+                twist = scene.twist_from_stamps(
+                    frame, relative_to=parent, first=first, second=newest
+                )
                 error = 2.0 * scene.edge_covariance(frame) / (newest - first) ** 2
-                ready = scene.set_twist(frame, twist, relative_to_body=scene.body(parent), covariance=error)
+                ready = scene.set_twist(
+                    frame, twist, relative_to_body=scene.body(parent), covariance=error
+                )
             stamp = newest + self.horizon
             then = at_stamp(
                 ready,
-                When(stamp, extrapolate=2.0 * self.horizon, acceleration_noise=self.acceleration_noise),
+                When(
+                    stamp,
+                    extrapolate=2.0 * self.horizon,
+                    acceleration_noise=self.acceleration_noise,
+                ),
                 frames=[frame],
             )
             parts = scene.shapes(frame)
-            shapes = [AttachedShape(p.shape, p.pose, color=p.color, visual=p.visual, collision=False) for p in parts]
+            shapes = [
+                AttachedShape(p.shape, p.pose, color=p.color, visual=p.visual, collision=False)
+                for p in parts
+            ]
             made.append(
                 OutputFrame(
                     f"{self.name} {frame}",
@@ -126,13 +145,14 @@ class _Track:
 class ObjectTracker(FunctionBlock):
     """Follows objects through detections without names: gates, associates, filters, and drops tracks that are missed.
 
-    Detections are frames of a class with a stamp and a covariance; those of one stamp are one look, in which an object
-    is seen once at most. Looks older than the last are not used again. Between two looks the covariance of a track
-    grows (a random walk of its pose); a detection within the gate is fused with it.
+    Detections are frames of a class with a stamp and a covariance; those of one stamp are one look,
+    in which an object is seen once at most. Looks older than the last are not used again. Between
+    two looks the covariance of a track grows (a random walk of its pose); a detection within the
+    gate is fused with it.
 
-    A track is a frame of the class ``track`` under the output hook, which keeps its name, with the detection's other
-    classes; it is ``tentative`` before it was seen ``confirm`` times. Its stamped attribute ``hits`` and the attribute
-    ``misses`` count looks.
+    A track is a frame of the class ``track`` under the output hook, which keeps its name, with the
+    detection's other classes; it is ``tentative`` before it was seen ``confirm`` times. Its stamped
+    attribute ``hits`` and the attribute ``misses`` count looks.
 
     Args:
         name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`.
@@ -145,7 +165,8 @@ class ObjectTracker(FunctionBlock):
     Raises:
         SceneError: a gate that is no probability, or a drift below 0.
 
-    Source: Bar-Shalom, Li and Kirubarajan, *Estimation with applications to tracking and navigation*, 2001.
+    Source: Bar-Shalom, Li and Kirubarajan, *Estimation with applications to tracking and
+        navigation*, 2001.
     """
 
     outputs: ClassVar[_Patterns] = {
@@ -172,7 +193,9 @@ class ObjectTracker(FunctionBlock):
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
         """Return the tracks after all looks that are newer than the last."""
         group = scene.group(self.name) if self.name in scene.group_names else None
-        known: Mapping[str, Any] = {"looked": None, "count": 0} if group is None else group.attributes
+        known: Mapping[str, Any] = (
+            {"looked": None, "count": 0} if group is None else group.attributes
+        )
         tracks, count = [self._track(scene, name) for name in self.made(scene)], int(known["count"])
         looked = -math.inf if known["looked"] is None else known["looked"]
         looks: dict[float, list[str]] = {}
@@ -187,7 +210,9 @@ class ObjectTracker(FunctionBlock):
         for stamp in sorted(looks):
             names = looks[stamp]
             seen = [scene.gaussian_pose(name, relative_to=parent, q=q) for name in names]
-            classes = [tuple(kind for kind in scene.classes(name) if kind != self.kind) for name in names]
+            classes = [
+                tuple(kind for kind in scene.classes(name) if kind != self.kind) for name in names
+            ]
             tracks, others = self._looked(tracks, stamp, seen, classes)
             for number in others:
                 count += 1
@@ -207,10 +232,16 @@ class ObjectTracker(FunctionBlock):
             )
             for track in tracks
         ]
-        return self.output(made, attributes={"looked": looked if looks else known["looked"], "count": count})
+        return self.output(
+            made, attributes={"looked": looked if looks else known["looked"], "count": count}
+        )
 
     def _looked(
-        self, tracks: list[_Track], stamp: float, seen: list[GaussianPose], classes: list[tuple[str, ...]]
+        self,
+        tracks: list[_Track],
+        stamp: float,
+        seen: list[GaussianPose],
+        classes: list[tuple[str, ...]],
     ) -> tuple[list[_Track], list[int]]:
         """Return the tracks after a look, and the numbers of the detections that belong to none of them."""
         tracks = [self._predicted(track, stamp) for track in tracks]
@@ -222,13 +253,19 @@ class ObjectTracker(FunctionBlock):
         updated = [replace(track, misses=track.misses + 1) for track in tracks]
         for row, column in pairs.items():
             track = tracks[column]
-            updated[column] = replace(track, pose=fuse([track.pose, seen[row]]).pose, hits=track.hits + 1, misses=0)
+            updated[column] = replace(
+                track, pose=fuse([track.pose, seen[row]]).pose, hits=track.hits + 1, misses=0
+            )
         return updated, [number for number in range(len(seen)) if number not in pairs]
 
     def _predicted(self, track: _Track, stamp: float) -> _Track:
         """Return a track at a later stamp, with the covariance of a random walk."""
         growth = np.repeat(self.drift, 3) * (stamp - track.stamp)
-        return replace(track, pose=GaussianPose(track.pose.mean, track.pose.covariance + np.diag(growth)), stamp=stamp)
+        return replace(
+            track,
+            pose=GaussianPose(track.pose.mean, track.pose.covariance + np.diag(growth)),
+            stamp=stamp,
+        )
 
     @staticmethod
     def _track(scene: SceneGraph, name: str) -> _Track:
@@ -247,20 +284,23 @@ def _distance(a: GaussianPose, b: GaussianPose) -> float:
 class OutdatedRemover(FunctionBlock):
     """Removes what is outdated below its input hook: frames, observations, stamped poses and stamped attributes.
 
-    A frame goes, with what is below it, when its newest stamp is outdated and no frame below it has one that is not.
-    What has no stamp is never outdated by itself.
+    A frame goes, with what is below it, when its newest stamp is outdated and no frame below it has
+    one that is not. What has no stamp is never outdated by itself.
 
     Args:
         name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`.
         max_age: seconds.
-        clock: the time, on the clock of the stamps; that of the newest stamp below the hook if omitted.
+        clock: the time, on the clock of the stamps; that of the newest stamp below the hook if
+            omitted.
 
     Raises:
         SceneError: an age that is no number of at least 0.
     """
 
     inputs: ClassVar[_Patterns] = {
-        "stamped": Pattern([Part("stamped", test=lambda scene, frame: newest_stamp(scene, frame) is not None)])
+        "stamped": Pattern(
+            [Part("stamped", test=lambda scene, frame: newest_stamp(scene, frame) is not None)]
+        )
     }
     outputs: ClassVar[_Patterns] = {}
     max_age: float = field(default=10.0, kw_only=True)
@@ -269,7 +309,9 @@ class OutdatedRemover(FunctionBlock):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.max_age >= 0.0:
-            raise SceneError(f"function block '{self.name}': max_age is at least 0, not {self.max_age}")
+            raise SceneError(
+                f"function block '{self.name}': max_age is at least 0, not {self.max_age}"
+            )
 
     def is_editable(self, scene: SceneGraph, frame: str) -> bool:
         """Return whether a frame is below the input hook."""
@@ -277,12 +319,17 @@ class OutdatedRemover(FunctionBlock):
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
         """Return the edit that removes them."""
-        stamps = {match["stamped"]: newest_stamp(scene, match["stamped"]) or 0.0 for match in found["stamped"]}
+        stamps = {
+            match["stamped"]: newest_stamp(scene, match["stamped"]) or 0.0
+            for match in found["stamped"]
+        }
         now = max(stamps.values(), default=0.0) if self.clock is None else self.clock()
         oldest = now - self.max_age
         fresh = {frame for frame, stamp in stamps.items() if stamp >= oldest}
         kept = fresh.union(*(scene.ancestors(frame) for frame in fresh))
-        return lambda scene: self._without(scene, oldest, [frame for frame in stamps if frame not in kept], kept)
+        return lambda scene: self._without(
+            scene, oldest, [frame for frame in stamps if frame not in kept], kept
+        )
 
     @staticmethod
     def _without(scene: SceneGraph, oldest: float, gone: list[str], kept: set[str]) -> SceneGraph:
@@ -295,9 +342,16 @@ class OutdatedRemover(FunctionBlock):
                 continue
             known = scene.stamped_poses(frame)
             if known is not None and len(known.stamps) and known.stamps[0] < oldest:
-                new = [(stamp, pose) for stamp, pose in zip(known.stamps, known.poses, strict=True) if stamp >= oldest]
+                new = [
+                    (stamp, pose)
+                    for stamp, pose in zip(known.stamps, known.poses, strict=True)
+                    if stamp >= oldest
+                ]
                 poses = StampedPoses(
-                    [s for s, _ in new], [p for _, p in new], capacity=known.capacity, window=known.window
+                    [s for s, _ in new],
+                    [p for _, p in new],
+                    capacity=known.capacity,
+                    window=known.window,
                 )
                 scene = scene.set_stamped_poses(frame, poses)
             stamps = scene.attribute_stamps(frame)
@@ -315,10 +369,13 @@ class StatePublisher(FunctionBlock):
     The facts are the attribute ``facts`` of the group of the block, as texts in order.
 
     Args:
-        name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`; it depends on the whole version.
+        name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`; it depends on the
+            whole version.
         domain: as :func:`tmkit.tamp.load_planning_domain` returns it.
-        on_state: called with the facts of each new state, in order, before its version is the present one.
-        q: (n_joints,) the configuration where joints have no histories; the zero configuration if omitted.
+        on_state: called with the facts of each new state, in order, before its version is the
+            present one.
+        q: (n_joints,) the configuration where joints have no histories; the zero configuration if
+            omitted.
     """
 
     inputs: ClassVar[_Patterns] = {}

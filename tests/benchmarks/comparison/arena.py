@@ -1,10 +1,11 @@
 """The arena: planners on suites of problems, in one table.
 
-A suite is a batch file; some are in the folder ``suites``. A planner is a function or an object that can be
-called with a problem and options, and returns a :class:`tmkit.tamp.PlanResult`, a plan or None; its plans are checked
-and simulated as ours are.
+A suite is a batch file; some are in the folder ``suites``. A planner is a function or an object
+that can be called with a problem and options, and returns a :class:`tmkit.tamp.PlanResult`, a plan
+or None; its plans are checked and simulated as ours are.
 
-Invariants: planners get equal problems with equal seeds, limits and machines; a plan that is not valid counts as none.
+Invariants: planners get equal problems with equal seeds, limits and machines; a plan that is not
+    valid counts as none.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ class _Contestant:
 def find_planner(name: str) -> Planner:
     """Return the planner of a name ``MODULE:NAME`` or ``FILE.py:NAME``, whose code is run.
 
-    ``pddlstream:FOLDER`` is PDDLStream from a checkout, ``pddlstream-focused:FOLDER`` with another algorithm.
+    ``pddlstream:FOLDER`` is PDDLStream from a checkout, ``pddlstream-focused:FOLDER`` with another
+    algorithm.
 
     Raises:
         ConfigurationError: there is none.
@@ -88,7 +90,9 @@ def find_planner(name: str) -> Planner:
     except (ConfigurationError, AttributeError) as error:
         raise ConfigurationError(f"there is no planner '{name}': {error}") from error
     if not callable(found):
-        raise ConfigurationError(f"the planner '{name}' cannot be called with a problem and options")
+        raise ConfigurationError(
+            f"the planner '{name}' cannot be called with a problem and options"
+        )
     return found  # type: ignore[no-any-return]  # it can be called
 
 
@@ -103,8 +107,10 @@ class ArenaRow(Displayed):
         runs: how many problems.
         solved: how many plans; with a check, that are valid.
         invalid: how many plans were not valid.
-        ends_well: of those simulated, how many end with every object within 1.5 cm; None where none was simulated.
-        seconds: median processor seconds of the solved ones, of the process that plans; of a motion, of its search.
+        ends_well: of those simulated, how many end with every object within 1.5 cm; None where none
+            was simulated.
+        seconds: median processor seconds of the solved ones, of the process that plans; of a
+            motion, of its search.
         slow_seconds: 95 % take no longer.
         actions: median length of their plans.
         path_length: median, in radians and metres.
@@ -164,7 +170,8 @@ def run_arena(
     Args:
         suites: the suites by name.
         folder: where the results are; a run that was stopped goes on there.
-        planners: ``tmkit``, ``pddlstream:FOLDER``, or ``MODULE:NAME`` or ``FILE.py:NAME`` of others.
+        planners: ``tmkit``, ``pddlstream:FOLDER``, or ``MODULE:NAME`` or ``FILE.py:NAME`` of
+            others.
         seeds: problems of each entry, those with the first seeds; all by default.
         simulate: execute the plans in the simulator.
         scheduler: as for :func:`tmkit.batch.run_batch`.
@@ -187,7 +194,9 @@ def run_arena(
             )
             wanted = Batch(entries, replace(batch.options, check=True, simulate=simulate))
             results = Path(folder) / f"{suite}-{re.sub(r'[^A-Za-z0-9_.]+', '.', planner)}"
-            run_batch(wanted, results, scheduler=scheduler, workers=workers, on_progress=on_progress)
+            run_batch(
+                wanted, results, scheduler=scheduler, workers=workers, on_progress=on_progress
+            )
             rows += _rows(suite, planner, entries, results)
     write_text(Path(folder) / "arena.md", arena_table(rows))
     return rows
@@ -199,8 +208,18 @@ def _planned_by(source: ProblemSource, planner: str) -> ProblemSource:
     return source if planner == OWN else _Contestant(source, planner)
 
 
-def _rows(suite: str, planner: str, entries: Sequence[BatchEntry], folder: Path) -> Iterator[ArenaRow]:
-    names = ("status", "explanation", "is_valid", "ends_well", "cpu_seconds", "actions", "path_length")
+def _rows(
+    suite: str, planner: str, entries: Sequence[BatchEntry], folder: Path
+) -> Iterator[ArenaRow]:
+    names = (
+        "status",
+        "explanation",
+        "is_valid",
+        "ends_well",
+        "cpu_seconds",
+        "actions",
+        "path_length",
+    )
     runs = open_results(folder).table(*names).to_pylist()
     at = 0
     for entry in entries:
@@ -220,7 +239,11 @@ def _rows(suite: str, planner: str, entries: Sequence[BatchEntry], folder: Path)
             _quantile([run["cpu_seconds"] for run in good], 0.95),
             _quantile([len(run["actions"]) for run in good if run["actions"]], 0.5),
             _quantile([run["path_length"] for run in good], 0.5),
-            "" if failed is None else ": ".join(filter(None, (failed["status"], failed["explanation"]))),
+            (
+                ""
+                if failed is None
+                else ": ".join(filter(None, (failed["status"], failed["explanation"])))
+            ),
         )
 
 
@@ -231,7 +254,10 @@ def _quantile(values: Sequence[float], share: float) -> float | None:
 def arena_table(rows: Sequence[ArenaRow]) -> str:
     """Return rows as a table in Markdown."""
     lines = [
-        "| suite | problem | planner | solved, valid | invalid | simulated well | median s | 95 % s | actions | path |",
+        (
+            "| suite | problem | planner | solved, valid | invalid | simulated well | median s | 95"
+            " % s | actions | path |"
+        ),
         "|" + "---|" * 10,
     ]
     for row in rows:

@@ -1,8 +1,9 @@
 """Problems of Lagriffoul et al. (IEEE RA-L 3(4), 2018) for an arm on a base: sticks that are carried between tables.
 
-A problem is an XML file with poses, surfaces and the robot, meshes in a folder beside it, and a PDDL problem whose goal
-counts. Problem 3, sorting in clutter, and problem 4, which is not monotonic, are read; of the robot only where it
-begins. Meshes are taken as their bounds, as in :mod:`benchmarks.comparison.tamp_problems`.
+A problem is an XML file with poses, surfaces and the robot, meshes in a folder beside it, and a
+PDDL problem whose goal counts. Problem 3, sorting in clutter, and problem 4, which is not
+monotonic, are read; of the robot only where it begins. Meshes are taken as their bounds, as in
+:mod:`benchmarks.comparison.tamp_problems`.
 
 Invariants: what is read is data; nothing is run.
 """
@@ -40,10 +41,12 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
 
     Args:
         path: the XML file.
-        goal: the PDDL problem; by default the one in the same folder or the one above that has the same objects.
+        goal: the PDDL problem; by default the one in the same folder or the one above that has the
+            same objects.
 
     Raises:
-        FileFormatError: a file is wrong, there is not one goal, or it wants what is not read: objects on others.
+        FileFormatError: a file is wrong, there is not one goal, or it wants what is not read:
+            objects on others.
         MeshError: a mesh is missing or wrong.
     """
     file = Path(path)
@@ -60,13 +63,17 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
         bounds = _bounds(node, file)
         surface = None if name in movable else node.child("sssp")
         if surface is not None:
-            low, high = (np.array([_number(surface, axis + end) for axis in "xyz"]) for end in ("min", "max"))
+            low, high = (
+                np.array([_number(surface, axis + end) for axis in "xyz"]) for end in ("min", "max")
+            )
             if np.any(low[:2] == high[:2]):
                 points[name] = pose
                 continue
             top_pose = pose @ Pose([*(low + high)[:2] / 2.0, high[2] - _TOP / 2.0])
             shapes = [AttachedShape(Box([*(high - low)[:2], _TOP]))]
-            scene = scene.add_frame(name, "world", pose=top_pose, shapes=shapes, classes=["surface"])
+            scene = scene.add_frame(
+                name, "world", pose=top_pose, shapes=shapes, classes=["surface"]
+            )
             tables.append(name)
             bounds[1][2] = min(bounds[1][2], high[2] - _TOP)
             scene = scene.add_frame(f"{name}_below", "world", pose=pose, shapes=[_box(bounds)])
@@ -75,7 +82,9 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
             if table is None:
                 raise node.place.error(f"'{name}' stands on no surface")
             local = scene.pose(table, relative_to="world").inverse() @ pose
-            scene = scene.add_frame(name, table, pose=local, shapes=[_box(bounds)], classes=["movable"])
+            scene = scene.add_frame(
+                name, table, pose=local, shapes=[_box(bounds)], classes=["movable"]
+            )
         else:
             shapes = [*_walls(bounds)] if _surrounds(bounds, pose, base) else [_box(bounds)]
             scene = scene.add_frame(name, "world", pose=pose, shapes=shapes)
@@ -83,22 +92,36 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
     return carrying_problem(scene, base, goals)
 
 
-def stick_source(file: str, goal: str | None = None, options: PlanningOptions | None = None) -> FixedProblem:
+def stick_source(
+    file: str, goal: str | None = None, options: PlanningOptions | None = None
+) -> FixedProblem:
     """Return the problem of a file with its options, for batch files."""
     return FixedProblem(read_lagriffoul_problem(file, goal), options or PlanningOptions())
 
 
-def _goal_of(file: Path, goal: str | Path | None, names: list[str], movable: set[str]) -> tuple[Source, list[Group]]:
+def _goal_of(
+    file: Path, goal: str | Path | None, names: list[str], movable: set[str]
+) -> tuple[Source, list[Group]]:
     """Return the atoms that the PDDL problem of a scene wants, with its text."""
     folders = (file.parent, file.parent.parent)
-    known = [path for folder in folders for path in sorted(folder.glob("*.pddl"))] if goal is None else [Path(goal)]
+    known = (
+        [path for folder in folders for path in sorted(folder.glob("*.pddl"))]
+        if goal is None
+        else [Path(goal)]
+    )
     found: list[tuple[Source, list[Group]]] = []
     for path in known:
         text = re.sub(r";[^\n]*", "", read_pddl(path))
         text = re.sub(r"(?<=\s)-(?=[^\W\d])", "- ", text)  # the files write types as "-surface"
-        source = Source(str(path), text + ")" * (text.count("(") - text.count(")")))  # some files lack the last ones
+        # some files lack the last ones
+        source = Source(str(path), text + ")" * (text.count("(") - text.count(")")))
         try:
-            sections = {part.head: part for group in source.groups() for part in group.parts if isinstance(part, Group)}
+            sections = {
+                part.head: part
+                for group in source.groups()
+                for part in group.parts
+                if isinstance(part, Group)
+            }
         except TaskError:
             if goal is None:
                 continue
@@ -109,8 +132,17 @@ def _goal_of(file: Path, goal: str | Path | None, names: list[str], movable: set
         if len(wanted) == 1 and isinstance(wanted[0], Group) and wanted[0].head == "and":
             wanted = wanted[0].parts[1:]
         atoms = [part for part in wanted if isinstance(part, Group) and part.head != "arm-empty"]
-        objects = {_named(part.text, names) for part in sections[":objects"].parts if isinstance(part, Token)}
-        used = {_named(word.text, names) for part in atoms for word in part.parts[1:] if isinstance(word, Token)}
+        objects = {
+            _named(part.text, names)
+            for part in sections[":objects"].parts
+            if isinstance(part, Token)
+        }
+        used = {
+            _named(word.text, names)
+            for part in atoms
+            for word in part.parts[1:]
+            if isinstance(word, Token)
+        }
         if goal is not None or (objects >= movable and None not in used):
             found.append((source, atoms))
     if len(found) != 1:
@@ -124,19 +156,32 @@ def _named(word: str, names: list[str]) -> str | None:
     """Return the name that a word of PDDL stands for: itself, or its initials and number as 'bs1' for 'stick_blue1'."""
     if word in names:
         return word
-    short = [name for name in names if sorted(word) == sorted(re.findall(r"(?<![a-z])[a-z]|\d", name.lower()))]
+    short = [
+        name
+        for name in names
+        if sorted(word) == sorted(re.findall(r"(?<![a-z])[a-z]|\d", name.lower()))
+    ]
     return short[0] if len(short) == 1 else None
 
 
 def _goal(
-    source: Source, atom: Group, names: list[str], scene: SceneGraph, tables: list[str], points: Mapping[str, Pose]
+    source: Source,
+    atom: Group,
+    names: list[str],
+    scene: SceneGraph,
+    tables: list[str],
+    points: Mapping[str, Pose],
 ) -> Goal:
     words = [part.text for part in atom.parts if isinstance(part, Token)]
     if len(words) != len(atom.parts) or atom.head != "on-surface" or len(words) != 3:
-        raise source.error(atom.first, f"'{atom.head}' is not read: expected (on-surface OBJECT SURFACE)")
+        raise source.error(
+            atom.first, f"'{atom.head}' is not read: expected (on-surface OBJECT SURFACE)"
+        )
     item, surface = (_named(word, names) for word in words[1:])
     if item is None or surface not in (*tables, *points):
-        raise source.error(atom.first, f"expected an object and a surface of the scene, received {words[1:]}")
+        raise source.error(
+            atom.first, f"expected an object and a surface of the scene, received {words[1:]}"
+        )
     if surface in tables:
         return f"(on {item} {surface})"
     place = points[surface]
@@ -175,7 +220,10 @@ def _bounds(node: XmlElement, file: Path) -> Bounds:
     """Return the least and most coordinates of an object's mesh, which is in a folder beside the file or above it."""
     mesh = _text(node, "geom")
     folders = (file.parent, file.parent.parent)
-    found = next((path for folder in folders for path in sorted(folder.glob(f"*/{mesh}"))), file.parent / mesh)
+    found = next(
+        (path for folder in folders for path in sorted(folder.glob(f"*/{mesh}"))),
+        file.parent / mesh,
+    )
     vertices = read_mesh(found).vertices
     return vertices.min(axis=0), vertices.max(axis=0)
 
@@ -188,7 +236,9 @@ def _number(node: XmlElement, tag: str) -> float:
     try:
         return float(_text(node, tag))
     except ValueError:
-        raise node.place.error(f"<{tag}>: expected a number, received '{_text(node, tag)}'") from None
+        raise node.place.error(
+            f"<{tag}>: expected a number, received '{_text(node, tag)}'"
+        ) from None
 
 
 def _pose(node: XmlElement) -> Pose:
@@ -197,4 +247,6 @@ def _pose(node: XmlElement) -> Pose:
         rows = np.array([float(word) for word in (node.element.text or "").split()]).reshape(3, 4)
         return Pose.from_matrix(np.vstack([rows, [0.0, 0.0, 0.0, 1.0]]))
     except (ValueError, TmkitError) as error:
-        raise node.place.error(f"<{node.tag}>: expected three rows of a pose's matrix: {error}") from None
+        raise node.place.error(
+            f"<{node.tag}>: expected three rows of a pose's matrix: {error}"
+        ) from None

@@ -1,9 +1,10 @@
 """Problems of motion alone: from one configuration to another, around things (MotionBenchMaker's, for the arena).
 
-MotionBenchMaker (Chamzas et al. 2021, https://github.com/KavrakiLab/motion_bench_maker) writes pairs of files,
-``scene0001.yaml`` and ``request0001.yaml``: MoveIt's messages ``PlanningScene`` and ``MotionPlanRequest`` as YAML. Of
-these, boxes, cylinders and spheres are read, the values of joints at the start, and goals that are values of joints.
-The robot, its hand and what may touch are those of the given scene, not the file's.
+MotionBenchMaker (Chamzas et al. 2021, https://github.com/KavrakiLab/motion_bench_maker) writes
+pairs of files, ``scene0001.yaml`` and ``request0001.yaml``: MoveIt's messages ``PlanningScene`` and
+``MotionPlanRequest`` as YAML. Of these, boxes, cylinders and spheres are read, the values of joints
+at the start, and goals that are values of joints. The robot, its hand and what may touch are those
+of the given scene, not the file's.
 
 Invariants: what is read is data: aliases of YAML are refused, files are bounded, nothing is run.
 """
@@ -29,7 +30,13 @@ from tmkit.formats import load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import Box, Cylinder, SceneGraph, Shape, Sphere
 from tmkit.motion import CollisionWorld, PathStatus
-from tmkit.motion.motion_planner import MotionPlanner, PathCheck, PathQuery, RrtConnect, search_verified
+from tmkit.motion.motion_planner import (
+    MotionPlanner,
+    PathCheck,
+    PathQuery,
+    RrtConnect,
+    search_verified,
+)
 from tmkit.robots import Manipulator
 from tmkit.robots.robot_files import find_manipulators
 from tmkit.spatial import Pose
@@ -59,7 +66,8 @@ class MotionSource:
         robot_scene: the scene with the robot alone, whose root frame is the world of the files.
         robot: the arm.
         max_iterations: of the search.
-        planner: ``tmkit``, or a :class:`~tmkit.motion.MotionPlanner` as ``MODULE:NAME`` or ``FILE.py:NAME``.
+        planner: ``tmkit``, or a :class:`~tmkit.motion.MotionPlanner` as ``MODULE:NAME`` or
+            ``FILE.py:NAME``.
     """
 
     folder: str
@@ -72,8 +80,12 @@ class MotionSource:
     def files(self) -> tuple[tuple[Path, Path], ...]:
         """The scenes with their requests."""
         scenes = sorted(Path(self.folder).glob("scene[0-9]*.yaml"))
-        pairs = tuple((scene, scene.with_name(scene.name.replace("scene", "request"))) for scene in scenes)
-        for path in [Path(self.folder, "scene0001.yaml"), *(request for _, request in pairs)][bool(pairs) :]:
+        pairs = tuple(
+            (scene, scene.with_name(scene.name.replace("scene", "request"))) for scene in scenes
+        )
+        for path in [Path(self.folder, "scene0001.yaml"), *(request for _, request in pairs)][
+            bool(pairs) :
+        ]:
             if not path.exists():
                 raise MissingFileError(f"there is no file '{path}'", path=str(path), nearest=None)
         return pairs
@@ -91,14 +103,19 @@ class MotionSource:
     def motion(self, seed: int) -> MotionProblem:
         """Return the problem of that place among the files, from 0."""
         if not 0 <= seed < len(self.files):
-            raise ConfigurationError(f"'{self.folder}' has {len(self.files)} problems, none with the number {seed}")
+            raise ConfigurationError(
+                f"'{self.folder}' has {len(self.files)} problems, none with the number {seed}"
+            )
         (arm,) = find_manipulators((self.robot,), self.robot_scene)
         return read_motion_problem(*self.files[seed], scene=self.robot_scene, arm=arm)
 
     def problem(self, seed: int) -> tuple[PlanningProblem, PlanningOptions]:
         """Return its scene and start as a problem whose goal holds: actions are none of it."""
         motion = self.motion(seed)
-        return PlanningProblem(motion.scene, motion.start, goal="(and)", robots=self.robot), PlanningOptions()
+        return (
+            PlanningProblem(motion.scene, motion.start, goal="(and)", robots=self.robot),
+            PlanningOptions(),
+        )
 
     def row(self, seed: int) -> Row:
         """Search for the motion of a problem, check it anew, and return its row; the time is that of the search."""
@@ -106,7 +123,12 @@ class MotionSource:
         world = CollisionWorld(motion.scene)
         check = PathCheck(CollisionWorld(motion.scene), tool_frame=motion.arm.tool)
         query = PathQuery(
-            world, motion.arm.joints, motion.start, motion.goals, max_iterations=self.max_iterations, check=check
+            world,
+            motion.arm.joints,
+            motion.start,
+            motion.goals,
+            max_iterations=self.max_iterations,
+            check=check,
         )
         began = time.process_time()
         found = search_verified(planner, query)
@@ -120,7 +142,12 @@ class MotionSource:
         if found.status is PathStatus.SOLVED:
             path = np.asarray(found.path)
             length = float(np.sum(norms(np.diff(path, axis=0))))
-            row |= {"status": "solved", "explanation": "", "is_valid": check.of(path).is_ok, "path_length": length}
+            row |= {
+                "status": "solved",
+                "explanation": "",
+                "is_valid": check.of(path).is_ok,
+                "path_length": length,
+            }
         return row
 
     def _planner(self) -> MotionPlanner:
@@ -130,12 +157,18 @@ class MotionSource:
         found: Any = getattr(module, name, None)
         made: Any = found() if isinstance(found, type) else found
         if not callable(getattr(made, "search", None)):
-            raise ConfigurationError(f"'{self.planner}' is no motion planner: it has no method 'search'")
+            raise ConfigurationError(
+                f"'{self.planner}' is no motion planner: it has no method 'search'"
+            )
         return made  # type: ignore[no-any-return]  # it has the method
 
 
 def motion_source(
-    folder: str, scene: str, *, robot: str = "panda", max_iterations: int = MotionSource.max_iterations
+    folder: str,
+    scene: str,
+    *,
+    robot: str = "panda",
+    max_iterations: int = MotionSource.max_iterations,
 ) -> MotionSource:
     """Return the problems of a folder, for batch files.
 
@@ -158,9 +191,9 @@ def read_motion_problem(
 ) -> MotionProblem:
     """Return the problem of two files of MotionBenchMaker: a ``PlanningScene`` and a ``MotionPlanRequest`` of MoveIt.
 
-    The poses are in the root frame of ``scene``, the robot. Meshes, planes, attached objects and goals that are no
-    values of joints are refused. Names of joints that the scene does not have are omitted where the arm does not need
-    them, such as those of a second finger.
+    The poses are in the root frame of ``scene``, the robot. Meshes, planes, attached objects and
+    goals that are no values of joints are refused. Names of joints that the scene does not have are
+    omitted where the arm does not need them, such as those of a second finger.
     """
     around, request = _read(Path(scene_file)), _read(Path(request_file))
     state = around.table().get("robot_state") or {}
@@ -179,7 +212,9 @@ def _with_object(scene: SceneGraph, node: JsonNode) -> SceneGraph:
     own, name, root = node.table(), node.get("id").name(), scene.frame_names[0]
     for kind in ("meshes", "planes"):
         if own.get(kind):
-            raise node.get(kind).error(f"{kind} are not read: '{name}' may have boxes, cylinders and spheres")
+            raise node.get(kind).error(
+                f"{kind} are not read: '{name}' may have boxes, cylinders and spheres"
+            )
     if name in scene.frame_names:
         raise node.get("id").error(f"the scene has a frame '{name}' already")
     base = _pose(node.get("pose")) if "pose" in own else Pose()
@@ -219,24 +254,31 @@ def _joint_values(state: JsonNode, scene: SceneGraph, arm: Manipulator) -> NDArr
     for joint in arm.joints:
         if joint not in found:
             raise state.get("name").error(f"lacks the joint '{joint}' of the arm")
-    values = np.array(scene.configuration({name: found[name] for name in names if name in scene.joint_names}))
+    values = np.array(
+        scene.configuration({name: found[name] for name in names if name in scene.joint_names})
+    )
     low, high = np.array(scene.joint_limits).T
     others = [place for place, name in enumerate(scene.joint_names) if name not in arm.joints]
     values[others] = np.clip(values, low, high)[others]  # hands of the files open wider than ours
     return values
 
 
-def _goal(node: JsonNode, scene: SceneGraph, arm: Manipulator, start: NDArray[np.float64]) -> NDArray[np.float64]:
+def _goal(
+    node: JsonNode, scene: SceneGraph, arm: Manipulator, start: NDArray[np.float64]
+) -> NDArray[np.float64]:
     for kind in ("position_constraints", "orientation_constraints", "visibility_constraints"):
         if node.table().get(kind):
             raise node.get(kind).error("goals are values of joints; others are not read")
     found = {
-        one.get("joint_name").name(): one.get("position").number() for one in node.get("joint_constraints").items()
+        one.get("joint_name").name(): one.get("position").number()
+        for one in node.get("joint_constraints").items()
     }
     for joint in (*arm.joints, *found):
         if (joint in found) != (joint in arm.joints):
             raise node.get("joint_constraints").error(
-                f"'{joint}' is no joint of the arm" if joint in found else f"lacks the joint '{joint}' of the arm"
+                f"'{joint}' is no joint of the arm"
+                if joint in found
+                else f"lacks the joint '{joint}' of the arm"
             )
     return np.array(scene.configuration(found, base=start))
 
@@ -254,7 +296,9 @@ def _read(path: Path) -> JsonNode:
     try:
         for event in yaml.parse(data, Loader=yaml.CSafeLoader):
             if isinstance(event, yaml.AliasEvent):
-                raise FileFormatError.at(path, f"line {event.start_mark.line + 1}: aliases of YAML are not read")
+                raise FileFormatError.at(
+                    path, f"line {event.start_mark.line + 1}: aliases of YAML are not read"
+                )
         return JsonNode(yaml.load(data, Loader=yaml.CSafeLoader), str(path))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         place = getattr(error, "problem_mark", None)

@@ -23,10 +23,16 @@ def through_the_table(problem: tk.PlanningProblem, options: tk.PlanningOptions) 
     step = plan.steps[0]
     first = step.segments[0]
     away = np.vstack(
-        [first.path[:1], np.where(np.arange(first.path.shape[1]) == 1, 1.7, first.path[:1]), first.path[-1:]]
+        [
+            first.path[:1],
+            np.where(np.arange(first.path.shape[1]) == 1, 1.7, first.path[:1]),
+            first.path[-1:],
+        ]
     )
     segments = (dataclasses.replace(first, path=away), *step.segments[1:])
-    return dataclasses.replace(plan, steps=(dataclasses.replace(step, segments=segments), *plan.steps[1:]))
+    return dataclasses.replace(
+        plan, steps=(dataclasses.replace(step, segments=segments), *plan.steps[1:])
+    )
 
 
 class StraightOnly:

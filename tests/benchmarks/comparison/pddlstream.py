@@ -1,10 +1,11 @@
 """PDDLStream as a planner of the arena: its algorithms decide, above grasps, placements and motions of tmkit.
 
-`PDDLStream <https://github.com/caelan/pddlstream>`_ (Garrett et al., ICAPS 2020) is not on PyPI and under the GPL: it
-is loaded from a checkout that the user names. A domain of tmkit becomes a PDDLStream problem: actions that pick or
-place get a grasp, a pose and a motion as further parameters, sampled by streams that ask the domain for its candidates.
-A test stream checks a motion against another object at a pose. The plan that PDDLStream returns is carried out with its
-grasps, poses, motions and places of the base, in the whole scene.
+`PDDLStream <https://github.com/caelan/pddlstream>`_ (Garrett et al., ICAPS 2020) is not on PyPI and
+under the GPL: it is loaded from a checkout that the user names. A domain of tmkit becomes a
+PDDLStream problem: actions that pick or place get a grasp, a pose and a motion as further
+parameters, sampled by streams that ask the domain for its candidates. A test stream checks a motion
+against another object at a pose. The plan that PDDLStream returns is carried out with its grasps,
+poses, motions and places of the base, in the whole scene.
 
 Invariants: nothing of PDDLStream is imported before a planner is called.
 """
@@ -39,7 +40,8 @@ DOMAINS = ("blocks", "hanoi", "kitchen", "mobile_manipulation", "rearrangement")
 """The domains that can be read: one hand picks and places, and all else changes facts alone or drives a base."""
 
 _PLANS = 3  # of PDDLStream, where those before cannot be carried out
-_TRANSFORM = re.compile(r"\(transform=\w+\((?:[^()]*)\)\)")  # which heuristics of Fast Downward have no more
+# which heuristics of Fast Downward have no more
+_TRANSFORM = re.compile(r"\(transform=\w+\((?:[^()]*)\)\)")
 _SECONDS = 600.0  # of a search without a time limit
 
 
@@ -52,7 +54,8 @@ class PddlStream:
         algorithm: one of ``adaptive``, ``binding``, ``focused``, ``incremental``.
 
     Raises:
-        ConfigurationError: another algorithm, or there is no checkout; when called, a domain that is not read.
+        ConfigurationError: another algorithm, or there is no checkout; when called, a domain that
+            is not read.
     """
 
     folder: str
@@ -60,11 +63,14 @@ class PddlStream:
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
-            raise ConfigurationError(f"PDDLStream has no algorithm '{self.algorithm}': {', '.join(ALGORITHMS)}")
+            raise ConfigurationError(
+                f"PDDLStream has no algorithm '{self.algorithm}': {', '.join(ALGORITHMS)}"
+            )
         for file in ("pddlstream/algorithms/meta.py", "downward/src/translate/translate.py"):
             if not (Path(self.folder) / file).is_file():
                 raise ConfigurationError(
-                    f"'{self.folder}' is no checkout of PDDLStream with submodules: it has no {file}"
+                    f"'{self.folder}' is no checkout of PDDLStream with submodules: it has no"
+                    f" {file}"
                 )
 
     def __call__(self, problem: PlanningProblem, options: PlanningOptions) -> Plan | None:
@@ -75,7 +81,9 @@ class PddlStream:
             options: the seed, the time limit, and how motions are planned.
         """
         if problem.domain not in DOMAINS:
-            raise ConfigurationError(f"domain '{problem.domain}' is not read for PDDLStream: {', '.join(DOMAINS)}")
+            raise ConfigurationError(
+                f"domain '{problem.domain}' is not read for PDDLStream: {', '.join(DOMAINS)}"
+            )
         if any(isinstance(goal, ArmAt) for goal in problem.goals):
             raise ConfigurationError("goals of the arm are not read for PDDLStream")
         ends = time.monotonic() + min(options.seconds, _SECONDS)
@@ -84,7 +92,8 @@ class PddlStream:
             compiled = _Compiled(problem, options, attempt)
             with contextlib.ExitStack() as stack:
                 folder = stack.enter_context(temporary_folder("pddlstream"))
-                stack.enter_context(contextlib.chdir(folder))  # it writes below the working directory
+                # it writes below the working directory
+                stack.enter_context(contextlib.chdir(folder))
                 nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
                 stack.enter_context(contextlib.redirect_stdout(nowhere))
                 library = _library(checkout, folder)
@@ -102,22 +111,30 @@ def _library(checkout: Path, folder: Path) -> dict[str, Any]:
     builds.mkdir(parents=True)
     (builds / "translate").symlink_to(checkout.resolve() / "downward" / "src" / "translate")
     (builds / "downward").symlink_to(search_program())
-    shutil.copytree(checkout / "pddlstream", folder / "checkout" / "pddlstream")  # it looks for builds beside itself
+    # it looks for builds beside itself
+    shutil.copytree(checkout / "pddlstream", folder / "checkout" / "pddlstream")
     own = [str(folder / "checkout"), str(builds / "translate")]
     sys.path[:0] = own
-    for path in (builds / "translate").iterdir():  # its modules are called tools, pddl, ...: others are in their way
+    # its modules are called tools, pddl, ...: others are in their way
+    for path in (builds / "translate").iterdir():
         if "translate" not in str(getattr(sys.modules.get(path.stem), "__file__", "")):
             sys.modules.pop(path.stem, None)
     try:
         downward: Any = import_module("pddlstream.algorithms.downward")
-        algorithm, meta = (import_module(f"pddlstream.algorithms.{name}") for name in ("algorithm", "meta"))
-        constants, generator = (import_module(f"pddlstream.language.{name}") for name in ("constants", "generator"))
+        algorithm, meta = (
+            import_module(f"pddlstream.algorithms.{name}") for name in ("algorithm", "meta")
+        )
+        constants, generator = (
+            import_module(f"pddlstream.language.{name}") for name in ("constants", "generator")
+        )
     finally:
         for entry in own:
             sys.path.remove(entry)
     downward.FD_BIN = str(builds)  # of this call, where the package was imported before
-    tasks = import_module("sas_tasks").SASTask  # of the translator, whose folder PDDLStream has put on the path
-    if not hasattr(tasks, "plain_output"):  # the class is PDDLStream's, which offers no other place for this
+    # of the translator, whose folder PDDLStream has put on the path
+    tasks = import_module("sas_tasks").SASTask
+    # the class is PDDLStream's, which offers no other place for this
+    if not hasattr(tasks, "plain_output"):
         tasks.plain_output, tasks.output = tasks.output, _output
     options = downward.SEARCH_OPTIONS
     options.update({name: _TRANSFORM.sub("()", text) for name, text in options.items()})
@@ -132,7 +149,9 @@ def _library(checkout: Path, folder: Path) -> dict[str, Any]:
 
 def _output(task: Any, stream: Any) -> None:
     """Write a task for Fast Downward without the rules that give derived variables their default value."""
-    task.axioms = [axiom for axiom in task.axioms if task.init.values[axiom.effect[0]] != axiom.effect[1]]
+    task.axioms = [
+        axiom for axiom in task.axioms if task.init.values[axiom.effect[0]] != axiom.effect[1]
+    ]
     task.plain_output(stream)
 
 
@@ -151,10 +170,16 @@ class _Compiled(PddlStreamSampling):
         """Return the actions of a plan with their values, or None."""
         self.library = library
         domain = self._domain()
-        init: list[tuple[Any, ...]] = [(fact.predicate, *fact.arguments) for fact in self.facts.problem.init]
+        init: list[tuple[Any, ...]] = [
+            (fact.predicate, *fact.arguments) for fact in self.facts.problem.init
+        ]
         for name, types in self.facts.problem.objects.items():
             words = {"object", *types}
-            words |= {t.name for t in self.facts.problem.domain.types if name in self.facts.problem.objects_of(t.name)}
+            words |= {
+                t.name
+                for t in self.facts.problem.domain.types
+                if name in self.facts.problem.objects_of(t.name)
+            }
             init += [(f"is-{word}", name) for word in sorted(words)]
             init += [("is-movable" if self.frames[name] in self.movable else "is-fixed", name)]
         for frame, rest in self.rests.items():
@@ -163,25 +188,45 @@ class _Compiled(PddlStreamSampling):
         goal: list[Any] = ["and", *_literals(self.facts.problem.goal)]
         for wanted in self.goals.values():
             goal.append(("met", wanted.name))
-            init += [("wants", wanted.name, *fact.arguments[:1], fact.arguments[-1]) for fact in sorted(wanted.facts)]
+            init += [
+                ("wants", wanted.name, *fact.arguments[:1], fact.arguments[-1])
+                for fact in sorted(wanted.facts)
+            ]
             known = {fact.predicate for fact in wanted.facts}
             at = [fact.arguments for fact in self.facts.problem.init if fact.predicate in known]
             init += [("rest-at", x, place, self.rests[self.frames[x]]) for x, *_, place in at]
         if self.base is not None:
             stand = Choice(self._stand(self.q))
             init += [("at-stand", stand)]
-            init += [("stand", fact.arguments[0], stand) for fact in self.facts.problem.init if fact.predicate == "at"]
-        constants = {constant.name: constant.name for constant in self.facts.problem.domain.constants}
+            init += [
+                ("stand", fact.arguments[0], stand)
+                for fact in self.facts.problem.init
+                if fact.predicate == "at"
+            ]
+        constants = {
+            constant.name: constant.name for constant in self.facts.problem.domain.constants
+        }
         streams = f"(define (stream s) {' '.join(self.streams)})"
         task = library["problem"](domain, constants, streams, self.functions, init, tuple(goal))
         library["reset"]()
-        plan, _, _ = library["solve"](task, algorithm=algorithm, unit_costs=True, max_time=seconds, verbose=False)
-        return None if not isinstance(plan, list) else [(name, tuple(values)) for name, values in plan]
+        plan, _, _ = library["solve"](
+            task, algorithm=algorithm, unit_costs=True, max_time=seconds, verbose=False
+        )
+        return (
+            None if not isinstance(plan, list) else [(name, tuple(values)) for name, values in plan]
+        )
 
     def _domain(self) -> str:
         """Return the domain in PDDL, and fill in the streams."""
         self._stream("grasp", self.grasps, "?x", "(is-movable ?x)", "?g0", "(grasp ?x ?g0)")
-        self._stream("clears", self.clears, "?m0 ?o0 ?r0", "(motion ?m0) (rest ?o0 ?r0)", "", "(clears ?m0 ?o0 ?r0)")
+        self._stream(
+            "clears",
+            self.clears,
+            "?m0 ?o0 ?r0",
+            "(motion ?m0) (rest ?o0 ?r0)",
+            "",
+            "(clears ?m0 ?o0 ?r0)",
+        )
         self._stream(
             "meets",
             self.meets,
@@ -194,7 +239,8 @@ class _Compiled(PddlStreamSampling):
             self._stream("stand", self.stands, "?l0", "(is-location ?l0)", "?b0", "(stand ?l0 ?b0)")
         texts = [text for action in self.actions.values() for text in self._action(action)]
         known = [
-            f"({' '.join((p.name, *(q.name for q in p.parameters)))})" for p in self.facts.problem.domain.predicates
+            f"({' '.join((p.name, *(q.name for q in p.parameters)))})"
+            for p in self.facts.problem.domain.predicates
         ]
         types = [f"(is-{name} ?x)" for name in ("object", "movable", "fixed")]
         types += [f"(is-{kind.name} ?x)" for kind in self.facts.problem.domain.types]
@@ -202,24 +248,30 @@ class _Compiled(PddlStreamSampling):
             (clears ?m0 ?o0 ?r0) (wants ?k0 ?x ?l0) (meets ?k0 ?x ?l0 ?r0) (met ?k0) (rest-at ?x ?l0 ?r0)
             (stand ?l0 ?b0) (at-stand ?b0)"""
         unsafe = (
-            "(exists (?x ?o0 ?r0) (and (motion ?m0) (moves ?x ?m0) (rest ?o0 ?r0) (at-rest ?o0 ?r0) (not (= ?x ?o0)) "
+            "(exists (?x ?o0 ?r0) (and (motion ?m0) (moves ?x ?m0) (rest ?o0 ?r0) (at-rest ?o0 ?r0)"
+            " (not (= ?x ?o0)) "
         )
         unsafe += "(not (clears ?m0 ?o0 ?r0))))"
         met = "(exists (?x ?l0 ?r0) (and (wants ?k0 ?x ?l0) (rest-at ?x ?l0 ?r0) (at-rest ?x ?r0) "
         met += "(meets ?k0 ?x ?l0 ?r0)))"
         constants = " ".join(constant.name for constant in self.facts.problem.domain.constants)
         return (
-            f"(define (domain d) (:requirements :strips :equality) (:constants {constants}) "
-            f"(:predicates {' '.join(dict.fromkeys([*known, *types, own, *self.declared]))}) {' '.join(texts)} "
-            f"(:derived (unsafe ?m0) {unsafe}) (:derived (met ?k0) {met}))"
+            f"(define (domain d) (:requirements :strips :equality) (:constants {constants})"
+            f" (:predicates {' '.join(dict.fromkeys([*known, *types, own, *self.declared]))})"
+            f" {' '.join(texts)} (:derived (unsafe ?m0) {unsafe}) (:derived (met ?k0) {met}))"
         )
 
-    def _stream(self, name: str, function: Any, inputs: str, domain: str, outputs: str, certified: str) -> None:
+    def _stream(
+        self, name: str, function: Any, inputs: str, domain: str, outputs: str, certified: str
+    ) -> None:
         made = f":outputs ({outputs})" if outputs else ""
         self.streams.append(
-            f"(:stream {name} :inputs ({inputs}) :domain (and {domain}) {made} :certified (and {certified}))"
+            f"(:stream {name} :inputs ({inputs}) :domain (and {domain}) {made} :certified (and"
+            f" {certified}))"
         )
-        self.functions[name] = (self.library["from_gen_fn"] if outputs else self.library["from_test"])(function)
+        self.functions[name] = (
+            self.library["from_gen_fn"] if outputs else self.library["from_test"]
+        )(function)
 
     def _action(self, action: Action) -> Iterator[str]:
         """Yield an action, with its choices; of one that places, as on what is fixed and on other objects."""
@@ -265,7 +317,8 @@ class _Compiled(PddlStreamSampling):
         after += f" (at-rest {item} ?r0) (not (in-hand {item} ?g0))"
         parameters = [*names, "?r0", "?g0", *stand.split(), "?m0"]
         kinds_of_place = {
-            self.frames[n] in self.movable for n in self.facts.problem.objects_of(self._types(action, place))
+            self.frames[n] in self.movable
+            for n in self.facts.problem.objects_of(self._types(action, place))
         }
         if False in kinds_of_place:
             self._stream(
@@ -288,10 +341,14 @@ class _Compiled(PddlStreamSampling):
                 "?r0",
                 f"{put} {on} {rests}",
             )
-            yield _written(f"{name}--on", [*parameters, "?s0"], f"{before} {on} (at-rest {place} ?s0)", after)
+            yield _written(
+                f"{name}--on", [*parameters, "?s0"], f"{before} {on} (at-rest {place} ?s0)", after
+            )
 
     def _types(self, action: Action, variable: str) -> tuple[str, ...]:
-        return next(parameter.types for parameter in action.parameters if parameter.name == variable)
+        return next(
+            parameter.types for parameter in action.parameters if parameter.name == variable
+        )
 
 
 def _kind(variable: str, types: Sequence[str]) -> str:
@@ -300,7 +357,10 @@ def _kind(variable: str, types: Sequence[str]) -> str:
 
 
 def _written(name: str, parameters: Sequence[str], before: str, after: str) -> str:
-    return f"(:action {name} :parameters ({' '.join(parameters)}) :precondition (and {before}) :effect (and {after}))"
+    return (
+        f"(:action {name} :parameters ({' '.join(parameters)}) :precondition (and {before}) :effect"
+        f" (and {after}))"
+    )
 
 
 def _literals(goal: Formula) -> Iterator[tuple[Any, ...]]:
@@ -313,4 +373,6 @@ def _literals(goal: Formula) -> Iterator[tuple[Any, ...]]:
     elif isinstance(goal, Not) and isinstance(goal.part, Atom):
         yield ("not", (goal.part.predicate, *goal.part.terms))
     else:
-        raise ConfigurationError(f"a goal with '{goal}' is not read for PDDLStream: facts joined by 'and' are")
+        raise ConfigurationError(
+            f"a goal with '{goal}' is not read for PDDLStream: facts joined by 'and' are"
+        )

@@ -1,7 +1,7 @@
 """What PDDLStream's streams sample for a domain of tmkit, and its plans carried out in the whole scene.
 
-Invariants: what is sampled for an action sees the fixed scene and the objects of the action alone; a motion begins at
-the start configuration of the arm, wherever the base is.
+Invariants: what is sampled for an action sees the fixed scene and the objects of the action alone;
+a motion begins at the start configuration of the arm, wherever the base is.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ from tmkit.tamp.seed_run import planning_context
 from tmkit.tamp.version_tree import SceneVersion
 
 _log = logging.getLogger(__name__)
-_MOTIONS, _TRIES = 8, 24  # attempts at the motion of one sample; of one action when the plan is carried out
+# attempts at the motion of one sample; of one action when the plan is carried out
+_MOTIONS, _TRIES = 8, 24
 _STANDS = 8  # visits of the domain for places of the base
-_STEP = 0.05  # radians or metres between configurations at which a motion is checked against an object
+# radians or metres between configurations at which a motion is checked against an object
+_STEP = 0.05
 
 Configuration = NDArray[np.float64]
 
@@ -92,7 +94,9 @@ class Motion:
     choice: str
     cleared: dict[Rest, bool] = field(default_factory=dict)
 
-    def refine(self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int) -> Iterator[ActionMotion]:
+    def refine(
+        self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int
+    ) -> Iterator[ActionMotion]:
         """Yield the motion as it is, beside the objects of the scene, which touch what they rest on."""
         del seed
         scene, q = context.scene, context.q
@@ -115,7 +119,9 @@ class PddlStreamSampling:
         self.scene, self.q, self.options = self.context.scene, self.context.q, options
         self.arm, *bases = self.context.manipulators
         self.base = bases[0] if bases else None
-        self.start = dict(zip(self.arm.joints, self.q[self.arm.joint_indices(self.scene)].tolist(), strict=True))
+        self.start = dict(
+            zip(self.arm.joints, self.q[self.arm.joint_indices(self.scene)].tolist(), strict=True)
+        )
         self.movable = {*movable_frames(self.scene)}
         self.tree = self.context.tree(
             self.context.new_log(), self.context.problem, self.context.domain, seed=options.seed
@@ -125,10 +131,13 @@ class PddlStreamSampling:
             if frame.lower() in self.frames:
                 self.frames[frame.lower()] = frame
         self.rests: dict[str, Rest] = {}
-        for frame in movable_frames(self.scene):  # what is held at the start is not read: it has no rest
+        # what is held at the start is not read: it has no rest
+        for frame in movable_frames(self.scene):
             self._rest_at_start(frame)
         domain = self.context.domain
-        self.goals = {goal.name: goal for goal in domain.goals} if isinstance(domain, GoalDomain) else {}
+        self.goals = (
+            {goal.name: goal for goal in domain.goals} if isinstance(domain, GoalDomain) else {}
+        )
         self.calls = itertools.count(1)
         self.actions = {action.name: action for action in self.facts.problem.domain.actions}
 
@@ -136,33 +145,55 @@ class PddlStreamSampling:
         if frame not in self.rests:
             support = str(self.scene.parent(frame))
             if support == self.arm.tip:
-                raise ConfigurationError(f"'{frame}' is held at the start, which is not read for PDDLStream")
+                raise ConfigurationError(
+                    f"'{frame}' is held at the start, which is not read for PDDLStream"
+                )
             below = self._rest_at_start(support) if support in self.movable else None
             self.rests[frame] = Rest(frame, support, self.scene.local_pose(frame), below)
         return self.rests[frame]
 
     def grasps(self, item: str) -> Iterator[tuple[Choice]]:
         """Yield the grasps of an object."""
-        yield from ((Choice(grasp),) for grasp in self._context(self.scene, self.q).grasps(self.frames[item]))
+        yield from (
+            (Choice(grasp),)
+            for grasp in self._context(self.scene, self.q).grasps(self.frames[item])
+        )
 
     def puts(self, action: Action, item: str, place: str) -> Callable[..., Iterator[tuple[Rest]]]:
         """Return the stream of places at which an action puts an object down."""
         at = _positions(action, item, place)
 
         def puts(*values: Any) -> Iterator[tuple[Rest]]:
-            arguments, below = values[: len(action.parameters)], (*values[len(action.parameters) :], None)[0]
+            arguments, below = (
+                values[: len(action.parameters)],
+                (*values[len(action.parameters) :], None)[0],
+            )
             x, s = (arguments[i] for i in at)
             grasps = self._context(self.scene, self.q).grasps(self.frames[x])
-            if x == s or not grasps or (below is not None and any(one.item == self.frames[x] for one in below.chain)):
+            if (
+                x == s
+                or not grasps
+                or (below is not None and any(one.item == self.frames[x] for one in below.chain))
+            ):
                 return
-            scene, q = self._held(self.frames[x], grasps[0], () if below is None else below.chain, None)
-            for candidate in self._candidates(GroundAction(action.name, arguments), scene, q, is_random=True):
+            scene, q = self._held(
+                self.frames[x], grasps[0], () if below is None else below.chain, None
+            )
+            for candidate in self._candidates(
+                GroundAction(action.name, arguments), scene, q, is_random=True
+            ):
                 if isinstance(candidate, Place):
-                    yield (Rest(candidate.object, candidate.support, candidate.pose, below, s, candidate),)
+                    yield (
+                        Rest(
+                            candidate.object, candidate.support, candidate.pose, below, s, candidate
+                        ),
+                    )
 
         return puts
 
-    def ways(self, action: Action, place: str, is_placing: bool) -> Callable[..., Iterator[tuple[Motion]]]:
+    def ways(
+        self, action: Action, place: str, is_placing: bool
+    ) -> Callable[..., Iterator[tuple[Motion]]]:
         """Return the stream of motions of an action, with nothing in the way but what is fixed."""
         (s_at,) = _positions(action, place)
         count = len(action.parameters)
@@ -225,7 +256,9 @@ class PddlStreamSampling:
         """Yield places of the base, as the domain drives to a location."""
         here = next(fact.arguments[0] for fact in self.facts.problem.init if fact.predicate == "at")
         for _ in range(_STANDS):
-            for candidate in self._candidates(GroundAction("drive", (here, location)), self.scene, self.q):
+            for candidate in self._candidates(
+                GroundAction("drive", (here, location)), self.scene, self.q
+            ):
                 last = candidate.candidates[-1] if isinstance(candidate, InTurn) else candidate
                 if isinstance(last, MoveTo):
                     yield (Choice(tuple(last.joints.values())),)
@@ -240,13 +273,17 @@ class PddlStreamSampling:
     def _at(self, q: Configuration, stand: Choice | None) -> Configuration:
         if stand is None or self.base is None:
             return q
-        return np.array(self.scene.configuration(dict(zip(self.base.joints, stand.value, strict=True)), base=q))
+        return np.array(
+            self.scene.configuration(dict(zip(self.base.joints, stand.value, strict=True)), base=q)
+        )
 
     @property
     def _arm(self) -> Any:
         return next(iter(self.tree.arms.values()))
 
-    def _context(self, scene: SceneGraph, q: Configuration, *, is_random: bool = False) -> ActionContext:
+    def _context(
+        self, scene: SceneGraph, q: Configuration, *, is_random: bool = False
+    ) -> ActionContext:
         rng = np.random.default_rng((self.options.seed, self.attempt, next(self.calls)))
         context = self.tree.context(self.tree.root, scene=scene, seed=0, is_random=is_random)
         return replace(context, q=q, rng=rng)
@@ -255,9 +292,13 @@ class PddlStreamSampling:
         self, action: GroundAction, scene: SceneGraph, q: Configuration, *, is_random: bool = False
     ) -> Iterator[Candidate]:
         with contextlib.suppress(SceneError):  # the domain refuses what stands where it may not
-            yield from self.context.domain.candidates(action, self._context(scene, q, is_random=is_random))
+            yield from self.context.domain.candidates(
+                action, self._context(scene, q, is_random=is_random)
+            )
 
-    def _picked(self, action: GroundAction, scene: SceneGraph, q: Configuration, grasp: Grasp) -> Pick | None:
+    def _picked(
+        self, action: GroundAction, scene: SceneGraph, q: Configuration, grasp: Grasp
+    ) -> Pick | None:
         picks = (one for one in self._candidates(action, scene, q) if isinstance(one, Pick))
         return next((pick for pick in picks if pick.grasp == grasp), None)
 
@@ -280,7 +321,10 @@ class PddlStreamSampling:
         """Return the scene in which the hand holds an object, and the configuration."""
         scene = self._world([*rests, Rest(item, self.scene.root(item), Pose())])
         q = scene.configuration(self.arm.finger_values(grasp.width), base=self._at(self.q, stand))
-        tip_from_item = scene.pose(self.arm.tool, relative_to=self.arm.tip, q=q) @ grasp.object_from_tool.inverse()
+        tip_from_item = (
+            scene.pose(self.arm.tool, relative_to=self.arm.tip, q=q)
+            @ grasp.object_from_tool.inverse()
+        )
         return scene.reparent(item, self.arm.tip, pose=tip_from_item), np.array(q)
 
     def carried_out(self, actions: Sequence[tuple[str, tuple[Any, ...]]]) -> Plan | None:
@@ -293,7 +337,9 @@ class PddlStreamSampling:
             action, chosen = GroundAction(stated, tuple(values[:count])), values[count:]
             reached: Any = None
             for candidate in self._chosen(action, chosen, node):
-                reached = self.tree.follow(node, action, candidate, seed=self.options.seed + number, attempts=_TRIES)
+                reached = self.tree.follow(
+                    node, action, candidate, seed=self.options.seed + number, attempts=_TRIES
+                )
                 if reached is not None and not isinstance(reached, MotionFailure):
                     break
             if reached is None or isinstance(reached, MotionFailure):
@@ -302,13 +348,19 @@ class PddlStreamSampling:
             node = reached
             assert node.step is not None, "it is not the root"
             steps.append(node.step)
-        return self.context.plan_of(with_costs(self.context.problem, tuple(steps)), self.context.domain)
+        return self.context.plan_of(
+            with_costs(self.context.problem, tuple(steps)), self.context.domain
+        )
 
-    def _chosen(self, action: GroundAction, chosen: Sequence[Any], node: SceneVersion) -> Iterator[Candidate]:
+    def _chosen(
+        self, action: GroundAction, chosen: Sequence[Any], node: SceneVersion
+    ) -> Iterator[Candidate]:
         """Yield what carries an action out with its choices; the candidates of the domain where it has none."""
         if action.name == "drive" and self.base is not None:
             joints = dict(zip(self.base.joints, chosen[1].value, strict=True))
-            yield InTurn((MoveTo(self.arm.ready, "ready"), MoveTo(joints, "there", arm=self.base.name)))
+            yield InTurn(
+                (MoveTo(self.arm.ready, "ready"), MoveTo(joints, "there", arm=self.base.name))
+            )
         elif (found := handled(self.actions[action.name])) is not None and not found[1]:
             pick = self._picked(action, node.scene, node.q, chosen[1].value)
             yield from () if pick is None else (pick,)

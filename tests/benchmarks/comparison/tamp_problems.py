@@ -1,9 +1,10 @@
 """Problems of PDDLStream's author for an arm on a base: tables with objects, which are to be carried (for the arena).
 
-`pybullet-planning <https://github.com/caelan/pybullet-planning>`_ has them as ``problems/json/*.json`` (Garrett et al.,
-FFRob and HBF). Of a file, boxes, cylinders and spheres are read, meshes as their bounds, as its own reader does;
-tables, regions on them, and goals that objects are on tables, in regions or at poses. The robot, a PR2 in the file, is
-that of a built-in scene, whose base begins where the file has it.
+`pybullet-planning <https://github.com/caelan/pybullet-planning>`_ has them as
+``problems/json/*.json`` (Garrett et al., FFRob and HBF). Of a file, boxes, cylinders and spheres
+are read, meshes as their bounds, as its own reader does; tables, regions on them, and goals that
+objects are on tables, in regions or at poses. The robot, a PR2 in the file, is that of a built-in
+scene, whose base begins where the file has it.
 
 Invariants: what is read is data; nothing is run.
 """
@@ -27,7 +28,14 @@ from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem
 
 _ROBOTS, _DOMAIN = ("panda", "panda_base"), "mobile_manipulation"
-_NOT_READ = ("goal_cleaned", "goal_cooked", "goal_holding", "goal_config", "goal_stackings", "floor_object_names")
+_NOT_READ = (
+    "goal_cleaned",
+    "goal_cooked",
+    "goal_holding",
+    "goal_config",
+    "goal_stackings",
+    "floor_object_names",
+)
 _KINDS = ("box", "cylinder", "sphere", "trimesh")
 _FLOOR = -1e-3  # metres: boxes that end below are floors, which the base drives on
 _ON = 0.02  # metres between an object and the top on which it is
@@ -40,7 +48,9 @@ def read_tamp_problem(path: str | Path) -> PlanningProblem:
     task = top.get("task")
     for key in _NOT_READ:
         if task.table().get(key):
-            raise task.get(key).error("is not read: objects can be on tables, in regions and at poses")
+            raise task.get(key).error(
+                "is not read: objects can be on tables, in regions and at poses"
+            )
     tables = {node.name() for node in task.get("table_names").items()}
     movable = {node.name() for node in task.get("object_names").items()}
     scene = empty_scene()
@@ -71,7 +81,9 @@ def carrying_problem(scene: SceneGraph, base: Pose, goals: list[Goal]) -> Planni
     return PlanningProblem(scene, q, _DOMAIN, goals, _ROBOTS)
 
 
-def _with_body(scene: SceneGraph, node: JsonNode, tables: set[str], movable: set[str]) -> SceneGraph:
+def _with_body(
+    scene: SceneGraph, node: JsonNode, tables: set[str], movable: set[str]
+) -> SceneGraph:
     name, pose = node.get("name").name(), _pose(node)
     link = _only(node.get("links"))
     shapes = [AttachedShape(_shape(one, node), pose=_pose(one)) for one in link.items()]
@@ -97,7 +109,9 @@ def lies_on(scene: SceneGraph, low: Pose, table: str) -> bool:
     """Return whether a point in the world is on the top of a table's first shape, a box around its origin."""
     at = (scene.pose(table, relative_to="world").inverse() @ low).translation
     least, most = scene.shapes(table)[0].shape.bounds
-    return bool(np.all(least[:2] <= at[:2]) and np.all(at[:2] <= most[:2]) and abs(at[2] - most[2]) < _ON)
+    return bool(
+        np.all(least[:2] <= at[:2]) and np.all(at[:2] <= most[:2]) and abs(at[2] - most[2]) < _ON
+    )
 
 
 def _with_region(scene: SceneGraph, node: JsonNode, tables: set[str]) -> SceneGraph:
@@ -123,7 +137,8 @@ def _goals(task: JsonNode, scene: SceneGraph, tables: set[str]) -> list[Goal]:
     for name in task.get("goal_poses").table():
         wanted = task.get("goal_poses").get(name)
         pose = scene.pose(name, relative_to="world")
-        if wanted.value != "initial":  # w, x, y, z, and where the origin of the file's body is, which stands as it did
+        # w, x, y, z, and where the origin of the file's body is, which stands as it did
+        if wanted.value != "initial":
             w, x, y, z, *place = wanted.numbers(7)
             pose = Pose([place[0], place[1], pose.translation[2]], [x, y, z, w])
         goals.append(ObjectAt(name, pose, relative_to="world"))
@@ -139,7 +154,11 @@ def _shape(node: JsonNode, body: JsonNode) -> Shape:
     if kind == "box":
         return Box([2.0 * size for size in node.get("extents").numbers(3)])
     radius = node.get("radius").number()
-    return Sphere(radius) if kind == "sphere" else Cylinder(radius=radius, length=node.get("height").number())
+    return (
+        Sphere(radius)
+        if kind == "sphere"
+        else Cylinder(radius=radius, length=node.get("height").number())
+    )
 
 
 def _only(node: JsonNode) -> JsonNode:
@@ -151,4 +170,6 @@ def _only(node: JsonNode) -> JsonNode:
 
 def _pose(node: JsonNode) -> Pose:
     place, turn = node.get("point"), node.get("quat")
-    return Pose([place.get(axis).number() for axis in "xyz"], [turn.get(axis).number() for axis in "xyzw"])
+    return Pose(
+        [place.get(axis).number() for axis in "xyz"], [turn.get(axis).number() for axis in "xyzw"]
+    )

@@ -22,7 +22,9 @@ def test_suites_that_ship_can_be_read(name: str) -> None:
     for entry in batch.entries:
         assert entry.source.digest
         problem, _ = entry.source.problem(entry.seeds[0])
-        assert all((file := problem_file_of(goal)) is None or file.is_file() for goal in problem.goals)
+        assert all(
+            (file := problem_file_of(goal)) is None or file.is_file() for goal in problem.goals
+        )
     assert batch.options.check
 
 
@@ -62,10 +64,16 @@ def test_what_is_no_planner_or_suite_is_refused(tmp_path: Path) -> None:
     for name, match in (
         (
             "nowhere:plan",
-            r"no planner 'nowhere:plan': the module cannot be imported: ModuleNotFoundError: No module named 'nowhere'",
+            (
+                r"no planner 'nowhere:plan': the module cannot be imported: ModuleNotFoundError: No"
+                r" module named 'nowhere'"
+            ),
         ),
         ("benchmarks.comparison.other_planner:plan", r"has no attribute 'plan'"),
-        ("benchmarks.comparison.other_planner:NO_PLANNER", r"cannot be called with a problem and options"),
+        (
+            "benchmarks.comparison.other_planner:NO_PLANNER",
+            r"cannot be called with a problem and options",
+        ),
         ("nonsense", r"there is no planner 'nonsense': expected MODULE:NAME or FILE.py:NAME"),
     ):
         with pytest.raises(ConfigurationError, match=match):

@@ -18,14 +18,33 @@ _CORNERS = [(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (0.0, 1
 
 def _mesh(folder: Path, name: str, *size: float) -> None:
     rows = [f"v {x * size[0]} {y * size[1]} {z * size[2]}" for x, y, z in _CORNERS]
-    faces = ["1 2 3", "2 3 4", "5 6 7", "6 7 8", "1 2 5", "2 5 6", "3 4 7", "4 7 8", "1 3 5", "3 5 7", "2 4 6", "4 6 8"]
+    faces = [
+        "1 2 3",
+        "2 3 4",
+        "5 6 7",
+        "6 7 8",
+        "1 2 5",
+        "2 5 6",
+        "3 4 7",
+        "4 7 8",
+        "1 3 5",
+        "3 5 7",
+        "2 4 6",
+        "4 6 8",
+    ]
     folder.mkdir(exist_ok=True)
-    (folder / name).write_text("\n".join([*rows, *(f"f {face}" for face in faces)]), encoding="utf-8")
+    (folder / name).write_text(
+        "\n".join([*rows, *(f"f {face}" for face in faces)]), encoding="utf-8"
+    )
 
 
-def _object(name: str, mesh: str, x: float, y: float, z: float, *, movable: bool = False, top: str = "") -> str:
+def _object(
+    name: str, mesh: str, x: float, y: float, z: float, *, movable: bool = False, top: str = ""
+) -> str:
     pose = f"0 -1 0 {x} 1 0 0 {y} 0 0 1 {z}" if top else f"1 0 0 {x} 0 1 0 {y} 0 0 1 {z}"
-    bounds = dict(zip(("xmin", "xmax", "ymin", "ymax", "zmin", "zmax"), top.split(), strict=bool(top)))
+    bounds = dict(
+        zip(("xmin", "xmax", "ymin", "ymax", "zmin", "zmax"), top.split(), strict=bool(top))
+    )
     surface = "".join(f"<{key}>{value}</{key}>" for key, value in bounds.items())
     return (
         f"<obj><name>{name}</name><geom>{mesh}</geom><pose>{pose}</pose><moveable>{str(movable).lower()}</moveable>"
@@ -36,7 +55,11 @@ def _object(name: str, mesh: str, x: float, y: float, z: float, *, movable: bool
 def _written(folder: Path, goal: str, *, more: str = "", objects: str = "sb1") -> Path:
     """Write a problem with two tables in an arena, a stick on one of them, and a point on the other."""
     meshes = folder / "meshes"
-    for mesh, *size in (("table.obj", 0.5, 0.35, 0.6), ("stick.obj", 0.02, 0.02, 0.2), ("arena.obj", 2.75, 2.75, 0.3)):
+    for mesh, *size in (
+        ("table.obj", 0.5, 0.35, 0.6),
+        ("stick.obj", 0.02, 0.02, 0.2),
+        ("arena.obj", 2.75, 2.75, 0.3),
+    ):
         _mesh(meshes, str(mesh), *map(float, size))
     region = "-0.5 0.5 -0.35 0.35 0.602 0.602"
     shown = [
@@ -48,12 +71,16 @@ def _written(folder: Path, goal: str, *, more: str = "", objects: str = "sb1") -
     ]
     robots = "<robots><robot><basepose>1 0 0 0 0 1 0 0 0 0 1 0</basepose></robot></robots>"
     (folder / "pb.pddl").write_text(
-        f"(define (problem pb) (:domain clutter) (:objects table1 table2 tb1 -surface {objects} -objs)\n"
-        f"(:init (arm-empty)) (:goal (and {goal} (arm-empty)))",  # without the last parenthesis, as in the files
+        f"(define (problem pb) (:domain clutter) (:objects table1 table2 tb1 -surface {objects}"
+        " -objs)\n"
+        # without the last parenthesis, as in the files
+        f"(:init (arm-empty)) (:goal (and {goal} (arm-empty)))",
         encoding="utf-8",
     )
     file = folder / "scene.xml"
-    file.write_text(f"<problem><objects>{''.join(shown)}{more}</objects>{robots}</problem>", encoding="utf-8")
+    file.write_text(
+        f"<problem><objects>{''.join(shown)}{more}</objects>{robots}</problem>", encoding="utf-8"
+    )
     return file
 
 
@@ -63,7 +90,10 @@ def test_a_stick_is_carried_to_another_table(tmp_path: Path) -> None:
     source = 'source = "benchmarks.comparison.lagriffoul_problems:stick_source"'
     parameters = f'parameters = {{ file = "{tmp_path / "scene.xml"}" }}'
     batch = tmp_path / "batch.toml"
-    batch.write_text(f"[[problems]]\n{source}\n{parameters}\noptions = {{ max_iterations = 4 }}\n", encoding="utf-8")
+    batch.write_text(
+        f"[[problems]]\n{source}\n{parameters}\noptions = {{ max_iterations = 4 }}\n",
+        encoding="utf-8",
+    )
     problem, options = load_suite(batch).entries[0].source.problem(0)
     scene = problem.scene
     assert problem.goals == ("(on stick_blue1 table2)",)
@@ -72,7 +102,8 @@ def test_a_stick_is_carried_to_another_table(tmp_path: Path) -> None:
         scene.pose("stick_blue1", relative_to="world").translation, [1.5, 0.1, 0.602], atol=1e-12
     )
     np.testing.assert_allclose(scene.pose("table1", relative_to="world").translation[2], 0.601)
-    assert len(scene.shapes("arena")) == 4  # walls around the robot, which is not inside of something solid
+    # walls around the robot, which is not inside of something solid
+    assert len(scene.shapes("arena")) == 4
     plan = tk.solve(problem, options).plan
     assert plan is not None
     assert tk.validate_plan(plan).is_valid
@@ -80,7 +111,9 @@ def test_a_stick_is_carried_to_another_table(tmp_path: Path) -> None:
 
 def test_a_point_is_a_pose(tmp_path: Path) -> None:
     """With any turn, at the height of the table below."""
-    (goal,) = read_lagriffoul_problem(_written(tmp_path, "(on-surface bs1 tb1)", objects="bs1")).goals
+    (goal,) = read_lagriffoul_problem(
+        _written(tmp_path, "(on-surface bs1 tb1)", objects="bs1")
+    ).goals
     assert isinstance(goal, ObjectAt)
     assert goal.radians is None
     np.testing.assert_allclose(goal.pose.translation, [-1.5, -0.1, 0.602], atol=1e-12)
@@ -90,8 +123,16 @@ def test_what_is_not_read_is_refused(tmp_path: Path) -> None:
     """With file and line."""
     for number, (goal, more, said) in enumerate(
         (
-            ("(on bs1 tb1)", "", r"pb\.pddl:2:.*'on' is not read: expected \(on-surface OBJECT SURFACE\)"),
-            ("(on-surface nothing table1)", "", r"expected one PDDL problem with the objects of the scene, found none"),
+            (
+                "(on bs1 tb1)",
+                "",
+                r"pb\.pddl:2:.*'on' is not read: expected \(on-surface OBJECT SURFACE\)",
+            ),
+            (
+                "(on-surface nothing table1)",
+                "",
+                r"expected one PDDL problem with the objects of the scene, found none",
+            ),
             ("(on-surface tb1 bs1)", "", "expected an object and a surface of the scene"),
             (
                 "(on-surface bs1 table1)",
@@ -106,7 +147,11 @@ def test_what_is_not_read_is_refused(tmp_path: Path) -> None:
             read_lagriffoul_problem(_written(folder, goal, more=more, objects="bs1"))
     floating = _object("stick_red1", "stick.obj", 0.0, 0.0, 0.9, movable=True)
     with pytest.raises(FileFormatError, match=r"scene\.xml:1: 'stick_red1' stands on no surface"):
-        read_lagriffoul_problem(_written(tmp_path, "(on-surface bs1 table1)", more=floating, objects="bs1 rs1"))
+        read_lagriffoul_problem(
+            _written(tmp_path, "(on-surface bs1 table1)", more=floating, objects="bs1 rs1")
+        )
     broken = _object("stick_red1", "stick.obj", 0.0, 0.0, 0.9).replace("<pose>1 0", "<pose>2 0")
     with pytest.raises(FileFormatError, match="expected three rows of a pose's matrix"):
-        read_lagriffoul_problem(_written(tmp_path, "(on-surface bs1 table1)", more=broken, objects="bs1"))
+        read_lagriffoul_problem(
+            _written(tmp_path, "(on-surface bs1 table1)", more=broken, objects="bs1")
+        )

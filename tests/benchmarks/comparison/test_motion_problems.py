@@ -35,8 +35,13 @@ READY = [0, -0.785, 0, -2.356, 0, 1.571, 0.785]
 ASIDE, BEHIND = [-1.2, *READY[1:]], [2.6, *READY[1:]]
 
 
-def _request(goal: list[float], names: str = f"[{', '.join(JOINTS)}, panda_finger_joint1, panda_finger_joint2]") -> str:
-    constraints = "".join(f"      - {{joint_name: {n}, position: {v}}}\n" for n, v in zip(JOINTS, goal, strict=True))
+def _request(
+    goal: list[float],
+    names: str = f"[{', '.join(JOINTS)}, panda_finger_joint1, panda_finger_joint2]",
+) -> str:
+    constraints = "".join(
+        f"      - {{joint_name: {n}, position: {v}}}\n" for n, v in zip(JOINTS, goal, strict=True)
+    )
     return (
         f"start_state:\n  joint_state:\n    name: {names}\n    position: {[*READY, 0.065, 0.065]}\n"
         f"goal_constraints:\n  - joint_constraints:\n{constraints}"
@@ -63,7 +68,10 @@ def _batch(folder: Path, motions: Path) -> Path:
     file = folder / "motions.toml"
     source = '"benchmarks.comparison.motion_problems:motion_source"'
     parameters = f'folder = "{motions}", scene = "panda_alone"'
-    text = f'[[problems]]\nname = "around"\nsource = {source}\nseeds = 2\nparameters = {{ {parameters} }}\n'
+    text = (
+        f'[[problems]]\nname = "around"\nsource = {source}\nseeds = 2\nparameters = {{ {parameters}'
+        " }\n"
+    )
     file.write_text(text, encoding="utf-8")
     return file
 
@@ -72,7 +80,9 @@ def test_a_scene_has_what_the_file_says(folder: Path) -> None:
     """Shapes where MoveIt has them; hands that are wider open than ours are open."""
     motion = _source(folder).motion(0)
     scene = motion.scene
-    np.testing.assert_allclose(scene.pose("shelf/1", q=motion.start).translation, [0.5, 0.05, 0.46], atol=1e-12)
+    np.testing.assert_allclose(
+        scene.pose("shelf/1", q=motion.start).translation, [0.5, 0.05, 0.46], atol=1e-12
+    )
     (box,), (cylinder,), (ball,) = (scene.shapes(name) for name in ("shelf/0", "shelf/1", "ball/0"))
     assert box.shape.dimensions == (0.2, 0.4, 0.02)
     assert cylinder.shape.dimensions == (0.03, 0.1)  # radius and length
@@ -102,27 +112,69 @@ def test_planners_are_compared_on_motions(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scene", "request_text", "match"),
     [
-        (SCENE.replace("id: ball", "id: shelf"), "", r"scene0001\.yaml: world\.collision_objects\[1\]\.id: .*'shelf'"),
-        (SCENE.replace("type: box", "type: cone"), "", r"primitives\[0\]\.type: .*box, cylinder, sphere"),
+        (
+            SCENE.replace("id: ball", "id: shelf"),
+            "",
+            r"scene0001\.yaml: world\.collision_objects\[1\]\.id: .*'shelf'",
+        ),
+        (
+            SCENE.replace("type: box", "type: cone"),
+            "",
+            r"primitives\[0\]\.type: .*box, cylinder, sphere",
+        ),
         (SCENE.replace("[0.08]}]", "[-1.0]}]"), "", r"dimensions: expected positive sizes"),
-        (SCENE.replace("[0.1, 0.03]", "[0.1]"), "", r"primitives\[1\]\.dimensions: expected 2 numbers"),
-        (SCENE.replace("[0, 0, 0, 1]}]", "[0, 0, 0, 2]}]"), "", r"orientation: expected a unit quaternion"),
+        (
+            SCENE.replace("[0.1, 0.03]", "[0.1]"),
+            "",
+            r"primitives\[1\]\.dimensions: expected 2 numbers",
+        ),
+        (
+            SCENE.replace("[0, 0, 0, 1]}]", "[0, 0, 0, 2]}]"),
+            "",
+            r"orientation: expected a unit quaternion",
+        ),
         (SCENE + "      meshes: [{}]\n", "", r"meshes: meshes are not read: 'ball' may have boxes"),
-        (SCENE + "      extra: &a [1]\n      more: *a\n", "", r"line 1\d: aliases of YAML are not read"),
+        (
+            SCENE + "      extra: &a [1]\n      more: *a\n",
+            "",
+            r"line 1\d: aliases of YAML are not read",
+        ),
         (SCENE + "  :  -", "", r"scene0001\.yaml: line 1\d: is no YAML"),
-        (SCENE + "robot_state: {attached_collision_objects: [{}]}\n", "", r"attached objects are not read"),
-        (SCENE, _request(ASIDE, f"[{', '.join(JOINTS[:-1])}, x, y, z]"), r"lacks the joint 'panda_joint7' of the arm"),
+        (
+            SCENE + "robot_state: {attached_collision_objects: [{}]}\n",
+            "",
+            r"attached objects are not read",
+        ),
+        (
+            SCENE,
+            _request(ASIDE, f"[{', '.join(JOINTS[:-1])}, x, y, z]"),
+            r"lacks the joint 'panda_joint7' of the arm",
+        ),
         (
             SCENE,
             _request(ASIDE, f"[{', '.join(JOINTS[:-1])}, panda_joint6, y, z]"),
             r"name: names the joint 'panda_joint6' twice",
         ),
-        (SCENE, _request(ASIDE).replace("name: panda_joint7", "name: elbow"), r"lacks the joint 'panda_joint7'"),
-        (SCENE, _request(ASIDE) + "    position_constraints: [{}]\n", r"goals are values of joints"),
-        (SCENE, _request(ASIDE).split("goal_")[0] + "goal_constraints: []\n", r"expected at least one goal"),
+        (
+            SCENE,
+            _request(ASIDE).replace("name: panda_joint7", "name: elbow"),
+            r"lacks the joint 'panda_joint7'",
+        ),
+        (
+            SCENE,
+            _request(ASIDE) + "    position_constraints: [{}]\n",
+            r"goals are values of joints",
+        ),
+        (
+            SCENE,
+            _request(ASIDE).split("goal_")[0] + "goal_constraints: []\n",
+            r"expected at least one goal",
+        ),
     ],
 )
-def test_what_cannot_be_read_is_named(folder: Path, scene: str, request_text: str, match: str) -> None:
+def test_what_cannot_be_read_is_named(
+    folder: Path, scene: str, request_text: str, match: str
+) -> None:
     """With its file and its place."""
     (folder / "scene0001.yaml").write_text(scene)
     if request_text:
@@ -130,7 +182,9 @@ def test_what_cannot_be_read_is_named(folder: Path, scene: str, request_text: st
     robot = tk.load_scene("panda_alone")
     (arm,) = find_manipulators(("panda",), robot)
     with pytest.raises(FileFormatError, match=match):
-        read_motion_problem(folder / "scene0001.yaml", folder / "request0001.yaml", scene=robot, arm=arm)
+        read_motion_problem(
+            folder / "scene0001.yaml", folder / "request0001.yaml", scene=robot, arm=arm
+        )
 
 
 def test_folders_and_planners_that_are_none(folder: Path, tmp_path: Path) -> None:
@@ -139,11 +193,15 @@ def test_folders_and_planners_that_are_none(folder: Path, tmp_path: Path) -> Non
         _source(tmp_path).motion(0)
     with pytest.raises(ConfigurationError, match=r"has 2 problems, none with the number 2"):
         _source(folder).motion(2)
-    with pytest.raises(ConfigurationError, match=r"is no motion planner: it has no method 'search'"):
+    with pytest.raises(
+        ConfigurationError, match=r"is no motion planner: it has no method 'search'"
+    ):
         _source(folder, planner="benchmarks.comparison.other_planner:first_goal_only").row(0)
     (folder / "request0002.yaml").unlink()
     with pytest.raises(MissingFileError, match=r"request0002\.yaml"):
         _source(folder).motion(0)
     file = _batch(tmp_path, tmp_path / "nowhere")
-    with pytest.raises(FileFormatError, match=r"motions\.toml:5: .*there is no file '.*nowhere/scene0001\.yaml'"):
+    with pytest.raises(
+        FileFormatError, match=r"motions\.toml:5: .*there is no file '.*nowhere/scene0001\.yaml'"
+    ):
         load_suite(file)

@@ -17,7 +17,11 @@ from tmkit.plans import ObjectAt, ObjectIn
 
 
 def _placed(x: float, y: float, z: float, **more: Any) -> dict[str, Any]:
-    return {"point": {"x": x, "y": y, "z": z}, "quat": {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0}, **more}
+    return {
+        "point": {"x": x, "y": y, "z": z},
+        "quat": {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0},
+        **more,
+    }
 
 
 def _box(*half: float, z: float = 0.0) -> dict[str, Any]:
@@ -41,7 +45,10 @@ def _written(path: Path, **goals: Any) -> Path:
         "goal_poses": {},
         **goals,
     }
-    path.write_text(json.dumps({"bodies": bodies, "robots": [_placed(0, 0.2, 0.1)], "task": task}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"bodies": bodies, "robots": [_placed(0, 0.2, 0.1)], "task": task}),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -52,7 +59,10 @@ def test_an_object_is_carried_to_another_table(tmp_path: Path, region: str) -> N
     source = 'source = "benchmarks.comparison.tamp_problems:carrying_source"'
     parameters = f'parameters = {{ file = "{tmp_path / "carry.json"}" }}'
     batch = tmp_path / "batch.toml"
-    batch.write_text(f"[[problems]]\n{source}\n{parameters}\noptions = {{ max_iterations = 4 }}\n", encoding="utf-8")
+    batch.write_text(
+        f"[[problems]]\n{source}\n{parameters}\noptions = {{ max_iterations = 4 }}\n",
+        encoding="utf-8",
+    )
     problem, options = load_suite(batch).entries[0].source.problem(0)
     assert (
         problem.goals
@@ -60,7 +70,9 @@ def test_an_object_is_carried_to_another_table(tmp_path: Path, region: str) -> N
         == (("(on can west)",) if region == "west" else (ObjectIn("can", "area"),))
     )
     assert problem.scene.parent("can") == "east"
-    np.testing.assert_allclose(problem.scene.pose("can", relative_to="world").translation, [1.4, 0.1, 0.501])
+    np.testing.assert_allclose(
+        problem.scene.pose("can", relative_to="world").translation, [1.4, 0.1, 0.501]
+    )
     plan = tk.solve(problem, options).plan
     assert plan is not None
     assert tk.validate_plan(plan).is_valid
@@ -73,7 +85,9 @@ def test_goals_are_poses_too(tmp_path: Path) -> None:
     assert isinstance(goal, ObjectAt)
     assert goal.pose == stays.scene.pose("can", relative_to="world")
     turned = [0.5**0.5, 0.0, 0.0, 0.5**0.5, 1.5, -0.1, 0.421]
-    (goal,) = read_tamp_problem(_written(tmp_path / "turned.json", goal_poses={"can": turned})).goals
+    (goal,) = read_tamp_problem(
+        _written(tmp_path / "turned.json", goal_poses={"can": turned})
+    ).goals
     assert isinstance(goal, ObjectAt)
     np.testing.assert_allclose(goal.pose.translation, [1.5, -0.1, 0.501])
 
@@ -82,10 +96,16 @@ def test_goals_are_poses_too(tmp_path: Path) -> None:
     ("goals", "said"),
     [
         ({"goal_cleaned": ["can"]}, "task.goal_cleaned: is not read"),
-        ({"regions": [_placed(0, 0, 0, name="area", hull=[])]}, r"task.regions\[0\].hull: expected at least 3 points"),
+        (
+            {"regions": [_placed(0, 0, 0, name="area", hull=[])]},
+            r"task.regions\[0\].hull: expected at least 3 points",
+        ),
         ({}, "task: has no goal that is read"),
         ({"goal_regions": {"can": 3}}, "task.goal_regions.can: expected"),
-        ({"table_names": ["west"], "goal_regions": {"can": "west"}}, "'can' is on none of the tables"),
+        (
+            {"table_names": ["west"], "goal_regions": {"can": "west"}},
+            "'can' is on none of the tables",
+        ),
     ],
 )
 def test_what_is_not_read_is_refused(tmp_path: Path, goals: dict[str, Any], said: str) -> None:

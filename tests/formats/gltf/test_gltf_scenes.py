@@ -25,7 +25,9 @@ UP = Pose.from_rpy([0, 0, 0], [np.pi / 2, 0, 0])
 
 @given(scenes(), st.sampled_from(["gltf", "glb"]))
 @settings(max_examples=scaled_examples(0.3))
-def test_every_scene_reads_back_equal(tmp_path_factory: pytest.TempPathFactory, scene: SceneGraph, suffix: str) -> None:
+def test_every_scene_reads_back_equal(
+    tmp_path_factory: pytest.TempPathFactory, scene: SceneGraph, suffix: str
+) -> None:
     """Everything a scene is, to the last bit."""
     path = tmp_path_factory.mktemp("gltf") / f"scene.{suffix}"
     convert_scene(scene, path)
@@ -51,7 +53,9 @@ def test_scenes_of_trimesh(tmp_path: Path) -> None:
     first = trimesh.transformations.compose_matrix(angles=[0.1, 0.2, 0.3], translate=[1, 2, 3])
     second = trimesh.transformations.compose_matrix(angles=[0.3, -0.2, 0.1], translate=[0, 0.5, 0])
     made.add_geometry(trimesh.creation.box([1, 2, 3]), node_name="table", transform=first)
-    made.add_geometry(trimesh.creation.icosphere(), node_name="cup", parent_node_name="table", transform=second)
+    made.add_geometry(
+        trimesh.creation.icosphere(), node_name="cup", parent_node_name="table", transform=second
+    )
     made.export(tmp_path / "x.glb")
     scene = load_scene(tmp_path / "x.glb")
     assert {"table", "cup"} <= {*scene.frame_names}
@@ -64,7 +68,9 @@ def test_scenes_of_trimesh(tmp_path: Path) -> None:
 
 TRIANGLE = {
     "asset": {"version": "2.0"},
-    "buffers": [{"byteLength": 36, "uri": "data:;base64,AAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAgD8AAIA/"}],
+    "buffers": [
+        {"byteLength": 36, "uri": "data:;base64,AAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAgD8AAIA/"}
+    ],
     "bufferViews": [{"buffer": 0, "byteLength": 36}],
     "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
     "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
@@ -77,7 +83,10 @@ def read(folder: Path, nodes: list[dict[str, Any]], **more: Any) -> SceneGraph:
     return load_scene(folder / "x.gltf")
 
 
-@given(st.lists(st.floats(0.1, 2), min_size=6, max_size=6), st.lists(st.floats(-3, 3), min_size=12, max_size=12))
+@given(
+    st.lists(st.floats(0.1, 2), min_size=6, max_size=6),
+    st.lists(st.floats(-3, 3), min_size=12, max_size=12),
+)
 @settings(max_examples=scaled_examples(0.2))
 def test_scales_are_applied_to_meshes(
     tmp_path_factory: pytest.TempPathFactory, scales: list[float], numbers: list[float]
@@ -87,9 +96,15 @@ def test_scales_are_applied_to_meshes(
     for k in range(2):
         pose = Pose.from_rpy(numbers[6 * k : 6 * k + 3], numbers[6 * k + 3 : 6 * k + 6])
         scale = np.array(scales[3 * k : 3 * k + 3])
-        parts = {"translation": pose.translation.tolist(), "rotation": pose.quat_xyzw.tolist(), "scale": scale.tolist()}
+        parts = {
+            "translation": pose.translation.tolist(),
+            "rotation": pose.quat_xyzw.tolist(),
+            "scale": scale.tolist(),
+        }
         matrix = pose.as_matrix() @ np.diag([*scale, 1])
-        nodes.append({"name": f"n{k}", **(parts if k else {"matrix": matrix.T.reshape(-1).tolist()})})
+        nodes.append(
+            {"name": f"n{k}", **(parts if k else {"matrix": matrix.T.reshape(-1).tolist()})}
+        )
         total = total @ matrix
     nodes[0]["children"], nodes[1]["mesh"] = [1], 0
     scene = read(tmp_path_factory.mktemp("scale"), nodes)
@@ -102,8 +117,12 @@ def test_scales_are_applied_to_meshes(
 def test_nodes_that_are_moved_keep_their_joints(tmp_path: Path) -> None:
     """An editor moves a node; what else the frame is stays."""
     joint = Revolute([0, 0, 1], lower=-1, upper=1)
-    scene = SceneGraph().add_frame("arm", "world", pose=Pose([1, 0, 0]), joint=joint, classes=["movable"])
-    scene = scene.set_shapes("arm", [AttachedShape(Mesh(np.eye(3), [[0, 1, 2]])), AttachedShape(Box([1, 1, 1]))])
+    scene = SceneGraph().add_frame(
+        "arm", "world", pose=Pose([1, 0, 0]), joint=joint, classes=["movable"]
+    )
+    scene = scene.set_shapes(
+        "arm", [AttachedShape(Mesh(np.eye(3), [[0, 1, 2]])), AttachedShape(Box([1, 1, 1]))]
+    )
     convert_scene(scene, tmp_path / "x.gltf")
     document = json.loads((tmp_path / "x.gltf").read_text())
     (node,) = (node for node in document["nodes"] if node["name"] == "arm")
@@ -116,7 +135,10 @@ def test_nodes_that_are_moved_keep_their_joints(tmp_path: Path) -> None:
     assert back.classes("arm") == ("movable",)
     mesh, box = back.shapes("arm")
     assert mesh.shape == scene.shapes("arm")[0].shape
-    assert (box.shape.kind, (box.shape.bounds[1] - box.shape.bounds[0]).tolist()) == ("mesh", [2, 1, 1])
+    assert (box.shape.kind, (box.shape.bounds[1] - box.shape.bounds[0]).tolist()) == (
+        "mesh",
+        [2, 1, 1],
+    )
 
 
 def test_names_and_what_is_left_out(tmp_path: Path) -> None:
@@ -133,7 +155,11 @@ def test_names_and_what_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("nodes", "more", "message"),
     [
-        ([{"children": [1]}, {"children": [0]}], {"scenes": [{"nodes": [0]}]}, "has several parents"),
+        (
+            [{"children": [1]}, {"children": [0]}],
+            {"scenes": [{"nodes": [0]}]},
+            "has several parents",
+        ),
         ([{"children": [7]}], {}, "an entry 7 is named, of 1"),
         ([{"mesh": 3}], {}, "an entry 3 is named, of 1"),
         (
@@ -141,7 +167,11 @@ def test_names_and_what_is_left_out(tmp_path: Path) -> None:
             {"buffers": [{"byteLength": 36, "uri": "../../secret.bin"}]},
             "outside its folder|no such file",
         ),
-        ([{"mesh": 0}], {"accessors": [{"bufferView": 0, "componentType": 5126, "count": 9, "type": "VEC3"}]}, "valid"),
+        (
+            [{"mesh": 0}],
+            {"accessors": [{"bufferView": 0, "componentType": 5126, "count": 9, "type": "VEC3"}]},
+            "valid",
+        ),
         ([{"name": "n", "scale": [0, 1, 1], "mesh": 0}], {}, "the node 'n' has a scale of 0"),
         ([{"translation": [1, 2]}], {}, "x.gltf"),
         (
@@ -152,7 +182,9 @@ def test_names_and_what_is_left_out(tmp_path: Path) -> None:
         ([{"extras": {"tmkit": 3}}], {}, "no valid glTF"),
     ],
 )
-def test_bad_files_are_refused(tmp_path: Path, nodes: list[Any], more: dict[str, Any], message: str) -> None:
+def test_bad_files_are_refused(
+    tmp_path: Path, nodes: list[Any], more: dict[str, Any], message: str
+) -> None:
     """With the file, whatever is wrong in it."""
     with pytest.raises(TmkitError, match=message):
         read(tmp_path, nodes, **more)
@@ -162,7 +194,9 @@ def test_what_would_grow_is_refused(tmp_path: Path) -> None:
     """Many instances of one mesh, or many nodes."""
     read(tmp_path, [{"mesh": 0}] * 30)
     with pytest.raises(FileFormatError, match="more than 20 triangles"):
-        load_scene(tmp_path / "x.gltf", reading=ReadingOptions(limits=ReadingLimits(mesh_triangles=20)))
+        load_scene(
+            tmp_path / "x.gltf", reading=ReadingOptions(limits=ReadingLimits(mesh_triangles=20))
+        )
     with pytest.raises(FileFormatError, match="more than 20 frames"):
         load_scene(tmp_path / "x.gltf", reading=ReadingOptions(limits=ReadingLimits(frames=20)))
 
@@ -170,5 +204,11 @@ def test_what_would_grow_is_refused(tmp_path: Path) -> None:
 def test_plans_of_a_scene_in_gltf(tmp_path: Path) -> None:
     """A scene that went through glTF is merged and plans as before."""
     convert_scene(load_scene("blocks1", "panda_table"), tmp_path / "scene.glb")
-    result = tk.plan(load_scene(tmp_path / "scene.glb"), domain="blocks", goal="(holding a)", robot="panda", seed=0)
+    result = tk.plan(
+        load_scene(tmp_path / "scene.glb"),
+        domain="blocks",
+        goal="(holding a)",
+        robot="panda",
+        seed=0,
+    )
     assert result.is_solved

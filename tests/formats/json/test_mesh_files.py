@@ -27,14 +27,20 @@ from tmkit.graph import AttachedShape, Mesh, SceneGraph, Shape
 
 VERTICES = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
 FACES = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
-OBJ = "".join(f"v {x} {y} {z}\n" for x, y, z in VERTICES) + "".join(f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in FACES)
-COLORED = "mtllib m.mtl\n" + OBJ.replace("f 1 3 2", "usemtl red\nf 1 3 2").replace("f 2 3 4", "usemtl blue\nf 2 3 4")
+OBJ = "".join(f"v {x} {y} {z}\n" for x, y, z in VERTICES) + "".join(
+    f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in FACES
+)
+COLORED = "mtllib m.mtl\n" + OBJ.replace("f 1 3 2", "usemtl red\nf 1 3 2").replace(
+    "f 2 3 4", "usemtl blue\nf 2 3 4"
+)
 MTL = "newmtl red\nKd 1 0 0\nnewmtl blue\nKd 0 0 1\n"
 
 
 def by_trimesh(suffix: str) -> dict[str, bytes]:
     """Return a mesh file in a format."""
-    made = trimesh.Trimesh(VERTICES, FACES, process=False).export(file_type=suffix.removeprefix("."))
+    made = trimesh.Trimesh(VERTICES, FACES, process=False).export(
+        file_type=suffix.removeprefix(".")
+    )
     return {f"m{suffix}": made.encode() if isinstance(made, str) else made}
 
 
@@ -55,9 +61,16 @@ def gltf() -> dict[str, bytes]:
 
 
 FILES: dict[str, tuple[dict[str, bytes], MeshSpec]] = {
-    **{suffix: (by_trimesh(suffix), MeshSpec(Path(f"m{suffix}"))) for suffix in MESH_SUFFIXES if suffix != ".gltf"},
+    **{
+        suffix: (by_trimesh(suffix), MeshSpec(Path(f"m{suffix}")))
+        for suffix in MESH_SUFFIXES
+        if suffix != ".gltf"
+    },
     ".gltf with a buffer": (gltf(), MeshSpec(Path("m.gltf"))),
-    "a part by its colour": ({"m.obj": COLORED.encode(), "m.mtl": MTL.encode()}, MeshSpec(Path("m.obj"), part=1)),
+    "a part by its colour": (
+        {"m.obj": COLORED.encode(), "m.mtl": MTL.encode()},
+        MeshSpec(Path("m.obj"), part=1),
+    ),
     "mirrored": ({"m.obj": OBJ.encode()}, MeshSpec(Path("m.obj"), (2.0, -1.0, 0.1))),
 }
 """The files of a mesh, and the mesh that is loaded of them."""
@@ -106,7 +119,9 @@ def test_a_mesh_is_saved_by_its_files_without_reading_it(
         document = saved(scene, loader)
         assert saved(pickle.loads(pickle.dumps(scene)), MeshLoader(loader.packages)) == document
     (entry,) = entries(document)
-    assert entry["sha256"] == {name: hashlib.sha256(data).hexdigest() for name, data in FILES[kind][0].items()}
+    assert entry["sha256"] == {
+        name: hashlib.sha256(data).hexdigest() for name, data in FILES[kind][0].items()
+    }
     assert set(entry) == {"kind", "sha256", "source"}
     assert str(tmp_path) not in json.dumps(document)
     again = scene_from_dict(document, loader=MeshLoader(loader.packages))
@@ -114,7 +129,9 @@ def test_a_mesh_is_saved_by_its_files_without_reading_it(
     assert saved(again, loader) == document
 
 
-@pytest.mark.parametrize(("kind", "file"), [(kind, file) for kind in FILES for file in FILES[kind][0]])
+@pytest.mark.parametrize(
+    ("kind", "file"), [(kind, file) for kind in FILES for file in FILES[kind][0]]
+)
 def test_an_edited_file_is_named_with_both_checksums(kind: str, file: str, tmp_path: Path) -> None:
     """Whatever is changed in it, and whether or not it can still be read; what was saved after that has the arrays."""
     scene, loader, folder = packaged(tmp_path, kind)
@@ -174,7 +191,10 @@ def test_equal_meshes_keep_each_its_file(tmp_path: Path) -> None:
     one, other = scene.shapes("world")[0].shape, loader.load(MeshSpec(folder / "copy.obj"))
     assert one == other
     document = saved(scene_of(one, other, one), MeshLoader(loader.packages))
-    assert sorted(name for entry in entries(document) for name in entry["sha256"]) == ["copy.obj", "m.obj"]
+    assert sorted(name for entry in entries(document) for name in entry["sha256"]) == [
+        "copy.obj",
+        "m.obj",
+    ]
     again = scene_from_dict(document, loader=MeshLoader(loader.packages))
     sources = [part.shape.source for part in again.shapes("world")]
     assert sources == [f"package://pack/{name}.obj" for name in ("m", "copy", "m")]
@@ -194,7 +214,9 @@ def submesh(folder: Path, packages: PackageResolver) -> Shape:
 def beyond_the_limits(folder: Path, packages: PackageResolver) -> Shape:
     """Return a mesh of a loader that reads more than a plan's reader would."""
     limits = replace(ReadingLimits(), mesh_triangles=2 * ReadingLimits().mesh_triangles)
-    return MeshLoader(replace(packages, limits=limits)).load(MeshSpec(folder / "m.obj", (2.0, 1.0, 1.0)))
+    return MeshLoader(replace(packages, limits=limits)).load(
+        MeshSpec(folder / "m.obj", (2.0, 1.0, 1.0))
+    )
 
 
 def elsewhere(folder: Path, packages: PackageResolver) -> Shape:
@@ -213,7 +235,12 @@ def labelled(folder: Path, packages: PackageResolver) -> Shape:
 
 def mislabelled(folder: Path, packages: PackageResolver) -> Shape:
     """Return arrays with labels that are none."""
-    return Mesh([[0, 0, 0], [6, 0, 0], [0, 6, 0]], FACES[:1], source="package://pack/m.obj", checksums="x\n\n  y")
+    return Mesh(
+        [[0, 0, 0], [6, 0, 0], [0, 6, 0]],
+        FACES[:1],
+        source="package://pack/m.obj",
+        checksums="x\n\n  y",
+    )
 
 
 UNNAMED = [centred, submesh, beyond_the_limits, elsewhere, labelled, mislabelled]
@@ -230,7 +257,9 @@ def test_what_a_source_does_not_determine_is_saved_with_its_arrays(
     if make is beyond_the_limits:  # the usual reader reads it to the same arrays
         assert "sha256" in entries(document)[0]
         (folder / "m.obj").write_text(OBJ + "\n")
-        document = saved(scene, MeshLoader(replace(loader.packages, limits=ReadingLimits(mesh_triangles=2))))
+        document = saved(
+            scene, MeshLoader(replace(loader.packages, limits=ReadingLimits(mesh_triangles=2)))
+        )
     assert [*document["shapes"]] == [scene.shapes("world")[0].shape.digest]
     assert "vertices" in entries(document)[0]
     assert scene_from_dict(document) == scene
@@ -245,18 +274,26 @@ def test_arrays_that_are_those_of_a_file_are_saved_by_its_name(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("suffix", [".xml", ".usda", ".glb", ".gltf", ".json"])
-def test_meshes_inside_a_scene_file_are_saved_with_their_arrays(suffix: str, tmp_path: Path) -> None:
+def test_meshes_inside_a_scene_file_are_saved_with_their_arrays(
+    suffix: str, tmp_path: Path
+) -> None:
     """MJCF, USD, glTF and arrays: there is no file of their own, or one that another program reads."""
     path = tmp_path / f"scene{suffix}"
     if suffix == ".xml":
         pytest.importorskip("mujoco")
         (tmp_path / "m.obj").write_text(OBJ)
         body = '<body name="b"><geom type="mesh" mesh="m"/></body>'
-        path.write_text(f'<mujoco><asset><mesh name="m" file="m.obj"/></asset><worldbody>{body}</worldbody></mujoco>')
+        path.write_text(
+            '<mujoco><asset><mesh name="m"'
+            f' file="m.obj"/></asset><worldbody>{body}</worldbody></mujoco>'
+        )
     else:
         if suffix == ".usda":
             pytest.importorskip("pxr")
-        convert_scene(SceneGraph().add_frame("b", "world", shapes=[AttachedShape(Mesh(VERTICES, FACES))]), path)
+        convert_scene(
+            SceneGraph().add_frame("b", "world", shapes=[AttachedShape(Mesh(VERTICES, FACES))]),
+            path,
+        )
     scene = load_scene(path)
     document = saved(scene, MeshLoader())
     found = {part.shape.digest for name in scene.frame_names for part in scene.shapes(name)}
@@ -322,13 +359,17 @@ def test_a_scene_of_the_first_version_is_checked_by_content(tmp_path: Path) -> N
     document["frames"][0]["shapes"][0]["shape"] = digest
     assert scene_from_dict(document, loader=MeshLoader(loader.packages)) == scene
     (folder / "m.obj").write_text(OBJ.replace("v 1 0 0", "v 2 0 0"))
-    with pytest.raises(FileFormatError, match=rf"has changed since the scene was written: .*expected {digest}"):
+    with pytest.raises(
+        FileFormatError, match=rf"has changed since the scene was written: .*expected {digest}"
+    ):
         scene_from_dict(document, loader=MeshLoader(loader.packages))
 
 
 @given(
     st.dictionaries(
-        st.text(st.characters(exclude_characters="\n", codec="utf-8"), min_size=1).map(lambda name: f"{name}.x"),
+        st.text(st.characters(exclude_characters="\n", codec="utf-8"), min_size=1).map(
+            lambda name: f"{name}.x"
+        ),
         st.binary(max_size=3).map(lambda data: hashlib.sha256(data).hexdigest()),
         min_size=1,
     )

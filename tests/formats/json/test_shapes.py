@@ -78,7 +78,9 @@ def test_arrays_may_stand_beside_the_scene(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"scene.json"} | names
     assert load_scene(tmp_path / "scene.json") == scene
     (tmp_path / f"points_{cloud.digest}.npy").write_bytes(npy_bytes(POINTS + 1))
-    with pytest.raises(FileFormatError, match=r"the point cloud 'points_\w+\.npy' has changed since the scene was"):
+    with pytest.raises(
+        FileFormatError, match=r"the point cloud 'points_\w+\.npy' has changed since the scene was"
+    ):
         load_scene(tmp_path / "scene.json")
 
 
@@ -114,7 +116,9 @@ def test_points_from_files(tmp_path: Path, name: str) -> None:
             + "".join(f"property float {c}\n" for c in "xyz")
             + "end_header\n"
         )
-        (tmp_path / name).write_text(head + "\n".join(f"{x!s} {y!s} {z!s}" for x, y, z in points.tolist()) + "\n")
+        (tmp_path / name).write_text(
+            head + "\n".join(f"{x!s} {y!s} {z!s}" for x, y, z in points.tolist()) + "\n"
+        )
     cloud = shape_in(write_scene(tmp_path, {"kind": "point_cloud", "radius": 0.1, "file": name}))
     assert cloud == PointCloud(points, radius=0.1)
     assert cloud.source == name
@@ -126,7 +130,9 @@ def test_heights_from_pictures(tmp_path: Path, bits: int) -> None:
     from PIL import Image
 
     white = 2**bits - 1
-    pixels = np.array([[white, 0, 0], [0, white // 5, 0]], dtype=np.uint8 if bits == 8 else np.uint16)
+    pixels = np.array(
+        [[white, 0, 0], [0, white // 5, 0]], dtype=np.uint8 if bits == 8 else np.uint16
+    )
     Image.fromarray(pixels).save(tmp_path / "map.png")
     shape = {"kind": "height_field", "size": [2, 1], "file": "map.png", "range": [-1, 4]}
     field = shape_in(write_scene(tmp_path, shape))
@@ -140,7 +146,10 @@ def test_heights_from_numbers(tmp_path: Path) -> None:
     expected = HeightField((10 * HEIGHTS).astype(int), size=[2, 1], floor=-3)
     shape: dict[str, Any] = {"kind": "height_field", "size": [2, 1], "floor": -3}
     assert shape_in(write_scene(tmp_path, shape | {"file": "map.npy"})) == expected
-    assert shape_in(write_scene(tmp_path, shape | {"heights": (10 * HEIGHTS).astype(int).tolist()})) == expected
+    assert (
+        shape_in(write_scene(tmp_path, shape | {"heights": (10 * HEIGHTS).astype(int).tolist()}))
+        == expected
+    )
 
 
 def test_points_as_a_list(tmp_path: Path) -> None:
@@ -154,11 +163,14 @@ def test_a_document_without_a_folder_names_no_files(tmp_path: Path) -> None:
     np.save(tmp_path / "secret.npy", POINTS)
     path = write_scene(tmp_path, {"kind": "point_cloud", "radius": 0.1, "file": "secret.npy"})
     with pytest.raises(
-        FileFormatError, match=r"a scene that is not a file of its own cannot name the file 'secret\.npy'"
+        FileFormatError,
+        match=r"a scene that is not a file of its own cannot name the file 'secret\.npy'",
     ):
         scene_from_dict(json.loads(path.read_text()))
     (tmp_path / "project").mkdir()
-    path = write_scene(tmp_path / "project", {"kind": "point_cloud", "radius": 0.1, "file": "/etc/hostname"})
+    path = write_scene(
+        tmp_path / "project", {"kind": "point_cloud", "radius": 0.1, "file": "/etc/hostname"}
+    )
     with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):
         load_scene(path)
 
@@ -177,15 +189,31 @@ def npy_of(shape: tuple[int, ...], data: bytes) -> bytes:
             npy_of((10**12, 3), b"12345678"),
             r"huge\.npy: expected 24000000000000 bytes of numbers, received 8",
         ),
-        ("deep.npy", npy_of((2, 2, 3), bytes(96)), r"shape \(n, 3\), at least one, received shape \(2, 2, 3\)"),
+        (
+            "deep.npy",
+            npy_of((2, 2, 3), bytes(96)),
+            r"shape \(n, 3\), at least one, received shape \(2, 2, 3\)",
+        ),
         ("empty.npy", b"", r"empty\.npy: no NumPy file: "),
         ("text.npy", b"hello", r"text\.npy: no NumPy file: "),
-        ("many.npy", npy_of((11, 3), bytes(264)), r"many\.npy: it holds 11 points, expected at most 10"),
+        (
+            "many.npy",
+            npy_of((11, 3), bytes(264)),
+            r"many\.npy: it holds 11 points, expected at most 10",
+        ),
         ("many.xyz", b"0 0 0\n" * 11, r"many\.xyz: it holds more than 10 points"),
-        ("nothing.xyz", b"# nothing\n", r"expected points of shape \(n, 3\), at least one, received shape \(0, 3\)"),
+        (
+            "nothing.xyz",
+            b"# nothing\n",
+            r"expected points of shape \(n, 3\), at least one, received shape \(0, 3\)",
+        ),
         ("short.xyz", b"0 0\n", r"short\.xyz:1: expected three numbers, received '0 0'"),
         ("bytes.xyz", b"0 0 0\n\xff\x00", r"bytes\.xyz:2: expected three numbers"),
-        ("points.obj", b"v 0 0 0", r"points in a file of kind '\.obj'; expected \.npy, \.ply, \.xyz"),
+        (
+            "points.obj",
+            b"v 0 0 0",
+            r"points in a file of kind '\.obj'; expected \.npy, \.ply, \.xyz",
+        ),
         ("large.xyz", b"0" * 2001, "is too large"),
     ],
 )

@@ -47,7 +47,12 @@ def glb(path: Path, content: dict[str, Any], data: bytes = DATA) -> Path:
     """Write a binary file."""
     text = json.dumps(content).encode()
     text += b" " * (-len(text) % 4)
-    chunks = struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(data), b"BIN\0") + data
+    chunks = (
+        struct.pack("<I4s", len(text), b"JSON")
+        + text
+        + struct.pack("<I4s", len(data), b"BIN\0")
+        + data
+    )
     path.write_bytes(struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks)
     return path
 
@@ -55,7 +60,9 @@ def glb(path: Path, content: dict[str, Any], data: bytes = DATA) -> Path:
 def test_a_tetrahedron_is_read_as_it_was_written(tmp_path: Path) -> None:
     """Vertices and faces come back, from a binary file and from JSON with a buffer in it."""
     uri = f"data:application/octet-stream;base64,{base64.b64encode(DATA).decode()}"
-    (tmp_path / "a.gltf").write_text(json.dumps(document(buffers=[{"byteLength": len(DATA), "uri": uri}])))
+    (tmp_path / "a.gltf").write_text(
+        json.dumps(document(buffers=[{"byteLength": len(DATA), "uri": uri}]))
+    )
     for path in (glb(tmp_path / "a.glb", document()), tmp_path / "a.gltf"):
         mesh = read_mesh(path)
         np.testing.assert_array_equal(mesh.vertices[mesh.faces], CORNERS[FACES])
@@ -73,8 +80,12 @@ def test_what_trimesh_writes_is_read_as_trimesh_reads_it(tmp_path: Path) -> None
     (tmp_path / "a.glb").write_bytes(scene.export(file_type="glb"))
     mesh, expected = read_mesh(tmp_path / "a.glb"), trimesh.load_scene(tmp_path / "a.glb").to_mesh()
     assert len(mesh.faces) == len(expected.faces)
-    np.testing.assert_allclose([mesh.vertices.min(0), mesh.vertices.max(0)], expected.bounds, atol=1e-6)
-    assert trimesh.Trimesh(mesh.vertices, mesh.faces).volume == pytest.approx(abs(expected.volume), rel=1e-5)
+    np.testing.assert_allclose(
+        [mesh.vertices.min(0), mesh.vertices.max(0)], expected.bounds, atol=1e-6
+    )
+    assert trimesh.Trimesh(mesh.vertices, mesh.faces).volume == pytest.approx(
+        abs(expected.volume), rel=1e-5
+    )
 
 
 def test_strips_fans_and_lines(tmp_path: Path) -> None:
@@ -82,14 +93,19 @@ def test_strips_fans_and_lines(tmp_path: Path) -> None:
     square = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], dtype="<f4")
     round_about = square[[0, 1, 3, 2]]
     for mode, points in ((5, square), (6, round_about)):
-        primitives = [{"attributes": {"POSITION": 0}, "mode": mode}, {"attributes": {"POSITION": 0}, "mode": 1}]
+        primitives = [
+            {"attributes": {"POSITION": 0}, "mode": mode},
+            {"attributes": {"POSITION": 0}, "mode": 1},
+        ]
         content = document(
             meshes=[{"primitives": primitives}],
             accessors=document()["accessors"][:1],
             bufferViews=[{"buffer": 0, "byteLength": points.nbytes}],
         )
         mesh = read_mesh(glb(tmp_path / "a.glb", content, points.tobytes()))
-        normals = np.cross(*(mesh.vertices[mesh.faces[:, k]] - mesh.vertices[mesh.faces[:, 0]] for k in (1, 2)))
+        normals = np.cross(
+            *(mesh.vertices[mesh.faces[:, k]] - mesh.vertices[mesh.faces[:, 0]] for k in (1, 2))
+        )
         np.testing.assert_array_equal(normals, [[0, 0, 1], [0, 0, 1]])
 
 
@@ -104,10 +120,18 @@ def test_a_buffer_beside_the_file_is_read_and_no_other(tmp_path: Path) -> None:
     path = folder / "a.gltf"
     path.write_text(json.dumps(document(buffers=[{"uri": "data/a%20b.bin"}])))
     assert len(read_mesh(path).faces) == 4
-    outside = ("../secret.bin", f"{tmp_path}/secret.bin", "link.bin", "%2e%2e/secret.bin", "http://127.0.0.1:9/a.bin")
+    outside = (
+        "../secret.bin",
+        f"{tmp_path}/secret.bin",
+        "link.bin",
+        "%2e%2e/secret.bin",
+        "http://127.0.0.1:9/a.bin",
+    )
     for uri in (*outside, "file:///etc/passwd"):
         path.write_text(json.dumps(document(buffers=[{"uri": uri}])))
-        with pytest.raises(MeshError, match=r"a.gltf: the mesh names the buffer .* outside its folder"):
+        with pytest.raises(
+            MeshError, match=r"a.gltf: the mesh names the buffer .* outside its folder"
+        ):
             read_mesh(path)
     for uri, reason in (("none.bin", "No such file"), ("pipe.bin", "pipe"), ("data", "directory")):
         path.write_text(json.dumps(document(buffers=[{"uri": uri}])))
@@ -117,8 +141,13 @@ def test_a_buffer_beside_the_file_is_read_and_no_other(tmp_path: Path) -> None:
 
 def test_pictures_are_never_opened(tmp_path: Path) -> None:
     """Textures may name anything: they are not looked at."""
-    looks = {"images": [{"uri": "/etc/passwd"}, {"uri": "http://127.0.0.1:9/a.png"}], "textures": [{"source": 0}]}
-    content = document(**looks, materials=[{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}])
+    looks = {
+        "images": [{"uri": "/etc/passwd"}, {"uri": "http://127.0.0.1:9/a.png"}],
+        "textures": [{"source": 0}],
+    }
+    content = document(
+        **looks, materials=[{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}]
+    )
     assert len(read_mesh(glb(tmp_path / "a.glb", content)).faces) == 4
 
 
@@ -131,10 +160,22 @@ def test_pictures_are_never_opened(tmp_path: Path) -> None:
         ({"nodes": [{"mesh": -1}]}, "an entry -1 is named, of 1"),
         ({"scenes": [{"nodes": ["x"]}]}, "an entry 'x' is named"),
         ({"meshes": [{"primitives": [{"attributes": {}}]}]}, "KeyError: 'POSITION'"),
-        ({"bufferViews": [{"buffer": 0, "byteLength": 8}] * 2}, "ValueError: strides is incompatible"),
-        ({"accessors": [{"componentType": 5126, "count": 10**12, "type": "VEC3"}] * 2}, "333333333333 triangles"),
-        ({"accessors": [{"componentType": 5126, "count": 6, "type": "VEC3"}] * 2}, "KeyError: 'bufferView'"),
-        ({"accessors": [{"componentType": 5126, "count": -6, "type": "VEC3"}] * 2}, "no natural number"),
+        (
+            {"bufferViews": [{"buffer": 0, "byteLength": 8}] * 2},
+            "ValueError: strides is incompatible",
+        ),
+        (
+            {"accessors": [{"componentType": 5126, "count": 10**12, "type": "VEC3"}] * 2},
+            "333333333333 triangles",
+        ),
+        (
+            {"accessors": [{"componentType": 5126, "count": 6, "type": "VEC3"}] * 2},
+            "KeyError: 'bufferView'",
+        ),
+        (
+            {"accessors": [{"componentType": 5126, "count": -6, "type": "VEC3"}] * 2},
+            "no natural number",
+        ),
         ({"nodes": [{"mesh": 0, "rotation": [1]}]}, "ValueError"),
     ],
 )
@@ -158,10 +199,16 @@ def test_compressed_and_cut_files_are_refused(tmp_path: Path) -> None:
     extension = {"extensions": {"KHR_draco_mesh_compression": {}}}
     primitive = {**document()["meshes"][0]["primitives"][0], **extension}
     path = glb(tmp_path / "a.glb", document(meshes=[{"primitives": [primitive]}]))
-    with pytest.raises(MeshError, match="compressed by KHR_draco_mesh_compression, which is not read"):
+    with pytest.raises(
+        MeshError, match="compressed by KHR_draco_mesh_compression, which is not read"
+    ):
         read_mesh(path)
     whole = glb(path, document()).read_bytes()
-    cut = ((whole[:-5], "ends before its last chunk"), (whole[:7], "no valid glTF"), (whole[:12], "JSONDecodeError"))
+    cut = (
+        (whole[:-5], "ends before its last chunk"),
+        (whole[:7], "no valid glTF"),
+        (whole[:12], "JSONDecodeError"),
+    )
     for data, reason in (*cut, (whole[:4] + b"\1" + whole[5:], "version 1, expected 2")):
         path.write_bytes(data)
         with pytest.raises(MeshError, match=reason):

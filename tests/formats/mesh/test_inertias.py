@@ -11,7 +11,18 @@ from hypothesis import given, strategies as st
 
 from tmkit.errors import ShapeError
 from tmkit.formats.mesh.solids import solid_inertia, united_inertia
-from tmkit.graph import Box, Capsule, Cone, Cylinder, HeightField, Mesh, Plane, PointCloud, Shape, Sphere
+from tmkit.graph import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    HeightField,
+    Mesh,
+    Plane,
+    PointCloud,
+    Shape,
+    Sphere,
+)
 from tmkit.spatial import Pose
 
 trimesh = pytest.importorskip("trimesh")
@@ -75,11 +86,14 @@ def test_meshes_without_a_volume_are_refused(faces: list[list[int]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [Plane(), PointCloud([[0, 0, 0]], radius=1), HeightField([[0, 0], [0, 1]], size=[1, 1])]
+    "shape",
+    [Plane(), PointCloud([[0, 0, 0]], radius=1), HeightField([[0, 0], [0, 1]], size=[1, 1])],
 )
 def test_ground_has_no_mass(shape: Shape) -> None:
     """Planes, clouds and fields are not weighed."""
-    with pytest.raises(ShapeError, match=f"a {shape.kind.replace('_', ' ')} has no mass of its own"):
+    with pytest.raises(
+        ShapeError, match=f"a {shape.kind.replace('_', ' ')} has no mass of its own"
+    ):
         solid_inertia(shape, 1.0)
 
 
@@ -87,7 +101,9 @@ coordinates = st.tuples(*[st.floats(-2, 2)] * 3)
 
 
 @given(coordinates, coordinates, st.floats(0.1, 5))
-def test_union_of_halves_is_the_whole(translation: tuple[float, ...], rpy: tuple[float, ...], mass: float) -> None:
+def test_union_of_halves_is_the_whole(
+    translation: tuple[float, ...], rpy: tuple[float, ...], mass: float
+) -> None:
     """A box cut in two and put together again has the inertia of the box, wherever it stands."""
     pose = Pose.from_rpy(translation, rpy)
     half = Box([1, 2, 1.5])

@@ -17,7 +17,10 @@ from tmkit.formats.mesh.meshes import MeshLoader, read_mesh
 from tmkit.formats.spec.parts import MeshSpec
 
 RED, BLUE = (0.8, 0.2, 0.0, 1.0), (0.0, 0.2, 1.0, 1.0)
-OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nusemtl red\nf 1 3 2\nf 1 2 4\nusemtl blue\nf 1 4 3\nf 2 3 4\n"
+OBJ = (
+    "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nusemtl red\nf 1 3 2\nf 1 2 4\nusemtl blue\nf 1 4 3\nf 2"
+    " 3 4\n"
+)
 MTL = "newmtl red\nKd 0.8 0.2 0.0\nnewmtl blue\nKd 0.0 0.2 1.0\nd 1.0\n"
 URDF = """<robot name="r"><material name="green"><color rgba="0 1 0 1"/></material>
 <link name="base"><visual><geometry><mesh filename="a.obj"/></geometry>{material}</visual>
@@ -41,7 +44,9 @@ def colors(path: Path) -> list[tuple[float, ...]]:
 def test_colours_are_kept_to_a_byte(color: tuple[float, ...]) -> None:
     """What is packed is unpacked to 1 of 255; light amounts become sRGB, by IEC 61966-2-1."""
     assert unpacked(packed(color)) == pytest.approx(color, abs=0.5 / 255 + 1e-4)
-    assert unpacked(packed([0.2140, 0.0031308, 1.0], linear=True)) == pytest.approx([0.5, 0.04045, 1.0, 1.0], abs=0.003)
+    assert unpacked(packed([0.2140, 0.0031308, 1.0], linear=True)) == pytest.approx(
+        [0.5, 0.04045, 1.0, 1.0], abs=0.003
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +75,9 @@ def test_one_colour_of_a_file_gives_way_to_that_of_the_robot(tmp_path: Path) -> 
     (alone,) = load_scene(write(tmp_path, obj=one)).shapes("base")
     assert alone.collision
     assert alone.color == pytest.approx(RED, abs=1e-4)
-    (told,) = load_scene(write(tmp_path, obj=one, material='<material name="green"/>')).shapes("base")
+    (told,) = load_scene(write(tmp_path, obj=one, material='<material name="green"/>')).shapes(
+        "base"
+    )
     assert told.color == (0.0, 1.0, 0.0, 1.0)
 
 
@@ -81,7 +88,9 @@ def test_colours_survive_json_and_pickles(tmp_path: Path) -> None:
         for again in (load_scene(tmp_path / "scene.json"), pickle.loads(pickle.dumps(scene))):
             assert again == scene
             for frame in scene.frame_names:
-                assert [s.color for s in again.shapes(frame)] == [s.color for s in scene.shapes(frame)]
+                assert [s.color for s in again.shapes(frame)] == [
+                    s.color for s in scene.shapes(frame)
+                ]
     text = json.dumps(json.loads((tmp_path / "scene.json").read_text()))
     assert "meshes/visual/link0.glb#part=1" in text  # by name, without arrays
     assert "vertices" not in text
@@ -89,10 +98,17 @@ def test_colours_survive_json_and_pickles(tmp_path: Path) -> None:
 
 def test_materials_of_collada_and_gltf(tmp_path: Path) -> None:
     """Plain colours of both are read; UR5's wrist is black, grey and blue, as its file says."""
-    primitives = [{"attributes": {"POSITION": 0}, "indices": 1, "material": number} for number in (0, 1, 2, 7)]
+    primitives = [
+        {"attributes": {"POSITION": 0}, "indices": 1, "material": number} for number in (0, 1, 2, 7)
+    ]
     looks = [
         {"pbrMetallicRoughness": {"baseColorFactor": [0.0, 0.0, 1.0, 1.0]}},
-        {"pbrMetallicRoughness": {"baseColorFactor": [1.0, 0.0, 0.0, 1.0], "baseColorTexture": {"index": 0}}},
+        {
+            "pbrMetallicRoughness": {
+                "baseColorFactor": [1.0, 0.0, 0.0, 1.0],
+                "baseColorTexture": {"index": 0},
+            }
+        },
         {"pbrMetallicRoughness": {"baseColorFactor": [0.0, 0.2140, 0.0, 1.0]}},
     ]
     path = glb(tmp_path / "a.glb", document(meshes=[{"primitives": primitives}], materials=looks))
@@ -102,14 +118,21 @@ def test_materials_of_collada_and_gltf(tmp_path: Path) -> None:
     )
     assert wrist is not None
     expected = [(0.0512,) * 3, (0.14272,) * 3, (0.25088, 0.34752, 0.4096)]
-    assert [color[:3] for color in colors(wrist)] == [pytest.approx(color, abs=0.003) for color in expected]
+    assert [color[:3] for color in colors(wrist)] == [
+        pytest.approx(color, abs=0.003) for color in expected
+    ]
 
 
 def test_broken_materials_cost_no_triangle(tmp_path: Path) -> None:
     """A missing, broken, textured or far material file leaves colours open, and the mesh as it is."""
     whole = read_mesh(write(tmp_path).with_name("a.obj"))
     (tmp_path / "inner").mkdir()
-    for mtl in ("", "newmtl\nKd\n", "Kd 1 0 0\nnewmtl red\nKd a b c", MTL.replace("Kd", "map_Kd x.png\nKd")):
+    for mtl in (
+        "",
+        "newmtl\nKd\n",
+        "Kd 1 0 0\nnewmtl red\nKd a b c",
+        MTL.replace("Kd", "map_Kd x.png\nKd"),
+    ):
         found = read_mesh(write(tmp_path, mtl=mtl).with_name("a.obj"))
         assert np.array_equal(found.faces, whole.faces)
         assert np.array_equal(found.vertices, whole.vertices)
@@ -142,7 +165,9 @@ def test_a_part_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_contained_descriptions_have_their_licences() -> None:
     """Each description in the package has the text of its licence beside it; the Panda is white with dark joints."""
-    folders = [path for package in tk.data_path("scenes/packages").iterdir() for path in package.iterdir()]
+    folders = [
+        path for package in tk.data_path("scenes/packages").iterdir() for path in package.iterdir()
+    ]
     assert folders
     for folder in folders:
         assert "Apache License" in (folder / "LICENSE.txt").read_text()

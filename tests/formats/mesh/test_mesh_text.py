@@ -49,7 +49,10 @@ def test_a_corner_that_names_no_vertex_is_refused(
 ) -> None:
     """In any place of a face and in any notation, with file and line."""
     face = " ".join(corner.format(index if k == at else k + 1) for k in range(3))
-    text = f"{_VERTICES}vt 0 0\nvn 0 0 1\nf {corner.format(1)} {corner.format(2)} {corner.format(3)}\nf {face}\n"
+    text = (
+        f"{_VERTICES}vt 0 0\nvn 0 0 1\nf {corner.format(1)} {corner.format(2)}"
+        f" {corner.format(3)}\nf {face}\n"
+    )
     with pytest.raises(MeshError, match=rf"m\.obj:8: {reason}"):
         _read(tmp_path, "m.obj", text)
 
@@ -57,13 +60,18 @@ def test_a_corner_that_names_no_vertex_is_refused(
 def test_a_vertex_without_three_numbers_is_refused_with_its_line(tmp_path: Path) -> None:
     """A word, or too few."""
     for vertex in ("v 1 2 x", "v 1 2"):
-        with pytest.raises(MeshError, match=rf"m\.obj:3: expected three numbers of a vertex, received '{vertex[2:]}'"):
+        with pytest.raises(
+            MeshError,
+            match=rf"m\.obj:3: expected three numbers of a vertex, received '{vertex[2:]}'",
+        ):
             _read(tmp_path, "m.obj", f"v 0 0 0\nv 1 0 0\n{vertex}\nf 1 2 3\n")
 
 
 def _faces(notation: str, *, back: bool) -> str:
     number = (lambda k: k - 4) if back else (lambda k: k + 1)
-    return "".join("f " + " ".join(notation.format(number(k)) for k in face) + "\n" for face in _FACES)
+    return "".join(
+        "f " + " ".join(notation.format(number(k)) for k in face) + "\n" for face in _FACES
+    )
 
 
 @pytest.mark.parametrize("notation", ["{}", "{0}/1", "{}//1", "{0}/1/1"])
@@ -81,7 +89,9 @@ def test_notations_are_the_same_mesh(notation: str, back: bool, end: str, tmp_pa
 def test_corners_counted_back_mean_the_vertices_before_the_line(tmp_path: Path) -> None:
     """Not those at the end of the file."""
     second = "v 5 0 0\nv 6 0 0\nv 5 1 0\n"
-    mesh, _ = _read(tmp_path, "m.obj", f"v 0 0 0\nv 1 0 0\nv 0 1 0\nf -3 -2 -1\n{second}f -3 -2 -1\n")
+    mesh, _ = _read(
+        tmp_path, "m.obj", f"v 0 0 0\nv 1 0 0\nv 0 1 0\nf -3 -2 -1\n{second}f -3 -2 -1\n"
+    )
     assert sorted(mesh.vertices[:, 0].tolist()) == [0, 0, 1, 5, 5, 6]
 
 
@@ -100,13 +110,17 @@ def test_unequal_notations_and_indented_lines_lose_no_face(text: str, tmp_path: 
     assert len(mesh.vertices) == 4
 
 
-# --- STL --------------------------------------------------------------------------------------------------------------
+# --- STL
+# --------------------------------------------------------------------------------------------------------------
 
 _TRIANGLES = np.array([[[0, 0, 0], [1, 0, 0], [0, 1, k]] for k in range(3)], dtype="<f4")
 
 
 def _binary(count: int, *, header: bytes = b"", trailing: bytes = b"", triangles: int = 3) -> bytes:
-    body = b"".join(struct.pack("<3f", 0, 0, 1) + triangle.tobytes() + b"\0\0" for triangle in _TRIANGLES[:triangles])
+    body = b"".join(
+        struct.pack("<3f", 0, 0, 1) + triangle.tobytes() + b"\0\0"
+        for triangle in _TRIANGLES[:triangles]
+    )
     return header.ljust(80, b"\0") + struct.pack("<I", count) + body + trailing
 
 
@@ -122,27 +136,44 @@ def _text(triangles: int = 3) -> str:
 
 @pytest.mark.parametrize("header", [b"", b"solid of a program", b"  SOLID facet outer"])
 @pytest.mark.parametrize("trailing", [b"\0", b"\n", b"x" * 49, b"y" * 50, b"solid"])
-def test_bytes_after_the_triangles_are_ignored_with_a_note(header: bytes, trailing: bytes, tmp_path: Path) -> None:
+def test_bytes_after_the_triangles_are_ignored_with_a_note(
+    header: bytes, trailing: bytes, tmp_path: Path
+) -> None:
     """As other tools do; the count says what is read."""
     mesh, notes = _read(tmp_path, "m.stl", _binary(3, header=header, trailing=trailing))
     assert len(mesh.faces) == 3
-    assert notes == [f"it counts 3 triangles, which end at byte 234; the {len(trailing)} bytes after them are ignored"]
+    assert notes == [
+        f"it counts 3 triangles, which end at byte 234; the {len(trailing)} bytes after them are"
+        " ignored"
+    ]
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (_binary(4), "it counts 4 triangles, which end at byte 284, and has 234 bytes; is the file cut off"),
+        (
+            _binary(4),
+            "it counts 4 triangles, which end at byte 284, and has 234 bytes; is the file cut off",
+        ),
         (_binary(0), "it counts 0 triangles, which end at byte 84, and has 234 bytes"),
         (_binary(3)[:-1], "it counts 3 triangles, which end at byte 234, and has 233 bytes"),
         (_binary(1)[:100], "it counts 1 triangle, which end at byte 134, and has 100 bytes"),
-        (_binary(2**32 - 1), "it counts 4294967295 triangles, which end at byte 214748364834, and has 234 bytes"),
+        (
+            _binary(2**32 - 1),
+            "it counts 4294967295 triangles, which end at byte 214748364834, and has 234 bytes",
+        ),
         (b"", "at least 84 bytes, and this has 0"),
         (b"\0" * 83, "at least 84 bytes, and this has 83"),
         (_text()[:-11].encode(), "23: the text has no 'endsolid'; is the file cut off"),
         (b"solid s\n", "the text has no 'endsolid'"),
-        (_text().replace("vertex 0.0 1.0 1.0", "vertex 0.0 x 1.0").encode(), "13: expected three numbers of a vertex"),
-        ((_text() + _text()[:-11]).encode(), "3 of its 6 triangles can be read; is there an 'endsolid' for each"),
+        (
+            _text().replace("vertex 0.0 1.0 1.0", "vertex 0.0 x 1.0").encode(),
+            "13: expected three numbers of a vertex",
+        ),
+        (
+            (_text() + _text()[:-11]).encode(),
+            "3 of its 6 triangles can be read; is there an 'endsolid' for each",
+        ),
         (b"solid s\nendsolid s\n".ljust(100), "it counts 538976288 triangles|the mesh is empty"),
     ],
 )

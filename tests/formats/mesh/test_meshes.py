@@ -124,7 +124,8 @@ def test_collada_scene_unit_and_axis(effects: str, tmp_path: Path) -> None:
     arrays = read_mesh(write(tmp_path / "t.dae", COLLADA.format(unit="0.1", effects=effects)))
     first = [[0, 0, 0], [0.1, 0, 0], [0, 0.2, 0]]
     second = [[1, 0, 0], [1, 0.1, 0], [0.8, 0, 0]]
-    np.testing.assert_allclose(arrays.vertices, first + second, atol=1e-7)  # collada matrices are 32-bit
+    # collada matrices are 32-bit
+    np.testing.assert_allclose(arrays.vertices, first + second, atol=1e-7)
 
 
 def test_collada_unit_must_be_a_length(tmp_path: Path) -> None:
@@ -137,13 +138,19 @@ def test_collada_reads_no_other_file(tmp_path: Path) -> None:
     """An entity in a mesh file is not expanded."""
     secret = write(tmp_path / "secret", "0 0 0 1 0 0 0 2 0")
     text = COLLADA.format(unit="1", effects="").replace("0 0 0 1 0 0 0 2 0", "&x;")
-    text = text.replace("<COLLADA", f'<!DOCTYPE COLLADA [<!ENTITY x SYSTEM "file://{secret}">]><COLLADA', 1)
+    text = text.replace(
+        "<COLLADA", f'<!DOCTYPE COLLADA [<!ENTITY x SYSTEM "file://{secret}">]><COLLADA', 1
+    )
     with pytest.raises(MeshError):
         read_mesh(write(tmp_path / "t.dae", text))
 
 
-@pytest.mark.parametrize("scale", [(2.0, 3.0, 4.0), (-2.0, 3.0, 4.0), (-1.0, -1.0, 1.0), (-1.0, -1.0, -1.0)])
-def test_scale_multiplies_and_mirrors_keep_facing_outwards(scale: tuple[float, float, float], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "scale", [(2.0, 3.0, 4.0), (-2.0, 3.0, 4.0), (-1.0, -1.0, 1.0), (-1.0, -1.0, -1.0)]
+)
+def test_scale_multiplies_and_mirrors_keep_facing_outwards(
+    scale: tuple[float, float, float], tmp_path: Path
+) -> None:
     """A scale multiplies coordinates; the volume keeps its sign even when the mesh is mirrored."""
     path = write(tmp_path / "t.obj", TETRAHEDRON)
     shape = MeshLoader(PACKAGES).load(MeshSpec(path, scale))
@@ -168,7 +175,10 @@ def test_source_is_portable(tmp_path: Path) -> None:
     path = write(folder / "t.obj", TETRAHEDRON)
     assert MeshLoader(PACKAGES).load(MeshSpec(path)).source == "t.obj"
     loader = MeshLoader(PackageResolver((tmp_path,), ()))
-    assert loader.load(MeshSpec(path, (0.001, 1.0, -1.0))).source == "package://arm/t.obj#scale=0.001,1.0,-1.0"
+    assert (
+        loader.load(MeshSpec(path, (0.001, 1.0, -1.0))).source
+        == "package://arm/t.obj#scale=0.001,1.0,-1.0"
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +194,11 @@ def test_source_is_portable(tmp_path: Path) -> None:
         ("t.ply", "nonsense", "cannot be read"),
         ("t.dae", "nonsense", "cannot be read"),
         ("t.dae", "<COLLADA", "cannot be read"),
-        ("t.dae", COLLADA.format(unit="0.1", effects="").replace("10 0 0", "nan 0 0"), "not finite"),
+        (
+            "t.dae",
+            COLLADA.format(unit="0.1", effects="").replace("10 0 0", "nan 0 0"),
+            "not finite",
+        ),
         ("t.xyz", "", "unknown kind '.xyz'; expected .obj, .stl, .dae, .ply"),
     ],
 )

@@ -37,11 +37,16 @@ def test_given_folders_come_first(tmp_path: Path) -> None:
         ((tmp_path / "two" / "arm",), itself),
         ((tmp_path / "two" / "arm", tmp_path / "one"), itself),
     ]:
-        assert resolver(*folders).resolve("package://arm/m.obj", folder=tmp_path, place=PLACE) == expected
+        assert (
+            resolver(*folders).resolve("package://arm/m.obj", folder=tmp_path, place=PLACE)
+            == expected
+        )
 
 
 @pytest.mark.parametrize("variable", ["ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH"])
-def test_ros_package_path_comes_second(tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ros_package_path_comes_second(
+    tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The folders of the environment are searched after the given ones."""
     given = make(tmp_path / "given" / "arm" / "m.obj")
     ros = make(tmp_path / "ros" / "arm" / "m.obj")
@@ -51,7 +56,9 @@ def test_ros_package_path_comes_second(tmp_path: Path, variable: str, monkeypatc
     assert packages.resolve("package://arm/m.obj", folder=tmp_path, place=PLACE) == given
     assert packages.resolve("package://arm/n.obj", folder=tmp_path, place=PLACE) == only_ros
     assert (
-        PackageResolver.of(ReadingOptions(package_path=[])).resolve("package://arm/m.obj", folder=tmp_path, place=PLACE)
+        PackageResolver.of(ReadingOptions(package_path=[])).resolve(
+            "package://arm/m.obj", folder=tmp_path, place=PLACE
+        )
         == ros
     )
 
@@ -72,7 +79,11 @@ def test_distribution_with_share_folder_is_found(uri: str, tmp_path: Path) -> No
 
 def test_own_data_is_a_package(tmp_path: Path) -> None:
     """``package://tmkit`` holds the scenes and domains of tmkit."""
-    assert resolver().resolve("package://tmkit/scenes/classes.robray", folder=tmp_path, place=PLACE).is_file()
+    assert (
+        resolver()
+        .resolve("package://tmkit/scenes/classes.robray", folder=tmp_path, place=PLACE)
+        .is_file()
+    )
 
 
 def test_folders_upwards_of_the_naming_file_come_last(tmp_path: Path) -> None:
@@ -82,7 +93,12 @@ def test_folders_upwards_of_the_naming_file_come_last(tmp_path: Path) -> None:
     packages = resolver()
     uri = "package://meshes/collision/a.obj"
     assert packages.resolve(uri, folder=tmp_path / "robot", place=PLACE) == beside
-    assert packages.resolve("package://arm/meshes/a.obj", folder=tmp_path / "arm" / "urdf", place=PLACE) == above
+    assert (
+        packages.resolve(
+            "package://arm/meshes/a.obj", folder=tmp_path / "arm" / "urdf", place=PLACE
+        )
+        == above
+    )
 
 
 def test_relative_absolute_and_file_paths(tmp_path: Path) -> None:
@@ -115,7 +131,10 @@ def test_dots_inside_a_package_are_fine(tmp_path: Path) -> None:
 
 def test_missing_package_lists_where_it_was_looked_for(tmp_path: Path) -> None:
     """An unknown package says where it was looked for and how to say where it is, at the line that names it."""
-    message = r"robot.urdf:7: there is no file 'package://arm/m.obj'; the package 'arm' was not found in .*given.*ros.*"
+    message = (
+        r"robot.urdf:7: there is no file 'package://arm/m.obj'; the package 'arm' was not found in"
+        r" .*given.*ros.*"
+    )
     with pytest.raises(FileFormatError, match=message + "--package arm=DIR .* or ROS_PACKAGE_PATH"):
         resolver(tmp_path / "given", ros=(tmp_path / "ros",)).resolve(
             "package://arm/m.obj", folder=tmp_path, place=PLACE
@@ -124,7 +143,9 @@ def test_missing_package_lists_where_it_was_looked_for(tmp_path: Path) -> None:
 
 def test_missing_file_in_a_package_names_the_nearest(tmp_path: Path) -> None:
     """A misspelt file of a known package is answered with the nearest file."""
-    with pytest.raises(FileFormatError, match=r"'pybullet_data' was found at .*; did you mean 'link0.obj'\?"):
+    with pytest.raises(
+        FileFormatError, match=r"'pybullet_data' was found at .*; did you mean 'link0.obj'\?"
+    ):
         resolver().resolve(PANDA.replace("link0.obj", "lnk0.obj"), folder=tmp_path, place=PLACE)
 
 
@@ -134,7 +155,10 @@ def test_missing_file_in_a_package_names_the_nearest(tmp_path: Path) -> None:
         ("package://", "no package URI"),
         ("package://arm", "no package URI"),
         ("package://arm/", "no package URI"),
-        ("http://example.org/a.obj", "cannot read 'http://example.org/a.obj'; expected package://, file:// or a path"),
+        (
+            "http://example.org/a.obj",
+            "cannot read 'http://example.org/a.obj'; expected package://, file:// or a path",
+        ),
         ("nothing.obj", "there is no file 'nothing.obj'"),
         ("", "there is no file ''"),
     ],

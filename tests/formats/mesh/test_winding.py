@@ -24,7 +24,9 @@ def _shell() -> trimesh.Trimesh:
     """Return a ball with a cavity, whose triangles look inwards to be outwards of the matter."""
     inner = trimesh.creation.icosphere(subdivisions=1, radius=0.02)
     inner.invert()
-    return trimesh.util.concatenate([trimesh.creation.icosphere(subdivisions=1, radius=0.03), inner])
+    return trimesh.util.concatenate(
+        [trimesh.creation.icosphere(subdivisions=1, radius=0.03), inner]
+    )
 
 
 def _open_box() -> trimesh.Trimesh:
@@ -36,7 +38,9 @@ def _open_box() -> trimesh.Trimesh:
 def _unmerged() -> trimesh.Trimesh:
     """Return a box each of whose triangles has its own corners."""
     box = trimesh.creation.box((0.05, 0.06, 0.07))
-    return trimesh.Trimesh(box.triangles.reshape(-1, 3), np.arange(36).reshape(-1, 3), process=False)
+    return trimesh.Trimesh(
+        box.triangles.reshape(-1, 3), np.arange(36).reshape(-1, 3), process=False
+    )
 
 
 _MESHES = {
@@ -45,10 +49,16 @@ _MESHES = {
     "cylinder": trimesh.creation.cylinder(0.03, 0.08),
     "torus": trimesh.creation.torus(0.04, 0.015),
     "two boxes": trimesh.util.concatenate(
-        [trimesh.creation.box((0.05,) * 3), trimesh.creation.box((0.02,) * 3).apply_translation([0.1, 0, 0])]
+        [
+            trimesh.creation.box((0.05,) * 3),
+            trimesh.creation.box((0.02,) * 3).apply_translation([0.1, 0, 0]),
+        ]
     ),
     "touching boxes": trimesh.util.concatenate(
-        [trimesh.creation.box((0.02,) * 3), trimesh.creation.box((0.02,) * 3).apply_translation([0.02, 0.02, 0])]
+        [
+            trimesh.creation.box((0.02,) * 3),
+            trimesh.creation.box((0.02,) * 3).apply_translation([0.02, 0.02, 0]),
+        ]
     ),
     "unmerged": _unmerged(),
     "open box": _open_box(),
@@ -62,13 +72,19 @@ def _turned(mesh: Any, which: np.ndarray) -> tk.Shape:
     return tk.Mesh(np.array(mesh.vertices), faces)
 
 
-@given(st.sampled_from(sorted(_MESHES)), st.integers(0, 2**32 - 1), st.sampled_from([0.1, 0.3, 0.45, 1.0]))
+@given(
+    st.sampled_from(sorted(_MESHES)),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.1, 0.3, 0.45, 1.0]),
+)
 def test_turned_triangles_are_turned_back(name: str, seed: int, share: float) -> None:
     """Of closed parts always; of open and inner ones where fewer than half of a part are turned, or all of a mesh."""
     mesh = _MESHES[name]
     which = np.random.default_rng(seed).random(len(mesh.faces)) < share
     if share < 1.0 and name in ("open box", "shell"):
-        parts = trimesh.graph.connected_component_labels(mesh.face_adjacency, node_count=len(mesh.faces))
+        parts = trimesh.graph.connected_component_labels(
+            mesh.face_adjacency, node_count=len(mesh.faces)
+        )
         if any(np.mean(which[parts == part]) >= 0.5 for part in set(parts.tolist())):
             return
     if share == 1.0 and name == "shell":
@@ -97,7 +113,9 @@ def test_grasps_are_the_same(name: str) -> None:
     for which in (third, all_of_them):
         shape = _turned(mesh, which)
         pairs = [
-            antipodal_pairs(one, centre=np.zeros(3), widths=(1e-4, 0.08), rng=np.random.default_rng(0))
+            antipodal_pairs(
+                one, centre=np.zeros(3), widths=(1e-4, 0.08), rng=np.random.default_rng(0)
+            )
             for one in (reference, shape)
         ]
         assert len(pairs[0]) == len(pairs[1]) > 0
@@ -144,7 +162,9 @@ def test_contacts_do_not_depend_on_the_direction() -> None:
 def test_a_strip_with_one_side_stays_as_it_is() -> None:
     """A Moebius strip has no outside."""
     turns = np.linspace(0, 2 * np.pi, 12, endpoint=False)
-    half = np.column_stack([np.cos(turns) * np.cos(turns / 2), np.sin(turns) * np.cos(turns / 2), np.sin(turns / 2)])
+    half = np.column_stack(
+        [np.cos(turns) * np.cos(turns / 2), np.sin(turns) * np.cos(turns / 2), np.sin(turns / 2)]
+    )
     rim = np.column_stack([np.cos(turns), np.sin(turns), np.zeros(12)])
     vertices = np.concatenate([rim - 0.2 * half, rim + 0.2 * half])
     faces = []
@@ -161,5 +181,7 @@ def test_many_shells_in_each_other_end() -> None:
     ball = trimesh.creation.icosphere(subdivisions=0)
     scales = np.linspace(1, 2, 3000)
     vertices = (scales[:, None, None] * ball.vertices[None]).reshape(-1, 3)
-    faces = (np.arange(3000)[:, None, None] * len(ball.vertices) + ball.faces[None, :, ::-1]).reshape(-1, 3)
+    faces = (
+        np.arange(3000)[:, None, None] * len(ball.vertices) + ball.faces[None, :, ::-1]
+    ).reshape(-1, 3)
     assert tk.Mesh(vertices, faces).outward_faces.shape == faces.shape

@@ -61,7 +61,12 @@ def arm(folder: Path) -> tuple[SceneGraph, list[str]]:
     (folder / "parts" / "tip.obj").write_text(TIP)
     (folder / "arm.xml").write_text(ARM)
     notes: list[str] = []
-    return load_scene(folder / "arm.xml", on_note=lambda note: notes.append(f"{note.line}: {note.text}")), notes
+    return (
+        load_scene(
+            folder / "arm.xml", on_note=lambda note: notes.append(f"{note.line}: {note.text}")
+        ),
+        notes,
+    )
 
 
 @given(st.floats(-1.5, 0.7), st.floats(-6, 6), st.floats(0, 0.5))
@@ -78,7 +83,8 @@ def test_kinematics_are_mujocos(
     assert joint.mimic is not None
     values = {"turn": turn, "tilt": tilt, "slide": slide}
     values["last"] = joint.mimic.multiplier * turn + joint.mimic.offset
-    assert values["last"] == pytest.approx(0.1 + 0.5 * (turn - np.deg2rad(10)))  # polynomials are of what is off ref
+    # polynomials are of what is off ref
+    assert values["last"] == pytest.approx(0.1 + 0.5 * (turn - np.deg2rad(10)))
     for name, value in values.items():
         data.qpos[model.joint(name).qposadr] = value
     mujoco.mj_kinematics(model, data)
@@ -114,7 +120,11 @@ def test_what_a_model_says(tmp_path: Path) -> None:
     assert inertia.mass == 2
     assert np.diag(inertia.matrix) == pytest.approx([0.1, 0.2, 0.25])
     assert scene.joint("ball").type == "free"
-    assert ("base", "tip", "excluded") in scene.allowed_pairs or ("tip", "base", "excluded") in scene.allowed_pairs
+    assert ("base", "tip", "excluded") in scene.allowed_pairs or (
+        "tip",
+        "base",
+        "excluded",
+    ) in scene.allowed_pairs
     assert scene.is_allowed("base", "arm")
     assert not scene.is_allowed("ball", "arm")
     assert [note.split(",")[0] for note in notes] == [
@@ -135,7 +145,9 @@ def test_models_include_others(tmp_path: Path) -> None:
     main = tmp_path / "main.xml"
     main.write_text('<mujoco><worldbody><include file="sub/body.xml"/></worldbody></mujoco>')
     assert load_scene(main).shapes("b")[0].shape.kind == "sphere"
-    (tmp_path / "sub" / "body.xml").write_text('<mujocoinclude><include file="main.xml"/></mujocoinclude>')
+    (tmp_path / "sub" / "body.xml").write_text(
+        '<mujocoinclude><include file="main.xml"/></mujocoinclude>'
+    )
     with pytest.raises(FileFormatError, match=r"body.xml:1: 'main.xml' includes itself"):
         load_scene(main)
 
@@ -145,7 +157,10 @@ def test_models_include_others(tmp_path: Path) -> None:
     [
         ('<geom type="sphere" size="-1"/>', "MuJoCo refuses the model"),
         ('<geom type="mesh" mesh="no"/>', "MuJoCo refuses the model: .*no"),
-        ('<replicate count="100000" offset="1 0 0"><geom type="sphere" size="1"/></replicate>', "more than 10000"),
+        (
+            '<replicate count="100000" offset="1 0 0"><geom type="sphere" size="1"/></replicate>',
+            "more than 10000",
+        ),
         ('<include file="/etc/passwd"/>', "outside the folders|not well-formed|there is no file"),
         ('<include file="gone.xml"/>', "there is no file 'gone.xml'"),
         ("<unknown/>", "refuses the model: .*unrecognized element"),
@@ -166,8 +181,8 @@ def test_meshes_outside_are_not_read(tmp_path_factory: pytest.TempPathFactory) -
     inner = inner / "a" / "b"
     inner.mkdir(parents=True)
     (inner / "model.xml").write_text(
-        f'<mujoco><compiler meshdir="{tmp_path}"/><asset><mesh name="m" file="secret.obj"/></asset><worldbody>'
-        '<geom type="mesh" mesh="m"/></worldbody></mujoco>'
+        f'<mujoco><compiler meshdir="{tmp_path}"/><asset><mesh name="m"'
+        ' file="secret.obj"/></asset><worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>'
     )
     with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):
         load_scene(inner / "model.xml")

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit.errors import FileFormatError
-from tmkit.formats.robray.grammar import AllowCollision, FrameBlock, Name, SourceText, Statement, parse_robray
+from tmkit.formats.robray.grammar import (
+    AllowCollision,
+    FrameBlock,
+    Name,
+    SourceText,
+    Statement,
+    parse_robray,
+)
 
 
 def parse(text: str) -> tuple[Statement, ...]:
@@ -25,7 +32,9 @@ def test_comments_are_blanks() -> None:
 
 def test_names_may_contain_dashes_and_be_quoted() -> None:
     """A dash inside a name belongs to it; a quoted name may hold anything; keywords only count as whole words."""
-    first, second, allow = parse('frame left-arm_2 {} frame "my frame {" {} allow_collision frame-a "b c";')
+    first, second, allow = parse(
+        'frame left-arm_2 {} frame "my frame {" {} allow_collision frame-a "b c";'
+    )
     assert isinstance(first, FrameBlock)
     assert first.name == Name("left-arm_2", (1, 7))
     assert isinstance(second, FrameBlock)
@@ -50,11 +59,21 @@ def test_empty_files_blocks_and_optional_semicolon() -> None:
             22,
             r"unexpected '\]', expected '\(' or '-' or a name or a number",
         ),
-        ("frame a {\n", 1, 10, "the file ends too early: expected 'frame' or 'geometry' or '}' or a name"),
+        (
+            "frame a {\n",
+            1,
+            10,
+            "the file ends too early: expected 'frame' or 'geometry' or '}' or a name",
+        ),
         ("frame { }", 1, 7, "unexpected '{', expected a name or a quoted text"),
         ("frame a { isa; }", 1, 14, "unexpected ';'"),
         ("def a 10cm;", 1, 9, "unexpected 'cm', expected ';' or an operator"),
-        ("def a b-0.5;", 1, 10, "unexpected '.5'.*names may contain dashes, write spaces around a minus sign"),
+        (
+            "def a b-0.5;",
+            1,
+            10,
+            "unexpected '.5'.*names may contain dashes, write spaces around a minus sign",
+        ),
         ("class a { frame b {} }", 1, 19, "a frame cannot stand here"),
         ("class a { geometry {} }", 1, 20, "a geometry cannot stand here"),
         ("frame a { class b {} }", 1, 19, "a class cannot stand here"),
@@ -67,7 +86,9 @@ def test_empty_files_blocks_and_optional_semicolon() -> None:
         ("frame a { b [[1]]; }", 1, 14, r"unexpected '\['"),
     ],
 )
-def test_syntax_errors_show_place_and_expectation(text: str, line: int, column: int, reason: str) -> None:
+def test_syntax_errors_show_place_and_expectation(
+    text: str, line: int, column: int, reason: str
+) -> None:
     """A syntax error has file, line and column, says what was expected, and shows the line with a caret."""
     with pytest.raises(FileFormatError, match=rf"^x.robray:{line}:{column}: .*{reason}") as caught:
         parse(text)

@@ -24,7 +24,8 @@ def translation(scene: SceneGraph, name: str) -> list[float]:
     return [float(value) for value in scene.local_pose(name).translation]
 
 
-# --- precedence -------------------------------------------------------------------------------------------------------
+# --- precedence
+# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,9 @@ def translation(scene: SceneGraph, name: str) -> list[float]:
         ("isa three; isa both;", 3),
     ],
 )
-def test_in_a_frame_its_own_attribute_then_the_first_class_wins(body: str, expected: float, load: Loader) -> None:
+def test_in_a_frame_its_own_attribute_then_the_first_class_wins(
+    body: str, expected: float, load: Loader
+) -> None:
     """Own statements beat classes wherever they stand, the last own one first; then classes in order of mention.
 
     A class that inherits has what *its* last class says, unless it says so itself.
@@ -68,8 +71,8 @@ def test_in_a_geometry_its_own_attribute_then_the_last_class_wins(
 ) -> None:
     """``isa block; isa red;`` is red, also through classes of classes; what a class does not say, another may."""
     classes = (
-        f"class empty {{}} class block {{ {BOX} color [0, 1, 0]; alpha 0.5; }} class red {{ color [1, 0, 0]; }}"
-        "class child { isa block; isa red; } class grandchild { isa child; }"
+        f"class empty {{}} class block {{ {BOX} color [0, 1, 0]; alpha 0.5; }} class red {{ color"
+        " [1, 0, 0]; }class child { isa block; isa red; } class grandchild { isa child; }"
     )
     (shape,) = load(f"{classes} frame a {{ geometry {{ {body} }} }}").shapes("a")
     assert shape.color is not None
@@ -93,7 +96,9 @@ def test_a_class_knows_only_what_stands_before_it(load: Loader) -> None:
         "frame f { isa a; } class a {}",
         f"frame f {{ geometry {{ {BOX} isa a; }} }} class a {{}}",
     ):
-        with pytest.raises(FileFormatError, match=r"main.robray:1:\d+: unknown class 'a'; define it first"):
+        with pytest.raises(
+            FileFormatError, match=r"main.robray:1:\d+: unknown class 'a'; define it first"
+        ):
             load(text)
     with pytest.raises(FileFormatError, match="the class 'a' is already defined"):
         load("class a {} class a {}")
@@ -110,7 +115,12 @@ statements = st.lists(
     ),
     max_size=5,
 )
-VALUES = {"translation": "[{0}, 0, 0]", "rpy": "[0, 0, {0}]", "quaternion": "[0, 0, 1, {0}]", "alpha": "0.{0}"}
+VALUES = {
+    "translation": "[{0}, 0, 0]",
+    "rpy": "[0, 0, {0}]",
+    "quaternion": "[0, 0, 1, {0}]",
+    "alpha": "0.{0}",
+}
 
 
 def written(body: list[tuple[str, object]], allowed: set[str]) -> str:
@@ -129,16 +139,20 @@ def test_inheritance_is_a_search_in_lists(
 ) -> None:
     """Pose, transparency and tags are those of a plain model: lists of (name, value), of which the first match counts.
 
-    A class puts each statement before the ones it has, then the lists of its classes behind, the last class first; so
-    does a geometry; a frame takes the lists of its classes in order.
+    A class puts each statement before the ones it has, then the lists of its classes behind, the
+    last class first; so does a geometry; a frame takes the lists of its classes in order.
     """
     defined: dict[str, list[tuple[str, object]]] = {}
     text = ""
 
-    def flat(body: list[tuple[str, object]], backwards: bool, allowed: set[str]) -> list[tuple[str, object]]:
+    def flat(
+        body: list[tuple[str, object]], backwards: bool, allowed: set[str]
+    ) -> list[tuple[str, object]]:
         own = [pair for pair in reversed(body) if pair[0] in allowed]
         parents = [defined[str(value)] for name, value in body if name == "isa"]
-        return own + [pair for parent in (reversed(parents) if backwards else parents) for pair in parent]
+        return own + [
+            pair for parent in (reversed(parents) if backwards else parents) for pair in parent
+        ]
 
     def known(body: list[tuple[str, object]]) -> list[tuple[str, object]]:
         return [pair for pair in body if pair[0] != "isa" or pair[1] in defined]
@@ -157,18 +171,25 @@ def test_inheritance_is_a_search_in_lists(
     path.write_text(text)
     scene = load_scene(path)
     pairs = flat(known(frame), False, of_frame)
-    x, yaw, w = first(pairs, "translation") or 0, first(pairs, "rpy") or 0, first(pairs, "quaternion")
+    x, yaw, w = (
+        first(pairs, "translation") or 0,
+        first(pairs, "rpy") or 0,
+        first(pairs, "quaternion"),
+    )
     half = math.atan2(1, float(str(w))) if w is not None else float(str(yaw)) / 2
     expected = Pose((float(str(x)), 0, 0), (0, 0, math.sin(half), math.cos(half)))
     assert scene.local_pose("a").is_close(expected)
     parts = flat(known(geometry), True, of_geometry)
     (shape,) = scene.shapes("a")
     alpha = first(parts, "alpha")
-    assert (shape.color[3] if shape.color else None) == (None if alpha is None else pytest.approx(float(f"0.{alpha}")))
+    assert (shape.color[3] if shape.color else None) == (
+        None if alpha is None else pytest.approx(float(f"0.{alpha}"))
+    )
     assert {str(value) for name, value in parts if name == "isa"} <= set(scene.classes("a"))
 
 
-# --- what is left alone -----------------------------------------------------------------------------------------------
+# --- what is left alone
+# -----------------------------------------------------------------------------------------------
 
 
 def test_what_does_not_concern_a_fixed_frame_says_nothing(load: Loader) -> None:
@@ -180,7 +201,9 @@ def test_what_does_not_concern_a_fixed_frame_says_nothing(load: Loader) -> None:
 
 def test_what_does_not_concern_a_shape_says_nothing(load: Loader) -> None:
     """A box with a radius is a box; a shape beats a mesh."""
-    (shape,) = load(f'frame a {{ geometry {{ {BOX} radius 3; height 2; mesh "nowhere.obj"; }} }}').shapes("a")
+    (shape,) = load(
+        f'frame a {{ geometry {{ {BOX} radius 3; height 2; mesh "nowhere.obj"; }} }}'
+    ).shapes("a")
     assert shape.shape.kind == "box"
 
 
@@ -191,12 +214,15 @@ def test_commas_too_many_are_no_matter(load: Loader) -> None:
         load("frame a { translation [,1, 2,]; }")
 
 
-# --- parents and names ------------------------------------------------------------------------------------------------
+# --- parents and names
+# ------------------------------------------------------------------------------------------------
 
 
 def test_the_root_is_called_world_and_may_be_named_by_an_empty_text(load: Loader) -> None:
     """The original's root has the empty name; here frames on it have the parent ``world``, first and of parent null."""
-    dump = scene_dump(load('frame a { } frame b { parent ""; } frame c { parent world; }'))["frames"]
+    dump = scene_dump(load('frame a { } frame b { parent ""; } frame c { parent world; }'))[
+        "frames"
+    ]
     assert [(frame["name"], frame["parent"]) for frame in dump] == [
         ("world", None),
         ("a", "world"),
@@ -207,7 +233,9 @@ def test_the_root_is_called_world_and_may_be_named_by_an_empty_text(load: Loader
 
 def test_a_nested_frame_names_no_parent_but_its_class_may(load: Loader) -> None:
     """``parent`` inside a frame is an error; a class that names one wins over the frame around it."""
-    with pytest.raises(FileFormatError, match=r"main.robray:1:28: a frame inside the frame 'a' is its child"):
+    with pytest.raises(
+        FileFormatError, match=r"main.robray:1:28: a frame inside the frame 'a' is its child"
+    ):
         load("frame a { frame b { parent a; } }")
     scene = load("class on_c { parent c; } frame c {} frame a { frame b { isa on_c; } frame d {} }")
     assert (scene.parent("b"), scene.parent("d")) == ("c", "a")
@@ -216,8 +244,8 @@ def test_a_nested_frame_names_no_parent_but_its_class_may(load: Loader) -> None:
 def test_names_in_quotes_are_names(load: Loader) -> None:
     """A quoted name is the same name as without quotes, and may hold anything; names may hold dashes, several too."""
     scene = load(
-        'frame "a" {} frame "link 1-visual" { parent a; } frame left-arm--2 { parent "link 1-visual"; }'
-        'class "k" {} frame b { parent "left-arm--2"; isa k; } allow_collision "a" b;'
+        'frame "a" {} frame "link 1-visual" { parent a; } frame left-arm--2 { parent "link'
+        ' 1-visual"; }class "k" {} frame b { parent "left-arm--2"; isa k; } allow_collision "a" b;'
     )
     assert scene.parent("left-arm--2") == "link 1-visual"
     assert scene.classes("b") == ("k",)
@@ -233,25 +261,34 @@ def test_a_parent_may_stand_later_or_in_another_file(tmp_path: Path) -> None:
         assert (scene.parent("grasp"), scene.parent("hand")) == ("hand", "arm")
 
 
-# --- joints -----------------------------------------------------------------------------------------------------------
+# --- joints
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_joints_without_limits_are_unlimited(load: Loader) -> None:
     """The language of the original has no limits: such joints keep their type and have none."""
     scene = load(
-        "frame a { type revolute; axis [0, 0, 1]; } frame b { type prismatic; axis [1, 0, 0]; variable slide; }"
+        "frame a { type revolute; axis [0, 0, 1]; } frame b { type prismatic; axis [1, 0, 0];"
+        " variable slide; }"
     )
     a, b = scene_dump(scene)["frames"][1:]
-    assert (a["type"], a["joint"]) == ("revolute", {"axis": [0, 0, 1], "lower": None, "upper": None, "name": "a"})
+    assert (a["type"], a["joint"]) == (
+        "revolute",
+        {"axis": [0, 0, 1], "lower": None, "upper": None, "name": "a"},
+    )
     assert (b["type"], b["joint"]["name"]) == ("prismatic", "slide")
 
 
 def test_the_dump_gives_the_pose_at_joint_value_zero(load: Loader) -> None:
     """An offset is part of the pose: what is dumped is the pose at joint value 0, and nothing else is needed."""
-    scene = load("frame a { translation [1, 2, 3]; type revolute; axis [0, 0, 1]; offset pi/2; variable q; }")
+    scene = load(
+        "frame a { translation [1, 2, 3]; type revolute; axis [0, 0, 1]; offset pi/2; variable q; }"
+    )
     frame = scene_dump(scene)["frames"][1]
     assert frame["translation"] == [1, 2, 3]
-    np.testing.assert_allclose(frame["quat_xyzw"], [0, 0, math.sqrt(0.5), math.sqrt(0.5)], atol=1e-15)
+    np.testing.assert_allclose(
+        frame["quat_xyzw"], [0, 0, math.sqrt(0.5), math.sqrt(0.5)], atol=1e-15
+    )
     assert frame["joint"]["name"] == "q"
 
 
@@ -265,7 +302,8 @@ def test_frames_of_one_variable_move_together(load: Loader) -> None:
     )
     assert scene.joint_names == ("grip",)
     moved = {
-        name: scene.pose(name, relative_to="world", q=[0.1]).translation for name in ("left", "right", "fast", "grip")
+        name: scene.pose(name, relative_to="world", q=[0.1]).translation
+        for name in ("left", "right", "fast", "grip")
     }
     np.testing.assert_allclose(moved["left"], [0, 0.1, 0], atol=1e-15)
     np.testing.assert_allclose(moved["right"], [0, -0.6, 0], atol=1e-15)
@@ -275,15 +313,23 @@ def test_frames_of_one_variable_move_together(load: Loader) -> None:
 
 def test_a_quaternion_of_any_length_is_a_direction(load: Loader) -> None:
     """Where the original takes a quaternion as it is, one that is not of unit length is brought to it."""
-    assert load("frame a { quaternion [0, 0, 3, 4]; }").local_pose("a").is_close(Pose((0, 0, 0), (0, 0, 0.6, 0.8)))
+    assert (
+        load("frame a { quaternion [0, 0, 3, 4]; }")
+        .local_pose("a")
+        .is_close(Pose((0, 0, 0), (0, 0, 0.6, 0.8)))
+    )
 
 
-# --- constants --------------------------------------------------------------------------------------------------------
+# --- constants
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_a_constant_holds_from_where_it_stands(load: Loader) -> None:
     """A definition is worked out at once; a later one of the same name holds from there on, also for itself."""
-    text = "def x 1; def y 2*x; frame a { translation [x, y, 0]; } def x x + 4; frame b { translation [x, y, 0]; }"
+    text = (
+        "def x 1; def y 2*x; frame a { translation [x, y, 0]; } def x x + 4; frame b { translation"
+        " [x, y, 0]; }"
+    )
     scene = load(text)
     assert translation(scene, "a") == [1, 2, 0]
     assert translation(scene, "b") == [5, 2, 0]
@@ -292,8 +338,8 @@ def test_a_constant_holds_from_where_it_stands(load: Loader) -> None:
 def test_a_file_included_again_defines_again(load: Loader) -> None:
     """Its definitions are worked out again; its classes and frames, which would be there twice, stay as they are."""
     scene = load(
-        'include "c.robray" frame a { translation [x, 0, 0]; } def x 9; frame b { translation [x, 0, 0]; }'
-        'include "c.robray" frame c { translation [x, 0, 0]; isa k; }',
+        'include "c.robray" frame a { translation [x, 0, 0]; } def x 9; frame b { translation [x,'
+        ' 0, 0]; }include "c.robray" frame c { translation [x, 0, 0]; isa k; }',
         c__robray="def x 1; class k {} frame shared {}",
     )
     assert [translation(scene, name)[0] for name in "abc"] == [1, 9, 1]
@@ -301,30 +347,41 @@ def test_a_file_included_again_defines_again(load: Loader) -> None:
 
 def test_files_that_include_each_other_without_end_are_refused(load: Loader) -> None:
     """A few files that each include the next twice would be read millions of times: that is refused."""
-    files = {f"f{i}__robray": f'include "f{i + 1}.robray" include "f{i + 1}.robray"' for i in range(40)}
+    files = {
+        f"f{i}__robray": f'include "f{i + 1}.robray" include "f{i + 1}.robray"' for i in range(40)
+    }
     with pytest.raises(FileFormatError, match="more than 1000 files are included"):
         load('include "f0.robray"', f40__robray="def x 1;", **files)
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files
+# ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_mesh_is_found_beside_its_file_or_beside_the_file_that_includes_that(load: Loader, tmp_path: Path) -> None:
+def test_a_mesh_is_found_beside_its_file_or_beside_the_file_that_includes_that(
+    load: Loader, tmp_path: Path
+) -> None:
     """The original looks beside the outermost file, we beside the naming file first."""
     (tmp_path / "sub").mkdir()
-    (tmp_path / "m.obj").write_text("v 0 0 0\nv 2 0 0\nv 0 2 0\nv 0 0 2\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")
-    (tmp_path / "sub" / "classes.robray").write_text('class part { mesh "m.obj"; } frame a { geometry { isa part; } }')
+    (tmp_path / "m.obj").write_text(
+        "v 0 0 0\nv 2 0 0\nv 0 2 0\nv 0 0 2\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
+    )
+    (tmp_path / "sub" / "classes.robray").write_text(
+        'class part { mesh "m.obj"; } frame a { geometry { isa part; } }'
+    )
     main = 'include "sub/classes.robray"'
     assert load(main).shapes("a")[0].shape.vertices.max() == 2
-    (tmp_path / "sub" / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")
+    (tmp_path / "sub" / "m.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
+    )
     assert load(main).shapes("a")[0].shape.vertices.max() == 1
 
 
 def test_comments_of_three_kinds_stand_anywhere(load: Loader) -> None:
     """Comments may stand between any two tokens, hold stars, slashes and quotes, and do not nest."""
     scene = load(
-        '/** x **/ /***/ /* a * b / c ** */ // "\n# /*\nframe /**/ a /*"*/ { // }\n translation # [\n'
-        " [1, /* 2, */ 2, // 4\n 3 /****/ ]; } /* /* */ frame b {} // end"
+        '/** x **/ /***/ /* a * b / c ** */ // "\n# /*\nframe /**/ a /*"*/ { // }\n translation #'
+        " [\n [1, /* 2, */ 2, // 4\n 3 /****/ ]; } /* /* */ frame b {} // end"
     )
     assert scene.frame_names == ("world", "a", "b")
     assert translation(scene, "a") == [1, 2, 3]
@@ -343,15 +400,16 @@ def test_all_attributes_of_a_geometry_are_accepted(load: Loader) -> None:
     ]
     for shape in shapes:
         scene = load(
-            f"frame a {{ geometry {{ {shape} {common} }} }} class k {{ {shape} {common} translation [1, 0, 0]; }} "
-            "frame b { isa k; geometry { isa k; specular 0.5; } }"
+            f"frame a {{ geometry {{ {shape} {common} }} }} class k {{ {shape} {common} translation"
+            " [1, 0, 0]; } frame b { isa k; geometry { isa k; specular 0.5; } }"
         )
         assert len(scene.shapes("a")) == len(scene.shapes("b")) == 1
         assert (scene.shapes("b")[0].visual, scene.shapes("b")[0].collision) == (True, False)
         assert translation(scene, "b") == [1, 0, 0]
 
 
-# --- names of the original's robots -----------------------------------------------------------------------------------
+# --- names of the original's robots
+# -----------------------------------------------------------------------------------
 
 ARM = """<robot name="arm">
 <link name="base"/>
@@ -365,18 +423,22 @@ ARM = """<robot name="arm">
 def test_links_answer_to_the_names_that_the_original_gives_them(load: Loader) -> None:
     """The original calls a link's frame after the joint above it, and its parts after the link: both are understood."""
     scene = load(
-        'include "arm.urdf" frame grasp { parent endpoint; translation [0, 0, 1]; } frame box { }'
-        'allow_collision "s0" box; allow_collision "hand-collision" "box"; allow_collision upper-visual "endpoint";'
-        'allow_collision "hand-visual" "hand-collision";',
+        'include "arm.urdf" frame grasp { parent endpoint; translation [0, 0, 1]; } frame box {'
+        ' }allow_collision "s0" box; allow_collision "hand-collision" "box"; allow_collision'
+        ' upper-visual "endpoint";allow_collision "hand-visual" "hand-collision";',
         arm__urdf=ARM,
     )
     assert scene.parent("grasp") == "hand"
-    assert all(scene.is_allowed(*pair) for pair in (("upper", "box"), ("hand", "box"), ("upper", "hand")))
+    assert all(
+        scene.is_allowed(*pair) for pair in (("upper", "box"), ("hand", "box"), ("upper", "hand"))
+    )
 
 
 def test_a_frames_own_name_beats_an_alias(load: Loader) -> None:
     """Where a frame is called as the joint of another, it is meant itself."""
-    scene = load('include "arm.urdf" frame endpoint {} frame grasp { parent endpoint; }', arm__urdf=ARM)
+    scene = load(
+        'include "arm.urdf" frame endpoint {} frame grasp { parent endpoint; }', arm__urdf=ARM
+    )
     assert scene.parent("grasp") == "endpoint"
     with pytest.raises(FileFormatError, match="unknown frame 'handy-collision'"):
         load('include "arm.urdf" allow_collision "handy-collision" base;', arm__urdf=ARM)

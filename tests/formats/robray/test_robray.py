@@ -20,7 +20,8 @@ from tmkit.spatial import Pose
 BOX = "shape box; dimension [0.1, 0.2, 0.3];"
 
 
-# --- frames -----------------------------------------------------------------------------------------------------------
+# --- frames
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_frame_without_parent_hangs_off_the_world(load: Loader) -> None:
@@ -40,7 +41,10 @@ def test_an_empty_file_is_the_empty_world(load: Loader) -> None:
 
 def test_quaternion_is_xyzw_and_rpy_is_fixed_axis(load: Loader) -> None:
     """The angles are yaw after pitch after roll about fixed axes; a quaternion is xyzw, of any length."""
-    scene = load("frame a { rpy [0.1, 0.2, 0.3]; translation [1, 2, 3]; } frame b { quaternion [0, 0, 2, 2]; }")
+    scene = load(
+        "frame a { rpy [0.1, 0.2, 0.3]; translation [1, 2, 3]; } frame b { quaternion [0, 0, 2,"
+        " 2]; }"
+    )
 
     def turn(axis: int, angle: float) -> np.ndarray:
         c, s = math.cos(angle), math.sin(angle)
@@ -50,7 +54,9 @@ def test_quaternion_is_xyzw_and_rpy_is_fixed_axis(load: Loader) -> None:
         matrix[j, i], matrix[i, j] = s, -s
         return matrix
 
-    np.testing.assert_allclose(scene.local_pose("a").rotation, turn(2, 0.3) @ turn(1, 0.2) @ turn(0, 0.1), atol=1e-15)
+    np.testing.assert_allclose(
+        scene.local_pose("a").rotation, turn(2, 0.3) @ turn(1, 0.2) @ turn(0, 0.1), atol=1e-15
+    )
     assert scene.local_pose("a").translation.tolist() == [1, 2, 3]
     np.testing.assert_allclose(scene.local_pose("b").rotation, turn(2, math.pi / 2), atol=1e-15)
 
@@ -82,13 +88,20 @@ def test_revolute_and_prismatic_joints(load: Loader) -> None:
     assert scene.pose("b", relative_to="world", q=q).is_close(expected)
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("revolute", (0, 0, 0, 0.3 + 1.5)), ("prismatic", (0, 0, 1.8, 0.0))])
-def test_offset_is_added_to_the_joint_value(kind: str, expected: tuple[float, ...], load: Loader) -> None:
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("revolute", (0, 0, 0, 0.3 + 1.5)), ("prismatic", (0, 0, 1.8, 0.0))]
+)
+def test_offset_is_added_to_the_joint_value(
+    kind: str, expected: tuple[float, ...], load: Loader
+) -> None:
     """A frame at joint value v stands where it would stand at v + offset without the offset; limits are of v.
 
     An axis is a direction; the offset, as in the original, is multiplied by its length.
     """
-    scene = load(f"frame a {{ translation [1, 0, 0]; type {kind}; axis [0, 0, 3]; offset 0.5; lower -1; upper 1; }}")
+    scene = load(
+        f"frame a {{ translation [1, 0, 0]; type {kind}; axis [0, 0, 3]; offset 0.5; lower -1;"
+        " upper 1; }"
+    )
     pose = scene.pose("a", relative_to="world", q=[0.3])
     turn = expected[3]
     assert pose.is_close(Pose((1, 0, expected[2]), (0, 0, math.sin(turn / 2), math.cos(turn / 2))))
@@ -113,7 +126,8 @@ def test_allow_collision(load: Loader) -> None:
     assert list(scene.allowed_pairs) == [("a", "b c", "user")]
 
 
-# --- geometry ---------------------------------------------------------------------------------------------------------
+# --- geometry
+# ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -122,15 +136,45 @@ def test_allow_collision(load: Loader) -> None:
         (BOX, "box", (0.1, 0.2, 0.3), (-0.05, -0.1, -0.15), (0.05, 0.1, 0.15)),
         ("shape sphere; radius 2;", "sphere", (2,), (-2, -2, -2), (2, 2, 2)),
         ("shape cylinder; radius 1; height 4;", "cylinder", (1, 4), (-1, -1, 0), (1, 1, 4)),
-        ("shape cone; start_radius 1; end_radius 0; height 4;", "cone", (1, 4), (-1, -1, 0), (1, 1, 4)),
+        (
+            "shape cone; start_radius 1; end_radius 0; height 4;",
+            "cone",
+            (1, 4),
+            (-1, -1, 0),
+            (1, 1, 4),
+        ),
         ("shape cone; start-radius 1; height 4;", "cone", (1, 4), (-1, -1, 0), (1, 1, 4)),
-        ("shape cone; start_radius 0; end_radius 1; height 4;", "cone", (1, 4), (-1, -1, 0), (1, 1, 4)),
-        ("shape cone; start_radius 1; end_radius 1; height 4;", "cylinder", (1, 4), (-1, -1, 0), (1, 1, 4)),
+        (
+            "shape cone; start_radius 0; end_radius 1; height 4;",
+            "cone",
+            (1, 4),
+            (-1, -1, 0),
+            (1, 1, 4),
+        ),
+        (
+            "shape cone; start_radius 1; end_radius 1; height 4;",
+            "cylinder",
+            (1, 4),
+            (-1, -1, 0),
+            (1, 1, 4),
+        ),
         ("shape cone; start_radius 1; end_radius 2; height 4;", "mesh", (), (-2, -2, 0), (2, 2, 4)),
         ("shape cylinder; radius 1; height -4;", "cylinder", (1, 4), (-1, -1, -4), (1, 1, 0)),
         ("shape cone; start_radius 1; height -4;", "cone", (1, 4), (-1, -1, -4), (1, 1, 0)),
-        ("shape cone; start_radius 1; end_radius 2; height -4;", "mesh", (), (-2, -2, -4), (2, 2, 0)),
-        ("shape grid; dimension [2, 3]; delta [0.1, 0.1]; thickness 0.01;", "box", (2, 3, 0.01), None, None),
+        (
+            "shape cone; start_radius 1; end_radius 2; height -4;",
+            "mesh",
+            (),
+            (-2, -2, -4),
+            (2, 2, 0),
+        ),
+        (
+            "shape grid; dimension [2, 3]; delta [0.1, 0.1]; thickness 0.01;",
+            "box",
+            (2, 3, 0.01),
+            None,
+            None,
+        ),
     ],
 )
 def test_shapes(
@@ -154,7 +198,9 @@ def test_shapes(
 def test_cones_point_where_they_say(load: Loader) -> None:
     """A cone's wide end is where its larger radius is: our cone has its tip at +z, turned over when it ends wide."""
     up, down = (
-        load(f"frame a {{ geometry {{ shape cone; height 2; start_radius {a}; end_radius {b}; }} }}").shapes("a")[0]
+        load(
+            f"frame a {{ geometry {{ shape cone; height 2; start_radius {a}; end_radius {b}; }} }}"
+        ).shapes("a")[0]
         for a, b in ((1, 0), (0, 1))
     )
     np.testing.assert_allclose(up.pose.apply([0, 0, 1]), [0, 0, 2], atol=1e-12)
@@ -164,33 +210,39 @@ def test_cones_point_where_they_say(load: Loader) -> None:
 def test_cones_of_negative_height_point_the_other_way(load: Loader) -> None:
     """The tip of a cone is at its height, below the base when that is negative; likewise the wider end of a frustum."""
     tip_down, tip_up = (
-        load(f"frame a {{ geometry {{ shape cone; height -2; start_radius {a}; end_radius {b}; }} }}").shapes("a")[0]
+        load(
+            f"frame a {{ geometry {{ shape cone; height -2; start_radius {a}; end_radius {b}; }} }}"
+        ).shapes("a")[0]
         for a, b in ((1, 0), (0, 1))
     )
     np.testing.assert_allclose(tip_down.pose.apply([0, 0, 1]), [0, 0, -2], atol=1e-12)
     np.testing.assert_allclose(tip_up.pose.apply([0, 0, 1]), [0, 0, 0], atol=1e-12)
-    (frustum,) = load("frame a { geometry { shape cone; height -2; start_radius 1; end_radius 3; } }").shapes("a")
+    (frustum,) = load(
+        "frame a { geometry { shape cone; height -2; start_radius 1; end_radius 3; } }"
+    ).shapes("a")
     low = [point for point in map(frustum.pose.apply, frustum.shape.vertices) if point[2] < -1]
     assert max(np.hypot(x, y) for x, y, _ in low) == pytest.approx(3.0)
 
 
 def test_frustum_is_a_closed_mesh_that_faces_outwards(load: Loader) -> None:
     """The volume of a cone without its tip is that of the polygon prismatoid, a little below the round one."""
-    (attached,) = load("frame a { geometry { shape cone; start_radius 1; end_radius 2; height 3; } }").shapes("a")
+    (attached,) = load(
+        "frame a { geometry { shape cone; start_radius 1; end_radius 2; height 3; } }"
+    ).shapes("a")
     round_volume = math.pi * 3 / 3 * (1 + 2 + 4)
-    assert attached.shape.volume == pytest.approx(round_volume * math.sin(2 * math.pi / 64) / (2 * math.pi / 64))
+    assert attached.shape.volume == pytest.approx(
+        round_volume * math.sin(2 * math.pi / 64) / (2 * math.pi / 64)
+    )
 
 
 def test_a_geometry_may_have_a_pose_of_its_own(load: Loader) -> None:
     """It places the shape in the frame, whose base is at the origin before; the pose of a class is for frames."""
-    scene = load(
-        """class there { translation [9, 9, 9]; shape box; dimension [1, 2, 3]; }
+    scene = load("""class there { translation [9, 9, 9]; shape box; dimension [1, 2, 3]; }
         frame a {
             geometry { isa there; }
             geometry { isa there; translation [1, 0, 0]; rpy [0, 0, 90*deg]; }
             geometry { shape cylinder; radius 1; height 2; rpy [90*deg, 0, 0]; }
-        }"""
-    )
+        }""")
     plain, moved, lying = scene.shapes("a")
     assert plain.pose == Pose()
     assert moved.pose == Pose.from_rpy([1, 0, 0], [0, 0, np.pi / 2])
@@ -225,7 +277,9 @@ def test_meshes_are_relative_to_the_file_that_names_them(load: Loader, tmp_path:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     (tmp_path / "parts" / "classes.robray").write_text('class part { mesh "m.obj"; scale 2; }')
-    scene = load('include "parts/classes.robray" frame a { geometry { isa part; } geometry { isa part; } }')
+    scene = load(
+        'include "parts/classes.robray" frame a { geometry { isa part; } geometry { isa part; } }'
+    )
     first, second = scene.shapes("a")
     assert first.shape.vertices.max() == 2.0
     assert first.shape == second.shape
@@ -233,7 +287,8 @@ def test_meshes_are_relative_to_the_file_that_names_them(load: Loader, tmp_path:
         load('frame a { geometry { mesh "n.obj"; } }')
 
 
-# --- classes ----------------------------------------------------------------------------------------------------------
+# --- classes
+# ----------------------------------------------------------------------------------------------------------
 
 
 def color_of(scene: SceneGraph) -> tuple[float, ...]:
@@ -243,7 +298,10 @@ def color_of(scene: SceneGraph) -> tuple[float, ...]:
     return tuple(color[:3])
 
 
-CLASSES = f"class block {{ {BOX} color [0, 1, 0]; }} class red {{ color [1, 0, 0]; }} class blue {{ color [0, 0, 1]; }}"
+CLASSES = (
+    f"class block {{ {BOX} color [0, 1, 0]; }} class red {{ color [1, 0, 0]; }} class blue {{ color"
+    " [0, 0, 1]; }"
+)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +330,9 @@ def test_in_a_class_the_last_class_wins(load: Loader) -> None:
 
 def test_in_a_frame_the_first_class_wins(load: Loader) -> None:
     """Frame attributes come from the first class that has them; an attribute of the frame's own beats it."""
-    text = "class one { translation [1, 0, 0]; } class two { translation [2, 0, 0]; rpy [0, 0, pi]; }"
+    text = (
+        "class one { translation [1, 0, 0]; } class two { translation [2, 0, 0]; rpy [0, 0, pi]; }"
+    )
     scene = load(text + "frame a { isa one; isa two; } frame b { isa one; translation [3, 0, 0]; }")
     assert scene.local_pose("a").is_close(Pose((1, 0, 0), (0, 0, 1, 0)))
     assert scene.local_pose("b") == Pose((3, 0, 0))
@@ -281,8 +341,8 @@ def test_in_a_frame_the_first_class_wins(load: Loader) -> None:
 def test_a_quaternion_beats_angles_wherever_it_comes_from(load: Loader) -> None:
     """A frame with both has the quaternion, be it that of a class and the angles its own."""
     scene = load(
-        "class turned { quaternion [1, 0, 0, 0]; } frame a { isa turned; rpy [0, 0, 1]; } frame b { isa turned; }"
-        "frame c { quaternion [0, 1, 0, 0]; rpy [0, 0, 1]; }"
+        "class turned { quaternion [1, 0, 0, 0]; } frame a { isa turned; rpy [0, 0, 1]; } frame b {"
+        " isa turned; }frame c { quaternion [0, 1, 0, 0]; rpy [0, 0, 1]; }"
     )
     assert scene.local_pose("a") == scene.local_pose("b") == Pose((0, 0, 0), (1, 0, 0, 0))
     assert scene.local_pose("c") == Pose((0, 0, 0), (0, 1, 0, 0))
@@ -290,7 +350,10 @@ def test_a_quaternion_beats_angles_wherever_it_comes_from(load: Loader) -> None:
 
 def test_classes_of_frame_and_geometry_become_tags(load: Loader) -> None:
     """Every class, and every class behind it, tags the frame once, in order of mention, as it is written."""
-    text = f"class thing {{}} class moveable {{ isa thing; }} class block {{ {BOX} isa moveable; }} class red {{}}"
+    text = (
+        f"class thing {{}} class moveable {{ isa thing; }} class block {{ {BOX} isa moveable; }}"
+        " class red {}"
+    )
     scene = load(text + "frame a { isa red; isa movable; geometry { isa block; isa red; } }")
     assert scene.classes("a") == ("red", "movable", "block", "moveable", "thing")
 
@@ -298,12 +361,14 @@ def test_classes_of_frame_and_geometry_become_tags(load: Loader) -> None:
 def test_a_class_does_not_change_with_later_definitions(load: Loader) -> None:
     """The numbers of a class are those that held where it stands; a constant may be defined anew."""
     text = (
-        "def size 1; class c { shape box; dimension [size, size, size]; } def size 2; frame a { geometry { isa c; } }"
+        "def size 1; class c { shape box; dimension [size, size, size]; } def size 2; frame a {"
+        " geometry { isa c; } }"
     )
     assert load(text).shapes("a")[0].shape.dimensions == (1, 1, 1)
 
 
-# --- mass -------------------------------------------------------------------------------------------------------------
+# --- mass
+# -------------------------------------------------------------------------------------------------------------
 
 
 def test_mass_is_spread_evenly(load: Loader) -> None:
@@ -311,7 +376,9 @@ def test_mass_is_spread_evenly(load: Loader) -> None:
     inertia = load(f"frame a {{ mass 12; geometry {{ {BOX} }} }}").inertia("a")
     assert inertia is not None
     assert inertia.mass == 12
-    np.testing.assert_allclose(inertia.matrix, np.diag([0.04 + 0.09, 0.01 + 0.09, 0.01 + 0.04]), rtol=1e-14)
+    np.testing.assert_allclose(
+        inertia.matrix, np.diag([0.04 + 0.09, 0.01 + 0.09, 0.01 + 0.04]), rtol=1e-14
+    )
 
 
 def test_mass_of_a_class_reaches_the_frame(load: Loader) -> None:
@@ -331,18 +398,22 @@ def test_mass_of_a_class_reaches_the_frame(load: Loader) -> None:
 
 def test_cylinder_with_mass_has_its_centre_above_the_base(load: Loader) -> None:
     """The centre of mass is where the solid is, not where the frame is."""
-    inertia = load("frame a { mass 1; geometry { shape cylinder; radius 1; height 4; } }").inertia("a")
+    inertia = load("frame a { mass 1; geometry { shape cylinder; radius 1; height 4; } }").inertia(
+        "a"
+    )
     assert inertia is not None
     np.testing.assert_allclose(inertia.center, [0, 0, 2])
 
 
-# --- includes ---------------------------------------------------------------------------------------------------------
+# --- includes
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_include_shares_constants_and_classes(load: Loader) -> None:
     """What an included file defines holds from there on; a file is read once however often it is included."""
     scene = load(
-        'include "one.robray" include "two.robray" frame a { geometry { isa block; } translation [cm, 0, 0]; }',
+        'include "one.robray" include "two.robray" frame a { geometry { isa block; } translation'
+        " [cm, 0, 0]; }",
         one__robray='include "two.robray" class block { shape box; dimension [cm, cm, cm]; }',
         two__robray="def cm 1e-2; frame shared {}",
     )
@@ -361,7 +432,8 @@ def test_include_is_relative_to_the_including_file(load: Loader, tmp_path: Path)
 def test_include_takes_any_scene_file(load: Loader) -> None:
     """A robot description is included by its suffix, from a package or a path, and its links may be parents."""
     scene = load(
-        'include "package://pybullet_data/cube_small.urdf"\ninclude "r.urdf"\nframe tool { parent hand; }',
+        'include "package://pybullet_data/cube_small.urdf"\ninclude "r.urdf"\nframe tool { parent'
+        " hand; }",
         r__urdf='<robot name="r"><link name="hand"/></robot>',
     )
     assert scene.parent("tool") == "hand"
@@ -386,7 +458,11 @@ def test_cyclic_include_names_the_cycle(load: Loader) -> None:
     names = "main.robray -> .*one.robray -> .*two.robray -> .*main.robray"
     match = f"two.robray:1:9: the includes form a cycle: .*{names}"
     with pytest.raises(FileFormatError, match=match):
-        load('include "one.robray"', one__robray='include "two.robray"', two__robray='include "main.robray"')
+        load(
+            'include "one.robray"',
+            one__robray='include "two.robray"',
+            two__robray='include "main.robray"',
+        )
 
 
 def test_error_in_an_included_file_names_that_file(load: Loader) -> None:
@@ -395,66 +471,145 @@ def test_error_in_an_included_file_names_that_file(load: Loader) -> None:
         load('include "one.robray"', one__robray="\nframe ;")
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is refused
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("text", "place", "reason"),
     [
         ("frame a { colour [1, 1, 1]; }", "1:11", "unknown attribute 'colour' in frame 'a'"),
-        ("frame a { paren b; }", "1:11", "unknown attribute 'paren' in frame 'a'; did you mean 'parent'"),
-        ("frame a { geometry { colour 1; } }", "1:22", "unknown attribute 'colour' .*; did you mean 'color'"),
-        ("frame a { geometry { parent b; } }", "1:22", "unknown attribute 'parent' in the geometry of frame 'a'"),
-        ("class a { colour 1; }", "1:11", "unknown attribute 'colour' in class 'a'; did you mean 'color'"),
+        (
+            "frame a { paren b; }",
+            "1:11",
+            "unknown attribute 'paren' in frame 'a'; did you mean 'parent'",
+        ),
+        (
+            "frame a { geometry { colour 1; } }",
+            "1:22",
+            "unknown attribute 'colour' .*; did you mean 'color'",
+        ),
+        (
+            "frame a { geometry { parent b; } }",
+            "1:22",
+            "unknown attribute 'parent' in the geometry of frame 'a'",
+        ),
+        (
+            "class a { colour 1; }",
+            "1:11",
+            "unknown attribute 'colour' in class 'a'; did you mean 'color'",
+        ),
         ("class a {}\nclass a {}", "2:7", "the class 'a' is already defined at .*main.robray:1:7"),
-        ("frame a { isa block; } class block {}", "1:15", "unknown class 'block'; define it first: class block { }"),
-        ("class block {} frame a { isa blok; }", "1:30", "unknown class 'blok'; did you mean 'block'"),
+        (
+            "frame a { isa block; } class block {}",
+            "1:15",
+            "unknown class 'block'; define it first: class block { }",
+        ),
+        (
+            "class block {} frame a { isa blok; }",
+            "1:30",
+            "unknown class 'blok'; did you mean 'block'",
+        ),
         ("class a { isa a; }", "1:15", "unknown class 'a'"),
         ("frame a { isa 3; }", "1:15", "expected the name of a class"),
         ("frame a {}\nframe a {}", "2:7", "the frame 'a' is already declared at .*main.robray:1:7"),
         ("frame a { frame a {} }", "1:17", "the frame 'a' is already declared"),
-        ("frame table {}\nframe a {\n parent tabel; }", "3:9", "the parent 'tabel', .*did you mean 'table'"),
-        ("frame a { parent b; } frame b { parent a; }", "1:18", "the parents form a cycle: a -> b -> a"),
+        (
+            "frame table {}\nframe a {\n parent tabel; }",
+            "3:9",
+            "the parent 'tabel', .*did you mean 'table'",
+        ),
+        (
+            "frame a { parent b; } frame b { parent a; }",
+            "1:18",
+            "the parents form a cycle: a -> b -> a",
+        ),
         ("frame a { parent a; }", "1:18", "the parents form a cycle: a -> a"),
-        ("frame a { frame b { parent c; } }", "1:28", "inside the frame 'a' is its child; it cannot name a parent"),
+        (
+            "frame a { frame b { parent c; } }",
+            "1:28",
+            "inside the frame 'a' is its child; it cannot name a parent",
+        ),
         ("frame a { translation [1, 2]; }", "1:23", "expected an array of 3 numbers, received 2"),
         ("frame a { translation 1; }", "1:23", "expected an array of 3 numbers"),
         ("frame a { quaternion [0, 0, 0]; }", "1:22", "expected an array of 4 numbers, received 3"),
         ("frame a { quaternion [0, 0, 1-1, 0]; }", "1:22", "not all zero"),
         ("frame a { rpy [0, 0, 1/0]; }", "1:23", "division by zero"),
         ("frame a { rpy [0, 0, 1e999]; }", "1:22", "not finite"),
-        ("frame a { type planar; axis [0, 0, 1]; }", "1:16", "unknown word 'planar'.*fixed, revolute, prismatic"),
+        (
+            "frame a { type planar; axis [0, 0, 1]; }",
+            "1:16",
+            "unknown word 'planar'.*fixed, revolute, prismatic",
+        ),
         ("frame a { type revolut; }", "1:16", "unknown word 'revolut'; did you mean 'revolute'"),
         ("frame a { type revolute; }", "1:16", "the revolute frame 'a' needs an axis"),
         ("frame a { lower 1; }", "1:17", "'lower' has no meaning for a fixed frame"),
         ("frame a { type revolute; axis [0, 0, 0]; }", "1:31", "not all zero"),
-        ("frame a { type revolute; axis [0, 0, 1]; lower 1; upper 0; }", "1:57", "upper limit 0 is below .* 1"),
+        (
+            "frame a { type revolute; axis [0, 0, 1]; lower 1; upper 0; }",
+            "1:57",
+            "upper limit 0 is below .* 1",
+        ),
         ("frame a { type [1]; }", "1:16", "expected one of fixed, revolute, prismatic"),
         ("frame a { offset [1]; }", "1:18", "expected a number, not an array"),
         ("frame a { mass 0; }", "1:16", "expected a number above 0, received 0"),
         ("frame a { mass 1; }", "1:16", "this frame has none"),
         ("frame a { friction -1; }", "1:20", "expected a number at least 0, received -1"),
         ("frame a { geometry { } }", "1:11", "a geometry needs a shape or a mesh"),
-        ("frame a { geometry { shape torus; } }", "1:28", "unknown word 'torus' .*box, sphere, cylinder, cone, grid"),
+        (
+            "frame a { geometry { shape torus; } }",
+            "1:28",
+            "unknown word 'torus' .*box, sphere, cylinder, cone, grid",
+        ),
         ("frame a { geometry { shape box; } }", "1:11", "a box needs 'dimension'"),
         ("frame a { geometry { shape sphere; } }", "1:11", "a sphere needs 'radius'"),
         ("frame a { geometry { shape cylinder; radius 1; } }", "1:11", "a cylinder needs 'height'"),
-        ("frame a { geometry { shape box; dimension [1, 1]; } }", "1:43", "a box has 3 dimensions, received 2"),
-        ("frame a { geometry { shape box; dimension [1, -1, 1]; } }", "1:47", "above 0, received -1"),
+        (
+            "frame a { geometry { shape box; dimension [1, 1]; } }",
+            "1:43",
+            "a box has 3 dimensions, received 2",
+        ),
+        (
+            "frame a { geometry { shape box; dimension [1, -1, 1]; } }",
+            "1:47",
+            "above 0, received -1",
+        ),
         ("frame a { geometry { shape sphere; radius 0; } }", "1:43", "above 0, received 0"),
-        ("frame a { geometry { shape cone; height 1; start_radius 0; } }", "1:57", "a radius above 0 at one end"),
-        ("frame a { geometry { shape cone; height 0; start_radius 1; } }", "1:41", "a number other than 0"),
+        (
+            "frame a { geometry { shape cone; height 1; start_radius 0; } }",
+            "1:57",
+            "a radius above 0 at one end",
+        ),
+        (
+            "frame a { geometry { shape cone; height 0; start_radius 1; } }",
+            "1:41",
+            "a number other than 0",
+        ),
         ("frame a { geometry { mesh m; } }", "1:27", "there is no file 'm'"),
-        ("frame a { geometry { shape sphere; radius 1; color [2, 0, 0]; } }", "1:53", "from 0 to 1, received 2"),
-        ("frame a { geometry { shape sphere; radius 1; visual maybe; } }", "1:53", "expected 0, 1, true or false"),
+        (
+            "frame a { geometry { shape sphere; radius 1; color [2, 0, 0]; } }",
+            "1:53",
+            "from 0 to 1, received 2",
+        ),
+        (
+            "frame a { geometry { shape sphere; radius 1; visual maybe; } }",
+            "1:53",
+            "expected 0, 1, true or false",
+        ),
         ("allow_collision a b; frame a {}", "1:19", "allow_collision names the unknown frame 'b'"),
         ("allow_collision a a; frame a {}", "1:17", "."),
         ("def pi 3;", "1:5", "the constant 'pi' cannot be redefined"),
         ('frame "" {}', "1:7", "a frame needs a name"),
-        ('frame a { type revolute; axis [0, 0, 1]; variable ""; }', "1:51", "a name cannot be empty"),
+        (
+            'frame a { type revolute; axis [0, 0, 1]; variable ""; }',
+            "1:51",
+            "a name cannot be empty",
+        ),
     ],
 )
-def test_mistakes_are_refused_with_place_and_hint(text: str, place: str, reason: str, load: Loader) -> None:
+def test_mistakes_are_refused_with_place_and_hint(
+    text: str, place: str, reason: str, load: Loader
+) -> None:
     """Every mistake names file, line and column, shows the line, and says what was expected."""
     with pytest.raises(FileFormatError, match=rf"main.robray:{place}: .*{reason}") as caught:
         load(text)
@@ -503,22 +658,26 @@ def test_a_scene_in_the_style_of_the_original(load: Loader) -> None:
     assert scene.classes("block_a") == ("block", "moveable", "stackable", "red")
     assert scene.shapes("block_a")[0].color == (1, 0, 0, 0.5)
     np.testing.assert_allclose(scene.local_pose("block_a").translation, [0, 0, 0.0551], atol=1e-15)
-    np.testing.assert_allclose(scene.local_pose("block_b").translation, [0, -0.25, 0.1001], atol=1e-15)
+    np.testing.assert_allclose(
+        scene.local_pose("block_b").translation, [0, -0.25, 0.1001], atol=1e-15
+    )
     assert scene.local_pose("grasp") == Pose((0, 0, 0.075), (0, 1, 0, 0))
 
 
 def test_frames_of_an_included_file_get_a_place_and_say_what_they_are(tmp_path: Path) -> None:
     """A block of the same name moves a frame of a URDF and gives it classes, mass, friction and level; shapes stay."""
     urdf = (
-        '<robot name="cup"><link name="cup"><inertial><mass value="9"/><inertia ixx="9" iyy="9" izz="9" ixy="0" '
-        'ixz="0" iyz="0"/></inertial>'
-        '<collision><geometry><box size="0.1 0.1 0.2"/></geometry></collision></link></robot>'
+        '<robot name="cup"><link name="cup"><inertial><mass value="9"/><inertia ixx="9" iyy="9"'
+        ' izz="9" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry><box size="0.1 0.1'
+        ' 0.2"/></geometry></collision></link></robot>'
     )
     (tmp_path / "cup.urdf").write_text(urdf)
     text = 'class thing {{ friction 0.4; }} include "cup.urdf" frame shelf {{ }} frame cup {{ {} }}'
     scene_file = tmp_path / "scene.robray"
     scene_file.write_text(
-        text.format("parent shelf; translation [0, 0, 1]; isa thing; isa movable; mass 0.3; level box;")
+        text.format(
+            "parent shelf; translation [0, 0, 1]; isa thing; isa movable; mass 0.3; level box;"
+        )
     )
     scene = tk.load_scene(str(scene_file))
     assert (scene.parent("cup"), scene.classes("cup")) == ("shelf", ("thing", "movable"))
@@ -531,10 +690,15 @@ def test_frames_of_an_included_file_get_a_place_and_say_what_they_are(tmp_path: 
     assert inertia.matrix[2, 2] == pytest.approx(0.3 * (0.1**2 + 0.1**2) / 12.0)
     for wrong, reason in (
         ("type revolute; axis [0, 0, 1];", "'type' cannot be given here"),
-        ("geometry { shape sphere; radius 1; }", "geometry and frames inside it cannot be given here"),
+        (
+            "geometry { shape sphere; radius 1; }",
+            "geometry and frames inside it cannot be given here",
+        ),
     ):
         scene_file.write_text(text.format(wrong))
-        with pytest.raises(FileFormatError, match=f"the frame 'cup' comes from .*cup.urdf.*: {reason}"):
+        with pytest.raises(
+            FileFormatError, match=f"the frame 'cup' comes from .*cup.urdf.*: {reason}"
+        ):
             tk.load_scene(str(scene_file))
 
 
@@ -542,7 +706,10 @@ def test_an_included_mesh_is_a_frame_that_is_completed(tmp_path: Path) -> None:
     """It has the name of its file; a block of that name says where and what it is, its mass, friction and pieces."""
     pytest.importorskip("coacd")
     (tmp_path / "l.obj").write_bytes(obj_text(l_mesh()).encode())
-    text = 'include "l.obj" frame shelf {{ }} frame l {{ parent shelf; isa movable; mass 0.3; friction 0.4; {} }}'
+    text = (
+        'include "l.obj" frame shelf {{ }} frame l {{ parent shelf; isa movable; mass 0.3; friction'
+        " 0.4; {} }}"
+    )
     file = tmp_path / "scene.robray"
     file.write_text(text.format("level pieces;"))
     scene = tk.load_scene(str(file))
@@ -561,11 +728,16 @@ def test_levels_of_detail_are_those_of_the_geometry_or_else_of_the_frame(tmp_pat
     pytest.importorskip("coacd")
     (tmp_path / "l.obj").write_bytes(obj_text(l_mesh()).encode())
     file = tmp_path / "scene.robray"
-    file.write_text('frame a { level exact; geometry { mesh "l.obj"; } geometry { mesh "l.obj"; level box; } }')
+    file.write_text(
+        'frame a { level exact; geometry { mesh "l.obj"; } geometry { mesh "l.obj"; level box; } }'
+    )
     scene = tk.load_scene(str(file))
     assert [part.level for part in scene.shapes("a")] == ["exact", "box"]
     convert_scene(scene, tmp_path / "again.robray")
-    assert [part.level for part in tk.load_scene(str(tmp_path / "again.robray")).shapes("a")] == ["exact", "box"]
+    assert [part.level for part in tk.load_scene(str(tmp_path / "again.robray")).shapes("a")] == [
+        "exact",
+        "box",
+    ]
     file.write_text('frame a { geometry { mesh "l.obj"; level pieces; } }')
     drawn, *pieces = tk.load_scene(str(file)).shapes("a")
     assert drawn.visual

@@ -23,7 +23,10 @@ from tmkit.graph import SceneGraph, observations
 from tmkit.graph.nodes import walk_nodes
 
 TABLE = Path(__file__).parents[2] / "data" / "kitchen_table.rsg"
-IDENTITY = "value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], [0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0, 0, 1])"
+IDENTITY = (
+    "value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], [0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0,"
+    " 0, 1])"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +47,10 @@ def moved(name: str, x: float, *members: str, stamp: str = "") -> str:
     """Return a transform along x."""
     rows = f"[1, 0, 0, {x} m], [0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0, 0, 1]"
     value = f"value HomogeneousTransformationMatrix ({rows})"
-    return f"Transform {name} {{ {' '.join(members)} transforms {{ RigidTransform t {{ {stamp} {value} }} }} }}\n"
+    return (
+        f"Transform {name} {{ {' '.join(members)} transforms {{ RigidTransform t {{ {stamp} {value}"
+        " } } }\n"
+    )
 
 
 def test_the_kitchen_table_of_the_paper() -> None:
@@ -54,14 +60,22 @@ def test_the_kitchen_table_of_the_paper() -> None:
     (plate,) = scene.shapes("plate")
     assert plate.shape.dimensions == (1.8, 0.9, 0.05)
     corners = []
-    for leg, x, y, stamp in ((1, 0.85, 0.4, 0.0), (2, 0.85, -0.4, 1.0), (3, -0.85, -0.4, 1.0), (4, -0.85, 0.4, 1.0)):
+    for leg, x, y, stamp in (
+        (1, 0.85, 0.4, 0.0),
+        (2, 0.85, -0.4, 1.0),
+        (3, -0.85, -0.4, 1.0),
+        (4, -0.85, 0.4, 1.0),
+    ):
         assert scene.pose(f"leg{leg}").translation.tolist() == [x, y, -0.38]
         (box,) = scene.shapes(f"leg{leg}")
         assert box.shape.dimensions == (0.1, 0.1, 0.76)
         stamps = scene.stamped_poses(f"leg{leg}_pose")
         assert stamps is not None
         assert list(stamps.stamps) == [stamp]
-        corners += [scene.pose(f"leg{leg}").translation + side * np.array([0.05, 0.05, 0.38]) for side in (-1, 1)]
+        corners += [
+            scene.pose(f"leg{leg}").translation + side * np.array([0.05, 0.05, 0.38])
+            for side in (-1, 1)
+        ]
     low, high = np.min(corners, axis=0), np.max(corners, axis=0)
     assert low == pytest.approx([-0.9, -0.45, -0.76])
     assert high == pytest.approx([0.9, 0.45, 0.0])
@@ -76,7 +90,10 @@ def test_the_kitchen_table_of_the_paper() -> None:
     assert notes == [
         "the last row of the matrix is [0, 0, 0, 0], and is read as [0, 0, 0, 1]",
         "no stamp is common to all edges: 'camera_pose' is known until 0 s, 'leg2_pose' from 1 s",
-        "the hook 'sensor_cloud' is declared nowhere; did you mean 'sensor'?; it may come at run time",
+        (
+            "the hook 'sensor_cloud' is declared nowhere; did you mean 'sensor'?; it may come at"
+            " run time"
+        ),
     ]
 
 
@@ -84,18 +101,31 @@ def test_function_blocks_are_specified() -> None:
     """Structures with their types and cardinality, hooks and triggers."""
     (specification,) = read_specifications([TABLE]).specifications
     (block,) = specification.function_blocks
-    assert (block.name, block.input_hook, block.output_hook) == ("plane_segmentation", "sensor_cloud", "sensor")
+    assert (block.name, block.input_hook, block.output_hook) == (
+        "plane_segmentation",
+        "sensor_cloud",
+        "sensor",
+    )
     assert block.triggers == (("onChange", "sensor"),)
     assert block.input_structure is not None
-    assert (block.input_structure.content, block.input_structure.content_type) == ("point_cloud", "cloud_type")
+    assert (block.input_structure.content, block.input_structure.content_type) == (
+        "point_cloud",
+        "cloud_type",
+    )
     assert block.output_structure is not None
     (pose,) = block.output_structure.children
-    assert (pose.kind, pose.cardinality, pose.children[0].content) == ("Transform", "*", "point_cloud")
+    assert (pose.kind, pose.cardinality, pose.children[0].content) == (
+        "Transform",
+        "*",
+        "point_cloud",
+    )
 
 
 @given(scenes())
 @settings(max_examples=scaled_examples(0.15))
-def test_every_scene_reads_back_equal(tmp_path_factory: pytest.TempPathFactory, scene: SceneGraph) -> None:
+def test_every_scene_reads_back_equal(
+    tmp_path_factory: pytest.TempPathFactory, scene: SceneGraph
+) -> None:
     """The text reads back to an equal scene, which gives the same text."""
     path = tmp_path_factory.mktemp("rsg") / "scene.rsg"
     text = rsg_from_scene(scene)
@@ -125,10 +155,15 @@ def test_a_frame_below_several_is_observed(tmp_path: Path) -> None:
     scene = load(tmp_path, text)
     assert scene.parent("node5") == "tf3"
     assert scene.pose("node5").translation.tolist() == [8, 0, 0]
-    ways = {seen.relative_to: scene.pose(seen.name).translation.tolist() for seen in observations(scene, "node5")}
+    ways = {
+        seen.relative_to: scene.pose(seen.name).translation.tolist()
+        for seen in observations(scene, "node5")
+    }
     assert ways == {"tf3": [8, 0, 0], "tf2": [6, 0, 0]}
     assert load(tmp_path, rsg_from_scene(scene)) == scene
-    nearest = resolve_observations(scene, "node5", policy=Latest("newest"), base="r", probability=None).scene
+    nearest = resolve_observations(
+        scene, "node5", policy=Latest("newest"), base="r", probability=None
+    ).scene
     assert nearest.pose("node5").translation.tolist() == [8, 0, 0]
 
 
@@ -139,7 +174,10 @@ def test_extensions(tmp_path: Path) -> None:
     Group world { child "left leg" child right child body }
     Transform "left leg" { child foot covers }
     """
-    with pytest.raises(FileFormatError, match=r"4:39: unexpected 'covers', expected 'Attribute' or 'body' or .*'\}'"):
+    with pytest.raises(
+        FileFormatError,
+        match=r"4:39: unexpected 'covers', expected 'Attribute' or 'body' or .*'\}'",
+    ):
         load(tmp_path, text)
     text = """
     root world
@@ -169,12 +207,17 @@ def test_files_import_each_other_and_other_languages(tmp_path: Path) -> None:
     """Declarations of one language are shared; robots of another are mounted, each with a prefix."""
     (tmp_path / "parts.rsg").write_text('Sphere ball { radius 1 cm }\nimport "scene.rsg"\n')
     (tmp_path / "arm.urdf").write_text(
-        '<robot name="a"><link name="base"/><link name="hand"/><joint name="j" type="continuous"><parent link="base"/>'
-        '<child link="hand"/></joint></robot>'
+        '<robot name="a"><link name="base"/><link name="hand"/><joint name="j"'
+        ' type="continuous"><parent link="base"/><child link="hand"/></joint></robot>'
     )
-    text = 'import "parts.rsg"\nimport "arm.urdf" as left at cart\nimport "arm.urdf" as right at cart\nroot w\n'
+    text = (
+        'import "parts.rsg"\nimport "arm.urdf" as left at cart\nimport "arm.urdf" as right at'
+        " cart\nroot w\n"
+    )
     scene = load(
-        tmp_path, f"{text}Group w {{ child cart child b }}\n{moved('cart', 2)}GeometricNode b {{ geometry ball }}"
+        tmp_path,
+        f"{text}Group w {{ child cart child b }}\n{moved('cart', 2)}GeometricNode b {{ geometry"
+        " ball }",
     )
     assert scene.joint_names == ("left/j", "right/j")
     assert scene.pose("right/hand", q=[0, 0]).translation.tolist() == [2, 0, 0]
@@ -197,46 +240,75 @@ def test_relations_of_the_geometric_notation(tmp_path: Path) -> None:
         ("Gruop a { }", r"1:1: unexpected 'Gruop', expected .*did you mean 'Group'"),
         ("Group a { chidl b }", r"1:11: unexpected 'chidl'.*did you mean 'child'"),
         ("Group a { }\nGroup a { }", r"2:7: 'a' is already declared at .*:1:7"),
-        ("root a\nGroup a { child bb }\nNode b { }", r"2:17: the child 'bb' is declared nowhere; did you mean 'b'"),
+        (
+            "root a\nGroup a { child bb }\nNode b { }",
+            r"2:17: the child 'bb' is declared nowhere; did you mean 'b'",
+        ),
         ("Node a { child b }\nNode b { }", r"1:10: a Node has no 'child'; a Transform has"),
         ("Group a { child b }\nGroup b { child a }", r"nodes are below themselves: .*a.*b"),
         ("root a\nGroup a { child a }", r"2:17: the root 'a' cannot be a child, here of 'a'"),
         ("root b\nGroup a { }", r"1:6: the root 'b' is declared nowhere"),
         ("Box b { sizeX 1 kg sizeY 1 m sizeZ 1 m }", ""),
         (
-            f"Transform t {{ transforms {{ RigidTransform a {{ {IDENTITY} }} RigidTransform a {{ {IDENTITY} }} }} }}",
+            (
+                f"Transform t {{ transforms {{ RigidTransform a {{ {IDENTITY} }} RigidTransform a"
+                f" {{ {IDENTITY} }} }} }}"
+            ),
             "two rigid transforms 'a'",
         ),
         (
-            f"Transform t {{ transforms {{ RigidTransform a {{ stamp TimeStamp (1 s) {IDENTITY} }} "
-            f"RigidTransform b {{ stamp TimeStamp (1000 ms) {IDENTITY} }} }} }}",
+            (
+                f"Transform t {{ transforms {{ RigidTransform a {{ stamp TimeStamp (1 s) {IDENTITY}"
+                f" }} RigidTransform b {{ stamp TimeStamp (1000 ms) {IDENTITY} }} }} }}"
+            ),
             "two rigid transforms at 1 s",
         ),
         (
-            "Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], "
-            "[0, 1, 0, 0 m], [0, 0, 2, 0 m], [0, 0, 0, 1]) } } }",
+            (
+                "Transform t { transforms { RigidTransform a { value"
+                " HomogeneousTransformationMatrix ([1, 0, 0, 0 m], [0, 1, 0, 0 m], [0, 0, 2, 0 m],"
+                " [0, 0, 0, 1]) } } }"
+            ),
             "no rotation: the nearest rotation is 1 away",
         ),
         (
-            "Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 s], "
-            "[0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0, 0, 1]) } } }",
+            (
+                "Transform t { transforms { RigidTransform a { value"
+                " HomogeneousTransformationMatrix ([1, 0, 0, 0 s], [0, 1, 0, 0 m], [0, 0, 1, 0 m],"
+                " [0, 0, 0, 1]) } } }"
+            ),
             "'s' is a unit of time, expected one of length",
         ),
         (
-            "Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], "
-            "[0, 1, 0, 0 m], [0, 0, 1, 0 m]) } } }",
+            (
+                "Transform t { transforms { RigidTransform a { value"
+                " HomogeneousTransformationMatrix ([1, 0, 0, 0 m], [0, 1, 0, 0 m], [0, 0, 1, 0 m])"
+                " } } }"
+            ),
             "expected a matrix of 4 rows .* received rows of 4, 4, 4\n",
         ),
         (
-            "Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], "
-            "[0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0, 0, 2]) } } }",
+            (
+                "Transform t { transforms { RigidTransform a { value"
+                " HomogeneousTransformationMatrix ([1, 0, 0, 0 m], [0, 1, 0, 0 m], [0, 0, 1, 0 m],"
+                " [0, 0, 0, 2]) } } }"
+            ),
             r"last row of the matrix must be \[0, 0, 0, 1\]",
         ),
-        ("Transform t { transforms { RigidTransform a { } } }", "rigid transform 'a' has no 'value'"),
-        ('Node t { joint {"type": "revolut"} }', "joint.type: unknown word 'revolut'; did you mean 'revolute'"),
+        (
+            "Transform t { transforms { RigidTransform a { } } }",
+            "rigid transform 'a' has no 'value'",
+        ),
+        (
+            'Node t { joint {"type": "revolut"} }',
+            "joint.type: unknown word 'revolut'; did you mean 'revolute'",
+        ),
         ('Node t { Attribute ("a" "b") }', r"1:25: unexpected '\"b\"', expected ','"),
         ('Node t { Attribute ("a, "b") }', "not closed on its line|unexpected"),
-        ("Instance a of a", "'a' is below the node 'a' of which it is an instance|instance of itself"),
+        (
+            "Instance a of a",
+            "'a' is below the node 'a' of which it is an instance|instance of itself",
+        ),
         ("Instance a of b\nInstance b of a", "is an instance of itself: a -> b -> a"),
         ("GeometricNode a { geometry g }", "1:28: the geometry 'g' is declared nowhere"),
         ("/* open", "this comment is never closed"),
@@ -276,7 +348,9 @@ def test_units_agree_with_pint() -> None:
     for dimension, si in (("length", "m"), ("time", "s"), ("frequency", "Hz")):
         for unit, (factor, divisor) in UNITS[dimension].items():
             word = unit.lower() if len(unit) > 2 and unit != "kHz" else unit
-            assert math.isclose(registry.Quantity(1.0, word).to(si).magnitude, factor / divisor, rel_tol=1e-12)
+            assert math.isclose(
+                registry.Quantity(1.0, word).to(si).magnitude, factor / divisor, rel_tol=1e-12
+            )
 
 
 _DAMAGE = ("", "{", "}", "(", '"', "child scene ", "*", "/*", "1e999", "\u00e9")
@@ -284,7 +358,9 @@ _DAMAGE = ("", "{", "}", "(", '"', "child scene ", "*", "/*", "1e999", "\u00e9")
 
 @given(st.data())
 @settings(max_examples=scaled_examples(0.2))
-def test_damaged_files_are_refused_or_read(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_damaged_files_are_refused_or_read(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     """Whatever is cut out of a file or put into it: an error of the format, or a scene."""
     text = TABLE.read_text(encoding="utf-8")
     for _ in range(data.draw(st.integers(1, 3))):
@@ -292,7 +368,9 @@ def test_damaged_files_are_refused_or_read(tmp_path_factory: pytest.TempPathFact
         end = min(len(text), begin + data.draw(st.integers(0, 40)))
         text = (
             text[:begin]
-            + data.draw(st.sampled_from(["", "{", "}", "(", '"', "child scene ", "*", "/*", "1e999", "é"]))
+            + data.draw(
+                st.sampled_from(["", "{", "}", "(", '"', "child scene ", "*", "/*", "1e999", "é"])
+            )
             + text[end:]
         )
     path = tmp_path_factory.mktemp("rsg") / "scene.rsg"

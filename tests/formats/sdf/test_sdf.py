@@ -38,11 +38,14 @@ def read(folder: Path, text: str, *, file: str = "main.sdf") -> tuple[SceneGraph
     """Return the scene of a text, and the notes about it."""
     (folder / file).write_text(text)
     notes: list[str] = []
-    scene = load_scene(folder / file, on_note=lambda note: notes.append(f"{note.line}: {note.text}"))
+    scene = load_scene(
+        folder / file, on_note=lambda note: notes.append(f"{note.line}: {note.text}")
+    )
     return scene, notes
 
 
-# --- poses ------------------------------------------------------------------------------------------------------------
+# --- poses
+# ------------------------------------------------------------------------------------------------------------
 
 _numbers = st.floats(-2, 2)
 _axes = st.tuples(*[st.integers(-2, 2)] * 3).filter(any)
@@ -65,14 +68,19 @@ def poses(draw: st.DrawFn, relative_to: str) -> tuple[str, np.ndarray]:
     kind = draw(st.sampled_from(["", 'degrees="true"', 'rotation_format="quat_xyzw"']))
     turn = Rotation.from_euler("xyz", angles, degrees="degrees" in kind)
     values = turn.as_quat().tolist() if "quat" in kind else angles
-    return f"<pose {said} {kind}>{words} {' '.join(map(repr, values))}</pose>", matrix(position, turn)
+    return f"<pose {said} {kind}>{words} {' '.join(map(repr, values))}</pose>", matrix(
+        position, turn
+    )
 
 
 @st.composite
-def models(draw: st.DrawFn) -> tuple[str, dict[str, np.ndarray], list[tuple[str, str, str, np.ndarray, np.ndarray]]]:
+def models(
+    draw: st.DrawFn,
+) -> tuple[str, dict[str, np.ndarray], list[tuple[str, str, str, np.ndarray, np.ndarray]]]:
     """Draw a model: its text, the poses of its links, and its joints (kind, parent, child, transform, axis).
 
-    Frames are relative to others that are declared before or after them; joints join links that are children already.
+    Frames are relative to others that are declared before or after them; joints join links that are
+    children already.
     """
     count = draw(st.integers(2, 5))
     links = [f"l{number}" for number in range(count)]
@@ -108,7 +116,10 @@ def motion(kind: str, axis: np.ndarray, values: list[float]) -> np.ndarray:
         return matrix(tuple(values[0] * axis), Rotation.identity())
     if kind == "ball":
         return matrix((0, 0, 0), Rotation.from_euler("XYZ", values))
-    return matrix((0, 0, 0), Rotation.from_rotvec(values[0] * axis) if kind == "revolute" else Rotation.identity())
+    return matrix(
+        (0, 0, 0),
+        Rotation.from_rotvec(values[0] * axis) if kind == "revolute" else Rotation.identity(),
+    )
 
 
 @given(models(), st.lists(_numbers, min_size=12, max_size=12))
@@ -127,11 +138,15 @@ def test_poses_are_those_of_a_plain_model(
         keys = [f"j{index}/{letter}" for letter in "xyz"] if kind == "ball" else [f"j{index}"]
         moved = motion(kind, axis, [named[key] for key in keys if key in named])
         between = np.linalg.inv(placed[parent]) @ at @ moved @ np.linalg.inv(at) @ placed[child]
-        np.testing.assert_allclose(scene.pose(child, relative_to=parent, q=q).as_matrix(), between, atol=1e-9)
+        np.testing.assert_allclose(
+            scene.pose(child, relative_to=parent, q=q).as_matrix(), between, atol=1e-9
+        )
     roots = [name for name in scene.children("world") if name.startswith("l")]
     assert [scene.joint(name).type for name in roots] == ["free"]
     for name, transform in placed.items():
-        np.testing.assert_allclose(scene.pose(name, q=[0] * len(q)).as_matrix(), transform, atol=1e-9)
+        np.testing.assert_allclose(
+            scene.pose(name, q=[0] * len(q)).as_matrix(), transform, atol=1e-9
+        )
 
 
 def test_models_of_pybullet_load() -> None:
@@ -141,7 +156,10 @@ def test_models_of_pybullet_load() -> None:
     for file in found:
         try:
             scene = load_scene(
-                file, reading=ReadingOptions(meshes="available" if file.name == "kuka_world.sdf" else "load")
+                file,
+                reading=ReadingOptions(
+                    meshes="available" if file.name == "kuka_world.sdf" else "load"
+                ),
             )
         except TmkitError as error:
             refused[file.name] = str(error)
@@ -158,7 +176,9 @@ def test_kuka_of_pybullet() -> None:
     scene = load_scene(Path(pybullet_data.getDataPath()) / "kuka_iiwa" / "model.sdf")
     assert scene.joint_names == tuple(f"lbr_iiwa_joint_{number}" for number in range(1, 8))
     assert scene.joint_limits[0] == pytest.approx([-2.96706, 2.96706])
-    assert scene.pose("lbr_iiwa_link_7", q=[0] * 7).translation == pytest.approx([0, -2.3, 0.7 + 1.261], abs=1e-5)
+    assert scene.pose("lbr_iiwa_link_7", q=[0] * 7).translation == pytest.approx(
+        [0, -2.3, 0.7 + 1.261], abs=1e-5
+    )
     inertia = scene.inertia("lbr_iiwa_link_1")
     assert inertia is not None
     assert (inertia.mass, inertia.matrix[1, 1]) == (4, pytest.approx(0.09))
@@ -166,15 +186,16 @@ def test_kuka_of_pybullet() -> None:
     assert scene.is_allowed("lbr_iiwa_link_2", "lbr_iiwa_link_3")
 
 
-# --- models, worlds and includes --------------------------------------------------------------------------------------
+# --- models, worlds and includes
+# --------------------------------------------------------------------------------------
 
 
 def test_nested_models_have_names_and_frames_of_their_own(tmp_path: Path) -> None:
     """``__model__`` is the inner model; a joint to a model or frame is one to the link that it is attached to."""
     inner = (
-        '<model name="in" placement_frame="grip"><pose relative_to="top">0 0 1 0 0 0</pose><link name="a"/>'
-        '<link name="b"><pose>1 0 0 0 0 0</pose></link>'
-        '<frame name="grip" attached_to="b"><pose>0 0 0.5 0 0 0</pose></frame></model>'
+        '<model name="in" placement_frame="grip"><pose relative_to="top">0 0 1 0 0 0</pose><link'
+        ' name="a"/><link name="b"><pose>1 0 0 0 0 0</pose></link><frame name="grip"'
+        ' attached_to="b"><pose>0 0 0.5 0 0 0</pose></frame></model>'
     )
     outer = '<link name="a"/><frame name="top"><pose>0 0 2 0 0 0</pose></frame>'
     scene, notes = read(tmp_path, model(inner + outer + joint("fixed", "top", "in::grip")))
@@ -182,7 +203,11 @@ def test_nested_models_have_names_and_frames_of_their_own(tmp_path: Path) -> Non
     assert set(scene.frame_names) == {"world", "a", "top", "in::a", "in::b", "in::grip"}
     assert scene.pose("in::grip").translation.tolist() == [0, 0, 3]
     assert scene.pose("in::a").translation == pytest.approx([-1, 0, 2.5])
-    assert (scene.parent("in::b"), scene.parent("in::grip"), scene.parent("in::a")) == ("a", "in::b", "world")
+    assert (scene.parent("in::b"), scene.parent("in::grip"), scene.parent("in::a")) == (
+        "a",
+        "in::b",
+        "world",
+    )
     assert (scene.joint("in::b").type, scene.joint("in::a").type) == ("fixed", "free")
 
 
@@ -190,17 +215,25 @@ def test_names_of_several_models_have_a_prefix(tmp_path: Path) -> None:
     """In a world with one model they have none."""
     one = '<model name="{}"><link name="l"/></model>'
     frame = '<frame name="f" attached_to="{}"><pose>0 0 1 0 0 0</pose></frame>'
-    scene, _ = read(tmp_path, f'<sdf version="1.8"><world name="w">{one.format("a")}{frame.format("a")}</world></sdf>')
+    scene, _ = read(
+        tmp_path,
+        f'<sdf version="1.8"><world name="w">{one.format("a")}{frame.format("a")}</world></sdf>',
+    )
     assert scene.frame_names == ("world", "l", "f")
     both = one.format("a") + one.format("b") + frame.format("b::l")
-    scene, _ = read(tmp_path, f'<sdf version="1.8"><world name="w">{both}</world></sdf>', file="x.world")
+    scene, _ = read(
+        tmp_path, f'<sdf version="1.8"><world name="w">{both}</world></sdf>', file="x.world"
+    )
     assert scene.frame_names == ("world", "a::l", "b::l", "f")
     assert scene.parent("f") == "b::l"
 
 
 def test_static_models_do_not_move(tmp_path: Path) -> None:
     """Nor do models in them, nor their joints."""
-    text = "<static>true</static><link name='a'/><link name='b'/><model name='in'><link name='c'/></model>"
+    text = (
+        "<static>true</static><link name='a'/><link name='b'/><model name='in'><link"
+        " name='c'/></model>"
+    )
     scene, _ = read(tmp_path, model(text + joint("revolute", "a", "b")))
     assert {scene.joint(name).type for name in ("a", "b", "in::c")} == {"fixed"}
     assert scene.joint_names == ()
@@ -211,8 +244,13 @@ def wheel(folder: Path) -> None:
     (folder / "wheel").mkdir()
     config = '<model><sdf version="1.4">old.sdf</sdf><sdf version="1.9">new.sdf</sdf></model>'
     (folder / "wheel" / "model.config").write_text(config)
-    mesh = "<visual name='v'><geometry><mesh><uri>model://wheel/tip.obj</uri></mesh></geometry></visual>"
-    (folder / "wheel" / "new.sdf").write_text(model(f"<pose>9 9 9 0 0 0</pose><link name='rim'>{mesh}</link>"))
+    mesh = (
+        "<visual"
+        " name='v'><geometry><mesh><uri>model://wheel/tip.obj</uri></mesh></geometry></visual>"
+    )
+    (folder / "wheel" / "new.sdf").write_text(
+        model(f"<pose>9 9 9 0 0 0</pose><link name='rim'>{mesh}</link>")
+    )
     (folder / "wheel" / "tip.obj").write_text(TIP)
 
 
@@ -222,7 +260,10 @@ def test_includes_are_found_by_the_configuration_of_their_folder(tmp_path: Path)
     (tmp_path / "car").mkdir()
     left = "<include><uri>model://wheel</uri><name>left</name><pose>0 1 0 0 0 0</pose></include>"
     right = "<include><uri>../wheel</uri><name>right</name><static>true</static></include>"
-    merged = '<include merge="true"><uri>model://wheel/new.sdf</uri><pose relative_to="a">0 0 1 0 0 0</pose></include>'
+    merged = (
+        '<include merge="true"><uri>model://wheel/new.sdf</uri><pose relative_to="a">0 0 1 0 0'
+        " 0</pose></include>"
+    )
     scene, _ = read(tmp_path / "car", model("<link name='a'/>" + left + right + merged))
     assert set(scene.frame_names) == {"world", "a", "left::rim", "right::rim", "rim"}
     assert scene.pose("left::rim").translation.tolist() == [0, 1, 0]
@@ -249,7 +290,9 @@ def test_bad_includes(tmp_path: Path, uri: str, message: str) -> None:
     """Each is refused at its line."""
     wheel(tmp_path)
     (tmp_path / "wheel" / "robot.urdf").write_text("<robot name='r'><link name='l'/></robot>")
-    (tmp_path / "wheel" / "two.sdf").write_text('<sdf version="1.9"><model name="a"/><model name="b"/></sdf>')
+    (tmp_path / "wheel" / "two.sdf").write_text(
+        '<sdf version="1.9"><model name="a"/><model name="b"/></sdf>'
+    )
     with pytest.raises(FileFormatError, match=message) as caught:
         read(tmp_path, model(f"<include><uri>{uri}</uri></include>"))
     assert caught.value.data["line"] == 3
@@ -266,7 +309,8 @@ def test_bad_configurations_of_models(tmp_path: Path, config: str) -> None:
         read(tmp_path, model("<include><uri>model://wheel</uri></include>"))
 
 
-# --- joints -----------------------------------------------------------------------------------------------------------
+# --- joints
+# -----------------------------------------------------------------------------------------------------------
 
 
 def pair(content: str, kind: str = "revolute", *, version: str = "1.9") -> str:
@@ -278,13 +322,19 @@ def pair(content: str, kind: str = "revolute", *, version: str = "1.9") -> str:
 def test_limits_and_dynamics(tmp_path: Path) -> None:
     """1e16 and negative efforts mean no limit; a spring is omitted."""
     limit = "<lower>-1</lower><upper>2</upper><effort>-1</effort><velocity>3</velocity>"
-    dynamics = "<damping>0.1</damping><friction>0.2</friction><spring_stiffness>5</spring_stiffness>"
-    scene, notes = read(tmp_path, pair(f"<axis><limit>{limit}</limit><dynamics>{dynamics}</dynamics></axis>"))
+    dynamics = (
+        "<damping>0.1</damping><friction>0.2</friction><spring_stiffness>5</spring_stiffness>"
+    )
+    scene, notes = read(
+        tmp_path, pair(f"<axis><limit>{limit}</limit><dynamics>{dynamics}</dynamics></axis>")
+    )
     found = scene.joint("b")
     assert (found.lower, found.upper, found.velocity, found.effort) == (-1, 2, 3, np.inf)
     assert (found.damping, found.friction) == (0.1, 0.2)
     assert notes == ["4: the spring of the joint 'j' is omitted"]
-    free, _ = read(tmp_path, pair("<axis><limit><lower>-1e16</lower><upper>1e16</upper></limit></axis>"))
+    free, _ = read(
+        tmp_path, pair("<axis><limit><lower>-1e16</lower><upper>1e16</upper></limit></axis>")
+    )
     assert free.joint("b").type == "continuous"
 
 
@@ -292,7 +342,11 @@ def test_limits_and_dynamics(tmp_path: Path) -> None:
     ("version", "content", "direction"),
     [
         ("1.4", "<axis><xyz>0 0 1</xyz></axis>", [0, 0, 1]),  # in the model's frame
-        ("1.6", "<axis><xyz>0 0 1</xyz><use_parent_model_frame>1</use_parent_model_frame></axis>", [0, 0, 1]),
+        (
+            "1.6",
+            "<axis><xyz>0 0 1</xyz><use_parent_model_frame>1</use_parent_model_frame></axis>",
+            [0, 0, 1],
+        ),
         ("1.6", "<axis><xyz>0 0 1</xyz></axis>", [0, 0, -1]),  # in the joint's
         ("1.9", '<axis><xyz expressed_in="a">0 0 1</xyz></axis>', [0, 0, 1]),
     ],
@@ -300,22 +354,30 @@ def test_limits_and_dynamics(tmp_path: Path) -> None:
 def test_frames_of_axes(tmp_path: Path, version: str, content: str, direction: list[float]) -> None:
     """By version, and as the file says; the child is upside down."""
     scene, _ = read(tmp_path, pair(content, version=version))
-    assert scene.pose("b", q=[0]).rotation @ scene.joint("b").axis == pytest.approx(direction, abs=1e-9)
+    assert scene.pose("b", q=[0]).rotation @ scene.joint("b").axis == pytest.approx(
+        direction, abs=1e-9
+    )
 
 
 def test_a_screw_slides_as_it_turns(tmp_path: Path) -> None:
     """By its pitch a revolution; the older element has radians a metre."""
-    for pitch in ("<screw_thread_pitch>0.5</screw_thread_pitch>", f"<thread_pitch>{-4 * np.pi}</thread_pitch>"):
+    for pitch in (
+        "<screw_thread_pitch>0.5</screw_thread_pitch>",
+        f"<thread_pitch>{-4 * np.pi}</thread_pitch>",
+    ):
         scene, _ = read(tmp_path, pair(f"<axis/>{pitch}", "screw"))
         assert scene.joint_names == ("j",)
         pose = scene.pose("b", q=[np.pi / 2])
-        assert pose.translation == pytest.approx([0, 0, 1 - 0.125])  # along the child's z, which is down
+        # along the child's z, which is down
+        assert pose.translation == pytest.approx([0, 0, 1 - 0.125])
         assert pose.apply([1, 0, 0]) == pytest.approx([0, -1, 0.875])
 
 
 def test_universal_joints_turn_about_two_axes(tmp_path: Path) -> None:
     """The first is fixed in the parent."""
-    scene, _ = read(tmp_path, pair("<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2>", "universal"))
+    scene, _ = read(
+        tmp_path, pair("<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2>", "universal")
+    )
     assert scene.joint_names == ("j/axis", "j/axis2")
     turn = Rotation.from_euler("x", np.pi) * Rotation.from_euler("XY", [0.3, 0.4])
     assert scene.pose("b", q=[0.3, 0.4]).rotation == pytest.approx(turn.as_matrix())
@@ -327,23 +389,39 @@ def test_mimicking_joints(tmp_path: Path) -> None:
     rule = f'<axis><mimic joint="{{}}">{rule}</mimic></axis>'
     links = "".join(f"<link name='{name}'/>" for name in "abcd")
     lead = joint("prismatic", "a", "b", name="lead") + joint("fixed", "a", "d", name="still")
-    scene, _ = read(tmp_path, model(links + lead + joint("revolute", "a", "c", rule.format("lead"))))
+    scene, _ = read(
+        tmp_path, model(links + lead + joint("revolute", "a", "c", rule.format("lead")))
+    )
     mimic = scene.joint("c").mimic
     assert mimic is not None
     assert (mimic.joint, mimic.multiplier, mimic.offset) == ("lead", 2, pytest.approx(0.1 - 0.6))
-    scene, notes = read(tmp_path, model(links + lead + joint("revolute", "a", "c", rule.format("still"))))
+    scene, notes = read(
+        tmp_path, model(links + lead + joint("revolute", "a", "c", rule.format("still")))
+    )
     assert scene.joint("c").mimic is None
     assert "the joint to mimic, 'still', is not a joint that moves" in notes[0]
 
 
 def test_joints_that_close_loops_are_left_out(tmp_path: Path) -> None:
     """The last of the file, and its links may still touch; a link may be the child of two joints."""
-    ball = "<collision name='c'><geometry><sphere><radius>{}</radius></sphere></geometry></collision>"
+    ball = (
+        "<collision name='c'><geometry><sphere><radius>{}</radius></sphere></geometry></collision>"
+    )
     links = "".join(f"<link name='{name}'>{ball.format(1)}</link>" for name in "abcd")
-    ends = (("revolute", "a", "b"), ("revolute", "c", "b"), ("revolute", "c", "d"), ("revolute", "d", "a"))
+    ends = (
+        ("revolute", "a", "b"),
+        ("revolute", "c", "b"),
+        ("revolute", "c", "d"),
+        ("revolute", "d", "a"),
+    )
     joints = "\n".join(joint(*three, name=f"j{number}") for number, three in enumerate(ends))
     scene, notes = read(tmp_path, model(f"{links}\n{joints}"))
-    assert [(name, scene.parent(name)) for name in "abcd"] == [("a", "b"), ("b", "c"), ("c", "world"), ("d", "c")]
+    assert [(name, scene.parent(name)) for name in "abcd"] == [
+        ("a", "b"),
+        ("b", "c"),
+        ("c", "world"),
+        ("d", "c"),
+    ]
     assert notes[:2] == [
         "4: the joint 'j0' is reversed: its child is above",
         "7: the joint 'j3' closes a loop, and is omitted",
@@ -351,7 +429,8 @@ def test_joints_that_close_loops_are_left_out(tmp_path: Path) -> None:
     assert all(scene.is_allowed(one, other) for one, other in ("ab", "bc", "cd", "da"))
 
 
-# --- shapes and masses ------------------------------------------------------------------------------------------------
+# --- shapes and masses
+# ------------------------------------------------------------------------------------------------
 
 
 def test_shapes_of_links(tmp_path: Path) -> None:
@@ -372,8 +451,9 @@ def test_shapes_of_links(tmp_path: Path) -> None:
         "empty": "",
     }
     texts = [
-        f"<visual name='v{number}'><geometry><{kind}>{content}</{kind}></geometry>{look}</visual>\n"
-        f"<collision name='c{number}'><geometry><{kind}>{content}</{kind}></geometry>{rough}</collision>\n"
+        "<visual"
+        f" name='v{number}'><geometry><{kind}>{content}</{kind}></geometry>{look}</visual>\n<collision"
+        f" name='c{number}'><geometry><{kind}>{content}</{kind}></geometry>{rough}</collision>\n"
         for number, (kind, content) in enumerate(shapes.items())
     ]
     scene, notes = read(tmp_path, model(f"<link name='l'>\n{''.join(texts)}</link>"))
@@ -402,7 +482,9 @@ def test_parts_of_mesh_files(tmp_path: Path) -> None:
     mesh = "<mesh><uri>jar.glb</uri><submesh><name>{}</name><center>{}</center></submesh></mesh>"
     text = f"<link name='l'><collision name='c'><geometry>{mesh}</geometry></collision></link>"
     scene, _ = read(tmp_path, model(text.format("body", 0)))
-    assert scene.shapes("l")[0].shape.bounds == pytest.approx(np.array([[4.5, 5, 5.5], [5.5, 7, 8.5]]))
+    assert scene.shapes("l")[0].shape.bounds == pytest.approx(
+        np.array([[4.5, 5, 5.5], [5.5, 7, 8.5]])
+    )
     scene, _ = read(tmp_path, model(text.format("body", 1)))
     assert scene.shapes("l")[0].shape.bounds[1] == pytest.approx([0.5, 1, 1.5])
     assert scene_from_dict(scene_to_dict(scene)) == scene
@@ -412,7 +494,10 @@ def test_parts_of_mesh_files(tmp_path: Path) -> None:
 
 def test_masses_of_shapes(tmp_path: Path) -> None:
     """``auto``: by the density of the link, or water's."""
-    box = "<collision name='c'><pose>0 0 1 0 0 0</pose><geometry><box><size>1 1 2</size></box></geometry></collision>"
+    box = (
+        "<collision name='c'><pose>0 0 1 0 0 0</pose><geometry><box><size>1 1"
+        " 2</size></box></geometry></collision>"
+    )
     for density, mass in (("", 2000), ("<density>3</density>", 6)):
         text = f"<link name='l'>{box}<inertial auto='true'>{density}</inertial></link>"
         scene, notes = read(tmp_path, model(text))
@@ -435,8 +520,14 @@ def test_poses_of_parts_may_be_relative_to_frames(tmp_path: Path) -> None:
     shape = "<geometry><sphere><radius>1</radius></sphere></geometry>"
     part = f'<collision name="c"><pose relative_to="b">0 0 1 0 0 0</pose>{shape}</collision>'
     inertia = "<ixx>1</ixx><iyy>2</iyy><izz>2.5</izz>"
-    inertial = f"<inertial><pose>1 0 0 0 0 {np.pi / 2}</pose><mass>3</mass><inertia>{inertia}</inertia></inertial>"
-    links = f'<link name="a">{part}{inertial}</link><link name="b"><pose>0 1 0 {np.pi / 2} 0 0</pose></link>'
+    inertial = (
+        "<inertial><pose>1 0 0 0 0"
+        f" {np.pi / 2}</pose><mass>3</mass><inertia>{inertia}</inertia></inertial>"
+    )
+    links = (
+        f'<link name="a">{part}{inertial}</link><link name="b"><pose>0 1 0 {np.pi / 2} 0'
+        " 0</pose></link>"
+    )
     scene, _ = read(tmp_path, model(links))
     assert scene.shapes("a")[0].pose.translation == pytest.approx([0, 0, 0], abs=1e-12)
     found = scene.inertia("a")
@@ -459,7 +550,8 @@ def test_inertias_that_no_solid_has_are_those_of_points(tmp_path: Path) -> None:
 def test_what_is_no_part_of_a_scene_is_noted(tmp_path: Path) -> None:
     """With a count for each kind; unknown elements with the nearest name."""
     text = (
-        "<link name='l'><sensor name='s' type='ray'/><sensor name='t' type='ray'/><colision/></link><plugin name='p'/>"
+        "<link name='l'><sensor name='s' type='ray'/><sensor name='t'"
+        " type='ray'/><colision/></link><plugin name='p'/>"
     )
     _, notes = read(tmp_path, model(text))
     assert notes == [
@@ -469,7 +561,8 @@ def test_what_is_no_part_of_a_scene_is_noted(tmp_path: Path) -> None:
     ]
 
 
-# --- bad files --------------------------------------------------------------------------------------------------------
+# --- bad files
+# --------------------------------------------------------------------------------------------------------
 
 LINKS = "<link name='upper'/>\n<link name='lower'/>\n"
 
@@ -481,51 +574,98 @@ LINKS = "<link name='upper'/>\n<link name='lower'/>\n"
         ("<sdf/>", 1, "<sdf> needs the attribute 'version'"),
         ("<sdf version='1.9'/>", 1, "has neither a world nor a model"),
         ("<robot/>", 1, "expected <sdf> as the outermost element"),
-        (model(LINKS + joint("revolute", "uper", "lower")), 5, "no frame 'uper' in this model; did you mean 'upper'"),
-        (model(LINKS + joint("revolut", "upper", "lower")), 5, "unknown type 'revolut'; did you mean 'revolute'"),
-        (model(LINKS + joint("fixed", "upper", "lower", "<pose relative_to='lowr'/>")), 5, "did you mean 'lower'"),
-        (model(LINKS + "<joint name='j' type='fixed'><parent>upper</parent></joint>"), 5, "<joint> needs <child>"),
+        (
+            model(LINKS + joint("revolute", "uper", "lower")),
+            5,
+            "no frame 'uper' in this model; did you mean 'upper'",
+        ),
+        (
+            model(LINKS + joint("revolut", "upper", "lower")),
+            5,
+            "unknown type 'revolut'; did you mean 'revolute'",
+        ),
+        (
+            model(LINKS + joint("fixed", "upper", "lower", "<pose relative_to='lowr'/>")),
+            5,
+            "did you mean 'lower'",
+        ),
+        (
+            model(LINKS + "<joint name='j' type='fixed'><parent>upper</parent></joint>"),
+            5,
+            "<joint> needs <child>",
+        ),
         (model(LINKS + "<link name='upper'/>"), 5, "the name 'upper' is already declared at .*:3"),
         (model(LINKS + "<frame name='upper'/>"), 5, "the name 'upper' is already declared at .*:3"),
         (model(LINKS + "<link name='__a__'/>"), 5, "the name '__a__' is reserved"),
         (model(LINKS + "<link/>"), 5, "<link> needs the attribute 'name'"),
         (model("<link name='a'><pose>1 2</pose></link>"), 3, "expected 6 numbers, received '1 2'"),
         (model("<link name='a'><pose rotation_format='quat'/></link>"), 3, None),
-        (model("<link name='a'><pose rotation_format='quat'>0</pose></link>"), 3, "unknown rotation format 'quat'"),
-        (model("<link name='a'><pose rotation_format='quat_xyzw'>0 0 0 0 0 0 0</pose></link>"), 3, "is zero"),
-        (model("<link name='a'><pose degrees='yes'>0 0 0 0 0 0</pose></link>"), 3, "expected true or false"),
         (
-            model("<frame name='a'><pose relative_to='b'/></frame>\n<frame name='b'><pose relative_to='a'/></frame>"),
+            model("<link name='a'><pose rotation_format='quat'>0</pose></link>"),
+            3,
+            "unknown rotation format 'quat'",
+        ),
+        (
+            model("<link name='a'><pose rotation_format='quat_xyzw'>0 0 0 0 0 0 0</pose></link>"),
+            3,
+            "is zero",
+        ),
+        (
+            model("<link name='a'><pose degrees='yes'>0 0 0 0 0 0</pose></link>"),
+            3,
+            "expected true or false",
+        ),
+        (
+            model(
+                "<frame name='a'><pose relative_to='b'/></frame>\n<frame name='b'><pose"
+                " relative_to='a'/></frame>"
+            ),
             None,
             "frames are placed in a cycle: [ab] -> [ab] -> [ab]",
         ),
-        (model("<link name='l'/><frame name='a' attached_to='a'/>"), 3, "frames are attached in a cycle: a -> a"),
-        (model(LINKS + joint("revolute", "upper", "lower", "<axis><xyz>0 0 0</xyz></axis>")), 5, "received zeros"),
-        (model(LINKS + joint("screw", "upper", "lower", "<thread_pitch>0</thread_pitch>")), 5, "other than 0"),
         (
-            model("<link name='l'><collision name='c'><geometry><bx/></geometry></collision></link>"),
+            model("<link name='l'/><frame name='a' attached_to='a'/>"),
+            3,
+            "frames are attached in a cycle: a -> a",
+        ),
+        (
+            model(LINKS + joint("revolute", "upper", "lower", "<axis><xyz>0 0 0</xyz></axis>")),
+            5,
+            "received zeros",
+        ),
+        (
+            model(LINKS + joint("screw", "upper", "lower", "<thread_pitch>0</thread_pitch>")),
+            5,
+            "other than 0",
+        ),
+        (
+            model(
+                "<link name='l'><collision name='c'><geometry><bx/></geometry></collision></link>"
+            ),
             3,
             "expected one of .*, received <bx>; did you mean 'box'",
         ),
         (
             model(
-                "<link name='l'><collision name='c'><geometry><ellipsoid><radii>1 0 1</radii></ellipsoid></geometry>"
-                "</collision></link>"
+                "<link name='l'><collision name='c'><geometry><ellipsoid><radii>1 0"
+                " 1</radii></ellipsoid></geometry></collision></link>"
             ),
             3,
             "expected numbers above 0",
         ),
         (
             model(
-                "<link name='l'><collision name='c'><geometry><mesh><uri>no.obj</uri></mesh></geometry></collision>"
-                "</link>"
+                "<link name='l'><collision"
+                " name='c'><geometry><mesh><uri>no.obj</uri></mesh></geometry></collision></link>"
             ),
             3,
             "there is no file 'no.obj'",
         ),
     ],
 )
-def test_bad_files_are_refused(tmp_path: Path, text: str, line: int | None, message: str | None) -> None:
+def test_bad_files_are_refused(
+    tmp_path: Path, text: str, line: int | None, message: str | None
+) -> None:
     """At the line, with what is expected and the nearest name."""
     if message is None:  # an empty pose is none, whatever it is said to be
         read(tmp_path, text)
@@ -549,18 +689,28 @@ def test_names_of_old_versions(tmp_path: Path) -> None:
 def test_files_that_would_grow_are_refused(tmp_path: Path) -> None:
     """Each includes the next twice; or models are in one another without end."""
     for number in range(30):
-        twice = "".join(f"<include><uri>m{number + 1}.sdf</uri><name>{n}</name></include>" for n in "ab")
+        twice = "".join(
+            f"<include><uri>m{number + 1}.sdf</uri><name>{n}</name></include>" for n in "ab"
+        )
         (tmp_path / f"m{number}.sdf").write_text(model(twice))
     (tmp_path / "m30.sdf").write_text(model("<link name='l'/>"))
     with pytest.raises(FileFormatError, match="more than 5000 frames"):
         load_scene(tmp_path / "m0.sdf", reading=ReadingOptions(limits=ReadingLimits(frames=5000)))
-    deep = "".join(f"<model name='m{n}'>" for n in range(100)) + "<link name='l'/>" + "</model>" * 100
+    deep = (
+        "".join(f"<model name='m{n}'>" for n in range(100)) + "<link name='l'/>" + "</model>" * 100
+    )
     with pytest.raises(FileFormatError, match="models are nested more than 64 deep"):
         read(tmp_path, model(deep))
 
 
 def test_long_chains_of_frames(tmp_path: Path) -> None:
     """Frames may be relative to one another without a limit of depth."""
-    chain = (f"<frame name='f{n}' attached_to='f{n + 1}'><pose>0 0 0.5 0 0 0</pose></frame>" for n in range(3000))
-    scene, _ = read(tmp_path, model("<link name='l'/>" + "".join(itertools.chain(chain, ["<frame name='f3000'/>"]))))
+    chain = (
+        f"<frame name='f{n}' attached_to='f{n + 1}'><pose>0 0 0.5 0 0 0</pose></frame>"
+        for n in range(3000)
+    )
+    scene, _ = read(
+        tmp_path,
+        model("<link name='l'/>" + "".join(itertools.chain(chain, ["<frame name='f3000'/>"]))),
+    )
     assert scene.pose("f0").translation.tolist() == [0, 0, 1500]

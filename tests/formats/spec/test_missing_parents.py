@@ -10,7 +10,9 @@ import tmkit as tk
 from tmkit._support.source_location import ImportNote
 from tmkit.errors import FileFormatError
 
-GRASP = "frame grasp { parent right_endpoint; quaternion [0, 1, 0, 0]; translation [0, 0, 0.075]; }\n"
+GRASP = (
+    "frame grasp { parent right_endpoint; quaternion [0, 1, 0, 0]; translation [0, 0, 0.075]; }\n"
+)
 
 
 def write(path: Path, text: str) -> Path:
@@ -22,7 +24,10 @@ def write(path: Path, text: str) -> Path:
 def test_a_part_alone_is_no_scene(tmp_path: Path) -> None:
     """Half a scene is refused, as long as nobody asks for half of one."""
     path = write(tmp_path / "grasp.robray", GRASP)
-    with pytest.raises(FileFormatError, match=r"grasp.robray:1:\d+: the frame 'grasp' has the parent 'right_endpoint'"):
+    with pytest.raises(
+        FileFormatError,
+        match=r"grasp.robray:1:\d+: the frame 'grasp' has the parent 'right_endpoint'",
+    ):
         tk.load_scene(path)
 
 
@@ -43,7 +48,9 @@ def test_a_part_is_shown_with_what_it_hangs_off_as_a_root(tmp_path: Path) -> Non
 
 def test_a_whole_scene_is_the_same_either_way() -> None:
     """Where nothing is missing, nothing changes."""
-    assert tk.load_scene("blocks3", "panda_table", complete=False) == tk.load_scene("blocks3", "panda_table")
+    assert tk.load_scene("blocks3", "panda_table", complete=False) == tk.load_scene(
+        "blocks3", "panda_table"
+    )
 
 
 def test_a_slip_of_the_pen_is_pointed_out(tmp_path: Path) -> None:

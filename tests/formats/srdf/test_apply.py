@@ -21,7 +21,9 @@ def srdf(tmp_path: Path) -> Path:
 
 def test_disabled_pairs_are_allowed_for_their_reason(srdf: Path) -> None:
     """A pair keeps the reason of the file, one without a reason says that it is from an SRDF."""
-    reasons = {frozenset(pair[:2]): pair[2] for pair in load_scene("panda_table", srdf).allowed_pairs}
+    reasons = {
+        frozenset(pair[:2]): pair[2] for pair in load_scene("panda_table", srdf).allowed_pairs
+    }
     assert reasons[frozenset(("panda_link0", "panda_link4"))] == "Never"
     assert reasons[frozenset(("panda_link1", "panda_link7"))] == "srdf"
 

@@ -57,10 +57,17 @@ def test_every_part_arrives(tmp_path: Path) -> None:
     assert value.unchecked_links == ("panda_link5",)
     assert value.disabled[0] == LinkPair("panda_link0", "panda_link4", "Never")
     assert value.notes == ()
-    assert repr(value) == "RobotSemantics('panda', 3 groups, 3 states, 1 end effectors, 3 disabled pairs)"
+    assert (
+        repr(value)
+        == "RobotSemantics('panda', 3 groups, 3 states, 1 end effectors, 3 disabled pairs)"
+    )
 
 
-names = st.text(st.characters(codec="ascii", categories=("L", "N"), include_characters="_/"), min_size=1, max_size=6)
+names = st.text(
+    st.characters(codec="ascii", categories=("L", "N"), include_characters="_/"),
+    min_size=1,
+    max_size=6,
+)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 groups = st.builds(
     SrdfGroup,
@@ -71,18 +78,31 @@ groups = st.builds(
     subgroups=st.lists(names, max_size=2).map(tuple),
 )
 values = st.dictionaries(names, st.lists(numbers, min_size=1, max_size=3).map(tuple), max_size=3)
-states = st.builds(GroupState, names, st.just("") | names, values.map(lambda found: tuple(found.items())))
-pairs = st.tuples(names, names, st.just("") | names).filter(lambda p: p[0] != p[1]).map(lambda p: LinkPair(*p))
+states = st.builds(
+    GroupState, names, st.just("") | names, values.map(lambda found: tuple(found.items()))
+)
+pairs = (
+    st.tuples(names, names, st.just("") | names)
+    .filter(lambda p: p[0] != p[1])
+    .map(lambda p: LinkPair(*p))
+)
 semantics = st.builds(
     RobotSemantics,
     names,
     groups=st.lists(groups, max_size=3, unique_by=lambda group: group.name).map(tuple),
-    states=st.lists(states, max_size=3, unique_by=lambda state: (state.group, state.name)).map(tuple),
+    states=st.lists(states, max_size=3, unique_by=lambda state: (state.group, state.name)).map(
+        tuple
+    ),
     end_effectors=st.lists(
-        st.builds(EndEffector, names, names, names, st.just("") | names), max_size=2, unique_by=lambda item: item.name
+        st.builds(EndEffector, names, names, names, st.just("") | names),
+        max_size=2,
+        unique_by=lambda item: item.name,
     ).map(tuple),
     virtual_joints=st.lists(
-        st.builds(VirtualJoint, names, st.sampled_from(["fixed", "planar", "floating"]), names, names), max_size=2
+        st.builds(
+            VirtualJoint, names, st.sampled_from(["fixed", "planar", "floating"]), names, names
+        ),
+        max_size=2,
     ).map(tuple),
     passive_joints=st.lists(names, max_size=2).map(tuple),
     disabled=st.lists(pairs, max_size=3).map(tuple),
@@ -121,7 +141,9 @@ def test_the_disabled_pairs_are_those_that_pinocchio_removes(urdf: str, srdf: st
     folder = robots()
     packages = str(folder.parent.parent)
     model = pin.buildModelFromUrdf(str(folder / urdf))
-    geometry = pin.buildGeomFromUrdf(model, str(folder / urdf), pin.GeometryType.COLLISION, package_dirs=[packages])
+    geometry = pin.buildGeomFromUrdf(
+        model, str(folder / urdf), pin.GeometryType.COLLISION, package_dirs=[packages]
+    )
     geometry.addAllCollisionPairs()
 
     def links() -> set[frozenset[str]]:
@@ -136,13 +158,20 @@ def test_the_disabled_pairs_are_those_that_pinocchio_removes(urdf: str, srdf: st
     theirs = before - links()
     disabled = {frozenset((pair.link1, pair.link2)) for pair in read_srdf(folder / srdf).disabled}
     assert disabled & before == theirs
-    scene = load_scene(folder / urdf, folder / srdf, reading=ReadingOptions(package_path=[packages]))
+    scene = load_scene(
+        folder / urdf, folder / srdf, reading=ReadingOptions(package_path=[packages])
+    )
     assert all(scene.is_allowed(*pair) for pair in theirs)
 
 
 def test_what_other_programs_write_is_left_out_with_a_note(tmp_path: Path) -> None:
     """Foreign elements are named once each; one that looks like a slip comes with the nearest known name."""
-    path = written(tmp_path, '<gripper name="g"/>', '<gripper name="h"/>', '<disable_collision link1="a" link2="b"/>')
+    path = written(
+        tmp_path,
+        '<gripper name="g"/>',
+        '<gripper name="h"/>',
+        '<disable_collision link1="a" link2="b"/>',
+    )
     notes = [str(note) for note in read_srdf(path).notes]
     assert notes == [
         f"{path}:2: <gripper> (2 times) in <robot> is ignored",
@@ -155,13 +184,25 @@ def test_what_other_programs_write_is_left_out_with_a_note(tmp_path: Path) -> No
     [
         ("<group/>", "srdf:2: <group> needs the attribute 'name'"),
         ('<group name="g"/><group name="g"/>', "srdf:2: the group 'g' is declared twice, first at"),
-        ('<group name="g"><chain base_link="a"/></group>', "<chain> needs the attribute 'tip_link'"),
-        ('<group_state name="s" group="g"><joint name="j" value="x"/></group_state>', "expected a finite number"),
         (
-            '<group_state name="s"><joint name="j" value="1"/><joint name="j" value="1"/></group_state>',
+            '<group name="g"><chain base_link="a"/></group>',
+            "<chain> needs the attribute 'tip_link'",
+        ),
+        (
+            '<group_state name="s" group="g"><joint name="j" value="x"/></group_state>',
+            "expected a finite number",
+        ),
+        (
+            (
+                '<group_state name="s"><joint name="j" value="1"/><joint name="j"'
+                ' value="1"/></group_state>'
+            ),
             "the state 's' gives the joint 'j' twice",
         ),
-        ('<virtual_joint name="v" type="fixd" parent_frame="w" child_link="b"/>', "did you mean 'fixed'"),
+        (
+            '<virtual_joint name="v" type="fixd" parent_frame="w" child_link="b"/>',
+            "did you mean 'fixed'",
+        ),
         ('<disable_collisions link1="a" link2="a"/>', "expected two different links"),
         ('<xacro:macro xmlns:xacro="http://www.ros.org/wiki/xacro"/>', "expand it to SRDF first"),
     ],
@@ -177,7 +218,9 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
     path = written(tmp_path, '<group name="arm"/>')
     with pytest.raises(MissingFileError, match=r"did you mean '.*robot\.srdf'"):
         read_srdf(tmp_path / "robt.srdf")
-    with pytest.raises(UnknownNameError, match=r"unknown group 'am'; did you mean 'arm'\? \(known: arm\)"):
+    with pytest.raises(
+        UnknownNameError, match=r"unknown group 'am'; did you mean 'arm'\? \(known: arm\)"
+    ):
         read_srdf(path).group("am")
     with pytest.raises(SceneError, match="the group 'a' is declared twice"):
         RobotSemantics("r", groups=(SrdfGroup("a"), SrdfGroup("a")))
@@ -200,8 +243,14 @@ def test_members_of_groups(tmp_path: Path) -> None:
     [
         ('<group name="b"/>', "the group 'a' contains no group 'b'"),
         ('<group name="a"/>', "the group 'a' contains itself"),
-        ('<link name="panda_link9"/>', "srdf:2: the group 'a' names the link 'panda_link9', .* did you mean"),
-        ('<chain base_link="panda_link0" tip_link="x"/>', "names the link 'x', which the scene does not have"),
+        (
+            '<link name="panda_link9"/>',
+            "srdf:2: the group 'a' names the link 'panda_link9', .* did you mean",
+        ),
+        (
+            '<chain base_link="panda_link0" tip_link="x"/>',
+            "names the link 'x', which the scene does not have",
+        ),
     ],
 )
 def test_groups_that_do_not_fit(tmp_path: Path, inside: str, message: str) -> None:

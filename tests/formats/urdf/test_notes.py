@@ -23,8 +23,8 @@ def read(
     """Load a robot of two links; what stands in ``joint`` is on line 4 of the file, the link on line 3."""
     path = tmp_path / "r.urdf"
     path.write_text(
-        f'<robot name="r">\n<link name="a"/>\n<link name="b">{link}</link>\n'
-        f'<joint name="j" type="{kind}"><parent link="a"/><child link="b"/>{joint}</joint>\n</robot>'
+        f'<robot name="r">\n<link name="a"/>\n<link name="b">{link}</link>\n<joint name="j"'
+        f' type="{kind}"><parent link="a"/><child link="b"/>{joint}</joint>\n</robot>'
     )
     notes: list[ImportNote] = []
     return load_scene(path, on_note=notes.append), notes
@@ -33,16 +33,38 @@ def read(
 @pytest.mark.parametrize(
     ("link", "joint", "reason"),
     [
-        (SPHERE.replace("collision", "visual").format(0), "", "<sphere> has a size of 0; this visual shape is ignored"),
-        ("", '<mimic joint="k"/>', "the joint to mimic, 'k', is not a joint that moves; 'j' moves by itself"),
+        (
+            SPHERE.replace("collision", "visual").format(0),
+            "",
+            "<sphere> has a size of 0; this visual shape is ignored",
+        ),
+        (
+            "",
+            '<mimic joint="k"/>',
+            "the joint to mimic, 'k', is not a joint that moves; 'j' moves by itself",
+        ),
         ("", '<mimic joint="j"/>', "the joint 'j' mimics itself; it moves by itself"),
-        ("", '<axis xyz="1 0 0"/><axis xyz="0 1 0"/>', "<joint> has several <axis>; only the first counts"),
-        ("", '<origin xyz="1, 2, 3"/>', "has commas between its numbers: '1, 2, 3'; they count as blanks"),
+        (
+            "",
+            '<axis xyz="1 0 0"/><axis xyz="0 1 0"/>',
+            "<joint> has several <axis>; only the first counts",
+        ),
+        (
+            "",
+            '<origin xyz="1, 2, 3"/>',
+            "has commas between its numbers: '1, 2, 3'; they count as blanks",
+        ),
         ("", '<origin xyz="1 2 3 4"/>', "'xyz' of <origin> has 4 numbers; only the first 3 count"),
-        ("", '<origin xyz="$(optenv X 1 2 3)"/>', "is no plain value but '$(optenv X 1 2 3)'; taken as '1 2 3'"),
+        (
+            "",
+            '<origin xyz="$(optenv X 1 2 3)"/>',
+            "is no plain value but '$(optenv X 1 2 3)'; taken as '1 2 3'",
+        ),
     ],
 )
-def test_slips_are_mended(link: str, joint: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_slips_are_mended(
+    link: str, joint: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Each slip loads with exactly one note, which is logged as a warning too."""
     with caplog.at_level(logging.WARNING, "tmkit"):
         scene, (note,) = read(tmp_path, link=link, joint=joint + '<limit lower="-1" upper="1"/>')
@@ -66,7 +88,11 @@ def test_looks_keep_no_robot_from_loading(tmp_path: Path) -> None:
 def test_a_plane_is_the_half_space_below_it(tmp_path: Path) -> None:
     """The plane goes through the origin, whatever its normal is."""
     plane = '<collision><origin xyz="0 0 2"/><geometry><plane normal="{}"/></geometry></collision>'
-    for normal, direction in (("0 0 1", [0, 0, 1]), ("0 0 -1", [0, 0, -1]), ("3 0 4", [0.6, 0, 0.8])):
+    for normal, direction in (
+        ("0 0 1", [0, 0, 1]),
+        ("0 0 -1", [0, 0, -1]),
+        ("3 0 4", [0.6, 0, 0.8]),
+    ):
         scene, _ = read(tmp_path, link=plane.format(normal), kind="fixed")
         (part,) = scene.shapes("b")
         assert part.shape == Plane()
@@ -75,17 +101,26 @@ def test_a_plane_is_the_half_space_below_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("normal", [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0.2, -0.4, 0.7)])
-def test_a_planar_joint_is_two_slides_and_a_turn(normal: tuple[float, float, float], tmp_path: Path) -> None:
+def test_a_planar_joint_is_two_slides_and_a_turn(
+    normal: tuple[float, float, float], tmp_path: Path
+) -> None:
     """Two numbers move in the plane, at right angles; the third turns about it; a round trip changes nothing."""
-    axis = f'<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="{normal[0]} {normal[1]} {normal[2]}"/>'
+    axis = (
+        f'<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="{normal[0]} {normal[1]} {normal[2]}"/>'
+    )
     scene, notes = read(tmp_path, joint=axis, kind="planar")
     assert not notes
     assert scene.joint_names == ("j/x", "j/y", "j/theta")
     assert scene.ancestors("b") == ("j/y", "j/x", "a", "world")
     origin = Pose.from_rpy((1, 2, 3), (0.1, 0.2, 0.3))
     unit = np.array(normal) / np.linalg.norm(normal)
-    moves = [(origin.inverse() @ scene.pose("b", relative_to="a", q=q)).translation for q in np.eye(3)[:2]]
-    np.testing.assert_allclose([moves[0] @ unit, moves[1] @ unit, moves[0] @ moves[1]], 0, atol=1e-12)
+    moves = [
+        (origin.inverse() @ scene.pose("b", relative_to="a", q=q)).translation
+        for q in np.eye(3)[:2]
+    ]
+    np.testing.assert_allclose(
+        [moves[0] @ unit, moves[1] @ unit, moves[0] @ moves[1]], 0, atol=1e-12
+    )
     np.testing.assert_allclose(np.cross(*moves), unit, atol=1e-12)
     turned = origin.inverse() @ scene.pose("b", relative_to="a", q=[0.5, 0.25, 0.3])
     np.testing.assert_allclose(turned.log()[3:], 0.3 * unit, atol=1e-12)
@@ -99,18 +134,27 @@ def test_a_planar_joint_is_two_slides_and_a_turn(normal: tuple[float, float, flo
 def test_a_planar_joint_agrees_with_pinocchio(tmp_path: Path) -> None:
     """With the normal z, the three numbers mean what they mean in pinocchio."""
     pinocchio = pytest.importorskip("pinocchio")
-    scene, _ = read(tmp_path, joint='<origin xyz="1 2 3" rpy="1 2 3"/><axis xyz="0 0 1"/>', kind="planar")
+    scene, _ = read(
+        tmp_path, joint='<origin xyz="1 2 3" rpy="1 2 3"/><axis xyz="0 0 1"/>', kind="planar"
+    )
     model = pinocchio.buildModelFromUrdf(str(tmp_path / "r.urdf"))
     data = model.createData()
-    pinocchio.framesForwardKinematics(model, data, np.array([0.3, -0.4, math.cos(0.5), math.sin(0.5)]))
+    pinocchio.framesForwardKinematics(
+        model, data, np.array([0.3, -0.4, math.cos(0.5), math.sin(0.5)])
+    )
     expected = data.oMf[model.getFrameId("b", pinocchio.FrameType.BODY)].homogeneous
-    np.testing.assert_allclose(scene.pose("b", relative_to="a", q=[0.3, -0.4, 0.5]).as_matrix(), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        scene.pose("b", relative_to="a", q=[0.3, -0.4, 0.5]).as_matrix(), expected, atol=1e-12
+    )
 
 
 def test_zero_bytes_late_declarations_and_namespaces_are_forgiven(tmp_path: Path) -> None:
     """Blanks before the declaration, zero bytes after the end and a namespace on the root change nothing."""
     path = tmp_path / "r.urdf"
-    path.write_bytes(b'\n <?xml version="1.0"?>\n<robot name="r" xmlns="http://x.org"><link name="a"/></robot>\n\0')
+    path.write_bytes(
+        b'\n <?xml version="1.0"?>\n<robot name="r" xmlns="http://x.org"><link'
+        b' name="a"/></robot>\n\0'
+    )
     notes: list[ImportNote] = []
     assert "a" in load_scene(path, on_note=notes.append)
     assert [note.text.split(",")[0] for note in notes] == [

@@ -26,14 +26,24 @@ LIMIT = '<limit lower="-1" upper="2" velocity="3" effort="4"/>'
 
 def robot(*elements: str) -> str:
     """Return a robot of a link ``base`` and more elements, one a line."""
-    return "\n".join(['<?xml version="1.0"?>', '<robot name="r">', '<link name="base"/>', *elements, "</robot>"])
+    return "\n".join(
+        ['<?xml version="1.0"?>', '<robot name="r">', '<link name="base"/>', *elements, "</robot>"]
+    )
 
 
 def joint(
-    inside: str = "", *, kind: str = "revolute", name: str = "j", parent: str = "base", child: str = "tip"
+    inside: str = "",
+    *,
+    kind: str = "revolute",
+    name: str = "j",
+    parent: str = "base",
+    child: str = "tip",
 ) -> str:
     """Return a joint on one line."""
-    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{inside}</joint>'
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child'
+        f' link="{child}"/>{inside}</joint>'
+    )
 
 
 def link(inside: str = "", *, name: str = "tip") -> str:
@@ -57,7 +67,8 @@ def robot_data(name: str) -> Path:
     return Path(pytest.importorskip("pybullet_data").getDataPath()) / name
 
 
-# --- links and joints -------------------------------------------------------------------------------------------------
+# --- links and joints
+# -------------------------------------------------------------------------------------------------
 
 
 def test_names_and_root(read: Loader) -> None:
@@ -74,8 +85,9 @@ def test_names_and_root(read: Loader) -> None:
 def test_a_root_called_world_is_the_world(load: Loader) -> None:
     """A root link ``world`` is the scene's own root, with its shapes."""
     text = (
-        '<robot name="r"><link name="world"><visual><geometry><sphere radius="1"/></geometry></visual></link>'
-        '<link name="a"/><joint name="j" type="fixed"><parent link="world"/><child link="a"/></joint></robot>'
+        '<robot name="r"><link name="world"><visual><geometry><sphere'
+        ' radius="1"/></geometry></visual></link><link name="a"/><joint name="j"'
+        ' type="fixed"><parent link="world"/><child link="a"/></joint></robot>'
     )
     scene = load(text, suffix=".urdf")
     assert scene.frame_names == ("world", "a")
@@ -94,18 +106,25 @@ def test_a_root_called_world_is_the_world(load: Loader) -> None:
         ("revolute", '<limit upper="2"/>', "revolute", 0, 2),
     ],
 )
-def test_joint_types_and_limits(kind: str, inside: str, type_: str, lower: float, upper: float, read: Loader) -> None:
+def test_joint_types_and_limits(
+    kind: str, inside: str, type_: str, lower: float, upper: float, read: Loader
+) -> None:
     """Each type becomes its counterpart with the limits of the file; one limit left out is 0."""
     made = read(link(), joint(inside, kind=kind)).joint("tip")
     assert made.type == type_
     assert (made.lower, made.upper) == (lower, upper)
     if made.is_actuated:
-        assert (made.velocity, made.effort) == ((3, 4) if "velocity" in inside else (math.inf, math.inf))
+        assert (made.velocity, made.effort) == (
+            (3, 4) if "velocity" in inside else (math.inf, math.inf)
+        )
 
 
 def test_origin_axis_dynamics_and_mimic(read: Loader) -> None:
     """The joint's origin is the pose at value 0; the axis is normalised, x by default; a follower may come first."""
-    follower = '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0 3 4"/><dynamics damping="0.5" friction="0.25"/>'
+    follower = (
+        '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0 3 4"/><dynamics damping="0.5"'
+        ' friction="0.25"/>'
+    )
     scene = read(
         link(),
         link(name="lead"),
@@ -138,7 +157,9 @@ def test_inertia_is_turned_into_the_frame(read: Loader) -> None:
     """Mass and centre are kept; the matrix, given in the axes of its origin, is expressed in those of the link."""
     turned = '<origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/>'
     matrix = '<inertia ixx="1" iyy="2" izz="2.5" ixy="0" ixz="0" iyz="0"/>'
-    inertia = read(link(f'<inertial>{turned}<mass value="7"/>{matrix}</inertial>'), joint(kind="fixed")).inertia("tip")
+    inertia = read(
+        link(f'<inertial>{turned}<mass value="7"/>{matrix}</inertial>'), joint(kind="fixed")
+    ).inertia("tip")
     assert inertia is not None
     assert inertia.mass == 7
     assert inertia.center.tolist() == [1, 2, 3]
@@ -151,7 +172,9 @@ def test_mass_zero_is_no_mass(read: Loader) -> None:
     assert read(link(zero), joint(kind="fixed")).inertia("tip") is None
 
 
-def test_impossible_inertia_is_a_point_mass_and_logged(read: Loader, caplog: pytest.LogCaptureFixture) -> None:
+def test_impossible_inertia_is_a_point_mass_and_logged(
+    read: Loader, caplog: pytest.LogCaptureFixture
+) -> None:
     """Moments that no solid has are left out, with a warning that names the line; the mass stays."""
     odd = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="5"/></inertial>'
     with caplog.at_level(logging.WARNING, "tmkit.formats"):
@@ -162,7 +185,8 @@ def test_impossible_inertia_is_a_point_mass_and_logged(read: Loader, caplog: pyt
     assert "main.urdf:4: 'tip': no solid has such an inertia" in caplog.text
 
 
-# --- shapes -----------------------------------------------------------------------------------------------------------
+# --- shapes
+# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -174,7 +198,9 @@ def test_impossible_inertia_is_a_point_mass_and_logged(read: Loader, caplog: pyt
         ('<capsule radius="1" length="2"/>', "capsule", (1, 2)),
     ],
 )
-def test_primitive_shapes(element: str, kind: str, dimensions: tuple[float, ...], read: Loader) -> None:
+def test_primitive_shapes(
+    element: str, kind: str, dimensions: tuple[float, ...], read: Loader
+) -> None:
     """Primitives are centred in their origin."""
     origin = '<origin xyz="1 0 0" rpy="0 0 1"/>'
     inside = f"<collision>{origin}<geometry>{element}</geometry></collision>"
@@ -189,10 +215,10 @@ def test_equal_visual_and_collision_are_one_shape(read: Loader) -> None:
     sphere = '<geometry><sphere radius="1"/></geometry>'
     box = '<geometry><box size="1 1 1"/></geometry>'
     inside = (
-        f'<visual>{sphere}<material name="m"><color rgba="1 0 0 1"/></material></visual>'
-        f'<visual><origin xyz="0 0 1"/>{box}</visual>'
-        f'<collision><origin xyz="0 0 0" rpy="0 0 0"/>{sphere}</collision><collision>{sphere}</collision>'
-        f"<collision>{box}</collision>"
+        f'<visual>{sphere}<material name="m"><color rgba="1 0 0'
+        f' 1"/></material></visual><visual><origin xyz="0 0 1"/>{box}</visual><collision><origin'
+        ' xyz="0 0 0" rpy="0 0'
+        f' 0"/>{sphere}</collision><collision>{sphere}</collision><collision>{box}</collision>'
     )
     shapes = read(link(inside), joint(kind="fixed")).shapes("tip")
     assert [(s.shape.kind, s.visual, s.collision) for s in shapes] == [
@@ -223,7 +249,12 @@ def test_materials_by_name(read: Loader, caplog: pytest.LogCaptureFixture) -> No
             top,
             texture,
         )
-    assert [shape.color for shape in scene.shapes("tip")] == [(0, 1, 0, 1), (0, 0, 1, 0.5), None, None]
+    assert [shape.color for shape in scene.shapes("tip")] == [
+        (0, 1, 0, 1),
+        (0, 0, 1, 0.5),
+        None,
+        None,
+    ]
     assert "the material 'nowhere' is defined nowhere" in caplog.text
 
 
@@ -249,13 +280,18 @@ def test_package_path(tmp_path: Path) -> None:
     path = tmp_path / "r.urdf"
     path.write_text(
         robot(
-            link('<collision><geometry><mesh filename="package://arm/m.obj"/></geometry></collision>'),
+            link(
+                '<collision><geometry><mesh filename="package://arm/m.obj"/></geometry></collision>'
+            ),
             joint(kind="fixed"),
         )
     )
     with pytest.raises(MeshError, match=r"r.urdf:4: .*'arm' was not found"):
         load_scene(path)
-    for given in ({"package_path": [tmp_path / "packages"]}, {"packages": {"arm": tmp_path / "packages" / "arm"}}):
+    for given in (
+        {"package_path": [tmp_path / "packages"]},
+        {"packages": {"arm": tmp_path / "packages" / "arm"}},
+    ):
         shape = load_scene(path, reading=ReadingOptions(**given)).shapes("tip")[0].shape  # type: ignore[arg-type]
         assert shape.source == "package://arm/m.obj"
 
@@ -292,7 +328,9 @@ def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_
     skipped = read(*elements, options={"meshes": "skip", "on_note": notes.append})
     assert [part.shape.kind for part in skipped.shapes("tip")] == ["sphere"]
     assert len(notes) == 1
-    with pytest.raises(SceneError, match=r"meshes='skipp': expected one of .*; did you mean 'skip'"):
+    with pytest.raises(
+        SceneError, match=r"meshes='skipp': expected one of .*; did you mean 'skip'"
+    ):
         read(*elements, options={"meshes": "skipp"})
 
 
@@ -300,16 +338,30 @@ def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_
     ("inertial", "mass", "text"),
     [
         ('<inertia ixx="1" iyy="1" izz="1"/>', None, "<inertial> gives no mass; the link has none"),
-        ('<mass/><inertia ixx="1" iyy="1" izz="1"/>', None, "<inertial> gives no mass; the link has none"),
+        (
+            '<mass/><inertia ixx="1" iyy="1" izz="1"/>',
+            None,
+            "<inertial> gives no mass; the link has none",
+        ),
         ("", None, "<inertial> gives no mass; the link has none"),
         ('<mass value="2"/>', 2.0, "the inertia has no ixx; it is taken as that of a point mass"),
-        ('<mass value="2"/><inertia ixx="1" iyy="1"/>', 2.0, "the inertia has no izz; it is taken as that of a point"),
+        (
+            '<mass value="2"/><inertia ixx="1" iyy="1"/>',
+            2.0,
+            "the inertia has no izz; it is taken as that of a point",
+        ),
     ],
 )
-def test_what_an_inertial_lacks_is_noted(inertial: str, mass: float | None, text: str, read: Loader) -> None:
+def test_what_an_inertial_lacks_is_noted(
+    inertial: str, mass: float | None, text: str, read: Loader
+) -> None:
     """Without a mass there is none, and without a matrix that of a point; neither keeps the robot from loading."""
     notes: list[ImportNote] = []
-    scene = read(link(f"<inertial>{inertial}</inertial>"), joint(kind="fixed"), options={"on_note": notes.append})
+    scene = read(
+        link(f"<inertial>{inertial}</inertial>"),
+        joint(kind="fixed"),
+        options={"on_note": notes.append},
+    )
     found = scene.inertia("tip")
     assert (found.mass if found is not None else None) == mass
     assert [note.text.startswith(text) for note in notes] == [True]
@@ -330,11 +382,14 @@ def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) ->
     assert (drawn.collision, solid.visual) == (False, False)
     assert np.ptp(drawn.shape.vertices[:, 2]) == 0.0
     assert np.ptp(solid.shape.vertices[:, 2]) == pytest.approx(1e-4)
-    scene = scene.add_frame("ball", "world", pose=Pose((0.5, 0.5, 1.0)), shapes=[AttachedShape(Sphere(0.01))])
+    scene = scene.add_frame(
+        "ball", "world", pose=Pose((0.5, 0.5, 1.0)), shapes=[AttachedShape(Sphere(0.01))]
+    )
     assert CollisionWorld(scene).is_in_collision([0.0])
     assert line.shape.bounds[1] == pytest.approx([3, 3, 0], abs=1e-4)
     assert [note.text for note in notes] == [
-        f"the mesh {name}.obj is flat; in collisions it has a thickness of 0.1 mm" for name in ("flat", "line")
+        f"the mesh {name}.obj is flat; in collisions it has a thickness of 0.1 mm"
+        for name in ("flat", "line")
     ]
 
 
@@ -345,9 +400,12 @@ def test_prefixes_without_a_namespace_are_overlooked(read: Loader) -> None:
     scene = read(link(), joint(kind="fixed"), extra, options={"on_note": notes.append})
     assert scene.frame_names == ("world", "base", "tip")
     assert [note.text for note in notes] == [
-        f"the prefix '{name}' has no namespace; elements with it are ignored" for name in ("drake", "sensor")
+        f"the prefix '{name}' has no namespace; elements with it are ignored"
+        for name in ("drake", "sensor")
     ]
-    with pytest.raises(FileFormatError, match="is not well-formed XML: Opening and ending tag mismatch"):
+    with pytest.raises(
+        FileFormatError, match="is not well-formed XML: Opening and ending tag mismatch"
+    ):
         read(link(), joint(kind="fixed"), "<drake:a></drake:b>")
     with pytest.raises(FileFormatError, match="expand it to URDF first"):
         read(link(), joint(kind="fixed"), '<xacro:property name="a" value="1"/>')
@@ -357,7 +415,10 @@ def test_prefixes_without_a_namespace_are_overlooked(read: Loader) -> None:
 def test_expressions_of_xacro_are_named(value: str, read: Loader) -> None:
     """What xacro has not expanded is refused as such, at its line, instead of as a wrong number or file."""
     shape = f'<mesh filename="{value}"/>' if "find" in value else f'<sphere radius="{value}"/>'
-    with pytest.raises(FileFormatError, match=r"main.urdf:4: .* has the xacro expression '\$.*run xacro on it first"):
+    with pytest.raises(
+        FileFormatError,
+        match=r"main.urdf:4: .* has the xacro expression '\$.*run xacro on it first",
+    ):
         read(link(GEOMETRY.format(shape)), joint(kind="fixed"))
 
 
@@ -375,12 +436,15 @@ def test_a_robot_copied_out_of_its_package_finds_its_meshes(uri: str, tmp_path: 
     assert [note.text.endswith("m.obj is taken") for note in notes] == [True]
 
 
-# --- allowed pairs ----------------------------------------------------------------------------------------------------
+# --- allowed pairs
+# ----------------------------------------------------------------------------------------------------
 
 
 def solid(name: str, radius: float = 0.1) -> str:
     """Return a link with a collision sphere."""
-    return link(f'<collision><geometry><sphere radius="{radius}"/></geometry></collision>', name=name)
+    return link(
+        f'<collision><geometry><sphere radius="{radius}"/></geometry></collision>', name=name
+    )
 
 
 def test_adjacent_links_may_touch(read: Loader) -> None:
@@ -420,12 +484,18 @@ def test_links_that_always_collide_may_touch(read: Loader) -> None:
 
 def test_a_pair_of_our_own_keeps_its_reason(load: Loader) -> None:
     """What the file around a robot allows in addition does not change why the robot's own pairs are allowed."""
-    text = robot(solid("a"), solid("b"), joint(kind="fixed", child="a"), joint(LIMIT, parent="a", child="b", name="k"))
+    text = robot(
+        solid("a"),
+        solid("b"),
+        joint(kind="fixed", child="a"),
+        joint(LIMIT, parent="a", child="b", name="k"),
+    )
     scene = load('include "r.urdf" allow_collision b a; allow_collision base b;', r__urdf=text)
     assert set(scene.allowed_pairs) == {("a", "b", "adjacent"), ("base", "b", "user")}
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is refused
+# --------------------------------------------------------------------------------------------------
 
 INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></inertial>'
 
@@ -434,9 +504,21 @@ INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></ine
     ("elements", "line", "reason"),
     [
         ([link()], 4, r"2 root links \('base', 'tip'\), expected one"),
-        ([link(), joint(LIMIT), link(name="base")], 6, "the link 'base' is already declared at .*main.urdf:3"),
-        ([link(), joint(LIMIT), link(name="x"), joint(LIMIT, child="x")], 7, "the joint 'j' is already declared at"),
-        ([link(), joint(LIMIT, parent="bas")], 5, "joint 'j' names the unknown link 'bas'; did you mean 'base'"),
+        (
+            [link(), joint(LIMIT), link(name="base")],
+            6,
+            "the link 'base' is already declared at .*main.urdf:3",
+        ),
+        (
+            [link(), joint(LIMIT), link(name="x"), joint(LIMIT, child="x")],
+            7,
+            "the joint 'j' is already declared at",
+        ),
+        (
+            [link(), joint(LIMIT, parent="bas")],
+            5,
+            "joint 'j' names the unknown link 'bas'; did you mean 'base'",
+        ),
         ([link(), joint(LIMIT, child="tap")], 5, "unknown link 'tap'; did you mean 'tip'"),
         (
             [link(), joint(kind="fixed"), joint(kind="fixed", name="k")],
@@ -444,54 +526,125 @@ INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></ine
             "link 'tip' is already the child of the joint 'j' at .*main.urdf:5",
         ),
         (
-            [link(), joint(kind="fixed"), joint(kind="fixed", name="k", parent="tip", child="base")],
+            [
+                link(),
+                joint(kind="fixed"),
+                joint(kind="fixed", name="k", parent="tip", child="base"),
+            ],
             5,
             "form a cycle, .*: base -> tip -> base",
         ),
-        ([link(), joint('<origin xyz="1,5 2 3"/>' + LIMIT)], 5, "expected a finite number, received '1,5'"),
-        (linked(GEOMETRY.format('<sphere radius="-1"/>')), 4, "'radius' of <sphere>: expected a number above 0"),
+        (
+            [link(), joint('<origin xyz="1,5 2 3"/>' + LIMIT)],
+            5,
+            "expected a finite number, received '1,5'",
+        ),
+        (
+            linked(GEOMETRY.format('<sphere radius="-1"/>')),
+            4,
+            "'radius' of <sphere>: expected a number above 0",
+        ),
         ([link(), joint(kind="revolut")], 5, "unknown type 'revolut'; did you mean 'revolute'"),
-        ([link(), joint('<limit lower="nan" upper="0"/>')], 5, "'lower' of <limit>: .*finite number, received 'nan'"),
-        ([link(), joint('<limit lower="0" upper="1" velocity="-1"/>')], 5, "'velocity' of <limit>: .*at least 0"),
-        ([link(), joint('<axis xyz="0 0 0"/>' + LIMIT)], 5, "'xyz' of <axis>: expected a direction"),
+        (
+            [link(), joint('<limit lower="nan" upper="0"/>')],
+            5,
+            "'lower' of <limit>: .*finite number, received 'nan'",
+        ),
+        (
+            [link(), joint('<limit lower="0" upper="1" velocity="-1"/>')],
+            5,
+            "'velocity' of <limit>: .*at least 0",
+        ),
+        (
+            [link(), joint('<axis xyz="0 0 0"/>' + LIMIT)],
+            5,
+            "'xyz' of <axis>: expected a direction",
+        ),
         ([link(), joint('<axis xyz="0 0"/>' + LIMIT)], 5, "expected 3 numbers, received '0 0'"),
         ([link(), joint("<axis/>" + LIMIT)], 5, "<axis> needs the attribute 'xyz'"),
-        ([link(), joint('<origin rpy="0 0 one"/>' + LIMIT)], 5, "expected a finite number, received 'one'"),
+        (
+            [link(), joint('<origin rpy="0 0 one"/>' + LIMIT)],
+            5,
+            "expected a finite number, received 'one'",
+        ),
         ([link(), joint(LIMIT + "<mimic/>")], 5, "<mimic> needs the attribute 'joint'"),
         (
             [link(), joint('<dynamics damping="-1"/>' + LIMIT)],
             5,
             "'damping' of <dynamics>: expected a number of at least",
         ),
-        ([link(), '<joint name="j" type="fixed"><parent link="base"/></joint>'], 5, "<joint> needs <child>"),
+        (
+            [link(), '<joint name="j" type="fixed"><parent link="base"/></joint>'],
+            5,
+            "<joint> needs <child>",
+        ),
         ([link(), '<joint type="fixed"/>'], 5, "<joint> needs the attribute 'name'"),
         ([link(), '<joint name="" type="fixed"/>'], 5, "the attribute 'name' of <joint> is empty"),
-        ([link(), '<joint name="j"><parent link="base"/><child link="tip"/></joint>'], 5, "needs the attribute 'type'"),
-        (linked(INERTIAL.format(-1, 1)), 4, "'value' of <mass>: expected a number of at least 0, received -1"),
+        (
+            [link(), '<joint name="j"><parent link="base"/><child link="tip"/></joint>'],
+            5,
+            "needs the attribute 'type'",
+        ),
+        (
+            linked(INERTIAL.format(-1, 1)),
+            4,
+            "'value' of <mass>: expected a number of at least 0, received -1",
+        ),
         (linked(INERTIAL.format("x", 1)), 4, "expected a finite number, received 'x'"),
         (linked(INERTIAL.format(1, "nan")), 4, "'ixx' of <inertia>: expected a finite number"),
-        (linked('<inertial><mas value="1"/></inertial>'), 4, "<inertial> needs <mass>, it has <mas>"),
-        (linked(GEOMETRY.format('<box size="1 1 -1"/>')), 4, "'size' of <box>: expected numbers above 0"),
-        (linked(GEOMETRY.format('<cylinder radius="1"/>')), 4, "<cylinder> needs the attribute 'length'"),
+        (
+            linked('<inertial><mas value="1"/></inertial>'),
+            4,
+            "<inertial> needs <mass>, it has <mas>",
+        ),
+        (
+            linked(GEOMETRY.format('<box size="1 1 -1"/>')),
+            4,
+            "'size' of <box>: expected numbers above 0",
+        ),
+        (
+            linked(GEOMETRY.format('<cylinder radius="1"/>')),
+            4,
+            "<cylinder> needs the attribute 'length'",
+        ),
         (
             linked(GEOMETRY.format('<cylinder radius="1" lenght="2"/>')),
             4,
             "needs the attribute 'length', it has 'lenght'",
         ),
-        (linked(GEOMETRY.format("<cilinder/>")), 4, "expected one of .*, received <cilinder>; did you mean 'cylinder'"),
-        (linked(GEOMETRY.format("")), 4, "expected one of box, capsule, cylinder, mesh, sphere, it is empty"),
+        (
+            linked(GEOMETRY.format("<cilinder/>")),
+            4,
+            "expected one of .*, received <cilinder>; did you mean 'cylinder'",
+        ),
+        (
+            linked(GEOMETRY.format("")),
+            4,
+            "expected one of box, capsule, cylinder, mesh, sphere, it is empty",
+        ),
         (linked("<visual/>"), 4, "<visual> needs <geometry>"),
         (linked(SOLID.format('<mesh filename="m.obj"/>')), 4, "there is no file 'm.obj'"),
-        (linked(SOLID.format('<mesh filename="package://no/m.obj"/>')), 4, "the package 'no' was not found in"),
+        (
+            linked(SOLID.format('<mesh filename="package://no/m.obj"/>')),
+            4,
+            "the package 'no' was not found in",
+        ),
         (linked(SOLID.format('<mesh filename="e.obj"/>')), 4, "e.obj: the mesh is empty"),
-        (['<xacro:macro xmlns:xacro="http://ros.org/xacro" name="m"/>'], 4, "expand it to URDF first"),
+        (
+            ['<xacro:macro xmlns:xacro="http://ros.org/xacro" name="m"/>'],
+            4,
+            "expand it to URDF first",
+        ),
     ],
 )
-def test_mistakes_are_refused_with_line(elements: list[str], line: int, reason: str, read: Loader) -> None:
+def test_mistakes_are_refused_with_line(
+    elements: list[str], line: int, reason: str, read: Loader
+) -> None:
     """Every mistake names file and line, shows the line, and says what was expected."""
     with pytest.raises(FileFormatError, match=rf"main.urdf:{line}: .*{reason}") as caught:
         read(*elements, e__obj="")
-    shown = str(caught.value).splitlines()[1].strip().removesuffix("...")  # of a long line its beginning
+    # of a long line its beginning
+    shown = str(caught.value).splitlines()[1].strip().removesuffix("...")
     assert shown
     assert robot(*elements).splitlines()[line - 1].strip().startswith(shown)
 
@@ -499,7 +652,9 @@ def test_mistakes_are_refused_with_line(elements: list[str], line: int, reason: 
 @pytest.mark.parametrize("name", ["m.obj", "package://no/m.obj"])
 def test_a_missing_collision_mesh_is_a_mesh_error(name: str, read: Loader) -> None:
     """A collision mesh that is not there is refused, with how to load the robot all the same."""
-    with pytest.raises(MeshError, match=r"main.urdf:4: .*--meshes available \(ReadingOptions\(meshes='available'\)"):
+    with pytest.raises(
+        MeshError, match=r"main.urdf:4: .*--meshes available \(ReadingOptions\(meshes='available'\)"
+    ):
         read(link(SOLID.format(f'<mesh filename="{name}"/>')), joint(kind="fixed"))
 
 
@@ -507,11 +662,17 @@ def test_a_missing_collision_mesh_is_a_mesh_error(name: str, read: Loader) -> No
     ("text", "reason"),
     [
         ("", "main.urdf:1:1: is not well-formed XML"),
-        ("<robot><link name='a'></robot>", "main.urdf:1:.*: is not well-formed XML: Opening and ending tag mismatch"),
+        (
+            "<robot><link name='a'></robot>",
+            "main.urdf:1:.*: is not well-formed XML: Opening and ending tag mismatch",
+        ),
         ("<robot/>", "main.urdf:1: the robot has no link"),
         ("<sdf/>", "main.urdf:1: expected <robot> as the outermost element, received <sdf>"),
         ("<!DOCTYPE robot><robot><link name='a'/></robot>", "declares a document type"),
-        ("<!DOCTYPE r [<!ENTITY x 'y'>]><robot><link name='&x;'/></robot>", "declares a document type"),
+        (
+            "<!DOCTYPE r [<!ENTITY x 'y'>]><robot><link name='&x;'/></robot>",
+            "declares a document type",
+        ),
     ],
 )
 def test_files_that_are_no_description(text: str, reason: str, load: Loader) -> None:
@@ -522,17 +683,23 @@ def test_files_that_are_no_description(text: str, reason: str, load: Loader) -> 
 
 def test_entities_read_no_files(load: Loader) -> None:
     """A description cannot pull in another file."""
-    text = '<!DOCTYPE r [<!ENTITY x SYSTEM "secret.txt">]><robot name="r"><link name="a">&x;</link></robot>'
+    text = (
+        '<!DOCTYPE r [<!ENTITY x SYSTEM "secret.txt">]><robot name="r"><link'
+        ' name="a">&x;</link></robot>'
+    )
     with pytest.raises(FileFormatError):
         load(text, suffix=".urdf", secret__txt="hush")
 
 
 def test_odd_xml_version_is_forgiven(load: Loader) -> None:
     """Many descriptions say version 0.0, which changes nothing."""
-    assert "a" in load('<?xml version="0.0" ?>\n<robot name="r"><link name="a"/></robot>', suffix=".urdf")
+    assert "a" in load(
+        '<?xml version="0.0" ?>\n<robot name="r"><link name="a"/></robot>', suffix=".urdf"
+    )
 
 
-# --- whole robots, compared with pinocchio ----------------------------------------------------------------------------
+# --- whole robots, compared with pinocchio
+# ----------------------------------------------------------------------------
 
 
 def pinocchio_configuration(model: object, scene: SceneGraph, q: np.ndarray) -> np.ndarray:
@@ -545,11 +712,15 @@ def pinocchio_configuration(model: object, scene: SceneGraph, q: np.ndarray) -> 
     full = np.zeros(model.nq)  # type: ignore[attr-defined]  # pinocchio has no stubs
     for index in range(1, model.njoints):  # type: ignore[attr-defined]
         value, part = values[model.names[index]], model.joints[index]  # type: ignore[attr-defined]
-        full[part.idx_q : part.idx_q + part.nq] = [value] if part.nq == 1 else [math.cos(value), math.sin(value)]
+        full[part.idx_q : part.idx_q + part.nq] = (
+            [value] if part.nq == 1 else [math.cos(value), math.sin(value)]
+        )
     return full
 
 
-@pytest.mark.parametrize("name", ["franka_panda/panda.urdf", "kuka_iiwa/model.urdf", "ur5", "tiago"])
+@pytest.mark.parametrize(
+    "name", ["franka_panda/panda.urdf", "kuka_iiwa/model.urdf", "ur5", "tiago"]
+)
 def test_forward_kinematics_agrees_with_pinocchio(name: str) -> None:
     """Every frame of a real robot stands where pinocchio puts it, in random configurations; so do limits and masses."""
     import pinocchio
@@ -559,7 +730,11 @@ def test_forward_kinematics_agrees_with_pinocchio(name: str) -> None:
     else:
         share = Path(pinocchio.__file__).parents[4] / "share/example-robot-data/robots"
         path = (
-            share / {"ur5": "ur_description/urdf/ur5_robot.urdf", "tiago": "tiago_description/robots/tiago.urdf"}[name]
+            share
+            / {
+                "ur5": "ur_description/urdf/ur5_robot.urdf",
+                "tiago": "tiago_description/robots/tiago.urdf",
+            }[name]
         )
     scene = load_scene(path)
     model = pinocchio.buildModelFromUrdf(str(path))
@@ -575,7 +750,8 @@ def test_forward_kinematics_agrees_with_pinocchio(name: str) -> None:
                 expected = data.oMf[model.getFrameId(frame, pinocchio.FrameType.BODY)].homogeneous
                 np.testing.assert_allclose(at.pose(frame).as_matrix(), expected, atol=1e-12)
     masses = [scene.inertia(frame) for frame in scene.frame_names]
-    base = path.name == "model.urdf"  # pinocchio leaves the mass of a fixed base out; this one has none
+    # pinocchio leaves the mass of a fixed base out; this one has none
+    base = path.name == "model.urdf"
     total = sum(mass.mass for mass in masses if mass is not None)
     if base:
         assert total == pytest.approx(sum(inertia.mass for inertia in model.inertias))
@@ -594,7 +770,9 @@ def test_panda(caplog: pytest.LogCaptureFixture) -> None:
     assert scene.joint("panda_rightfinger").mimic is not None
     assert len(scene.frame_names) == 14
     sources = {shape.shape.source for name in scene.frame_names for shape in scene.shapes(name)}
-    assert all(source.startswith("package://pybullet_data/franka_panda/meshes/") for source in sources)
+    assert all(
+        source.startswith("package://pybullet_data/franka_panda/meshes/") for source in sources
+    )
     assert ("panda_link7", "panda_hand", "adjacent") in scene.allowed_pairs
     both = scene.shapes("panda_link0")
     assert len(both) == 1

@@ -35,7 +35,10 @@ from tmkit.graph import (
 )
 from tmkit.spatial import Pose
 
-CORNER = Mesh([[0, 0, 0], [0.1, 0, 0], [0, 0.2, 0], [0, 0, 1 / 3]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+CORNER = Mesh(
+    [[0, 0, 0], [0.1, 0, 0], [0, 0.2, 0], [0, 0, 1 / 3]],
+    [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]],
+)
 
 
 def same_poses(first: SceneGraph, second: SceneGraph, root: str) -> None:
@@ -48,7 +51,9 @@ def same_poses(first: SceneGraph, second: SceneGraph, root: str) -> None:
         for frame in second.frame_names:
             if frame != "world":
                 expected = one.pose(frame, relative_to=root).as_matrix()
-                np.testing.assert_allclose(two.pose(frame, relative_to=root).as_matrix(), expected, atol=1e-12)
+                np.testing.assert_allclose(
+                    two.pose(frame, relative_to=root).as_matrix(), expected, atol=1e-12
+                )
 
 
 def machine() -> SceneGraph:
@@ -71,14 +76,20 @@ def machine() -> SceneGraph:
         damping=0.5, friction=0.25
     )
     scene = scene.add_frame("b", "plate", joint=slide, pose=turned)
-    scene = scene.add_frame("c", "b", joint=Revolute([1, 2, 3], lower=-1, upper=math.pi), pose=turned.inverse())
+    scene = scene.add_frame(
+        "c", "b", joint=Revolute([1, 2, 3], lower=-1, upper=math.pi), pose=turned.inverse()
+    )
     scene = scene.add_frame("d", "c", joint=Continuous([0, 0, 1], velocity=1.5), pose=turned)
     scene = scene.add_frame("e", "d", joint=Revolute([0, 0, 1]), shapes=[AttachedShape(Cone(1, 2))])
     follow = Mimic("slide", multiplier=-0.5, offset=0.125)
-    scene = scene.add_frame("f", "b", joint=Prismatic([1, 0, 0], lower=-1, upper=1, mimic=follow, name="follower"))
+    scene = scene.add_frame(
+        "f", "b", joint=Prismatic([1, 0, 0], lower=-1, upper=1, mimic=follow, name="follower")
+    )
     scene = scene.add_frame("g", "f", joint=Free(), pose=turned)
     scene = scene.set_inertia("c", Inertia(1.5, (0, 0, 0.1), matrix=matrix / 7))
-    scene = scene.add_frame("cargo", "e", shapes=[AttachedShape(Box([1, 1, 1]))]).add_frame("label", "cargo")
+    scene = scene.add_frame("cargo", "e", shapes=[AttachedShape(Box([1, 1, 1]))]).add_frame(
+        "label", "cargo"
+    )
     return scene.add_frame("elsewhere", "world")
 
 
@@ -95,7 +106,12 @@ def test_round_trip(tmp_path: Path) -> None:
     np.testing.assert_array_equal(back.effort_limits, scene.effort_limits)
     for frame in "bcdfg":
         one, two = scene.joint(frame), back.joint(frame)
-        assert (one.type, one.damping, one.friction, one.mimic) == (two.type, two.damping, two.friction, two.mimic)
+        assert (one.type, one.damping, one.friction, one.mimic) == (
+            two.type,
+            two.damping,
+            two.friction,
+            two.mimic,
+        )
     assert back.joint("e").type == "continuous"
     for frame in ("base", "c"):
         expected, inertia = scene.inertia(frame), back.inertia(frame)
@@ -105,10 +121,14 @@ def test_round_trip(tmp_path: Path) -> None:
         np.testing.assert_array_equal(inertia.center, expected.center)
         np.testing.assert_allclose(inertia.matrix, expected.matrix, atol=1e-15)
     assert back.inertia("plate") is None
-    before, after = (sorted(some.shapes("base"), key=lambda part: part.shape.kind) for some in (scene, back))
+    before, after = (
+        sorted(some.shapes("base"), key=lambda part: part.shape.kind) for some in (scene, back)
+    )
     for one_part, two_part in itertools.zip_longest(before, after):
         assert two_part.shape == one_part.shape
-        assert two_part.pose.is_close(one_part.pose, translation_tolerance=1e-12, rotation_tolerance=1e-12)
+        assert two_part.pose.is_close(
+            one_part.pose, translation_tolerance=1e-12, rotation_tolerance=1e-12
+        )
         assert (two_part.visual, two_part.collision) == (one_part.visual, one_part.collision)
         assert two_part.color == (one_part.color if one_part.visual else None)
 
@@ -126,7 +146,9 @@ def test_planes_clouds_and_fields_are_written(tmp_path: Path) -> None:
     """A plane comes back as it was; a field becomes its skin, and a cloud a cube around each ball."""
     field = HeightField(np.arange(6).reshape(2, 3), size=[1, 2])
     shapes = [Plane(), field, PointCloud([[0, 0, 0], [1, 2, 3]], radius=0.1)]
-    scene = SceneGraph().add_frame("ground", "world", shapes=[AttachedShape(shape) for shape in shapes])
+    scene = SceneGraph().add_frame(
+        "ground", "world", shapes=[AttachedShape(shape) for shape in shapes]
+    )
     parts = load_scene(write_urdf(scene, "ground", tmp_path)).shapes("ground")
     back = [part.shape for part in parts if part.collision]
     assert back[0] == shapes[0]
@@ -156,8 +178,14 @@ def test_text_and_meshes_without_files() -> None:
 
 def test_insertion_order_is_kept_after_reparenting(tmp_path: Path) -> None:
     """Joints stay in the order of the scene, even when a frame now hangs off a later one."""
-    scene = SceneGraph().add_frame("late", "world").add_frame("j1", "world", joint=Continuous([0, 0, 1]))
-    scene = scene.add_frame("j2", "world", joint=Continuous([0, 0, 1])).reparent("late", "j2", pose=Pose())
+    scene = (
+        SceneGraph()
+        .add_frame("late", "world")
+        .add_frame("j1", "world", joint=Continuous([0, 0, 1]))
+    )
+    scene = scene.add_frame("j2", "world", joint=Continuous([0, 0, 1])).reparent(
+        "late", "j2", pose=Pose()
+    )
     back = load_scene(write_urdf(scene, "world", tmp_path))
     assert back.joint_names == scene.joint_names == ("j1", "j2")
 
@@ -165,10 +193,17 @@ def test_insertion_order_is_kept_after_reparenting(tmp_path: Path) -> None:
 def test_names_that_need_escaping_and_names_that_clash(tmp_path: Path) -> None:
     """Names with quotes and angle brackets survive; an edge without a name gets one that no joint has."""
     scene = (
-        SceneGraph().add_frame('a<"&">', "world").add_frame("b", "world", joint=Continuous([0, 0, 1], name="c_joint"))
+        SceneGraph()
+        .add_frame('a<"&">', "world")
+        .add_frame("b", "world", joint=Continuous([0, 0, 1], name="c_joint"))
     )
     scene = scene.add_frame("c", "b")
-    assert load_scene(write_urdf(scene, "world", tmp_path)).frame_names == ("world", 'a<"&">', "b", "c")
+    assert load_scene(write_urdf(scene, "world", tmp_path)).frame_names == (
+        "world",
+        'a<"&">',
+        "b",
+        "c",
+    )
 
 
 def test_unlimited_slides_are_kept(tmp_path: Path) -> None:
@@ -188,7 +223,9 @@ def test_misuse_is_refused(tmp_path: Path) -> None:
         write_urdf(scene, "base", tmp_path, exclude=["x"])
     with pytest.raises(SceneError, match="root 'base' of the robot is excluded"):
         write_urdf(scene, "base", tmp_path, exclude=["base"])
-    with pytest.raises(SceneError, match="'follower' mimics 'slide', which is not part of the robot"):
+    with pytest.raises(
+        SceneError, match="'follower' mimics 'slide', which is not part of the robot"
+    ):
         write_urdf(_follower_alone(), "x", tmp_path)
     with pytest.raises(SceneError, match="does not fit into XML"):
         write_urdf(SceneGraph().add_frame("a\x01", "world"), "world", tmp_path)
@@ -197,7 +234,11 @@ def test_misuse_is_refused(tmp_path: Path) -> None:
 
 def _follower_alone() -> SceneGraph:
     """Return a scene whose follower hangs in another subtree than its leader."""
-    scene = SceneGraph().add_frame("lead", "world", joint=Prismatic([1, 0, 0], name="slide")).add_frame("x", "world")
+    scene = (
+        SceneGraph()
+        .add_frame("lead", "world", joint=Prismatic([1, 0, 0], name="slide"))
+        .add_frame("x", "world")
+    )
     rule = Mimic("slide")
     return scene.add_frame("f", "x", joint=Prismatic([1, 0, 0], mimic=rule, name="follower"))
 
@@ -225,7 +266,9 @@ def test_an_old_file_survives_a_failure(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "robot.urdf").read_text() == before
 
 
-angles = st.one_of(st.floats(-math.pi, math.pi), st.sampled_from([0.0, math.pi / 2, -math.pi / 2, math.pi]))
+angles = st.one_of(
+    st.floats(-math.pi, math.pi), st.sampled_from([0.0, math.pi / 2, -math.pi / 2, math.pi])
+)
 
 
 @given(angles, angles, angles)
@@ -245,4 +288,6 @@ def test_panda_round_trip(tmp_path: Path) -> None:
     np.testing.assert_array_equal(back.joint_limits, scene.joint_limits)
     for frame in back.frame_names[1:]:
         assert back.inertia(frame) == scene.inertia(frame)
-        assert [part.shape for part in back.shapes(frame)] == [part.shape for part in scene.shapes(frame)]
+        assert [part.shape for part in back.shapes(frame)] == [
+            part.shape for part in scene.shapes(frame)
+        ]

@@ -38,12 +38,15 @@ def arm(folder: Path) -> Path:
 
 def test_expanded_files_are_robots(tmp_path: Path) -> None:
     """With packages that the user names, and arguments."""
-    scene = load_scene(arm(tmp_path), reading=ReadingOptions(packages={"my_arm": tmp_path}, allow_xacro=True))
+    scene = load_scene(
+        arm(tmp_path), reading=ReadingOptions(packages={"my_arm": tmp_path}, allow_xacro=True)
+    )
     assert scene.frame_names == ("world", "base", "left_tip")
     assert scene.joint("left_tip").upper == pytest.approx(1.5707963)
     assert scene.shapes("left_tip")[0].shape.kind == "mesh"
     other = load_scene(
-        arm(tmp_path), reading=ReadingOptions(packages={"my_arm": tmp_path}, allow_xacro={"prefix": "right"})
+        arm(tmp_path),
+        reading=ReadingOptions(packages={"my_arm": tmp_path}, allow_xacro={"prefix": "right"}),
     )
     assert "right_tip" in other
 
@@ -52,9 +55,14 @@ def test_nothing_is_run_without_permission(tmp_path: Path) -> None:
     """Neither a file that the user names, nor one that an allowed one's scene includes."""
     path = tmp_path / "x.xacro"
     path.write_text(RUNS.format("${[].append(1)}"))
-    with pytest.raises(FileFormatError, match="can run code and read any file; expand the file first"):
+    with pytest.raises(
+        FileFormatError, match="can run code and read any file; expand the file first"
+    ):
         load_scene(path)
-    files = (("robray", 'include "x.xacro"', "unknown scene format"), ("rsg", 'import "x.xacro"', "can run code"))
+    files = (
+        ("robray", 'include "x.xacro"', "unknown scene format"),
+        ("rsg", 'import "x.xacro"', "can run code"),
+    )
     for suffix, text, message in files:
         (tmp_path / f"x.{suffix}").write_text(text)
         with pytest.raises(FileFormatError, match=message):
@@ -67,7 +75,10 @@ def test_nothing_is_run_without_permission(tmp_path: Path) -> None:
         (RUNS.format("${1 / 0}"), "x.xacro: xacro refuses the file: .*division by zero"),
         (RUNS.format("$(find nowhere)"), "x.xacro: xacro refuses the file: .*nowhere"),
         ("<robot", "x.xacro: xacro refuses the file"),
-        ("<robot name='r'>\n<link/></robot>", r"x.xacro \(expanded\):3: <link> needs the attribute 'name'"),
+        (
+            "<robot name='r'>\n<link/></robot>",
+            r"x.xacro \(expanded\):3: <link> needs the attribute 'name'",
+        ),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
@@ -81,7 +92,15 @@ def test_the_command_wants_an_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And converts to URDF with it."""
-    command = ["tmkit", "scene", "convert", str(arm(tmp_path)), "--package", f"my_arm={tmp_path}", "-o"]
+    command = [
+        "tmkit",
+        "scene",
+        "convert",
+        str(arm(tmp_path)),
+        "--package",
+        f"my_arm={tmp_path}",
+        "-o",
+    ]
     command.append(str(tmp_path / "out.urdf"))
     for options, code in (([], ExitCode.BAD_INPUT), (["--allow-xacro"], ExitCode.DONE)):
         monkeypatch.setattr(sys, "argv", [*command, *options])

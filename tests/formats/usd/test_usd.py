@@ -36,7 +36,8 @@ from tmkit.spatial import Pose
 
 pytest.importorskip("pxr")
 
-# --- written and read again -------------------------------------------------------------------------------------------
+# --- written and read again
+# -------------------------------------------------------------------------------------------
 
 _numbers = st.floats(-3, 3)
 _triples = st.tuples(_numbers, _numbers, _numbers)
@@ -51,14 +52,22 @@ _shapes = st.one_of(
     st.builds(Cone, _sizes, _sizes),
     st.just(Plane()),
     st.builds(
-        lambda t: Mesh(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], t]), [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]),
+        lambda t: Mesh(
+            np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], t]),
+            [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
+        ),
         st.tuples(_numbers, _numbers, st.floats(0.1, 1)),
     ),
 )
 _unit = st.floats(0, 1)
 _parts = st.builds(
     lambda shape, pose, color, kind, friction: AttachedShape(
-        shape, pose, color=color, visual=kind != "solid", collision=kind != "drawn", friction=friction
+        shape,
+        pose,
+        color=color,
+        visual=kind != "solid",
+        collision=kind != "drawn",
+        friction=friction,
     ),
     _shapes,
     _poses,
@@ -76,10 +85,16 @@ def joints(draw: st.DrawFn, leaders: list[str]) -> Joint:
         return kind()
     rule = None
     if leaders and draw(st.booleans()):
-        rule = Mimic(draw(st.sampled_from(leaders)), multiplier=draw(_numbers), offset=draw(_numbers))
+        rule = Mimic(
+            draw(st.sampled_from(leaders)), multiplier=draw(_numbers), offset=draw(_numbers)
+        )
     most = {key: draw(st.just(np.inf) | _sizes) for key in ("velocity", "effort")}
     losses = {key: draw(st.just(0.0) | _sizes) for key in ("damping", "friction")}
-    limits = {} if kind is Continuous else {"lower": -draw(_sizes), "upper": draw(_sizes | st.just(np.inf))}
+    limits = (
+        {}
+        if kind is Continuous
+        else {"lower": -draw(_sizes), "upper": draw(_sizes | st.just(np.inf))}
+    )
     return kind(draw(_axes), mimic=rule, **most, **limits).replace(**losses)
 
 
@@ -93,14 +108,18 @@ def scenes(draw: st.DrawFn) -> SceneGraph:
         parent = draw(st.sampled_from(["world", *names[:number]]))
         classes = draw(st.lists(st.sampled_from(["movable", "surface"]), unique=True))
         parts = draw(st.lists(_parts, max_size=2))
-        scene = scene.add_frame(name, parent, pose=draw(_poses), joint=joint, classes=classes, shapes=parts)
+        scene = scene.add_frame(
+            name, parent, pose=draw(_poses), joint=joint, classes=classes, shapes=parts
+        )
         if joint.type not in ("fixed", "free") and joint.mimic is None:
             leaders.append(name)
         if draw(st.booleans()):
             a, b = draw(_sizes), draw(_sizes)
             turn = draw(_poses).rotation
             matrix = turn @ np.diag([a, b, a + b]) @ turn.T
-            scene = scene.set_inertia(name, Inertia(draw(_sizes), draw(_triples), matrix=0.5 * (matrix + matrix.T)))
+            scene = scene.set_inertia(
+                name, Inertia(draw(_sizes), draw(_triples), matrix=0.5 * (matrix + matrix.T))
+            )
     if len(names) > 1 and draw(st.booleans()):
         scene = scene.allow_collision(*names[:2], reason="touching")
     return scene
@@ -108,7 +127,9 @@ def scenes(draw: st.DrawFn) -> SceneGraph:
 
 @given(scenes())
 @settings(max_examples=scaled_examples(0.3))
-def test_what_is_written_reads_back(tmp_path_factory: pytest.TempPathFactory, scene: SceneGraph) -> None:
+def test_what_is_written_reads_back(
+    tmp_path_factory: pytest.TempPathFactory, scene: SceneGraph
+) -> None:
     """The conversion itself compares; kinematics agree wherever the joints are."""
     file = tmp_path_factory.mktemp("usd") / "scene.usda"
     convert_scene(scene, file)
@@ -116,7 +137,9 @@ def test_what_is_written_reads_back(tmp_path_factory: pytest.TempPathFactory, sc
     q = np.linspace(-1, 1, len(scene.joint_names))
     assert again.joint_names == scene.joint_names
     for name in scene.frame_names:
-        np.testing.assert_allclose(again.pose(name, q=q).as_matrix(), scene.pose(name, q=q).as_matrix(), atol=1e-9)
+        np.testing.assert_allclose(
+            again.pose(name, q=q).as_matrix(), scene.pose(name, q=q).as_matrix(), atol=1e-9
+        )
 
 
 def test_robots_and_scenes_of_ours(tmp_path: Path) -> None:
@@ -135,7 +158,9 @@ def test_robots_and_scenes_of_ours(tmp_path: Path) -> None:
     ("scene", "message"),
     [
         (
-            SceneGraph().add_frame("a", "world", shapes=[AttachedShape(PointCloud([[0, 0, 0]], radius=0.1))]),
+            SceneGraph().add_frame(
+                "a", "world", shapes=[AttachedShape(PointCloud([[0, 0, 0]], radius=0.1))]
+            ),
             "no point cloud",
         ),
         (
@@ -152,7 +177,8 @@ def test_what_usd_cannot_hold(tmp_path: Path, scene: SceneGraph, message: str) -
     assert not (tmp_path / "x.usda").exists()
 
 
-# --- files of other programs ------------------------------------------------------------------------------------------
+# --- files of other programs
+# ------------------------------------------------------------------------------------------
 
 HEAD = '#usda 1.0\n(\n    upAxis = "Y"\n    metersPerUnit = 0.01\n    kilogramsPerUnit = 1\n)\n'
 RIGID = 'prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]'
@@ -237,13 +263,23 @@ def test_a_robot_of_another_program(tmp_path: Path) -> None:
     assert scene.pose("tool").translation == pytest.approx([0, -0.1, 1])
     assert scene.joint("base").type == "fixed"
     turn = scene.joint(scene.joint_frame("turn"))
-    assert (turn.lower, turn.upper, turn.effort) == (pytest.approx(-np.pi / 2), pytest.approx(np.pi), 40)
+    assert (turn.lower, turn.upper, turn.effort) == (
+        pytest.approx(-np.pi / 2),
+        pytest.approx(np.pi),
+        40,
+    )
     assert scene.pose("arm", q=[0.0]).translation == pytest.approx([0.5, 0, 1], abs=1e-6)
     # A quarter turn about the stage's y, which is up.
     assert scene.pose("arm", q=[np.pi / 2]).translation == pytest.approx([0.2, 0.3, 1], abs=1e-6)
     cylinder, sphere = scene.shapes("base")
-    assert (cylinder.shape.dimensions, cylinder.color, cylinder.collision) == ((0.1, 0.5), (1, 0, 0, 1), False)
-    assert scene.pose("base").rotation @ cylinder.pose.rotation @ [0, 0, 1] == pytest.approx([0, 0, 1])
+    assert (cylinder.shape.dimensions, cylinder.color, cylinder.collision) == (
+        (0.1, 0.5),
+        (1, 0, 0, 1),
+        False,
+    )
+    assert scene.pose("base").rotation @ cylinder.pose.rotation @ [0, 0, 1] == pytest.approx(
+        [0, 0, 1]
+    )
     assert (sphere.shape.kind, sphere.visual, sphere.collision) == ("mesh", False, True)
     assert sphere.shape.bounds[1] == pytest.approx([0.1, 0.2, 0.1], rel=0.02)
     assert scene.shapes("arm")[0].shape.dimensions == pytest.approx((0.2, 0.1, 0.02))
@@ -265,7 +301,9 @@ def test_loops_and_other_joints_are_left_out(tmp_path: Path) -> None:
     scope = f'def Scope "s"\n{{\ndef Xform "a" ({RIGID})\n{{\n}}\n}}\n'
     (tmp_path / "x.usda").write_text(f"#usda 1.0\n{bodies}{joints}{scope}")
     notes: list[str] = []
-    scene = load_scene(tmp_path / "x.usda", on_note=lambda note: notes.append(str(note).rpartition("(prim ")[2]))
+    scene = load_scene(
+        tmp_path / "x.usda", on_note=lambda note: notes.append(str(note).rpartition("(prim ")[2])
+    )
     assert scene.joint_names == ("Spherical/x", "Spherical/y", "Spherical/z")
     assert set(scene.frame_names) >= {"a", "b", "s/a"}
     assert notes == [
@@ -275,16 +313,22 @@ def test_loops_and_other_joints_are_left_out(tmp_path: Path) -> None:
     ]
 
 
-# --- layers and bad files ---------------------------------------------------------------------------------------------
+# --- layers and bad files
+# ---------------------------------------------------------------------------------------------
 
 
 def test_layers_are_read_where_a_scene_may_read(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Also behind other layers; missing ones are noted."""
     far, folder = tmp_path_factory.mktemp("far"), tmp_path_factory.mktemp("near") / "a" / "b"
     folder.mkdir(parents=True)
-    (folder / "part.usda").write_text('#usda 1.0\n(defaultPrim = "p")\ndef Xform "p"\n{\ndef Cube "c"\n{\n}\n}\n')
+    (folder / "part.usda").write_text(
+        '#usda 1.0\n(defaultPrim = "p")\ndef Xform "p"\n{\ndef Cube "c"\n{\n}\n}\n'
+    )
     (far / "secret.usda").write_text((folder / "part.usda").read_text())
-    main = '#usda 1.0\ndef Xform "x" (references = [@./{}@, @gone.usda@, @omniverse://host/a.usd@])\n{{\n}}\n'
+    main = (
+        '#usda 1.0\ndef Xform "x" (references = [@./{}@, @gone.usda@,'
+        " @omniverse://host/a.usd@])\n{{\n}}\n"
+    )
     (folder / "main.usda").write_text(main.format("part.usda"))
     notes: list[str] = []
     scene = load_scene(folder / "main.usda", on_note=lambda note: notes.append(note.text))
@@ -303,20 +347,29 @@ def test_layers_are_read_where_a_scene_may_read(tmp_path_factory: pytest.TempPat
     [
         ("", "USD refuses the file: .*is not a valid usda layer"),
         ("#usda 1.0\ndef Xform {", "USD refuses the file: .*x.usda:2:1: parse error"),
-        ('#usda 1.0\ndef PhysicsFixedJoint "j"\n{\nrel physics:body0 = </no>\n}', r"prim /j\).*names the prim /no"),
         (
-            '#usda 1.0\ndef Cube "c"\n{\nfloat3 xformOp:scale = (0, 1, 1)\n'
-            'uniform token[] xformOpOrder = ["xformOp:scale"]\n}',
+            '#usda 1.0\ndef PhysicsFixedJoint "j"\n{\nrel physics:body0 = </no>\n}',
+            r"prim /j\).*names the prim /no",
+        ),
+        (
+            (
+                '#usda 1.0\ndef Cube "c"\n{\nfloat3 xformOp:scale = (0, 1, 1)\n'
+                'uniform token[] xformOpOrder = ["xformOp:scale"]\n}'
+            ),
             "has a scale of 0",
         ),
         (
-            '#usda 1.0\ndef Mesh "m"\n{\npoint3f[] points = [(0, 0, 0)]\nint[] faceVertexCounts = [3]\n'
-            "int[] faceVertexIndices = [0, 1, 9]\n}",
+            (
+                '#usda 1.0\ndef Mesh "m"\n{\npoint3f[] points = [(0, 0, 0)]\nint[] faceVertexCounts'
+                " = [3]\nint[] faceVertexIndices = [0, 1, 9]\n}"
+            ),
             "no point of it",
         ),
         (
-            '#usda 1.0\ndef Mesh "m"\n{\npoint3f[] points = [(0, 0, 0)]\nint[] faceVertexCounts = [2]\n'
-            "int[] faceVertexIndices = [0, 1]\n}",
+            (
+                '#usda 1.0\ndef Mesh "m"\n{\npoint3f[] points = [(0, 0, 0)]\nint[] faceVertexCounts'
+                " = [2]\nint[] faceVertexIndices = [0, 1]\n}"
+            ),
             "without three corners",
         ),
         ('#usda 1.0\ndef Sphere "s"\n{\ndouble radius = -1\n}', r"prim /s\)"),
@@ -333,5 +386,11 @@ def test_plans_of_a_scene_in_usd(tmp_path: Path) -> None:
     """A scene that went through USD plans as before."""
     scene = load_scene("panda_table", "blocks1")
     convert_scene(scene, tmp_path / "scene.usda")
-    result = tk.plan(load_scene(tmp_path / "scene.usda"), domain="blocks", goal="(holding a)", robot="panda", seed=0)
+    result = tk.plan(
+        load_scene(tmp_path / "scene.usda"),
+        domain="blocks",
+        goal="(holding a)",
+        robot="panda",
+        seed=0,
+    )
     assert result.is_solved

@@ -110,7 +110,9 @@ def wash_of(document: Any) -> Any:
 def test_a_move_home_carries_what_the_hand_holds(plan: Plan) -> None:
     """A move has one segment: a transfer of what is in the hand, to the values that were given."""
     step = step_of(plan, "go-home")
-    assert [(segment.kind, segment.held) for segment in step.segments] == [(SegmentKind.TRANSFER, "b")]
+    assert [(segment.kind, segment.held) for segment in step.segments] == [
+        (SegmentKind.TRANSFER, "b")
+    ]
     arm = GANTRY.joint_indices(plan.scene)
     np.testing.assert_array_equal(step.q[arm], [GANTRY.ready[joint] for joint in GANTRY.joints])
     assert step.choice == "to home"
@@ -145,10 +147,14 @@ def test_the_simulator_plays_moves_and_changes(plan: Plan) -> None:
     assert report.is_successful, report.notes
 
 
-def test_plans_of_the_original_keep_moves_and_changes(plan: Plan, domain: Path, tmp_path: Path) -> None:
+def test_plans_of_the_original_keep_moves_and_changes(
+    plan: Plan, domain: Path, tmp_path: Path
+) -> None:
     """The format has no word for classes; the semantics says again what an action without motion changes."""
     tk.save_plan(plan, tmp_path / "plan.tmp")
-    loaded = load_tmp_plan(tmp_path / "plan.tmp", plan.scene, domain=domain, robot=GANTRY, goal=GOAL)
+    loaded = load_tmp_plan(
+        tmp_path / "plan.tmp", plan.scene, domain=domain, robot=GANTRY, goal=GOAL
+    )
     assert step_of(loaded, "wash").changes == step_of(plan, "wash").changes
     report = tk.validate_plan(loaded, domain=domain)
     assert report.is_valid, report.problems
@@ -195,7 +201,10 @@ def test_class_changes_change_something_or_are_refused() -> None:
     washed = with_class_changes(scene, [ClassEffect("a", added=("clean",), removed=("dirty",))])
     assert list(washed.classes("a")) == ["movable", "red", "clean"]
     assert list(scene.classes("a")) == ["movable", "dirty", "red"]
-    assert with_class_changes(washed, [ClassEffect("a", added=("dirty",), removed=("clean",))]) != scene
+    assert (
+        with_class_changes(washed, [ClassEffect("a", added=("dirty",), removed=("clean",))])
+        != scene
+    )
     assert str(ClassEffect("a", added=("clean",), removed=("dirty",))) == "a +clean -dirty"
     with pytest.raises(SceneError, match="has the class 'red' already"):
         with_class_changes(scene, [ClassEffect("a", added=("red",))])
@@ -221,10 +230,13 @@ def test_moves_say_why_they_fail() -> None:
         list(_arm_in(scene).move(scene, q, joints={"elbow": 0.0}, name="nowhere", seed=0))
 
 
-@pytest.mark.parametrize(("room", "is_solved"), [(0.2, True), (0.025, True), (0.014, True), (0.004, False)])
+@pytest.mark.parametrize(
+    ("room", "is_solved"), [(0.2, True), (0.025, True), (0.014, True), (0.004, False)]
+)
 def test_straight_ways_end_where_the_arm_cannot_follow_them(room: float, is_solved: bool) -> None:
     """Approach and lift are whole where the joints allow it, else as long as these do, if that is a tenth of them."""
-    top = HEIGHT - REACH - BLOCK / 2 - room  # the column is at its upper end ``room`` above the grasp
+    # the column is at its upper end ``room`` above the grasp
+    top = HEIGHT - REACH - BLOCK / 2 - room
     scene = with_box(blocks_scene({}), "pedestal", (-0.03, -0.03, 0.0), (0.03, 0.03, top))
     scene = with_block(scene, "a", [0.0, 0.0, top + BLOCK / 2], parent="pedestal")
     q = GANTRY.ready_configuration(scene)
@@ -241,7 +253,10 @@ def test_straight_ways_end_where_the_arm_cannot_follow_them(room: float, is_solv
         return
     assert isinstance(found, ActionMotion), found
     budget, column = MotionSettings(), GANTRY.joints.index("z")
-    for kind, whole in ((SegmentKind.APPROACH, budget.approach_distance), (SegmentKind.LIFT, budget.lift_distance)):
+    for kind, whole in (
+        (SegmentKind.APPROACH, budget.approach_distance),
+        (SegmentKind.LIFT, budget.lift_distance),
+    ):
         path = next(segment.path for segment in found.segments if segment.kind is kind)[:, column]
         assert abs(path[-1] - path[0]) == pytest.approx(min(whole, room), abs=0.005)
 
@@ -257,7 +272,15 @@ def test_searched_paths_keep_room_to_spare() -> None:
         ends = [scene.configuration({"x": 0.0, "y": y, "z": 0.0}, base=q) for y in (-0.3, 0.3)]
         phase = primitives.phase(scene, ())
         path = primitives.plan_path(phase, ends[0], np.array(ends[1:]), seed=0, label="transit")
-        rows = [a + (b - a) * share for a, b in itertools.pairwise(path) for share in np.linspace(0.0, 1.0, 100)]
-        found = [phase.check_world.distance("hand", wall, row) for wall in ("one", "other") for row in rows]
+        rows = [
+            a + (b - a) * share
+            for a, b in itertools.pairwise(path)
+            for share in np.linspace(0.0, 1.0, 100)
+        ]
+        found = [
+            phase.check_world.distance("hand", wall, row)
+            for wall in ("one", "other")
+            for row in rows
+        ]
         nearest = min(contact.distance for contact in found if contact is not None)
         assert kept - 1e-4 <= nearest <= gap + 1e-9

@@ -14,7 +14,13 @@ from support.planning import solve_with
 import tmkit as tk
 from tmkit.errors import PlanFileError, SceneError
 from tmkit.graph import AttachedShape, Box, Cylinder, Free, SceneGraph
-from tmkit.manipulation import ActionMotion, ArmMotionPlanner, MotionSettings, PickPlaceOptions, grasps_of
+from tmkit.manipulation import (
+    ActionMotion,
+    ArmMotionPlanner,
+    MotionSettings,
+    PickPlaceOptions,
+    grasps_of,
+)
 from tmkit.motion import PathConstraint, path_fault
 from tmkit.motion.path_constraints import carrying_constraints
 from tmkit.plans import MotionFailure, Plan, Segment
@@ -31,9 +37,14 @@ def cup_scene(*classes: str, **attributes: float) -> SceneGraph:
     scene = tk.load_scene("panda_table")
     for place, y in (("left", -0.3), ("right", 0.3)):
         plate = AttachedShape(Box([0.1, 0.1, 0.005]))
-        scene = scene.add_frame(place, "table", pose=tk.Pose([-0.1, y, 0.0225]), classes=["place"], shapes=[plate])
+        scene = scene.add_frame(
+            place, "table", pose=tk.Pose([-0.1, y, 0.0225]), classes=["place"], shapes=[plate]
+        )
     scene = scene.add_frame(
-        "wall", "table", pose=tk.Pose([-0.1, 0.0, 0.22]), shapes=[AttachedShape(Box([0.5, 0.04, 0.4]))]
+        "wall",
+        "table",
+        pose=tk.Pose([-0.1, 0.0, 0.22]),
+        shapes=[AttachedShape(Box([0.5, 0.04, 0.4]))],
     )
     scene = scene.add_frame(
         "cup",
@@ -74,7 +85,10 @@ def tilted(plan: Plan) -> str | None:
     """Return how far the cup leaves the constraint in this segment."""
     scene, q = plan.steps[0].scene, plan.steps[0].q
     part = transfer(plan)
-    rows = [scene.configuration(dict(zip(part.joint_names, row, strict=True)), base=q) for row in part.path.tolist()]
+    rows = [
+        scene.configuration(dict(zip(part.joint_names, row, strict=True)), base=q)
+        for row in part.path.tolist()
+    ]
     return path_fault(scene, np.array(rows), [UPRIGHT], resolution=0.001)
 
 
@@ -91,7 +105,12 @@ def test_an_upright_object_is_carried_upright(free: Plan, upright: Plan) -> None
     assert tilted(upright) is None
     for plan in (free, upright):
         assert tk.validate_plan(plan).is_valid
-    carried = {segment.kind.value for step in upright.steps for segment in step.segments if segment.constraints}
+    carried = {
+        segment.kind.value
+        for step in upright.steps
+        for segment in step.segments
+        if segment.constraints
+    }
     assert carried == {"lift", "transfer", "lower", "release"}
     assert transfer(upright).constraints == (UPRIGHT,)
     assert not any(segment.constraints for step in free.steps for segment in step.segments)
@@ -120,11 +139,15 @@ def test_plan_files_hold_constraints(free: Plan, upright: Plan, tmp_path: Path) 
     tk.save_plan(upright, tmp_path / "plan.json")
     assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).is_valid
     tk.save_plan(upright, tmp_path / "plan.tmp")
-    read = load_tmp_plan(tmp_path / "plan.tmp", upright.scene, robot="panda", domain="rearrangement", goal=GOAL)
+    read = load_tmp_plan(
+        tmp_path / "plan.tmp", upright.scene, robot="panda", domain="rearrangement", goal=GOAL
+    )
     assert tk.validate_plan(read).is_valid
     assert transfer(read).constraints == (UPRIGHT,)
     document["steps"][1]["segments"][0]["constraints"][0]["frame"] = "cap"
-    with pytest.raises(PlanFileError, match=r"constraints\[0\].frame: 'cap' is no frame of the scene"):
+    with pytest.raises(
+        PlanFileError, match=r"constraints\[0\].frame: 'cap' is no frame of the scene"
+    ):
         plan_from_dict(document)
 
 
@@ -157,12 +180,18 @@ def test_a_constrained_motion_is_not_slow(free: Plan, upright: Plan) -> None:
 
 def test_the_angle_is_an_attribute() -> None:
     """In radians; anything else is refused with the frame's name."""
-    assert carrying_constraints(cup_scene("upright", upright_tolerance=0.3), "cup")[0].tolerance == 0.3
+    assert (
+        carrying_constraints(cup_scene("upright", upright_tolerance=0.3), "cup")[0].tolerance == 0.3
+    )
     assert carrying_constraints(cup_scene("upright"), None) == ()
-    with pytest.raises(SceneError, match="attribute 'upright_tolerance' of 'cup': tolerance must be an angle"):
+    with pytest.raises(
+        SceneError, match="attribute 'upright_tolerance' of 'cup': tolerance must be an angle"
+    ):
         carrying_constraints(cup_scene("upright", upright_tolerance=-1.0), "cup")
     with pytest.raises(SceneError, match="attribute 'upright_tolerance' of 'cup'"):
-        carrying_constraints(cup_scene("upright").set_attributes("cup", {"upright_tolerance": "5 deg"}), "cup")
+        carrying_constraints(
+            cup_scene("upright").set_attributes("cup", {"upright_tolerance": "5 deg"}), "cup"
+        )
 
 
 def picks(scene: SceneGraph, constraint: PathConstraint) -> list[ActionMotion | MotionFailure]:
@@ -171,7 +200,14 @@ def picks(scene: SceneGraph, constraint: PathConstraint) -> list[ActionMotion | 
     arm = ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
     grasp = grasps_of(scene, "cup", manipulator=arm.manipulator)[0]
     return list(
-        arm.pick(scene, q, object="cup", grasp=grasp, seed=0, motion=PickPlaceOptions(constraints=(constraint,)))
+        arm.pick(
+            scene,
+            q,
+            object="cup",
+            grasp=grasp,
+            seed=0,
+            motion=PickPlaceOptions(constraints=(constraint,)),
+        )
     )
 
 
@@ -180,17 +216,25 @@ def test_constraints_of_own_actions() -> None:
     scene = cup_scene()
     line = PathConstraint("line", "cup", tolerance=0.001, point=(0.5, -0.3, 0.0))
     found = [made for made in picks(scene, line) if isinstance(made, ActionMotion)]
-    assert [segment.constraints for segment in found[0].segments if segment.kind == "lift"] == [(line,)]
+    assert [segment.constraints for segment in found[0].segments if segment.kind == "lift"] == [
+        (line,)
+    ]
     failed = picks(scene, replace(line, kind="plane", point=(0.0, 0.0, 0.05)))
     assert {failure.cause for failure in failed if isinstance(failure, MotionFailure)} >= {
         "the straight line violates a constraint: 'cup' is 60.0 mm off its plane of 1 allowed"
     }
-    held, q, arm = found[0].scene, found[0].q, ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
+    held, q, arm = (
+        found[0].scene,
+        found[0].q,
+        ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings()),
+    )
     joints = {"panda_joint1": float(q[held.joint_names.index("panda_joint1")]) - 0.5}
     level = replace(line, kind="plane", point=tuple(held.pose("cup", q=q).translation))
     (moved,) = arm.move(held, q, joints=joints, name="there", seed=0, constraints=(level, UPRIGHT))
     assert isinstance(moved, ActionMotion)
     assert moved.segments[0].constraints == (level, UPRIGHT)
-    (refused,) = arm.move(held, q, joints=joints, name="there", seed=0, constraints=(replace(level, point=(0, 0, 1)),))
+    (refused,) = arm.move(
+        held, q, joints=joints, name="there", seed=0, constraints=(replace(level, point=(0, 0, 1)),)
+    )
     assert isinstance(refused, MotionFailure)
     assert "its start violates a constraint: 'cup' is" in refused.cause

@@ -15,7 +15,9 @@ def test_one_configuration_that_can_be_approached_is_enough() -> None:
     """Near the base some configurations meet a joint limit on the straight way; the first result is a motion."""
     arm, scene = tk.load_manipulator("panda"), add_block(table_scene(), "b", 0.25, 0.0)
     q, grasp = arm.ready_configuration(scene), grasps_of(scene, "b", manipulator=arm)[1]
-    motion = ArmMotionPlanner(arm, budget=MotionSettings(8, path_iterations=300, is_multi_goal=True))
+    motion = ArmMotionPlanner(
+        arm, budget=MotionSettings(8, path_iterations=300, is_multi_goal=True)
+    )
     primitives, how = motion.primitives, PickPlaceOptions(min_fraction=0.2)
     phase = primitives.phase(scene, (), contact_object="b", support="table")
     target = scene.pose("b", q=q) @ grasp.object_from_tool
@@ -24,7 +26,11 @@ def test_one_configuration_that_can_be_approached_is_enough() -> None:
         assert not isinstance(contact, MotionFailure)
         try:
             primitives.tool_line(
-                phase, contact, label="approach", length=how.approach_distance, min_fraction=how.min_fraction
+                phase,
+                contact,
+                label="approach",
+                length=how.approach_distance,
+                min_fraction=how.min_fraction,
             )
         except PrimitiveFailedError:
             failures += 1

@@ -70,13 +70,25 @@ def test_both_hands_touch_only_while_it_changes_hands(plan: Plan) -> None:
     touching = []
     for segment in plan.steps[1].segments:
         pairs = {
-            frame for e in segment.allowed_contacts for frame in (e.frame_a, e.frame_b) if "a" in (e.frame_a, e.frame_b)
+            frame
+            for e in segment.allowed_contacts
+            for frame in (e.frame_a, e.frame_b)
+            if "a" in (e.frame_a, e.frame_b)
         }
         touching.append(sorted(pairs - {"a"}))
     right, left = "right_endpoint", "left_endpoint"
-    assert touching == [[right], [right], [left, right], [left, right], [left, right], [left, right]]
+    assert touching == [
+        [right],
+        [right],
+        [left, right],
+        [left, right],
+        [left, right],
+        [left, right],
+    ]
     carried = plan.steps[2].segments[0]
-    assert right not in {frame for e in carried.allowed_contacts for frame in (e.frame_a, e.frame_b)}
+    assert right not in {
+        frame for e in carried.allowed_contacts for frame in (e.frame_a, e.frame_b)
+    }
 
 
 def test_the_same_seed_gives_the_same_plan(plan: Plan) -> None:
@@ -91,11 +103,17 @@ def test_plan_files_know_the_arms(plan: Plan, tmp_path: Path) -> None:
     tk.save_plan(plan, tmp_path / "plan.json")
     loaded = tk.load_plan(tmp_path / "plan.json")
     assert loaded.robots == plan.robots
-    assert [kinds(step.segments) for step in loaded.steps] == [kinds(step.segments) for step in plan.steps]
+    assert [kinds(step.segments) for step in loaded.steps] == [
+        kinds(step.segments) for step in plan.steps
+    ]
     assert tk.validate_plan(loaded).is_valid
     tk.save_plan(plan, tmp_path / "plan.tmp")
-    read = load_tmp_plan(tmp_path / "plan.tmp", plan.scene, domain="handover", robot=ARMS, goal=GOAL)
-    assert [kinds(step.segments) for step in read.steps] == [kinds(step.segments) for step in plan.steps]
+    read = load_tmp_plan(
+        tmp_path / "plan.tmp", plan.scene, domain="handover", robot=ARMS, goal=GOAL
+    )
+    assert [kinds(step.segments) for step in read.steps] == [
+        kinds(step.segments) for step in plan.steps
+    ]
     assert tk.validate_plan(read).problems == ()
 
 
@@ -126,7 +144,11 @@ def test_an_arm_that_stands_keeps_what_it_holds(plan: Plan) -> None:
     step = plan.steps[0]
     left = plan.robots[1]
     arms = arm_motion_planners(plan.robots, budget=MotionSettings())
-    found = next(arms["baxter_left"].move(step.scene, step.q, joints={**left.ready, "left_w2": 0.5}, name="", seed=0))
+    found = next(
+        arms["baxter_left"].move(
+            step.scene, step.q, joints={**left.ready, "left_w2": 0.5}, name="", seed=0
+        )
+    )
     assert isinstance(found, ActionMotion), isinstance(found, MotionFailure) and found
     (segment,) = found.segments
     assert (segment.arm, segment.kind) == ("baxter_left", SegmentKind.TRANSIT)
@@ -137,14 +159,18 @@ def test_an_arm_that_stands_keeps_what_it_holds(plan: Plan) -> None:
 def test_a_segment_moves_its_own_arm_only(plan: Plan) -> None:
     """A segment in the name of one arm with the joints of the other is a problem."""
     step = plan.steps[0]
-    wrong = replace(step, segments=(replace(step.segments[0], arm="baxter_left"), *step.segments[1:]))
+    wrong = replace(
+        step, segments=(replace(step.segments[0], arm="baxter_left"), *step.segments[1:])
+    )
     report = tk.validate_plan(replace(plan, steps=(wrong, *plan.steps[1:])))
     assert any("it moves other joints than the arm's" in problem for problem in report.problems)
 
 
 def test_an_arm_that_nobody_knows(plan: Plan) -> None:
     """The name of an arm that takes no part is an error that lists those that do."""
-    with pytest.raises(UnknownNameError, match="unknown arm 'baxter_lef'; did you mean 'baxter_left'"):
+    with pytest.raises(
+        UnknownNameError, match="unknown arm 'baxter_lef'; did you mean 'baxter_left'"
+    ):
         plan.arm("baxter_lef")
     with pytest.raises(UnknownNameError, match="unknown arm 'nobody'"):
         CollisionRules(plan.robot).acting("nobody")
@@ -153,7 +179,9 @@ def test_an_arm_that_nobody_knows(plan: Plan) -> None:
 def test_a_domain_of_one_arm_refuses_two() -> None:
     """The blocks domain says that it takes one arm only, and which it received."""
     other = Manipulator.from_dict({**GANTRY.to_dict(), "name": "other"})
-    with pytest.raises(RobotError, match=r"semantics.py: the domain takes one arm only, received 2: gantry, other"):
+    with pytest.raises(
+        RobotError, match=r"semantics.py: the domain takes one arm only, received 2: gantry, other"
+    ):
         load_planning_domain("blocks", manipulator=(GANTRY, other))
 
 

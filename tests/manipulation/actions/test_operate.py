@@ -38,7 +38,12 @@ def plan() -> Plan:
 
 def test_a_block_comes_out_of_the_drawer(plan: Plan) -> None:
     """The drawer is opened, emptied and closed; its joint is in the configuration, and the plan passes its check."""
-    assert [action.name for action in plan.actions] == ["open-drawer", "take", "put", "close-drawer"]
+    assert [action.name for action in plan.actions] == [
+        "open-drawer",
+        "take",
+        "put",
+        "close-drawer",
+    ]
     entry = plan.scene.joint_names.index(SLIDE)
     assert [round(float(step.q[entry]), 6) for step in plan.steps] == [0.2, 0.2, 0.2, 0.0]
     assert tk.validate_plan(plan).problems == ()
@@ -67,7 +72,14 @@ def test_the_segments_of_an_operation(plan: Plan) -> None:
         "retreat",
     ]
     assert [segment.held for segment in segments] == [None, *["drawer_handle"] * 5]
-    assert [segment.joint_names[-1] == SLIDE for segment in segments] == [False, False, False, True, False, False]
+    assert [segment.joint_names[-1] == SLIDE for segment in segments] == [
+        False,
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
     assert all(segment.reparenting is None for segment in segments)
 
 
@@ -77,7 +89,9 @@ def test_the_tool_stays_at_the_handle(plan: Plan) -> None:
     entries = [plan.scene.joint_names.index(joint) for joint in operation.joint_names]
     path = np.repeat(step.q[None], len(operation.path), axis=0)
     path[:, entries] = operation.path
-    metres, radians = closure_error(step.scene, path, tool=plan.robot.tool, handle="drawer_handle", steps=20)
+    metres, radians = closure_error(
+        step.scene, path, tool=plan.robot.tool, handle="drawer_handle", steps=20
+    )
     assert metres < 5e-5
     assert radians < 5e-4
 
@@ -127,12 +141,30 @@ def without(plan: Plan, index: int) -> Plan:
     [
         (stray, "the tool strays by 1.0"),
         (lambda plan: edited(plan, 3, held="a"), "it names no handle that it moves"),
-        (lambda plan: edited(plan, 3, held="cabinet_top"), "'cabinet_top' is neither a movable object nor a handle"),
-        (lambda plan: edited(plan, 3, held="panda_hand"), "'panda_hand' is neither a movable object nor a handle"),
-        (lambda plan: edited(plan, 3, kind=SegmentKind.TRANSFER), "it moves other joints than the arm's"),
-        (lambda plan: edited(plan, 3, gripper={"panda_finger_joint1": 0.04}), "the fingers move while the hand holds"),
-        (lambda plan: without(plan, 2), "operate: it is not preceded by the grasp of 'drawer_handle'"),
-        (lambda plan: without(plan, 4), "operate: it is not followed by the release of 'drawer_handle'"),
+        (
+            lambda plan: edited(plan, 3, held="cabinet_top"),
+            "'cabinet_top' is neither a movable object nor a handle",
+        ),
+        (
+            lambda plan: edited(plan, 3, held="panda_hand"),
+            "'panda_hand' is neither a movable object nor a handle",
+        ),
+        (
+            lambda plan: edited(plan, 3, kind=SegmentKind.TRANSFER),
+            "it moves other joints than the arm's",
+        ),
+        (
+            lambda plan: edited(plan, 3, gripper={"panda_finger_joint1": 0.04}),
+            "the fingers move while the hand holds",
+        ),
+        (
+            lambda plan: without(plan, 2),
+            "operate: it is not preceded by the grasp of 'drawer_handle'",
+        ),
+        (
+            lambda plan: without(plan, 4),
+            "operate: it is not followed by the release of 'drawer_handle'",
+        ),
         (
             lambda plan: edited(plan, 2, gripper={"panda_finger_joint1": 0.03}),
             "away from 'drawer_handle' when the hand",
@@ -170,7 +202,9 @@ def test_where_a_joint_cannot_go() -> None:
 
 def test_what_is_no_handle() -> None:
     """A frame that no joint carries, or an object, is no handle; nor is it one of another joint."""
-    with pytest.raises(ConfigurationError, match="'cabinet_top' is no handle of any joint but an arm's"):
+    with pytest.raises(
+        ConfigurationError, match="'cabinet_top' is no handle of any joint but an arm's"
+    ):
         attempt(handle="cabinet_top")
     with pytest.raises(ConfigurationError, match="'drawer_handle' is no handle of joint 'door'"):
         attempt(joint="door")
@@ -194,17 +228,33 @@ def cupboard() -> SceneGraph:
     scene = tk.load_scene("panda_table")
     hinge = Revolute([0, 0, -1], lower=0.0, upper=0.8, name="hinge")
     with scene.edit() as edit:
-        edit.add_frame("cupboard", "world", pose=Pose([0.8, 0.0, 0.2]), shapes=[AttachedShape(Box([0.2, 0.4, 0.4]))])
-        edit.add_frame("door", "cupboard", pose=Pose([-0.115, 0.15, 0.0]), joint=hinge, classes=["drawer"])
-        edit.add_frame("leaf", "door", pose=Pose([0.0, -0.15, 0.0]), shapes=[AttachedShape(Box([0.02, 0.3, 0.38]))])
+        edit.add_frame(
+            "cupboard",
+            "world",
+            pose=Pose([0.8, 0.0, 0.2]),
+            shapes=[AttachedShape(Box([0.2, 0.4, 0.4]))],
+        )
+        edit.add_frame(
+            "door", "cupboard", pose=Pose([-0.115, 0.15, 0.0]), joint=hinge, classes=["drawer"]
+        )
+        edit.add_frame(
+            "leaf",
+            "door",
+            pose=Pose([0.0, -0.15, 0.0]),
+            shapes=[AttachedShape(Box([0.02, 0.3, 0.38]))],
+        )
         bar = AttachedShape(Box([0.016, 0.016, 0.1]))
-        edit.add_frame("bar", "door", pose=Pose([-0.06, -0.26, 0.02]), shapes=[bar], classes=["handle"])
+        edit.add_frame(
+            "bar", "door", pose=Pose([-0.06, -0.26, 0.02]), shapes=[bar], classes=["handle"]
+        )
     return edit.finish()
 
 
 def test_a_door_turns() -> None:
     """A hand opens a door along its arc: planned, checked, and played to within a degree."""
-    plan = tk.plan(cupboard(), domain="drawer", goal="(accessible door)", robot="panda", seed=0).plan
+    plan = tk.plan(
+        cupboard(), domain="drawer", goal="(accessible door)", robot="panda", seed=0
+    ).plan
     assert plan is not None
     assert tk.validate_plan(plan).problems == ()
     report = tk.simulate(plan)
@@ -216,7 +266,8 @@ def test_a_door_turns() -> None:
 def test_the_original_format_has_no_word_for_it(plan: Plan, tmp_path: Path) -> None:
     """A plan that the original's format cannot express is not written in it."""
     with pytest.raises(
-        PlanFileError, match=r"step 1 \(open-drawer .* moves joint 'drawer_slide' by its handle.* as .json"
+        PlanFileError,
+        match=r"step 1 \(open-drawer .* moves joint 'drawer_slide' by its handle.* as .json",
     ):
         tk.save_plan(plan, tmp_path / "plan.tmp")
     assert list(tmp_path.iterdir()) == []

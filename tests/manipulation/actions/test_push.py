@@ -60,8 +60,15 @@ def test_a_push_moves_the_object_along_its_own_axis(
     found = motion(scene.set_pose("box", before), Push("box", direction, 0.05))
     expected = before @ tk.Pose(0.05 * np.array(direction))
     assert found.scene.parent("box") == "table"
-    assert found.scene.local_pose("box").is_close(expected, translation_tolerance=1e-9, rotation_tolerance=1e-9)
-    assert [part.kind.value for part in found.segments] == ["transit", "approach", "push", "retreat"]
+    assert found.scene.local_pose("box").is_close(
+        expected, translation_tolerance=1e-9, rotation_tolerance=1e-9
+    )
+    assert [part.kind.value for part in found.segments] == [
+        "transit",
+        "approach",
+        "push",
+        "retreat",
+    ]
     assert found.segments[2].reparenting is not None
 
 
@@ -117,7 +124,9 @@ def test_a_push_with_an_obstacle_is_explained(scene: SceneGraph) -> None:
     assert result.status is not PlanStatus.SOLVED
     assert "'wall'" in result.explanation
     failures = [
-        found for found in attempts(walled, Push("plate", (0.0, -1.0, 0.0), 0.2)) if isinstance(found, MotionFailure)
+        found
+        for found in attempts(walled, Push("plate", (0.0, -1.0, 0.0), 0.2))
+        if isinstance(found, MotionFailure)
     ]
     assert any(set(pair) == {"plate", "wall"} for failure in failures for pair in failure.pairs)
 
@@ -125,10 +134,18 @@ def test_a_push_with_an_obstacle_is_explained(scene: SceneGraph) -> None:
 @pytest.mark.parametrize(
     ("push", "edit", "cause"),
     [
-        (Push("box", (1.0, 1.0, 0.0), 0.05), None, "does not push perpendicularly to a face of 'box'"),
+        (
+            Push("box", (1.0, 1.0, 0.0), 0.05),
+            None,
+            "does not push perpendicularly to a face of 'box'",
+        ),
         (Push("plate", (0.0, -1.0, 0.0), 0.24), None, "'plate' would fall off 'table'"),
         (Push("box", (1.0, 0.0, 0.0), 0.05), (0.04, 0.2, 0.2), "'box' would tip: it is pushed"),
-        (Push("plate", (0.0, -1.0, 0.0), 0.1), (0.16, 0.14, 0.005), "'plate' is too flat for the fingers"),
+        (
+            Push("plate", (0.0, -1.0, 0.0), 0.1),
+            (0.16, 0.14, 0.005),
+            "'plate' is too flat for the fingers",
+        ),
     ],
 )
 def test_pushes_that_fail_say_why(
@@ -140,16 +157,24 @@ def test_pushes_that_fail_say_why(
         scene = scene.set_shapes(push.object, [tk.AttachedShape(tk.Box(edit))])
         scene = scene.set_inertia(push.object, None)
         scene = scene.set_pose(push.object, tk.Pose([pose[0], pose[1], 0.025 + edit[2] / 2]))
-    assert any(cause in str(found) for found in attempts(scene, push)), [str(found) for found in attempts(scene, push)]
+    assert any(cause in str(found) for found in attempts(scene, push)), [
+        str(found) for found in attempts(scene, push)
+    ]
 
 
 def test_a_sloping_face_is_refused(scene: SceneGraph) -> None:
     """The fingers would slide up a face that leans back."""
-    corners = np.array([[x, y, z] for z, w in ((-0.05, 0.08), (0.05, 0.02)) for x in (-w, w) for y in (-w, w)])
+    corners = np.array(
+        [[x, y, z] for z, w in ((-0.05, 0.08), (0.05, 0.02)) for x in (-w, w) for y in (-w, w)]
+    )
     hull = trimesh.convex.convex_hull(corners)
-    frustum = scene.set_shapes("box", [tk.AttachedShape(tk.Mesh(hull.vertices, hull.faces))]).set_inertia("box", None)
+    frustum = scene.set_shapes(
+        "box", [tk.AttachedShape(tk.Mesh(hull.vertices, hull.faces))]
+    ).set_inertia("box", None)
     causes = {str(found) for found in attempts(frustum, Push("box", (1.0, 0.0, 0.0), 0.05))}
-    assert "push: 'panda_leftfinger' does not push perpendicularly to a face of 'box'" in causes, causes
+    assert "push: 'panda_leftfinger' does not push perpendicularly to a face of 'box'" in causes, (
+        causes
+    )
 
 
 def test_a_line_beside_the_centre_of_mass_is_refused(scene: SceneGraph) -> None:
@@ -157,14 +182,19 @@ def test_a_line_beside_the_centre_of_mass_is_refused(scene: SceneGraph) -> None:
     found = motion(scene, Push("box", (1.0, 0.0, 0.0), 0.05))
     arm = tk.load_manipulator("panda")
     part = found.segments[2]
-    path = np.array([scene.configuration(dict(zip(arm.joints, row, strict=True))) for row in part.path])
+    path = np.array(
+        [scene.configuration(dict(zip(arm.joints, row, strict=True))) for row in part.path]
+    )
     assert push_faults(scene, path, arm, object="box") == []
     beside = scene.set_pose("box", scene.local_pose("box") @ tk.Pose([0, 0.01, 0]))
     assert push_faults(beside, path, arm, object="box") == [
         "the line passes 10.0 mm beside the centre of mass of 'box', which would turn"
     ]
     ahead = scene.set_pose("box", scene.local_pose("box") @ tk.Pose([0.01, 0, 0]))
-    assert "'panda_leftfinger' is 10.1 mm away from 'box'" in push_faults(ahead, path, arm, object="box")[0]
+    assert (
+        "'panda_leftfinger' is 10.1 mm away from 'box'"
+        in push_faults(ahead, path, arm, object="box")[0]
+    )
 
 
 def pushed(plan: Plan, **changes: object) -> Plan:
@@ -186,13 +216,23 @@ def first_push(plan: Plan) -> tk.plans.Segment:
     [
         (lambda _: {"reparenting": None}, "'box' does not change its parent"),
         (
-            lambda part: {"reparenting": replace(part.reparenting, pose=part.reparenting.pose @ tk.Pose([0.01, 0, 0]))},
+            lambda part: {
+                "reparenting": replace(
+                    part.reparenting, pose=part.reparenting.pose @ tk.Pose([0.01, 0, 0])
+                )
+            },
             "'box' jumps by 10.00 mm",
         ),
-        (lambda part: {"reparenting": replace(part.reparenting, parent="rack")}, "pushes 'box' from 'table' to 'rack'"),
+        (
+            lambda part: {"reparenting": replace(part.reparenting, parent="rack")},
+            "pushes 'box' from 'table' to 'rack'",
+        ),
         (lambda part: {"path": part.path[:-1]}, "'box' jumps by"),
         (lambda part: {"path": part.path[1:]}, "it does not begin where the arm is"),
-        (lambda _: {"kind": SegmentKind.RETREAT}, "it is not preceded by the release or push of 'box'"),
+        (
+            lambda _: {"kind": SegmentKind.RETREAT},
+            "it is not preceded by the release or push of 'box'",
+        ),
         (lambda _: {"held": "plate"}, "it handles 'plate' but reparents 'box'"),
         (lambda _: {"allowed_contacts": ()}, "it leaves unsaid"),
     ],
@@ -209,12 +249,17 @@ def test_a_falsified_push_is_refused(
 def test_a_push_needs_free_space(plan: Plan) -> None:
     """A block in the way of the pushed box is a collision for the checker."""
     block = [tk.AttachedShape(tk.Box([0.03, 0.03, 0.03]))]
-    blocked = plan.scene.add_frame("block", "table", pose=tk.Pose([-0.03, 0.05, 0.04]), shapes=block)
+    blocked = plan.scene.add_frame(
+        "block", "table", pose=tk.Pose([-0.03, 0.05, 0.04]), shapes=block
+    )
     problems = tk.validate_plan(replace(plan, scene=blocked)).problems
     assert any("push: 'box' and 'block' collide" in found for found in problems), problems
 
 
 def test_a_push_cannot_be_written_in_the_original_format(plan: Plan, tmp_path: Path) -> None:
     """The message says what the format lacks."""
-    with pytest.raises(PlanFileError, match=r"pushes 'box', which the format cannot express; save the plan as \.json"):
+    with pytest.raises(
+        PlanFileError,
+        match=r"pushes 'box', which the format cannot express; save the plan as \.json",
+    ):
         tk.save_plan(plan, tmp_path / "plan.tmp")

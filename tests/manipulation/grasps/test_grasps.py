@@ -10,7 +10,17 @@ import pytest
 from support.gantry import GANTRY, SUCKER
 
 from tmkit.errors import SceneError
-from tmkit.graph import AttachedShape, Box, Cylinder, HeightField, Plane, PointCloud, SceneGraph, Shape, Sphere
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Cylinder,
+    HeightField,
+    Plane,
+    PointCloud,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
 from tmkit.manipulation import Grasp, grasps_of
 from tmkit.manipulation.grasps.sampling import FINGER_CLEARANCE
 from tmkit.robots import Manipulator
@@ -21,7 +31,9 @@ OFFSET = Pose.from_rpy([0.1, -0.2, 0.3], [0.4, -0.5, 0.6])
 
 def grasps(*shapes: AttachedShape, arm: Manipulator = GANTRY) -> tuple[Grasp, ...]:
     """Return the grasps of an object of the given shapes."""
-    return grasps_of(SceneGraph().add_frame("block", "world", shapes=shapes), "block", manipulator=arm)
+    return grasps_of(
+        SceneGraph().add_frame("block", "world", shapes=shapes), "block", manipulator=arm
+    )
 
 
 def straight(found: tuple[Grasp, ...]) -> tuple[Grasp, ...]:
@@ -65,7 +77,10 @@ def test_the_clearance_decides(excess: float, count: int) -> None:
 def test_nothing_thinner_than_the_closed_hand_is_taken() -> None:
     """A hand that does not close fully cannot hold what is thinner."""
     arm = Manipulator.from_dict({**GANTRY.to_dict(), "width_closed": 0.02})
-    closings = {int(np.argmax(np.abs(axis(g, 1)))) for g in grasps(AttachedShape(Box([0.01, 0.03, 0.03])), arm=arm)}
+    closings = {
+        int(np.argmax(np.abs(axis(g, 1))))
+        for g in grasps(AttachedShape(Box([0.01, 0.03, 0.03])), arm=arm)
+    }
     assert closings == {1, 2}
 
 
@@ -123,7 +138,9 @@ def test_a_compound_is_taken_by_the_box_around_it() -> None:
     low = AttachedShape(Box([0.04, 0.04, 0.02]), Pose([0.0, 0.0, 0.01]))
     high = AttachedShape(Box([0.06, 0.02, 0.04]), Pose([0.02, 0.0, 0.04]))
     found = grasps(low, high)
-    np.testing.assert_allclose(found[0].object_from_tool.translation, [0.015, 0.0, 0.03], atol=1e-12)
+    np.testing.assert_allclose(
+        found[0].object_from_tool.translation, [0.015, 0.0, 0.03], atol=1e-12
+    )
     assert {round(g.width, 9) for g in found} == {0.07, 0.04, 0.06}
 
 
@@ -143,7 +160,9 @@ def test_a_cloud_and_a_field_are_taken_by_their_boxes() -> None:
     cloud = PointCloud([[-0.02] * 3, [0.02] * 3], radius=0.005)
     field = HeightField([[0, 0], [0, 0.025]], size=[0.05, 0.05], floor=-0.025)
     for shape in (cloud, field):
-        assert {(grasp.name, round(grasp.width, 9)) for grasp in grasps(AttachedShape(shape))} == box
+        assert {
+            (grasp.name, round(grasp.width, 9)) for grasp in grasps(AttachedShape(shape))
+        } == box
 
 
 def test_order_is_fixed_and_begins_from_above() -> None:

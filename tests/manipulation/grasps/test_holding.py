@@ -38,7 +38,11 @@ DOWN = st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: math.hypot(*v) > 
 def one_box(friction: float | None = 1.0) -> SceneGraph:
     """Return a box of 1 kg whose centre of mass is at its frame."""
     shapes = [AttachedShape(Box([0.04, 0.04, 0.12]), friction=friction)]
-    return SceneGraph().add_frame("block", "world", shapes=shapes).set_inertia("block", Inertia(1.0, matrix=np.eye(3)))
+    return (
+        SceneGraph()
+        .add_frame("block", "world", shapes=shapes)
+        .set_inertia("block", Inertia(1.0, matrix=np.eye(3)))
+    )
 
 
 def load(offset: tuple[float, float, float], *, suction: bool = False, rim: float = 0.0) -> Load:
@@ -52,7 +56,11 @@ def test_the_simulator_has_the_numbers_of_the_model() -> None:
     settings = PhysicsSettings()
     assert settings.finger_friction == FINGER_FRICTION
     assert settings.object_friction == OBJECT_FRICTION
-    assert (settings.pad_radius, settings.gravity, settings.density) == (PAD_RADIUS, GRAVITY, DENSITY)
+    assert (settings.pad_radius, settings.gravity, settings.density) == (
+        PAD_RADIUS,
+        GRAVITY,
+        DENSITY,
+    )
 
 
 def test_a_patch_bears_the_moment_of_its_rings() -> None:
@@ -76,7 +84,9 @@ def test_shares_of_a_pinch() -> None:
 
 def test_what_the_scene_does_not_say_has_the_usual_friction() -> None:
     """An object without a friction of its own has that of objects."""
-    found = Load.of(one_box(friction=None), "block", manipulator=GANTRY, tool_from_object=Pose(), rim=0.0)
+    found = Load.of(
+        one_box(friction=None), "block", manipulator=GANTRY, tool_from_object=Pose(), rim=0.0
+    )
     assert found.friction == OBJECT_FRICTION * FINGER_FRICTION
 
 
@@ -105,7 +115,9 @@ def test_shares_of_a_vacuum(
 ) -> None:
     """A pull takes from what presses the rim on; a push adds to it; a twist about the axis does nothing."""
     axis = np.array([0.0, 0.0, 1.0])
-    found, said = vacuum_overload(np.array(force), np.array(moment), axis=axis, vacuum=30.0, friction=0.5, radius=0.02)
+    found, said = vacuum_overload(
+        np.array(force), np.array(moment), axis=axis, vacuum=30.0, friction=0.5, radius=0.02
+    )
     assert found == pytest.approx(share)
     assert words in said
 
@@ -113,7 +125,9 @@ def test_shares_of_a_vacuum(
 def heavier(plan: Plan, object: str, mass: float) -> Plan:
     """Return the plan as if an object had another mass."""
     weight = Inertia(mass, matrix=1e-3 * mass * np.eye(3))
-    steps = tuple(replace(step, scene=step.scene.set_inertia(object, weight)) for step in plan.steps)
+    steps = tuple(
+        replace(step, scene=step.scene.set_inertia(object, weight)) for step in plan.steps
+    )
     return replace(plan, scene=plan.scene.set_inertia(object, weight), steps=steps)
 
 
@@ -126,7 +140,9 @@ def test_what_is_too_heavy_is_held_otherwise_or_not_at_all() -> None:
     light = checked(tk.plan(scene, domain="rearrangement", goal="(at blue_one aside_left)"))
     assert light.steps[0].choice.startswith("grasp tilted")
     report = tk.validate_plan(heavier(light, "blue_one", 2.5))
-    assert any("'blue_one' is too heavy for the hand so: " in problem for problem in report.problems)
+    assert any(
+        "'blue_one' is too heavy for the hand so: " in problem for problem in report.problems
+    )
     heavy = heavier(light, "blue_one", 2.5).scene
     plan = checked(tk.plan(heavy, domain="rearrangement", goal="(at blue_one aside_left)"))
     assert not plan.steps[0].choice.startswith("grasp tilted")
@@ -138,13 +154,18 @@ def test_light_things_are_taken_as_ever() -> None:
     assert plan.steps[0].choice.startswith("grasp from +z")
 
 
-# --- no grip at all ---------------------------------------------------------------------------------------------------
+# --- no grip at all
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suction", [False, True])
 def test_without_friction_nothing_is_held_and_nothing_is_too_heavy(suction: bool) -> None:
     """The reason is the friction, for fingers and for cups, also for an object of a gram."""
-    found = replace(load((0.0, 0.0, 0.0), suction=suction, rim=0.02 if suction else 0.0), friction=0.0, mass=1e-3)
+    found = replace(
+        load((0.0, 0.0, 0.0), suction=suction, rim=0.02 if suction else 0.0),
+        friction=0.0,
+        mass=1e-3,
+    )
     assert found.overweight is None
     assert found.without_grip == f"its friction with {'the cup' if suction else 'the fingers'} is 0"
     assert found.share(np.array([1.0, 0.0, 0.0]))[0] == math.inf
@@ -163,11 +184,15 @@ def test_the_check_of_a_plan_names_the_friction() -> None:
 
     steps = tuple(replace(step, scene=smooth(step.scene)) for step in plan.steps)
     problems = tk.validate_plan(replace(plan, scene=smooth(plan.scene), steps=steps)).problems
-    assert any("'a' slips out of the hand: its friction with the fingers is 0" in problem for problem in problems)
+    assert any(
+        "'a' slips out of the hand: its friction with the fingers is 0" in problem
+        for problem in problems
+    )
     assert not any("heavy" in problem for problem in problems)
 
 
-# --- no distance ------------------------------------------------------------------------------------------------------
+# --- no distance
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_a_distance_that_there_is_not_is_no_number_of_millimetres() -> None:
@@ -178,8 +203,11 @@ def test_a_distance_that_there_is_not_is_no_number_of_millimetres() -> None:
     bare = scene.set_shapes("a", [])
     for fault in grasp_contact_faults(bare, q, panda, object="a"):
         assert fault == "'a' has no collision shape"
-    (link, *_) = panda.contact_links
-    assert reason_without_distance(bare.set_shapes(link, []), link, "a") == f"'{link}' and 'a' have no collision shape"
+    link, *_ = panda.contact_links
+    assert (
+        reason_without_distance(bare.set_shapes(link, []), link, "a")
+        == f"'{link}' and 'a' have no collision shape"
+    )
     assert "move as one body" in reason_without_distance(scene, "table", "a")
     assert grasp_contact_faults(bare, q, panda, object="a")
     assert not any("inf" in fault for fault in grasp_contact_faults(scene, q, panda, object="a"))

@@ -16,13 +16,28 @@ from support.gantry import GANTRY, SUCKER, gantry_scene
 from support.meshes import l_mesh, tetrahedron
 
 import tmkit as tk
-from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, Mesh, Plane, SceneGraph, Shape, Sphere
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cylinder,
+    Mesh,
+    Plane,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
 from tmkit.manipulation import Grasp, grasps_of
 from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
 from tmkit.manipulation.actions.primitives import MotionSettings
 from tmkit.manipulation.grasps.hand import HandCheck
 from tmkit.manipulation.grasps.meshes import FRICTION, ContactPair, antipodal_pairs, suction_points
-from tmkit.manipulation.grasps.sampling import all_grasps_are_known, cup_rim, grasp_contact_faults, held_upright
+from tmkit.manipulation.grasps.sampling import (
+    all_grasps_are_known,
+    cup_rim,
+    grasp_contact_faults,
+    held_upright,
+)
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE
 from tmkit.motion import CollisionRules
 from tmkit.plans.values import Attachment
@@ -48,22 +63,33 @@ def cup() -> Shape:
 
 def with_object(scene: SceneGraph, *shapes: AttachedShape) -> SceneGraph:
     """Return the scene with an object far from everything."""
-    return scene.add_frame("block", scene.root_names[0], pose=Pose([5.0, 5.0, 5.0]), classes=["movable"], shapes=shapes)
+    return scene.add_frame(
+        "block", scene.root_names[0], pose=Pose([5.0, 5.0, 5.0]), classes=["movable"], shapes=shapes
+    )
 
 
 def grasps(
-    shape: Shape, *, scene: SceneGraph = PANDA_SCENE, arm: Manipulator = PANDA, level: str | None = None, seed: int = 0
+    shape: Shape,
+    *,
+    scene: SceneGraph = PANDA_SCENE,
+    arm: Manipulator = PANDA,
+    level: str | None = None,
+    seed: int = 0,
 ) -> tuple[Grasp, ...]:
     """Return the grasps of an object of one shape."""
     rng = np.random.default_rng(seed)
-    return grasps_of(with_object(scene, AttachedShape(shape, level=level)), "block", manipulator=arm, rng=rng)
+    return grasps_of(
+        with_object(scene, AttachedShape(shape, level=level)), "block", manipulator=arm, rng=rng
+    )
 
 
 def contact_faults(shape: AttachedShape, grasp: Grasp) -> list[str]:
     """Return what the planner's own rules say of the Panda that holds an object like this, and of the open hand."""
     q = PANDA.ready_configuration(PANDA_SCENE)
     root_from_tool = PANDA_SCENE.pose(PANDA.tool, relative_to="world", q=q)
-    held = with_object(PANDA_SCENE, shape).set_pose("block", root_from_tool @ grasp.object_from_tool.inverse())
+    held = with_object(PANDA_SCENE, shape).set_pose(
+        "block", root_from_tool @ grasp.object_from_tool.inverse()
+    )
     closed = np.array(held.configuration(PANDA.finger_values(grasp.width), base=q))
     rules = CollisionRules(PANDA)
     world = rules.check_world(held, rules.allowed_contacts(held, contact_object="block"))
@@ -73,7 +99,9 @@ def contact_faults(shape: AttachedShape, grasp: Grasp) -> list[str]:
 
 @settings(max_examples=scaled_examples(0.25), deadline=None)
 @given(st.integers(0, 10_000), st.integers(5, 20), st.sampled_from([0.06, 0.09]))
-def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(seed: int, count: int, size: float) -> None:
+def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(
+    seed: int, count: int, size: float
+) -> None:
     """The line between the fingers meets the hull at the grasp's width, in both friction cones; the hand is free."""
     points = np.random.default_rng(seed).uniform(-size / 2, size / 2, size=(count, 3))
     made = trimesh.convex.convex_hull(points)
@@ -143,7 +171,9 @@ def test_a_mug_is_held_by_its_handle_too() -> None:
 def test_a_wedge_is_found_by_the_mean_of_normals() -> None:
     """On a blunt cone no two normals are opposite; the pairs found are horizontal and in the cone of friction."""
     shape = mesh_of(trimesh.creation.cone(0.02, 0.1))
-    found = antipodal_pairs(shape, centre=np.array([0, 0, 0.025]), widths=(0.0, 0.08), rng=np.random.default_rng(0))
+    found = antipodal_pairs(
+        shape, centre=np.array([0, 0, 0.025]), widths=(0.0, 0.08), rng=np.random.default_rng(0)
+    )
     assert found
     assert min(pair.alignment for pair in found) >= math.cos(math.atan(FRICTION))
     assert any(abs(pair.axis[2]) < 1e-6 and pair.alignment > 0.97 for pair in found)
@@ -153,7 +183,11 @@ def test_no_two_sides_of_a_tetrahedron_are_opposite_enough() -> None:
     """Its faces lean by 35 degrees to the mean of their normals, more than friction holds."""
     assert grasps(tetrahedron(0.05)) == ()
     steep = antipodal_pairs(
-        tetrahedron(0.05), centre=np.zeros(3), widths=(0.0, 0.08), rng=np.random.default_rng(0), friction=1.0
+        tetrahedron(0.05),
+        centre=np.zeros(3),
+        widths=(0.0, 0.08),
+        rng=np.random.default_rng(0),
+        friction=1.0,
     )
     assert steep
 
@@ -164,7 +198,9 @@ def test_grasps_follow_seed_and_shape() -> None:
     assert first == second
     assert first != other
     box = mesh_of(trimesh.creation.box([0.05, 0.05, 0.05]))
-    moved = grasps_of(with_object(PANDA_SCENE, AttachedShape(box, OFFSET)), "block", manipulator=PANDA)
+    moved = grasps_of(
+        with_object(PANDA_SCENE, AttachedShape(box, OFFSET)), "block", manipulator=PANDA
+    )
     for a, b in zip(grasps(box), moved, strict=True):
         assert (OFFSET @ a.object_from_tool).is_close(b.object_from_tool)
     np.testing.assert_allclose(moved[0].object_from_tool.translation, OFFSET.translation, atol=1e-9)
@@ -195,8 +231,8 @@ def test_grasps_by_formula_pass_the_same_check(shape: Shape) -> None:
 def test_a_grasp_in_which_the_fingers_would_turn_the_object_is_not_taken() -> None:
     """Pads that meet opposite edges of a square bar press it flat: only grasps that lie on its faces are left.
 
-    Turned by ``a``, a square of side ``s`` is ``s (cos a + sin a)`` thick, less by the tangent of ``45 degrees - a`` of
-    it a radian; of two edges a moment is asked, of faces none.
+    Turned by ``a``, a square of side ``s`` is ``s (cos a + sin a)`` thick, less by the tangent of
+    ``45 degrees - a`` of it a radian; of two edges a moment is asked, of faces none.
     """
     attached = AttachedShape(mesh_of(trimesh.creation.box([0.08, 0.01, 0.01])))
     check = HandCheck(with_object(PANDA_SCENE, attached), [attached], manipulator=PANDA)
@@ -209,7 +245,9 @@ def test_a_grasp_in_which_the_fingers_would_turn_the_object_is_not_taken() -> No
     assert passed(0.0, 0.01) == [True, True]
     assert passed(0.0, 0.2) == [True, False]
     assert passed(0.2) == [False]
-    assert passed(0.5) == [True], "edges nearly opposite need little friction, and nothing better is known"
+    assert passed(0.5) == [True], (
+        "edges nearly opposite need little friction, and nothing better is known"
+    )
 
 
 def ring(parts: int = 20) -> list[AttachedShape]:
@@ -228,12 +266,19 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
     """The open hand has no room in the hole: it opens no further than it needs, before the grasp and after it."""
     shapes = ring()
     scene = PANDA_SCENE.add_frame(
-        "ring", "table", pose=Pose([-0.1, 0.0, 0.0401]), joint=tk.graph.Free(), classes=["movable"], shapes=shapes
+        "ring",
+        "table",
+        pose=Pose([-0.1, 0.0, 0.0401]),
+        joint=tk.graph.Free(),
+        classes=["movable"],
+        shapes=shapes,
     )
     q = PANDA.ready_configuration(scene)
     top = max(part.pose.translation[2] + part.shape.bounds[1][2] for part in scene.shapes("table"))
     scene = scene.set_pose("ring", Pose([-0.1, 0.0, top + 0.0151]))
-    narrow = [grasp for grasp in grasps_of(scene, "ring", manipulator=PANDA) if grasp.opening is not None]
+    narrow = [
+        grasp for grasp in grasps_of(scene, "ring", manipulator=PANDA) if grasp.opening is not None
+    ]
     check = HandCheck(scene, shapes[1:], manipulator=PANDA)
     assert narrow
     assert check.passed(narrow).all()
@@ -252,8 +297,15 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
         if isinstance(other, ActionMotion)
     )
     transit, approach, *_ = picked.segments
-    assert 0.0 < approach.gripper["panda_finger_joint1"] == transit.gripper["panda_finger_joint1"] < 0.03
-    assert approach.gripper["panda_finger_joint1"] > picked.segments[-1].gripper["panda_finger_joint1"]
+    assert (
+        0.0
+        < approach.gripper["panda_finger_joint1"]
+        == transit.gripper["panda_finger_joint1"]
+        < 0.03
+    )
+    assert (
+        approach.gripper["panda_finger_joint1"] > picked.segments[-1].gripper["panda_finger_joint1"]
+    )
     assert placed.segments[-1].gripper["panda_finger_joint1"] < 0.03
 
 
@@ -270,14 +322,18 @@ def test_a_heavy_object_is_sampled_more(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("tmkit.manipulation.grasps.sampling._ENOUGH", 100)
     found = []
     for mass in (0.05, 10.0):
-        scene = with_object(PANDA_SCENE, *ring()).set_inertia("block", tk.graph.Inertia(mass, [0.0, 0.0, 0.0]))
+        scene = with_object(PANDA_SCENE, *ring()).set_inertia(
+            "block", tk.graph.Inertia(mass, [0.0, 0.0, 0.0])
+        )
         found.append(grasps_of(scene, "block", manipulator=PANDA))
     light, heavy = found
     assert heavy[: len(light)] == light
     assert len(heavy) > 2 * len(light)
     held = held_upright(scene, "block", heavy, PANDA)
     assert 0 < len(held) < len(heavy)
-    assert all(abs(grasp.object_from_tool.rotation[2, 1]) > 0.8 for grasp in held), "a finger is below it"
+    assert all(abs(grasp.object_from_tool.rotation[2, 1]) > 0.8 for grasp in held), (
+        "a finger is below it"
+    )
 
 
 def test_a_wide_tile_is_held_by_its_edges() -> None:
@@ -305,13 +361,18 @@ def test_suction_places_have_room_for_the_rim() -> None:
     turns = np.arange(32) * math.tau / 32
     for place in found:
         across = np.cross(place.normal, place.tangent)
-        circle = place.point + rim * (np.outer(np.cos(turns), place.tangent) + np.outer(np.sin(turns), across))
+        circle = place.point + rim * (
+            np.outer(np.cos(turns), place.tangent) + np.outer(np.sin(turns), across)
+        )
         x, y, z = circle.T
-        inside = ((x <= 0.12 + 1e-9) & (z <= 0.04 + 1e-9)) | ((x <= 0.04 + 1e-9) & (z <= 0.12 + 1e-9))
+        inside = ((x <= 0.12 + 1e-9) & (z <= 0.04 + 1e-9)) | (
+            (x <= 0.04 + 1e-9) & (z <= 0.12 + 1e-9)
+        )
         assert np.all(inside & (circle.min(axis=1) >= -1e-9) & (y <= 0.04 + 1e-9))
         assert place.room >= rim
     levers = [
-        round(float(np.linalg.norm(np.cross([0.044, 0.02, 0.044] - place.point, place.normal))), 6) for place in found
+        round(float(np.linalg.norm(np.cross([0.044, 0.02, 0.044] - place.point, place.normal))), 6)
+        for place in found
     ]
     assert levers == sorted(levers)
     assert suction_points(l_mesh(), centre=np.zeros(3), rim=0.03) == []
@@ -321,13 +382,17 @@ def test_a_cup_sits_on_a_mesh_as_on_the_box() -> None:
     """A box and its mesh are sucked at the same middles; round meshes nowhere."""
     scene = gantry_scene()
     assert len(cup_rim(scene, SUCKER)) == 1
-    rim_scene = scene.set_shapes("hand", [AttachedShape(Cylinder(0.01, 0.12), Pose([0.0, 0.0, -0.06]))])
+    rim_scene = scene.set_shapes(
+        "hand", [AttachedShape(Cylinder(0.01, 0.12), Pose([0.0, 0.0, -0.06]))]
+    )
     rim_scene = rim_scene.set_shapes("left_finger", []).set_shapes("right_finger", [])
     box = mesh_of(trimesh.creation.box([0.2, 0.3, 0.4]))
     by_mesh = grasps(box, scene=rim_scene, arm=SUCKER)
     by_box = grasps(Box([0.2, 0.3, 0.4]), scene=rim_scene, arm=SUCKER)
     middles = {tuple(np.round(grasp.object_from_tool.translation, 6) + 0.0) for grasp in by_box}
-    assert middles <= {tuple(np.round(grasp.object_from_tool.translation, 6) + 0.0) for grasp in by_mesh}
+    assert middles <= {
+        tuple(np.round(grasp.object_from_tool.translation, 6) + 0.0) for grasp in by_mesh
+    }
     assert all(grasp.width == 0.0 for grasp in by_mesh)
     assert grasps(mesh_of(trimesh.creation.icosphere(3, 0.05)), scene=rim_scene, arm=SUCKER) == ()
 
@@ -357,7 +422,10 @@ def test_the_gantry_takes_meshes() -> None:
 
 def test_parts_of_an_object_are_held_too() -> None:
     """A bottle too wide for the hand is taken by its neck, where the hand is free of its body."""
-    bottle = [AttachedShape(Cylinder(0.045, 0.12)), AttachedShape(Cylinder(0.015, 0.08), Pose([0.0, 0.0, 0.1]))]
+    bottle = [
+        AttachedShape(Cylinder(0.045, 0.12)),
+        AttachedShape(Cylinder(0.015, 0.08), Pose([0.0, 0.0, 0.1])),
+    ]
     scene = with_object(PANDA_SCENE, *bottle)
     found = grasps_of(scene, "block", manipulator=PANDA)
     assert {grasp.name.split(":")[0] for grasp in found} == {"part 2"}
@@ -373,7 +441,10 @@ def test_contacts_lie_on_the_surface_wherever_it_is(seed: int, count: int) -> No
     points = np.random.default_rng(seed).uniform(-0.04, 0.04, size=(count, 3))
     made = trimesh.convex.convex_hull(points)
     found = pairs_of(mesh_of(made), np.zeros(3))
-    normals, offsets = made.face_normals, np.einsum("ij,ij->i", made.face_normals, made.triangles[:, 0])
+    normals, offsets = (
+        made.face_normals,
+        np.einsum("ij,ij->i", made.face_normals, made.triangles[:, 0]),
+    )
     for pair in found:
         for contact in (pair.middle + sign * pair.width / 2 * pair.axis for sign in (-1.0, 1.0)):
             assert abs(np.max(normals @ contact - offsets)) < 1e-5  # beside needles of triangles

@@ -23,13 +23,19 @@ def region_scene(side: float, sizes: list[tuple[float, ...]]) -> SceneGraph:
     """Return a region beside objects that stand on a floor: boxes by their edges, cylinders by radius and length."""
     scene = SceneGraph("world").add_frame(ARM.base, "world", pose=Pose([-1.0, 0.0, 0.0]))
     floor = AttachedShape(Box([4.0, 4.0, 0.02]))
-    scene = scene.add_frame("floor", "world", pose=Pose([0.0, 0.0, -0.01]), shapes=[floor], classes=["surface"])
+    scene = scene.add_frame(
+        "floor", "world", pose=Pose([0.0, 0.0, -0.01]), shapes=[floor], classes=["surface"]
+    )
     board = AttachedShape(Box([side, side, 0.02]))
-    scene = scene.add_frame("board", "world", pose=Pose([0.0, 0.0, 0.05]), shapes=[board], classes=["region"])
+    scene = scene.add_frame(
+        "board", "world", pose=Pose([0.0, 0.0, 0.05]), shapes=[board], classes=["region"]
+    )
     for number, size in enumerate(sizes):
         shape = Box(list(size)) if len(size) == 3 else Cylinder(*size)
         at = Pose([1.0, 0.3 * number, size[-1] / 2])
-        scene = scene.add_frame(f"o{number}", "floor", pose=Pose([0.0, 0.0, 0.01]) @ at, shapes=[AttachedShape(shape)])
+        scene = scene.add_frame(
+            f"o{number}", "floor", pose=Pose([0.0, 0.0, 0.01]) @ at, shapes=[AttachedShape(shape)]
+        )
         scene = scene.set_classes(f"o{number}", ("movable",))
     return scene
 
@@ -45,7 +51,9 @@ def is_apart(scene: SceneGraph, packing: dict[str, Placement]) -> bool:
     for name, place in packing.items():
         scene = scene.reparent(name, place.support, pose=place.support_from_object)
     world = CollisionWorld(scene)
-    pairs = [{contact.frame_a, contact.frame_b} for contact in world.contacts(scene.zero_configuration())]
+    pairs = [
+        {contact.frame_a, contact.frame_b} for contact in world.contacts(scene.zero_configuration())
+    ]
     if any("board" not in pair and pair & set(packing) for pair in pairs):
         return False
     for name in packing:
@@ -67,14 +75,18 @@ SIZES = st.one_of(
 
 @settings(deadline=None, max_examples=25)
 @given(sizes=st.lists(SIZES, min_size=1, max_size=9), seed=st.integers(0, 1000))
-def test_packed_objects_are_in_the_region_and_apart(sizes: list[tuple[float, ...]], seed: int) -> None:
+def test_packed_objects_are_in_the_region_and_apart(
+    sizes: list[tuple[float, ...]], seed: int
+) -> None:
     """No object of a packing meets another one or reaches beyond the edge, and equal seeds give equal packings."""
     scene = region_scene(0.15, sizes)
     packer = packer_of(scene, len(sizes))
     packings = list(packer.packings(np.random.default_rng(seed), count=3))
     assert all(packing and is_apart(scene, packing) for packing in packings)
     again = list(packer_of(scene, len(sizes)).packings(np.random.default_rng(seed), count=3))
-    assert [list(packing.items()) for packing in again] == [list(packing.items()) for packing in packings]
+    assert [list(packing.items()) for packing in again] == [
+        list(packing.items()) for packing in packings
+    ]
 
 
 @pytest.mark.parametrize("rows", [2, 3, 4])
@@ -105,7 +117,10 @@ def test_places_are_avoided() -> None:
     point = packing["o0"].support_from_object.translation[:2]
     for other in packer.packings(np.random.default_rng(1), count=4):
         assert len(other) == 4
-        assert all(math.dist(place.support_from_object.translation[:2], point) > 0.01 for place in other.values())
+        assert all(
+            math.dist(place.support_from_object.translation[:2], point) > 0.01
+            for place in other.values()
+        )
 
 
 def test_a_place_beside_others_is_free() -> None:

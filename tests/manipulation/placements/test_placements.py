@@ -13,8 +13,23 @@ from support.meshes import l_mesh
 from support.polygons import separation
 
 from tmkit.errors import ConfigurationError, SceneError
-from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, Mesh, Plane, SceneGraph, Shape, Sphere
-from tmkit.manipulation import Placement, PlacementSettings, placements_in_region, placements_on_surface
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cylinder,
+    Mesh,
+    Plane,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
+from tmkit.manipulation import (
+    Placement,
+    PlacementSettings,
+    placements_in_region,
+    placements_on_surface,
+)
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion import lies_in_region, support_surfaces
 from tmkit.motion.regions.polygons import ConvexPolygon
@@ -33,7 +48,9 @@ def stove_scene(*, turn: float = 0.0, shape: AttachedShape = STOVE) -> SceneGrap
     return gantry_scene().add_frame("stove", "table", pose=pose, classes=["region"], shapes=[shape])
 
 
-def find(scene: SceneGraph, object: str = "block", region: str = "stove", seed: int = 0) -> list[Placement]:
+def find(
+    scene: SceneGraph, object: str = "block", region: str = "stove", seed: int = 0
+) -> list[Placement]:
     """Return all placements in a region."""
     rng = np.random.default_rng(seed)
     return list(placements_in_region(scene, object, region, q=Q, rng=rng, manipulator=GANTRY))
@@ -44,7 +61,10 @@ shapes = st.one_of(
     st.builds(Cylinder, st.floats(0.01, 0.1), st.floats(0.02, 0.2)),
     st.builds(Sphere, st.floats(0.01, 0.1)),
     st.builds(
-        lambda x, y: Mesh([[0, 0, 0], [x, 0, 0], [0, y, 0], [0, 0, 0.1]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]),
+        lambda x, y: Mesh(
+            [[0, 0, 0], [x, 0, 0], [0, y, 0], [0, 0, 0.1]],
+            [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
+        ),
         *[st.floats(0.02, 0.2)] * 2,
     ),
 )
@@ -63,7 +83,9 @@ def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, 
         pose = surface.support_from_surface.inverse() @ placement.support_from_object
         assert surface.polygon.holds(outline(solids_of(scene, "block"), pose), tolerance=1e-8)
         assert lies_in_region(resting, "block", "stove", q=Q)
-        lowest = pose.translation[2] - reach(solids_of(scene, "block"), pose.inverse().rotate([0.0, 0.0, -1.0]))
+        lowest = pose.translation[2] - reach(
+            solids_of(scene, "block"), pose.inverse().rotate([0.0, 0.0, -1.0])
+        )
         assert lowest == pytest.approx(1e-4)
     low, high = np.array(shape.bounds)[:, :2]
     narrow, wide = sorted(high - low)
@@ -75,7 +97,9 @@ def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, 
 
 @settings(max_examples=scaled_examples(0.25), deadline=None)
 @given(shapes, shapes, st.integers(0, 1000))
-def test_placements_keep_the_spacing_and_carry_the_weight(shape: Shape, other: Shape, seed: int) -> None:
+def test_placements_keep_the_spacing_and_carry_the_weight(
+    shape: Shape, other: Shape, seed: int
+) -> None:
     """By the collision checker the object is 2 mm from its neighbour; its weight is over the points that touch."""
     scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.2], shape=shape)
     rng = np.random.default_rng(seed)
@@ -98,10 +122,14 @@ def test_what_stands_on_the_same_frame_is_in_the_way() -> None:
     """In a shelf of one frame both boards take turns, and nothing is put into its side or under what is too low."""
     boards = [AttachedShape(Box([0.3, 0.3, 0.02]), Pose([0.0, 0.0, z])) for z in (0.0, 0.15)]
     side = AttachedShape(Box([0.02, 0.3, 0.4]), Pose([-0.14, 0.0, 0.1]))
-    scene = gantry_scene().add_frame("shelf", "world", pose=Pose([0.3, 0.3, 0.2]), shapes=[*boards, side])
+    scene = gantry_scene().add_frame(
+        "shelf", "world", pose=Pose([0.3, 0.3, 0.2]), shapes=[*boards, side]
+    )
     for height, levels in ((0.1, {0.01, 0.16}), (0.2, {0.16})):
         there = with_block(scene, "block", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, height]))
-        found = list(placements_on_surface(there, "block", "shelf", q=Q, rng=np.random.default_rng(0)))
+        found = list(
+            placements_on_surface(there, "block", "shelf", q=Q, rng=np.random.default_rng(0))
+        )
         places = np.array([placement.support_from_object.translation for placement in found])
         assert {round(z - height / 2 - 1e-4, 6) for z in places[:, 2].tolist()} == levels
         assert places[:, 0].min() >= -0.13 + 0.025 + 0.002 - 1e-6
@@ -113,7 +141,10 @@ def test_a_tight_region_is_packed() -> None:
     scene = stove_scene(turn=0.3)
     for number in range(16):
         scene = with_block(
-            scene, f"b{number}", [-0.4 + 0.07 * (number % 4), -0.4 + 0.07 * (number // 4), 0.03], shape=Box([0.06] * 3)
+            scene,
+            f"b{number}",
+            [-0.4 + 0.07 * (number % 4), -0.4 + 0.07 * (number // 4), 0.03],
+            shape=Box([0.06] * 3),
         )
     for number in range(16):
         placement = find(scene, f"b{number}")[0]
@@ -143,7 +174,9 @@ def test_equal_calls_give_equal_placements() -> None:
     scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.03])
     first, second, other = find(scene), find(scene), find(scene, seed=1)
     assert first == second
-    assert [p for p in first if "anywhere" not in p.name] == [p for p in other if "anywhere" not in p.name]
+    assert [p for p in first if "anywhere" not in p.name] == [
+        p for p in other if "anywhere" not in p.name
+    ]
     assert first != other
 
 
@@ -163,7 +196,9 @@ def test_part_of_a_surface_is_a_region() -> None:
     part = top.rectangle([0.0, 0.0], [0.06, 0.3])
     found = list(placements_in_region(scene, "block", part, q=Q, rng=np.random.default_rng(0)))
     assert found
-    assert all(abs(placement.support_from_object.translation[0] - 0.03) < 1e-9 for placement in found)
+    assert all(
+        abs(placement.support_from_object.translation[0] - 0.03) < 1e-9 for placement in found
+    )
     with pytest.raises(SceneError, match="reaches beyond the surface of 'table'"):
         top.rectangle([0.0, 0.0], [0.06, 0.6])
 
@@ -182,12 +217,17 @@ def test_near_places_come_first_on_a_surface() -> None:
 def test_a_box_has_a_top_whichever_side_is_up(rpy: tuple[float, float, float]) -> None:
     """The upper side of a turned box is a surface at the right height and of the right size."""
     scene = SceneGraph().add_frame(
-        "box", "world", pose=Pose.from_rpy([0.0, 0.0, 1.0], rpy), shapes=[AttachedShape(Box([0.2, 0.3, 0.4]))]
+        "box",
+        "world",
+        pose=Pose.from_rpy([0.0, 0.0, 1.0], rpy),
+        shapes=[AttachedShape(Box([0.2, 0.3, 0.4]))],
     )
     (top,) = support_surfaces(scene, "box", q=None)
     world_from_top = scene.pose("box", relative_to="world") @ top.support_from_surface
     np.testing.assert_allclose(world_from_top.rotate([0.0, 0.0, 1.0]), [0.0, 0.0, 1.0], atol=1e-9)
-    along = int(np.argmax(np.abs(scene.pose("box", relative_to="world").inverse().rotate([0.0, 0.0, 1.0]))))
+    along = int(
+        np.argmax(np.abs(scene.pose("box", relative_to="world").inverse().rotate([0.0, 0.0, 1.0])))
+    )
     sides = [0.2, 0.3, 0.4]
     assert world_from_top.translation[2] == pytest.approx(1.0 + sides[along] / 2)
     assert top.polygon.area == pytest.approx(np.prod(sides) / sides[along])
@@ -203,7 +243,8 @@ def test_a_mesh_is_a_surface_as_it_counts() -> None:
         areas[level] = [round(top.polygon.area, 6) for top in support_surfaces(scene, "l", q=None)]
         scene = scene.set_shapes("l", [AttachedShape(standing, level=level)])
         heights = [
-            round(float(top.support_from_surface.translation[2]), 6) for top in support_surfaces(scene, "l", q=None)
+            round(float(top.support_from_surface.translation[2]), 6)
+            for top in support_surfaces(scene, "l", q=None)
         ]
         assert heights == ([0.3] if level is None else [0.3, 0.1])
     assert areas == {None: [0.07], "exact": [0.025, 0.025]}
@@ -214,9 +255,13 @@ def test_nothing_is_put_over_the_hollow_of_a_mesh() -> None:
     standing = l_mesh(0.3, 0.1)
     lying = Mesh(np.asarray(standing.vertices)[:, [0, 2, 1]], np.asarray(standing.faces)[:, ::-1])
     counter = AttachedShape(lying, level="exact")
-    scene = gantry_scene().add_frame("counter", "world", pose=Pose([0.1, 0.1, 0.3]), shapes=[counter])
+    scene = gantry_scene().add_frame(
+        "counter", "world", pose=Pose([0.1, 0.1, 0.3]), shapes=[counter]
+    )
     scene = with_block(scene, "block", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, 0.05]))
-    found = list(placements_on_surface(scene, "block", "counter", q=Q, rng=np.random.default_rng(0)))
+    found = list(
+        placements_on_surface(scene, "block", "counter", q=Q, rng=np.random.default_rng(0))
+    )
     assert found
     for placement in found:
         corners = outline(solids_of(scene, "block"), placement.support_from_object).vertices
@@ -238,11 +283,14 @@ def test_a_lid_lies_on_the_rim_of_its_box() -> None:
 
     pose = found(scene)[0].support_from_object
     np.testing.assert_allclose(pose.translation, [0.0, 0.0, 0.065], atol=1e-3)
-    assert pair_distance(scene.reparent("lid", "box", pose=pose), Q, frame_a="lid", frame_b="box") == pytest.approx(
-        1e-4
-    )
+    assert pair_distance(
+        scene.reparent("lid", "box", pose=pose), Q, frame_a="lid", frame_b="box"
+    ) == pytest.approx(1e-4)
     one = scene.set_shapes("box", solids[:2])
-    assert all(abs(placement.support_from_object.translation[1] + 0.0325) < 1e-3 for placement in found(one))
+    assert all(
+        abs(placement.support_from_object.translation[1] + 0.0325) < 1e-3
+        for placement in found(one)
+    )
 
 
 def test_what_is_not_level_is_no_surface() -> None:
@@ -267,15 +315,22 @@ def test_regions_and_objects_that_cannot_be_are_refused() -> None:
     scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.03])
     with pytest.raises(SceneError, match="region 'stove' has no level box"):
         find(scene.set_shapes("stove", []))
-    with pytest.raises(SceneError, match="region 'stove' does not lie on a level top of its parent 'table'"):
+    with pytest.raises(
+        SceneError, match="region 'stove' does not lie on a level top of its parent 'table'"
+    ):
         find(scene.set_pose("stove", Pose([0.0, 0.0, 0.3])))
     with pytest.raises(SceneError, match="no collision shape and no ancestor with one"):
         find(scene.reparent("stove", "world", pose=Pose()))
-    with pytest.raises(SceneError, match="object 'block' has no collision shape, so it cannot rest"):
+    with pytest.raises(
+        SceneError, match="object 'block' has no collision shape, so it cannot rest"
+    ):
         find(scene.set_shapes("block", []))
     with pytest.raises(SceneError, match="object 'block' has a plane"):
         find(scene.add_shape("block", AttachedShape(Plane())))
-    with pytest.raises(ConfigurationError, match="spacing of placements must be a finite number of at least 0, not -1"):
+    with pytest.raises(
+        ConfigurationError,
+        match="spacing of placements must be a finite number of at least 0, not -1",
+    ):
         PlacementSettings(spacing=-1)
 
 

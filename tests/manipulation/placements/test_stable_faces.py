@@ -28,7 +28,12 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
-from tmkit.manipulation import PlacementSettings, placements_in_region, placements_on_surface, stable_faces
+from tmkit.manipulation import (
+    PlacementSettings,
+    placements_in_region,
+    placements_on_surface,
+    stable_faces,
+)
 from tmkit.manipulation.placements.stable_faces import StableFace, centre_of_mass, resting_height
 from tmkit.motion import support_surfaces
 from tmkit.motion.masses import solid_centre
@@ -40,14 +45,23 @@ Q = GANTRY.ready_configuration(gantry_scene())
 
 def faces(*shapes: Shape | AttachedShape) -> tuple[StableFace, ...]:
     """Return the stable faces of an object of the given shapes."""
-    attached = [shape if isinstance(shape, AttachedShape) else AttachedShape(shape) for shape in shapes]
+    attached = [
+        shape if isinstance(shape, AttachedShape) else AttachedShape(shape) for shape in shapes
+    ]
     return stable_faces(SceneGraph().add_frame("block", "world", shapes=attached), "block")
 
 
 def test_a_box_has_six() -> None:
     """Each side of a box is a face; heights are half the sides, margins half the shorter side of the face."""
     found = faces(Box([0.1, 0.2, 0.3]))
-    assert sorted(face.name for face in found) == ["+x up", "+y up", "+z up", "-x up", "-y up", "-z up"]
+    assert sorted(face.name for face in found) == [
+        "+x up",
+        "+y up",
+        "+z up",
+        "-x up",
+        "-y up",
+        "-z up",
+    ]
     sides = {"x": (0.05, 0.1), "y": (0.1, 0.05), "z": (0.15, 0.05)}
     for face in found:
         height, margin = sides[face.name[1]]
@@ -69,7 +83,8 @@ def test_a_tetrahedron_has_four() -> None:
 def test_an_l_has_five() -> None:
     """An L rests on both arms' outsides, on its two flat sides, and on the slanted facet of its hull, not on its ends.
 
-    Its arms are 0.12 m long and 0.04 m thick, so its centre of mass is at 0.044 m along both, beyond the ends' 0.04 m.
+    Its arms are 0.12 m long and 0.04 m thick, so its centre of mass is at 0.044 m along both,
+    beyond the ends' 0.04 m.
     """
     scene = SceneGraph().add_frame("block", "world", shapes=[AttachedShape(l_mesh())])
     np.testing.assert_allclose(centre_of_mass(scene, "block"), [0.044, 0.02, 0.044], atol=1e-12)
@@ -88,7 +103,9 @@ def test_round_things_stand_or_lie() -> None:
     standing = [face for face in faces(Cylinder(0.03, 0.1)) if not face.is_rolling]
     assert [(face.height, face.margin) for face in standing] == [(0.05, pytest.approx(0.03))] * 2
     assert len(faces(Cylinder(0.03, 0.1))) == 10
-    assert all(face.height == pytest.approx(0.03) for face in faces(Capsule(0.03, 0.1)) if face.is_rolling)
+    assert all(
+        face.height == pytest.approx(0.03) for face in faces(Capsule(0.03, 0.1)) if face.is_rolling
+    )
     assert all(face.is_rolling for face in (*faces(Sphere(0.1)), *faces(Capsule(0.03, 0.1))))
     (base,) = faces(Cone(0.03, 0.1))
     assert base.is_upright
@@ -124,7 +141,9 @@ def test_every_face_holds_the_weight(seed: int, count: int) -> None:
     points = rng.uniform(-0.1, 0.1, size=(count, 3))
     hull = trimesh.convex.convex_hull(points)
     assume(hull.volume > 1e-4)
-    scene = SceneGraph().add_frame("block", "world", shapes=[AttachedShape(Mesh(hull.vertices, hull.faces))])
+    scene = SceneGraph().add_frame(
+        "block", "world", shapes=[AttachedShape(Mesh(hull.vertices, hull.faces))]
+    )
     found = stable_faces(scene, "block", least_margin=0.0)
     centre = centre_of_mass(scene, "block")
     assert found
@@ -139,7 +158,9 @@ def test_every_face_holds_the_weight(seed: int, count: int) -> None:
 def test_what_is_round_everywhere_rests_on_its_largest_facets() -> None:
     """A ball of small facets has none with the usual margin; it is put on some of those that it has."""
     ball = trimesh.creation.icosphere(subdivisions=4, radius=0.06)
-    scene = SceneGraph().add_frame("block", "world", shapes=[AttachedShape(Mesh(ball.vertices, ball.faces))])
+    scene = SceneGraph().add_frame(
+        "block", "world", shapes=[AttachedShape(Mesh(ball.vertices, ball.faces))]
+    )
     found = stable_faces(scene, "block")
     assert len(found) == 64
     assert all(0.001 <= face.margin < 0.002 for face in found)
@@ -147,7 +168,9 @@ def test_what_is_round_everywhere_rests_on_its_largest_facets() -> None:
 
 def test_what_cannot_rest_is_refused() -> None:
     """An object needs a collision shape, and no plane."""
-    with pytest.raises(SceneError, match="object 'block' has no collision shape, so it cannot rest"):
+    with pytest.raises(
+        SceneError, match="object 'block' has no collision shape, so it cannot rest"
+    ):
         faces()
     with pytest.raises(SceneError, match="object 'block' has a plane, so it cannot rest"):
         faces(Plane())
@@ -160,8 +183,12 @@ def test_placements_use_any_face_when_asked() -> None:
     for any_face in (False, True):
         chosen = PlacementSettings(any_face=any_face)
         (top,) = support_surfaces(scene, "table", q=Q)
-        found = placements_in_region(scene, "block", top, q=Q, rng=np.random.default_rng(0), settings=chosen)
-        ups[any_face] = list(dict.fromkeys(placement.name.split("), ", 1)[1].split(" up")[0] for placement in found))
+        found = placements_in_region(
+            scene, "block", top, q=Q, rng=np.random.default_rng(0), settings=chosen
+        )
+        ups[any_face] = list(
+            dict.fromkeys(placement.name.split("), ", 1)[1].split(" up")[0] for placement in found)
+        )
     assert ups[False] == ["+z"]
     assert ups[True][0] == "+z"
     assert len(ups[True]) == 5
@@ -188,7 +215,9 @@ def test_what_is_too_large_is_balanced() -> None:
 def test_physics_agrees(shape: Shape) -> None:
     """Put down on each face that does not roll, an object has tilted by less than two degrees a second later."""
     base = with_block(gantry_scene(), "block", [0.0, 0.0, 0.3], shape=shape)
-    base = base.set_inertia("block", Inertia(0.2, centre_of_mass(base, "block"), matrix=2e-4 * np.eye(3)))
+    base = base.set_inertia(
+        "block", Inertia(0.2, centre_of_mass(base, "block"), matrix=2e-4 * np.eye(3))
+    )
     tested = [face for face in stable_faces(base, "block") if not face.is_rolling]
     assert tested
     for face in tested:
@@ -210,22 +239,33 @@ def test_centres_of_solids() -> None:
     for shape, centre in (
         (Box([0.1, 0.2, 0.3]), (0.0, 0.0, 0.0)),
         (Cone(0.1, 0.4), (0.0, 0.0, -0.1)),
-        (PointCloud([[0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [0.9, 0.1, 0.1]], radius=0.01), (0.5, 1.0, 2.0)),
+        (
+            PointCloud([[0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [0.9, 0.1, 0.1]], radius=0.01),
+            (0.5, 1.0, 2.0),
+        ),
         (HeightField([[0.0, 0.3], [0.1, 0.2]], size=(1.0, 2.0), floor=-0.1), (0.0, 0.0, 0.1)),
         (l_mesh(), (0.044, 0.02, 0.044)),
     ):
-        np.testing.assert_allclose(solid_centre(AttachedShape(shape, turned)), turned.apply(centre), atol=1e-9)
+        np.testing.assert_allclose(
+            solid_centre(AttachedShape(shape, turned)), turned.apply(centre), atol=1e-9
+        )
     corners = np.array([[0.0, 0, 0], [0.4, 0, 0], [0, 0.4, 0], [0, 0, 0.4]])
     inside_out = Mesh(corners, [[0, 1, 2], [0, 3, 1], [0, 2, 3], [1, 3, 2]])
-    np.testing.assert_allclose(solid_centre(AttachedShape(inside_out, turned)), turned.apply([0.1] * 3), atol=1e-9)
+    np.testing.assert_allclose(
+        solid_centre(AttachedShape(inside_out, turned)), turned.apply([0.1] * 3), atol=1e-9
+    )
 
 
 def test_the_centre_of_an_object_is_weighted() -> None:
     """Solids count by their volume; inertias in the object or below it count instead."""
-    boxes = [AttachedShape(Box([1.0, 1.0, z]), Pose([x, 0.0, 0.0])) for x, z in ((0.0, 1.0), (1.0, 3.0))]
+    boxes = [
+        AttachedShape(Box([1.0, 1.0, z]), Pose([x, 0.0, 0.0])) for x, z in ((0.0, 1.0), (1.0, 3.0))
+    ]
     scene = SceneGraph().add_frame("block", "world", pose=Pose([5.0, 0.0, 0.0]), shapes=boxes)
     np.testing.assert_allclose(centre_of_mass(scene, "block"), [0.75, 0.0, 0.0], atol=1e-12)
-    part = scene.add_frame("part", "block", pose=Pose([0.0, 2.0, 0.0])).set_inertia("part", Inertia(1.0, [0, 0, 1.0]))
+    part = scene.add_frame("part", "block", pose=Pose([0.0, 2.0, 0.0])).set_inertia(
+        "part", Inertia(1.0, [0, 0, 1.0])
+    )
     np.testing.assert_allclose(centre_of_mass(part, "block"), [0.0, 2.0, 1.0], atol=1e-12)
 
 
@@ -233,7 +273,9 @@ def test_an_l_of_two_boxes_is_an_l() -> None:
     """Boxes that make up an L rest as the L does, on the slanted facet of their hull too."""
     long, thin = 0.12, 0.04
     lying = AttachedShape(Box([long, thin, thin]), Pose([long / 2, thin / 2, thin / 2]))
-    standing = AttachedShape(Box([thin, thin, long - thin]), Pose([thin / 2, thin / 2, (long + thin) / 2]))
+    standing = AttachedShape(
+        Box([thin, thin, long - thin]), Pose([thin / 2, thin / 2, (long + thin) / 2])
+    )
     for one, other in zip(faces(lying, standing), faces(l_mesh()), strict=True):
         assert (one.name, one.height, one.margin) == (
             other.name,
@@ -245,12 +287,16 @@ def test_an_l_of_two_boxes_is_an_l() -> None:
 def test_what_rolls_does_so_on_all_its_sides() -> None:
     """A ball rests, rolling, on six sides; a cylinder stands on two and rolls on evenly turned sides."""
     ball = faces(Sphere(0.1))
-    assert [(face.height, face.margin, face.is_rolling) for face in ball] == [(pytest.approx(0.1), 0.0, True)] * 6
+    assert [(face.height, face.margin, face.is_rolling) for face in ball] == [
+        (pytest.approx(0.1), 0.0, True)
+    ] * 6
     assert {face.name for face in ball} == {f"{sign}{axis} up" for sign in "+-" for axis in "xyz"}
     can = faces(Cylinder(0.05, 0.2))
     downs = [face.rotation.inverse().rotate([0.0, 0.0, -1.0]) for face in can if face.is_rolling]
     angles = np.sort(np.mod([math.atan2(down[1], down[0]) for down in downs], math.tau))
-    np.testing.assert_allclose(np.diff([*angles, angles[0] + math.tau]), math.tau / len(downs), atol=1e-6)
+    np.testing.assert_allclose(
+        np.diff([*angles, angles[0] + math.tau]), math.tau / len(downs), atol=1e-6
+    )
     assert all(face.height == pytest.approx(0.05 if face.is_rolling else 0.1) for face in can)
     assert len(can) == len(downs) + 2
 
@@ -267,6 +313,8 @@ def test_what_rolls_does_so_on_all_its_sides() -> None:
 )
 def test_an_object_rests_on_its_stable_faces(down: tuple[float, ...], height: float | None) -> None:
     """A cylinder stands on its ends, lies in any turn about its axis, and rests nowhere in between."""
-    scene = SceneGraph("world").add_frame("c", "world", shapes=[AttachedShape(Cylinder(0.02, 0.12))])
+    scene = SceneGraph("world").add_frame(
+        "c", "world", shapes=[AttachedShape(Cylinder(0.02, 0.12))]
+    )
     found = resting_height(scene, "c", down)
     assert found == (None if height is None else pytest.approx(height, abs=1e-9))

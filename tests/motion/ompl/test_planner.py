@@ -59,7 +59,9 @@ def test_ompl_says_which_end_is_wrong() -> None:
     """Ends that collide or are outside the limits are told like the core tells them."""
     pytest.importorskip("ompl")
     found = search_verified(OmplPlanner(), query(goal=0.0))
-    assert (found.status, search_verified(RrtConnect(), query(goal=0.0)).status) == (PathStatus.GOAL_IN_COLLISION,) * 2
+    assert (found.status, search_verified(RrtConnect(), query(goal=0.0)).status) == (
+        PathStatus.GOAL_IN_COLLISION,
+    ) * 2
     assert found.pair is not None
     assert "wall" in found.pair
     found = search_verified(OmplPlanner(), query(goal=0.7))
@@ -69,7 +71,10 @@ def test_ompl_says_which_end_is_wrong() -> None:
 def test_ompl_ends_after_the_iterations() -> None:
     """Where there is no way the search ends, and says so."""
     pytest.importorskip("ompl")
-    assert search_verified(OmplPlanner(), query(max_iterations=50, height=0.8)).status is PathStatus.NO_PATH
+    assert (
+        search_verified(OmplPlanner(), query(max_iterations=50, height=0.8)).status
+        is PathStatus.NO_PATH
+    )
 
 
 def test_ompl_plans_for_a_panda() -> None:
@@ -77,7 +82,8 @@ def test_ompl_plans_for_a_panda() -> None:
     pytest.importorskip("ompl")
     scene = tk.load_scene("panda_table", "blocks2")
     first, second = (
-        tk.plan(scene, goal="(on a b)", options=tk.PlanningOptions(motion_planner=OmplPlanner())) for _ in range(2)
+        tk.plan(scene, goal="(on a b)", options=tk.PlanningOptions(motion_planner=OmplPlanner()))
+        for _ in range(2)
     )
     assert first.plan is not None
     assert second.plan is not None

@@ -42,9 +42,16 @@ def lid() -> PlanResult:
 def far() -> PlanResult:
     """Return the answer for a block 2 m away."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
-    there = scene().add_frame("shelf", "world", pose=Pose([2.0, 0.0, -0.05]), classes=["surface"], shapes=shapes)
+    there = scene().add_frame(
+        "shelf", "world", pose=Pose([2.0, 0.0, -0.05]), classes=["surface"], shapes=shapes
+    )
     there = with_block(there, "far", [2.0, 0.0, BLOCK / 2], parent="shelf")
-    return tk.plan(there, goal="(on far b)", robot=GANTRY, options=tk.PlanningOptions(suggest=False, max_iterations=1))
+    return tk.plan(
+        there,
+        goal="(on far b)",
+        robot=GANTRY,
+        options=tk.PlanningOptions(suggest=False, max_iterations=1),
+    )
 
 
 def pixels(path: Path) -> np.ndarray:
@@ -78,12 +85,17 @@ def test_what_is_out_of_reach_has_a_line_to_it(far: PlanResult, tmp_path: Path) 
 def test_the_same_answer_gives_the_same_bytes(lid: PlanResult, tmp_path: Path) -> None:
     """A picture is a function of the result, whichever way its action is chosen."""
     first = draw_failure(lid, tmp_path / "one.png", width=160, height=120).read_bytes()
-    assert draw_failure(lid, tmp_path / "two.png", action=LID, width=160, height=120).read_bytes() == first
+    assert (
+        draw_failure(lid, tmp_path / "two.png", action=LID, width=160, height=120).read_bytes()
+        == first
+    )
 
 
 def test_what_cannot_be_drawn_is_said(lid: PlanResult, tmp_path: Path) -> None:
     """No failure, no such action, no example, no such folder: each is an error that says so."""
-    with pytest.raises(SimulationError, match=r"no motion failed, so there is nothing to draw: Found 2 actions"):
+    with pytest.raises(
+        SimulationError, match=r"no motion failed, so there is nothing to draw: Found 2 actions"
+    ):
         draw_failure(tk.plan(scene(), goal="(on a b)", robot=GANTRY), tmp_path / "x.png")
     with pytest.raises(UnknownNameError, match=r"action that failed.*table__0__1.*table__0__0"):
         draw_failure(lid, tmp_path / "x.png", action="(pick-up a table__0__1)")

@@ -14,7 +14,16 @@ from support.gantry import GANTRY, PlanWriter, gantry_scene, stacking_plan, two_
 
 from tmkit.errors import MissingExtraError, OutputError, SimulationError
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.simulation import Camera, Film, Recording, Simulation, fit_camera, render, simulate, write_picture
+from tmkit.simulation import (
+    Camera,
+    Film,
+    Recording,
+    Simulation,
+    fit_camera,
+    render,
+    simulate,
+    write_picture,
+)
 from tmkit.spatial import Pose
 
 
@@ -101,7 +110,9 @@ def test_film_and_picture_of_a_plan(tmp_path: Path) -> None:
     """A plan leaves a small film that moves and a picture, changes no number of the report, and no other file."""
     film, picture = tmp_path / "film.gif", tmp_path / "end.png"
     camera = Camera((0.9, -0.9, 0.7), (0.0, 0.0, 0.1), width=120, height=90)
-    report = simulate(stacking_plan(), record=film, picture=picture, recording=Recording(camera=camera))
+    report = simulate(
+        stacking_plan(), record=film, picture=picture, recording=Recording(camera=camera)
+    )
     assert report == simulate(stacking_plan())
     with Image.open(film) as frames:
         seconds = 0.0
@@ -159,7 +170,9 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_mp4_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mp4_without_its_extra_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who asks for an MP4 is told what to install."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[pictures\]'") as caught:
@@ -174,7 +187,9 @@ def test_film_without_frames_is_no_film(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.skipif(importlib.util.find_spec("imageio_ffmpeg") is None, reason="needs the extra 'pictures'")
+@pytest.mark.skipif(
+    importlib.util.find_spec("imageio_ffmpeg") is None, reason="needs the extra 'pictures'"
+)
 def test_film_as_mp4(tmp_path: Path) -> None:
     """With the extra a film may be an MP4, of odd size too."""
     film = Film(tmp_path / "film.mp4")

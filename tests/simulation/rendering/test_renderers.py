@@ -23,7 +23,9 @@ from tmkit.spatial import Pose
 HAS_FILAMENT = is_available()
 RENDERERS = [
     "tiny",
-    pytest.param("filament", marks=pytest.mark.skipif(not HAS_FILAMENT, reason="needs MuJoCo and Vulkan")),
+    pytest.param(
+        "filament", marks=pytest.mark.skipif(not HAS_FILAMENT, reason="needs MuJoCo and Vulkan")
+    ),
 ]
 RED, GREEN, BLUE = (0.9, 0.1, 0.1, 1.0), (0.1, 0.7, 0.1, 1.0), (0.1, 0.2, 0.9, 1.0)
 PIECE = np.array([[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0], [0, 0, 0.1]])
@@ -41,7 +43,13 @@ SHAPES = {
 
 def shown(scene: SceneGraph, point: list[float], *, renderer: str, q: object = None) -> np.ndarray:
     """Return the colour (3,) in the middle of a picture that is taken from above a point."""
-    camera = Camera((point[0], point[1], 1.5), (point[0], point[1], 0.0), up=(0.0, 1.0, 0.0), width=48, height=48)
+    camera = Camera(
+        (point[0], point[1], 1.5),
+        (point[0], point[1], 0.0),
+        up=(0.0, 1.0, 0.0),
+        width=48,
+        height=48,
+    )
     return render(scene, camera, q=q, supersampling=1.0, renderer=renderer)[24, 24].astype(float)
 
 
@@ -65,11 +73,18 @@ def test_every_kind_of_shape_is_where_it_is(kind: str, renderer: str) -> None:
 def test_shapes_of_one_frame_keep_their_colours(renderer: str) -> None:
     """Twenty boxes on a frame, more than pybullet takes in a body, have the colour of each."""
     parts = [
-        tk.AttachedShape(tk.Box([0.08, 0.08, 0.1]), Pose([0.1 * i, 0.0, 0.0]), color=color, collision=False)
+        tk.AttachedShape(
+            tk.Box([0.08, 0.08, 0.1]), Pose([0.1 * i, 0.0, 0.0]), color=color, collision=False
+        )
         for i, color in zip(range(20), [RED, GREEN, BLUE] * 7, strict=False)
     ]
     scene = SceneGraph().add_frame("x", "world", shapes=parts)
-    assert [strongest(shown(scene, [0.1 * i, 0.0], renderer=renderer)) for i in (0, 1, 2, 18)] == [0, 1, 2, 0]
+    assert [strongest(shown(scene, [0.1 * i, 0.0], renderer=renderer)) for i in (0, 1, 2, 18)] == [
+        0,
+        1,
+        2,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
@@ -116,7 +131,9 @@ def test_a_film_of_a_plan_follows_its_objects(tmp_path: Path, renderer: str) -> 
         render(scene, camera, q=q, supersampling=1.0, renderer=renderer).astype(float)
         for scene, q in ((plan.scene, plan.q), (plan.final_scene, plan.final_q))
     ]
-    (start, end), (true_start, true_end) = ([red_middle(one) for one in pictures] for pictures in (frames, ends))
+    (start, end), (true_start, true_end) = (
+        [red_middle(one) for one in pictures] for pictures in (frames, ends)
+    )
     assert np.linalg.norm(start - true_start) < 2.0
     assert np.linalg.norm(end - true_end) < 2.0
     assert np.linalg.norm(true_end - true_start) > 5.0
@@ -126,7 +143,9 @@ def test_choosing_a_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The better one is taken where it is there; a wrong or missing one is refused with what to do."""
     assert chosen_renderer("tiny") == "tiny"
     assert chosen_renderer() == ("filament" if HAS_FILAMENT else "tiny")
-    with pytest.raises(SimulationError, match="renderer must be one of auto, filament, tiny, not 'gl'"):
+    with pytest.raises(
+        SimulationError, match="renderer must be one of auto, filament, tiny, not 'gl'"
+    ):
         chosen_renderer("gl")
     with pytest.raises(SimulationError, match=r"supersampling must be between 1 and 8, not 0\.5"):
         render(SceneGraph(), supersampling=0.5)
@@ -141,9 +160,9 @@ def test_choosing_a_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_vulkan_driver_the_process_goes_on() -> None:
     """Filament would abort without a driver; it is not tried, and a picture is made all the same."""
     code = (
-        "import tmkit as tk; from tmkit.simulation import Camera, render\n"
-        "from tmkit.simulation.rendering.studio import chosen_renderer\n"
-        "print(chosen_renderer(), render(tk.SceneGraph(), Camera((1,0,1), (0,0,0), width=8, height=8)).shape)"
+        "import tmkit as tk; from tmkit.simulation import Camera, render\nfrom"
+        " tmkit.simulation.rendering.studio import chosen_renderer\nprint(chosen_renderer(),"
+        " render(tk.SceneGraph(), Camera((1,0,1), (0,0,0), width=8, height=8)).shape)"
     )
     done = run_process(
         [sys.executable, "-c", code],
@@ -159,8 +178,12 @@ def behind(side: float) -> Posed:
     """Return a table with a block, hidden from one side by a tall pillar."""
     pillar = tk.AttachedShape(tk.Box([0.5, 0.1, 1.5]))
     block = tk.AttachedShape(tk.Box([0.05, 0.05, 0.05]))
-    scene = SceneGraph().add_frame("pillar", "world", pose=Pose([0.0, 0.2 * side, 0.75]), shapes=[pillar])
-    scene = scene.add_frame("other", "world", pose=Pose([0.4, 0.0, 0.0]), classes=["movable"], shapes=[block])
+    scene = SceneGraph().add_frame(
+        "pillar", "world", pose=Pose([0.0, 0.2 * side, 0.75]), shapes=[pillar]
+    )
+    scene = scene.add_frame(
+        "other", "world", pose=Pose([0.4, 0.0, 0.0]), classes=["movable"], shapes=[block]
+    )
     return StillScene(scene.add_frame("block", "world", classes=["movable"], shapes=[block]))
 
 

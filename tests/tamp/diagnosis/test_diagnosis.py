@@ -18,7 +18,13 @@ from tmkit.plans import FailureKind
 from tmkit.spatial import Pose
 from tmkit.tamp import Diagnosis, PlanResult, PlanStatus
 from tmkit.tamp.diagnosis.collect import bodies_in_the_way
-from tmkit.tamp.diagnosis.diagnosis import BlockingBody, GoalConflict, LearnedConstraint, added_up, in_centimetres
+from tmkit.tamp.diagnosis.diagnosis import (
+    BlockingBody,
+    GoalConflict,
+    LearnedConstraint,
+    added_up,
+    in_centimetres,
+)
 
 
 def two() -> SceneGraph:
@@ -34,7 +40,9 @@ def under_a_lid() -> SceneGraph:
 def far_away() -> SceneGraph:
     """Return the two, and a third 3 m away."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
-    scene = two().add_frame("shelf", "world", pose=Pose([3.0, 0.0, -0.05]), classes=["surface"], shapes=shapes)
+    scene = two().add_frame(
+        "shelf", "world", pose=Pose([3.0, 0.0, -0.05]), classes=["surface"], shapes=shapes
+    )
     return with_block(scene, "far", [3.0, 0.0, BLOCK / 2], parent="shelf")
 
 
@@ -93,18 +101,31 @@ def test_metres_out_of_reach_are_worked_out() -> None:
     [action] = result.diagnosis.actions
     assert dict(action.kinds) == {FailureKind.OUT_OF_REACH: action.failures}
     assert 1.0 < action.excess < 2.5
-    assert f"the pose is out of the arm's reach, by at least {in_centimetres(action.excess)}." in result.explanation
+    assert (
+        f"the pose is out of the arm's reach, by at least {in_centimetres(action.excess)}."
+        in result.explanation
+    )
     [constraint] = result.diagnosis.constraints
     assert constraint.is_proved
-    assert "It is proved that no pose tried for (pick-up far shelf__0__0) is within reach" in result.explanation
+    assert (
+        "It is proved that no pose tried for (pick-up far shelf__0__0) is within reach"
+        in result.explanation
+    )
 
 
 def test_what_is_impossible_in_every_state_is_told() -> None:
     """A block wider than the hand opens is a proof that speaks of no state."""
-    scene = with_block(blocks_scene({"b": (1, 1)}, table=0.4), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3))
+    scene = with_block(
+        blocks_scene({"b": (1, 1)}, table=0.4), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3)
+    )
     result = solve(scene, "(ontable a table__-1__1)")
-    assert result.diagnosis.constraints == (LearnedConstraint("(pick-up a table__0__0)", (), is_proved=True),)
-    assert "It is proved that (pick-up a table__0__0) cannot be carried out in any state." in result.explanation
+    assert result.diagnosis.constraints == (
+        LearnedConstraint("(pick-up a table__0__0)", (), is_proved=True),
+    )
+    assert (
+        "It is proved that (pick-up a table__0__0) cannot be carried out in any state."
+        in result.explanation
+    )
     assert result.diagnosis.actions[0].kinds == ((FailureKind.NO_CHOICE, 1),)
 
 
@@ -113,7 +134,9 @@ def test_a_region_too_full_is_told_with_what_stands_there() -> None:
     scene = kitchen(1)
     height = scene.shapes("stove")[0].shape.bounds[1][2]
     shapes = [AttachedShape(Box([0.2, 0.2, 0.1]))]
-    scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.05]), classes=["movable"], shapes=shapes)
+    scene = scene.add_frame(
+        "pot", "stove", pose=Pose([0.0, 0.0, height + 0.05]), classes=["movable"], shapes=shapes
+    )
     result = tk.plan(
         scene,
         domain="kitchen",
@@ -125,9 +148,16 @@ def test_a_region_too_full_is_told_with_what_stands_there() -> None:
     full = actions["(place pot stove)"]
     assert full.kinds == ((FailureKind.NO_ROOM, full.failures),)
     assert full.in_the_way == (BlockingBody("b0", full.failures),)
-    assert f"failed {full.failures} times, choosing: no room was found for 'pot' on 'stove'." in result.explanation
-    assert [suggestion.names for suggestion in result.diagnosis.suggestions] == [("(on pot stove)",)]
-    context = next(c.context for c in result.diagnosis.constraints if c.action == "(place pot stove)")
+    assert (
+        f"failed {full.failures} times, choosing: no room was found for 'pot' on 'stove'."
+        in result.explanation
+    )
+    assert [suggestion.names for suggestion in result.diagnosis.suggestions] == [
+        ("(on pot stove)",)
+    ]
+    context = next(
+        c.context for c in result.diagnosis.constraints if c.action == "(place pot stove)"
+    )
     assert "(on b0 stove)" in context
     assert "(on pot stove)" not in context
 
@@ -137,20 +167,33 @@ def test_what_is_too_heavy_is_told() -> None:
     scene = kitchen(1)
     height = scene.shapes("stove")[0].shape.bounds[1][2]
     shapes = [AttachedShape(Box([0.2, 0.2, 0.2]))]
-    scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.1]), classes=["movable"], shapes=shapes)
+    scene = scene.add_frame(
+        "pot", "stove", pose=Pose([0.0, 0.0, height + 0.1]), classes=["movable"], shapes=shapes
+    )
     scene = scene.set_inertia("pot", Inertia(8.0))
     result = tk.plan(
-        scene, domain="kitchen", goal="(on pot sink)", robot=ROBOT, options=tk.PlanningOptions(max_iterations=1)
+        scene,
+        domain="kitchen",
+        goal="(on pot sink)",
+        robot=ROBOT,
+        options=tk.PlanningOptions(max_iterations=1),
     )
     force, vacuum = 1.25 * 9.81 * 8.0, tk.load_manipulator(ROBOT).grip_force
-    words = f"'pot' is too heavy for the hand so: it pulls with {force:.0f} N, {force / vacuum:.1f} times"
+    words = (
+        f"'pot' is too heavy for the hand so: it pulls with {force:.0f} N, {force / vacuum:.1f}"
+        " times"
+    )
     assert words in result.explanation
 
 
 @pytest.mark.parametrize(
     ("goal", "facts", "words"),
     [
-        ("(and (on a b) (on b a))", ("(on a b)", "(on b a)"), "(on a b) and (on b a) exclude each other."),
+        (
+            "(and (on a b) (on b a))",
+            ("(on a b)", "(on b a)"),
+            "(on a b) and (on b a) exclude each other.",
+        ),
         ("(and (clear b) (on a a))", ("(on a a)",), "no action achieves (on a a)."),
         (
             "(and (clear b) (and (on a b) (not (handempty))))",
@@ -164,7 +207,9 @@ def test_what_is_too_heavy_is_told() -> None:
         ),
     ],
 )
-def test_facts_that_exclude_each_other_are_named(goal: str, facts: tuple[str, ...], words: str) -> None:
+def test_facts_that_exclude_each_other_are_named(
+    goal: str, facts: tuple[str, ...], words: str
+) -> None:
     """Where the task alone has no solution, the diagnosis says which facts of the goal are to blame."""
     result = solve(two(), goal)
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
@@ -177,7 +222,10 @@ def test_goals_of_which_pairs_say_nothing() -> None:
     result = solve(two(), "(exists (?x - block) (on ?x ?x))")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.diagnosis.conflict is None
-    assert "the goal contradicts itself, or contains a fact that no action achieves" in result.explanation
+    assert (
+        "the goal contradicts itself, or contains a fact that no action achieves"
+        in result.explanation
+    )
 
 
 def test_a_plan_has_a_diagnosis_too() -> None:
@@ -205,13 +253,18 @@ def test_a_diagnosis_is_plain_values_for_programs() -> None:
     diagnosis = result.diagnosis
     assert values["iterations"] == diagnosis.iterations
     assert values["in_the_way"] == {"lid": diagnosis.in_the_way[0].count}
-    assert values["actions"][0]["kinds"] == {kind.value: count for kind, count in diagnosis.actions[0].kinds}
+    assert values["actions"][0]["kinds"] == {
+        kind.value: count for kind, count in diagnosis.actions[0].kinds
+    }
     assert [cause["count"] for cause in values["actions"][0]["causes"]] == [
         cause.count for cause in diagnosis.actions[0].causes
     ]
     assert values["constraints"][0]["context"] == list(diagnosis.constraints[0].context)
     assert values["conflict"] == values["proofs"] == []
-    assert solve(two(), "(and (on a b) (on b a))").to_dict()["diagnosis"]["conflict"] == ["(on a b)", "(on b a)"]
+    assert solve(two(), "(and (on a b) (on b a))").to_dict()["diagnosis"]["conflict"] == [
+        "(on a b)",
+        "(on b a)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -227,18 +280,28 @@ def test_a_diagnosis_is_plain_values_for_programs() -> None:
         (("spoon", "cup"), "cup", ()),
     ],
 )
-def test_who_is_in_whose_way(pair: tuple[str, str], object: str | None, found: tuple[str, ...]) -> None:
+def test_who_is_in_whose_way(
+    pair: tuple[str, str], object: str | None, found: tuple[str, ...]
+) -> None:
     """Of a pair the frame is in the way that neither the arm nor the object moves; then the object, never the arm."""
     scene = SceneGraph()
     for name in ("left", "right", "wall", "lid", "cup"):
         scene = scene.add_frame(name, "world")
     scene = scene.add_frame("spoon", "cup")
-    assert bodies_in_the_way((pair,), scene, moved=frozenset({"left", "right"}), object=object) == found
+    assert (
+        bodies_in_the_way((pair,), scene, moved=frozenset({"left", "right"}), object=object)
+        == found
+    )
 
 
 def test_counts_of_bodies_are_added_up_in_order() -> None:
     """Most often first, ties by name."""
-    bodies = [BlockingBody("b", 1), BlockingBody("c", 3), BlockingBody("a", 1), BlockingBody("b", 1)]
+    bodies = [
+        BlockingBody("b", 1),
+        BlockingBody("c", 3),
+        BlockingBody("a", 1),
+        BlockingBody("b", 1),
+    ]
     assert added_up(bodies) == (BlockingBody("c", 3), BlockingBody("b", 2), BlockingBody("a", 1))
 
 

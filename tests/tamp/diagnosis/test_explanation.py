@@ -27,7 +27,9 @@ def cause(phase: str, words: str, count: int, **more: Any) -> FailureCause:
     return FailureCause(phase, words, FailureKind.COLLISION, count, **more)
 
 
-def action(name: str, *causes: FailureCause, bodies: tuple[BlockingBody, ...] = ()) -> ActionDiagnosis:
+def action(
+    name: str, *causes: FailureCause, bodies: tuple[BlockingBody, ...] = ()
+) -> ActionDiagnosis:
     """Return what became of an action."""
     total = sum(each.count for each in causes)
     return ActionDiagnosis(name, total, ((FailureKind.COLLISION, total),), causes, bodies)
@@ -42,8 +44,8 @@ def failed(*actions: ActionDiagnosis, **more: Any) -> str:
     """Return what is said of actions, without the first sentences."""
     text = told(NO, actions=actions, skeletons=2, attempts=7, **more)
     start = (
-        "2 task plans were tried for (g), with 7 attempts at motions, and none could be carried out. "
-        "Infeasibility is not proven."
+        "2 task plans were tried for (g), with 7 attempts at motions, and none could be carried"
+        " out. Infeasibility is not proven."
     )
     assert text.startswith(start)
     return text.removeprefix(start).strip()
@@ -51,13 +53,19 @@ def failed(*actions: ActionDiagnosis, **more: Any) -> str:
 
 def test_nothing_was_tried() -> None:
     """Without a task plan nothing is said of motions."""
-    assert told(NO) == "The task planner found no sequence of actions for (g) within the limits; there may be one."
+    assert (
+        told(NO)
+        == "The task planner found no sequence of actions for (g) within the limits; there may be"
+        " one."
+    )
 
 
 def test_one_of_each_is_in_the_singular() -> None:
     """Numbers and nouns go together."""
     text = told(NO, skeletons=1, attempts=1, actions=(action("(a)", cause("lift", "x", 1)),))
-    assert text.startswith("1 task plan was tried for (g), with 1 attempt at motions, and none could be carried out.")
+    assert text.startswith(
+        "1 task plan was tried for (g), with 1 attempt at motions, and none could be carried out."
+    )
     assert text.endswith("(a) failed 1 time, lift: x.")
 
 
@@ -72,7 +80,9 @@ def test_one_of_each_is_in_the_singular() -> None:
 def test_conflicts_of_the_goal(facts: tuple[str, ...], words: str) -> None:
     """One fact, two, or more."""
     text = told(PROVED, conflict=GoalConflict(facts))
-    assert text.startswith("No sequence of the domain's actions leads from the state of the scene to (g), whatever")
+    assert text.startswith(
+        "No sequence of the domain's actions leads from the state of the scene to (g), whatever"
+    )
     assert text.endswith(words)
 
 
@@ -84,22 +94,32 @@ def test_proofs_come_before_everything_else() -> None:
 
 def test_causes_that_differ_only_in_who_met_whom_are_one() -> None:
     """They are added up; the bodies in the way are told once, most often first."""
-    met = [cause("lift", f"it collides, 'h' and '{name}'", 2, summary="it collides") for name in "ab"]
+    met = [
+        cause("lift", f"it collides, 'h' and '{name}'", 2, summary="it collides") for name in "ab"
+    ]
     bodies = (BlockingBody("a", 2), BlockingBody("b", 2))
     text = failed(action("(u)", *met, bodies=bodies))
-    assert text == "(u) failed 4 times, lift: it collides. In its way were 'a' (2 times) and 'b' (2 times)."
+    assert (
+        text
+        == "(u) failed 4 times, lift: it collides. In its way were 'a' (2 times) and 'b' (2 times)."
+    )
     text = failed(action("(u)", cause("lift", "it collides, 'h' and 'i'", 2), bodies=bodies[:1]))
-    assert text == "(u) failed 2 times, lift: it collides, 'h' and 'i'. In its way was 'a' (2 times)."
+    assert (
+        text == "(u) failed 2 times, lift: it collides, 'h' and 'i'. In its way was 'a' (2 times)."
+    )
 
 
 def test_the_most_frequent_causes_and_actions_are_named() -> None:
     """Three of each; of the others it is said that there are."""
-    causes = [cause("lift", words, count) for words, count in (("w", 1), ("x", 4), ("y", 3), ("z", 2), ("v", 1))]
+    causes = [
+        cause("lift", words, count)
+        for words, count in (("w", 1), ("x", 4), ("y", 3), ("z", 2), ("v", 1))
+    ]
     actions = [action(f"({name})", cause("lift", "x", 1)) for name in "bcde"]
     text = failed(action("(a)", *causes), *actions)
     assert text.startswith(
-        "(a) failed 11 times; 4 times lift: x; 3 times lift: y; 2 times lift: z; 2 times from other causes. "
-        "(b) failed 1 time, lift: x."
+        "(a) failed 11 times; 4 times lift: x; 3 times lift: y; 2 times lift: z; 2 times from other"
+        " causes. (b) failed 1 time, lift: x."
     )
     assert text.endswith("(c) failed 1 time, lift: x. 2 other actions failed too.")
 
@@ -107,9 +127,13 @@ def test_the_most_frequent_causes_and_actions_are_named() -> None:
 def test_the_nearest_pose_counts() -> None:
     """Of poses out of reach it is said what is missing at least to the nearest."""
     beyond = [
-        cause("grasp", words, 1, summary="out of reach", excess=excess) for words, excess in (("p", 0.5), ("q", 0.3))
+        cause("grasp", words, 1, summary="out of reach", excess=excess)
+        for words, excess in (("p", 0.5), ("q", 0.3))
     ]
-    assert failed(action("(a)", *beyond)) == "(a) failed 2 times, grasp: out of reach, by at least 30 cm."
+    assert (
+        failed(action("(a)", *beyond))
+        == "(a) failed 2 times, grasp: out of reach, by at least 30 cm."
+    )
 
 
 def test_what_is_proved() -> None:
@@ -120,8 +144,9 @@ def test_what_is_proved() -> None:
         LearnedConstraint("(b)", ("(h)",), is_proved=True),
         LearnedConstraint("(c)", ("(f)",), is_proved=False),
     )
-    assert failed(constraints=constraints) == (
-        "It is proved that (a) cannot be carried out in any state. "
+    assert (
+        failed(constraints=constraints)
+        == "It is proved that (a) cannot be carried out in any state. "
         "It is proved that no pose tried for (b) is within reach in that state."
     )
 
@@ -133,8 +158,8 @@ def test_what_would_help() -> None:
         Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid", "pot"), ("(a)", "(b)")),
         Suggestion(SuggestionKind.WITHOUT_GOALS, ("(f)", "(h)"), ("(a)", "(b)")),
     )
-    assert failed(suggestions=suggestions) == (
-        "With 'lid' out of the way there is a plan of 1 action. "
+    assert (
+        failed(suggestions=suggestions) == "With 'lid' out of the way there is a plan of 1 action. "
         "With 'lid' and 'pot' out of the way there is a plan of 2 actions. "
         "Without the goals (f) and (h) there is a plan of 2 actions."
     )

@@ -41,7 +41,9 @@ def enclosed(scene: SceneGraph) -> str | None:
     """Return that the arm does not get away from its start."""
     q = GANTRY.ready_configuration(scene)
     rules = CollisionRules.from_start(GANTRY, scene, q=q)
-    return enclosed_arm(scene, q, rules=rules, motion_planner=RrtConnect(), max_iterations=1000, seed=3)
+    return enclosed_arm(
+        scene, q, rules=rules, motion_planner=RrtConnect(), max_iterations=1000, seed=3
+    )
 
 
 def test_a_hand_without_room_is_told_what_stands_there() -> None:
@@ -62,9 +64,14 @@ def test_what_can_be_moved_is_no_proof() -> None:
     pose = tk.Pose(((lower + upper) / 2).tolist())
     fixed = two().add_frame("thing", "world", pose=pose, shapes=shapes)
     assert no_room(fixed) is not None
-    assert no_room(two().add_frame("thing", "world", pose=pose, classes=["movable"], shapes=shapes)) is None
+    assert (
+        no_room(two().add_frame("thing", "world", pose=pose, classes=["movable"], shapes=shapes))
+        is None
+    )
     drawer = Prismatic([1, 0, 0], lower=0.0, upper=0.4, name="drawer")
-    assert no_room(two().add_frame("thing", "world", pose=pose, shapes=shapes, joint=drawer)) is None
+    assert (
+        no_room(two().add_frame("thing", "world", pose=pose, shapes=shapes, joint=drawer)) is None
+    )
 
 
 def test_what_holds_of_a_hull_alone_is_no_proof() -> None:
@@ -83,7 +90,9 @@ def test_what_holds_of_a_hull_alone_is_no_proof() -> None:
     reason = no_room(two().add_frame("bin", "world", shapes=[shape]))
     assert reason is not None
     assert "collide with 'bin', which never moves" in reason
-    assert re.search(r"; \d+ would have room if meshes were not checked as their convex hulls$", reason)
+    assert re.search(
+        r"; \d+ would have room if meshes were not checked as their convex hulls$", reason
+    )
     assert "configuration of" not in reason
     assert "in every configuration of 'gantry'" in str(
         no_room(with_box(two().add_frame("bin", "world", shapes=[shape]), "lid", *LID))
@@ -110,11 +119,21 @@ def test_an_arm_that_gets_about_is_not_enclosed() -> None:
 def test_an_arm_between_walls_is_enclosed() -> None:
     """A pen around the hand, open above where the arm cannot go: few configurations are reached; walls are named."""
     scene = two()
-    x, y, z = scene.pose("hand", relative_to="world", q=GANTRY.ready_configuration(scene)).translation
+    x, y, z = scene.pose(
+        "hand", relative_to="world", q=GANTRY.ready_configuration(scene)
+    ).translation
     scene = with_box(scene, "floor", (x - 0.2, y - 0.2, z - 0.3), (x + 0.2, y + 0.2, z - 0.29))
-    for name, dx, dy in (("north", 0.0, 0.16), ("south", 0.0, -0.16), ("east", 0.16, 0.0), ("west", -0.16, 0.0)):
+    for name, dx, dy in (
+        ("north", 0.0, 0.16),
+        ("south", 0.0, -0.16),
+        ("east", 0.16, 0.0),
+        ("west", -0.16, 0.0),
+    ):
         half = (0.01, 0.17) if dx else (0.17, 0.01)
-        lower, upper = (x + dx - half[0], y + dy - half[1], z - 0.28), (x + dx + half[0], y + dy + half[1], z + 0.6)
+        lower, upper = (
+            (x + dx - half[0], y + dy - half[1], z - 0.28),
+            (x + dx + half[0], y + dy + half[1], z + 0.6),
+        )
         scene = with_box(scene, name, lower, upper)
     reason = enclosed(scene)
     assert reason is not None
@@ -136,33 +155,44 @@ def test_causes_are_in_the_diagnosis() -> None:
     assert result.to_dict()["diagnosis"]["causes"] == [cause]
 
 
-# --- gaps narrower than a finger --------------------------------------------------------------------------------------
+# --- gaps narrower than a finger
+# --------------------------------------------------------------------------------------
 
 
 def gap_cause(scene: SceneGraph, object: str = "target", robot: str = "panda") -> str | None:
     """Return that the gaps beside an object are narrower than a finger."""
     arm = load_manipulator(robot)
     sampling = SeededSamplers(Samplers(), arm)
-    return narrow_gap(scene, arm.ready_configuration(scene), object, manipulator=arm, sampling=sampling)
+    return narrow_gap(
+        scene, arm.ready_configuration(scene), object, manipulator=arm, sampling=sampling
+    )
 
 
 def thickness_beside(scene: SceneGraph, arm: Manipulator, *, width: float, depth: float) -> float:
     """Return how thick the thinnest finger is along y of the tool, from some height over the tool point on.
 
-    Every two vertices of a link make a segment, which lies in its hull: where segments cross the level are the corners
-    of the section.
+    Every two vertices of a link make a segment, which lies in its hull: where segments cross the
+    level are the corners of the section.
     """
     q, found = scene.configuration(arm.finger_values(width)), []
     for link in arm.contact_links:
         at = scene.pose(link, relative_to=arm.tool, q=q)
-        clouds = [at.apply(solid_points(attached)) for attached in scene.shapes(link) if attached.collision]
+        clouds = [
+            at.apply(solid_points(attached))
+            for attached in scene.shapes(link)
+            if attached.collision
+        ]
         values: list[float] = []
         for points in clouds:
             low, high = points[points[:, 2] >= -depth], points[points[:, 2] < -depth]
             values += low[:, 1].tolist()
             if len(low) and len(high):
                 share = (-depth - high[:, None, 2]) / (low[None, :, 2] - high[:, None, 2])
-                values += (high[:, None, 1] + share * (low[None, :, 1] - high[:, None, 1])).ravel().tolist()
+                values += (
+                    (high[:, None, 1] + share * (low[None, :, 1] - high[:, None, 1]))
+                    .ravel()
+                    .tolist()
+                )
         found.append(max(values) - min(values))
     return min(found)
 
@@ -173,7 +203,10 @@ def test_clutter_closer_than_a_finger_is_told_so_by_the_thickness_of_the_finger(
     cause = gap_cause(scene)
     thick = thickness_beside(scene, panda, width=CUBE, depth=0.004)
     assert cause is not None
-    assert f"need a gap of at least {math.floor(1e4 * thick) / 10:.1f} mm beside it, the thickness of a finger" in cause
+    assert (
+        f"need a gap of at least {math.floor(1e4 * thick) / 10:.1f} mm beside it, the thickness of"
+        " a finger" in cause
+    )
     assert "the gaps to 'c01', 'c10', 'c12' and 'c21' are 10.0 mm" in cause
     assert "none of these 9 objects has a free grasp before another" in cause
     corner = gap_cause(scene, "c00")
@@ -216,7 +249,11 @@ def test_other_hands_have_other_fingers() -> None:
     thick = re.search(r"at least ([\d.]+) mm beside it", cause)
     assert thick is not None
     assert (
-        abs(float(thick[1]) - 1000 * thickness_beside(scene, load_manipulator("xarm"), width=CUBE, depth=0.004)) < 0.2
+        abs(
+            float(thick[1])
+            - 1000 * thickness_beside(scene, load_manipulator("xarm"), width=CUBE, depth=0.004)
+        )
+        < 0.2
     )
 
 
@@ -224,7 +261,10 @@ def test_a_clutter_with_narrow_gaps_is_refuted() -> None:
     """Gaps that are too narrow for every grasp are a proof, which names the object of the goal and its neighbours."""
     problem = clutter(3, gap=0.01)
     result = tk.plan(
-        problem.scene, domain="kitchen", goal=problem.goal, options=tk.PlanningOptions(max_iterations=1, suggest=False)
+        problem.scene,
+        domain="kitchen",
+        goal=problem.goal,
+        options=tk.PlanningOptions(max_iterations=1, suggest=False),
     )
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert "'target' has to be picked, and no grasp of the list of" in result.explanation
@@ -239,8 +279,16 @@ def test_a_hand_that_would_be_in_the_support_is_told() -> None:
     pose = tk.Pose.from_rpy([0.0, 0.0, 0.061], [math.pi, 0.0, 0.4])
     goal = ["(handempty)", ObjectAt("bowl", pose, relative_to="tray", metres=0.02, radians=0.5)]
     result = tk.plan(
-        scene, domain="kitchen", goal=goal, robot="panda", seed=0, options=tk.PlanningOptions(max_iterations=2)
+        scene,
+        domain="kitchen",
+        goal=goal,
+        robot="panda",
+        seed=0,
+        options=tk.PlanningOptions(max_iterations=2),
     )
     assert result.plan is None
-    assert "poses for 'bowl', the hand that would put it down is in 'table' and 'tray'" in result.explanation
+    assert (
+        "poses for 'bowl', the hand that would put it down is in 'table' and 'tray'"
+        in result.explanation
+    )
     assert "hold it from elsewhere" in result.explanation

@@ -1,8 +1,8 @@
 """Problems without a plan: one small scene for each kind of reason, and what the answer must say about it.
 
-The planner proves what follows from the words alone, or from arguments that hold for every configuration; of everything
-else it says what was tried and what was in the way, and claims no proof. Either way the answer names the bodies, the
-facts and the distances.
+The planner proves what follows from the words alone, or from arguments that hold for every
+configuration; of everything else it says what was tried and what was in the way, and claims no
+proof. Either way the answer names the bodies, the facts and the distances.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def two() -> SceneGraph:
 def with_shelf(scene: SceneGraph) -> SceneGraph:
     """Return the scene with a surface 2 m away from the arm."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
-    return scene.add_frame("shelf", "world", pose=Pose([2.0, 0.0, -0.05]), classes=["surface"], shapes=shapes)
+    return scene.add_frame(
+        "shelf", "world", pose=Pose([2.0, 0.0, -0.05]), classes=["surface"], shapes=shapes
+    )
 
 
 def far_block() -> SceneGraph:
@@ -67,15 +69,24 @@ def far_block() -> SceneGraph:
 
 def wide_block() -> SceneGraph:
     """Return a block that is wider than the hand opens."""
-    return with_block(blocks_scene({"b": (1, 1)}, table=0.2), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3))
+    return with_block(
+        blocks_scene({"b": (1, 1)}, table=0.2), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3)
+    )
 
 
 def caged_block() -> SceneGraph:
     """Return a block in a fixed cage, closed on all sides."""
     scene = two()
-    for name, x, y in (("north", 0.045, 0.0), ("south", -0.045, 0.0), ("east", 0.0, 0.045), ("west", 0.0, -0.045)):
+    for name, x, y in (
+        ("north", 0.045, 0.0),
+        ("south", -0.045, 0.0),
+        ("east", 0.0, 0.045),
+        ("west", 0.0, -0.045),
+    ):
         half = (0.005, 0.05) if x else (0.05, 0.005)
-        scene = with_box(scene, name, (x - half[0], y - half[1], 0.001), (x + half[0], y + half[1], 0.1))
+        scene = with_box(
+            scene, name, (x - half[0], y - half[1], 0.001), (x + half[0], y + half[1], 0.1)
+        )
     return with_box(scene, "lid", (-0.05, -0.05, 0.101), (0.05, 0.05, 0.11))
 
 
@@ -87,11 +98,20 @@ def taken_place() -> SceneGraph:
 def caged_arm() -> SceneGraph:
     """Return an arm whose hand starts between walls and over a floor that it cannot leave."""
     scene = two()
-    x, y, z = scene.pose("hand", relative_to="world", q=GANTRY.ready_configuration(scene)).translation
+    x, y, z = scene.pose(
+        "hand", relative_to="world", q=GANTRY.ready_configuration(scene)
+    ).translation
     scene = with_box(scene, "cell_floor", (x - 0.2, y - 0.2, z - 0.3), (x + 0.2, y + 0.2, z - 0.29))
-    for name, dx, dy in (("cell_north", 0.17, 0.0), ("cell_south", -0.17, 0.0), ("cell_east", 0.0, 0.17)):
+    for name, dx, dy in (
+        ("cell_north", 0.17, 0.0),
+        ("cell_south", -0.17, 0.0),
+        ("cell_east", 0.0, 0.17),
+    ):
         half = (0.01, 0.2) if dx else (0.2, 0.01)
-        lower, upper = (x + dx - half[0], y + dy - half[1], z - 0.28), (x + dx + half[0], y + dy + half[1], z + 0.6)
+        lower, upper = (
+            (x + dx - half[0], y + dy - half[1], z - 0.28),
+            (x + dx + half[0], y + dy + half[1], z + 0.6),
+        )
         scene = with_box(scene, name, lower, upper)
     return with_box(scene, "cell_west", (x - 0.2, y - 0.18, z - 0.28), (x + 0.2, y - 0.16, z + 0.6))
 
@@ -106,9 +126,15 @@ def tall_blocks() -> SceneGraph:
 
 def small_area() -> SceneGraph:
     """Return a brick and an area of its kind that is smaller than the brick."""
-    scene = blocks_scene({"a": (0, 0)}, table=0.4).set_classes("table", ["area"]).set_classes("a", ["movable", "red"])
+    scene = (
+        blocks_scene({"a": (0, 0)}, table=0.4)
+        .set_classes("table", ["area"])
+        .set_classes("a", ["movable", "red"])
+    )
     shapes = [AttachedShape(Box([0.04, 0.04, 0.02]))]
-    return scene.add_frame("stamp", "world", pose=Pose([0.0, 0.3, 0.0]), classes=["area", "red"], shapes=shapes)
+    return scene.add_frame(
+        "stamp", "world", pose=Pose([0.0, 0.3, 0.0]), classes=["area", "red"], shapes=shapes
+    )
 
 
 CASES = {
@@ -127,11 +153,17 @@ CASES = {
         wide_block,
         "(ontable a table__-1__1)",
         NOT_FOUND,
-        ("no two opposite sides of 'a' fit the hand 'hand'", "(pick-up a table__0__0) cannot be carried out"),
+        (
+            "no two opposite sides of 'a' fit the hand 'hand'",
+            "(pick-up a table__0__0) cannot be carried out",
+        ),
         FailureKind.NO_CHOICE,
     ),
     "an object to be stacked is wider than the hand": Case(
-        wide_block, "(on a b)", PROVED, ("'a' has to be moved, and nothing of it fits the hand 'hand'",)
+        wide_block,
+        "(on a b)",
+        PROVED,
+        ("'a' has to be moved, and nothing of it fits the hand 'hand'",),
     ),
     "the place is out of reach": Case(
         lambda: with_shelf(two()),
@@ -144,7 +176,11 @@ CASES = {
         caged_block,
         "(on a b)",
         NOT_FOUND,
-        ("Likely cause: all ", "grasps of 'a' collide with 'east', 'north', 'south'", "which never move"),
+        (
+            "Likely cause: all ",
+            "grasps of 'a' collide with 'east', 'north', 'south'",
+            "which never move",
+        ),
         FailureKind.COLLISION,
         ("north",),
     ),
@@ -168,13 +204,22 @@ CASES = {
         caged_arm,
         "(on a b)",
         NOT_FOUND,
-        ("Likely cause: the start configuration is enclosed", "'cell_east'", "'cell_north'", "transit"),
+        (
+            "Likely cause: the start configuration is enclosed",
+            "'cell_east'",
+            "'cell_north'",
+            "transit",
+        ),
     ),
     "the tower is higher than the arm": Case(
         tall_blocks,
         "(and (on a b) (on b c))",
         PROVED,
-        ("'a' would stand at least 0.79", "the hand 'hand' would be at 0.74 m", "never gets higher than 0.68 m"),
+        (
+            "'a' would stand at least 0.79",
+            "the hand 'hand' would be at 0.74 m",
+            "never gets higher than 0.68 m",
+        ),
     ),
     "the area is smaller than the object": Case(
         small_area,
@@ -190,7 +235,11 @@ CASES = {
 def answer(case: Case) -> PlanResult:
     """Return what the planner says."""
     return tk.plan(
-        case.scene(), domain=case.domain, goal=case.goal, robot=GANTRY, options=tk.PlanningOptions(max_iterations=2)
+        case.scene(),
+        domain=case.domain,
+        goal=case.goal,
+        robot=GANTRY,
+        options=tk.PlanningOptions(max_iterations=2),
     )
 
 

@@ -34,18 +34,23 @@ def domain() -> PlanningDomain:
 
 def facts(domain: PlanningDomain, scene: SceneGraph) -> set[str]:
     """Return the facts of a scene but those about free locations."""
-    state = domain.semantics.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
+    state = domain.semantics.state(
+        scene, domain.semantics.objects(scene), scene.zero_configuration()
+    )
     return {str(fact) for fact in state if "clear table" not in str(fact)}
 
 
 def candidates(domain: PlanningDomain, scene: SceneGraph, *words: str, seed: int = 0) -> list[Any]:
     """Return the candidates of an action."""
     semantics: Any = domain.semantics
-    context = ActionContext(scene, Q, np.random.default_rng(seed), SeededSamplers(Samplers(), semantics.manipulator))
+    context = ActionContext(
+        scene, Q, np.random.default_rng(seed), SeededSamplers(Samplers(), semantics.manipulator)
+    )
     return list(domain.semantics.candidates(GroundAction(words[0], words[1:]), context))
 
 
-# --- objects ----------------------------------------------------------------------------------------------------------
+# --- objects
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_blocks_and_the_cells_of_surfaces_are_the_objects(domain: PlanningDomain) -> None:
@@ -73,10 +78,14 @@ def test_names_are_made_fit_for_pddl(domain: PlanningDomain) -> None:
     assert result.plan.final_scene.parent("Red Block.1") == "2nd"
 
 
-@pytest.mark.parametrize("name", ["and", "not", "object", "on", "block", "either", "number", "total-cost", "define"])
+@pytest.mark.parametrize(
+    "name", ["and", "not", "object", "on", "block", "either", "number", "total-cost", "define"]
+)
 def test_words_of_pddl_may_be_names(name: str) -> None:
     """A block may be called like a word of PDDL."""
-    result = tk.plan(blocks_scene({name: (0, 0), "b": (1, 1)}, table=0.4), goal=f"(on {name} b)", robot=GANTRY)
+    result = tk.plan(
+        blocks_scene({name: (0, 0), "b": (1, 1)}, table=0.4), goal=f"(on {name} b)", robot=GANTRY
+    )
     assert result.is_solved
     assert result.plan is not None
     assert tk.validate_plan(result.plan).is_valid
@@ -85,31 +94,43 @@ def test_words_of_pddl_may_be_names(name: str) -> None:
 def test_two_blocks_of_one_name_are_refused(domain: PlanningDomain) -> None:
     """Names that PDDL cannot tell apart are named."""
     scene = blocks_scene({"A": (0, 0), "a": (1, 1)})
-    with pytest.raises(SceneError, match="block 'A' and block 'a' have the same name in PDDL: 'a'; rename one"):
+    with pytest.raises(
+        SceneError, match="block 'A' and block 'a' have the same name in PDDL: 'a'; rename one"
+    ):
         domain.semantics.objects(scene)
 
 
 def test_two_surfaces_of_one_name_are_refused(domain: PlanningDomain) -> None:
     """Two surfaces whose locations cannot be told apart are named."""
-    scene = blocks_scene({}).add_frame("Table", "world", classes=["surface"], shapes=[AttachedShape(Box([1, 1, 0.1]))])
-    with pytest.raises(SceneError, match=r"location 'table__.*' and location 'Table__.*' have the same name in PDDL"):
+    scene = blocks_scene({}).add_frame(
+        "Table", "world", classes=["surface"], shapes=[AttachedShape(Box([1, 1, 0.1]))]
+    )
+    with pytest.raises(
+        SceneError,
+        match=r"location 'table__.*' and location 'Table__.*' have the same name in PDDL",
+    ):
         domain.semantics.objects(scene)
 
 
 def test_a_block_named_like_a_location_is_refused(domain: PlanningDomain) -> None:
     """A block must not be called like a location."""
-    with pytest.raises(SceneError, match=r"frame 'table__0__0' has the name of a cell of a surface; rename it"):
+    with pytest.raises(
+        SceneError, match=r"frame 'table__0__0' has the name of a cell of a surface; rename it"
+    ):
         domain.semantics.objects(blocks_scene({"table__0__0": (1, 1)}))
 
 
 def test_a_surface_needs_a_shape(domain: PlanningDomain) -> None:
     """A surface without a shape has no cells."""
     scene = SceneGraph().add_frame("shelf", "world", classes=["surface"])
-    with pytest.raises(SceneError, match="frame 'shelf' has no collision shape, so nothing can rest on it"):
+    with pytest.raises(
+        SceneError, match="frame 'shelf' has no collision shape, so nothing can rest on it"
+    ):
         domain.semantics.objects(scene)
 
 
-# --- state ------------------------------------------------------------------------------------------------------------
+# --- state
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_facts_of_a_stack(domain: PlanningDomain) -> None:
@@ -141,7 +162,9 @@ def test_covered_locations_are_not_clear(domain: PlanningDomain) -> None:
 
 def test_a_held_block_is_neither_clear_nor_anywhere(domain: PlanningDomain) -> None:
     """A block whose parent is the hand is held."""
-    scene = blocks_scene({"a": (1, 1), "b": (0, 0)}).reparent("a", "hand", pose=Pose([0.0, 0.0, -0.12]))
+    scene = blocks_scene({"a": (1, 1), "b": (0, 0)}).reparent(
+        "a", "hand", pose=Pose([0.0, 0.0, -0.12])
+    )
     assert facts(domain, scene) == {"(holding a)", "(ontable b table__0__0)", "(clear b)"}
 
 
@@ -152,7 +175,9 @@ def test_equal_scenes_have_equal_states(domain: PlanningDomain) -> None:
     back = moved.reparent("a", "table", pose=scene.local_pose("a"))
 
     def state(version: SceneGraph) -> State:
-        return domain.semantics.state(version, domain.semantics.objects(version), version.zero_configuration())
+        return domain.semantics.state(
+            version, domain.semantics.objects(version), version.zero_configuration()
+        )
 
     assert state(moved) != state(scene)
     assert state(back) == state(scene)
@@ -163,28 +188,52 @@ def test_equal_scenes_have_equal_states(domain: PlanningDomain) -> None:
     [
         (
             {"parent": "world"},
-            "block 'a' has parent 'world', which is no movable object, no surface .*surface: table.*hand 'hand'",
+            (
+                "block 'a' has parent 'world', which is no movable object, no surface .*surface:"
+                " table.*hand 'hand'"
+            ),
         ),
         ({"position": [0.0, 0.0, 0.075]}, "'b' and 'a' stand both on 'table__0__0'"),
         (
             {"position": [0.32, 0.0, 0.075]},
             r"block 'a' stands at \(0.320, 0.000\), beside the surface 'table'|beside it",
         ),
-        ({"position": [0.9, 0.0, 0.075]}, r"block 'a' stands at \(0.900, 0.000\), beside the surface 'table'"),
-        ({"position": [0.1, 0.1, 0.175]}, "block 'a' has its bottom 100 mm above the top of 'table'"),
-        ({"position": [0.1, 0.1, 0.055]}, "block 'a' has its bottom 20 mm below the top of 'table'"),
-        ({"rpy": [math.pi / 2, 0.0, 0.0]}, "block 'a' leans by 90 degrees on 'table'; a block stands upright"),
+        (
+            {"position": [0.9, 0.0, 0.075]},
+            r"block 'a' stands at \(0.900, 0.000\), beside the surface 'table'",
+        ),
+        (
+            {"position": [0.1, 0.1, 0.175]},
+            "block 'a' has its bottom 100 mm above the top of 'table'",
+        ),
+        (
+            {"position": [0.1, 0.1, 0.055]},
+            "block 'a' has its bottom 20 mm below the top of 'table'",
+        ),
+        (
+            {"rpy": [math.pi / 2, 0.0, 0.0]},
+            "block 'a' leans by 90 degrees on 'table'; a block stands upright",
+        ),
         ({"rpy": [math.pi, 0.0, 0.0]}, "block 'a' leans by 180 degrees on 'table'"),
-        ({"parent": "b", "position": [0.0, 0.1, 0.05]}, "block 'a' has parent 'b', but stands beside it"),
+        (
+            {"parent": "b", "position": [0.0, 0.1, 0.05]},
+            "block 'a' has parent 'b', but stands beside it",
+        ),
     ],
 )
-def test_scenes_without_a_meaning(domain: PlanningDomain, change: dict[str, Any], message: str) -> None:
+def test_scenes_without_a_meaning(
+    domain: PlanningDomain, change: dict[str, Any], message: str
+) -> None:
     """A block that stands on nothing, beside, above, or askew is named, and so are two at one place."""
     scene = blocks_scene({"b": (0, 0)})
-    pose = Pose.from_rpy(change.get("position", [0.1, 0.1, 0.075]), change.get("rpy", [0.0, 0.0, 0.0]))
+    pose = Pose.from_rpy(
+        change.get("position", [0.1, 0.1, 0.075]), change.get("rpy", [0.0, 0.0, 0.0])
+    )
     shapes = [AttachedShape(Box([BLOCK] * 3))]
     parent = change.get("parent", "table")
-    scene = scene.add_frame("a", parent, pose=pose, joint=Free(), classes=["movable"], shapes=shapes)
+    scene = scene.add_frame(
+        "a", parent, pose=pose, joint=Free(), classes=["movable"], shapes=shapes
+    )
     with pytest.raises(SceneError, match=message):
         domain.semantics.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
 
@@ -206,7 +255,8 @@ def test_two_blocks_in_the_hand_are_named(domain: PlanningDomain) -> None:
         domain.semantics.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
 
 
-# --- candidates -------------------------------------------------------------------------------------------------------
+# --- candidates
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_grasps_come_from_above_first(domain: PlanningDomain) -> None:
@@ -214,7 +264,10 @@ def test_grasps_come_from_above_first(domain: PlanningDomain) -> None:
     scene = blocks_scene({"a": (1, 1)})
     found = candidates(domain, scene, "pick-up", "a", "table__1__1")
     assert len(found) == 48
-    downward = [float((scene.pose("a", relative_to="world") @ c.grasp.object_from_tool).rotation[2, 2]) for c in found]
+    downward = [
+        float((scene.pose("a", relative_to="world") @ c.grasp.object_from_tool).rotation[2, 2])
+        for c in found
+    ]
     np.testing.assert_allclose(downward, sorted(downward), atol=1e-12)
     assert all(isinstance(c, Pick) and c.object == "a" for c in found)
 
@@ -237,7 +290,9 @@ def test_a_place_is_in_its_cell_and_on_the_surface(domain: PlanningDomain) -> No
         for place in found:
             assert isinstance(place, Place)
             assert (place.object, place.support) == ("a", "table")
-            corners = place.pose.apply([[x, y, -0.02] for x in (-0.02, 0.02) for y in (-0.04, 0.04)])
+            corners = place.pose.apply(
+                [[x, y, -0.02] for x in (-0.02, 0.02) for y in (-0.04, 0.04)]
+            )
             assert np.all(np.abs(corners[:, :2]) <= 0.2 + 1e-9)
             np.testing.assert_allclose(corners[:, 2], 0.05 + CLEARANCE)
             assert tuple(round(v / 0.1) for v in place.pose.translation[:2]) == cell
@@ -247,7 +302,9 @@ def test_a_place_is_in_its_cell_and_on_the_surface(domain: PlanningDomain) -> No
 
 def test_a_block_that_would_stand_over_the_edge_says_so(domain: PlanningDomain) -> None:
     """A location from which the block would hang over the edge has no resting place."""
-    scene = with_block(blocks_scene({}, table=0.4), "a", [0.0, 0.0, 0.1], shape=Box([0.2, 0.2, 0.2]))
+    scene = with_block(
+        blocks_scene({}, table=0.4), "a", [0.0, 0.0, 0.1], shape=Box([0.2, 0.2, 0.2])
+    )
     assert candidates(domain, scene, "put-down", "a", "table__2__0") == [
         DeadEnd("'a' would stand over the edge of 'table'")
     ]
@@ -257,26 +314,38 @@ def test_a_block_that_would_stand_over_the_edge_says_so(domain: PlanningDomain) 
 def test_a_block_larger_than_the_surface_stands_in_its_middle(domain: PlanningDomain) -> None:
     """On a small pedestal a block stands in the middle."""
     scene = blocks_scene({"a": (0, 0)}).add_frame(
-        "post", "world", pose=Pose([0.2, 0.2, 0.05]), classes=["surface"], shapes=[AttachedShape(Cylinder(0.02, 0.1))]
+        "post",
+        "world",
+        pose=Pose([0.2, 0.2, 0.05]),
+        classes=["surface"],
+        shapes=[AttachedShape(Cylinder(0.02, 0.1))],
     )
     for place in candidates(domain, scene, "put-down", "a", "post__0__0"):
-        np.testing.assert_allclose(place.pose.translation, [0.0, 0.0, 0.075 + CLEARANCE], atol=1e-12)
+        np.testing.assert_allclose(
+            place.pose.translation, [0.0, 0.0, 0.075 + CLEARANCE], atol=1e-12
+        )
 
 
 def test_stacking_is_centred_and_upright(domain: PlanningDomain) -> None:
     """A block comes to rest on the middle of another, bottom on top, turned as little as it can first."""
-    scene = with_block(blocks_scene({"a": (0, 0)}), "b", [0.2, 0.2, 0.04], turn=0.3, shape=Box([0.05, 0.05, 0.08]))
+    scene = with_block(
+        blocks_scene({"a": (0, 0)}), "b", [0.2, 0.2, 0.04], turn=0.3, shape=Box([0.05, 0.05, 0.08])
+    )
     found = candidates(domain, scene, "stack", "a", "b")
     assert [type(c) for c in found] == [Place] * 4
     for place in found:
-        np.testing.assert_allclose(place.pose.translation, [0.0, 0.0, 0.065 + CLEARANCE], atol=1e-12)
+        np.testing.assert_allclose(
+            place.pose.translation, [0.0, 0.0, 0.065 + CLEARANCE], atol=1e-12
+        )
     assert found[0].pose.is_close(Pose([0.0, 0.0, 0.065 + CLEARANCE]))
 
 
 def test_samples_depend_on_the_seed_alone(domain: PlanningDomain) -> None:
     """The same generator state gives the same places; another gives others."""
     scene = blocks_scene({"a": (1, 1)})
-    first, again, other = (candidates(domain, scene, "put-down", "a", "table__0__0", seed=s) for s in (1, 1, 2))
+    first, again, other = (
+        candidates(domain, scene, "put-down", "a", "table__0__0", seed=s) for s in (1, 1, 2)
+    )
     assert first == again
     assert first[:4] == other[:4]  # the middle of the cell needs no chance
     assert first[4:] != other[4:]
@@ -289,7 +358,8 @@ def test_suction_blocks_are_candidates_too() -> None:
     assert len(candidates(domain, scene, "pick-up", "a", "table__0__0")) == 24
 
 
-# --- goals ------------------------------------------------------------------------------------------------------------
+# --- goals
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

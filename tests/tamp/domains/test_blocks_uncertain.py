@@ -27,7 +27,11 @@ def solve(scene: SceneGraph, goal: str = ON_B, **options: Any) -> PlanResult:
     return solve_with(scene, goal, domain="blocks_uncertain", **options)
 
 
-LITTLE: dict[str, Any] = {"suggest": False, "max_iterations": 1, "skeletons_per_iteration": next(iter(in_long(48)), 8)}
+LITTLE: dict[str, Any] = {
+    "suggest": False,
+    "max_iterations": 1,
+    "skeletons_per_iteration": next(iter(in_long(48)), 8),
+}
 """Options of a search that fails."""
 
 
@@ -58,7 +62,10 @@ def test_a_plan_looks_exactly_at_what_it_must(known: str, expected: list[str]) -
     plan = solve(sure(unsure_blocks(), *known)).plan
     assert plan is not None
     assert sorted(looks(plan)) == expected
-    assert [action.name for action in plan.actions] == ["look"] * len(expected) + ["pick-up", "stack"]
+    assert [action.name for action in plan.actions] == ["look"] * len(expected) + [
+        "pick-up",
+        "stack",
+    ]
     assert tk.validate_plan(plan).problems == ()
     assert stands_on(plan.final_scene, "a", "b", q=plan.final_q).is_at_least(0.95)
 
@@ -77,7 +84,11 @@ def test_the_state_is_that_of_the_scene(stacked: Plan) -> None:
     domain = load_planning_domain("blocks_uncertain", manipulator=load_manipulator("panda"))
     objects = domain.semantics.objects(plan.scene)
     located = [
-        {fact.arguments[0] for fact in domain.state(scene, objects, q) if fact.predicate == "located"}
+        {
+            fact.arguments[0]
+            for fact in domain.state(scene, objects, q)
+            if fact.predicate == "located"
+        }
         for scene, q in [(plan.scene, plan.q), *((step.scene, step.q) for step in plan.steps)]
     ]
     assert located == [set(), {"a"}, {"a", "b"}, {"a", "b"}, {"a", "b"}]
@@ -116,7 +127,10 @@ def test_the_answer_is_no_when_looking_does_not_do() -> None:
     beside = solve(unsure_blocks().set_attribute("eye", "field_of_view", 0.2), **LITTLE)
     assert "'a' is out of sight of camera 'eye', 13 degrees off its axis" in beside.explanation
     blind = solve(unsure_blocks().remove_frame("eye"), **LITTLE)
-    assert "P(the hand finds a) is 0.2316, and 0.95 is asked; the scene has no camera" in blind.explanation
+    assert (
+        "P(the hand finds a) is 0.2316, and 0.95 is asked; the scene has no camera"
+        in blind.explanation
+    )
 
 
 def test_slips_alone_may_be_too_much() -> None:
@@ -155,7 +169,13 @@ def test_towers_need_one_look_a_block() -> None:
 
 def test_a_camera_on_the_hand_is_brought_to_views() -> None:
     """The arm moves before each look, and the checker finds that the block is seen from there."""
-    seen = {"position_deviation": 0.002, "turn_deviation": 0.02, "field_of_view": 1.0, "nearest": 0.15, "farthest": 0.6}
+    seen = {
+        "position_deviation": 0.002,
+        "turn_deviation": 0.02,
+        "field_of_view": 1.0,
+        "nearest": 0.15,
+        "farthest": 0.6,
+    }
     scene = unsure_blocks().remove_frame("eye")
     scene = scene.add_frame("eye", "panda_hand", pose=Pose([0.06, 0.0, 0.03]), classes=["camera"])
     plan = solve(scene.set_attributes("eye", seen)).plan
@@ -166,7 +186,8 @@ def test_a_camera_on_the_hand_is_brought_to_views() -> None:
     blinkered = plan.scene.set_attribute("eye", "nearest", 0.55)
     forged = replace(plan, scene=blinkered)
     assert any(
-        "from camera 'eye', which sees from 0.55 to 0.6 m" in problem for problem in tk.validate_plan(forged).problems
+        "from camera 'eye', which sees from 0.55 to 0.6 m" in problem
+        for problem in tk.validate_plan(forged).problems
     )
 
 
@@ -178,7 +199,10 @@ def test_goals_of_the_other_words() -> None:
     assert looks(plan) == ["a"]
     problem = data_path("domains/blocks_uncertain/problems/tower.pddl")
     found = tk.plan(
-        unsure_blocks(), domain="blocks_uncertain", goal=problem, options=tk.PlanningOptions(improve=2)
+        unsure_blocks(),
+        domain="blocks_uncertain",
+        goal=problem,
+        options=tk.PlanningOptions(improve=2),
     ).plan
     assert sorted(looks(found)) == ["a", "b"]
 

@@ -44,8 +44,15 @@ def test_the_state_says_what_lies_on_what_and_what_fits() -> None:
         "(clear right)",
         "(handempty)",
     }
-    fits = {f"(fits d{disc} {place})" for disc in (1, 2, 3) for place in ("left", "middle", "right")}
-    assert {fact for fact in facts if "fits" in fact} == {*fits, "(fits d1 d2)", "(fits d1 d3)", "(fits d2 d3)"}
+    fits = {
+        f"(fits d{disc} {place})" for disc in (1, 2, 3) for place in ("left", "middle", "right")
+    }
+    assert {fact for fact in facts if "fits" in fact} == {
+        *fits,
+        "(fits d1 d2)",
+        "(fits d1 d3)",
+        "(fits d2 d3)",
+    }
 
 
 def test_a_disc_in_the_hand_is_held() -> None:
@@ -61,14 +68,31 @@ def test_a_disc_in_the_hand_is_held() -> None:
 @pytest.mark.parametrize(
     ("frame", "parent", "pose", "message"),
     [
-        ("d1", "table", Pose(), "disc 'd1' has parent 'table', which is no place .*left, middle, right"),
+        (
+            "d1",
+            "table",
+            Pose(),
+            "disc 'd1' has parent 'table', which is no place .*left, middle, right",
+        ),
         ("d1", "d3", Pose([0.0, 0.0, 0.024]), "'d2' and 'd1' stand both on 'd3'"),
-        ("d1", "right", Pose([0.0, 0.0, 0.02]), "'d1' has its bottom 18 mm above the top of 'right'"),
+        (
+            "d1",
+            "right",
+            Pose([0.0, 0.0, 0.02]),
+            "'d1' has its bottom 18 mm above the top of 'right'",
+        ),
         ("d1", "right", Pose([0.2, 0.0, 0.002]), "'d1' has parent 'right', but stands beside it"),
-        ("d1", "right", Pose.from_rpy([0.0, 0.0, 0.01], [0.5, 0.0, 0.0]), "'d1' leans by 29 degrees on 'right'"),
+        (
+            "d1",
+            "right",
+            Pose.from_rpy([0.0, 0.0, 0.01], [0.5, 0.0, 0.0]),
+            "'d1' leans by 29 degrees on 'right'",
+        ),
     ],
 )
-def test_a_scene_that_the_words_cannot_tell_is_refused(frame: str, parent: str, pose: Pose, message: str) -> None:
+def test_a_scene_that_the_words_cannot_tell_is_refused(
+    frame: str, parent: str, pose: Pose, message: str
+) -> None:
     """A disc in the air, beside its place, leaning, or on a disc that is covered is named."""
     with pytest.raises(SceneError, match=message):
         facts_of(discs().reparent(frame, parent, pose=pose), DOMAIN)
@@ -76,7 +100,9 @@ def test_a_scene_that_the_words_cannot_tell_is_refused(frame: str, parent: str, 
 
 def test_frames_of_one_name_are_refused() -> None:
     """Names that PDDL cannot tell apart are an error."""
-    with pytest.raises(SceneError, match="disc 'D1' and disc 'd1' have the same name in PDDL: 'd1'"):
+    with pytest.raises(
+        SceneError, match="disc 'D1' and disc 'd1' have the same name in PDDL: 'd1'"
+    ):
         facts_of(discs().rename_frame("d2", "D1"), DOMAIN)
 
 
@@ -84,7 +110,11 @@ def test_frames_of_one_name_are_refused() -> None:
 @pytest.mark.parametrize("count", [3, *in_long(4, 5), 6])
 def test_the_towers_are_moved(count: int, robot: str) -> None:
     """Every number of discs is solved, in as many moves as it takes; no disc ever lies on a smaller one."""
-    plan = checked(plan_problem("hanoi", f"hanoi{count}", scene=f"hanoi{count}", robot=robot, table=TABLES[robot]))
+    plan = checked(
+        plan_problem(
+            "hanoi", f"hanoi{count}", scene=f"hanoi{count}", robot=robot, table=TABLES[robot]
+        )
+    )
     assert len(plan.steps) == 2 * (2**count - 1)
     assert [plan.final_scene.parent(f"d{disc}") for disc in range(1, count + 1)] == [
         *(f"d{disc}" for disc in range(2, count + 1)),
@@ -100,7 +130,14 @@ def test_the_towers_are_moved(count: int, robot: str) -> None:
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])
 def test_discs_go_over_the_rods(robot: str) -> None:
     """Each disc is lifted straight up until its foot is above the rod, and lowered straight down over the next one."""
-    plan = checked(tk.plan(discs(robot=robot), domain="hanoi", goal="(and (on d1 right) (on d2 middle))", robot=robot))
+    plan = checked(
+        tk.plan(
+            discs(robot=robot),
+            domain="hanoi",
+            goal="(and (on d1 right) (on d2 middle))",
+            robot=robot,
+        )
+    )
     scene, q = plan.scene, plan.q
     (rod,) = scene.shapes("left_rod")
     top = scene.pose("left_rod", relative_to="world", q=q).translation[2] + rod.shape.dimensions[1]
@@ -111,7 +148,8 @@ def test_discs_go_over_the_rods(robot: str) -> None:
             if segment.kind in (SegmentKind.LIFT, SegmentKind.LOWER):
                 disc = str(segment.held)
                 start, end = (
-                    world.pose(disc, relative_to="world", q=at) for world, at in ((before, q_before), (scene, q))
+                    world.pose(disc, relative_to="world", q=at)
+                    for world, at in ((before, q_before), (scene, q))
                 )
                 assert np.linalg.norm((end.translation - start.translation)[:2]) < 1e-4
                 assert max(start.translation[2], end.translation[2]) > top + 0.01
@@ -120,14 +158,23 @@ def test_discs_go_over_the_rods(robot: str) -> None:
 def test_a_hand_from_above_would_meet_the_rod() -> None:
     """The lowest disc, alone on its rod, is not taken from straight above."""
     alone = discs().reparent("d2", "right", pose=Pose([0.0, 0.0, 0.002]))
-    plan = checked(tk.plan(alone, domain="hanoi", goal="(on d3 middle)", options=tk.PlanningOptions(max_iterations=2)))
+    plan = checked(
+        tk.plan(
+            alone,
+            domain="hanoi",
+            goal="(on d3 middle)",
+            options=tk.PlanningOptions(max_iterations=2),
+        )
+    )
     assert not plan.steps[0].choice.startswith("grasp from +z")
 
 
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])
 def test_a_disc_is_played(robot: str) -> None:
     """Held by friction between real fingers, or by a cup on its ring, a disc comes to lie where the plan says."""
-    report = tk.simulate(checked(tk.plan(discs(robot=robot), domain="hanoi", goal="(on d1 right)", robot=robot)))
+    report = tk.simulate(
+        checked(tk.plan(discs(robot=robot), domain="hanoi", goal="(on d1 right)", robot=robot))
+    )
     assert report.is_successful, report.notes
     assert report.errors["d1"].position < 0.003
 
@@ -136,7 +183,10 @@ def test_the_goal_may_be_a_scene() -> None:
     """A scene in which one disc lies elsewhere says where it is wanted, and nothing of the others."""
     scene = discs()
     goal = scene.reparent("d1", "right", pose=Pose([0.0, 0.0, 0.002]))
-    stated = [str(fact) for fact in DOMAIN.semantics.goal_facts(goal, DOMAIN.semantics.objects(goal), ("d1",))]
+    stated = [
+        str(fact)
+        for fact in DOMAIN.semantics.goal_facts(goal, DOMAIN.semantics.objects(goal), ("d1",))
+    ]
     assert stated == ["(on d1 right)"]
     assert checked(tk.plan(scene, domain="hanoi", goal=goal)).final_scene.parent("d1") == "right"
 
@@ -151,7 +201,9 @@ def test_a_larger_disc_on_a_smaller_one_is_proved_impossible() -> None:
 def test_a_disc_wider_than_the_hand_is_explained() -> None:
     """A disc that no hand takes is found out at once, and named."""
     ring = [
-        AttachedShape(Box([0.044, 0.1, 0.09]), pose=Pose([0.0, 0.0, 0.045]) @ turn @ Pose([0.028, 0.0, 0.0]))
+        AttachedShape(
+            Box([0.044, 0.1, 0.09]), pose=Pose([0.0, 0.0, 0.045]) @ turn @ Pose([0.028, 0.0, 0.0])
+        )
         for turn in (Pose.from_rpy([0.0, 0.0, 0.0], [0.0, 0.0, 0.5 * np.pi * k]) for k in range(4))
     ]
     alone = discs().reparent("d2", "right", pose=Pose([0.0, 0.0, 0.002]))

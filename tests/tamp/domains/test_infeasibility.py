@@ -21,7 +21,13 @@ from tmkit.pddl import Fact
 from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanResult, PlanStatus, load_planning_domain
-from tmkit.tamp.domains.infeasibility import crowded, necessary_facts, oversized, too_high, ungraspable
+from tmkit.tamp.domains.infeasibility import (
+    crowded,
+    necessary_facts,
+    oversized,
+    too_high,
+    ungraspable,
+)
 from tmkit.tamp.domains.problems import derive_problem
 
 ARM = load_manipulator(ROBOT)
@@ -32,15 +38,23 @@ def shelf(sizes: list[tuple[float, float]], room: tuple[float, float]) -> SceneG
     return with_shelf(tk.load_scene("iiwa_kitchen"), sizes, room)
 
 
-def with_shelf(scene: SceneGraph, sizes: list[tuple[float, float]], room: tuple[float, float]) -> SceneGraph:
+def with_shelf(
+    scene: SceneGraph, sizes: list[tuple[float, float]], room: tuple[float, float]
+) -> SceneGraph:
     """Return a scene that has a floor with these boxes on it, and a region of its own for them."""
     scene = scene.add_frame(
-        "shelf", "world", pose=Pose([0.0, 0.5, 0.01]), classes=["region"], shapes=[AttachedShape(Box([*room, 0.02]))]
+        "shelf",
+        "world",
+        pose=Pose([0.0, 0.5, 0.01]),
+        classes=["region"],
+        shapes=[AttachedShape(Box([*room, 0.02]))],
     )
     for number, size in enumerate(sizes):
         pose = Pose([-0.6 + 0.15 * number, -0.5, 0.075])
         shapes = [AttachedShape(Box([*size, 0.1]))]
-        scene = scene.add_frame(f"box{number}", "floor", pose=pose, classes=["movable"], shapes=shapes)
+        scene = scene.add_frame(
+            f"box{number}", "floor", pose=pose, classes=["movable"], shapes=shapes
+        )
     return scene
 
 
@@ -51,7 +65,9 @@ def on_shelf(boxes: int) -> str:
 
 def plan_in(scene: SceneGraph, goal: str) -> PlanResult:
     """Return the planner's answer."""
-    return tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT, options=tk.PlanningOptions(suggest=False))
+    return tk.plan(
+        scene, domain="kitchen", goal=goal, robot=ROBOT, options=tk.PlanningOptions(suggest=False)
+    )
 
 
 def test_three_blocks_on_a_shelf_for_two_are_refused_by_area() -> None:
@@ -60,8 +76,8 @@ def test_three_blocks_on_a_shelf_for_two_are_refused_by_area() -> None:
     result = plan_in(scene, on_shelf(3))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert (
-        "'box0', 'box1', 'box2' do not fit upright on 'shelf' together: their footprints have 300 cm^2, and it has 200 "
-        "cm^2" in result.explanation
+        "'box0', 'box1', 'box2' do not fit upright on 'shelf' together: their footprints have 300"
+        " cm^2, and it has 200 cm^2" in result.explanation
     )
     assert result.statistics.skeletons == 0
     assert result.diagnosis.replans == 0
@@ -72,17 +88,30 @@ def test_five_blocks_are_refused_by_the_circles_inside_them_where_their_area_wou
     scene = shelf([(0.05, 0.05)] * 5, (0.12, 0.12))
     result = plan_in(scene, on_shelf(5))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
-    assert "of 5 circles of 4.998 cm inside their footprints, two have their middles at most" in result.explanation
+    assert (
+        "of 5 circles of 4.998 cm inside their footprints, two have their middles at most"
+        in result.explanation
+    )
     assert result.statistics.skeletons == 0
 
 
 @settings(max_examples=scaled_examples(0.3), deadline=None)
-@given(st.integers(1, 4), st.integers(1, 4), st.floats(0.03, 0.1), st.floats(0.0, 0.02), st.integers(0, 2**32 - 1))
-def test_what_stands_side_by_side_is_never_refused(rows: int, columns: int, side: float, gap: float, seed: int) -> None:
+@given(
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.floats(0.03, 0.1),
+    st.floats(0.0, 0.02),
+    st.integers(0, 2**32 - 1),
+)
+def test_what_stands_side_by_side_is_never_refused(
+    rows: int, columns: int, side: float, gap: float, seed: int
+) -> None:
     """Blocks, or cylinders, that fit in rows are not refused, whatever smaller ones are among them."""
     rng = np.random.default_rng(seed)
     count = rows * columns
-    sizes = [(side, side) if rng.uniform() < 0.7 else (side * 0.6, side * 0.8) for _ in range(count)]
+    sizes = [
+        (side, side) if rng.uniform() < 0.7 else (side * 0.6, side * 0.8) for _ in range(count)
+    ]
     scene = shelf(sizes, (rows * (side + gap), columns * (side + gap)))
     facts = {f"box{k}": Fact.of("on", f"box{k}", "shelf") for k in range(count)}
     assert crowded(scene, "shelf", objects=facts, overhang=2e-4) is None
@@ -93,9 +122,15 @@ def test_what_is_heavier_than_the_payload_is_refused_by_its_mass() -> None:
     scene = shelf([(0.1, 0.1)], (0.2, 0.2))
     result = plan_in(scene.set_inertia("box0", Inertia(25.0)), on_shelf(1))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
-    assert "'box0' has to be moved, and its mass is 25 kg, and arm 'iiwa_flange' carries 14 kg" in result.explanation
+    assert (
+        "'box0' has to be moved, and its mass is 25 kg, and arm 'iiwa_flange' carries 14 kg"
+        in result.explanation
+    )
     fact = Fact.of("on", "box0", "shelf")
-    assert ungraspable(scene.set_inertia("box0", Inertia(13.9)), "box0", fact=fact, manipulator=ARM) is None
+    assert (
+        ungraspable(scene.set_inertia("box0", Inertia(13.9)), "box0", fact=fact, manipulator=ARM)
+        is None
+    )
 
 
 def test_a_panda_does_not_lift_six_kilograms() -> None:
@@ -109,7 +144,10 @@ def test_a_panda_does_not_lift_six_kilograms() -> None:
     )
     assert light.plan is not None
     heavy = replace(light.plan, scene=light.plan.scene.set_inertia("a", Inertia(6.0)))
-    assert any("6 kg, and arm 'panda' carries 3 kg" in str(fault) for fault in tk.validate_plan(heavy).problems)
+    assert any(
+        "6 kg, and arm 'panda' carries 3 kg" in str(fault)
+        for fault in tk.validate_plan(heavy).problems
+    )
 
 
 def blocks_of_panda() -> SceneGraph:
@@ -129,18 +167,22 @@ def test_what_is_longer_than_its_region_is_refused() -> None:
     result = plan_in(shelf([(0.4, 0.05)], (0.25, 0.25)), on_shelf(1))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert (
-        "'box0' does not fit upright on 'shelf': it is 40 x 5 cm wide and long, and that is 25 x 25 cm"
-        in result.explanation
+        "'box0' does not fit upright on 'shelf': it is 40 x 5 cm wide and long, and that is 25 x"
+        " 25 cm" in result.explanation
     )
 
 
 def test_what_the_hand_cannot_hold_is_refused_only_when_it_has_to_move() -> None:
     """A box narrower than the cup cannot be moved; where it may stay, nothing is said."""
-    scene = shelf([(0.02, 0.02)], (0.2, 0.2)).set_shapes("box0", [AttachedShape(Box([0.02, 0.02, 0.02]))])
+    scene = shelf([(0.02, 0.02)], (0.2, 0.2)).set_shapes(
+        "box0", [AttachedShape(Box([0.02, 0.02, 0.02]))]
+    )
     scene = scene.reparent("box0", "floor", pose=Pose([-0.6, -0.5, 0.035]))
     result = plan_in(scene, on_shelf(1))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
-    assert "'box0' has to be moved, and nothing of it fits the cup 'vacuum_pad'" in result.explanation
+    assert (
+        "'box0' has to be moved, and nothing of it fits the cup 'vacuum_pad'" in result.explanation
+    )
     assert plan_in(scene, "(on box0 floor)").is_solved
     fact = Fact.of("on", "box0", "shelf")
     refuted = ungraspable(scene, "box0", fact=fact, manipulator=ARM)
@@ -151,14 +193,22 @@ def test_what_the_hand_cannot_hold_is_refused_only_when_it_has_to_move() -> None
 def test_goals_for_all_are_counted_too() -> None:
     """A quantified goal is unfolded; what is negated or one of several is not counted."""
     scene = shelf([(0.1, 0.1)] * 3, (0.2, 0.1))
-    assert plan_in(scene, "(forall (?x - item) (on ?x shelf))").status is PlanStatus.PROVED_UNSOLVABLE
+    assert (
+        plan_in(scene, "(forall (?x - item) (on ?x shelf))").status is PlanStatus.PROVED_UNSOLVABLE
+    )
     domain = load_planning_domain("kitchen", manipulator=ARM)
 
     def facts(goal: str) -> list[str]:
         return [str(fact) for fact in necessary_facts(derive_problem(scene, domain, goal=goal))]
 
-    assert facts("(forall (?x - item ?r - region) (on ?x ?r))")[:2] == ["(on box0 floor)", "(on box0 stove)"]
-    assert facts("(and (clean box0) (and (cooked box1) (clean box0)))") == ["(clean box0)", "(cooked box1)"]
+    assert facts("(forall (?x - item ?r - region) (on ?x ?r))")[:2] == [
+        "(on box0 floor)",
+        "(on box0 stove)",
+    ]
+    assert facts("(and (clean box0) (and (cooked box1) (clean box0)))") == [
+        "(clean box0)",
+        "(cooked box1)",
+    ]
     assert facts("(or (clean box0) (clean box1))") == []
     assert facts("(and (not (clean box0)) (exists (?x - item) (clean ?x)))") == []
 
@@ -179,7 +229,9 @@ def test_full_stoves_are_possible() -> None:
     for number in range(18):
         name = f"extra{number}"
         shapes = [AttachedShape(Box(BLOCK_SIZE))]
-        scene = scene.add_frame(name, "floor", pose=Pose([1.0, 1.0, 0.125]), classes=["movable"], shapes=shapes)
+        scene = scene.add_frame(
+            name, "floor", pose=Pose([1.0, 1.0, 0.125]), classes=["movable"], shapes=shapes
+        )
         facts[name] = Fact.of("on", name, "stove")
     first = dict(list(facts.items())[:16])
     assert crowded(scene, "stove", objects=first, overhang=1e-3) is None
@@ -196,16 +248,24 @@ def test_round_things_need_less_and_unknown_shapes_nothing() -> None:
         name = f"box{number}"
         scene = scene.set_shapes(name, [AttachedShape(Cylinder(0.05, 0.1))])
         facts[name] = Fact.of("on", name, "shelf")
-    refuted = crowded(scene, "shelf", objects=facts)  # 236 of 250 cm^2, although the boxes around them have 300
+    # 236 of 250 cm^2, although the boxes around them have 300
+    refuted = crowded(scene, "shelf", objects=facts)
     assert refuted is not None
     assert "of 3 circles" in refuted.cause
     smaller = scene.set_shapes("shelf", [AttachedShape(Box([0.2, 0.115, 0.02]))])
     assert crowded(smaller, "shelf", objects=facts) is not None
     lying = smaller.set_shapes(
-        "box0", [AttachedShape(Cylinder(0.05, 0.1), pose=Pose.from_rpy([0, 0, 0], [math.pi / 2, 0.0, 0.0]))]
+        "box0",
+        [
+            AttachedShape(
+                Cylinder(0.05, 0.1), pose=Pose.from_rpy([0, 0, 0], [math.pi / 2, 0.0, 0.0])
+            )
+        ],
     )
     assert crowded(lying, "shelf", objects=facts) is None
-    leaning = smaller.reparent("box0", "shelf", pose=Pose.from_rpy([0.0, 0.0, 0.06], [0.04, 0.0, 0.0]))
+    leaning = smaller.reparent(
+        "box0", "shelf", pose=Pose.from_rpy([0.0, 0.0, 0.06], [0.04, 0.0, 0.0])
+    )
     assert crowded(leaning, "shelf", objects=facts) is None
 
 
@@ -230,7 +290,9 @@ def test_the_condition_for_rectangles_agrees_with_turning_them(
     refuted = oversized(scene, "shelf", object="box0", fact=Fact.of("on", "box0", "shelf"))
     turns = np.linspace(0.0, math.pi, 721)
     cosines, sines = np.abs(np.cos(turns)), np.abs(np.sin(turns))
-    fits = (object[0] * cosines + object[1] * sines <= room[0]) & (object[0] * sines + object[1] * cosines <= room[1])
+    fits = (object[0] * cosines + object[1] * sines <= room[0]) & (
+        object[0] * sines + object[1] * cosines <= room[1]
+    )
     if np.any(fits):
         assert refuted is None
     smaller = [side - 5e-3 for side in object]
@@ -251,7 +313,8 @@ def test_refuted_goals_name_only_what_contradicts(boxes: int) -> None:
     assert refuted.frames == (*facts, "shelf")
 
 
-# --- height -----------------------------------------------------------------------------------------------------------
+# --- height
+# -----------------------------------------------------------------------------------------------------------
 
 
 def towers(height: float) -> SceneGraph:
@@ -289,31 +352,47 @@ def test_a_tower_that_stands_already_is_no_proof() -> None:
     assert not list(domain.semantics.infeasibilities(facts, stacked))
 
 
-# --- what is no proof -------------------------------------------------------------------------------------------------
+# --- what is no proof
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "shape",
-    [Cylinder(0.1, 0.02), Cylinder(0.037, 0.2), Box([0.075, 0.075, 0.1]), Box([0.2, 0.2, 0.079]), Sphere(0.036)],
+    [
+        Cylinder(0.1, 0.02),
+        Cylinder(0.037, 0.2),
+        Box([0.075, 0.075, 0.1]),
+        Box([0.2, 0.2, 0.079]),
+        Sphere(0.036),
+    ],
     ids=repr,
 )
 def test_what_is_narrower_than_the_hand_opens_is_not_refused(shape: Shape) -> None:
     """The grasps of a flat disc by its caps are not sampled, nor those with less than the usual clearance."""
     scene = blocks_of_panda().set_shapes("a", [AttachedShape(shape)])
     fact, panda = Fact.of("on", "a", "b"), load_manipulator("panda")
-    assert ungraspable(scene.set_inertia("a", Inertia(0.1)), "a", fact=fact, manipulator=panda) is None
+    assert (
+        ungraspable(scene.set_inertia("a", Inertia(0.1)), "a", fact=fact, manipulator=panda) is None
+    )
 
 
 @settings(max_examples=scaled_examples(0.2), deadline=None)
-@given(st.lists(st.floats(0.02, 0.2), min_size=3, max_size=3), st.sampled_from(["box", "cylinder", "sphere"]))
-def test_only_what_is_wider_than_the_hand_in_all_directions_is_refused(sides: list[float], kind: str) -> None:
+@given(
+    st.lists(st.floats(0.02, 0.2), min_size=3, max_size=3),
+    st.sampled_from(["box", "cylinder", "sphere"]),
+)
+def test_only_what_is_wider_than_the_hand_in_all_directions_is_refused(
+    sides: list[float], kind: str
+) -> None:
     """Two parallel planes around a body are at least as far apart as it is wide."""
     shape: Shape = Box(sides)
     if kind != "box":
         sides = [2.0 * sides[0]] * 2 + ([sides[1]] if kind == "cylinder" else [2.0 * sides[0]])
         shape = Cylinder(sides[0] / 2, sides[2]) if kind == "cylinder" else Sphere(sides[0] / 2)
     scene = blocks_of_panda().set_shapes("a", [AttachedShape(shape)]).set_inertia("a", Inertia(0.1))
-    refuted = ungraspable(scene, "a", fact=Fact.of("on", "a", "b"), manipulator=load_manipulator("panda"))
+    refuted = ungraspable(
+        scene, "a", fact=Fact.of("on", "a", "b"), manipulator=load_manipulator("panda")
+    )
     assert (refuted is not None) == (min(sides) > 0.084)
 
 
@@ -321,16 +400,21 @@ def test_what_stands_on_an_object_may_be_taken_off() -> None:
     """Its own mass decides, not that of what it carries; a mass that the scene does not give is stated as such."""
     scene = shelf([(0.1, 0.1), (0.1, 0.1)], (0.2, 0.2)).set_inertia("box0", Inertia(10.0))
     fact = Fact.of("on", "box0", "shelf")
-    loaded = scene.set_inertia("box1", Inertia(10.0)).reparent("box1", "box0", pose=Pose([0.0, 0.0, 0.1]))
+    loaded = scene.set_inertia("box1", Inertia(10.0)).reparent(
+        "box1", "box0", pose=Pose([0.0, 0.0, 0.1])
+    )
     assert ungraspable(loaded, "box0", fact=fact, manipulator=ARM) is None
-    heavy = ungraspable(loaded.set_inertia("box0", Inertia(15.0)), "box0", fact=fact, manipulator=ARM)
+    heavy = ungraspable(
+        loaded.set_inertia("box0", Inertia(15.0)), "box0", fact=fact, manipulator=ARM
+    )
     assert heavy is not None
     assert "shapes" not in heavy.cause
     large = scene.set_shapes("box1", [AttachedShape(Box([0.4, 0.4, 0.4]))])
     guessed = ungraspable(large, "box1", fact=fact, manipulator=ARM)
     assert guessed is not None
     assert (
-        "its mass is 32 kg, and arm 'iiwa_flange' carries 14 kg (taken from its shapes with 500 kg/m^3" in guessed.cause
+        "its mass is 32 kg, and arm 'iiwa_flange' carries 14 kg (taken from its shapes with 500"
+        " kg/m^3" in guessed.cause
     )
 
 
@@ -339,7 +423,9 @@ def test_a_goal_that_holds_is_never_refuted() -> None:
     scene, plates = tk.load_scene("iiwa_kitchen"), [AttachedShape(Box([0.09, 0.09, 0.022]))]
     top = float(scene.shapes("floor")[0].shape.bounds[1][2])
     area = [AttachedShape(Box([0.1, 0.1, 0.001]), collision=False)]
-    scene = scene.add_frame("area", "floor", pose=Pose([-0.5, -0.5, top]), classes=["region"], shapes=area)
+    scene = scene.add_frame(
+        "area", "floor", pose=Pose([-0.5, -0.5, top]), classes=["region"], shapes=area
+    )
     for k, height in enumerate((0.011, 0.033)):
         pose = Pose([-0.5, -0.5, top + height])
         scene = scene.add_frame(f"plate{k}", "floor", pose=pose, classes=["movable"], shapes=plates)
@@ -354,9 +440,14 @@ def test_a_goal_that_holds_is_never_refuted() -> None:
 
 def test_tables_on_wheels_may_stand_over_others() -> None:
     """A plate that does not reach down to the region covers nothing of it."""
-    scene, facts = shelf([(0.1, 0.1)] * 3, (0.2, 0.1)), {f"box{k}": Fact.of("on", f"box{k}", "shelf") for k in range(3)}
+    scene, facts = (
+        shelf([(0.1, 0.1)] * 3, (0.2, 0.1)),
+        {f"box{k}": Fact.of("on", f"box{k}", "shelf") for k in range(3)},
+    )
     assert crowded(scene, "shelf", objects=facts) is not None
-    wheel = AttachedShape(Cylinder(0.05, 0.02), pose=Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2, 0.0, 0.0]))
+    wheel = AttachedShape(
+        Cylinder(0.05, 0.02), pose=Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2, 0.0, 0.0])
+    )
     scene = scene.set_shapes("box2", [AttachedShape(Box([0.1, 0.1, 0.02])), wheel])
     assert crowded(scene, "shelf", objects=facts) is None
 
@@ -367,7 +458,9 @@ def test_what_falls_over_may_lie() -> None:
     plate = AttachedShape(Box([0.2, 0.2, 0.02]), pose=Pose([0.0, 0.0, 0.1]))
     for thick, is_refuted in ((0.05, True), (0.003, False)):
         foot = AttachedShape(Box([thick, thick, 0.1]), pose=Pose([0.0, 0.0, 0.04]))
-        refuted = oversized(scene.set_shapes("box0", [plate, foot]), "shelf", object="box0", fact=fact)
+        refuted = oversized(
+            scene.set_shapes("box0", [plate, foot]), "shelf", object="box0", fact=fact
+        )
         assert (refuted is not None) == is_refuted
 
 
@@ -376,7 +469,11 @@ def test_samplers_of_the_user_may_put_objects_down_otherwise() -> None:
     scene = shelf([(0.26, 0.05)], (0.2, 0.2))
 
     def on_end(request: PlacementRequest) -> Iterator[Placement]:
-        yield Placement("shelf", Pose.from_rpy([0.0, 0.0, 0.01 + 0.13 + 1e-4], [0.0, math.pi / 2, 0.0]), "on its end")
+        yield Placement(
+            "shelf",
+            Pose.from_rpy([0.0, 0.0, 0.01 + 0.13 + 1e-4], [0.0, math.pi / 2, 0.0]),
+            "on its end",
+        )
 
     assert plan_in(scene, on_shelf(1)).status is PlanStatus.PROVED_UNSOLVABLE
     samplers = tk.Samplers().with_placements(on_end, on_class="region")

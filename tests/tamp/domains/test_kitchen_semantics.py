@@ -13,7 +13,16 @@ from support.kitchen import BLOCK_SIZE, ROBOT, block_names, cook_goal, kitchen, 
 import tmkit as tk
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.manipulation import ActionContext, ApplyEffects, DeadEnd, MoveTo, Pick, Place, Samplers, SeededSamplers
+from tmkit.manipulation import (
+    ActionContext,
+    ApplyEffects,
+    DeadEnd,
+    MoveTo,
+    Pick,
+    Place,
+    Samplers,
+    SeededSamplers,
+)
 from tmkit.manipulation.actions.candidates import Candidate
 from tmkit.pddl import GroundAction
 from tmkit.robots import load_manipulator
@@ -33,7 +42,9 @@ def facts_of(scene: SceneGraph, *, at_home: bool = True) -> set[str]:
     return {str(fact) for fact in DOMAIN.state(scene, DOMAIN.semantics.objects(scene), q)}
 
 
-def placed(scene: SceneGraph, object: str, region: str, x: float, y: float, *, turn: float = 0.0) -> SceneGraph:
+def placed(
+    scene: SceneGraph, object: str, region: str, x: float, y: float, *, turn: float = 0.0
+) -> SceneGraph:
     """Return the scene with an object standing on a region, at metres from the region's middle."""
     thickness = float(scene.shapes(region)[0].shape.dimensions[2])
     pose = Pose.from_rpy([x, y, (thickness + HEIGHT) / 2], [0.0, 0.0, turn])
@@ -43,14 +54,19 @@ def placed(scene: SceneGraph, object: str, region: str, x: float, y: float, *, t
 def candidates(scene: SceneGraph, name: str, *arguments: str) -> list[Candidate]:
     """Return the candidates of an action at home."""
     context = ActionContext(
-        scene, ARM.ready_configuration(scene), np.random.default_rng(0), SeededSamplers(Samplers(), ARM)
+        scene,
+        ARM.ready_configuration(scene),
+        np.random.default_rng(0),
+        SeededSamplers(Samplers(), ARM),
     )
     return list(DOMAIN.semantics.candidates(GroundAction(name, arguments), context))
 
 
 def test_the_state_says_where_things_are_and_what_regions_do() -> None:
     """Parents say what things stand on; classes say what regions do and what was done; the configuration says home."""
-    scene = placed(kitchen(2), "b1", "sink", 0.05, 0.0).set_classes("b0", ["movable", "clean", "cooked"])
+    scene = placed(kitchen(2), "b1", "sink", 0.05, 0.0).set_classes(
+        "b0", ["movable", "clean", "cooked"]
+    )
     assert DOMAIN.semantics.objects(scene) == {
         "b0": "item",
         "b1": "item",
@@ -58,7 +74,14 @@ def test_the_state_says_where_things_are_and_what_regions_do() -> None:
         "stove": "region",
         "sink": "region",
     }
-    facts = {"(on b0 floor)", "(on b1 sink)", "(clean b0)", "(cooked b0)", "(washes sink)", "(heats stove)"}
+    facts = {
+        "(on b0 floor)",
+        "(on b1 sink)",
+        "(clean b0)",
+        "(cooked b0)",
+        "(washes sink)",
+        "(heats stove)",
+    }
     assert facts_of(scene) == {*facts, "(handempty)", "(athome)"}
     assert facts_of(scene, at_home=False) == {*facts, "(handempty)"}
     held = scene.reparent("b0", ARM.tip, pose=Pose([0.0, 0.0, HEIGHT / 2]))
@@ -81,7 +104,9 @@ def test_what_the_words_cannot_tell_is_refused() -> None:
     scene = kitchen(2)
     pose = scene.local_pose("b0")
     with pytest.raises(SceneError, match="'b0' leans by 11 degrees on 'floor'"):
-        facts_of(scene.reparent("b0", "floor", pose=pose @ Pose.from_rpy([0, 0, 0], [0.2, 0.0, 0.0])))
+        facts_of(
+            scene.reparent("b0", "floor", pose=pose @ Pose.from_rpy([0, 0, 0], [0.2, 0.0, 0.0]))
+        )
     with pytest.raises(SceneError, match="'b0' has its bottom 20 mm above the top of 'floor'"):
         facts_of(scene.reparent("b0", "floor", pose=pose @ Pose([0.0, 0.0, 0.02])))
     with pytest.raises(SceneError, match="'b0' has parent 'b1', which is no region"):
@@ -121,7 +146,11 @@ def test_places_are_free_wholly_on_the_region_and_leave_room() -> None:
     for number in range(16):
         name = f"extra{number}"
         scene = scene.add_frame(
-            name, "floor", pose=Pose([1.0, 1.0, 0.125]), classes=["movable"], shapes=[AttachedShape(Box(BLOCK_SIZE))]
+            name,
+            "floor",
+            pose=Pose([1.0, 1.0, 0.125]),
+            classes=["movable"],
+            shapes=[AttachedShape(Box(BLOCK_SIZE))],
         )
         first = candidates(scene, "place", name, "stove")[0]
         assert isinstance(first, Place)
@@ -148,7 +177,9 @@ def test_places_on_the_floor_avoid_what_stands_there() -> None:
 def marked(scene: SceneGraph) -> SceneGraph:
     """Return the scene with the left half of the stove marked as a region of its own."""
     shapes = [AttachedShape(Box([0.25, 0.12, 0.002]), collision=False)]
-    return scene.add_frame("hot", "stove", pose=Pose([0.0, 0.065, 0.026]), classes=["region", "stove"], shapes=shapes)
+    return scene.add_frame(
+        "hot", "stove", pose=Pose([0.0, 0.065, 0.026]), classes=["region", "stove"], shapes=shapes
+    )
 
 
 def test_marked_areas_are_regions_within_regions() -> None:
@@ -165,9 +196,13 @@ def test_marked_areas_are_regions_within_regions() -> None:
     result = tk.plan(scene, domain="kitchen", goal="(and (on b0 hot) (athome))", robot=ROBOT)
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
-    assert tk.plan(placed(scene, "b0", "stove", 0.0, 0.06), domain="kitchen", goal="(on b0 hot)", robot=ROBOT).is_solved
+    assert tk.plan(
+        placed(scene, "b0", "stove", 0.0, 0.06), domain="kitchen", goal="(on b0 hot)", robot=ROBOT
+    ).is_solved
     floating = scene.add_frame("nowhere", "world", classes=["region"], shapes=scene.shapes("hot"))
-    with pytest.raises(SceneError, match="'nowhere' has no collision shape, and no ancestor that has one"):
+    with pytest.raises(
+        SceneError, match="'nowhere' has no collision shape, and no ancestor that has one"
+    ):
         facts_of(floating)
 
 
@@ -175,7 +210,10 @@ def test_goal_scenes_say_regions_and_classes() -> None:
     """A goal scene with a block cooked on the stove asks for both."""
     scene = kitchen(2)
     goal = placed(scene, "b1", "stove", 0.0, 0.0).set_classes("b1", ["movable", "cooked"])
-    facts = [str(fact) for fact in DOMAIN.semantics.goal_facts(goal, DOMAIN.semantics.objects(scene), ["b0", "b1"])]
+    facts = [
+        str(fact)
+        for fact in DOMAIN.semantics.goal_facts(goal, DOMAIN.semantics.objects(scene), ["b0", "b1"])
+    ]
     assert facts == ["(on b0 floor)", "(on b1 stove)", "(cooked b1)"]
     with pytest.raises(SceneError, match="'b0' has parent 'b1', which is no region"):
         list(DOMAIN.semantics.goal_facts(goal.reparent("b0", "b1", pose=Pose()), {}, ["b0"]))
@@ -207,8 +245,12 @@ def test_a_full_stove() -> None:
 
 def test_places_of_which_the_domain_has_no_words_are_left_out() -> None:
     """Things are put on the upper board of a shelf only, since what stands on the lower one is on no region."""
-    boards = [AttachedShape(Box([0.2, 0.2, 0.02]), pose=Pose([0.0, 0.0, height])) for height in (0.0, 0.3)]
-    scene = kitchen(1).add_frame("rack", "world", pose=Pose([0.0, -0.5, 0.01]), classes=["surface"], shapes=boards)
+    boards = [
+        AttachedShape(Box([0.2, 0.2, 0.02]), pose=Pose([0.0, 0.0, height])) for height in (0.0, 0.3)
+    ]
+    scene = kitchen(1).add_frame(
+        "rack", "world", pose=Pose([0.0, -0.5, 0.01]), classes=["surface"], shapes=boards
+    )
     places = candidates(scene, "place", "b0", "rack")
     assert places
     for place in places:
@@ -219,7 +261,9 @@ def test_places_of_which_the_domain_has_no_words_are_left_out() -> None:
 def test_what_fills_a_region_is_put_aside() -> None:
     """PDDL does not know that a shelf for one block is full; that there is no room is learned, and the block moved."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.02]))]
-    scene = kitchen(2).add_frame("shelf", "world", pose=Pose([0.35, 0.35, 0.01]), classes=["region"], shapes=shapes)
+    scene = kitchen(2).add_frame(
+        "shelf", "world", pose=Pose([0.35, 0.35, 0.01]), classes=["region"], shapes=shapes
+    )
     scene = scene.reparent("b1", "shelf", pose=Pose([0.0, 0.0, 0.11]))
     result = tk.plan(scene, domain="kitchen", goal="(and (on b0 shelf) (athome))", robot=ROBOT)
     assert result.plan is not None, result.explanation
@@ -233,7 +277,9 @@ def test_what_fills_a_region_is_put_aside() -> None:
     ]
 
 
-def test_the_example_cooks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_cooks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The example prints a plan that passes the check, and what changes without any motion."""
     path = tk.data_path("domains/kitchen").parents[1] / "examples" / "kitchen.py"
     monkeypatch.setattr(sys, "argv", [str(path)])
@@ -257,7 +303,9 @@ def test_the_file_of_four_blocks_is_the_generated_kitchen() -> None:
     """The scene file and the function of the benchmark agree about where the blocks stand."""
     scene, other = tk.load_scene("iiwa_kitchen", "kitchen_blocks4"), kitchen(4)
     for name in block_names(4):
-        metres, radians = scene.pose(name, relative_to="world").distance(other.pose(name, relative_to="world"))
+        metres, radians = scene.pose(name, relative_to="world").distance(
+            other.pose(name, relative_to="world")
+        )
         assert metres < 1e-8
         assert radians < 1e-8
     with pytest.raises(UnknownNameError):
@@ -269,11 +317,20 @@ def test_a_ring_is_hung_on_a_peg_and_taken_off_again() -> None:
     sides = [((0.0, 0.04), (0.1, 0.02)), ((0.0, -0.04), (0.1, 0.02)), ((0.04, 0.0), (0.02, 0.06))]
     sides.append(((-0.04, 0.0), (0.02, 0.06)))
     ring = [AttachedShape(Box([*size, 0.02]), Pose([*at, 0.0])) for at, size in sides]
-    peg = AttachedShape(tk.Cylinder(0.006, 0.12), Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2.0, 0.0, 0.0]))
+    peg = AttachedShape(
+        tk.Cylinder(0.006, 0.12), Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2.0, 0.0, 0.0])
+    )
     scene = tk.load_scene("panda_table")
-    scene = scene.add_frame("peg", "table", pose=Pose([-0.1, 0.25, 0.3]), classes=["rack"], shapes=[peg])
     scene = scene.add_frame(
-        "ring", "table", pose=Pose([-0.1, -0.2, 0.035]), joint=tk.Free(), classes=["movable"], shapes=ring
+        "peg", "table", pose=Pose([-0.1, 0.25, 0.3]), classes=["rack"], shapes=[peg]
+    )
+    scene = scene.add_frame(
+        "ring",
+        "table",
+        pose=Pose([-0.1, -0.2, 0.035]),
+        joint=tk.Free(),
+        classes=["movable"],
+        shapes=ring,
     )
     hung = tk.plan(scene, domain="kitchen", goal="(on ring peg)", robot="panda")
     assert hung.plan is not None

@@ -15,7 +15,13 @@ from support.gantry import GANTRY
 from support.planning import solve_with
 
 import tmkit as tk
-from tmkit.errors import FileFormatError, MissingFileError, PlanFileError, SemanticsMismatchError, TaskError
+from tmkit.errors import (
+    FileFormatError,
+    MissingFileError,
+    PlanFileError,
+    SemanticsMismatchError,
+    TaskError,
+)
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.spatial import Pose
 from tmkit.tamp import DomainSemantics, PlanResult, PlanStatus, load_planning_domain
@@ -30,7 +36,9 @@ def shelf_scene() -> SceneGraph:
     """Return a block on the table and a shelf beside."""
     shelf = [AttachedShape(Box([0.2, 0.2, 0.1]))]
     scene = blocks_scene({"a": (0, 0)}, table=0.4)
-    return scene.add_frame("shelf", "world", pose=Pose([0.35, 0.0, 0.0]), classes=["surface"], shapes=shelf)
+    return scene.add_frame(
+        "shelf", "world", pose=Pose([0.35, 0.0, 0.0]), classes=["surface"], shapes=shelf
+    )
 
 
 def solve(domain: str | Path, goal: str = "(at a shelf)", **options: Any) -> PlanResult:
@@ -62,7 +70,10 @@ def test_a_check_needs_the_folder_of_ones_own_domain(tmp_path: Path) -> None:
     """A plan names its domain without folders, so the checker must be told where it lies."""
     plan = solve(DOMAINS / "spots").plan
     assert plan is not None
-    with pytest.raises(MissingFileError, match="the plan's domain 'spots' is not built-in: give the folder in which"):
+    with pytest.raises(
+        MissingFileError,
+        match="the plan's domain 'spots' is not built-in: give the folder in which",
+    ):
         tk.validate_plan(plan)
     changed = folder(tmp_path / "spots", semantics=SEMANTICS + "\n# changed\n")
     report = tk.validate_plan(plan, domain=changed)
@@ -70,8 +81,12 @@ def test_a_check_needs_the_folder_of_ones_own_domain(tmp_path: Path) -> None:
 
 
 DERIVED = "from tmkit.tamp import DomainSemantics\nclass Semantics(DomainSemantics):\n"
-COMPLETE = DERIVED + "".join(f"    def {name}(self, *given): ...\n" for name in ("objects", "state", "candidates"))
-EVIL = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\nclass Semantics:\n    pass\n"
+COMPLETE = DERIVED + "".join(
+    f"    def {name}(self, *given): ...\n" for name in ("objects", "state", "candidates")
+)
+EVIL = (
+    "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\nclass Semantics:\n    pass\n"
+)
 
 
 @pytest.mark.parametrize("key", ["name", "semantics"])
@@ -94,7 +109,9 @@ def test_a_plan_file_runs_no_code_that_it_names(
     Path("plan.json").write_text(json.dumps(document), encoding="utf-8")
     read = tk.load_plan("plan.json")
     option = "--semantics" if key == "semantics" else "--domain"
-    with pytest.raises(MissingFileError, match=rf"not built-in: give the folder in which.*{option}"):
+    with pytest.raises(
+        MissingFileError, match=rf"not built-in: give the folder in which.*{option}"
+    ):
         tk.validate_plan(read)
     with pytest.raises(MissingFileError if key == "semantics" else PlanFileError):
         check_plan_domain(read, "plan.json", "blocks", None)
@@ -112,11 +129,15 @@ def test_a_plan_of_ones_own_domain_is_read_with_it(tmp_path: Path) -> None:
     tk.save_plan(read, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
     changed = folder(tmp_path / "spots", semantics=SEMANTICS + "\n# changed\n")
-    with pytest.raises(PlanFileError, match=r"plan.json: its domain 'spots' \(digest \w+\) is not the one"):
+    with pytest.raises(
+        PlanFileError, match=r"plan.json: its domain 'spots' \(digest \w+\) is not the one"
+    ):
         check_plan_domain(read, tmp_path / "plan.json", changed, None)
 
 
-def test_a_domain_in_the_working_folder_has_a_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_domain_in_the_working_folder_has_a_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A domain that is given as ``.`` is called by its folder, and its plan can be read again."""
     monkeypatch.chdir(DOMAINS / "spots")
     plan = solve(Path(".")).plan
@@ -130,7 +151,10 @@ def test_semantics_that_contradict_their_pddl_are_named() -> None:
     """The error names the action and the facts that differ, and carries them."""
     with pytest.raises(
         SemanticsMismatchError,
-        match=r"after \(take a table\) the scene does not say what domain 'liar' predicts: unexpected \(free\)",
+        match=(
+            r"after \(take a table\) the scene does not say what domain 'liar' predicts: unexpected"
+            r" \(free\)"
+        ),
     ) as caught:
         solve(DOMAINS / "liar")
     error = pickle.loads(pickle.dumps(caught.value))
@@ -142,30 +166,42 @@ def test_the_checker_finds_the_contradiction_too() -> None:
     plan = solve(DOMAINS / "spots").plan
     assert plan is not None
     report = tk.validate_plan(plan, domain=DOMAINS / "liar")
-    assert any("after (take a table) the derived state differs: unexpected (free)" in p for p in report.problems)
+    assert any(
+        "after (take a table) the derived state differs: unexpected (free)" in p
+        for p in report.problems
+    )
 
 
 @pytest.mark.parametrize(
     ("semantics", "message"),
     [
         ("class Semantics", r"semantics.py:1: SyntaxError: expected ':'"),
-        ("import os\nimport nothing_of_that_name", "semantics.py:2: ModuleNotFoundError: No module named 'nothing_of_"),
+        (
+            "import os\nimport nothing_of_that_name",
+            "semantics.py:2: ModuleNotFoundError: No module named 'nothing_of_",
+        ),
         ("x = 1\n\n1 / 0", "semantics.py:3: ZeroDivisionError: division by zero"),
         ("", "semantics.py: defines no class 'Semantics'"),
         ("Semantics = 3", "semantics.py: defines no class 'Semantics'"),
         (
             "class Semantics:\n    pass",
-            r"semantics.py: class 'Semantics' does not derive from DomainSemantics; write 'from tmkit.tamp import "
+            r"semantics.py: class 'Semantics' does not derive from DomainSemantics; write 'from"
+            r" tmkit.tamp import "
             r"DomainSemantics' and 'class Semantics\(DomainSemantics\):'",
         ),
         (
             f"{DERIVED}    def object(self, scene):\n        return {{}}",
-            "semantics.py: class 'Semantics' must define the methods candidates, objects, state; found 'object', did "
-            "you mean 'objects'",
+            (
+                "semantics.py: class 'Semantics' must define the methods candidates, objects,"
+                " state; found 'object', did you mean 'objects'"
+            ),
         ),
         (
             f"{COMPLETE}    def state(self, scene, objects):\n        pass",
-            r"semantics.py:6: 'Semantics.state' is called as state\(scene, objects, q\), and cannot be: too many",
+            (
+                r"semantics.py:6: 'Semantics.state' is called as state\(scene, objects, q\), and"
+                r" cannot be: too many"
+            ),
         ),
         (
             f"{COMPLETE}    def __init__(self, manipulator):\n        1 / 0",
@@ -182,7 +218,9 @@ def test_wrong_semantics_files_are_named(tmp_path: Path, semantics: str, message
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
     """A folder that is not there, or lacks one of its files, is named."""
-    with pytest.raises(MissingFileError, match=r"needs the file semantics\.py, which is not in .*own"):
+    with pytest.raises(
+        MissingFileError, match=r"needs the file semantics\.py, which is not in .*own"
+    ):
         solve(folder(tmp_path / "own", semantics=None))
     (tmp_path / "own" / "domain.pddl").unlink()
     with pytest.raises(MissingFileError, match=r"needs the file domain\.pddl"):
@@ -194,8 +232,15 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 def test_wrong_pddl_is_named(tmp_path: Path) -> None:
     """A mistake in domain.pddl is said with file and line."""
     text = (DOMAINS / "spots" / "domain.pddl").read_text(encoding="utf-8")
-    with pytest.raises(TaskError, match=r"domain.pddl:9:19: unknown predicate .hled.; did you mean .held."):
-        solve(folder(tmp_path / "own", pddl=text.replace("(and (held ?x) (not (at", "(and (hled ?x) (not (at")))
+    with pytest.raises(
+        TaskError, match=r"domain.pddl:9:19: unknown predicate .hled.; did you mean .held."
+    ):
+        solve(
+            folder(
+                tmp_path / "own",
+                pddl=text.replace("(and (held ?x) (not (at", "(and (hled ?x) (not (at"),
+            )
+        )
 
 
 def test_a_type_that_the_domain_lacks_is_named(tmp_path: Path) -> None:
@@ -212,9 +257,9 @@ def test_facts_that_the_domain_lacks_are_named(tmp_path: Path) -> None:
 
 def test_no_candidates_are_a_failure_with_a_cause(tmp_path: Path) -> None:
     """An action for which the semantics yields nothing fails, and the explanation says so."""
-    silent = SEMANTICS.replace('if action.name == "take":', 'if action.name == "take" and False:').replace(
-        "            yield Place(", "            return\n            yield Place("
-    )
+    silent = SEMANTICS.replace(
+        'if action.name == "take":', 'if action.name == "take" and False:'
+    ).replace("            yield Place(", "            return\n            yield Place(")
     result = solve(folder(tmp_path / "own", semantics=silent), max_iterations=2)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert "choosing: the domain's semantics has no candidate for it" in result.explanation
@@ -223,7 +268,10 @@ def test_no_candidates_are_a_failure_with_a_cause(tmp_path: Path) -> None:
 def test_two_domains_of_one_name_do_not_meet(tmp_path: Path) -> None:
     """Domains are told apart by content; loading one writes nothing beside it and is repeatable."""
     first = folder(tmp_path / "one" / "own")
-    second = folder(tmp_path / "two" / "own", semantics=SEMANTICS.replace("Return all objects", "Return each object"))
+    second = folder(
+        tmp_path / "two" / "own",
+        semantics=SEMANTICS.replace("Return all objects", "Return each object"),
+    )
     domains = [load_planning_domain(path, manipulator=GANTRY) for path in (first, second, first)]
     assert domains[0].digest == domains[2].digest != domains[1].digest
     assert {domain.name for domain in domains} == {"own"}
@@ -253,11 +301,21 @@ def test_a_broken_file_leaves_no_module_behind(tmp_path: Path) -> None:
 
 def test_a_pddl_file_with_the_semantics_of_another_domain(tmp_path: Path) -> None:
     """A domain file of somebody else's is used as it is; the plan has its text and can be checked without it."""
-    text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8").replace("?x - object", "?x")
+    text = (
+        (tk.data_path("domains/blocks") / "domain.pddl")
+        .read_text(encoding="utf-8")
+        .replace("?x - object", "?x")
+    )
     (tmp_path / "words.pddl").write_text(text, encoding="utf-8")
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     result = tk.solve(
-        tk.PlanningProblem(scene, domain=tmp_path / "words.pddl", semantics="blocks", goal="(on a b)", robots=GANTRY)
+        tk.PlanningProblem(
+            scene,
+            domain=tmp_path / "words.pddl",
+            semantics="blocks",
+            goal="(on a b)",
+            robots=GANTRY,
+        )
     )
     assert result.plan is not None, result.explanation
     assert (result.plan.domain, result.plan.semantics) == ("words.pddl", "blocks")
@@ -274,7 +332,8 @@ def test_semantics_may_be_a_file_or_a_folder(tmp_path: Path) -> None:
         assert plan is not None
         assert plan.domain == "spots"
         with pytest.raises(
-            MissingFileError, match=r"semantics '.*' are not built-in: give the folder in which they lie"
+            MissingFileError,
+            match=r"semantics '.*' are not built-in: give the folder in which they lie",
         ):
             tk.validate_plan(plan)
         assert tk.validate_plan(plan, semantics=semantics).is_valid
@@ -283,7 +342,12 @@ def test_semantics_may_be_a_file_or_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("domain", "semantics", "error", "message"),
     [
-        ("words.pddl", None, MissingFileError, "no semantics.py beside it.*a domain with the same predicates"),
+        (
+            "words.pddl",
+            None,
+            MissingFileError,
+            "no semantics.py beside it.*a domain with the same predicates",
+        ),
         ("words.pddl", "bloks", MissingFileError, "did you mean 'blocks'"),
         ("words.pddl", "words.txt", FileFormatError, "a domain's folder or a Python file"),
         ("words.txt", "blocks", FileFormatError, "a folder or a file that ends in .pddl"),
@@ -307,17 +371,30 @@ def test_an_action_that_the_semantics_do_not_define_is_named(tmp_path: Path) -> 
     text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8").rstrip()
     lamp = "(:action switch-on :parameters () :precondition (and) :effect (and (light-on){}))"
     plain = text.replace("(:predicates", "(:predicates (light-on)").removesuffix(")")
-    (tmp_path / "lamp.pddl").write_text(f"{plain}{lamp.format(' (not (handempty))')})", encoding="utf-8")
-    with pytest.raises(TaskError, match=r"candidates of \(switch-on\): .*no part defines 'do_switch_on'.*domain 'lamp"):
+    (tmp_path / "lamp.pddl").write_text(
+        f"{plain}{lamp.format(' (not (handempty))')})", encoding="utf-8"
+    )
+    with pytest.raises(
+        TaskError,
+        match=r"candidates of \(switch-on\): .*no part defines 'do_switch_on'.*domain 'lamp",
+    ):
         tk.solve(
             tk.PlanningProblem(
-                shelf_scene(), domain=tmp_path / "lamp.pddl", semantics="blocks", goal="(light-on)", robots=GANTRY
+                shelf_scene(),
+                domain=tmp_path / "lamp.pddl",
+                semantics="blocks",
+                goal="(light-on)",
+                robots=GANTRY,
             )
         )
     (tmp_path / "lamp.pddl").write_text(f"{plain}{lamp.format('')})", encoding="utf-8")
     found = tk.solve(
         tk.PlanningProblem(
-            shelf_scene(), domain=tmp_path / "lamp.pddl", semantics="blocks", goal="(light-on)", robots=GANTRY
+            shelf_scene(),
+            domain=tmp_path / "lamp.pddl",
+            semantics="blocks",
+            goal="(light-on)",
+            robots=GANTRY,
         )
     )
     assert [str(action) for action in found.plan.actions] == ["(switch-on)"]

@@ -26,7 +26,9 @@ def scene() -> SceneGraph:
     return tk.load_scene("mobile_panda", "three_tables")
 
 
-def solve(scene: SceneGraph, goal: str, *, domain: str | Path = "mobile_manipulation", seed: int = 0) -> tk.PlanResult:
+def solve(
+    scene: SceneGraph, goal: str, *, domain: str | Path = "mobile_manipulation", seed: int = 0
+) -> tk.PlanResult:
     """Plan within a count of iterations."""
     return tk.plan(
         scene,
@@ -51,7 +53,9 @@ def test_objects_are_fetched_from_three_tables(seed: int) -> None:
         assert (movers == {"panda"}) == (step.action.name != "drive"), step
 
 
-def test_a_fetched_object_ends_in_simulation_where_the_plan_puts_it(scene: SceneGraph, tmp_path: Path) -> None:
+def test_a_fetched_object_ends_in_simulation_where_the_plan_puts_it(
+    scene: SceneGraph, tmp_path: Path
+) -> None:
     """Physics agree within 2 mm, after the plan has been through a file."""
     plan = solve(scene, "(on b south)").plan
     assert plan is not None
@@ -108,7 +112,10 @@ def test_a_base_is_at_its_station_or_the_nearest_table(scene: SceneGraph) -> Non
     assert plan is not None
     assert plan.steps == ()
     q[entry], q[scene.joint_names.index("base_x")] = 2.9, 2.9
-    with pytest.raises(SceneError, match=r"'mobile_base' is at no station and within 1 m of no surface: 'north' is "):
+    with pytest.raises(
+        SceneError,
+        match=r"'mobile_base' is at no station and within 1 m of no surface: 'north' is ",
+    ):
         tk.plan(scene, q, domain="mobile_manipulation", goal="(at north)", robot=ROBOTS)
 
 

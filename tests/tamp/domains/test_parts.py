@@ -40,8 +40,14 @@ def shape_of(action: Action) -> tuple[object, ...]:
         words = str(text).replace("(", " ( ").replace(")", " ) ").split()
         return " ".join(names.get(word, word) for word in words)
 
-    conditions = action.precondition.parts if isinstance(action.precondition, And) else (action.precondition,)
-    effects = simple_effects(action.effect if isinstance(action.effect, EffectAnd) else EffectAnd((action.effect,)))
+    conditions = (
+        action.precondition.parts
+        if isinstance(action.precondition, And)
+        else (action.precondition,)
+    )
+    effects = simple_effects(
+        action.effect if isinstance(action.effect, EffectAnd) else EffectAnd((action.effect,))
+    )
     types = tuple(parameter.types for parameter in action.parameters)
     return types, frozenset(map(plain, conditions)), frozenset(map(plain, effects))
 
@@ -49,7 +55,11 @@ def shape_of(action: Action) -> tuple[object, ...]:
 def meaning(domain: Domain) -> tuple[object, ...]:
     """Return what a domain declares, in no order."""
     predicates = {item.name: tuple(p.types for p in item.parameters) for item in domain.predicates}
-    return {kind.name: kind.parents for kind in domain.types}, predicates, {a.name: shape_of(a) for a in domain.actions}
+    return (
+        {kind.name: kind.parents for kind in domain.types},
+        predicates,
+        {a.name: shape_of(a) for a in domain.actions},
+    )
 
 
 def loaded(*made_of: type[parts.DomainPart]) -> PlanningDomain:
@@ -84,7 +94,9 @@ def test_built_in_domains_mean_what_their_parts_do(name: str) -> None:
     arms = ["panda", "panda_base"] if name == "mobile_manipulation" else ["panda"]
     semantics = load_planning_domain(name, manipulator=[*map(tk.load_manipulator, arms)]).semantics
     assert isinstance(semantics, parts.DomainPart)
-    assert meaning(semantics.domain) == meaning(load_domain(tk.data_path(f"domains/{name}/domain.pddl")))
+    assert meaning(semantics.domain) == meaning(
+        load_domain(tk.data_path(f"domains/{name}/domain.pddl"))
+    )
 
 
 def test_one_arm_is_no_argument() -> None:
@@ -98,7 +110,10 @@ def test_one_arm_is_no_argument() -> None:
 
 def test_towers_are_built_and_taken_apart(tmp_path: Path) -> None:
     """Blocks are stacked, also from a domain that is a folder with semantics alone, and by another process."""
-    source = "from tmkit.tamp import parts\nSemantics = parts.compose_domain('own', [parts.Stacking]).semantics\n"
+    source = (
+        "from tmkit.tamp import parts\nSemantics = parts.compose_domain('own',"
+        " [parts.Stacking]).semantics\n"
+    )
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "semantics.py").write_text(source, encoding="utf-8")
     scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (2, 0)}, table=0.8)
@@ -108,11 +123,15 @@ def test_towers_are_built_and_taken_apart(tmp_path: Path) -> None:
     assert [action.name for action in plan.actions] == ["pick", "stack", "pick", "stack"]
     assert tk.validate_plan(plan, domain=tmp_path / "own").is_valid
     again = pickle.loads(pickle.dumps(parts.compose_domain("own", [parts.Stacking])))
-    apart = tk.plan(plan.final_scene, plan.final_q, domain=again, goal="(on b table)", robot=GANTRY).plan
+    apart = tk.plan(
+        plan.final_scene, plan.final_q, domain=again, goal="(on b table)", robot=GANTRY
+    ).plan
     assert apart is not None
     assert apart.actions[0].name == "unstack"
     assert tk.validate_plan(apart, domain=again).is_valid
-    doubled = scene.reparent("a", "c", pose=Pose([0.0, 0.0, 0.05])).reparent("b", "c", pose=Pose([0.0, 0.0, 0.05]))
+    doubled = scene.reparent("a", "c", pose=Pose([0.0, 0.0, 0.05])).reparent(
+        "b", "c", pose=Pose([0.0, 0.0, 0.05])
+    )
     with pytest.raises(SceneError, match="'a' and 'b' stand both on 'c'"):
         facts(loaded(parts.Stacking), doubled)
 
@@ -121,16 +140,24 @@ def test_a_slot_has_room_for_one() -> None:
     """A block leaves its region free, is put in the middle of another one, and may be wider than it."""
     scene = blocks_scene({"a": (0, 0)}, table=0.8)
     small = AttachedShape(Box([0.03, 0.03, 0.01]))
-    scene = scene.add_frame("post", "table", pose=Pose([0.2, 0.2, 0.055]), classes=["region"], shapes=[small])
+    scene = scene.add_frame(
+        "post", "table", pose=Pose([0.2, 0.2, 0.055]), classes=["region"], shapes=[small]
+    )
     assert facts(loaded(parts.Slots), scene) == {"(on a table)", "(free post)", "(handempty)"}
     domain = parts.compose_domain("slots", [parts.Slots])
     plan = tk.plan(scene, domain=domain, goal="(on a post)", robot=GANTRY).plan
     assert plan is not None
-    assert facts(loaded(parts.Slots), plan.final_scene) == {"(on a post)", "(free table)", "(handempty)"}
+    assert facts(loaded(parts.Slots), plan.final_scene) == {
+        "(on a post)",
+        "(free table)",
+        "(handempty)",
+    }
     assert plan.final_scene.local_pose("a").translation[:2].tolist() == [0.0, 0.0]
     held = scene.reparent("a", GANTRY.tip, pose=Pose())
     assert facts(loaded(parts.Slots), held) == {"(holding a)", "(free table)", "(free post)"}
-    both = scene.add_frame("b", "table", pose=Pose([0.1, 0.1, 0.075]), joint=Free(), classes=["movable"])
+    both = scene.add_frame(
+        "b", "table", pose=Pose([0.1, 0.1, 0.075]), joint=Free(), classes=["movable"]
+    )
     both = both.set_shapes("b", scene.shapes("a"))
     with pytest.raises(SceneError, match="'a' and 'b' stand both on 'table'"):
         facts(loaded(parts.Slots), both)
@@ -140,7 +167,9 @@ def test_a_box_is_turned_upside_down_and_back() -> None:
     """Which way up a box is, its z axis says; on its side it is neither."""
     scene = tk.load_scene("panda_table")
     box, pose = AttachedShape(Box([0.05, 0.05, 0.16])), Pose([-0.05, 0.1, 0.105])
-    scene = scene.add_frame("box", "table", pose=pose, joint=Free(), classes=["movable"], shapes=[box])
+    scene = scene.add_frame(
+        "box", "table", pose=pose, joint=Free(), classes=["movable"], shapes=[box]
+    )
     domain = parts.compose_domain("turning", [parts.Stacking, parts.Orientation])
     plan = tk.plan(scene, domain=domain, goal="(upside-down box)").plan
     assert plan is not None
@@ -155,14 +184,21 @@ def test_a_box_is_turned_upside_down_and_back() -> None:
     semantics = load_planning_domain(domain, manipulator=tk.load_manipulator("panda"))
     lying = scene.set_pose("box", Pose.from_rpy([-0.05, 0.1, 0.05], [np.pi / 2, 0.0, 0.0]))
     assert facts(semantics, lying) == {"(on box table)", "(clear box)", "(handempty)"}
-    assert facts(semantics, scene) == {"(on box table)", "(clear box)", "(handempty)", "(upright box)"}
+    assert facts(semantics, scene) == {
+        "(on box table)",
+        "(clear box)",
+        "(handempty)",
+        "(upright box)",
+    }
 
 
 def test_what_is_turned_over_is_taken_by_its_side_soon() -> None:
     """The hand would be in the table with a grasp from above; one from the side comes before others of that kind."""
     scene = tk.load_scene("panda_table")
     box, pose = AttachedShape(Box([0.04, 0.04, 0.12])), Pose([-0.2, -0.3, 0.085])
-    scene = scene.add_frame("box", "table", pose=pose, joint=Free(), classes=["movable"], shapes=[box])
+    scene = scene.add_frame(
+        "box", "table", pose=pose, joint=Free(), classes=["movable"], shapes=[box]
+    )
     domain = parts.compose_domain("turning", [parts.Stacking, parts.Orientation])
     result = tk.plan(scene, domain=domain, goal="(upside-down box)")
     assert result.plan is not None
@@ -176,15 +212,25 @@ def test_a_base_drives_with_its_arm_at_home() -> None:
     goal = "(and (on b south) (athome))"
     plan = tk.plan(scene, domain=domain, goal=goal, robot=("panda", "panda_base")).plan
     assert plan is not None
-    assert [action.name for action in plan.actions] == ["drive", "pick", "drive", "place", "move-home"]
+    assert [action.name for action in plan.actions] == [
+        "drive",
+        "pick",
+        "drive",
+        "place",
+        "move-home",
+    ]
     assert tk.validate_plan(plan, domain=domain).is_valid
 
 
 def test_nothing_is_stacked_on_what_is_upside_down() -> None:
     """An object is stacked on the top of the one below, which is at its bottom then."""
-    stack = parts.compose_domain("turning", [parts.Stacking, parts.Orientation]).domain.action("stack")
+    stack = parts.compose_domain("turning", [parts.Stacking, parts.Orientation]).domain.action(
+        "stack"
+    )
     assert "(upright ?y)" in str(stack.precondition)
-    assert "upright" not in str(parts.compose_domain("plain", [parts.Stacking]).domain.action("stack").precondition)
+    assert "upright" not in str(
+        parts.compose_domain("plain", [parts.Stacking]).domain.action("stack").precondition
+    )
 
 
 def boxed() -> SceneGraph:
@@ -192,19 +238,27 @@ def boxed() -> SceneGraph:
     scene = blocks_scene({"a": (0, 0), "lid": (3, 3)}, table=0.8)
     floor = AttachedShape(Box([0.1, 0.1, 0.01]), pose=Pose([0.0, 0.0, 0.005]))
     wall = AttachedShape(Box([0.01, 0.1, 0.08]), pose=Pose([0.045, 0.0, 0.04]))
-    scene = scene.add_frame("box", "table", pose=Pose([0.3, 0.0, 0.025]), classes=["container"], shapes=[floor, wall])
-    return scene.set_classes("lid", ["movable", "lid"]).reparent("a", "box", pose=Pose([0.0, 0.0, 0.035]))
+    scene = scene.add_frame(
+        "box", "table", pose=Pose([0.3, 0.0, 0.025]), classes=["container"], shapes=[floor, wall]
+    )
+    return scene.set_classes("lid", ["movable", "lid"]).reparent(
+        "a", "box", pose=Pose([0.0, 0.0, 0.035])
+    )
 
 
 def test_a_lid_covers_what_it_stands_on() -> None:
     """A lid on top of its container closes it; beside it or in it, it is an object like others."""
     domain, scene = loaded(parts.ContainerWithLid), boxed()
-    assert {"(on a box)", "(on lid table)", "(accessible box)", "(accessible table)"} <= facts(domain, scene)
+    assert {"(on a box)", "(on lid table)", "(accessible box)", "(accessible table)"} <= facts(
+        domain, scene
+    )
     covered = facts(domain, scene.reparent("lid", "box", pose=Pose([0.0, 0.0, 0.105])))
     assert "(covers lid box)" in covered
     assert "(accessible box)" not in covered
     assert "(on lid box)" not in covered
-    assert "(on lid box)" in facts(domain, scene.reparent("lid", "box", pose=Pose([0.0, 0.0, 0.035])))
+    assert "(on lid box)" in facts(
+        domain, scene.reparent("lid", "box", pose=Pose([0.0, 0.0, 0.035]))
+    )
     with pytest.raises(SceneError, match="container 'box' is movable"):
         domain.semantics.objects(scene.set_classes("box", ["container", "movable"]))
 
@@ -222,11 +276,15 @@ def cabinet() -> SceneGraph:
 def test_a_door_closes_what_is_behind_it() -> None:
     """Boards with the door's parent are accessible when it is open; half open it is neither open nor shut."""
     domain, scene = loaded(parts.Door), cabinet()
-    shut, half, ajar = (facts(domain, scene, scene.configuration({"hinge": at})) for at in (0.0, 0.4, 0.8))
+    shut, half, ajar = (
+        facts(domain, scene, scene.configuration({"hinge": at})) for at in (0.0, 0.4, 0.8)
+    )
     assert {"(shut door)", "(behind board door)", "(accessible table)"} <= shut
     assert "(accessible board)" not in shut | half
     assert not {"(shut door)", "(ajar door)"} & half
-    assert facts(loaded(parts.Drawer, parts.Door), scene, scene.configuration({"hinge": 0.0})) == shut
+    assert (
+        facts(loaded(parts.Drawer, parts.Door), scene, scene.configuration({"hinge": 0.0})) == shut
+    )
     assert {"(ajar door)", "(accessible board)"} <= ajar
     q = scene.configuration({"hinge": 0.0})
     before = domain.state(scene, domain.semantics.objects(scene), q)
@@ -235,7 +293,9 @@ def test_a_door_closes_what_is_behind_it() -> None:
         domain.domain,
         objects=domain.semantics.objects(scene),
         init=before,
-        goal=tk.pddl.parse_goal("(ajar door)", domain.domain, objects=domain.semantics.objects(scene)),
+        goal=tk.pddl.parse_goal(
+            "(ajar door)", domain.domain, objects=domain.semantics.objects(scene)
+        ),
     )
     after = problem.apply(before, GroundAction("open-door", ("door",)))
     assert set(map(str, after)) == ajar
@@ -308,16 +368,46 @@ class Elsewhere(parts.DomainPart):
     ("made_of", "part", "text", "message"),
     [
         ([parts.Drawer, parts.Drawer], None, "", "part 'Drawer' is given twice to domain 'd'"),
-        ([parts.Cooking], None, "", "part 'Cooking' needs part 'Washing', which is not among Cooking"),
-        ([parts.TwoArms, parts.Driving], None, "", "driving.py:.*'Driving' and 'TwoArms' do not go together"),
-        ([parts.Cells, parts.Washing], None, "", "cells.py:.*'Cells' and 'Washing' do not go together"),
-        ([parts.Stacking, parts.Cells, parts.Drawer], None, "", "'Cells' and 'Drawer' do not go together"),
+        (
+            [parts.Cooking],
+            None,
+            "",
+            "part 'Cooking' needs part 'Washing', which is not among Cooking",
+        ),
+        (
+            [parts.TwoArms, parts.Driving],
+            None,
+            "",
+            "driving.py:.*'Driving' and 'TwoArms' do not go together",
+        ),
+        (
+            [parts.Cells, parts.Washing],
+            None,
+            "",
+            "cells.py:.*'Cells' and 'Washing' do not go together",
+        ),
+        (
+            [parts.Stacking, parts.Cells, parts.Drawer],
+            None,
+            "",
+            "'Cells' and 'Drawer' do not go together",
+        ),
         ([Bare], Bare, "(lit ?l", "predicate 'lit' has no semantics: define 'facts_lit"),
         ([Switch], Switch, "(:action", "action 'light' has no semantics: define 'do_light"),
-        ([Bare, Otherwise], Otherwise, "(lit ?l", "predicate 'lit' is defined differently in .*test_parts.py:"),
+        (
+            [Bare, Otherwise],
+            Otherwise,
+            "(lit ?l",
+            "predicate 'lit' is defined differently in .*test_parts.py:",
+        ),
         ([Unknown], Unknown, "hidden", "unknown predicate 'hidden'"),
         ([Extending], Extending, ":extend", "unknown action 'pikc'; did you mean 'pick'"),
-        ([parts.Drawer, Elsewhere], Elsewhere, ":types", "type 'drawer' is below 'region' in .*access.py:"),
+        (
+            [parts.Drawer, Elsewhere],
+            Elsewhere,
+            ":types",
+            "type 'drawer' is below 'region' in .*access.py:",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_line(

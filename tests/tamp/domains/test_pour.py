@@ -22,7 +22,9 @@ from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 from tmkit.plans.values import SegmentKind
 
 DOMAIN = classic_domain("pour")
-COSINES, SINES = (function(np.linspace(0.0, math.tau, 721))[:, None] for function in (np.cos, np.sin))
+COSINES, SINES = (
+    function(np.linspace(0.0, math.tau, 721))[:, None] for function in (np.cos, np.sin)
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +45,16 @@ def poured(plan: Plan) -> Segment:
 
 def rows_of(plan: Plan, step: int, index: int) -> tuple[SceneGraph, np.ndarray]:
     """Return the scene and the configurations of a segment."""
-    scene, q = (plan.steps[step - 1].scene, plan.steps[step - 1].q) if step else (plan.scene, plan.q)
+    scene, q = (
+        (plan.steps[step - 1].scene, plan.steps[step - 1].q) if step else (plan.scene, plan.q)
+    )
     for segment in plan.steps[step].segments[:index]:
         scene, q = segment.end(scene, q)
     part = plan.steps[step].segments[index]
-    rows = [scene.configuration(dict(zip(part.joint_names, row, strict=True)), base=q) for row in part.path.tolist()]
+    rows = [
+        scene.configuration(dict(zip(part.joint_names, row, strict=True)), base=q)
+        for row in part.path.tolist()
+    ]
     return scene, np.array(rows)
 
 
@@ -103,7 +110,9 @@ def test_a_plan_file_says_what_is_poured_where(plan: Plan, tmp_path: Path) -> No
     document["steps"][1]["segments"][1]["into"] = "pot"
     with pytest.raises(PlanFileError, match=r"segments\[1\].into: 'pot' is no frame of the scene"):
         plan_from_dict(document)
-    with pytest.raises(PlanFileError, match=r"step 2 \(pour cup bowl\) pours into 'bowl', which the format"):
+    with pytest.raises(
+        PlanFileError, match=r"step 2 \(pour cup bowl\) pours into 'bowl', which the format"
+    ):
         tk.save_plan(plan, tmp_path / "plan.tmp")
 
 
@@ -120,14 +129,25 @@ def edited(plan: Plan, **changes: Any) -> Plan:
         ({"into": None}, "pour: it names no container"),
         ({"into": "wall"}, "pour: the rim of 'cup' is 250 mm aside"),
         ({"path": lambda path: path[:40]}, "pour: 'cup' is tilted by 110 degrees at its end"),
-        ({"path": lambda path: path[[*range(20), *range(19, -1, -1)]]}, "degrees only: it is not emptied"),
-        ({"kind": SegmentKind.TRANSFER, "into": None}, "transfer: it leaves out the path constraint that it needs"),
+        (
+            {"path": lambda path: path[[*range(20), *range(19, -1, -1)]]},
+            "degrees only: it is not emptied",
+        ),
+        (
+            {"kind": SegmentKind.TRANSFER, "into": None},
+            "transfer: it leaves out the path constraint that it needs",
+        ),
         ({"kind": SegmentKind.TRANSFER}, "transfer: it is no pour into 'bowl'"),
         ({"held": "bowl"}, "pour: it is to carry 'bowl', but in the hand is 'cup'"),
-        ({"constraints": (PathConstraint("line", "cup", tolerance=0.005),)}, "mm off its line of 5 allowed"),
+        (
+            {"constraints": (PathConstraint("line", "cup", tolerance=0.005),)},
+            "mm off its line of 5 allowed",
+        ),
     ],
 )
-def test_the_checker_refuses_what_is_no_pour(plan: Plan, change: dict[str, Any], message: str) -> None:
+def test_the_checker_refuses_what_is_no_pour(
+    plan: Plan, change: dict[str, Any], message: str
+) -> None:
     """Another container, a cup that is left tilted or not emptied, a transfer that tips it."""
     path = poured(plan).path
     given = {key: value(path) if callable(value) else value for key, value in change.items()}
@@ -139,8 +159,13 @@ def test_what_is_poured_is_what_changes(plan: Plan) -> None:
     """A pour into the bowl fills nothing else."""
     step = plan.steps[1]
     changes = (step.changes[0], replace(step.changes[1], frame="wall"))
-    report = tk.validate_plan(replace(plan, steps=(plan.steps[0], replace(step, changes=changes), plan.steps[2])))
-    assert any("it pours nothing into 'wall', whose classes change" in problem for problem in report.problems)
+    report = tk.validate_plan(
+        replace(plan, steps=(plan.steps[0], replace(step, changes=changes), plan.steps[2]))
+    )
+    assert any(
+        "it pours nothing into 'wall', whose classes change" in problem
+        for problem in report.problems
+    )
 
 
 def test_an_arm_pours_only_what_it_holds() -> None:

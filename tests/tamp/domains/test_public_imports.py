@@ -11,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted([*(ROOT / "domains").glob("*/*.py"), *(ROOT / "examples").rglob("*.py")])
-REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").rglob("*.md")))
+REFERENCE = "\n".join(
+    page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").rglob("*.md"))
+)
 DOCUMENTED = re.findall(r"^\.\. package:: (tmkit[\w.]*)$", REFERENCE, re.MULTILINE)
 
 
@@ -21,13 +23,23 @@ def undocumented(source: str) -> list[str]:
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found += [name.name for name in node.names if name.name.startswith("tmkit.") and name.name not in public]
+            found += [
+                name.name
+                for name in node.names
+                if name.name.startswith("tmkit.") and name.name not in public
+            ]
         elif isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "tmkit":
             module = str(node.module)
             names = importlib.import_module(module).__all__ if module in public else []
             private = "._" in module
-            submodules = {name.rpartition(".")[2] for name in public if name.rpartition(".")[0] == module}
-            wrong = (name.name for name in node.names if private or name.name not in {*names, *submodules})
+            submodules = {
+                name.rpartition(".")[2] for name in public if name.rpartition(".")[0] == module
+            }
+            wrong = (
+                name.name
+                for name in node.names
+                if private or name.name not in {*names, *submodules}
+            )
             found += [f"{module}.{name}" for name in wrong]
     return found
 
@@ -49,7 +61,10 @@ def test_domains_are_found() -> None:
     [
         ("from tmkit._support.elementary import cos", ["tmkit._support.elementary.cos"]),
         ("from tmkit._support import Note", ["tmkit._support.Note"]),
-        ("from tmkit.tamp.domains.tabletop import footprint", ["tmkit.tamp.domains.tabletop.footprint"]),
+        (
+            "from tmkit.tamp.domains.tabletop import footprint",
+            ["tmkit.tamp.domains.tabletop.footprint"],
+        ),
         ("from tmkit.tamp import loading", ["tmkit.tamp.loading"]),
         ("import tmkit.tamp.run", ["tmkit.tamp.run"]),
         ("import tmkit as tk\nfrom tmkit.tamp import domains, plan\nimport numpy", []),

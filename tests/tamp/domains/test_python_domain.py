@@ -23,7 +23,11 @@ BLOCKS = load_domain(data_path("domains/blocks") / "domain.pddl")
 def renamed(name: str) -> Domain:
     """Return the blocks domain under another name."""
     return make_domain(
-        name, types="block location", predicates=BLOCKS.predicates, actions=BLOCKS.actions, axioms=BLOCKS.axioms
+        name,
+        types="block location",
+        predicates=BLOCKS.predicates,
+        actions=BLOCKS.actions,
+        axioms=BLOCKS.axioms,
     )
 
 
@@ -42,7 +46,9 @@ def test_a_plan_in_a_domain_of_python_holds_and_is_read_again(tmp_path: Path) ->
     with pytest.raises(MissingFileError, match="'built' is not built-in"):
         tk.validate_plan(plan)
     other = PythonDomain(renamed("other"), Meaning)
-    assert "is not the one that the plan was made with" in str(tk.validate_plan(plan, domain=other).problems)
+    assert "is not the one that the plan was made with" in str(
+        tk.validate_plan(plan, domain=other).problems
+    )
 
 
 def test_the_digest_is_that_of_words_and_meaning() -> None:
@@ -53,9 +59,17 @@ def test_the_digest_is_that_of_words_and_meaning() -> None:
 
     made = PythonDomain(renamed("built"), Meaning)
     digest = load_planning_domain(made, manipulator=GANTRY).digest
-    assert digest == load_planning_domain(pickle.loads(pickle.dumps(made)), manipulator=GANTRY).digest
-    assert digest == load_planning_domain(PythonDomain(renamed("built"), Other), manipulator=GANTRY).digest
-    assert digest != load_planning_domain(PythonDomain(renamed("other"), Meaning), manipulator=GANTRY).digest
+    assert (
+        digest == load_planning_domain(pickle.loads(pickle.dumps(made)), manipulator=GANTRY).digest
+    )
+    assert (
+        digest
+        == load_planning_domain(PythonDomain(renamed("built"), Other), manipulator=GANTRY).digest
+    )
+    assert (
+        digest
+        != load_planning_domain(PythonDomain(renamed("other"), Meaning), manipulator=GANTRY).digest
+    )
     elsewhere = PythonDomain(renamed("built"), type(OF_OURS))
     assert digest != load_planning_domain(elsewhere, manipulator=GANTRY).digest
 

@@ -31,20 +31,36 @@ def swap(robot: str = "panda") -> SceneGraph:
 def test_the_state_says_where_objects_are() -> None:
     """Parents are places; a place without an object is free."""
     scene = swap()
-    assert facts_of(scene, DOMAIN) == {"(at red_one left)", "(at blue_one right)", "(free middle)", "(handempty)"}
+    assert facts_of(scene, DOMAIN) == {
+        "(at red_one left)",
+        "(at blue_one right)",
+        "(free middle)",
+        "(handempty)",
+    }
     held = scene.reparent("red_one", "panda_hand", pose=Pose([0.0, 0.0, 0.1]))
-    assert facts_of(held, DOMAIN) == {"(holding red_one)", "(at blue_one right)", "(free middle)", "(free left)"}
+    assert facts_of(held, DOMAIN) == {
+        "(holding red_one)",
+        "(at blue_one right)",
+        "(free middle)",
+        "(free left)",
+    }
 
 
 @pytest.mark.parametrize(
     ("parent", "pose", "message"),
     [
-        ("table", Pose(), "object 'red_one' has parent 'table', which is no place .*left, middle, right"),
+        (
+            "table",
+            Pose(),
+            "object 'red_one' has parent 'table', which is no place .*left, middle, right",
+        ),
         ("right", Pose([0.0, 0.0, 0.061]), "'red_one' and 'blue_one' stand both on 'right'"),
         ("left", Pose([0.0, 0.0, 0.1]), "'red_one' has its bottom 39 mm above the top of 'left'"),
     ],
 )
-def test_a_scene_that_the_words_cannot_tell_is_refused(parent: str, pose: Pose, message: str) -> None:
+def test_a_scene_that_the_words_cannot_tell_is_refused(
+    parent: str, pose: Pose, message: str
+) -> None:
     """An object at no place, in the air, or at a place that is taken is named."""
     with pytest.raises(SceneError, match=message):
         facts_of(swap().reparent("red_one", parent, pose=pose), DOMAIN)
@@ -55,7 +71,10 @@ def test_two_objects_change_places(robot: str) -> None:
     """With one free place a swap takes three moves, and holds in physics."""
     plan = checked(plan_problem("rearrangement", "swap", scene="rearrange_swap", robot=robot))
     assert len(plan.steps) == 6
-    assert (plan.final_scene.parent("red_one"), plan.final_scene.parent("blue_one")) == ("right", "left")
+    assert (plan.final_scene.parent("red_one"), plan.final_scene.parent("blue_one")) == (
+        "right",
+        "left",
+    )
     report = tk.simulate(plan)
     assert report.is_successful, report.notes
 
@@ -63,7 +82,9 @@ def test_two_objects_change_places(robot: str) -> None:
 def test_a_swap_may_be_shown_by_a_scene() -> None:
     """A goal scene says the same as the problem file."""
     scene = swap()
-    plan = checked(tk.plan(scene, domain="rearrangement", goal=load_goal_scene(scene, "rearrange_swap_goal")))
+    plan = checked(
+        tk.plan(scene, domain="rearrangement", goal=load_goal_scene(scene, "rearrange_swap_goal"))
+    )
     assert plan.goal == "(and (at red_one right) (at blue_one left))"
     assert len(plan.steps) == 6
 
@@ -94,7 +115,14 @@ def test_objects_of_one_shape_are_alike() -> None:
     scene = tk.load_scene("panda_table", "rearrange_row")
     objects = movable_frames(scene)
     (group,) = object_symmetries(scene, objects)
-    assert list(group) == ["red_left", "red_middle", "red_right", "blue_left", "blue_middle", "blue_right"]
+    assert list(group) == [
+        "red_left",
+        "red_middle",
+        "red_right",
+        "blue_left",
+        "blue_middle",
+        "blue_right",
+    ]
     taller = [AttachedShape(Box([0.04, 0.04, 0.13]))]
     changed = scene.set_shapes("red_middle", taller)
     assert [len(group) for group in object_symmetries(changed, objects)] == [5, 1]
@@ -110,5 +138,7 @@ def test_the_object_in_front_alone_needs_no_detour() -> None:
 def test_a_swap_without_a_free_place_is_proved_impossible() -> None:
     """With two places and two objects nothing can be put anywhere else."""
     scene = swap().remove_frame("middle")
-    result = tk.plan(scene, domain="rearrangement", goal="(and (at red_one right) (at blue_one left))")
+    result = tk.plan(
+        scene, domain="rearrangement", goal="(and (at red_one right) (at blue_one left))"
+    )
     assert result.status is PlanStatus.PROVED_UNSOLVABLE

@@ -20,7 +20,9 @@ from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp import DomainSemantics, load_planning_domain, pddl_name
 
-BUILT_IN = sorted(path.name for path in Path(data_path("domains")).iterdir() if (path / "semantics.py").exists())
+BUILT_IN = sorted(
+    path.name for path in Path(data_path("domains")).iterdir() if (path / "semantics.py").exists()
+)
 
 
 class Least(DomainSemantics):
@@ -28,12 +30,18 @@ class Least(DomainSemantics):
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return the movable frames, and a camera that has no frame."""
-        return {**{pddl_name(frame): "object" for frame in movable_frames(scene)}, "camera": "sensor"}
+        return {
+            **{pddl_name(frame): "object" for frame in movable_frames(scene)},
+            "camera": "sensor",
+        }
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return the parent of each object, and that there is a camera."""
         del objects, q
-        parents = (Fact.of("on", pddl_name(frame), str(scene.parent(frame))) for frame in movable_frames(scene))
+        parents = (
+            Fact.of("on", pddl_name(frame), str(scene.parent(frame)))
+            for frame in movable_frames(scene)
+        )
         return State([*parents, Fact.of("calibrated", "camera")])
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
@@ -65,9 +73,15 @@ def test_defaults() -> None:
     q = scene.zero_configuration()
     assert semantics.relevant_objects(scene, q) == {"a", "b", "camera"}
     assert list(semantics.infeasibilities([Fact.of("on", "a", "b")], scene)) == []
-    assert semantics.continuous_goal_facts(ObjectAt("a", Pose(), relative_to="table"), scene, q) is None
+    assert (
+        semantics.continuous_goal_facts(ObjectAt("a", Pose(), relative_to="table"), scene, q)
+        is None
+    )
     assert (semantics.probabilistic_predicates, semantics.is_incremental) == (frozenset(), False)
-    assert semantics.explain_false_fact(Fact.of("on", "a", "b"), scene, q) == "(on a b) is not probable enough"
+    assert (
+        semantics.explain_false_fact(Fact.of("on", "a", "b"), scene, q)
+        == "(on a b) is not probable enough"
+    )
 
 
 def test_by_default_a_goal_scene_shows_the_facts_of_stated_objects() -> None:
@@ -87,4 +101,6 @@ def test_by_default_conflict_facts_are_those_about_the_frames_and_what_they_are_
     state = semantics.state(stacked, {}, stacked.zero_configuration())
     facts = semantics.conflict_facts(frozenset({"A", "hand"}), state, stacked)
     assert list(map(str, facts)) == ["(on a b)", "(on b table)"]
-    assert list(map(str, semantics.conflict_facts(frozenset({"b"}), state, stacked))) == ["(on b table)"]
+    assert list(map(str, semantics.conflict_facts(frozenset({"b"}), state, stacked))) == [
+        "(on b table)"
+    ]

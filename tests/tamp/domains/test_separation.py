@@ -28,7 +28,9 @@ def block() -> SceneGraph:
     return add_block(scene, "a", X, 0.0)
 
 
-def walls(half: float, high: float, *, thick: float = 0.01) -> dict[str, tuple[list[float], list[float]]]:
+def walls(
+    half: float, high: float, *, thick: float = 0.01
+) -> dict[str, tuple[list[float], list[float]]]:
     """Return sizes and middles of four walls and a lid around a point of the table, relative to it."""
     found = {"lid": ([2 * (half + thick)] * 2 + [thick], [0.0, 0.0, high + thick / 2])}
     for name, x, y in (("east", 1, 0), ("west", -1, 0), ("north", 0, 1), ("south", 0, -1)):
@@ -38,7 +40,11 @@ def walls(half: float, high: float, *, thick: float = 0.01) -> dict[str, tuple[l
 
 
 def caged(
-    scene: SceneGraph, parts: dict[str, tuple[list[float], list[float]]], *, x: float = X, y: float = 0.0
+    scene: SceneGraph,
+    parts: dict[str, tuple[list[float], list[float]]],
+    *,
+    x: float = X,
+    y: float = 0.0,
 ) -> SceneGraph:
     """Add bodies that stand still around a point of the table."""
     for name, (size, at) in parts.items():
@@ -69,7 +75,11 @@ def test_a_closed_cage_is_proved_and_its_walls_are_named(half: float) -> None:
         assert proof(scene.set_shapes(name, ())) is None
     assert proof(scene.set_classes("lid", ["movable"])) is None
     slides = scene.remove_frame("lid").add_frame(
-        "lid", "world", pose=Pose([X, 0.0, 0.125]), shapes=scene.shapes("lid"), joint=Prismatic([1, 0, 0], name="lid")
+        "lid",
+        "world",
+        pose=Pose([X, 0.0, 0.125]),
+        shapes=scene.shapes("lid"),
+        joint=Prismatic([1, 0, 0], name="lid"),
     )
     assert proof(slides, q=PANDA.ready_configuration(slides)) is None
 
@@ -88,7 +98,10 @@ def test_a_place_behind_walls_is_proved() -> None:
 
 def test_a_bin_of_one_mesh_counts_by_its_triangles() -> None:
     """A mesh without a lid is open, although its hull is closed; with a lid of its own it is closed."""
-    for names, is_proved in ((("east", "west", "north", "south"), False), (tuple(walls(0.1, 0.15)), True)):
+    for names, is_proved in (
+        (("east", "west", "north", "south"), False),
+        (tuple(walls(0.1, 0.15)), True),
+    ):
         boxes = [
             trimesh.creation.box(size, trimesh.transformations.translation_matrix(at))
             for size, at in (walls(0.1, 0.15)[name] for name in names)
@@ -103,20 +116,27 @@ def test_a_hand_that_starts_inside_gets_there() -> None:
     """A cage around arm and object separates nothing."""
     scene = caged(block(), walls(0.12, 0.16))
     assert proof(scene) is not None
-    at = scene.pose("panda_hand", relative_to="world", q=PANDA.ready_configuration(scene)).translation
+    at = scene.pose(
+        "panda_hand", relative_to="world", q=PANDA.ready_configuration(scene)
+    ).translation
     around = caged(block(), walls(0.05, 0.1))
     for name in ("east", "west", "north", "south", "lid"):
         around = around.remove_frame(name)
     x, y, z = at.tolist()
-    closer = around.set_pose("a", scene.pose("table", relative_to="world").inverse() @ Pose([x, y, CUBE / 2]))
+    closer = around.set_pose(
+        "a", scene.pose("table", relative_to="world").inverse() @ Pose([x, y, CUBE / 2])
+    )
     room = caged(closer, walls(0.25, z + 0.15), x=x, y=y)
     assert proof(room) is None
 
 
-def distance_to(parts: dict[str, tuple[list[float], list[float]]], points: NDArray[np.float64]) -> NDArray[np.float64]:
+def distance_to(
+    parts: dict[str, tuple[list[float], list[float]]], points: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the distances (n,) of points (n, 3) from boxes and from the table's top."""
     apart = [
-        np.linalg.norm(np.maximum(np.abs(points - at) - np.array(size) / 2, 0.0), axis=1) for size, at in parts.values()
+        np.linalg.norm(np.maximum(np.abs(points - at) - np.array(size) / 2, 0.0), axis=1)
+        for size, at in parts.values()
     ]
     return np.min([*apart, np.maximum(points[:, 2], 0.0)], axis=0)
 
@@ -134,8 +154,8 @@ def test_gaps_through_which_a_ball_fits_are_never_closed(
 ) -> None:
     """A wall does not reach the table, or the lid. If a straight line leads the finger's ball out, nothing is proved.
 
-    The ball has a diameter of 20.5 mm; gaps narrower than that by a cell are proved to be closed if the walls are
-    farther from the block than the hand touches from the ball.
+    The ball has a diameter of 20.5 mm; gaps narrower than that by a cell are proved to be closed if
+    the walls are farther from the block than the hand touches from the ball.
     """
     parts = walls(half, high)
     size, at = parts[side]
@@ -162,14 +182,20 @@ def test_what_is_planned_is_not_refuted() -> None:
         for frame in tuple(scene.frames_of_class("movable"))[:1]:
             regions = tuple(scene.frames_of_class("region"))[:1]
             handled = ObjectToMove(frame, Fact.of("on", frame, "table"), regions)
-            assert separated(scene, handled, q=PANDA.ready_configuration(scene), manipulator=PANDA) is None
+            assert (
+                separated(scene, handled, q=PANDA.ready_configuration(scene), manipulator=PANDA)
+                is None
+            )
 
 
 def test_plan_proves_it_after_its_first_iteration() -> None:
     """The status is a proof; under a lid that can be taken away there is none."""
     scene = caged(block(), walls(0.08, 0.12))
     result = tk.plan(
-        scene, domain="kitchen", goal="(on a mat)", options=tk.PlanningOptions(max_iterations=8, suggest=False)
+        scene,
+        domain="kitchen",
+        goal="(on a mat)",
+        options=tk.PlanningOptions(max_iterations=8, suggest=False),
     )
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.diagnosis.iterations == 1

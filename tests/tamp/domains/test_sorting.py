@@ -52,11 +52,17 @@ def test_the_state_says_where_bricks_are_and_belong() -> None:
     ("parent", "position", "message"),
     [
         ("table", [0.0, 0.0, 0.1], "object 'b1' has parent 'table', which is no area"),
-        ("red_area", [0.15, 0.0, HEIGHT], "object 'b1' reaches 10 mm beyond the edge of 'red_area'"),
+        (
+            "red_area",
+            [0.15, 0.0, HEIGHT],
+            "object 'b1' reaches 10 mm beyond the edge of 'red_area'",
+        ),
         ("red_area", [0.0, 0.0, 0.06], "'b1' has its bottom 29 mm above the top of 'red_area'"),
     ],
 )
-def test_a_scene_that_the_words_cannot_tell_is_refused(parent: str, position: list[float], message: str) -> None:
+def test_a_scene_that_the_words_cannot_tell_is_refused(
+    parent: str, position: list[float], message: str
+) -> None:
     """A brick in no area, over the edge, or in the air is named."""
     with pytest.raises(SceneError, match=message):
         facts_of(bricks().reparent("b1", parent, pose=Pose(position)), DOMAIN)
@@ -71,7 +77,9 @@ def test_the_middle_of_a_cluster_waits_for_its_neighbours() -> None:
     assert moved <= {"b2", "b3", "b4", "b5"}
 
 
-@pytest.mark.parametrize(("count", "robot"), [(8, "panda"), (8, "iiwa"), (14, "panda"), (14, "iiwa")])
+@pytest.mark.parametrize(
+    ("count", "robot"), [(8, "panda"), (8, "iiwa"), (14, "panda"), (14, "iiwa")]
+)
 def test_bricks_are_sorted(count: int, robot: str) -> None:
     """Every brick ends where it belongs; at most one is moved twice."""
     plan = checked(plan_problem("sorting", f"sort{count}", scene=f"sort{count}", robot=robot))

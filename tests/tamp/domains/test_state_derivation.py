@@ -51,7 +51,9 @@ def outcome(derive: Callable[[], T]) -> T | str:
         return str(error)
 
 
-def plain(domain: PlanningDomain, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
+def plain(
+    domain: PlanningDomain, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray
+) -> State:
     """Return what the semantics itself says of the scene, with nothing traced."""
     return domain.semantics.state(scene, objects, q)
 
@@ -64,10 +66,14 @@ def edited(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
     object, other = (str(random.choice(things)), str(random.choice(scene.frame_names)))
     kind = random.random()
     if kind < 0.35:
-        return scene.reparent(object, str(random.choice(scene.frame_names)), pose=scene.local_pose(object))
+        return scene.reparent(
+            object, str(random.choice(scene.frame_names)), pose=scene.local_pose(object)
+        )
     if kind < 0.45:
         lower = scene.local_pose(object).translation
-        return scene.set_pose(object, Pose([*(lower[:2] + random.choice([0.0, 0.1, -0.1], size=2)), lower[2]]))
+        return scene.set_pose(
+            object, Pose([*(lower[:2] + random.choice([0.0, 0.1, -0.1], size=2)), lower[2]])
+        )
     if kind < 0.6:  # stand on something as one should, where both have boxes
         shapes, below = scene.shapes(object), scene.shapes(other)
         if not shapes or not below:
@@ -76,12 +82,17 @@ def edited(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
         return scene.reparent(object, other, pose=Pose([0, 0, float(height)]))
     if kind < 0.7:
         return scene.set_classes(
-            other, list(random.choice([*scene.classes(object), "movable", "surface", "red"], size=1))
+            other,
+            list(random.choice([*scene.classes(object), "movable", "surface", "red"], size=1)),
         )
     if kind < 0.8:
-        return scene.set_shapes(object, [AttachedShape(Box([0.04, 0.04, float(random.choice([0.04, 0.06]))]))])
+        return scene.set_shapes(
+            object, [AttachedShape(Box([0.04, 0.04, float(random.choice([0.04, 0.06]))]))]
+        )
     if kind < 0.85:
-        return scene.add_frame(f"new{len(scene)}", other, classes=["movable"], shapes=scene.shapes(object))
+        return scene.add_frame(
+            f"new{len(scene)}", other, classes=["movable"], shapes=scene.shapes(object)
+        )
     if kind < 0.9:
         return scene.remove_frame(object, subtree=True)
     if kind < 0.95:
@@ -110,7 +121,9 @@ def test_derived_from_any_version_is_derived_in_full(name: str, seed: int) -> No
                 scene = edited(scene, random)
             except TmkitError:
                 continue
-        q = scene.zero_configuration() + random.choice([0.0, 0.1], size=scene.zero_configuration().size)
+        q = scene.zero_configuration() + random.choice(
+            [0.0, 0.1], size=scene.zero_configuration().size
+        )
         wanted = outcome(partial(domain.state, scene, objects, q))
         assert outcome(partial(plain, domain, scene, objects, q)) == wanted
         for start in (previous, known[-1], None):
@@ -124,7 +137,11 @@ def test_derived_from_any_version_is_derived_in_full(name: str, seed: int) -> No
 
 def test_every_built_in_domain_is_tried() -> None:
     """The law above speaks of all domains that there are."""
-    folders = {path.name for path in Path(data_path("domains")).iterdir() if (path / "semantics.py").exists()}
+    folders = {
+        path.name
+        for path in Path(data_path("domains")).iterdir()
+        if (path / "semantics.py").exists()
+    }
     assert folders == set(WORLDS)
 
 
@@ -151,14 +168,18 @@ class Counting(Silent):
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return what each movable frame is on."""
         del objects, q
-        return State(fact for object in scene.frames_of_class("movable") for fact in _on(scene, object, self))
+        return State(
+            fact for object in scene.frames_of_class("movable") for fact in _on(scene, object, self)
+        )
 
 
 @incremental
 def _on(scene: SceneGraph, object: str, semantics: Counting) -> tuple[Fact, ...]:
     semantics.calls += (object,)
     height = scene.pose(object, relative_to="world").translation[2]
-    return Fact.of("on", object, str(scene.parent(object))), *([Fact.of("high", object)] if height > 1.0 else [])
+    return Fact.of("on", object, str(scene.parent(object))), *(
+        [Fact.of("high", object)] if height > 1.0 else []
+    )
 
 
 def counting(scene: SceneGraph) -> tuple[Counting, StateDeriver]:
@@ -198,7 +219,12 @@ def test_only_what_read_a_change_is_called_again() -> None:
     assert called_for(scene.add_frame("e", "a", classes=["movable"])) == ("e",)
     assert called_for(scene.remove_frame("d")) == ()
     assert called_for(scene.rename_frame("d", "e")) == ("a", "b", "c", "e")
-    assert called_for(SceneGraph.from_frames([scene.specification(name) for name in scene.frame_names])) == ()
+    assert (
+        called_for(
+            SceneGraph.from_frames([scene.specification(name) for name in scene.frame_names])
+        )
+        == ()
+    )
 
 
 @incremental
@@ -226,7 +252,10 @@ def test_what_is_read_inside_counts_for_what_is_around() -> None:
     traced = TracedScene(scene.set_classes("a", ["x"]), {})
     assert _inner(traced, "a") == _outer(traced, "a") == "x"
     [inner, outer] = traced._memo.values()
-    assert (inner.reads, {name for name, _ in outer.reads}) == (frozenset({("a", "classes")}), {_inner.__wrapped__})
+    assert (inner.reads, {name for name, _ in outer.reads}) == (
+        frozenset({("a", "classes")}),
+        {_inner.__wrapped__},
+    )
 
 
 QUERIES: list[tuple[Any, tuple[str, ...]]] = [
@@ -255,10 +284,13 @@ QUERIES: list[tuple[Any, tuple[str, ...]]] = [
 def test_a_kept_query_is_right_or_called_again(seed: int) -> None:
     """Each query, kept over random edits, answers as the scene itself does, refusals included."""
     random = np.random.default_rng(seed)
-    functions = [incremental(lambda scene, _query=query: answer(_query, scene)) for query, _ in QUERIES]
+    functions = [
+        incremental(lambda scene, _query=query: answer(_query, scene)) for query, _ in QUERIES
+    ]
     semantics: Any = type("S", (), {"is_incremental": True, "state": None})()
     semantics.state = lambda scene, *_: State(
-        Fact.of("says", str(number), repr(function(scene))) for number, function in enumerate(functions)
+        Fact.of("says", str(number), repr(function(scene)))
+        for number, function in enumerate(functions)
     )
     blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
     deriver = StateDeriver(replace(blocks, semantics=semantics), {})

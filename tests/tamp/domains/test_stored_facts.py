@@ -56,7 +56,9 @@ def extended(domain: str, tmp_path: Path, more: str) -> Path:
 
 def dishes(semantics: str | Path = "blocks") -> PlanningDomain:
     """Return the example with semantics."""
-    return load_planning_domain(DOMAIN, semantics=semantics, manipulator=tk.load_manipulator("panda"))
+    return load_planning_domain(
+        DOMAIN, semantics=semantics, manipulator=tk.load_manipulator("panda")
+    )
 
 
 @pytest.mark.parametrize("domain", [*STARTS, "blocks_uncertain"])
@@ -67,7 +69,11 @@ def test_actions_without_motion_work_in_every_domain(domain: str, tmp_path: Path
     goal = "(exists (?x - object) (marked ?x))"
     result = tk.solve(
         tk.PlanningProblem(
-            scene_of(domain), domain=path, semantics=domain, goal=goal, robots=ROBOTS.get(domain, "panda")
+            scene_of(domain),
+            domain=path,
+            semantics=domain,
+            goal=goal,
+            robots=ROBOTS.get(domain, "panda"),
         ),
         tk.PlanningOptions(seed=1),
     )
@@ -82,17 +88,28 @@ def test_facts_about_constants(tmp_path: Path) -> None:
     """A constant is no object of the scene; facts about it are stored as those of others."""
     more = "(:action mark :parameters (?x - block) :precondition (marked %s) :effect (marked ?x))"
     path = extended("blocks", tmp_path, more % "lamp")
-    text = path.read_text(encoding="utf-8").replace("(:predicates", "(:constants lamp - object) (:predicates", 1)
+    text = path.read_text(encoding="utf-8").replace(
+        "(:predicates", "(:constants lamp - object) (:predicates", 1
+    )
     path.write_text(text, encoding="utf-8")
     scene = change_task_facts(scene_of("blocks"), add=["(marked lamp)"])
     result = tk.solve(
-        tk.PlanningProblem(scene, domain=path, semantics="blocks", goal="(and (marked a) (on b c))", robots="panda")
+        tk.PlanningProblem(
+            scene, domain=path, semantics="blocks", goal="(and (marked a) (on b c))", robots="panda"
+        )
     )
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan, domain=path, semantics="blocks").is_valid
     path.write_text(text.replace("lamp - object", "lamp a - block"), encoding="utf-8")
-    with pytest.raises(TaskError, match=r"blocks\.pddl: constant 'a' is an object of the scene; expected a parameter"):
-        tk.solve(tk.PlanningProblem(scene, domain=path, semantics="blocks", goal="(marked a)", robots="panda"))
+    with pytest.raises(
+        TaskError,
+        match=r"blocks\.pddl: constant 'a' is an object of the scene; expected a parameter",
+    ):
+        tk.solve(
+            tk.PlanningProblem(
+                scene, domain=path, semantics="blocks", goal="(marked a)", robots="panda"
+            )
+        )
 
 
 def test_a_plan_with_motions_hopes_for_outcomes(tmp_path: Path) -> None:
@@ -105,7 +122,10 @@ def test_a_plan_with_motions_hopes_for_outcomes(tmp_path: Path) -> None:
     path = tmp_path / "blocks.pddl"
     path.write_text(text.rstrip().removesuffix(")") + more + ")", encoding="utf-8")
     scene, goal = tk.load_scene("panda_table", "blocks3"), "(and (marked a) (seen a))"
-    result = tk.solve(tk.PlanningProblem(scene, domain=path, semantics="blocks", goal=goal), tk.PlanningOptions(seed=0))
+    result = tk.solve(
+        tk.PlanningProblem(scene, domain=path, semantics="blocks", goal=goal),
+        tk.PlanningOptions(seed=0),
+    )
     assert result.plan is not None, result.explanation
     steps = {step.action.name: step for step in result.plan.steps}
     assert {*steps} == {"pick-up--2", "look--2"}
@@ -118,7 +138,9 @@ def test_a_plan_with_motions_hopes_for_outcomes(tmp_path: Path) -> None:
 def test_facts_steer_the_plan_and_end_as_they_are_predicted() -> None:
     """Facts of a problem file are in the scene of the plan; the actions change them."""
     result = tk.solve(
-        tk.PlanningProblem(tk.load_scene("panda_table", "blocks3"), domain=DOMAIN, semantics="blocks", goal=PROBLEM)
+        tk.PlanningProblem(
+            tk.load_scene("panda_table", "blocks3"), domain=DOMAIN, semantics="blocks", goal=PROBLEM
+        )
     )
     assert result.plan is not None, result.explanation
     names = [step.action.name for step in result.plan.steps]
@@ -155,21 +177,30 @@ def test_plan_files_have_the_changes(tmp_path: Path) -> None:
 def test_a_changed_plan_is_invalid() -> None:
     """The checker misses the facts of a plan without its changes."""
     scene = change_task_facts(tk.load_scene("panda_table", "blocks3"), ["(dirty a)"])
-    result = tk.solve(tk.PlanningProblem(scene, domain=DOMAIN, semantics="blocks", goal="(not (dirty a))"))
+    result = tk.solve(
+        tk.PlanningProblem(scene, domain=DOMAIN, semantics="blocks", goal="(not (dirty a))")
+    )
     assert result.plan is not None
     document = tk.plans.plan_file.plan_to_dict(result.plan)
-    other = tk.validate_plan(result.plan, domain=DOMAIN, scene=tk.load_scene("panda_table", "blocks3"))
+    other = tk.validate_plan(
+        result.plan, domain=DOMAIN, scene=tk.load_scene("panda_table", "blocks3")
+    )
     assert "the task fact (dirty a) holds in one of the plan's scene and yours" in other.problems
     for step in document["steps"]:
         step.pop("facts", None)
     report = tk.validate_plan(tk.plans.plan_file.plan_from_dict(document), domain=DOMAIN)
-    assert any("derived state differs: missing (lit ceiling-lamp)" in problem for problem in report.problems)
+    assert any(
+        "derived state differs: missing (lit ceiling-lamp)" in problem
+        for problem in report.problems
+    )
 
 
 def test_goals_of_all_kinds_combine() -> None:
     """A goal scene, PDDL and a region hold together at the end."""
     start = change_task_facts(tk.load_scene("panda_table", "blocks3"), ["(dirty a)"])
-    wanted = change_task_facts(start.reparent("a", "b", pose=tk.Pose([0.0, 0.0, 0.05])), remove=["(dirty a)"])
+    wanted = change_task_facts(
+        start.reparent("a", "b", pose=tk.Pose([0.0, 0.0, 0.05])), remove=["(dirty a)"]
+    )
     goals = [GoalScene(wanted, ("a",)), "(lit ceiling-lamp)", ObjectIn("c", "table")]
     result = tk.solve(tk.PlanningProblem(start, domain=DOMAIN, semantics="blocks", goal=goals))
     assert result.plan is not None, result.explanation
@@ -181,7 +212,10 @@ def test_a_goal_scene_may_differ_in_facts_alone() -> None:
     """Facts are goals where the goal scene differs from the start."""
     start = change_task_facts(tk.load_scene("panda_table", "blocks3"), ["(dirty a)"])
     wanted = change_task_facts(start, ["(lit ceiling-lamp)"], ["(dirty a)"])
-    assert goal_of_scene(GoalScene(wanted, ()), start, domain=dishes()) == "(and (lit ceiling-lamp) (not (dirty a)))"
+    assert (
+        goal_of_scene(GoalScene(wanted, ()), start, domain=dishes())
+        == "(and (lit ceiling-lamp) (not (dirty a)))"
+    )
     with pytest.raises(SceneError, match="states no movable object"):
         goal_of_scene(GoalScene(start, ()), start, domain=dishes())
 
@@ -189,17 +223,24 @@ def test_a_goal_scene_may_differ_in_facts_alone() -> None:
 def test_a_fact_is_derived_or_stored_never_both(tmp_path: Path) -> None:
     """The message has the predicate and who derives it."""
     scene = tk.load_scene("panda_table", "blocks3")
-    with pytest.raises(TaskError, match=r"stores \(clear a\), but semantics of domain 'blocks' derives"):
+    with pytest.raises(
+        TaskError, match=r"stores \(clear a\), but semantics of domain 'blocks' derives"
+    ):
         tk.solve(
             tk.PlanningProblem(
-                change_task_facts(scene, ["(clear a)"]), domain=DOMAIN, semantics="blocks", goal="(on a b)"
+                change_task_facts(scene, ["(clear a)"]),
+                domain=DOMAIN,
+                semantics="blocks",
+                goal="(on a b)",
             )
         )
     source = tk.data_path("domains/blocks/semantics.py").read_text(encoding="utf-8")
     text = source + "class Semantics(Semantics): stored_predicates = frozenset({'handempty'})\n"
     (tmp_path / "semantics.py").write_text(text, encoding="utf-8")
     (tmp_path / "domain.pddl").write_text(DOMAIN.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(TaskError, match=r"domain '.*': derives \(handempty\), but facts of 'handempty' are"):
+    with pytest.raises(
+        TaskError, match=r"domain '.*': derives \(handempty\), but facts of 'handempty' are"
+    ):
         tk.plan(scene, domain=tmp_path, goal="(on a b)")
 
 
@@ -209,17 +250,28 @@ def test_what_is_stored_must_exist(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match=r"\(dirty plate\): unknown object 'plate'"):
         tk.solve(
             tk.PlanningProblem(
-                change_task_facts(scene, ["(dirty plate)"]), domain=DOMAIN, semantics="blocks", goal="(on a b)"
+                change_task_facts(scene, ["(dirty plate)"]),
+                domain=DOMAIN,
+                semantics="blocks",
+                goal="(on a b)",
             )
         )
     path = extended("blocks", tmp_path, "")
-    with pytest.raises(TaskError, match=r"blocks.pddl:5: predicate 'marked' has no semantics: none derives"):
+    with pytest.raises(
+        TaskError, match=r"blocks.pddl:5: predicate 'marked' has no semantics: none derives"
+    ):
         tk.solve(tk.PlanningProblem(scene, domain=path, semantics="blocks", goal="(on a b)"))
     source = tk.data_path("domains/blocks/semantics.py").read_text(encoding="utf-8")
     text = source + "class Semantics(Semantics): stored_predicates = frozenset({'dity'})\n"
     (tmp_path / "semantics.py").write_text(text, encoding="utf-8")
-    with pytest.raises(TaskError, match="'stored_predicates' of the semantics: unknown predicate 'dity'"):
-        tk.solve(tk.PlanningProblem(scene, domain=DOMAIN, semantics=tmp_path / "semantics.py", goal="(on a b)"))
+    with pytest.raises(
+        TaskError, match="'stored_predicates' of the semantics: unknown predicate 'dity'"
+    ):
+        tk.solve(
+            tk.PlanningProblem(
+                scene, domain=DOMAIN, semantics=tmp_path / "semantics.py", goal="(on a b)"
+            )
+        )
 
 
 def test_facts_of_other_domains_are_ignored() -> None:

@@ -15,7 +15,14 @@ from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, Box, SceneGraph, Sphere
 from tmkit.robots.mechanisms import is_movable
 from tmkit.spatial import Pose
-from tmkit.tamp.domains import no_grasp, object_symmetries, pddl_names, require_standing, shape_bounds, standing_pose
+from tmkit.tamp.domains import (
+    no_grasp,
+    object_symmetries,
+    pddl_names,
+    require_standing,
+    shape_bounds,
+    standing_pose,
+)
 from tmkit.tamp.domains.tabletop import RELEASE_GAP, footprint, quat_xyzw_about_z
 
 
@@ -27,14 +34,18 @@ def two_blocks() -> SceneGraph:
 def test_names_are_those_of_pddl() -> None:
     """Names keep their order; two frames of one PDDL name are refused."""
     assert pddl_names(["Block A", "b"]) == {"block_a": "Block A", "b": "b"}
-    with pytest.raises(SceneError, match="discs 'A' and 'a' have the same name in PDDL: 'a'; rename one"):
+    with pytest.raises(
+        SceneError, match="discs 'A' and 'a' have the same name in PDDL: 'a'; rename one"
+    ):
         pddl_names(["A", "a"], kind="discs")
 
 
 def test_bounds_are_those_of_collision_shapes() -> None:
     """Two spheres of 0.1 m, 0.4 m apart, and one that takes part in no collision."""
     shapes = [AttachedShape(Sphere(0.1), Pose([x, 0.0, 0.0])) for x in (0.0, 0.4)]
-    scene = SceneGraph().add_frame("a", "world", shapes=[*shapes, AttachedShape(Sphere(1.0), collision=False)])
+    scene = SceneGraph().add_frame(
+        "a", "world", shapes=[*shapes, AttachedShape(Sphere(1.0), collision=False)]
+    )
     lower, upper = shape_bounds(scene, "a")
     np.testing.assert_allclose([lower, upper], [[-0.1, -0.1, -0.1], [0.5, 0.1, 0.1]])
     np.testing.assert_allclose(shape_bounds(scene, "a", only_solid=False)[0], [-1.0, -1.0, -1.0])
@@ -43,7 +54,9 @@ def test_bounds_are_those_of_collision_shapes() -> None:
         shape_bounds(scene, "world")
     turned = AttachedShape(tetrahedron(0.1), Pose.from_rpy([0.0, 0.0, 0.0], [0.3, 0.2, 0.1]))
     points = turned.pose.apply(np.asarray(turned.shape.vertices))
-    np.testing.assert_array_equal(shape_bounds(scene.set_shapes("a", [turned]), "a")[0], points.min(axis=0))
+    np.testing.assert_array_equal(
+        shape_bounds(scene.set_shapes("a", [turned]), "a")[0], points.min(axis=0)
+    )
 
 
 @given(x=st.floats(-0.19, 0.19), y=st.floats(-0.19, 0.19), turn=st.floats(-math.pi, math.pi))
@@ -53,19 +66,25 @@ def test_an_object_put_at_a_standing_pose_stands(x: float, y: float, turn: float
     pose = standing_pose(scene, "a", "table", point=(x, y), turn=turn)
     top = shape_bounds(scene, "table")[1][2]
     assert pose.translation.tolist() == pytest.approx([x, y, top + BLOCK / 2 + RELEASE_GAP])
-    assert pose.distance(Pose([x, y, pose.translation[2]], [0, 0, math.sin(turn / 2), math.cos(turn / 2)])) == (
-        pytest.approx((0.0, 0.0), abs=1e-12)
-    )
+    assert pose.distance(
+        Pose([x, y, pose.translation[2]], [0, 0, math.sin(turn / 2), math.cos(turn / 2)])
+    ) == (pytest.approx((0.0, 0.0), abs=1e-12))
     require_standing(scene.reparent("a", "table", pose=pose), "a")
 
 
 @pytest.mark.parametrize(
     ("offset", "message"),
     [
-        (Pose([0.0, 0.0, 0.02]), "block 'a' has its bottom 20 mm above the top of 'b', its parent, on which it should"),
+        (
+            Pose([0.0, 0.0, 0.02]),
+            "block 'a' has its bottom 20 mm above the top of 'b', its parent, on which it should",
+        ),
         (Pose([0.0, 0.0, -0.01]), "block 'a' has its bottom 10 mm below the top of 'b'"),
         (Pose([0.1, 0.0, 0.0]), "block 'a' has parent 'b', but stands beside it"),
-        (Pose.from_rpy([0.0, 0.0, 0.0], [0.3, 0.0, 0.0]), "block 'a' leans by 17 degrees on 'b'; a block stands"),
+        (
+            Pose.from_rpy([0.0, 0.0, 0.0], [0.3, 0.0, 0.0]),
+            "block 'a' leans by 17 degrees on 'b'; a block stands",
+        ),
     ],
 )
 def test_an_object_that_does_not_stand_is_refused(offset: Pose, message: str) -> None:

@@ -18,7 +18,9 @@ from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import goal_of_scene
 
 DOMAINS = Path(__file__).parents[2] / "data" / "domains"
-CLASSES = "class moveable {}\nclass block { isa moveable; shape box; dimension [0.05, 0.05, 0.05]; }\n"
+CLASSES = (
+    "class moveable {}\nclass block { isa moveable; shape box; dimension [0.05, 0.05, 0.05]; }\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,9 @@ def write(path: Path, *frames: str) -> Path:
 
 def test_a_goal_that_turns_a_tower_over(tmp_path: Path, domain: PlanningDomain) -> None:
     """What hangs on what in the goal file is wanted; c, which it only names as a parent, may be anywhere."""
-    goal = load_goal_scene(start(), write(tmp_path / "goal.robray", frame("a", "b"), frame("b", "c")))
+    goal = load_goal_scene(
+        start(), write(tmp_path / "goal.robray", frame("a", "b"), frame("b", "c"))
+    )
     assert goal.stated == ("a", "b")
     assert goal_of_scene(goal, start(), domain=domain) == "(and (on a b) (on b c))"
     result = tk.plan(start(), goal=goal, robot=GANTRY)
@@ -62,15 +66,21 @@ def test_the_start_is_untouched(tmp_path: Path) -> None:
     assert scene == start()
 
 
-def test_where_a_block_stands_on_another_does_not_matter(tmp_path: Path, domain: PlanningDomain) -> None:
+def test_where_a_block_stands_on_another_does_not_matter(
+    tmp_path: Path, domain: PlanningDomain
+) -> None:
     """As in scenes of the original, an offset from the middle of the block below is overlooked."""
-    goal = load_goal_scene(start(), write(tmp_path / "goal.robray", frame("b", "c", "[0, -0.25, 0.05]")))
+    goal = load_goal_scene(
+        start(), write(tmp_path / "goal.robray", frame("b", "c", "[0, -0.25, 0.05]"))
+    )
     assert goal_of_scene(goal, start(), domain=domain) == "(and (on b c))"
 
 
 def test_a_place_on_a_surface_is_a_location(tmp_path: Path, domain: PlanningDomain) -> None:
     """A block on the table is wanted in the cell that holds its origin."""
-    goal = load_goal_scene(start(), write(tmp_path / "goal.robray", frame("b", "table", "[0.21, -0.1, 0.075]")))
+    goal = load_goal_scene(
+        start(), write(tmp_path / "goal.robray", frame("b", "table", "[0.21, -0.1, 0.075]"))
+    )
     assert goal_of_scene(goal, start(), domain=domain) == "(and (ontable b table__2__-1))"
 
 
@@ -83,7 +93,10 @@ def test_a_block_in_the_hand_is_to_be_held(tmp_path: Path, domain: PlanningDomai
 def test_a_whole_scene_is_a_goal(domain: PlanningDomain) -> None:
     """A scene in memory states all its movable frames."""
     wanted = blocks_scene({"c": (0, 0), "b": "c", "a": "b"})
-    assert goal_of_scene(wanted, start(), domain=domain) == "(and (ontable c table__0__0) (on b c) (on a b))"
+    assert (
+        goal_of_scene(wanted, start(), domain=domain)
+        == "(and (ontable c table__0__0) (on b c) (on a b))"
+    )
 
 
 def test_a_goal_file_may_repeat_the_furniture(tmp_path: Path, domain: PlanningDomain) -> None:
@@ -110,12 +123,24 @@ def test_semantics_without_a_word_on_goals_give_all_facts_of_what_is_stated() ->
             FileFormatError,
             r"goal.robray:3.*moves 'table', which is of no",
         ),
-        ([frame("a", "tabel")], FileFormatError, r"goal.robray:3.*'tabel', which neither .* did you mean 'table'"),
+        (
+            [frame("a", "tabel")],
+            FileFormatError,
+            r"goal.robray:3.*'tabel', which neither .* did you mean 'table'",
+        ),
         ([frame("a", "b"), frame("b", "a")], FileFormatError, r"goal.robray:4"),
         ([], SceneError, "states no movable object of the start .movable there: a, b, c"),
         ([frame("z", "table", "[0, 0, 0.075]")], SceneError, "states no movable object"),
-        ([frame("a", "rail")], SceneError, "block 'a' has parent 'rail', which is no movable object"),
-        ([frame("a", "table", "[3, 0, 0.075]")], SceneError, "stands at .3.000, 0.000., beside the surface"),
+        (
+            [frame("a", "rail")],
+            SceneError,
+            "block 'a' has parent 'rail', which is no movable object",
+        ),
+        (
+            [frame("a", "table", "[3, 0, 0.075]")],
+            SceneError,
+            "stands at .3.000, 0.000., beside the surface",
+        ),
     ],
 )
 def test_goals_without_a_meaning(
@@ -129,14 +154,18 @@ def test_goals_without_a_meaning(
 
 def test_a_problem_stands_alone() -> None:
     """A goal scene beside a problem file is one too many."""
-    with pytest.raises(TaskError, match=r"the problem file 'p\.pddl' states the whole goal; give it alone"):
+    with pytest.raises(
+        TaskError, match=r"the problem file 'p\.pddl' states the whole goal; give it alone"
+    ):
         tk.plan(start(), goal=["p.pddl", start()], robot=GANTRY)
 
 
 def test_two_tables_of_one_height_are_one_place_to_put_things(domain: PlanningDomain) -> None:
     """A block may be put down where another surface of the same height reaches under it, and be picked up again."""
     scene = blocks_scene({"a": (0, 0)}, table=0.4)
-    scene = scene.add_frame("extension", "world", pose=tk.Pose([0.0, 0.0, -0.05]), shapes=scene.shapes("table"))
+    scene = scene.add_frame(
+        "extension", "world", pose=tk.Pose([0.0, 0.0, -0.05]), shapes=scene.shapes("table")
+    )
     result = tk.plan(scene, goal="(ontable a table__1__1)", robot=GANTRY)
     assert result.plan is not None, result.explanation
     assert result.statistics.skeletons == 1
@@ -151,7 +180,9 @@ def test_blocks_side_by_side_touch_and_do_not_collide() -> None:
     result = tk.plan(scene, goal="(on a b)", robot=GANTRY)
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
-    into = scene.set_pose("b", tk.Pose(scene.local_pose("b").translation - np.array([1.5e-5, 0.0, 0.0])))
+    into = scene.set_pose(
+        "b", tk.Pose(scene.local_pose("b").translation - np.array([1.5e-5, 0.0, 0.0]))
+    )
     with pytest.raises(TmkitError, match=r"'a' and 'b' by 0\.0"):
         tk.plan(into, goal="(on a b)", robot=GANTRY)
 
@@ -162,7 +193,9 @@ def test_a_second_arm_may_be_parked_in_the_furniture(caplog: pytest.LogCaptureFi
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)})
     scene = scene.add_frame("post", "world", pose=tk.Pose([2.0, 0.0, 0.5]), shapes=[shape])
     other = tk.Revolute([0, 0, 1], lower=-1.0, upper=1.0, name="second")
-    scene = scene.add_frame("other_arm", "world", pose=tk.Pose([2.02, 0.0, 0.5]), joint=other, shapes=[shape])
+    scene = scene.add_frame(
+        "other_arm", "world", pose=tk.Pose([2.02, 0.0, 0.5]), joint=other, shapes=[shape]
+    )
     q = scene.configuration({"second": 1.5}, base=GANTRY.ready_configuration(scene))
     result = tk.plan(scene, q, goal="(on a b)", robot=GANTRY)
     assert result.plan is not None, result.explanation
@@ -182,7 +215,9 @@ def test_what_the_arm_can_move_may_not_overlap_at_the_start() -> None:
     """The hand in a post is a collision, though the post stands still."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)})
     hand = scene.pose("hand", relative_to="world", q=GANTRY.ready_configuration(scene)).translation
-    scene = scene.add_frame("post", "world", pose=tk.Pose(hand), shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))])
+    scene = scene.add_frame(
+        "post", "world", pose=tk.Pose(hand), shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))]
+    )
     with pytest.raises(CollisionError, match="'hand' and 'post'"):
         tk.plan(scene, goal="(on a b)", robot=GANTRY)
 
@@ -190,7 +225,8 @@ def test_what_the_arm_can_move_may_not_overlap_at_the_start() -> None:
 def test_pairs_that_the_goal_lets_touch(tmp_path: Path) -> None:
     """Statements of the goal's files, and SRDF files among them or included, allow pairs in the goal only."""
     (tmp_path / "pairs.srdf").write_text(
-        '<robot name="r"><disable_collisions link1="a" link2="c" reason="Never"/></robot>', encoding="utf-8"
+        '<robot name="r"><disable_collisions link1="a" link2="c" reason="Never"/></robot>',
+        encoding="utf-8",
     )
     goal = write(tmp_path / "goal.robray", frame("a", "b"))
     named = load_goal_scene(start(), goal, tmp_path / "pairs.srdf")
@@ -203,7 +239,9 @@ def test_pairs_that_the_goal_lets_touch(tmp_path: Path) -> None:
         assert read.stated == ("a",)
     assert not start().is_allowed("a", "c")
     goal.write_text(f"{CLASSES}{frame('a', 'b')}allow_collision a x;\n", encoding="utf-8")
-    with pytest.raises(FileFormatError, match=r"goal\.robray:4:19: allow_collision names the unknown frame 'x'"):
+    with pytest.raises(
+        FileFormatError, match=r"goal\.robray:4:19: allow_collision names the unknown frame 'x'"
+    ):
         load_goal_scene(start(), goal)
 
 
@@ -216,4 +254,6 @@ def test_a_goal_may_read_in_folders_that_are_allowed(tmp_path: Path) -> None:
     goal.write_text(f'include "../../../classes.robray"\n{frame("a", "b")}', encoding="utf-8")
     with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):
         load_goal_scene(start(), goal)
-    assert load_goal_scene(start(), goal, reading=ReadingOptions(allow_folders=[tmp_path])).stated == ("a",)
+    assert load_goal_scene(
+        start(), goal, reading=ReadingOptions(allow_folders=[tmp_path])
+    ).stated == ("a",)

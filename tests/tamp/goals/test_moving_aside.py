@@ -25,19 +25,32 @@ HEIGHT = 0.05 + BLOCK / 2  # of a block's centre on the table, in the table's fr
 
 def at(name: str, x: float, y: float, turn: float = 0.0) -> ObjectAt:
     """Return the goal of a block at a point of the table, in cells of 0.1 m."""
-    return ObjectAt(name, Pose.from_rpy([0.1 * x, 0.1 * y, HEIGHT], [0.0, 0.0, turn]), relative_to="table")
+    return ObjectAt(
+        name, Pose.from_rpy([0.1 * x, 0.1 * y, HEIGHT], [0.0, 0.0, turn]), relative_to="table"
+    )
 
 
 def solved(scene: SceneGraph, *goals: str | ContinuousGoal, domain: str = "kitchen") -> Plan:
     """Return a plan that passes its check, meets its goals and has actions of the domain alone."""
-    result = tk.plan(scene, goal=list(goals), domain=domain, robot=GANTRY, options=tk.PlanningOptions(max_iterations=6))
+    result = tk.plan(
+        scene,
+        goal=list(goals),
+        domain=domain,
+        robot=GANTRY,
+        options=tk.PlanningOptions(max_iterations=6),
+    )
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
     assert report.is_valid, report.problems
     for goal in goals:
-        assert isinstance(goal, str) or goal.fault(result.plan.final_scene, result.plan.final_q) is None
+        assert (
+            isinstance(goal, str)
+            or goal.fault(result.plan.final_scene, result.plan.final_q) is None
+        )
     words = load_planning_domain(domain, manipulator=GANTRY).domain
-    assert {action.name for action in result.plan.actions} <= {action.name for action in words.actions}
+    assert {action.name for action in result.plan.actions} <= {
+        action.name for action in words.actions
+    }
     return result.plan
 
 
@@ -80,7 +93,11 @@ def test_neighbours_that_leave_no_grasp_are_moved_aside() -> None:
 
 @pytest.mark.parametrize(
     ("count", "domain"),
-    [*((count, "kitchen") for count in (3, 5, 8)), (3, "sorting"), *in_long((5, "sorting"), (8, "sorting"))],
+    [
+        *((count, "kitchen") for count in (3, 5, 8)),
+        (3, "sorting"),
+        *in_long((5, "sorting"), (8, "sorting")),
+    ],
 )
 def test_rearrangement_on_one_table(domain: str, count: int) -> None:
     """Blocks with a pose each, two of them exchanged, and one in a cycle through others' places."""
@@ -99,9 +116,12 @@ def test_an_exchange_is_simulated() -> None:
     """A Panda exchanges two blocks, in physics too."""
     scene = tk.load_scene("panda_table", "blocks2")
     goals = [
-        ObjectAt(name, scene.pose(other, relative_to="table"), relative_to="table") for name, other in ("ab", "ba")
+        ObjectAt(name, scene.pose(other, relative_to="table"), relative_to="table")
+        for name, other in ("ab", "ba")
     ]
-    result = tk.plan(scene, goal=goals, domain="kitchen", options=tk.PlanningOptions(max_iterations=6))
+    result = tk.plan(
+        scene, goal=goals, domain="kitchen", options=tk.PlanningOptions(max_iterations=6)
+    )
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
     assert tk.simulate(result.plan).is_successful
@@ -112,7 +132,9 @@ def test_equal_runs_give_equal_plans() -> None:
     scene = blocks_scene({"a": (-1, 0), "b": (1, 0)})
     first, again = (solved(scene, at("a", 1, 0), at("b", -1, 0)) for _ in range(2))
     for one, other in zip(first.steps, again.steps, strict=True):
-        assert [s.path.tobytes() for s in one.segments] == [s.path.tobytes() for s in other.segments]
+        assert [s.path.tobytes() for s in one.segments] == [
+            s.path.tobytes() for s in other.segments
+        ]
 
 
 @given(
@@ -121,7 +143,9 @@ def test_equal_runs_give_equal_plans() -> None:
     order=st.randoms(use_true_random=False),
 )
 @settings(max_examples=scaled_examples(0.1), deadline=None)
-def test_random_goal_poses_are_reached(cells: list[tuple[int, int]], count: int, order: random.Random) -> None:
+def test_random_goal_poses_are_reached(
+    cells: list[tuple[int, int]], count: int, order: random.Random
+) -> None:
     """Blocks wanted at poses where others stand, or that are free: each that is not there is moved at least once."""
     names, starts = "abcd"[:count], cells[:count]
     wanted = order.sample(cells[: count + 2], count)
@@ -130,7 +154,8 @@ def test_random_goal_poses_are_reached(cells: list[tuple[int, int]], count: int,
     wrong = {name for name, start, cell in zip(names, starts, wanted, strict=True) if start != cell}
     assert wrong <= {action.arguments[0] for action in plan.actions}
     assert len(plan.steps) >= 2 * len(wrong)
-    assert len(plan.steps) <= 2 * (len(wrong) + count)  # none is moved aside for nothing more than once
+    # none is moved aside for nothing more than once
+    assert len(plan.steps) <= 2 * (len(wrong) + count)
 
 
 def test_a_goal_pose_may_be_left_for_a_while() -> None:
@@ -149,11 +174,16 @@ def test_the_law_of_exchange_holds_for_any_order() -> None:
     """Three blocks in a cycle need one more move than there are blocks, whichever way round."""
     for order in ("abc", "acb", *in_long("bac", "bca", "cab", "cba")):
         cells = {
-            name: (round(2 * math.cos(2 * math.pi * k / 3), 3), round(2 * math.sin(2 * math.pi * k / 3), 3))
+            name: (
+                round(2 * math.cos(2 * math.pi * k / 3), 3),
+                round(2 * math.sin(2 * math.pi * k / 3), 3),
+            )
             for k, name in enumerate(order)
         }
         scene = blocks_scene(cells, table=0.6)
         goals = [at(name, *cells[order[(k + 1) % 3]]) for k, name in enumerate(order)]
         plan = solved(scene, *goals)
         assert len(plan.steps) == 8
-        assert np.allclose(plan.final_scene.local_pose(order[0]).translation[:2], 0.1 * np.array(cells[order[1]]))
+        assert np.allclose(
+            plan.final_scene.local_pose(order[0]).translation[:2], 0.1 * np.array(cells[order[1]])
+        )

@@ -31,7 +31,9 @@ def plan(
         domain=domain,
         goal="(on target mat)",
         robot="panda",
-        options=tk.PlanningOptions(max_iterations=iterations, time_limit=seconds, suggest=False, samplers=samplers),
+        options=tk.PlanningOptions(
+            max_iterations=iterations, time_limit=seconds, suggest=False, samplers=samplers
+        ),
     )
 
 
@@ -68,7 +70,9 @@ def test_a_clutter_that_opens_block_by_block_is_not_proved() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_solved_without_the_proof_is_not_proved(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_solved_without_the_proof_is_not_proved(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Gaps around the thickness of a finger, some blocks missing: a plan is found of none that is proved."""
     rng = np.random.default_rng(seed)
     scene = clutter(3, gap=float(rng.uniform(0.01, 0.02)), seed=seed).scene

@@ -23,7 +23,10 @@ def on_table(scene: SceneGraph, x: float, y: float, turn: float = 0.0) -> Spot:
 
 def free_spots(scene: SceneGraph, rng: np.random.Generator) -> tuple[Spot, ...]:
     """Return two places on the free side of the table, where the problems have nothing."""
-    return tuple(on_table(scene, rng.uniform(0.35, 0.45), y, rng.uniform(0.0, math.pi)) for y in (-0.02, 0.12))
+    return tuple(
+        on_table(scene, rng.uniform(0.35, 0.45), y, rng.uniform(0.0, math.pi))
+        for y in (-0.02, 0.12)
+    )
 
 
 def well(seed: int) -> SmallProblem:
@@ -34,12 +37,18 @@ def well(seed: int) -> SmallProblem:
     deep, around = float(rng.uniform(0.04, 0.13)), float(rng.uniform(0.03, 0.06))
     half = (size[0] / 2 + around + 0.01, size[1] / 2 + around + 0.04)
     for k, side in enumerate((-1, 1)):
-        scene = add_box(scene, f"well{k}", (0.02, 2 * half[1], deep), (x + side * half[0], y, deep / 2))
-        scene = add_box(scene, f"end{k}", (2 * half[0], 0.02, deep), (x, y + side * (half[1] + 0.01), deep / 2))
+        scene = add_box(
+            scene, f"well{k}", (0.02, 2 * half[1], deep), (x + side * half[0], y, deep / 2)
+        )
+        scene = add_box(
+            scene, f"end{k}", (2 * half[0], 0.02, deep), (x, y + side * (half[1] + 0.01), deep / 2)
+        )
     scene = add_block(scene, "a", x, y, size=size)
     gx, gy, roof = 0.55, 0.34, size[2] + float(rng.uniform(0.04, 0.14))
     for k, side in enumerate((-1, 1)):
-        scene = add_box(scene, f"post{k}", (0.2, 0.02, roof), (gx + 0.05, gy + side * 0.13, roof / 2))
+        scene = add_box(
+            scene, f"post{k}", (0.2, 0.02, roof), (gx + 0.05, gy + side * 0.13, roof / 2)
+        )
     scene = add_box(scene, "roof", (0.2, 0.28, 0.02), (gx + 0.05, gy, roof + 0.01))
     if rng.uniform() < 0.5:
         scene = add_block(scene, "b", 0.36, 0.34)
@@ -57,7 +66,9 @@ def blocker(seed: int) -> SmallProblem:
     for k, side in enumerate(rng.permutation(4)[: rng.integers(1, 4)].tolist()):
         dx, dy = sides[side]
         height = float(rng.choice([CUBE, 0.08]))
-        scene = add_block(scene, "bcd"[k], x + dx * (CUBE + gap), y + dy * (CUBE + gap), size=(CUBE, CUBE, height))
+        scene = add_block(
+            scene, "bcd"[k], x + dx * (CUBE + gap), y + dy * (CUBE + gap), size=(CUBE, CUBE, height)
+        )
     if rng.uniform() < 0.3:
         scene = add_box(scene, "wall", (0.02, 0.2, 0.1), (x + 0.13, y, 0.05))
     return SmallProblem(scene, "a", Spot("mat", 0.0, 0.0), free_spots(scene, rng), 3)
@@ -72,7 +83,12 @@ def shelf(seed: int) -> SmallProblem:
     scene = add_box(scene, "board", (deep, wide, 0.02), (x, y, 0.01), ("region",))
     scene = add_box(scene, "back", (0.02, wide, high), (x + deep / 2 - 0.01, y, 0.02 + high / 2))
     for k, side in enumerate((-1, 1)):
-        scene = add_box(scene, f"side{k}", (deep, 0.02, high), (x, y + side * (wide / 2 + 0.01), 0.02 + high / 2))
+        scene = add_box(
+            scene,
+            f"side{k}",
+            (deep, 0.02, high),
+            (x, y + side * (wide / 2 + 0.01), 0.02 + high / 2),
+        )
     scene = add_box(scene, "top", (deep, wide + 0.04, 0.02), (x, y, 0.03 + high))
     scene = add_block(scene, "a", 0.42, 0.3, size=size)
     wanted = Spot("board", float(rng.uniform(0.0, 0.06)), float(rng.uniform(-0.04, 0.04)))

@@ -8,7 +8,12 @@ from support.tamp_problems import TampProblem, blocked, clutter, regrasp
 
 from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, Box
-from tmkit.manipulation.grasps.floating import FLOATING_JOINTS, FloatingBody, bodies_at_rest, hand_alone
+from tmkit.manipulation.grasps.floating import (
+    FLOATING_JOINTS,
+    FloatingBody,
+    bodies_at_rest,
+    hand_alone,
+)
 from tmkit.manipulation.grasps.hand import yaw_pitch_roll
 from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import CollisionWorld
@@ -44,7 +49,8 @@ def test_options_are_free_just_when_the_hand_collides_with_nothing(make: object)
     hand, bodies = hand_alone(scene, PANDA), bodies_at_rest(scene, PANDA)
     assert hand is not None
     assert bodies is not None
-    for other in found.objects:  # an oracle of one world with everything in it but the object itself
+    # an oracle of one world with everything in it but the object itself
+    for other in found.objects:
         if other != name:
             bodies = bodies.set_shapes(other, scene.shapes(other))
     floating = FloatingBody(bodies, hand, root="world")
@@ -53,7 +59,9 @@ def test_options_are_free_just_when_the_hand_collides_with_nothing(make: object)
     options = found.options(name)
     for index in rng.choice(len(options), 40, replace=False).tolist():
         option = options[index]
-        opened = PANDA.gripper_open if option.opening is None else PANDA.finger_values(option.opening)
+        opened = (
+            PANDA.gripper_open if option.opening is None else PANDA.finger_values(option.opening)
+        )
         collides = False
         for back, fingers in (
             (0.0, opened),
@@ -61,9 +69,16 @@ def test_options_are_free_just_when_the_hand_collides_with_nothing(make: object)
             (0.006, opened),
             (0.012, opened),
         ):
-            tip = at[name] @ option.grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ tip_from_tool.inverse()
+            tip = (
+                at[name]
+                @ option.grasp.object_from_tool
+                @ Pose([0.0, 0.0, -back])
+                @ tip_from_tool.inverse()
+            )
             values = [*tip.translation, *yaw_pitch_roll(tip.rotation)]
-            q = floating.scene.configuration({**dict(zip(FLOATING_JOINTS, values, strict=True)), **dict(fingers)})
+            q = floating.scene.configuration(
+                {**dict(zip(FLOATING_JOINTS, values, strict=True)), **dict(fingers)}
+            )
             collides |= bool(floating.world.in_collision_batch(q[None])[0])
         assert (not rest.is_free[index] or bool(blockers[index])) == collides, option.grasp.name
 
@@ -89,7 +104,9 @@ def test_objects_overlap_as_the_collision_checker_says() -> None:
     for _ in range(40):
         x, y = rng.uniform(-0.15, 0.15, 2).tolist()
         pose = at["target"] @ Pose([x, y, 0.0])
-        moved = problem.scene.set_pose("target", problem.scene.pose("world", relative_to="table") @ pose)
+        moved = problem.scene.set_pose(
+            "target", problem.scene.pose("world", relative_to="table") @ pose
+        )
         world = CollisionWorld(moved, movable=found.objects, margin=PLANNING_MARGIN)
         q = moved.configuration(dict(PANDA.ready))
         expected = {
@@ -118,7 +135,9 @@ def test_a_hand_without_shapes_has_no_tables() -> None:
     for frame in (PANDA.tip, *scene.subtree(PANDA.tip)):
         scene = scene.set_shapes(frame, ())
     q = scene.configuration(dict(PANDA.ready))
-    assert not HandTables(scene, q, manipulator=PANDA, sampling=SeededSamplers(Samplers(), PANDA, 0)).is_usable
+    assert not HandTables(
+        scene, q, manipulator=PANDA, sampling=SeededSamplers(Samplers(), PANDA, 0)
+    ).is_usable
 
 
 def test_a_suction_hand_has_the_flange() -> None:
@@ -127,16 +146,26 @@ def test_a_suction_hand_has_the_flange() -> None:
     scene = load_scene("iiwa_kitchen")
     for name, x, tall in (("low", 0.0, 0.06), ("tall", 0.06, 0.09)):
         at = Pose([x, 0.6, 0.025 + tall / 2])
-        scene = scene.add_frame(name, "floor", pose=at, shapes=[AttachedShape(Box([0.05, 0.05, tall]))])
+        scene = scene.add_frame(
+            name, "floor", pose=at, shapes=[AttachedShape(Box([0.05, 0.05, tall]))]
+        )
         scene = scene.set_classes(name, ("movable",))
     found = HandTables(
-        scene, scene.configuration(robot.ready), manipulator=robot, sampling=SeededSamplers(Samplers(), robot, 0)
+        scene,
+        scene.configuration(robot.ready),
+        manipulator=robot,
+        sampling=SeededSamplers(Samplers(), robot, 0),
     )
-    at = {name: scene.pose(name, relative_to="world", q=scene.zero_configuration()) for name in ("low", "tall")}
+    at = {
+        name: scene.pose(name, relative_to="world", q=scene.zero_configuration())
+        for name in ("low", "tall")
+    }
     from_above = {
         name: [
             bits
-            for option, bits in zip(found.options(name), found.blockers(name, at[name], at), strict=True)
+            for option, bits in zip(
+                found.options(name), found.blockers(name, at[name], at), strict=True
+            )
             if option.grasp.object_from_tool.rotate([0.0, 0.0, 1.0])[2] < -0.9
         ]
         for name in at

@@ -53,7 +53,9 @@ class Lesson:
 class Learner:
     """The lessons of one task, with its versions."""
 
-    def __init__(self, scene: SceneGraph, goal: str, *, domain: str, robot: Manipulator = GANTRY) -> None:
+    def __init__(
+        self, scene: SceneGraph, goal: str, *, domain: str, robot: Manipulator = GANTRY
+    ) -> None:
         q = robot.ready_configuration(scene)
         loaded = load_planning_domain(domain, manipulator=robot)
         problem = derive_problem(scene, loaded, q=q, goal=goal)
@@ -61,14 +63,18 @@ class Learner:
             (robot,), budget=MotionSettings(), rules=CollisionRules.from_start(robot, scene, q=q)
         )
         log, clock = FailureLog(), StageClock()
-        self.tree = VersionTree(scene, q, problem=problem, domain=loaded, arms=arms, seed=0, log=log, clock=clock)
+        self.tree = VersionTree(
+            scene, q, problem=problem, domain=loaded, arms=arms, seed=0, log=log, clock=clock
+        )
         self.guide = TaskGuide(FastDownward().prepare(problem, time_limit=60.0))
         self.lessons = Lessons(self.tree, self.guide)
 
     def refine(self, *texts: str, attempts: int = 64) -> RefinementOutcome:
         """Refine a task plan without a time limit."""
         budget = RefinementBudget(attempts_per_node=attempts, attempts=100_000)
-        return refine_skeleton([action(text) for text in texts], self.tree, budget=budget, is_over=lambda: False)
+        return refine_skeleton(
+            [action(text) for text in texts], self.tree, budget=budget, is_over=lambda: False
+        )
 
     def after(self, *texts: str) -> SceneVersion:
         """Return the version after actions that have motions."""
@@ -81,11 +87,17 @@ class Learner:
         constraint = self.lessons.of(outcome)
         assert constraint is not None
         facts = {str(self.guide.task.fact_of(pair)) for pair in constraint.facts}
-        return Lesson(constraint, facts, {str(self.guide.actions[number]) for number in constraint.operators})
+        return Lesson(
+            constraint, facts, {str(self.guide.actions[number]) for number in constraint.operators}
+        )
 
-    def failed(self, version: SceneVersion, text: str, kind: FailureKind, *frames: str) -> RefinementOutcome:
+    def failed(
+        self, version: SceneVersion, text: str, kind: FailureKind, *frames: str
+    ) -> RefinementOutcome:
         """Return the outcome of an action that failed at a version because of some frames."""
-        failure = MotionFailure("placing", "a failure", tuple((frames[0], other) for other in frames[1:]), kind=kind)
+        failure = MotionFailure(
+            "placing", "a failure", tuple((frames[0], other) for other in frames[1:]), kind=kind
+        )
         record = FailureRecord(action(text), failure, frozenset(frames), version.scene, version.q)
         cause = Cause(action(text), version, frozenset(frames), is_proved=False)
         return RefinementOutcome(None, cause, records=(record,))
@@ -95,7 +107,12 @@ def surrounded_scene() -> SceneGraph:
     """Return block b among four high ones with gaps of 1.5 mm, and another block far away."""
     scene = blocks_scene({"b": (0, 0)}, table=0.8)
     tall = Box([BLOCK, BLOCK, 0.15])
-    for name, x, y in (("north", 0.0, 1.0), ("south", 0.0, -1.0), ("east", 1.0, 0.0), ("west", -1.0, 0.0)):
+    for name, x, y in (
+        ("north", 0.0, 1.0),
+        ("south", 0.0, -1.0),
+        ("east", 1.0, 0.0),
+        ("west", -1.0, 0.0),
+    ):
         scene = with_block(scene, name, [x * 0.0515, y * 0.0515, 0.075], shape=tall)
     return with_block(scene, "other", [0.3, 0.3, BLOCK / 2])
 
@@ -123,10 +140,14 @@ def test_a_context_names_the_blockers_alone() -> None:
 
 def mat_scene(on_mat: str, on_table: str) -> SceneGraph:
     """Return blocks on a mat that has no room for another, and blocks on the table."""
-    scene = blocks_scene({name: (number - 2.5, -2) for number, name in enumerate(on_table)}, table=0.8)
+    scene = blocks_scene(
+        {name: (number - 2.5, -2) for number, name in enumerate(on_table)}, table=0.8
+    )
     length = 0.055 * len(on_mat)
     shape = AttachedShape(Box([length, 0.055, 0.01]))
-    scene = scene.add_frame("mat", "world", pose=Pose([0.0, 0.2, 0.005]), classes=["region"], shapes=[shape])
+    scene = scene.add_frame(
+        "mat", "world", pose=Pose([0.0, 0.2, 0.005]), classes=["region"], shapes=[shape]
+    )
     for number, name in enumerate(on_mat):
         x = 0.055 * (number + 0.5) - length / 2
         scene = with_block(scene, name, [x, 0.2, 0.01 + BLOCK / 2], parent="mat")
@@ -142,7 +163,9 @@ def all_on_mat(names: str) -> str:
     ("on_mat", "wanted", "limit"),
     [("ab", "cd", 2), ("abc", "de", 3), ("ab", "cde", 3), ("abc", "abcde", 5), ("abcde", "f", 5)],
 )
-def test_a_capacity_is_never_below_the_goal_or_the_present(on_mat: str, wanted: str, limit: int) -> None:
+def test_a_capacity_is_never_below_the_goal_or_the_present(
+    on_mat: str, wanted: str, limit: int
+) -> None:
     """At most the greater number of the blocks on the mat and those wanted there is put there."""
     on_table = "".join(sorted(set("abcdef") - set(on_mat)))
     learner = Learner(mat_scene(on_mat, on_table), all_on_mat(wanted), domain="kitchen")
@@ -155,8 +178,12 @@ def test_a_capacity_is_never_below_the_goal_or_the_present(on_mat: str, wanted: 
     assert not lesson.constraint.is_proved
 
 
-@pytest.mark.parametrize(("on_mat", "on_table", "wanted"), [("a", "bcd", "b"), ("abc", "d", "abcd")])
-def test_no_capacity_is_learned_that_would_say_nothing(on_mat: str, on_table: str, wanted: str) -> None:
+@pytest.mark.parametrize(
+    ("on_mat", "on_table", "wanted"), [("a", "bcd", "b"), ("abc", "d", "abcd")]
+)
+def test_no_capacity_is_learned_that_would_say_nothing(
+    on_mat: str, on_table: str, wanted: str
+) -> None:
     """A region for one block is told by its context; one that has to hold all blocks has no bound."""
     learner = Learner(mat_scene(on_mat, on_table), all_on_mat(wanted), domain="kitchen")
     name = on_table[0]
@@ -178,14 +205,18 @@ def test_a_lesson_of_a_held_object_is_one_of_all_that_are_alike() -> None:
     assert lesson.actions == {"(stack a c)", "(stack b c)"}
     assert lesson.facts == {"(ontable c table__-1__1)", "(ontable tall table__1__-2)"}
 
-    outcome = learner.failed(learner.tree.root, "pick-up a table__0__0", FailureKind.COLLISION, "hand", "c")
+    outcome = learner.failed(
+        learner.tree.root, "pick-up a table__0__0", FailureKind.COLLISION, "hand", "c"
+    )
     assert learner.lesson(outcome).actions == {"(pick-up a table__0__0)"}
 
 
 def test_a_fact_that_several_objects_may_share_is_no_context() -> None:
     """On a region there is room for many: where the blocker is, is not said, so the lesson is of every state."""
     learner = Learner(blocks_scene({"a": (0, 0), "b": (0.6, 0)}), "(holding a)", domain="kitchen")
-    outcome = learner.failed(learner.tree.root, "pick a table", FailureKind.COLLISION, "hand", "a", "b")
+    outcome = learner.failed(
+        learner.tree.root, "pick a table", FailureKind.COLLISION, "hand", "a", "b"
+    )
     lesson = learner.lesson(outcome)
     assert not lesson.facts
     assert lesson.constraint.limit == -1
@@ -203,7 +234,9 @@ def test_a_fact_that_several_objects_may_share_is_no_context() -> None:
 
 def test_an_impossible_action_is_proved_and_stays() -> None:
     """A block wider than the hand opens cannot be picked in any state; lifting assumptions leaves that."""
-    scene = with_block(blocks_scene({"b": (1, 1)}, table=0.4), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3))
+    scene = with_block(
+        blocks_scene({"b": (1, 1)}, table=0.4), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3)
+    )
     learner = Learner(scene, "(on b a)", domain="blocks")
     lesson = learner.lesson(learner.refine("pick-up a table__0__0"))
     assert lesson.constraint.is_proved
@@ -212,7 +245,9 @@ def test_an_impossible_action_is_proved_and_stays() -> None:
     learner.guide.forbid(lesson.constraint)
     assert not learner.guide.lift()
     values = learner.guide.values(learner.tree.root.state)
-    picks = {str(learner.guide.actions[number]) for number in learner.guide.applicable_anyway(values)}
+    picks = {
+        str(learner.guide.actions[number]) for number in learner.guide.applicable_anyway(values)
+    }
     assert "(pick-up a table__0__0)" not in picks
     assert "(pick-up b table__1__1)" in picks
 
@@ -222,7 +257,9 @@ def test_a_region_for_one_object_has_to_be_left_by_the_one_that_is_there() -> No
     scene = kitchen(1)
     height = scene.shapes("stove")[0].shape.bounds[1][2]
     shapes = [AttachedShape(Box([0.2, 0.2, 0.1]))]
-    scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.05]), classes=["movable"], shapes=shapes)
+    scene = scene.add_frame(
+        "pot", "stove", pose=Pose([0.0, 0.0, height + 0.05]), classes=["movable"], shapes=shapes
+    )
     learner = Learner(scene, stove_goal(1), domain="kitchen", robot=load_manipulator(ROBOT))
     lesson = learner.lesson(learner.refine("pick b0 floor", "place b0 stove", attempts=16))
     assert lesson.actions == {"(place b0 stove)"}

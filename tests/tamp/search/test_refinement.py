@@ -28,7 +28,8 @@ from tmkit.tamp.domains.semantics import facts_about
 from tmkit.tamp.search.refinement import RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.tamp.version_tree import FailureLog, VersionTree
 
-# --- a puzzle in place of motion: each action gives a thing one of three values, some pairs of which exclude each other
+# --- a puzzle in place of motion: each action gives a thing one of three values, some pairs of
+# which exclude each other
 
 PUZZLE = """
 (define (domain puzzle)
@@ -56,7 +57,10 @@ class Give:
         del arm, seed
         scene, blockers = context.scene, []
         for other in scene.frames_of_class("thing"):
-            excluded = [(other, value, self.object, self.value) in self.exclusions for value in scene.classes(other)]
+            excluded = [
+                (other, value, self.object, self.value) in self.exclusions
+                for value in scene.classes(other)
+            ]
             blockers.extend([(self.object, other)] * sum(excluded))
         self.tried.append((self.object, self.value))
         if blockers:
@@ -90,25 +94,38 @@ class PuzzleSemantics(DomainSemantics):
             yield Give(action.arguments[0], value, self.exclusions, self.tried)
 
 
-def puzzle(names: list[str], exclusions: Exclusions) -> tuple[VersionTree, list[GroundAction], list[tuple[str, ...]]]:
+def puzzle(
+    names: list[str], exclusions: Exclusions
+) -> tuple[VersionTree, list[GroundAction], list[tuple[str, ...]]]:
     """Return a tree, the skeleton that gives each thing a value in order, and the list of what will be tried."""
     scene = gantry_scene()
     for name in names:
         scene = scene.add_frame(name, "world", classes=["thing"])
     tried: list[tuple[str, ...]] = []
-    domain = PlanningDomain("puzzle", parse_domain(PUZZLE), PUZZLE, "0" * 64, PuzzleSemantics(exclusions, tried))
+    domain = PlanningDomain(
+        "puzzle", parse_domain(PUZZLE), PUZZLE, "0" * 64, PuzzleSemantics(exclusions, tried)
+    )
     goal = "(and " + " ".join(f"(valued {name})" for name in names) + ")"
     problem = derive_problem(scene, domain, goal=goal)
     return tree_of(scene, domain, problem), [GroundAction("give", (name,)) for name in names], tried
 
 
-def tree_of(scene: SceneGraph, domain: PlanningDomain, problem: Problem, *, seed: int = 0) -> VersionTree:
+def tree_of(
+    scene: SceneGraph, domain: PlanningDomain, problem: Problem, *, seed: int = 0
+) -> VersionTree:
     """Return an empty tree for the gantry."""
     q = GANTRY.ready_configuration(scene)
     rules = CollisionRules.from_start(GANTRY, scene, q=q)
     arms = arm_motion_planners((GANTRY,), budget=MotionSettings(), rules=rules)
     return VersionTree(
-        scene, q, problem=problem, domain=domain, arms=arms, seed=seed, log=FailureLog(), clock=StageClock()
+        scene,
+        q,
+        problem=problem,
+        domain=domain,
+        arms=arms,
+        seed=seed,
+        log=FailureLog(),
+        clock=StageClock(),
     )
 
 
@@ -132,7 +149,8 @@ def test_backjumping_misses_nothing(exclusions: Exclusions, is_chronological: bo
         values
         for values in itertools.product(VALUES, repeat=len(NAMES))
         if not any(
-            (x, v, y, w) in exclusions for (x, v), (y, w) in itertools.combinations(zip(NAMES, values, strict=True), 2)
+            (x, v, y, w) in exclusions
+            for (x, v), (y, w) in itertools.combinations(zip(NAMES, values, strict=True), 2)
         )
     ]
     if found.steps is None:
@@ -153,7 +171,8 @@ def test_backjumping_skips_what_has_no_part_in_the_conflict() -> None:
     assert len(tried_in_order) > 3 * len(tried)
 
 
-# --- blocks under the gantry ------------------------------------------------------------------------------------------
+# --- blocks under the gantry
+# ------------------------------------------------------------------------------------------
 
 
 def blocks_tree(scene: SceneGraph, goal: str, *, seed: int = 0) -> VersionTree:
@@ -193,14 +212,21 @@ def test_what_is_found_does_not_depend_on_what_was_asked_before() -> None:
     assert other.steps is not None
     for mine, yours in zip(one.steps, other.steps, strict=True):
         assert mine.scene == yours.scene
-        assert [s.path.tobytes() for s in mine.segments] == [s.path.tobytes() for s in yours.segments]
+        assert [s.path.tobytes() for s in mine.segments] == [
+            s.path.tobytes() for s in yours.segments
+        ]
 
 
 def hemmed_in() -> SceneGraph:
     """Return block b among four high ones, so near that no finger fits between."""
     scene = blocks_scene({"b": (0, 0)}, table=0.8)
     tall = Box([BLOCK, BLOCK, 0.15])
-    for name, x, y in (("north", 0.0, 1.0), ("south", 0.0, -1.0), ("east", 1.0, 0.0), ("west", -1.0, 0.0)):
+    for name, x, y in (
+        ("north", 0.0, 1.0),
+        ("south", 0.0, -1.0),
+        ("east", 1.0, 0.0),
+        ("west", -1.0, 0.0),
+    ):
         scene = with_block(scene, name, [x * 0.0515, y * 0.0515, 0.075], shape=tall)
     return scene.add_frame("far", "world")
 
@@ -256,7 +282,9 @@ def test_what_is_proved_ends_planning_at_once() -> None:
         shapes=[tk.graph.AttachedShape(Box([0.1, 0.1, 0.1]))],
     )
     scene = with_block(scene, "b", [5.0, 0.0, BLOCK / 2], parent="island")
-    result = tk.plan(scene, goal="(on b a)", robot=GANTRY, options=tk.PlanningOptions(max_iterations=8))
+    result = tk.plan(
+        scene, goal="(on b a)", robot=GANTRY, options=tk.PlanningOptions(max_iterations=8)
+    )
     assert result.plan is None
     assert "out of the arm's reach" in result.explanation
     assert result.statistics.skeletons <= 6
@@ -264,7 +292,12 @@ def test_what_is_proved_ends_planning_at_once() -> None:
 
 def test_times_of_all_phases_add_up() -> None:
     """Each second belongs to one phase; bookkeeping is what is left."""
-    scene = with_box(blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4), "wall", (-0.3, 0.045, 0.0), (0.3, 0.055, 0.1))
+    scene = with_box(
+        blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4),
+        "wall",
+        (-0.3, 0.045, 0.0),
+        (0.3, 0.055, 0.1),
+    )
     statistics = tk.plan(scene, goal="(on a b)", robot=GANTRY).statistics
     phases = statistics.phase_seconds
     assert set(phases) == {*(phase.value for phase in PlanningStage), "bookkeeping"}

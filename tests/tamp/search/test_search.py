@@ -34,7 +34,14 @@ def solved(problem: TampProblem, *, seed: int = 0, iterations: int = 2) -> PlanR
 
 @pytest.mark.parametrize(
     ("name", "seed"),
-    [("regrasp", 0), ("blocked", 1), ("swap4", 1), ("shelf1", 0), ("clutter9_3cm", 0), ("clutter16_2cm", 1)],
+    [
+        ("regrasp", 0),
+        ("blocked", 1),
+        ("swap4", 1),
+        ("shelf1", 0),
+        ("clutter9_3cm", 0),
+        ("clutter16_2cm", 1),
+    ],
 )
 def test_problems_whose_geometry_decides_are_solved(name: str, seed: int) -> None:
     """Problems whose geometry decides are solved."""
@@ -89,8 +96,9 @@ def test_equal_runs_give_equal_bytes() -> None:
 def small(seed: int) -> TampProblem:
     """Return a random small problem that has a plan by construction.
 
-    Blocks of unequal heights stand close together; one of them is wanted at a pose that another may occupy. There is
-    free room on the table, so whatever is in the way can be moved there, one after the other.
+    Blocks of unequal heights stand close together; one of them is wanted at a pose that another may
+    occupy. There is free room on the table, so whatever is in the way can be moved there, one after
+    the other.
     """
     rng = np.random.default_rng(seed)
     scene = table_scene()
@@ -102,10 +110,17 @@ def small(seed: int) -> TampProblem:
     for k in range(count):
         i, j = cells[order[k]]
         height = float(rng.choice([0.05, 0.08]))
-        scene = add_block(scene, f"b{k}", 0.45 + step * i, -0.1 + step * j, size=(CUBE, CUBE, height))
+        scene = add_block(
+            scene, f"b{k}", 0.45 + step * i, -0.1 + step * j, size=(CUBE, CUBE, height)
+        )
     i, j = cells[order[int(rng.integers(1, count + 1))]]
     height = scene.shapes("b0")[0].shape.bounds[1][2]
-    goal = ObjectAt("b0", Pose([0.45 + step * i, -0.1 + step * j, float(height)]), relative_to="world", metres=0.01)
+    goal = ObjectAt(
+        "b0",
+        Pose([0.45 + step * i, -0.1 + step * j, float(height)]),
+        relative_to="world",
+        metres=0.01,
+    )
     if rng.uniform() < 0.3:
         scene = add_box(scene, "wall", (0.02, 0.3, 0.1), (0.38, 0.0, 0.05))
     return TampProblem(scene, [goal])
@@ -117,7 +132,9 @@ def test_random_small_problems_that_have_a_plan_are_solved(seed: int) -> None:
     solved(replace(small(seed)), seed=seed, iterations=4)
 
 
-@pytest.mark.parametrize(("name", "seed"), [("shelf3", 0), ("lying6", 0), ("cubby", 1), ("tetromino", 1)])
+@pytest.mark.parametrize(
+    ("name", "seed"), [("shelf3", 0), ("lying6", 0), ("cubby", 1), ("tetromino", 1)]
+)
 def test_plans_have_no_detours(name: str, seed: int) -> None:
     """Plans are as short as any: what was put down and taken up again on the way is taken out."""
     problem = PROBLEMS[name](seed)
@@ -147,9 +164,13 @@ def test_fingers_between_neighbours_keep_off_both(hardness: float) -> None:
     """Gaps of 36 and 28 mm let fingers through that open by 6 and by 2 mm, not by one alone; pybullet agrees."""
     pytest.importorskip("pybullet")
     problem = generate("clutter", seed=911, hardness=hardness)
-    result = tk.plan(problem.scene, domain=problem.domain, goal=problem.goal, robot=problem.robot, seed=911)
+    result = tk.plan(
+        problem.scene, domain=problem.domain, goal=problem.goal, robot=problem.robot, seed=911
+    )
     assert result.plan is not None, result.explanation
-    approach = next(one for one in result.plan.steps[0].segments if one.kind is SegmentKind.APPROACH)
+    approach = next(
+        one for one in result.plan.steps[0].segments if one.kind is SegmentKind.APPROACH
+    )
     (opening,) = approach.gripper.values()
     assert 2.0 * opening >= CUBE + 2.0 * 0.002 - 1e-9
     assert tk.simulate(result.plan).is_successful

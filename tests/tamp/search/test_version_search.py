@@ -92,7 +92,8 @@ def test_equal_runs_are_equal_whatever_the_hash_seed() -> None:
         "from tmkit.plans.plan_file import plan_to_dict\n"
         "problem = PROBLEMS['blocked'](1)\n"
         "options = tk.PlanningOptions(max_iterations=3)\n"
-        "result = tk.plan(problem.scene, domain=problem.domain, goal=problem.goal, options=options)\n"
+        "result = tk.plan(problem.scene, domain=problem.domain, goal=problem.goal,"
+        " options=options)\n"
         "print(hashlib.sha256(json.dumps(plan_to_dict(result.plan)).encode()).hexdigest())\n"
     )
     tests = Path(__file__).parents[2]
@@ -113,14 +114,21 @@ def test_equal_runs_are_equal_whatever_the_hash_seed() -> None:
 
 def under_lid() -> SceneGraph:
     """Return two blocks, of which one is under a lid that never moves."""
-    return with_box(blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4), "lid", (-0.05, -0.05, 0.08), (0.05, 0.05, 0.1))
+    return with_box(
+        blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4),
+        "lid",
+        (-0.05, -0.05, 0.08),
+        (0.05, 0.05, 0.1),
+    )
 
 
 def on_island() -> SceneGraph:
     """Return two blocks, of which one is beyond the rails."""
     scene = blocks_scene({"b": (0, 0)}, table=0.4)
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
-    scene = scene.add_frame("island", "world", pose=Pose([5.0, 0.0, -0.05]), classes=["surface"], shapes=shapes)
+    scene = scene.add_frame(
+        "island", "world", pose=Pose([5.0, 0.0, -0.05]), classes=["surface"], shapes=shapes
+    )
     return with_block(scene, "a", [5.0, 0.0, BLOCK / 2], parent="island")
 
 
@@ -129,7 +137,9 @@ def on_small_stove() -> SceneGraph:
     scene = kitchen(1)
     height = scene.shapes("stove")[0].shape.bounds[1][2]
     shapes = [AttachedShape(Box([0.2, 0.2, 0.1]))]
-    return scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.05]), classes=["movable"], shapes=shapes)
+    return scene.add_frame(
+        "pot", "stove", pose=Pose([0.0, 0.0, height + 0.05]), classes=["movable"], shapes=shapes
+    )
 
 
 WITHOUT_PLAN: dict[str, tuple[SceneGraph, dict[str, Any]]] = {
@@ -144,7 +154,8 @@ WITHOUT_PLAN: dict[str, tuple[SceneGraph, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(
-    ("name", "rounds"), [("lid", 1), ("lid", 2), ("lid", 4), ("island", 1), ("island", 4), ("stove", 1), ("stove", 2)]
+    ("name", "rounds"),
+    [("lid", 1), ("lid", 2), ("lid", 4), ("island", 1), ("island", 4), ("stove", 1), ("stove", 2)],
 )
 def test_lessons_prove_nothing_and_rounds_end_the_search(name: str, rounds: int) -> None:
     """Assumptions from samples leave no task plan, and yet nothing is proved; the work is bounded by the rounds."""
@@ -152,7 +163,9 @@ def test_lessons_prove_nothing_and_rounds_end_the_search(name: str, rounds: int)
     result = solve_with(scene, max_iterations=rounds, suggest=False, **task)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert result.diagnosis.constraints
-    assert name == "island" or not any(constraint.is_proved for constraint in result.diagnosis.constraints)
+    assert name == "island" or not any(
+        constraint.is_proved for constraint in result.diagnosis.constraints
+    )
     assert result.diagnosis.iterations <= rounds
     assert "Infeasibility is not proven." in result.explanation
     options, settings = PlanningOptions(), SearchSettings()

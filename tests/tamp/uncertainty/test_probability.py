@@ -32,7 +32,9 @@ def covariance_of(random: np.random.Generator, size: int) -> np.ndarray:
     return np.asarray(root @ root.T + 0.05 * np.eye(size))
 
 
-def share(random: np.random.Generator, mean: np.ndarray, covariance: np.ndarray, holds: object) -> float:
+def share(
+    random: np.random.Generator, mean: np.ndarray, covariance: np.ndarray, holds: object
+) -> float:
     """Return the share of samples for which something holds; its standard error is 0.0016 at most."""
     x = random.multivariate_normal(mean, covariance, size=COUNT, method="cholesky")
     return float(np.mean(holds(x)))  # type: ignore[operator]
@@ -47,10 +49,16 @@ def test_boxes_are_what_sampling_says(seed: int, size: int, independent: bool) -
     covariance = np.diag(np.diag(covariance)) if independent else covariance
     mean, corners = random.normal(size=size), np.sort(2.0 * random.normal(size=(2, size)), axis=0)
     found = inside_box(mean, covariance, lower=corners[0], upper=corners[1])
-    methods = {1: ProbabilityMethod.CLOSED_FORM, 2: ProbabilityMethod.QUADRATURE, 3: ProbabilityMethod.SAMPLED}
+    methods = {
+        1: ProbabilityMethod.CLOSED_FORM,
+        2: ProbabilityMethod.QUADRATURE,
+        3: ProbabilityMethod.SAMPLED,
+    }
     if found.value > 0.0:  # a box out of reach needs no quadrature
         assert found.method is methods[1 if independent else size]
-    expected = share(random, mean, covariance, lambda x: np.all((x >= corners[0]) & (x <= corners[1]), axis=1))
+    expected = share(
+        random, mean, covariance, lambda x: np.all((x >= corners[0]) & (x <= corners[1]), axis=1)
+    )
     assert found.value == pytest.approx(expected, abs=0.008 + 4 * found.standard_error)
 
 
@@ -76,14 +84,23 @@ def test_ellipsoids_are_what_sampling_says(seed: int, size: int, kind: str) -> N
     """Balls by chi-square, those of revolution by quadrature, others by sampling: all hold the share of samples."""
     random = np.random.default_rng(seed)
     turn = np.linalg.qr(random.normal(size=(size, size)))[0]
-    lengths = {"ball": np.ones(size), "revolution": np.r_[2.0, np.ones(size - 1)], "any": 0.5 + np.arange(size)}[kind]
+    lengths = {
+        "ball": np.ones(size),
+        "revolution": np.r_[2.0, np.ones(size - 1)],
+        "any": 0.5 + np.arange(size),
+    }[kind]
     axes = turn * lengths * (0.8 + random.random())
-    spread = {"ball": np.eye(size), "revolution": turn @ np.diag(np.r_[0.3, np.full(size - 1, 1.2)]) @ turn.T}
+    spread = {
+        "ball": np.eye(size),
+        "revolution": turn @ np.diag(np.r_[0.3, np.full(size - 1, 1.2)]) @ turn.T,
+    }
     covariance = spread.get(kind, covariance_of(random, size))
     mean, centre = 0.5 * random.normal(size=size), 0.2 * random.normal(size=size)
     found = inside_ellipsoid(mean, covariance, centre=centre, axes=axes)
     to_ball = np.linalg.inv(axes)
-    expected = share(random, mean, covariance, lambda x: np.sum(((x - centre) @ to_ball.T) ** 2, axis=1) <= 1.0)
+    expected = share(
+        random, mean, covariance, lambda x: np.sum(((x - centre) @ to_ball.T) ** 2, axis=1) <= 1.0
+    )
     assert found.value == pytest.approx(expected, abs=0.008 + 4 * found.standard_error)
     if kind == "revolution" and size == 3:
         assert found.method is ProbabilityMethod.QUADRATURE
@@ -108,7 +125,9 @@ def test_half_spaces_factor_where_they_are_independent(seed: int) -> None:
     normals = np.linalg.inv(np.linalg.cholesky(covariance))
     offsets, mean = random.normal(size=3), random.normal(size=3)
     found = inside_half_spaces(mean, covariance, normals=normals, offsets=offsets)
-    expected = math.prod(0.5 * math.erfc(float(beyond) / math.sqrt(2)) for beyond in normals @ mean - offsets)
+    expected = math.prod(
+        0.5 * math.erfc(float(beyond) / math.sqrt(2)) for beyond in normals @ mean - offsets
+    )
     assert found.value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
@@ -116,7 +135,9 @@ def test_exact_directions_are_in_or_out() -> None:
     """Where there is no error a direction decides alone; an error along a line is one-dimensional."""
     flat = np.diag([1.0, 0.0])
     assert inside_box([0, 2], flat, lower=[-1, -1], upper=[1, 1]).value == 0.0
-    assert inside_box([0, 0], flat, lower=[-1, -1], upper=[1, 1]).value == pytest.approx(math.erf(1 / math.sqrt(2)))
+    assert inside_box([0, 0], flat, lower=[-1, -1], upper=[1, 1]).value == pytest.approx(
+        math.erf(1 / math.sqrt(2))
+    )
     line = inside_box([0, 0], np.ones((2, 2)), lower=[-1, -2], upper=[2, 1])
     assert line.value == pytest.approx(math.erf(1 / math.sqrt(2)), abs=1e-12)
     assert inside_box([0.5], [[0.0]], lower=[0], upper=[1]) == Probability(1.0)
@@ -128,8 +149,12 @@ def test_exact_directions_are_in_or_out() -> None:
 
 def test_tails_keep_their_digits() -> None:
     """Far tails are not lost to one minus one: ten standard deviations out still has its value."""
-    assert inside_box([0], [[1]], lower=[10], upper=[math.inf]).value == pytest.approx(7.6198530241605e-24, rel=1e-10)
-    assert clearance_at_least(0.01, 1e-6, margin=0.02).value == pytest.approx(7.6198530241605e-24, rel=1e-9)
+    assert inside_box([0], [[1]], lower=[10], upper=[math.inf]).value == pytest.approx(
+        7.6198530241605e-24, rel=1e-10
+    )
+    assert clearance_at_least(0.01, 1e-6, margin=0.02).value == pytest.approx(
+        7.6198530241605e-24, rel=1e-9
+    )
 
 
 def test_angles_and_clearance() -> None:
@@ -142,9 +167,12 @@ def test_angles_and_clearance() -> None:
 
 def test_samples_are_seeded_and_say_their_error() -> None:
     """The same seed gives the same answer; the standard error is that of a share, and never nothing."""
-    ask = lambda seed: sampled_probability([0.0], [[1.0]], lambda x: x[:, 0] > 0, seed=seed, count=4000)  # noqa: E731
-    assert ask(1) == ask(1) != ask(2)
-    assert ask(1).standard_error == pytest.approx(math.sqrt(0.25 / 4000), rel=0.01)
+
+    def sample(seed: int) -> Probability:
+        return sampled_probability([0.0], [[1.0]], lambda x: x[:, 0] > 0, seed=seed, count=4000)
+
+    assert sample(1) == sample(1) != sample(2)
+    assert sample(1).standard_error == pytest.approx(math.sqrt(0.25 / 4000), rel=0.01)
     sure = sampled_probability([0.0], [[1.0]], lambda x: x[:, 0] < 50, seed=0, count=1000)
     assert (sure.value, sure.standard_error, str(sure)) == (1.0, 0.001, "1 +- 0.001")
     assert sure.is_at_least(0.95)
@@ -153,13 +181,17 @@ def test_samples_are_seeded_and_say_their_error() -> None:
 
 def test_bad_numbers_are_refused() -> None:
     """What is no covariance, box, ellipsoid or count is named."""
-    with pytest.raises(ConfigurationError, match="not symmetric positive semi-definite; eigenvalues"):
+    with pytest.raises(
+        ConfigurationError, match="not symmetric positive semi-definite; eigenvalues"
+    ):
         inside_box([0, 0], [[1, 2], [2, 1]], lower=[0, 0], upper=[1, 1])
     with pytest.raises(ConfigurationError, match="each lower bound must be at most its upper one"):
         inside_box([0], [[1]], lower=[1], upper=[0])
     with pytest.raises(ConfigurationError, match="half axes of an ellipsoid must be orthogonal"):
         inside_ellipsoid([0, 0], np.eye(2), centre=[0, 0], axes=[[1, 1], [0, 1]])
-    with pytest.raises(ConfigurationError, match=r"a mean of shape \(2,\) has no covariance of shape \(3, 3\)"):
+    with pytest.raises(
+        ConfigurationError, match=r"a mean of shape \(2,\) has no covariance of shape \(3, 3\)"
+    ):
         inside_slabs([0, 0], np.eye(3), directions=np.eye(2), lower=[0, 0], upper=[1, 1])
     with pytest.raises(ConfigurationError, match="must not be negative"):
         angle_within(-1.0, 0.1)

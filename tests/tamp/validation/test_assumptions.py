@@ -28,19 +28,23 @@ def changed_limits(scene: SceneGraph) -> SceneGraph:
     """Return the scene with other limits of a rail."""
     frame = next(name for name in scene.frame_names if scene.joint(name).name == "x")
     joint = scene.joint(frame)
-    return scene.set_joint(frame, Prismatic(joint.axis, lower=joint.lower, upper=joint.upper + 1.0, name="x"))
+    return scene.set_joint(
+        frame, Prismatic(joint.axis, lower=joint.lower, upper=joint.upper + 1.0, name="x")
+    )
 
 
 CHANGES = {
-    "the plan's frame 'table' differs from yours: pose (by 110 mm, 0 degrees)": lambda scene: scene.set_pose(
-        "table", scene.local_pose("table") @ Pose([0.0, 0.0, 0.11])
+    "the plan's frame 'table' differs from yours: pose (by 110 mm, 0 degrees)": lambda scene: (
+        scene.set_pose("table", scene.local_pose("table") @ Pose([0.0, 0.0, 0.11]))
     ),
-    "differs from yours: shapes": lambda scene: scene.set_shapes("a", [AttachedShape(Box([0.06, 0.05, 0.05]))]),
+    "differs from yours: shapes": lambda scene: scene.set_shapes(
+        "a", [AttachedShape(Box([0.06, 0.05, 0.05]))]
+    ),
     "differs from yours: joint or its limits": changed_limits,
     "the plan's scene has a frame 'a' that yours lacks": lambda scene: scene.remove_frame("a"),
     "the plan's scene lacks your frame 'more'": lambda scene: scene.add_frame("more", "table"),
-    "your scene lets 'rail' and 'a' overlap (reason 'user'), the plan's does not": lambda scene: scene.allow_collision(
-        "a", "rail"
+    "your scene lets 'rail' and 'a' overlap (reason 'user'), the plan's does not": lambda scene: (
+        scene.allow_collision("a", "rail")
     ),
 }
 
@@ -48,7 +52,9 @@ CHANGES = {
 @pytest.mark.parametrize("said", CHANGES)
 def test_a_difference_from_ones_own_scene_is_a_problem(plan: Plan, said: str) -> None:
     """Poses, shapes, limits, frames and allowed pairs are compared; the same scene and arm differ in nothing."""
-    assert validate_plan(plan, scene=plan.scene, robot=GANTRY).problems == validate_plan(plan).problems
+    assert (
+        validate_plan(plan, scene=plan.scene, robot=GANTRY).problems == validate_plan(plan).problems
+    )
     problems = validate_plan(plan, scene=CHANGES[said](plan.scene)).problems
     assert any(said in problem for problem in problems), problems
 

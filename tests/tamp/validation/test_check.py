@@ -62,7 +62,8 @@ def says(report: ValidationReport, message: str) -> bool:
     return not report.is_valid and any(message in problem for problem in report.problems)
 
 
-# --- good plans -------------------------------------------------------------------------------------------------------
+# --- good plans
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_good_plans_pass(plan: Plan, tower: Plan) -> None:
@@ -71,7 +72,10 @@ def test_good_plans_pass(plan: Plan, tower: Plan) -> None:
     assert report.is_valid
     assert (report.actions, report.segments) == (2, 8)
     assert report.configurations > 500
-    assert repr(report) == f"ValidationReport(valid, 2 actions, {report.configurations} configurations)"
+    assert (
+        repr(report)
+        == f"ValidationReport(valid, 2 actions, {report.configurations} configurations)"
+    )
     assert report.to_dict() == {
         "status": "valid",
         "ok": True,
@@ -90,7 +94,8 @@ def test_a_suction_plan_passes() -> None:
     """A cup that holds by one face passes too."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     scene = scene.add_frame("cup", "hand", pose=Pose.from_rpy([0.0, 0.0, -0.03], [np.pi, 0.0, 0.0]))
-    scene = scene.set_shapes("hand", [AttachedShape(Box([0.03, 0.03, 0.06]))])  # narrower than a block
+    # narrower than a block
+    scene = scene.set_shapes("hand", [AttachedShape(Box([0.03, 0.03, 0.06]))])
     for finger in ("left_finger", "right_finger"):
         scene = scene.set_shapes(finger, [])
     robot = SUCKER.from_dict({**SUCKER.to_dict(), "tool": "cup"})
@@ -105,7 +110,12 @@ def test_a_path_that_barely_passes_is_a_path(plan: Plan, gap: float, *, ok: bool
     assert is_straight or np.allclose(np.cos(way[:, 3]), 0.0, atol=1e-6)
     half = 0.03 if is_straight else 0.06  # the hand is 6 cm wide along its x axis, 12 cm along y
     side = way[:, 0].max() + half + gap
-    scene = with_box(plan.scene, "post", (side, -0.5, HEIGHT - 0.45), (side + 0.01, way[:, 1].max() - 0.07, HEIGHT))
+    scene = with_box(
+        plan.scene,
+        "post",
+        (side, -0.5, HEIGHT - 0.45),
+        (side + 0.01, way[:, 1].max() - 0.07, HEIGHT),
+    )
     moved = plan_to_dict(replace(plan, scene=scene))
     report = tk.validate_plan(plan_from_dict(moved))
     assert report.is_valid is ok, report.problems
@@ -113,7 +123,8 @@ def test_a_path_that_barely_passes_is_a_path(plan: Plan, gap: float, *, ok: bool
         assert says(report, "'hand' and 'post' collide")
 
 
-# --- falsified motions ------------------------------------------------------------------------------------------------
+# --- falsified motions
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["transit", "transfer"])
@@ -132,9 +143,14 @@ def test_a_collision_between_waypoints(plan: Plan) -> None:
     way = plan.steps[1].segments[0].path
     middle = (way[0] + way[-1]) / 2
     scene = with_box(
-        plan.scene, "wall", (middle[0] - 0.2, middle[1] - 0.0005, 0.06), (middle[0] + 0.2, middle[1] + 0.0005, 0.5)
+        plan.scene,
+        "wall",
+        (middle[0] - 0.2, middle[1] - 0.0005, 0.06),
+        (middle[0] + 0.2, middle[1] + 0.0005, 0.5),
     )
-    assert says(tk.validate_plan(plan_from_dict(plan_to_dict(replace(plan, scene=scene)))), "'wall'")
+    assert says(
+        tk.validate_plan(plan_from_dict(plan_to_dict(replace(plan, scene=scene)))), "'wall'"
+    )
 
 
 @pytest.mark.parametrize("kind", ["transit", "transfer"])
@@ -219,7 +235,9 @@ def test_a_straight_segment_that_is_bent(plan: Plan, kind: str) -> None:
         segment(document, kind)["path"] = [path[0], middle, path[-1]]
 
     for joint in (0, 1, 3):
-        assert says(check_edited(plan, lambda d, j=joint: bend(d, j, 0.03)), "strays from the straight line")
+        assert says(
+            check_edited(plan, lambda d, j=joint: bend(d, j, 0.03)), "strays from the straight line"
+        )
     assert check_edited(plan, lambda d: bend(d, 0, 0.0)).is_valid
 
 
@@ -234,10 +252,13 @@ def test_an_arm_that_moves_with_the_fingers(plan: Plan, kind: str) -> None:
     assert says(check_edited(plan, edit), "the arm moves while the hand does")
 
 
-# --- falsified grasps -------------------------------------------------------------------------------------------------
+# --- falsified grasps
+# -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("finger", "message"), [(0.03, "mm away from 'a'"), (0.02, "overlaps with 'a'")])
+@pytest.mark.parametrize(
+    ("finger", "message"), [(0.03, "mm away from 'a'"), (0.02, "overlaps with 'a'")]
+)
 def test_a_grasp_of_another_width(plan: Plan, finger: float, message: str) -> None:
     """Fingers that close too little hold nothing; too much, they are inside the object."""
 
@@ -264,7 +285,9 @@ def test_fingers_that_open_under_way(plan: Plan, kind: str) -> None:
     assert says(report, "the fingers move while the hand holds 'a'")
 
 
-@pytest.mark.parametrize(("kind", "size"), [("grasp", 2e-5), ("grasp", 0.01), ("release", 2e-4), ("release", 0.004)])
+@pytest.mark.parametrize(
+    ("kind", "size"), [("grasp", 2e-5), ("grasp", 0.01), ("release", 2e-4), ("release", 0.004)]
+)
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_an_object_that_jumps(plan: Plan, kind: str, size: float, axis: int) -> None:
     """What changes hands stays where it is."""
@@ -281,7 +304,9 @@ def test_an_object_that_turns_in_the_hand(plan: Plan) -> None:
 
         def edit(document: Any, kind: str = kind) -> None:
             change = segment(document, kind)["reparent"]
-            turned = Pose.from_array(change["pose"]) @ Pose.from_rpy([0.0, 0.0, 0.0], [0.0, 0.0, 0.001])
+            turned = Pose.from_array(change["pose"]) @ Pose.from_rpy(
+                [0.0, 0.0, 0.0], [0.0, 0.0, 0.001]
+            )
             change["pose"] = [float(number) for number in turned.as_array()]
 
         assert says(check_edited(plan, edit), "'a' jumps by 0.00 mm and 0.057 degrees")
@@ -291,7 +316,9 @@ def test_an_object_let_go_in_the_air(plan: Plan) -> None:
     """What is released rests on its support."""
 
     def edit(document: Any) -> None:
-        lower, release, retreat = (segment(document, kind) for kind in ("lower", "release", "retreat"))
+        lower, release, retreat = (
+            segment(document, kind) for kind in ("lower", "release", "retreat")
+        )
         up = lower["path"][-3]
         rise = lower["path"][-1][2] - up[2]
         del lower["path"][-2:]
@@ -305,7 +332,8 @@ def test_an_object_let_go_in_the_air(plan: Plan) -> None:
     )
 
 
-# --- falsified words --------------------------------------------------------------------------------------------------
+# --- falsified words
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -328,22 +356,31 @@ def test_another_object_handled(plan: Plan, kind: str, object: str | None) -> No
 @pytest.mark.parametrize("kind", ["grasp", "release"])
 def test_another_object_reparented(plan: Plan, kind: str) -> None:
     """What changes its parent is what is handled."""
-    report = check_edited(plan, lambda d: segment(d, kind)["reparent"].update(frame="b", parent="table"))
+    report = check_edited(
+        plan, lambda d: segment(d, kind)["reparent"].update(frame="b", parent="table")
+    )
     assert says(report, "it handles 'a' but reparents 'b'")
 
 
-@pytest.mark.parametrize(("kind", "parent"), [("grasp", "tool"), ("grasp", "b"), ("release", "hand"), ("release", "a")])
+@pytest.mark.parametrize(
+    ("kind", "parent"), [("grasp", "tool"), ("grasp", "b"), ("release", "hand"), ("release", "a")]
+)
 def test_another_parent(plan: Plan, kind: str, parent: str) -> None:
     """A grasp gives to the hand, a release takes from it."""
     if parent == "a":
         return
-    assert not check_edited(plan, lambda d: segment(d, kind)["reparent"].update(parent=parent)).is_valid
+    assert not check_edited(
+        plan, lambda d: segment(d, kind)["reparent"].update(parent=parent)
+    ).is_valid
 
 
 @pytest.mark.parametrize("kind", ["grasp", "release"])
 def test_nothing_reparented(plan: Plan, kind: str) -> None:
     """A grasp without its change is none."""
-    assert says(check_edited(plan, lambda d: segment(d, kind).update(reparent=None)), "'a' does not change its parent")
+    assert says(
+        check_edited(plan, lambda d: segment(d, kind).update(reparent=None)),
+        "'a' does not change its parent",
+    )
 
 
 @pytest.mark.parametrize("kind", ["transit", "lift", "retreat"])
@@ -385,20 +422,27 @@ def test_a_step_that_is_missing(tower: Plan, number: int) -> None:
 
 def test_a_step_said_twice(tower: Plan) -> None:
     """No step can be done twice."""
-    assert not check_edited(tower, lambda d: d["steps"].insert(1, copy.deepcopy(d["steps"][0]))).is_valid
+    assert not check_edited(
+        tower, lambda d: d["steps"].insert(1, copy.deepcopy(d["steps"][0]))
+    ).is_valid
 
 
 @pytest.mark.parametrize(
-    "action", [["pick-up", "b", "table__1__1"], ["pick-up", "a", "table__1__0"], ["fly"], ["pick-up", "a"]]
+    "action",
+    [["pick-up", "b", "table__1__1"], ["pick-up", "a", "table__1__0"], ["fly"], ["pick-up", "a"]],
 )
 def test_another_action(plan: Plan, action: list[str]) -> None:
     """The motion of an action is that of no other."""
-    assert says(check_edited(plan, lambda d: d["steps"][0].update(action=action)), "by the domain: step")
+    assert says(
+        check_edited(plan, lambda d: d["steps"][0].update(action=action)), "by the domain: step"
+    )
 
 
 def test_another_goal(plan: Plan) -> None:
     """The goal must be reached; one that is none is an error."""
-    assert says(check_edited(plan, lambda d: d.update(goal="(on b a)")), "the goal is not reached: (on b a)")
+    assert says(
+        check_edited(plan, lambda d: d.update(goal="(on b a)")), "the goal is not reached: (on b a)"
+    )
     assert check_edited(plan, lambda d: d.update(goal="(not (on b a))")).is_valid
     with pytest.raises(TaskError, match="zebra"):
         check_edited(plan, lambda d: d.update(goal="(on a zebra)"))
@@ -450,7 +494,9 @@ def test_an_object_elsewhere_at_the_start(plan: Plan, size: float) -> None:
 def test_an_obstacle_that_was_not_there(plan: Plan) -> None:
     """Something in the way of the motion is found, and something that collides at rest."""
     scene = with_box(plan.scene, "lamp", (0.08, 0.08, 0.12), (0.12, 0.12, 0.3))
-    assert says(tk.validate_plan(plan_from_dict(plan_to_dict(replace(plan, scene=scene)))), "'lamp'")
+    assert says(
+        tk.validate_plan(plan_from_dict(plan_to_dict(replace(plan, scene=scene)))), "'lamp'"
+    )
     scene = with_box(plan.scene, "rock", (0.0, 0.0, 0.0), (0.02, 0.02, 0.03))
     report = tk.validate_plan(plan_from_dict(plan_to_dict(replace(plan, scene=scene))))
     assert says(report, "at the start: 'a' and 'rock' collide")
@@ -458,7 +504,9 @@ def test_an_obstacle_that_was_not_there(plan: Plan) -> None:
 
 def test_a_scene_that_is_not_the_result(plan: Plan) -> None:
     """The scenes that a plan carries are those that its motions lead to."""
-    step = replace(plan.steps[1], scene=plan.steps[1].scene.set_pose("b", Pose([0.1, 0.1001, 0.075])))
+    step = replace(
+        plan.steps[1], scene=plan.steps[1].scene.set_pose("b", Pose([0.1, 0.1001, 0.075]))
+    )
     report = tk.validate_plan(replace(plan, steps=(plan.steps[0], step)))
     assert says(report, "its scene is not the one that its motion leads to")
     step = replace(plan.steps[1], q=plan.steps[1].q + 1e-6)
@@ -485,10 +533,15 @@ def test_an_empty_plan_is_checked_at_rest() -> None:
     assert says(tk.validate_plan(replace(empty, goal="(holding a)")), "the goal is not reached")
     wrong = np.array(empty.q)
     wrong[0] = 0.6
-    assert says(tk.validate_plan(replace(empty, q=wrong)), "at the start: joint 'x' is outside its limits")
+    assert says(
+        tk.validate_plan(replace(empty, q=wrong)), "at the start: joint 'x' is outside its limits"
+    )
     box = [AttachedShape(Box([0.2, 0.2, 0.2]))]
     blocked = scene.add_frame("rock", "world", pose=Pose([0.0, -0.3, 0.4]), shapes=box)
-    assert says(tk.validate_plan(replace(empty, scene=blocked)), "at the start: 'left_finger' and 'rock' collide")
+    assert says(
+        tk.validate_plan(replace(empty, scene=blocked)),
+        "at the start: 'left_finger' and 'rock' collide",
+    )
 
 
 def test_all_problems_are_listed(plan: Plan) -> None:

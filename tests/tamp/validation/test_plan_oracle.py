@@ -33,12 +33,17 @@ def plan() -> Plan:
 def judge(segment: Segment, scene: SceneGraph, q: NDArray[np.float64]) -> int:
     """Prove that pinocchio finds no collision along a segment; return the number of configurations judged."""
     boxes = {
-        name: (scene.shapes(name)[0].shape.dimensions, scene.pose(name, relative_to="world", q=q).translation)
+        name: (
+            scene.shapes(name)[0].shape.dimensions,
+            scene.pose(name, relative_to="world", q=q).translation,
+        )
         for name in ("table", "a", "b", "c")
     }
     exempt = {(e.frame_a, e.frame_b): -math.inf for e in segment.allowed_contacts}
     standing = oracle_module.add_boxes(oracle_module.robot_scene("panda"), boxes)
-    oracle = oracle_module.PinocchioOracle("panda", boxes, CollisionWorld(standing, pair_margins=exempt))
+    oracle = oracle_module.PinocchioOracle(
+        "panda", boxes, CollisionWorld(standing, pair_margins=exempt)
+    )
     hand = oracle.model.frames[oracle.model.getFrameId("panda_hand")]
     for item in oracle.geometry.geometryObjects:
         if item.name not in boxes:
@@ -52,7 +57,9 @@ def judge(segment: Segment, scene: SceneGraph, q: NDArray[np.float64]) -> int:
     oracle.geometry_data = pinocchio.GeometryData(oracle.geometry)
     arm = [scene.joint_names.index(joint) for joint in segment.joint_names]
     count = 0
-    for start, end in pairwise(segment.path if len(segment.path) > 1 else [*segment.path, *segment.path]):
+    for start, end in pairwise(
+        segment.path if len(segment.path) > 1 else [*segment.path, *segment.path]
+    ):
         for share in np.linspace(0.0, 1.0, max(2, math.ceil(np.max(np.abs(end - start)) / STEP))):
             at = np.array(scene.configuration(dict(segment.gripper), base=q))
             at[arm] = start + share * (end - start)

@@ -19,7 +19,9 @@ from tmkit.tamp import load_tmp_plan
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """A plan of six actions of the gantry."""
-    result = tk.plan(blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"}), goal=SUSSMAN, robot=GANTRY)
+    result = tk.plan(
+        blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"}), goal=SUSSMAN, robot=GANTRY
+    )
     assert result.plan is not None
     return result.plan
 
@@ -47,7 +49,11 @@ def test_what_is_written_reads_back_and_holds(plan: Plan, tmp_path: Path) -> Non
     assert tk.validate_plan(read).problems == ()
     tk.save_plan(read, tmp_path / "again.tmp")
     lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
-    assert [line for line in (tmp_path / "again.tmp").read_text().splitlines() if not line.startswith("#")] == lines
+    assert [
+        line
+        for line in (tmp_path / "again.tmp").read_text().splitlines()
+        if not line.startswith("#")
+    ] == lines
 
 
 @pytest.mark.parametrize(
@@ -58,10 +64,16 @@ def test_what_is_written_reads_back_and_holds(plan: Plan, tmp_path: Path) -> Non
         ("a unstack c a", "a unstack c q", "the scene has no object 'q'"),
         ("r c hand", "r c hant", "'hant' is no frame of the scene; did you mean 'hand'"),
         ("r c hand", "r table hand", "'table' is no movable frame of the scene"),
-        ("m x y z turn finger\n", "m x y z trun finger\n", "the scene has no joint 'trun'; did you mean 'turn'"),
+        (
+            "m x y z turn finger\n",
+            "m x y z trun finger\n",
+            "the scene has no joint 'trun'; did you mean 'turn'",
+        ),
     ],
 )
-def test_names_that_are_not_there_are_refused(plan: Plan, tmp_path: Path, old: str, new: str, reason: str) -> None:
+def test_names_that_are_not_there_are_refused(
+    plan: Plan, tmp_path: Path, old: str, new: str, reason: str
+) -> None:
     """Joints, frames, actions and objects are looked up, and the nearest is named with file and line."""
     path = tmp_path / "plan.tmp"
     tk.save_plan(plan, path)
@@ -78,7 +90,10 @@ def test_a_plan_that_is_cut_off_anywhere_is_refused(plan: Plan, tmp_path: Path) 
     tk.save_plan(plan, path)
     lines = path.read_text().splitlines(keepends=True)
     for count in range(len(lines)):
-        for text in ("".join(lines[:count]), "".join(lines[:count]) + lines[count][: len(lines[count]) // 2]):
+        for text in (
+            "".join(lines[:count]),
+            "".join(lines[:count]) + lines[count][: len(lines[count]) // 2],
+        ):
             path.write_text(text)
             with pytest.raises(PlanFileError, match=r"plan.tmp.*(is cut off|has no actions|:\d+:)"):
                 load_tmp_plan(path, plan.scene, robot=GANTRY)
@@ -86,7 +101,9 @@ def test_a_plan_that_is_cut_off_anywhere_is_refused(plan: Plan, tmp_path: Path) 
     assert load_tmp_plan(path, plan.scene, robot=GANTRY).goal == " ".join(plan.goal.split())
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "m x y z turn finger\np 0 0 0 0 0\n"])
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "# only a comment\n", "m x y z turn finger\np 0 0 0 0 0\n"]
+)
 def test_a_file_without_actions_is_no_plan(plan: Plan, tmp_path: Path, text: str) -> None:
     """A file of another program that says no action is refused."""
     (tmp_path / "plan.tmp").write_text(text)
@@ -98,7 +115,11 @@ def test_the_header_of_a_file_names_domain_arm_and_goal(tmp_path: Path) -> None:
     """A plan of another domain and arm needs nothing but its scene; a path in the header is not used."""
     scene = tk.load_scene("iiwa_table", "blocks2")
     result = tk.plan(
-        scene, domain="kitchen", goal="(holding a)", robot="iiwa", options=tk.PlanningOptions(max_iterations=4)
+        scene,
+        domain="kitchen",
+        goal="(holding a)",
+        robot="iiwa",
+        options=tk.PlanningOptions(max_iterations=4),
     )
     assert result.plan is not None
     path = tmp_path / "plan.tmp"
@@ -114,9 +135,14 @@ def test_the_header_of_a_file_names_domain_arm_and_goal(tmp_path: Path) -> None:
 def test_observations_are_not_written(tmp_path: Path) -> None:
     """A plan that looks at something has no form in this format, and nothing is written."""
     plan = tk.plan(
-        unsure_blocks(), domain="blocks_uncertain", goal=ON_B, options=tk.PlanningOptions(max_iterations=4)
+        unsure_blocks(),
+        domain="blocks_uncertain",
+        goal=ON_B,
+        options=tk.PlanningOptions(max_iterations=4),
     ).plan
     assert plan is not None
-    with pytest.raises(PlanFileError, match=r"step 1 \(look a\) observes frames, which the format cannot express"):
+    with pytest.raises(
+        PlanFileError, match=r"step 1 \(look a\) observes frames, which the format cannot express"
+    ):
         tk.save_plan(plan, tmp_path / "plan.tmp")
     assert list(tmp_path.iterdir()) == []

@@ -72,7 +72,9 @@ def is_valid(task: Problem, plan: Any) -> bool:
         return validate_task_plan(task, steps_of(plan)).is_valid
     times = ((float(start), float(length or 0)) for start, _, length in plan.timed_actions)
     steps = [step_of(action) for _, action, _ in plan.timed_actions]
-    return not schedule_fault(task, [TimedAction(t, step, d) for step, (t, d) in zip(steps, times, strict=True)])
+    return not schedule_fault(
+        task, [TimedAction(t, step, d) for step, (t, d) in zip(steps, times, strict=True)]
+    )
 
 
 def steps_of(plan: Any) -> list[GroundAction]:
@@ -82,7 +84,9 @@ def steps_of(plan: Any) -> list[GroundAction]:
 
 def step_of(step: Any) -> GroundAction:
     """Return an action of a plan of unified-planning."""
-    return GroundAction(step.action.name.lower(), tuple(str(one).lower() for one in step.actual_parameters))
+    return GroundAction(
+        step.action.name.lower(), tuple(str(one).lower() for one in step.actual_parameters)
+    )
 
 
 @pytest.mark.parametrize("name", EXPRESSIBLE)
@@ -92,7 +96,8 @@ def test_examples_go_there_and_back(name: str) -> None:
     task = problem_from_unified(example.problem)
     back = problem_to_unified(task)
     assert problem_from_unified(back) == task
-    if name not in REAL:  # whole numbers become real ones, real durations that are whole become whole ones
+    # whole numbers become real ones, real durations that are whole become whole ones
+    if name not in REAL:
         assert back.kind == example.problem.kind
         assert str(example.problem) != str(example.problem).lower() or back == example.problem
     for plan in example.valid_plans:
@@ -137,19 +142,38 @@ def test_our_tasks_go_there_and_back(name: str) -> None:
 
 DOMAIN = """(define (domain d) (:requirements :adl) (:types t s) (:predicates (p ?x - t) (q ?x - object) %s)
   (:functions (total-cost)) (:action a :parameters (?x - t) :precondition (p ?x) :effect %s))"""
-PROBLEM = "(define (problem e) (:domain d) (:objects x - %s) (:init) (:goal (exists (?x - t) (p ?x))))"
+PROBLEM = (
+    "(define (problem e) (:domain d) (:objects x - %s) (:init) (:goal (exists (?x - t) (p ?x))))"
+)
 
 
 @pytest.mark.parametrize(
     ("more", "effect", "kind", "reason"),
     [
-        ("(r ?x - t)) (:derived (r ?x - t) (p ?x)", "(not (p ?x))", "t", "has no derived predicates"),
-        ("(r ?x - (either t s))", "(not (p ?x))", "t", "has no objects of several types: .either t s"),
-        ("", "(when (p ?x) (increase (total-cost) 1))", "t", "has no costs with conditions or quantifiers: .increase"),
+        (
+            "(r ?x - t)) (:derived (r ?x - t) (p ?x)",
+            "(not (p ?x))",
+            "t",
+            "has no derived predicates",
+        ),
+        (
+            "(r ?x - (either t s))",
+            "(not (p ?x))",
+            "t",
+            "has no objects of several types: .either t s",
+        ),
+        (
+            "",
+            "(when (p ?x) (increase (total-cost) 1))",
+            "t",
+            "has no costs with conditions or quantifiers: .increase",
+        ),
         ("(t)", "(not (p ?x))", "t", "unified-planning refuses it: .*t"),
     ],
 )
-def test_what_unified_planning_lacks_is_refused(more: str, effect: str, kind: str, reason: str) -> None:
+def test_what_unified_planning_lacks_is_refused(
+    more: str, effect: str, kind: str, reason: str
+) -> None:
     """The message says which of it."""
     task = parse_problem(PROBLEM % kind, parse_domain(DOMAIN % (more, effect)))
     with pytest.raises(TaskError, match=reason):
@@ -158,8 +182,14 @@ def test_what_unified_planning_lacks_is_refused(more: str, effect: str, kind: st
 
 def test_objects_in_numbers_of_goals() -> None:
     """Objects that only numbers of the goal name are objects, not constants."""
-    text = "(define (domain d) (:types c) (:functions (n ?c - c)) (:action up :parameters (?c - c) :effect %s))"
-    given = "(:objects a b - c) (:init (= (n a) 0) (= (n b) 0)) (:goal (and (< (+ (n a) 1) (n b)) (= (n b) 2)))"
+    text = (
+        "(define (domain d) (:types c) (:functions (n ?c - c)) (:action up :parameters (?c - c)"
+        " :effect %s))"
+    )
+    given = (
+        "(:objects a b - c) (:init (= (n a) 0) (= (n b) 0)) (:goal (and (< (+ (n a) 1) (n b)) (= (n"
+        " b) 2)))"
+    )
     domain = parse_domain(text % "(increase (n ?c) 1)")
     task = parse_problem(f"(define (problem e) (:domain d) {given})", domain)
     back = problem_from_unified(problem_to_unified(task))
@@ -184,13 +214,20 @@ def test_formulas_and_numbers() -> None:
       (:action a :parameters (?x - object)
         :precondition (and (imply (q ?x) (p ?x)) (forall (?y - object) (or (p ?y) (<= (d ?x) (+ 1 (* 2.5 (d ?y)))))))
         :effect (and (when (q ?x) (not (p ?x))) (forall (?z - object) (q ?z)) (increase (total-cost) (d ?x)))))"""
-    goal = "(define (problem e) (:domain d) (:objects u v) (:init (p u) (= (d u) 0.5) (= (d v) 2)) (:goal (q v))"
+    goal = (
+        "(define (problem e) (:domain d) (:objects u v) (:init (p u) (= (d u) 0.5) (= (d v) 2))"
+        " (:goal (q v))"
+    )
     task = parse_problem(f"{goal} (:metric minimize (total-cost)))", parse_domain(text))
     there = problem_to_unified(task)
     assert str(there.quality_metrics[0]) == "minimize actions-cost: {'a': d(x), 'default': None}"
     back = problem_from_unified(there)
     assert problem_from_unified(problem_to_unified(back)) == back
-    assert (back.init, back.values, back.domain.functions) == (task.init, task.values, task.domain.functions)
+    assert (back.init, back.values, back.domain.functions) == (
+        task.init,
+        task.values,
+        task.domain.functions,
+    )
     action = GroundAction("a", ("u",))
     assert back.apply(back.init, action) == task.apply(task.init, action)
     assert validate_task_plan(back, [action]).cost == validate_task_plan(task, [action]).cost == 0.5

@@ -32,7 +32,8 @@ def test_forty_contexts_of_one_action_are_kept() -> None:
         for end in PLACES:
             if start != end and (start, end) not in way:
                 prepared = prepared.forbid(
-                    GroundAction("drive", (start, end)), [Fact.of("at", start), Fact.of("lit", "p3")]
+                    GroundAction("drive", (start, end)),
+                    [Fact.of("at", start), Fact.of("lit", "p3")],
                 )
     found = planner.search(prepared)
     assert [step.arguments for step in found.steps if step.name == "drive"] == way

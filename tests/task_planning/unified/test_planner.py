@@ -31,7 +31,9 @@ CHARGE = GroundAction("charge", ("r",))
 
 def task(goal: str = "(and (at r a) (>= (trips) 2))") -> Problem:
     """Return the task of a robot with a battery."""
-    return parse_problem(PROBLEM.replace("(and (at r a) (>= (trips) 2))", goal), parse_domain(DOMAIN))
+    return parse_problem(
+        PROBLEM.replace("(and (at r a) (>= (trips) 2))", goal), parse_domain(DOMAIN)
+    )
 
 
 def test_numbers_are_planned_with() -> None:
@@ -52,7 +54,11 @@ def test_forbidden_actions_are_not_done() -> None:
         result = planner.search(prepared.forbid(CHARGE, [Fact.of("at", "r", place)]))
         assert result.is_solved, result.message
         validation = validate_task_plan(task(), result.steps)
-        charged = [state for step, state in zip(result.steps, validation.states, strict=False) if step == CHARGE]
+        charged = [
+            state
+            for step, state in zip(result.steps, validation.states, strict=False)
+            if step == CHARGE
+        ]
         assert charged
         assert all(Fact.of("at", "r", other) in state for state in charged)
     assert not prepared.forbidden
@@ -69,10 +75,14 @@ def test_the_time_limit_ends_the_engine() -> None:
 
 def test_bad_engines_and_tasks_are_named() -> None:
     """An engine that is not there, a task that it does not take, and a context that is none."""
-    with pytest.raises(TaskPlannerError, match=r"has no engine 'tame' here; install it .known: .*tamer"):
+    with pytest.raises(
+        TaskPlannerError, match=r"has no engine 'tame' here; install it .known: .*tamer"
+    ):
         UnifiedPlanner("tame").prepare(task())
     nested = parse_domain(DOMAIN.replace("place robot", "place robot - thing thing"))
-    with pytest.raises(TaskPlannerError, match="engine 'tamer' lacks HIERARCHICAL_TYPING, which task 'trip' needs"):
+    with pytest.raises(
+        TaskPlannerError, match="engine 'tamer' lacks HIERARCHICAL_TYPING, which task 'trip' needs"
+    ):
         UnifiedPlanner("tamer").prepare(parse_problem(PROBLEM, nested))
     partial = parse_problem(PROBLEM.replace("(= (trips) 0)", ""), parse_domain(DOMAIN))
     with pytest.raises(TaskPlannerError, match="lacks UNDEFINED_INITIAL_NUMERIC"):
@@ -84,7 +94,9 @@ def test_bad_engines_and_tasks_are_named() -> None:
 def test_numbers_are_planned_with_motions(tmp_path: Path) -> None:
     """Water is filled in for each block that is washed: numbers of a problem file, in the plan's file, validated."""
     text = tk.data_path("domains/kitchen/domain.pddl").read_text(encoding="utf-8")
-    fill = "(:functions (water)) (:action fill :precondition (< (water) 1) :effect (assign (water) 1))"
+    fill = (
+        "(:functions (water)) (:action fill :precondition (< (water) 1) :effect (assign (water) 1))"
+    )
     text = text.replace("(:action pick", f"{fill} (:action pick", 1)
     text = text.replace("(washes ?r))", "(washes ?r) (>= (water) 1))")
     text = text.replace(":effect (clean ?x))", ":effect (and (clean ?x) (decrease (water) 1)))")
@@ -94,7 +106,9 @@ def test_numbers_are_planned_with_motions(tmp_path: Path) -> None:
     problem.write_text(f"(define (problem wash) (:domain kitchen) {goal})", encoding="utf-8")
     planner = UnifiedPlanner("tamer")
     result = tk.solve(
-        tk.PlanningProblem(kitchen(2), domain=domain, semantics="kitchen", goal=problem, robots=ROBOT),
+        tk.PlanningProblem(
+            kitchen(2), domain=domain, semantics="kitchen", goal=problem, robots=ROBOT
+        ),
         tk.PlanningOptions(task_planner=planner),
     )
     assert result.plan is not None, result.explanation
@@ -103,4 +117,6 @@ def test_numbers_are_planned_with_motions(tmp_path: Path) -> None:
     read = tk.load_plan(tmp_path / "plan.json")
     assert tk.validate_plan(read).is_valid
     dry = replace(read, steps=tuple(step for step in read.steps if step.action.name != "fill"))
-    assert any("(>= (water) 1) does not hold" in problem for problem in tk.validate_plan(dry).problems)
+    assert any(
+        "(>= (water) 1) does not hold" in problem for problem in tk.validate_plan(dry).problems
+    )

@@ -25,7 +25,15 @@ from support.task_problems import (
 )
 
 from tmkit.errors import MissingExtraError, TaskError
-from tmkit.pddl import Fact, GroundAction, Problem, State, load_domain, parse_goal, validate_task_plan
+from tmkit.pddl import (
+    Fact,
+    GroundAction,
+    Problem,
+    State,
+    load_domain,
+    parse_goal,
+    validate_task_plan,
+)
 from tmkit.task_planning import FastDownward, TaskPlanStatus, Z3Planner
 from tmkit.task_planning.z3 import planner as smt
 from tmkit.task_planning.z3.planner import SmtTask
@@ -34,7 +42,9 @@ pytest.importorskip("z3", reason="the extra 'planners' is not installed")
 
 PLACES = load_domain(DATA / "places" / "domain.pddl")
 PLANNER = Z3Planner()
-BLIND = FastDownward(core_work=0, landmark_search="", first_search="astar(blind())", follow_up_searches=())
+BLIND = FastDownward(
+    core_work=0, landmark_search="", first_search="astar(blind())", follow_up_searches=()
+)
 
 
 @pytest.mark.parametrize("name", [*NAMES, *(f"features/{name}" for name in FEATURES)])
@@ -65,7 +75,10 @@ def test_answers_are_those_of_fast_downward(problem: Problem, seed: int) -> None
     task, other = PLANNER.prepare(problem), BLIND.prepare(problem)
     constraints: list[tuple[GroundAction, frozenset[Fact]]] = []
     for _ in range(4):
-        result, expected = PLANNER.search(task, time_limit=600.0), BLIND.search(other, time_limit=600.0)
+        result, expected = (
+            PLANNER.search(task, time_limit=600.0),
+            BLIND.search(other, time_limit=600.0),
+        )
         assert result.status is expected.status
         assert len(result.steps) == len(expected.steps)
         if not result.steps:
@@ -85,7 +98,9 @@ def test_answers_are_those_of_fast_downward(problem: Problem, seed: int) -> None
 
 
 @pytest.mark.parametrize(
-    "problem", [load("places"), blocks_world(PLACES, blocks=3, places=4, seed=4)], ids=["places", "blocks"]
+    "problem",
+    [load("places"), blocks_world(PLACES, blocks=3, places=4, seed=4)],
+    ids=["places", "blocks"],
 )
 def test_lessons_hold_at_longer_horizons_until_there_is_no_plan(problem: Problem) -> None:
     """Forbidding steps again and again makes plans longer, never shorter, and ends with a proof."""
@@ -110,7 +125,14 @@ def test_lessons_hold_at_longer_horizons_until_there_is_no_plan(problem: Problem
 
 
 @pytest.mark.parametrize(
-    "goal", ["(and (on a b) (on b a))", "(and (held a) (empty))", "(and (held a) (held b))", "(on a a)", "(or)"]
+    "goal",
+    [
+        "(and (on a b) (on b a))",
+        "(and (held a) (empty))",
+        "(and (held a) (held b))",
+        "(on a a)",
+        "(or)",
+    ],
 )
 def test_unsolvable_is_proved(goal: str) -> None:
     """Goals that cannot be reached are proved so: by relaxation, by pairs, or by a look at all states."""
@@ -133,7 +155,9 @@ def test_without_a_proof_the_answer_is_the_limit() -> None:
         assert result.status is TaskPlanStatus.LIMIT
         assert reason in result.message
     unseen = blocks_world(PLACES, blocks=3, places=7, seed=99)
-    assert Z3Planner().search(PLANNER.prepare(unseen, time_limit=0.0)).status is TaskPlanStatus.LIMIT
+    assert (
+        Z3Planner().search(PLANNER.prepare(unseen, time_limit=0.0)).status is TaskPlanStatus.LIMIT
+    )
 
 
 def test_time_is_limited() -> None:
@@ -147,7 +171,8 @@ def test_an_interrupt_ends_the_solver() -> None:
     """An interrupt while the solver works is delivered, and not after hours."""
     task = PLANNER.prepare(blocks_world(PLACES, blocks=14, places=3, seed=1))
     timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
-    gc.disable()  # an interrupt within a callback of the collector, such as hypothesis's, would be lost
+    # an interrupt within a callback of the collector, such as hypothesis's, would be lost
+    gc.disable()
     try:
         timer.start()
         with pytest.raises(KeyboardInterrupt):
@@ -175,9 +200,9 @@ def test_the_plan_does_not_depend_on_what_was_searched_before() -> None:
 def test_the_plan_does_not_depend_on_the_hash_seed() -> None:
     """Under different hash seeds, the plan is the same."""
     code = (
-        "from support.task_problems import load; from tmkit.task_planning import Z3Planner;"
-        "p = load('rooms'); z = Z3Planner(); t = z.prepare(p); t = t.forbid(z.search(t).steps[1], p.init);"
-        "print(*z.search(t).steps)"
+        "from support.task_problems import load; from tmkit.task_planning import Z3Planner;p ="
+        " load('rooms'); z = Z3Planner(); t = z.prepare(p); t = t.forbid(z.search(t).steps[1],"
+        " p.init);print(*z.search(t).steps)"
     )
     folder = str(DATA.parent.parent)
     outputs = [

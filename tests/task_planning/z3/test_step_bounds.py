@@ -7,7 +7,16 @@ from hypothesis import given, settings
 from support.effort import scaled_examples
 from support.task_problems import DATA, NAMES, blocks_world, load, shortest_plan, small_problems
 
-from tmkit.pddl import And, Fact, GroundAction, Problem, load_domain, parse_domain, parse_goal, parse_problem
+from tmkit.pddl import (
+    And,
+    Fact,
+    GroundAction,
+    Problem,
+    load_domain,
+    parse_domain,
+    parse_goal,
+    parse_problem,
+)
 from tmkit.pddl.formulas import Or
 from tmkit.task_planning import FastDownward
 from tmkit.task_planning.translated_task import TranslatedTask
@@ -45,7 +54,9 @@ def test_the_bound_counts_landmarks(blocks: int) -> None:
     """Every block that has to move needs two actions, and the bound knows."""
     problem = blocks_world(PLACES, blocks=blocks, places=blocks, seed=blocks)
     held = [fact.arguments[0] for fact in problem.init if fact.predicate == "on"]
-    goal = " ".join(f"(at {name} p{index})" for index, name in enumerate(f"b{i}" for i in range(blocks)))
+    goal = " ".join(
+        f"(at {name} p{index})" for index, name in enumerate(f"b{i}" for i in range(blocks))
+    )
     formula = parse_goal(f"(and {goal})", PLACES, objects=problem.objects)
     moved = Problem("p", PLACES, objects=problem.objects, init=problem.init, goal=formula)
     bound = least_steps(translated(moved))
@@ -58,16 +69,21 @@ def test_what_must_be_restored_counts() -> None:
     problem = load("places")
     for goal in ("(held a)", "(and (on b c) (empty))", "(and (empty) (clear c) (on a b))"):
         formula = parse_goal(goal, problem.domain, objects=problem.objects)
-        changed = Problem("p", problem.domain, objects=problem.objects, init=problem.init, goal=formula)
+        changed = Problem(
+            "p", problem.domain, objects=problem.objects, init=problem.init, goal=formula
+        )
         bound, expected = least_steps(translated(changed)), shortest_plan(changed)
         assert bound is not None
         assert expected is not None
         assert bound <= expected
     domain = parse_domain(
-        "(define (domain d) (:predicates (home) (seen ?x))"
-        " (:action look :parameters (?x) :effect (and (seen ?x) (not (home)))) (:action return :effect (home)))"
+        "(define (domain d) (:predicates (home) (seen ?x)) (:action look :parameters (?x) :effect"
+        " (and (seen ?x) (not (home)))) (:action return :effect (home)))"
     )
-    text = "(define (problem p) (:domain d) (:objects a b) (:init (home)) (:goal (and (home) (seen a) (seen b))))"
+    text = (
+        "(define (problem p) (:domain d) (:objects a b) (:init (home)) (:goal (and (home) (seen a)"
+        " (seen b))))"
+    )
     assert least_steps(translated(parse_problem(text, domain))) == 3
 
 
@@ -76,7 +92,8 @@ def test_a_goal_that_holds_needs_no_step(name: str) -> None:
     """Of a goal that holds, and of one out of reach, the bound is exact."""
     problem = load(name)
     empty, never = (
-        Problem("p", problem.domain, objects=problem.objects, init=problem.init, goal=goal) for goal in (And(), Or())
+        Problem("p", problem.domain, objects=problem.objects, init=problem.init, goal=goal)
+        for goal in (And(), Or())
     )
     assert least_steps(translated(empty)) == 0
     assert least_steps(translated(never)) is None
@@ -89,10 +106,15 @@ def test_free_places_are_interchangeable() -> None:
     init = problem.init.change(add=[Fact.of("clear", name) for name in ("p1", "p2", "p3")])
     wide = Problem("p", problem.domain, objects=objects, init=init, goal=problem.goal)
     groups = interchangeable_objects(wide)
-    assert ("p1", "p2", "p3") in [tuple(name for name in group if name.startswith("p")) for group in groups]
+    assert ("p1", "p2", "p3") in [
+        tuple(name for name in group if name.startswith("p")) for group in groups
+    ]
     lower = GroundAction("lower", ("a", "p2"))
     about_one = [(lower, frozenset({Fact.of("held", "a")}))]
-    assert any({"p1", "p3"} <= set(group) and "p2" not in group for group in interchangeable_objects(wide, about_one))
+    assert any(
+        {"p1", "p3"} <= set(group) and "p2" not in group
+        for group in interchangeable_objects(wide, about_one)
+    )
     about_none = [(GroundAction("unpile", ("c", "a")), frozenset(init))]
     assert interchangeable_objects(wide, about_none) == groups
 

@@ -5,10 +5,14 @@
 
 namespace tmkit::bindings {
 void refuse_masked(nb::handle values, const char* what, ErrorKind kind) {
-    if (std::string_view(Py_TYPE(values.ptr())->tp_name) == "numpy.ndarray" || !nb::hasattr(values, "mask")) return;
+    if (std::string_view(Py_TYPE(values.ptr())->tp_name) == "numpy.ndarray" ||
+        !nb::hasattr(values, "mask"))
+        return;
     const nb::object mask = nb::module_::import_("numpy").attr("any")(values.attr("mask"));
     if (PyObject_IsTrue(mask.ptr()) == 1)
-        throw Error(kind, "{} is an array with masked values; fill them first, as in array.filled(0.0)", what);
+        throw Error(kind,
+                    "{} is an array with masked values; fill them first, as in array.filled(0.0)",
+                    what);
 }
 
 namespace {
@@ -17,7 +21,8 @@ using Array = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
 constexpr double largest_exact = 9007199254740992.0;  // 2^53: float64 holds all smaller integers
 
-// Throws where float64 does not hold an integer; one that is too large for it is left to numpy to refuse.
+// Throws where float64 does not hold an integer; one that is too large for it is left to numpy to
+// refuse.
 void require_exact(nb::handle integer, const char* what, ErrorKind kind) {
     const double number = PyLong_AsDouble(integer.ptr());
     if (number == -1.0 && PyErr_Occurred()) return PyErr_Clear();
@@ -25,24 +30,27 @@ void require_exact(nb::handle integer, const char* what, ErrorKind kind) {
         throw Error(kind, "{} holds {}, which float64 cannot hold", what, nb::str(integer).c_str());
 }
 
-// Throws where an object in an array is no real number, as text and dates, or an integer that float64 does not hold.
+// Throws where an object in an array is no real number, as text and dates, or an integer that
+// float64 does not hold.
 void require_real(nb::handle value, const char* what, ErrorKind kind) {
     const bool is_typed = nb::hasattr(value, "dtype");  // a number of numpy
-    const std::string letter = is_typed ? nb::cast<std::string>(value.attr("dtype").attr("kind")) : "O";
+    const std::string letter =
+        is_typed ? nb::cast<std::string>(value.attr("dtype").attr("kind")) : "O";
     const nb::object number = is_typed && letter != "O" ? value.attr("item")() : nb::borrow(value);
-    if (std::string_view("fiubO").find(letter) == std::string_view::npos || PyUnicode_Check(number.ptr()) ||
-        PyBytes_Check(number.ptr()))
+    if (std::string_view("fiubO").find(letter) == std::string_view::npos ||
+        PyUnicode_Check(number.ptr()) || PyBytes_Check(number.ptr()))
         throw Error(kind, "{} must be an array of real numbers, not of objects such as {}", what,
                     nb::cast<std::string>(nb::repr(value)));
     if (PyLong_Check(number.ptr())) require_exact(number, what, kind);
 }
 
-// An array of another type than float64, converted; throws where its numbers would become others. Decimal numbers and
-// fractions are rounded to the nearest, as in text.
+// An array of another type than float64, converted; throws where its numbers would become others.
+// Decimal numbers and fractions are rounded to the nearest, as in text.
 nb::object as_float64(const nb::object& given, const char* what, ErrorKind kind) {
     const nb::module_ numpy = nb::module_::import_("numpy");
     const auto convert = [&numpy](const nb::object& array, const char* type) {
-        return numpy.attr("errstate")("all"_a = "ignore")(array.attr("astype"))(type);  // without warnings
+        return numpy.attr("errstate")("all"_a = "ignore")(array.attr("astype"))(
+            type);  // without warnings
     };
     const nb::object dtype = given.attr("dtype");
     const bool has_objects = nb::cast<std::string>(dtype.attr("kind")) == "O";
@@ -52,24 +60,29 @@ nb::object as_float64(const nb::object& given, const char* what, ErrorKind kind)
     if (has_objects || nb::cast<int>(dtype.attr("itemsize")) < 8) return result;
     const nb::object before = convert(given, "longdouble"), after = convert(result, "longdouble");
     if (!nb::cast<bool>(numpy.attr("array_equal")(before, after, "equal_nan"_a = true)))
-        throw Error(kind, "{} holds numbers of type {} that float64 cannot hold; round them first: array.astype(float)",
+        throw Error(kind,
+                    "{} holds numbers of type {} that float64 cannot hold; round them first: "
+                    "array.astype(float)",
                     what, nb::str(dtype).c_str());
     return result;
 }
 
-// Plain numbers: what has a unit (a quantity of pint), or holds such, has lost it when numpy makes an array of it. One
-// without dimension, such as an angle in degrees, gives its number in SI units; any other is refused.
+// Plain numbers: what has a unit (a quantity of pint), or holds such, has lost it when numpy makes
+// an array of it. One without dimension, such as an angle in degrees, gives its number in SI units;
+// any other is refused.
 nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth = 0) {
     constexpr int most_dimensions = 64;  // of arrays of numpy, which refuses what is deeper
     const auto is_plain = [](nb::handle value) {
-        return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyObject_CheckBuffer(value.ptr());
+        return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) ||
+               PyObject_CheckBuffer(value.ptr());
     };
     if (is_plain(values) || depth > most_dimensions) return nb::borrow(values);
     if (PyList_Check(values.ptr()) || PyTuple_Check(values.ptr())) {
         bool same = true;
         nb::list numbers;
         for (nb::handle value : values) {
-            const nb::object number = is_plain(value) ? nb::borrow(value) : plain(value, what, kind, depth + 1);
+            const nb::object number =
+                is_plain(value) ? nb::borrow(value) : plain(value, what, kind, depth + 1);
             if (PyLong_CheckExact(value.ptr())) require_exact(value, what, kind);
             else if (PyObject_CheckBuffer(value.ptr())) refuse_masked(value, what, kind);
             same &= number.is(value);
@@ -77,22 +90,27 @@ nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth 
         }
         return same ? nb::borrow(values) : nb::object(std::move(numbers));
     }
-    if (!nb::hasattr(values, "magnitude") || !nb::hasattr(values, "dimensionless")) return nb::borrow(values);
-    if (nb::cast<bool>(values.attr("dimensionless"))) return values.attr("to")("dimensionless").attr("magnitude");
+    if (!nb::hasattr(values, "magnitude") || !nb::hasattr(values, "dimensionless"))
+        return nb::borrow(values);
+    if (nb::cast<bool>(values.attr("dimensionless")))
+        return values.attr("to")("dimensionless").attr("magnitude");
     const nb::object units = values.attr("units");
-    throw Error(
-        kind, "{} must be plain numbers in SI units, not a quantity in {}; convert it first, as in quantity.m_as('m')",
-        what, nb::str(units).c_str());
+    throw Error(kind,
+                "{} must be plain numbers in SI units, not a quantity in {}; convert it first, as "
+                "in quantity.m_as('m')",
+                what, nb::str(units).c_str());
 }
 
 // How to make a configuration, for messages.
 std::string configuration_hint(ErrorKind kind) {
-    return kind == ErrorKind::configuration ? "; write one number for each joint, in the order of joint_names, or "
-                                              "scene.configuration({joint: value})"
-                                            : "";
+    return kind == ErrorKind::configuration
+               ? "; write one number for each joint, in the order of joint_names, or "
+                 "scene.configuration({joint: value})"
+               : "";
 }
 
-// The fast way for float64 arrays; numpy converts everything else that is real numbers (no text, no complex numbers).
+// The fast way for float64 arrays; numpy converts everything else that is real numbers (no text, no
+// complex numbers).
 Array as_array(nb::handle given, const char* what, ErrorKind kind) {
     Array array;
     const nb::object values = plain(given, what, kind);
@@ -100,7 +118,8 @@ Array as_array(nb::handle given, const char* what, ErrorKind kind) {
     if (nb::try_cast<Array>(values, array, false)) return array;
     const std::string expected = std::string(what) + " must be an array of real numbers";
     try {
-        nb::object converted = nb::module_::import_("numpy").attr("asarray")(values, "order"_a = "C");
+        nb::object converted =
+            nb::module_::import_("numpy").attr("asarray")(values, "order"_a = "C");
         const nb::object dtype = converted.attr("dtype"), letter = dtype.attr("kind");
         if (std::string("fiubO").find(nb::cast<std::string>(letter)) == std::string::npos)
             throw Error(kind, "{}, not of type {}", expected, nb::str(dtype).c_str());
@@ -108,13 +127,15 @@ Array as_array(nb::handle given, const char* what, ErrorKind kind) {
     } catch (nb::python_error& error) {
         const bool is_known = error.matches(PyExc_ValueError) || error.matches(PyExc_TypeError);
         if (!is_known && !error.matches(PyExc_OverflowError)) throw;
-        throw Error(kind, "{}, not {}{}", expected, nb::cast<std::string>(nb::repr(values)), configuration_hint(kind));
+        throw Error(kind, "{}, not {}{}", expected, nb::cast<std::string>(nb::repr(values)),
+                    configuration_hint(kind));
     }
 }
 
 template <class AnyArray> std::string shape_text(const AnyArray& array) {
     std::string text = "(";
-    for (std::size_t i = 0; i < array.ndim(); ++i) text += (i ? ", " : "") + std::to_string(array.shape(i));
+    for (std::size_t i = 0; i < array.ndim(); ++i)
+        text += (i ? ", " : "") + std::to_string(array.shape(i));
     return text + (array.ndim() == 1 ? ",)" : ")");
 }
 
@@ -145,7 +166,8 @@ bool read_integers(nb::handle values, const char* what, std::size_t columns, Err
 
 void require_finite(std::span<const double> numbers, const char* what, ErrorKind kind) {
     for (const double value : numbers)
-        if (!std::isfinite(value)) throw Error(kind, "{} holds {}; only finite numbers are accepted", what, value);
+        if (!std::isfinite(value))
+            throw Error(kind, "{} holds {}; only finite numbers are accepted", what, value);
 }
 
 std::vector<double> finite(const Array& array, const char* what, ErrorKind kind) {
@@ -155,15 +177,16 @@ std::vector<double> finite(const Array& array, const char* what, ErrorKind kind)
 
 }  // namespace
 
-// Whether the values are a row of so many float64 numbers in memory; anything else is for numpy to convert or to
-// refuse.
+// Whether the values are a row of so many float64 numbers in memory; anything else is for numpy to
+// convert or to refuse.
 bool HeldVector::hold_buffer(nb::handle values, std::size_t expected) {
     if (!PyObject_CheckBuffer(values.ptr())) return false;
     if (PyObject_GetBuffer(values.ptr(), &buffer_, PyBUF_ND | PyBUF_FORMAT) != 0) {
         PyErr_Clear();  // not contiguous
         return false;
     }
-    const bool fits = buffer_.ndim == 1 && buffer_.format && std::string_view(buffer_.format) == "d" &&
+    const bool fits = buffer_.ndim == 1 && buffer_.format &&
+                      std::string_view(buffer_.format) == "d" &&
                       static_cast<std::size_t>(buffer_.shape[0]) == expected;
     if (fits) numbers_ = {static_cast<const double*>(buffer_.buf), expected};
     else PyBuffer_Release(&buffer_);
@@ -177,7 +200,8 @@ bool HeldVector::read_sequence(nb::handle values, std::size_t expected) {
         if (!PyFloat_Check(value.ptr()) && !PyLong_CheckExact(value.ptr())) return false;
         read_.push_back(PyFloat_AsDouble(value.ptr()));
         if (PyFloat_Check(value.ptr())) continue;
-        if (std::abs(read_.back()) < largest_exact && !(read_.back() == -1.0 && PyErr_Occurred())) continue;
+        if (std::abs(read_.back()) < largest_exact && !(read_.back() == -1.0 && PyErr_Occurred()))
+            continue;
         PyErr_Clear();  // of an integer that is too large
         return false;
     }
@@ -191,42 +215,48 @@ HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected
     if (!hold_buffer(values, expected) && !read_sequence(values, expected)) {
         const Array& array = array_.emplace(as_array(values, what, kind));
         if (array.ndim() != 1 || array.size() != expected)
-            throw Error(kind, "{} must hold {} numbers, but has shape {}{}", what, expected, shape_text(array),
-                        configuration_hint(kind))
+            throw Error(kind, "{} must hold {} numbers, but has shape {}{}", what, expected,
+                        shape_text(array), configuration_hint(kind))
                 .with({{"expected", expected}, {"received", array.size()}});
         numbers_ = {array.data(), array.size()};
     }
     require_finite(numbers_, what, kind);
 }
 
-std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns, ErrorKind kind) {
+std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
+                                ErrorKind kind) {
     const Array array = as_array(values, what, kind);
     require_columns(array, what, columns, kind);
     return finite(array, what, kind);
 }
 
-std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t rows, std::size_t columns,
-                                ErrorKind kind) {
+std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t rows,
+                                std::size_t columns, ErrorKind kind) {
     const Array array = as_array(values, what, kind);
     if (array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != columns)
-        throw Error(kind, "{} must have shape ({}, {}), not {}", what, rows, columns, shape_text(array));
+        throw Error(kind, "{} must have shape ({}, {}), not {}", what, rows, columns,
+                    shape_text(array));
     return finite(array, what, kind);
 }
 
-std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns, ErrorKind kind) {
+std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns,
+                              ErrorKind kind) {
     const Array array = as_array(values, what, kind);
-    if (array.ndim() != 2) throw Error(kind, "{} must have shape (rows, columns), not {}", what, shape_text(array));
+    if (array.ndim() != 2)
+        throw Error(kind, "{} must have shape (rows, columns), not {}", what, shape_text(array));
     columns = array.shape(1);
     return finite(array, what, kind);
 }
 
-std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std::size_t columns, ErrorKind kind) {
+std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std::size_t columns,
+                                       ErrorKind kind) {
     std::vector<std::int32_t> indices;
     if (read_integers<std::int32_t>(values, what, columns, kind, indices) ||
         read_integers<std::int64_t>(values, what, columns, kind, indices))
         return indices;
     for (const double index : read_matrix(values, what, columns, kind)) {
-        if (index != std::trunc(index) || std::abs(index) > std::numeric_limits<std::int32_t>::max())
+        if (index != std::trunc(index) ||
+            std::abs(index) > std::numeric_limits<std::int32_t>::max())
             throw Error(kind, "{} must hold integers of 32 bits, not {}", what, index);
         indices.push_back(static_cast<std::int32_t>(index));
     }

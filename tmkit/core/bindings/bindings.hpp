@@ -1,7 +1,8 @@
-// What the binding files share: reading arrays, making read-only arrays, and the names of the bind functions.
+// What the binding files share: reading arrays, making read-only arrays, and the names of the bind
+// functions.
 //
-// The bindings are thin: they turn Python values into the core's and back, and hold the docstrings that become the
-// Python documentation. No rule of the scene graph lives here.
+// The bindings are thin: they turn Python values into the core's and back, and hold the docstrings
+// that become the Python documentation. No rule of the scene graph lives here.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,9 @@ namespace nb = nanobind;
 #define POSE_ARGS                                           \
     "\n    frame: the frame of which the pose is returned." \
     "\n    relative_to: the frame it is relative to; the root of its tree if omitted."
-#define Q_ON_PATH "\n    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path."
+#define Q_ON_PATH                                                                              \
+    "\n    q: (n_joints,) configuration, radians or metres; optional when no joint is on the " \
+    "path."
 #define OF_FRAME "\n\nArgs:\n    frame: the frame."
 #define PAIR "\n\nArgs:\n    a: a frame.\n    b: another frame; the order does not matter."
 #define NO_BODY "\n\nRaises:\n    UnknownNameError: no such body."
@@ -42,17 +45,20 @@ namespace tmkit::bindings {
 
 using namespace nb::literals;  // "name"_a: an argument of that name
 
-// What Python registers with the core at import, which imports no module of the package and names none: exception
-// classes by name; (function, positional, keywords) -> the error of a call that fits no signature; the class whose
-// functions are the methods that all results have; JSON text -> immutable map, and a JSON value -> its text.
+// What Python registers with the core at import, which imports no module of the package and names
+// none: exception classes by name; (function, positional, keywords) -> the error of a call that
+// fits no signature; the class whose functions are the methods that all results have; JSON text ->
+// immutable map, and a JSON value -> its text.
 enum class Registered { errors, argument_error, result, tree_html, attribute_map, attribute_text };
 
-// A registered object, owned, since a call of it may register another. Invalid where Python registered none, before the
-// module is initialised and after it is cleared at exit; `registered_function` throws std::runtime_error then.
+// A registered object, owned, since a call of it may register another. Invalid where Python
+// registered none, before the module is initialised and after it is cleared at exit;
+// `registered_function` throws std::runtime_error then.
 nb::object registered(Registered what);
 nb::object registered_function(Registered function);
 
-// An argument that is any sequence or array of numbers; shown to type checkers as numpy.typing.ArrayLike.
+// An argument that is any sequence or array of numbers; shown to type checkers as
+// numpy.typing.ArrayLike.
 struct ArrayArgument {
     nb::object value;
     operator nb::handle() const { return value; }
@@ -67,7 +73,9 @@ class Mapping : public nb::mapping {
     NB_OBJECT_DEFAULT(Mapping, nb::mapping, "collections.abc.Mapping", is_mapping)
 
 private:
-    static bool is_mapping(PyObject* value) { return PyMapping_Check(value) && nb::hasattr(value, "items"); }
+    static bool is_mapping(PyObject* value) {
+        return PyMapping_Check(value) && nb::hasattr(value, "items");
+    }
 };
 
 // What Python holds of a shape: one of its owners.
@@ -97,10 +105,12 @@ using ReadOnlyArray = OwnedArray<double>;
 using ReadOnlyIndices = OwnedArray<std::int32_t>;
 
 template <class Number>
-OwnedArray<Number> make_owned(std::vector<Number> values, std::initializer_list<std::size_t> shape) {
+OwnedArray<Number> make_owned(std::vector<Number> values,
+                              std::initializer_list<std::size_t> shape) {
     auto* owned = new std::vector<Number>(std::move(values));
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
-    return {nb::cast(nb::ndarray<nb::numpy, const Number>(owned->data(), shape.size(), shape.begin(), owner))};
+    return {nb::cast(
+        nb::ndarray<nb::numpy, const Number>(owned->data(), shape.size(), shape.begin(), owner))};
 }
 // A few numbers, by numpy over bytes: in half of the time. Not valid where the interpreter ends.
 nb::object small_array(std::span<const double> numbers);
@@ -112,20 +122,25 @@ template <class Number> OwnedArray<Number> make_owned(std::vector<Number> values
     return make_owned(std::move(values), {count});
 }
 
-// Throws where an array has masked values, which are not there to be read. Arrays of numpy's own type have no mask.
+// Throws where an array has masked values, which are not there to be read. Arrays of numpy's own
+// type have no mask.
 void refuse_masked(nb::handle values, const char* what, ErrorKind kind);
 
-// Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming `what`. A float64
-// array is held while its numbers are read, without a copy, by Python's buffers, which cost half of what DLPack does.
+// Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming
+// `what`. A float64 array is held while its numbers are read, without a copy, by Python's buffers,
+// which cost half of what DLPack does.
 class HeldVector {
 public:
-    HeldVector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind = ErrorKind::configuration);
-    // For what the conversion itself may change, as it may run code of the user's: the expected number is asked again
-    // after it.
+    HeldVector(nb::handle values, const char* what, std::size_t expected,
+               ErrorKind kind = ErrorKind::configuration);
+    // For what the conversion itself may change, as it may run code of the user's: the expected
+    // number is asked again after it.
     template <std::invocable Expected>
-    HeldVector(nb::handle values, const char* what, Expected&& expected) : HeldVector(values, what, expected()) {
+    HeldVector(nb::handle values, const char* what, Expected&& expected)
+        : HeldVector(values, what, expected()) {
         if (numbers_.size() != expected())
-            throw Error(ErrorKind::configuration, "{} was read while the number of joints changed", what);
+            throw Error(ErrorKind::configuration, "{} was read while the number of joints changed",
+                        what);
     }
     HeldVector(const HeldVector&) = delete;
     HeldVector& operator=(const HeldVector&) = delete;
@@ -155,23 +170,28 @@ template <std::size_t N> std::array<double, N> read_array(nb::handle values, con
     std::copy(held.numbers().begin(), held.numbers().end(), numbers.begin());
     return numbers;
 }
-inline Vector3 read_vector3(nb::handle values, const char* what) { return read_array<3>(values, what); }
+inline Vector3 read_vector3(nb::handle values, const char* what) {
+    return read_array<3>(values, what);
+}
 // Any (m, columns) array of finite numbers, or nested sequences; rows one after the other.
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
                                 ErrorKind kind = ErrorKind::configuration);
 // Any (rows, columns) array of finite numbers; row by row.
-std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t rows, std::size_t columns,
-                                ErrorKind kind = ErrorKind::scene);
+std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t rows,
+                                std::size_t columns, ErrorKind kind = ErrorKind::scene);
 // An array of any number of columns, which is returned, too.
-std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns, ErrorKind kind);
+std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns,
+                              ErrorKind kind);
 // Any (m, columns) array of integers of 32 bits.
-std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std::size_t columns, ErrorKind kind);
+std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std::size_t columns,
+                                       ErrorKind kind);
 // Throws unknown_name for what is no level.
 CollisionLevel read_level(const std::string& name);
 
-// A result, which is finite; throws Error(overflow). For what may be infinite (limits, distances to nothing) there is
-// make_owned.
-inline ReadOnlyArray make_array(std::vector<double> values, std::initializer_list<std::size_t> shape) {
+// A result, which is finite; throws Error(overflow). For what may be infinite (limits, distances to
+// nothing) there is make_owned.
+inline ReadOnlyArray make_array(std::vector<double> values,
+                                std::initializer_list<std::size_t> shape) {
     require_in_range(values, "the result");
     return make_owned(std::move(values), shape);
 }
@@ -194,11 +214,13 @@ template <std::size_t N> ReadOnlyArray make_array(const std::array<double, N>& v
     return make_array(std::vector<double>(values.begin(), values.end()));
 }
 // A matrix of n rows and n columns.
-template <std::size_t N> ReadOnlyArray make_square(const std::array<double, N>& matrix, std::size_t n) {
+template <std::size_t N>
+ReadOnlyArray make_square(const std::array<double, N>& matrix, std::size_t n) {
     return make_array(std::vector<double>(matrix.begin(), matrix.end()), {n, n});
 }
 // What `make` makes of each row of an (m, columns) argument, as rows.
-template <class Make> ReadOnlyArray make_each(nb::handle argument, const char* what, std::size_t columns, Make&& make) {
+template <class Make>
+ReadOnlyArray make_each(nb::handle argument, const char* what, std::size_t columns, Make&& make) {
     const std::vector<double> given = read_matrix(argument, what, columns, ErrorKind::scene);
     using Row = decltype(make(given.data()));
     std::vector<double> made;
@@ -215,17 +237,20 @@ inline PoseNumbers numbers_of(const Pose& pose) {
     const auto& [t, q] = pose;
     return {t[0], t[1], t[2], q[0], q[1], q[2], q[3]};
 }
-inline Pose pose_of(const double* v) { return Pose::checked({v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]}); }
+inline Pose pose_of(const double* v) {
+    return Pose::checked({v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]});
+}
 inline void write_pose(double* row, const Pose& pose) { std::ranges::copy(numbers_of(pose), row); }
 
-// A configuration argument, checked against the number of joints. For scenes: nullptr when it is None; for arrays the
-// present configuration is meant then.
+// A configuration argument, checked against the number of joints. For scenes: nullptr when it is
+// None; for arrays the present configuration is meant then.
 template <class Scene> struct Given {
     Given(const OptionalArray& q, const Scene& scene, const char* what = "q") {
         if (q) held.emplace(*q, what, [&] { return scene.joint_count(); });
     }
     auto get() const {
-        if constexpr (std::is_same_v<Scene, SceneGraph>) return held ? held->numbers().data() : nullptr;
+        if constexpr (std::is_same_v<Scene, SceneGraph>)
+            return held ? held->numbers().data() : nullptr;
         else return held ? SceneArrays::Configuration(held->numbers()) : std::nullopt;
     }
     std::optional<HeldVector> held;
@@ -235,7 +260,8 @@ using ConfigurationArgument = Given<SceneGraph>;
 // The frame that a pose is relative to: the given one, or the root of the frame's tree.
 inline std::string_view reference_frame(const SceneGraph& scene, std::string_view frame,
                                         const OptionalName& relative_to) {
-    return relative_to ? *relative_to : scene.record(scene.root_of(scene.record(frame).id)).name->text;
+    return relative_to ? *relative_to
+                       : scene.record(scene.root_of(scene.record(frame).id)).name->text;
 }
 
 // A docstring that is put together of parts.
@@ -247,11 +273,14 @@ struct Text {
 
 template <class Value> using TupleOf = nb::typed<nb::tuple, Value, nb::ellipsis>;
 template <class Value>
-TupleOf<Value> tuple_of(std::vector<Value> values) {  // moved: a copy that memory is short for would be a bad cast
+TupleOf<Value> tuple_of(
+    std::vector<Value> values) {  // moved: a copy that memory is short for would be a bad cast
     return TupleOf<Value>(nb::tuple(nb::cast(std::move(values))));
 }
 using Names = TupleOf<nb::str>;
-inline Names tuple_of(const std::vector<std::string>& names) { return Names(nb::tuple(nb::cast(names))); }
+inline Names tuple_of(const std::vector<std::string>& names) {
+    return Names(nb::tuple(nb::cast(names)));
+}
 inline Names names_of(const SceneGraph& scene, const std::vector<FrameId>& frames) {
     nb::list names;
     for (const FrameId id : frames) names.append(scene.record(id).name->text);
@@ -268,12 +297,14 @@ template <class Value> bool equals(const Value& a, nb::handle b) {
     return nb::isinstance<Value>(b) && a == nb::cast<const Value&>(b);
 }
 
-// Equality of an immutable value, its hash by what `key` gives of it (a number of less than 63 bits: as it is), its
-// text.
-template <class Value, class Key, class Text> void bind_value(nb::class_<Value>& cls, Key key, Text text) {
+// Equality of an immutable value, its hash by what `key` gives of it (a number of less than 63
+// bits: as it is), its text.
+template <class Value, class Key, class Text>
+void bind_value(nb::class_<Value>& cls, Key key, Text text) {
     cls.def("__eq__", &equals<Value>, "other"_a.none())
         .def("__hash__", [key](const Value& value) {
-        if constexpr (std::is_integral_v<decltype(key(value))>) return static_cast<Py_hash_t>(key(value));
+        if constexpr (std::is_integral_v<decltype(key(value))>)
+            return static_cast<Py_hash_t>(key(value));
         else return nb::hash(key(value));
     }).def("__repr__", text);
 }
@@ -292,7 +323,8 @@ nb::object stamps_of(const Attributes& attributes);
 using TwistArgument = std::tuple<std::string, nb::object>;
 TwistEdge read_twist_edge(const std::string& reference, nb::handle vector);
 std::optional<TwistEdge> read_twist(const std::optional<TwistArgument>& twist);
-std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(const std::optional<TwistEdge>& twist);
+std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(
+    const std::optional<TwistEdge>& twist);
 
 // Stamped poses: None where none are kept.
 std::optional<StampedPoses> stamps_copy(const Ref<const StampedPoses>& stamps);
@@ -313,10 +345,12 @@ struct SourceHandle {
 };
 
 // A shape on a frame, checked.
-AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
-                            bool collision, const std::optional<double>& friction,
-                            const std::optional<std::string>& level, const OptionalStamp& stamp = {});
-// The same error, to the bit as it was once given; throws Error(scene) where it is not that of the maps.
+AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color,
+                            bool visual, bool collision, const std::optional<double>& friction,
+                            const std::optional<std::string>& level,
+                            const OptionalStamp& stamp = {});
+// The same error, to the bit as it was once given; throws Error(scene) where it is not that of the
+// maps.
 Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance);
 
 nb::tuple scene_state(const SceneGraph& scene);
@@ -370,29 +404,35 @@ template <> struct type_caster<tmkit::bindings::ArrayArgument> {
         value.value = borrow(source);
         return true;
     }
-    static handle from_cpp(const tmkit::bindings::ArrayArgument& source, rv_policy, cleanup_list*) noexcept {
+    static handle from_cpp(const tmkit::bindings::ArrayArgument& source, rv_policy,
+                           cleanup_list*) noexcept {
         return source.value.inc_ref();
     }
 };
 
 template <> struct type_caster<tmkit::bindings::ShapeArgument> {
-    NB_TYPE_CASTER(tmkit::bindings::ShapeArgument, const_name("tmkit._core.AttachedShape | tmkit._core.Shape"))
+    NB_TYPE_CASTER(tmkit::bindings::ShapeArgument,
+                   const_name("tmkit._core.AttachedShape | tmkit._core.Shape"))
     bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
         value.value = borrow(source);
-        return isinstance<tmkit::AttachedShape>(source) || isinstance<tmkit::bindings::ShapeHandle>(source);
+        return isinstance<tmkit::AttachedShape>(source) ||
+               isinstance<tmkit::bindings::ShapeHandle>(source);
     }
-    static handle from_cpp(const tmkit::bindings::ShapeArgument& source, rv_policy, cleanup_list*) noexcept {
+    static handle from_cpp(const tmkit::bindings::ShapeArgument& source, rv_policy,
+                           cleanup_list*) noexcept {
         return source.value.inc_ref();
     }
 };
 
 template <> struct type_caster<tmkit::bindings::PoseArgument> {
-    NB_TYPE_CASTER(tmkit::bindings::PoseArgument, const_name("tmkit._core.Pose | tmkit._core.GaussianPose"))
+    NB_TYPE_CASTER(tmkit::bindings::PoseArgument,
+                   const_name("tmkit._core.Pose | tmkit._core.GaussianPose"))
     bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
         value.value = borrow(source);
         return isinstance<tmkit::Pose>(source) || isinstance<tmkit::GaussianPose>(source);
     }
-    static handle from_cpp(const tmkit::bindings::PoseArgument& source, rv_policy, cleanup_list*) noexcept {
+    static handle from_cpp(const tmkit::bindings::PoseArgument& source, rv_policy,
+                           cleanup_list*) noexcept {
         return source.value.inc_ref();
     }
 };
@@ -400,9 +440,11 @@ template <> struct type_caster<tmkit::bindings::PoseArgument> {
 template <class Number> struct type_caster<tmkit::bindings::OwnedArray<Number>> {
     NB_TYPE_CASTER(tmkit::bindings::OwnedArray<Number>,
                    const_name("numpy.typing.NDArray[numpy.") +
-                       const_name<std::is_floating_point_v<Number>>("float64", "int32") + const_name("]"))
+                       const_name<std::is_floating_point_v<Number>>("float64", "int32") +
+                       const_name("]"))
     bool from_python(handle, std::uint8_t, cleanup_list*) noexcept { return false; }
-    static handle from_cpp(const tmkit::bindings::OwnedArray<Number>& source, rv_policy, cleanup_list*) noexcept {
+    static handle from_cpp(const tmkit::bindings::OwnedArray<Number>& source, rv_policy,
+                           cleanup_list*) noexcept {
         return source.array.inc_ref();
     }
 };

@@ -1,8 +1,9 @@
-// nanobind's conversions of standard containers, which here throw std::bad_alloc when memory runs out.
+// nanobind's conversions of standard containers, which here throw std::bad_alloc when memory runs
+// out.
 //
-// As nanobind ships them they are noexcept, so a string or a list that does not fit ends the process. What calls them
-// catches all exceptions and makes a MemoryError of this one. Everything that these headers include themselves is
-// included before the word is taken out of them.
+// As nanobind ships them they are noexcept, so a string or a list that does not fit ends the
+// process. What calls them catches all exceptions and makes a MemoryError of this one. Everything
+// that these headers include themselves is included before the word is taken out of them.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -10,7 +10,8 @@
 
 // Parts of docstrings that several queries share.
 #define WRONG_LENGTH "\n\nRaises:\n    ConfigurationError: the wrong length, or non-finite numbers."
-#define WRONG_BATCH "\n\nRaises:\n    ConfigurationError: the wrong shape, non-finite numbers, or no thread."
+#define WRONG_BATCH \
+    "\n\nRaises:\n    ConfigurationError: the wrong shape, non-finite numbers, or no thread."
 namespace tmkit::bindings {
 namespace {
 
@@ -28,7 +29,12 @@ struct NamedEdgeCollision {
 };
 
 NamedContact named(const CollisionWorld& world, const Contact& c) {
-    return {world.frame_name(c.frame_a), world.frame_name(c.frame_b), c.distance, c.margin, c.point, c.normal};
+    return {world.frame_name(c.frame_a),
+            world.frame_name(c.frame_b),
+            c.distance,
+            c.margin,
+            c.point,
+            c.normal};
 }
 
 std::optional<NamedContact> named(const CollisionWorld& world, const std::optional<Contact>& c) {
@@ -43,7 +49,8 @@ std::vector<PairMargin> listed(const MarginMap& margins) {
     return list;
 }
 
-void make_world(CollisionWorld* self, const SceneGraph& scene, const std::vector<std::string>& movable, double margin,
+void make_world(CollisionWorld* self, const SceneGraph& scene,
+                const std::vector<std::string>& movable, double margin,
                 const MarginMap& pair_margins, const std::string& level) {
     CollisionOptions options;
     options.movable = movable;
@@ -56,7 +63,8 @@ void make_world(CollisionWorld* self, const SceneGraph& scene, const std::vector
 }
 
 CollisionWorld moved_to(const CollisionWorld& world, const SceneGraph& scene,
-                        const std::optional<std::vector<std::string>>& movable, std::optional<double> margin,
+                        const std::optional<std::vector<std::string>>& movable,
+                        std::optional<double> margin,
                         const std::optional<MarginMap>& pair_margins) {
     CollisionChanges changes{movable, margin, {}};
     if (pair_margins) changes.pair_margins = listed(*pair_margins);
@@ -66,7 +74,8 @@ CollisionWorld moved_to(const CollisionWorld& world, const SceneGraph& scene,
 
 using FrameNames = nb::typed<nb::frozenset, nb::str>;
 
-std::optional<FrameNames> changed_frames(const CollisionWorld& world, const CollisionWorld& before) {
+std::optional<FrameNames> changed_frames(const CollisionWorld& world,
+                                         const CollisionWorld& before) {
     const auto changed = world.changed_since(before);
     if (!changed) return std::nullopt;
     nb::set names;
@@ -78,19 +87,22 @@ std::optional<FrameNames> changed_frames(const CollisionWorld& world, const Coll
     return FrameNames(nb::frozenset(names));
 }
 
-std::vector<double> configuration(const CollisionWorld& world, const ArrayArgument& q, const char* name = "q") {
+std::vector<double> configuration(const CollisionWorld& world, const ArrayArgument& q,
+                                  const char* name = "q") {
     return read_vector(q, name, world.joint_count());
 }
 
 // What answer(world, q) says of a full configuration.
-template <class Answer> auto ask(const CollisionWorld& world, const ArrayArgument& argument, Answer&& answer) {
+template <class Answer>
+auto ask(const CollisionWorld& world, const ArrayArgument& argument, Answer&& answer) {
     const std::vector<double> q = configuration(world, argument);
     return without_gil([&](const auto&) { return std::invoke(answer, world, q.data()); });
 }
 
 // The rows of an (m, n_joints) argument.
 struct Rows {
-    Rows(const CollisionWorld& world, const ArrayArgument& argument, int threads, const char* name = "qs")
+    Rows(const CollisionWorld& world, const ArrayArgument& argument, int threads,
+         const char* name = "qs")
         : values(read_matrix(argument, name, world.joint_count())), columns(world.joint_count()),
           count(columns == 0 ? nb::len(argument.value) : values.size() / columns) {
         if (threads < 1)
@@ -105,31 +117,38 @@ struct Rows {
 
 // What answer(world, q) says of each row; it does not depend on the number of threads.
 template <class Answer>
-auto answers_of(const CollisionWorld& world, const ArrayArgument& argument, int threads, Answer&& answer) {
+auto answers_of(const CollisionWorld& world, const ArrayArgument& argument, int threads,
+                Answer&& answer) {
     const Rows rows(world, argument, threads);
-    std::vector<std::invoke_result_t<Answer, const CollisionWorld&, const double*>> answers(rows.count);
+    std::vector<std::invoke_result_t<Answer, const CollisionWorld&, const double*>> answers(
+        rows.count);
     return without_gil([&](const auto& interrupted) {
-        for_each_row(answers.size(), threads, interrupted,
-                     [&](std::size_t row) { answers[row] = std::invoke(answer, world, rows.at(row)); });
+        for_each_row(answers.size(), threads, interrupted, [&](std::size_t row) {
+            answers[row] = std::invoke(answer, world, rows.at(row));
+        });
         return std::move(answers);
     });
 }
 
-nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& world, const ArrayArgument& argument,
-                                                      int threads) {
+nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& world,
+                                                      const ArrayArgument& argument, int threads) {
     const Rows rows(world, argument, threads);
     auto* answers = new std::vector<char>(rows.count);
     nb::capsule owner(answers, [](void* p) noexcept { delete static_cast<std::vector<char>*>(p); });
     constexpr std::size_t together = CollisionView::together;
     without_gil([&](const auto& interrupted) {
-        const std::vector<std::uint32_t> order = world.order_by_nearness(rows.values.data(), rows.count);
-        for_each_row((rows.count + together - 1) / together, threads, interrupted, [&](std::size_t block) {
-            const std::size_t first = block * together, count = std::min(together, rows.count - first);
+        const std::vector<std::uint32_t> order =
+            world.order_by_nearness(rows.values.data(), rows.count);
+        for_each_row((rows.count + together - 1) / together, threads, interrupted,
+                     [&](std::size_t block) {
+            const std::size_t first = block * together,
+                              count = std::min(together, rows.count - first);
             std::array<const double*, together> q{};
             std::array<bool, together> found{};
             for (std::size_t i = 0; i < count; ++i) q[i] = rows.at(order[first + i]);
             world.in_collisions(q.data(), static_cast<int>(count), found.data());
-            for (std::size_t i = 0; i < count; ++i) (*answers)[order[first + i]] = static_cast<char>(found[i]);
+            for (std::size_t i = 0; i < count; ++i)
+                (*answers)[order[first + i]] = static_cast<char>(found[i]);
         });
         return 0;
     });
@@ -141,7 +160,8 @@ double distance(const CollisionWorld& world, const double* q) {
     return found ? found->distance : std::numeric_limits<double>::infinity();
 }
 
-ReadOnlyArray distance_batch(const CollisionWorld& world, const ArrayArgument& argument, int threads) {
+ReadOnlyArray distance_batch(const CollisionWorld& world, const ArrayArgument& argument,
+                             int threads) {
     return make_owned(answers_of(world, argument, threads, &distance));
 }
 
@@ -151,10 +171,11 @@ std::vector<NamedContact> named(const CollisionWorld& world, const std::vector<C
     return result;
 }
 
-std::vector<std::vector<NamedContact>> contacts_batch(const CollisionWorld& world, const ArrayArgument& argument,
-                                                      int threads) {
+std::vector<std::vector<NamedContact>> contacts_batch(const CollisionWorld& world,
+                                                      const ArrayArgument& argument, int threads) {
     std::vector<std::vector<NamedContact>> lists;
-    for (const std::vector<Contact>& contacts : answers_of(world, argument, threads, &CollisionWorld::contacts))
+    for (const std::vector<Contact>& contacts :
+         answers_of(world, argument, threads, &CollisionWorld::contacts))
         lists.push_back(named(world, contacts));
     return lists;
 }
@@ -163,13 +184,14 @@ std::vector<std::vector<NamedContact>> contacts_batch(const CollisionWorld& worl
 std::vector<std::int32_t> frames_named(const SceneGraph& scene, const std::string& name) {
     std::vector<std::int32_t> frames;
     if (!scene.find(name) && scene.has_body(name))
-        for (const FrameId frame : scene.frames_of_body(name)) frames.push_back(scene.layout().index_of(frame));
+        for (const FrameId frame : scene.frames_of_body(name))
+            frames.push_back(scene.layout().index_of(frame));
     if (frames.empty()) frames.push_back(scene.frame_number(name));
     return frames;
 }
 
-std::optional<NamedContact> distance_between(const CollisionWorld& world, const std::string& a, const std::string& b,
-                                             const ArrayArgument& argument) {
+std::optional<NamedContact> distance_between(const CollisionWorld& world, const std::string& a,
+                                             const std::string& b, const ArrayArgument& argument) {
     const std::vector<std::int32_t> frames_a = frames_named(world.scene(), a),
                                     frames_b = frames_named(world.scene(), b);
     return named(world, ask(world, argument, [&](const CollisionWorld& w, const double* q) {
@@ -177,70 +199,91 @@ std::optional<NamedContact> distance_between(const CollisionWorld& world, const 
     }));
 }
 
-std::optional<NamedContact> find_collision(const CollisionWorld& world, const ArrayArgument& argument) {
+std::optional<NamedContact> find_collision(const CollisionWorld& world,
+                                           const ArrayArgument& argument) {
     return named(world,
-                 ask(world, argument, [](const CollisionWorld& world, const double* q) -> std::optional<Contact> {
+                 ask(world, argument,
+                     [](const CollisionWorld& world, const double* q) -> std::optional<Contact> {
         const FramePair pair = world.find_collision(q);
         if (!pair) return std::nullopt;
         Contact contact = world.contact(pair, q);
-        contact.distance = std::min(contact.distance, contact.margin);  // measured anew, to a tolerance
+        contact.distance =
+            std::min(contact.distance, contact.margin);  // measured anew, to a tolerance
         return contact;
     }));
 }
 
-bool edge_free(const CollisionWorld& world, const ArrayArgument& from, const ArrayArgument& to, double resolution) {
+bool edge_free(const CollisionWorld& world, const ArrayArgument& from, const ArrayArgument& to,
+               double resolution) {
     require_positive(resolution, "resolution");
-    const std::vector<double> q0 = configuration(world, from, "q0"), q1 = configuration(world, to, "q1");
-    return without_gil([&](const auto&) { return world.edge_free(q0.data(), q1.data(), resolution); });
+    const std::vector<double> q0 = configuration(world, from, "q0"),
+                              q1 = configuration(world, to, "q1");
+    return without_gil(
+        [&](const auto&) { return world.edge_free(q0.data(), q1.data(), resolution); });
 }
 
-bool still_free(const CollisionWorld& world, const ArrayArgument& argument, const CollisionWorld& proved_in) {
+bool still_free(const CollisionWorld& world, const ArrayArgument& argument,
+                const CollisionWorld& proved_in) {
     if (proved_in.joint_count() != world.joint_count()) return false;
     const Rows rows(world, argument, 1, "path");
     std::vector<const double*> each;
     for (std::size_t i = 0; i < rows.count; ++i) each.push_back(rows.at(i));
-    return without_gil([&](const auto&) { return world.still_free(proved_in, each.data(), each.size()); });
+    return without_gil(
+        [&](const auto&) { return world.still_free(proved_in, each.data(), each.size()); });
 }
 
-std::optional<NamedEdgeCollision> find_edge_collision(const CollisionWorld& world, const ArrayArgument& from,
+std::optional<NamedEdgeCollision> find_edge_collision(const CollisionWorld& world,
+                                                      const ArrayArgument& from,
                                                       const ArrayArgument& to, double resolution) {
     require_positive(resolution, "resolution");
-    const std::vector<double> q0 = configuration(world, from, "q0"), q1 = configuration(world, to, "q1");
-    const auto found =
-        without_gil([&](const auto&) { return world.find_edge_collision(q0.data(), q1.data(), resolution); });
+    const std::vector<double> q0 = configuration(world, from, "q0"),
+                              q1 = configuration(world, to, "q1");
+    const auto found = without_gil(
+        [&](const auto&) { return world.find_edge_collision(q0.data(), q1.data(), resolution); });
     if (!found) return std::nullopt;
     return NamedEdgeCollision{found->fraction, found->q, world.frame_name(found->pair.a),
                               world.frame_name(found->pair.b)};
 }
 
-using CheckedPairs = nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, nb::float_>, nb::ellipsis>;
+using CheckedPairs =
+    nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, nb::float_>, nb::ellipsis>;
 
 CheckedPairs checked_pairs(const CollisionWorld& world) {
     nb::list rows;
     for (const Contact& c : world.pairs())
-        rows.append(nb::make_tuple(world.frame_name(c.frame_a), world.frame_name(c.frame_b), c.margin));
+        rows.append(
+            nb::make_tuple(world.frame_name(c.frame_a), world.frame_name(c.frame_b), c.margin));
     return CheckedPairs(nb::tuple(rows));
 }
 
 void bind_contact(nb::module_& m) {
-    nb::class_<NamedContact>(m, "Contact", nb::is_weak_referenceable(),
-                             R"(Two frames in contact, or near it. Positions are in metres, in the axes of the root.)")
-        .def_ro("frame_a", &NamedContact::frame_a, "The frame that was named first, or comes first in the scene.")
+    nb::class_<NamedContact>(
+        m, "Contact", nb::is_weak_referenceable(),
+        R"(Two frames in contact, or near it. Positions are in metres, in the axes of the root.)")
+        .def_ro("frame_a", &NamedContact::frame_a,
+                "The frame that was named first, or comes first in the scene.")
         .def_ro("frame_b", &NamedContact::frame_b, "The other frame.")
-        .def_ro("distance", &NamedContact::distance, R"(Signed distance in metres; negative is the depth of penetration.
+        .def_ro("distance", &NamedContact::distance,
+                R"(Signed distance in metres; negative is the depth of penetration.
 
 Two meshes at the level 'exact' have no depth: the distance is at most 0 when their triangles meet.)")
         .def_ro("margin", &NamedContact::margin, "The margin of this pair in metres.")
         .def_prop_ro("point", [](const NamedContact& c) { return make_array(c.point); },
                      "(3,) the point midway between the nearest (or deepest) points, in the root.")
-        .def_prop_ro("normal", [](const NamedContact& c) { return make_array(c.normal); },
-                     "(3,) unit vector from a to b, in the axes of the root: b is freed by moving along it.")
-        .def_prop_ro("point_a", [](const NamedContact& c) { return make_array(c.point - 0.5 * c.distance * c.normal); },
-                     "(3,) the nearest (or deepest) point of a, in the root.")
-        .def_prop_ro("point_b", [](const NamedContact& c) { return make_array(c.point + 0.5 * c.distance * c.normal); },
-                     "(3,) the nearest (or deepest) point of b, in the root.")
+        .def_prop_ro(
+            "normal", [](const NamedContact& c) { return make_array(c.normal); },
+            "(3,) unit vector from a to b, in the axes of the root: b is freed by moving along it.")
+        .def_prop_ro("point_a",
+                     [](const NamedContact& c) {
+        return make_array(c.point - 0.5 * c.distance * c.normal);
+    }, "(3,) the nearest (or deepest) point of a, in the root.")
+        .def_prop_ro("point_b",
+                     [](const NamedContact& c) {
+        return make_array(c.point + 0.5 * c.distance * c.normal);
+    }, "(3,) the nearest (or deepest) point of b, in the root.")
         .def("__repr__", [](const NamedContact& c) {
-        return formatted("Contact({}, {}, distance={})", quoted(c.frame_a), quoted(c.frame_b), c.distance);
+        return formatted("Contact({}, {}, distance={})", quoted(c.frame_a), quoted(c.frame_b),
+                         c.distance);
     });
     nb::class_<NamedEdgeCollision>(m, "EdgeCollision", nb::is_weak_referenceable(),
                                    "Where a straight joint motion first meets a collision.")
@@ -250,16 +293,18 @@ Two meshes at the level 'exact' have no depth: the distance is at most 0 when th
         .def_ro("frame_a", &NamedEdgeCollision::frame_a, "The frame that comes first in the scene.")
         .def_ro("frame_b", &NamedEdgeCollision::frame_b, "The other frame.")
         .def("__repr__", [](const NamedEdgeCollision& e) {
-        return formatted("EdgeCollision({}, {}, fraction={})", quoted(e.frame_a), quoted(e.frame_b), e.fraction);
+        return formatted("EdgeCollision({}, {}, fraction={})", quoted(e.frame_a), quoted(e.frame_b),
+                         e.fraction);
     });
 }
 
 void bind_world(nb::class_<CollisionWorld>& cls) {
-    cls.def("__init__", &make_world, "scene"_a, nb::kw_only(), "movable"_a = nb::tuple(), "margin"_a = 0.0,
-            "pair_margins"_a = nb::dict(), "level"_a = "hull")
-        .def("moved_to", &moved_to, "scene"_a, nb::kw_only(), "movable"_a = nb::none(), "margin"_a = nb::none(),
-             "pair_margins"_a = nb::none(),
-             R"(Return the world of another version of the scene, reusing the structures of this one.
+    cls.def("__init__", &make_world, "scene"_a, nb::kw_only(), "movable"_a = nb::tuple(),
+            "margin"_a = 0.0, "pair_margins"_a = nb::dict(), "level"_a = "hull")
+        .def(
+            "moved_to", &moved_to, "scene"_a, nb::kw_only(), "movable"_a = nb::none(),
+            "margin"_a = nb::none(), "pair_margins"_a = nb::none(),
+            R"(Return the world of another version of the scene, reusing the structures of this one.
 
 It gives the same results as a new world, and this one remains valid for its version. Where frames that carry no
 joint were moved, reparented, added or removed, shapes replaced or pairs allowed, only those are updated; where a
@@ -284,20 +329,26 @@ Cost: about one check for a reparented object; O(changes log n + objects).)");
 
 Args:
     other: the other world.)")
-        .def_prop_ro("scene", [](const CollisionWorld& w) { return w.scene(); }, "The version of the scene.")
+        .def_prop_ro("scene", [](const CollisionWorld& w) { return w.scene(); },
+                     "The version of the scene.")
         .def_prop_ro("margin", [](const CollisionWorld& w) { return w.options().margin; },
                      "The default margin in metres.")
-        .def_prop_ro("level", [](const CollisionWorld& w) { return name_of(w.options().level); },
-                     "How much of a shape counts that has no level of its own: \"box\", \"hull\" or \"exact\".")
-        .def_prop_ro("movable", [](const CollisionWorld& w) { return tuple_of(w.options().movable); },
+        .def_prop_ro("level",
+                     [](const CollisionWorld& w) {
+        return name_of(w.options().level);
+    }, "How much of a shape counts that has no level of its own: \"box\", \"hull\" or \"exact\".")
+        .def_prop_ro("movable",
+                     [](const CollisionWorld& w) { return tuple_of(w.options().movable); },
                      "Names of the frames whose edge joins nothing.")
-        .def_prop_ro("pairs", &checked_pairs,
-                     "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).");
+        .def_prop_ro(
+            "pairs", &checked_pairs,
+            "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).");
 }
 
 void bind_changes(nb::class_<CollisionWorld>& cls) {
-    cls.def("changed_frames", &changed_frames, "before"_a,
-            R"(Return the frames whose collisions may differ from those in a world of another version.
+    cls.def(
+           "changed_frames", &changed_frames, "before"_a,
+           R"(Return the frames whose collisions may differ from those in a world of another version.
 
 Args:
     before: the other world, of which this one has been moved or the other way round.
@@ -345,16 +396,20 @@ void bind_collision_queries(nb::class_<CollisionWorld>& cls) {
 Args:
     q: (n_joints,) full configuration; limits are not checked.)" WRONG_LENGTH)
         .def("in_collision_batch", &in_collision_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
-             Text{R"(Return for each row of ``qs`` whether it is in collision.)"} + batch_arguments +
-                 R"(    (m,) bool, read-only.)" WRONG_BATCH)
-        .def("distance_batch", &distance_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
-             Text{R"(Return the smallest signed distance of all checked pairs for many configurations.)"} +
-                 batch_arguments + R"(    (m,) metres, inf when no pair is checked; read-only.)" WRONG_BATCH)
+             Text{R"(Return for each row of ``qs`` whether it is in collision.)"} +
+                 batch_arguments + R"(    (m,) bool, read-only.)" WRONG_BATCH)
+        .def(
+            "distance_batch", &distance_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
+            Text{
+                R"(Return the smallest signed distance of all checked pairs for many configurations.)"} +
+                batch_arguments +
+                R"(    (m,) metres, inf when no pair is checked; read-only.)" WRONG_BATCH)
         .def("contacts_batch", &contacts_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
              Text{R"(Return the ``contacts`` of many configurations.)"} + batch_arguments +
                  R"(    For each row its contacts, as ``contacts`` returns them.)" WRONG_BATCH);
-    cls.def("find_collision", &find_collision, "q"_a,
-            R"(Return a checked pair in contact at a configuration (n_joints,), or None when it is free.)" WRONG_LENGTH)
+    cls.def(
+           "find_collision", &find_collision, "q"_a,
+           R"(Return a checked pair in contact at a configuration (n_joints,), or None when it is free.)" WRONG_LENGTH)
         .def("contacts",
              [](const CollisionWorld& w, const ArrayArgument& argument) {
         return named(w, ask(w, argument, &CollisionWorld::contacts));
@@ -363,17 +418,21 @@ Args:
 
 Returns:
     The deepest contact of each pair, in frame order.)" WRONG_LENGTH)
-        .def("nearest",
-             [](const CollisionWorld& w, const ArrayArgument& argument) {
+        .def(
+            "nearest",
+            [](const CollisionWorld& w, const ArrayArgument& argument) {
         return named(w, ask(w, argument, &CollisionWorld::nearest));
     }, "q"_a,
-             R"(Return the checked pair of smallest signed distance at a full configuration (n_joints,).
+            R"(Return the checked pair of smallest signed distance at a full configuration (n_joints,).
 
 Returns:
     The pair, or None when no pair is checked at all.)" WRONG_LENGTH)
-        .def("distance",
-             [](const CollisionWorld& w, const ArrayArgument& argument) { return ask(w, argument, &distance); }, "q"_a,
-             R"(Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
+        .def(
+            "distance",
+            [](const CollisionWorld& w, const ArrayArgument& argument) {
+        return ask(w, argument, &distance);
+    }, "q"_a,
+            R"(Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
 
 Args:
     q: (n_joints,) full configuration, radians or metres.)" WRONG_LENGTH)
@@ -407,8 +466,9 @@ Raises:
 
 void bind_collision_world(nb::module_& m) {
     bind_contact(m);
-    nb::class_<CollisionWorld> cls(m, "CollisionWorld", nb::is_weak_referenceable(),
-                                   R"(Collision checks of one version of a scene: which pairs count, and at what margin.
+    nb::class_<CollisionWorld> cls(
+        m, "CollisionWorld", nb::is_weak_referenceable(),
+        R"(Collision checks of one version of a scene: which pairs count, and at what margin.
 
 Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are
 rigidly joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its
@@ -444,23 +504,28 @@ Cost: some microseconds plus the hulls not yet computed; a check of an arm over 
     bind_world(cls);
     bind_changes(cls);
     bind_collision_queries(cls);
-    cls.def("is_edge_free", &edge_free, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
-            Text{R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
+    cls.def(
+           "is_edge_free", &edge_free, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
+           Text{
+               R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
 
 Args:
     q0: (n_joints,) full configuration.
     q1: (n_joints,) full configuration.)"} +
-                resolution_argument)
-        .def("find_edge_collision", &find_edge_collision, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
-             Text{R"(Return where a straight joint motion first meets a collision, or None when it is free.
+               resolution_argument)
+        .def(
+            "find_edge_collision", &find_edge_collision, "q0"_a, "q1"_a, nb::kw_only(),
+            "resolution"_a = 0.01,
+            Text{
+                R"(Return where a straight joint motion first meets a collision, or None when it is free.
 
 Args:
     q0: (n_joints,) full configuration at the start, radians or metres.
     q1: (n_joints,) full configuration at the end.)"} +
-                 resolution_argument)
+                resolution_argument)
         .def("__repr__", [](const CollisionWorld& w) {
-        return formatted("CollisionWorld({} pairs, margin={}, level='{}')", w.pairs().size(), w.options().margin,
-                         name_of(w.options().level));
+        return formatted("CollisionWorld({} pairs, margin={}, level='{}')", w.pairs().size(),
+                         w.options().margin, name_of(w.options().level));
     });
 }
 

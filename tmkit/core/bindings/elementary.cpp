@@ -7,8 +7,10 @@
 namespace tmkit::bindings {
 
 void bind_elementary(nb::module_& m) {
-    m.def("sin", &sine, "angle"_a, "Return the sine of an angle in radians, the same bits on every CPU.");
-    m.def("cos", &cosine, "angle"_a, "Return the cosine of an angle in radians, the same bits on every CPU.");
+    m.def("sin", &sine, "angle"_a,
+          "Return the sine of an angle in radians, the same bits on every CPU.");
+    m.def("cos", &cosine, "angle"_a,
+          "Return the cosine of an angle in radians, the same bits on every CPU.");
     m.def("atan2", &arctangent, "y"_a, "x"_a,
           R"(Return the angle of a point from the x axis, the same bits on every CPU.
 
@@ -22,9 +24,11 @@ Returns:
     m.def("erfc", &complementary_error, "x"_a, "Return 1 - erf(x), the same bits on every CPU.");
     m.def("symmetric_eigen", [](const ArrayArgument& matrix) {
         std::size_t n = 0;
-        std::vector<double> rows = read_grid(matrix, "matrix", n, ErrorKind::configuration), values, vectors;
+        std::vector<double> rows = read_grid(matrix, "matrix", n, ErrorKind::configuration), values,
+                            vectors;
         if (rows.size() != n * n)
-            throw Error(ErrorKind::configuration, "matrix must be square, not ({}, {})", n ? rows.size() / n : 0, n);
+            throw Error(ErrorKind::configuration, "matrix must be square, not ({}, {})",
+                        n ? rows.size() / n : 0, n);
         symmetric_eigen(std::move(rows), n, values, vectors);
         return std::pair(make_array(std::move(values)), make_array(std::move(vectors), {n, n}));
     }, "matrix"_a, R"(Return the eigenvalues and eigenvectors of a symmetric matrix (n, n). O(n^3).

@@ -27,7 +27,9 @@ Pose PoseArgument::mean() const {
     return nb::cast<const Pose&>(value);
 }
 
-ReadOnlyArray covariance_array(const Covariance& covariance) { return make_square(covariance.matrix(), 6); }
+ReadOnlyArray covariance_array(const Covariance& covariance) {
+    return make_square(covariance.matrix(), 6);
+}
 
 namespace {
 
@@ -35,7 +37,8 @@ std::string text_of(const GaussianPose& g) {
     const Covariance& c = g.covariance;
     const auto deviation = [](const Matrix3& m) { return std::sqrt(m[0] + m[4] + m[8]); };
     char text[64];
-    std::snprintf(text, sizeof text, ", sigma %.3g m, %.3g rad)", deviation(c.linear), deviation(c.angular));
+    std::snprintf(text, sizeof text, ", sigma %.3g m, %.3g rad)", deviation(c.linear),
+                  deviation(c.angular));
     return "GaussianPose(" + pose_text(g.mean) + text;
 }
 
@@ -46,22 +49,29 @@ GaussianPose make_gaussian(const Pose& mean, const OptionalArray& covariance) {
 void bind_gaussian_members(nb::class_<GaussianPose>& cls) {
     cls.def("__init__", made_by(&make_gaussian), "mean"_a = Pose{}, "covariance"_a = nb::none())
         .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
-        .def_prop_ro("covariance", [](const GaussianPose& g) { return covariance_array(g.covariance); },
-                     "(6, 6) of xi = [rho, theta] in the child's axes, read-only.");
+        .def_prop_ro("covariance", [](const GaussianPose& g) {
+        return covariance_array(g.covariance);
+    }, "(6, 6) of xi = [rho, theta] in the child's axes, read-only.");
     cls.def("inverse", [](const GaussianPose& g) { return in_range(g.inverse()); },
             "Return ``child_from_parent``; exact.")
-        .def("__matmul__", [](const GaussianPose& a, const GaussianPose& b) { return in_range(a * b); },
-             nb::is_operator(), "Compose independent poses, to first order: ``a_from_b @ b_from_c`` is ``a_from_c``.")
-        .def("__matmul__", [](const GaussianPose& a, const Pose& b) { return in_range(a * GaussianPose{b, {}}); },
+        .def("__matmul__",
+             [](const GaussianPose& a, const GaussianPose& b) { return in_range(a * b); },
+             nb::is_operator(),
+             "Compose independent poses, to first order: ``a_from_b @ b_from_c`` is ``a_from_c``.")
+        .def("__matmul__",
+             [](const GaussianPose& a, const Pose& b) { return in_range(a * GaussianPose{b, {}}); },
              nb::is_operator(), "Compose with an exact pose.")
         .def("__rmatmul__",
-             [](const GaussianPose& b, const Pose& a) { return in_range(GaussianPose{a * b.mean, b.covariance}); },
-             nb::is_operator(), "Compose an exact pose with this one.")
-        .def_static("from_left",
-                    [](const Pose& mean, const ArrayArgument& covariance) {
-        return in_range(GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)});
+             [](const GaussianPose& b, const Pose& a) {
+        return in_range(GaussianPose{a * b.mean, b.covariance});
+    }, nb::is_operator(), "Compose an exact pose with this one.")
+        .def_static(
+            "from_left",
+            [](const Pose& mean, const ArrayArgument& covariance) {
+        return in_range(
+            GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)});
     }, "mean"_a, "covariance"_a,
-                    R"(Make an uncertain pose from the covariance of its left error: ``T = Pose.exp(xi) @ mean``.
+            R"(Make an uncertain pose from the covariance of its left error: ``T = Pose.exp(xi) @ mean``.
 
 Args:
     mean: parent_from_child.
@@ -70,14 +80,16 @@ Args:
 
 Raises:
     SceneError: as for the constructor.)")
-        .def_prop_ro("left_covariance",
-                     [](const GaussianPose& g) { return covariance_array(g.covariance.carried_up(g.mean)); },
-                     R"((6, 6) covariance of the left error, read-only: ``T = Pose.exp(xi) @ mean``.
+        .def_prop_ro(
+            "left_covariance",
+            [](const GaussianPose& g) { return covariance_array(g.covariance.carried_up(g.mean)); },
+            R"((6, 6) covariance of the left error, read-only: ``T = Pose.exp(xi) @ mean``.
 
 xi is in the parent's axes, about its origin.)")
         .def("compose",
              [](const GaussianPose& a, const GaussianPose& b, int order) {
-        if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not {}", order);
+        if (order != 1 && order != 4)
+            throw Error(ErrorKind::scene, "order is 1 or 4, not {}", order);
         return in_range(order == 1 ? a * b : composed_to_fourth_order(a, b));
     }, "other"_a, nb::kw_only(), "order"_a = 1,
              R"(Compose independent poses: ``a_from_b.compose(b_from_c)`` is ``a_from_c``.
@@ -94,7 +106,8 @@ Raises:
     bind_value(cls, key, &text_of);
 }
 
-nb::typed<nb::tuple, ReadOnlyArray, ReadOnlyArray> residual_of(const Retraction& retraction, const Pose& pose) {
+nb::typed<nb::tuple, ReadOnlyArray, ReadOnlyArray> residual_of(const Retraction& retraction,
+                                                               const Pose& pose) {
     const auto [error, derivative] = retraction.residual(pose);
     require_in_range(error, "the error of a pose");
     return nb::typed<nb::tuple, ReadOnlyArray, ReadOnlyArray>(
@@ -123,7 +136,8 @@ Raises:
              [](Retraction* self, const ArrayArgument& covariance) {
         new (self) Retraction(read_covariance(covariance, "covariance"));
     }, "covariance"_a)
-        .def_prop_ro("is_exponential", &Retraction::is_exponential, "Whether it is ``Pose.exp(xi)``.")
+        .def_prop_ro("is_exponential", &Retraction::is_exponential,
+                     "Whether it is ``Pose.exp(xi)``.")
         .def("pose", &pose_at, "xi"_a,
              R"(Return the pose to which the error xi = [rho, theta] moves the identity.
 
@@ -155,8 +169,9 @@ Args:
 }  // namespace
 
 void bind_gaussian_pose(nb::module_& m) {
-    nb::class_<GaussianPose> cls(m, "GaussianPose", nb::is_weak_referenceable(),
-                                 R"(A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
+    nb::class_<GaussianPose> cls(
+        m, "GaussianPose", nb::is_weak_referenceable(),
+        R"(A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
 
 ``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean
 (the right, local tangent). Named ``parent_from_child`` like a pose; composition and inverse take the errors of
@@ -173,21 +188,26 @@ Raises:
     bind_gaussian_members(cls);
     bind_retraction(m);
 
-    bind_state(cls, [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); },
-               "an uncertain pose", &make_gaussian);
+    bind_state(cls, [](const GaussianPose& g) {
+        return nb::make_tuple(g.mean, covariance_array(g.covariance).array);
+    }, "an uncertain pose", &make_gaussian);
     m.def("compose",
           [](const nb::typed<nb::iterable, std::variant<GaussianPose, Pose>>& poses, int order) {
-        if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not {}", order);
+        if (order != 1 && order != 4)
+            throw Error(ErrorKind::scene, "order is 1 or 4, not {}", order);
         GaussianPose product;
         std::size_t place = 0;
         for (nb::handle item : poses) {
             const bool is_exact = !nb::isinstance<GaussianPose>(item);
             if (is_exact && !nb::isinstance<Pose>(item))
-                throw Error(ErrorKind::scene, "a chain is made of uncertain and exact poses; number {} is a {}", place,
-                            nb::cast<std::string>(item.type().attr("__name__")));
-            const GaussianPose pose =
-                is_exact ? GaussianPose{*nb::inst_ptr<Pose>(item), {}} : *nb::inst_ptr<GaussianPose>(item);
-            product = place++ == 0 ? pose : order == 1 ? product * pose : composed_to_fourth_order(product, pose);
+                throw Error(ErrorKind::scene,
+                            "a chain is made of uncertain and exact poses; number {} is a {}",
+                            place, nb::cast<std::string>(item.type().attr("__name__")));
+            const GaussianPose pose = is_exact ? GaussianPose{*nb::inst_ptr<Pose>(item), {}}
+                                               : *nb::inst_ptr<GaussianPose>(item);
+            product = place++ == 0 ? pose
+                      : order == 1 ? product * pose
+                                   : composed_to_fourth_order(product, pose);
         }
         return in_range(product);
     }, "poses"_a, nb::kw_only(), "order"_a = 1,
@@ -199,7 +219,8 @@ Args:
 
 Raises:
     SceneError: another order, or something that is no pose.)");
-    cls.attr("__array_ufunc__") = nb::none();  // an array times a pose is a TypeError: numpy is not to guess
+    cls.attr("__array_ufunc__") =
+        nb::none();  // an array times a pose is a TypeError: numpy is not to guess
 }
 
 }  // namespace tmkit::bindings

@@ -15,34 +15,45 @@ struct NamedSolutions : InverseKinematicsSolutions {
     PairCounts blocking_pairs;
 };
 
-InverseKinematicsResult inverse_kinematics(const SceneGraph& scene, const std::string& tip, const Pose& target,
-                                           const std::vector<std::string>& joints, const ArrayArgument& q,
-                                           const std::optional<std::string>& reference, const IkSettings& settings) {
+InverseKinematicsResult inverse_kinematics(const SceneGraph& scene, const std::string& tip,
+                                           const Pose& target,
+                                           const std::vector<std::string>& joints,
+                                           const ArrayArgument& q,
+                                           const std::optional<std::string>& reference,
+                                           const IkSettings& settings) {
     const InverseKinematics problem = make_problem(scene, tip, joints, q, "q", reference);
     return without_gil([&](const auto&) { return problem.solve(target, settings); });
 }
 
-NamedSolutions inverse_kinematics_solutions(const SceneOrWorld& scene, const std::string& tip, const Pose& target,
-                                            const std::vector<std::string>& joints, const ArrayArgument& q,
-                                            const std::optional<std::string>& reference, const IkSettings& settings) {
+NamedSolutions inverse_kinematics_solutions(const SceneOrWorld& scene, const std::string& tip,
+                                            const Pose& target,
+                                            const std::vector<std::string>& joints,
+                                            const ArrayArgument& q,
+                                            const std::optional<std::string>& reference,
+                                            const IkSettings& settings) {
     const InverseKinematics problem = make_problem(scene.scene(), tip, joints, q, "q", reference);
     const CollisionWorld* world = scene.world();
-    InverseKinematicsSolutions found =
-        without_gil([&](const auto& interrupted) { return solve_all(problem, target, settings, world, interrupted); });
+    InverseKinematicsSolutions found = without_gil([&](const auto& interrupted) {
+        return solve_all(problem, target, settings, world, interrupted);
+    });
     PairCounts blocking = named_counts(world, found.blocking);
     return {std::move(found), scene.scene().joint_count(), blocking};
 }
 
 void bind_results(nb::module_& m) {
-    nb::enum_<InverseKinematicsStatus>(m, "InverseKinematicsStatus", "How a search for joint values ended.")
+    nb::enum_<InverseKinematicsStatus>(m, "InverseKinematicsStatus",
+                                       "How a search for joint values ended.")
         .value("SOLVED", InverseKinematicsStatus::solved, "the tolerances are met, the limits kept")
-        .value("NOT_FOUND", InverseKinematicsStatus::not_found, "no try succeeded; a solution may exist")
+        .value("NOT_FOUND", InverseKinematicsStatus::not_found,
+               "no try succeeded; a solution may exist")
         .value("OUT_OF_REACH", InverseKinematicsStatus::out_of_reach,
                "proved: the target is farther than the links are long");
-    result_class<InverseKinematicsResult>(m, "InverseKinematicsResult", "What ``inverse_kinematics`` found.")
+    result_class<InverseKinematicsResult>(m, "InverseKinematicsResult",
+                                          "What ``inverse_kinematics`` found.")
         .def_ro("status", &InverseKinematicsResult::status, "How the search ended.")
         .def_prop_ro("q", [](const InverseKinematicsResult& r) { return make_array(r.q); },
-                     "(n_joints,) full configuration, read-only: the solution, or the best try when there is none.")
+                     "(n_joints,) full configuration, read-only: the solution, or the best try "
+                     "when there is none.")
         .def_ro("position_error", &InverseKinematicsResult::position_error,
                 "Metres between the frame at ``q`` and the target.")
         .def_ro("rotation_error", &InverseKinematicsResult::rotation_error,
@@ -50,24 +61,28 @@ void bind_results(nb::module_& m) {
         .def_ro("iterations", &InverseKinematicsResult::iterations, "Steps of all tries together.")
         .def_ro("restarts", &InverseKinematicsResult::restarts, "Random configurations used.")
         .def("__repr__", [](const InverseKinematicsResult& r) {
-        return formatted("InverseKinematicsResult({}, position_error={}, rotation_error={}, restarts={})",
-                         status_name(r.status), r.position_error, r.rotation_error, r.restarts);
+        return formatted(
+            "InverseKinematicsResult({}, position_error={}, rotation_error={}, restarts={})",
+            status_name(r.status), r.position_error, r.rotation_error, r.restarts);
     });
-    result_class<NamedSolutions>(m, "InverseKinematicsSolutions", "What ``inverse_kinematics_solutions`` found.")
+    result_class<NamedSolutions>(m, "InverseKinematicsSolutions",
+                                 "What ``inverse_kinematics_solutions`` found.")
         .def_ro("status", &NamedSolutions::status, "SOLVED when there is at least one.")
         .def_prop_ro("configurations",
-                     [](const NamedSolutions& s) { return array_of(s.configurations, s.joint_count); },
-                     "(k, n_joints) full configurations, nearest to ``q`` first (maximum norm), read-only.")
+                     [](const NamedSolutions& s) {
+        return array_of(s.configurations, s.joint_count);
+    }, "(k, n_joints) full configurations, nearest to ``q`` first (maximum norm), read-only.")
         .def_ro("tries", &NamedSolutions::tries, "Starting configurations used.")
         .def_ro("in_collision", &NamedSolutions::in_collision,
                 "Solutions thrown away because the world found them in collision.")
         .def_ro("blocking_pairs", &NamedSolutions::blocking_pairs,
                 "(frame_a, frame_b, count) of what those collided with, most frequent first.")
-        .def_ro("is_target_in_collision", &NamedSolutions::target_collides,
-                R"(Proved: every solution collides, since one does in frames whose relative pose is the same in all.)")
+        .def_ro(
+            "is_target_in_collision", &NamedSolutions::target_collides,
+            R"(Proved: every solution collides, since one does in frames whose relative pose is the same in all.)")
         .def("__repr__", [](const NamedSolutions& s) {
-        return formatted("InverseKinematicsSolutions({}, {} found, {} in collision)", status_name(s.status),
-                         s.configurations.size(), s.in_collision);
+        return formatted("InverseKinematicsSolutions({}, {} found, {} in collision)",
+                         status_name(s.status), s.configurations.size(), s.in_collision);
     });
 }
 
@@ -86,10 +101,10 @@ Raises:
 
 void bind_inverse_kinematics(nb::module_& m) {
     bind_results(m);
-    m.def(
-        "inverse_kinematics", &inverse_kinematics, "scene"_a, "frame"_a, nb::kw_only(), "target_pose"_a, "joints"_a,
-        "q"_a,
-        "relative_to"_a = nb::none(), "settings"_a = IkSettings{}, Text{R"(Find joint values that put a frame at a pose.
+    m.def("inverse_kinematics", &inverse_kinematics, "scene"_a, "frame"_a, nb::kw_only(),
+          "target_pose"_a, "joints"_a, "q"_a, "relative_to"_a = nb::none(),
+          "settings"_a = IkSettings{},
+          Text{R"(Find joint values that put a frame at a pose.
 
 The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
 A solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us
@@ -98,9 +113,11 @@ for an arm of seven joints.
 Args:
     scene: the version of the scene.)" PLACED_FRAME R"(
     joints: names of the joints that may move; those off the chain from ``relative_to`` to ``frame`` stay as they are.
-    q: (n_joints,) values of all joints, and the first start.)"} + shared_arguments);
-    m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, "scene"_a, "frame"_a, nb::kw_only(),
-          "target_pose"_a, "joints"_a, "q"_a, "relative_to"_a = nb::none(), "settings"_a = IkSettings{},
+    q: (n_joints,) values of all joints, and the first start.)"} +
+              shared_arguments);
+    m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, "scene"_a, "frame"_a,
+          nb::kw_only(), "target_pose"_a, "joints"_a, "q"_a, "relative_to"_a = nb::none(),
+          "settings"_a = IkSettings{},
           Text{R"(Find several different joint values that put a frame at a pose.
 
 Tries ``q`` and then random configurations until ``settings.max_solutions`` solutions are found or the restarts are used

@@ -13,7 +13,8 @@ struct Mimic {
 };
 
 Mimic make_mimic(const std::string& joint, double multiplier, double offset) {
-    if (joint.empty()) throw Error(ErrorKind::scene, "a mimic rule needs the name of the leading joint");
+    if (joint.empty())
+        throw Error(ErrorKind::scene, "a mimic rule needs the name of the leading joint");
     if (!std::isfinite(multiplier) || !std::isfinite(offset))
         throw Error(ErrorKind::scene, "the mimic rule of joint '{}' is not finite", joint);
     return {joint, multiplier, offset};
@@ -26,8 +27,8 @@ void set_mimic(Joint& joint, const std::optional<Mimic>& mimic) {
     joint.mimic_offset = rule.offset;
 }
 
-Joint make_joint(JointType type, const ArrayArgument& axis, const JointNumbers& numbers, const std::string& name,
-                 const std::optional<Mimic>& mimic) {
+Joint make_joint(JointType type, const ArrayArgument& axis, const JointNumbers& numbers,
+                 const std::string& name, const std::optional<Mimic>& mimic) {
     Joint joint;
     joint.type = type;
     joint.axis = read_vector3(axis, "axis");
@@ -44,8 +45,9 @@ Joint unstated_joint() {
     return joint;
 }
 
-Joint read_joint(int type, const ArrayArgument& axis, double lower, double upper, double velocity, double effort,
-                 double damping, double friction, const std::string& name, const std::optional<Mimic>& mimic) {
+Joint read_joint(int type, const ArrayArgument& axis, double lower, double upper, double velocity,
+                 double effort, double damping, double friction, const std::string& name,
+                 const std::optional<Mimic>& mimic) {
     const bool is_unstated = type == joint_code(JointType::fixed, false);
     if (type < 0 || (type > static_cast<int>(JointType::free) && !is_unstated))
         throw damaged_state("there is no joint type {}", type);
@@ -59,7 +61,8 @@ std::string joint_text(const Joint& joint) {
     const std::string type = capitalised(name_of(joint.type));
     if (!is_actuated(joint.type)) return type + "()";
     std::string text = numbers_text(joint.axis);
-    if (joint.type != JointType::continuous) text += formatted(", lower={}, upper={}", joint.lower, joint.upper);
+    if (joint.type != JointType::continuous)
+        text += formatted(", lower={}, upper={}", joint.lower, joint.upper);
     if (!joint.name.empty()) text += formatted(", name='{}'", joint.name);
     if (!joint.mimic.empty()) text += formatted(", mimic='{}'", joint.mimic);
     return formatted("{}({})", type, text);
@@ -90,17 +93,20 @@ Raises:
 
 void bind_limited(nb::module_& m, const char* name, JointType type, const std::string& summary) {
     m.def(name,
-          [type](const ArrayArgument& axis, double lower, double upper, double velocity, double effort,
-                 const std::string& joint_name, const std::optional<Mimic>& mimic) {
+          [type](const ArrayArgument& axis, double lower, double upper, double velocity,
+                 double effort, const std::string& joint_name, const std::optional<Mimic>& mimic) {
         return make_joint(type, axis, {lower, upper, velocity, effort}, joint_name, mimic);
     },
           "axis"_a, nb::kw_only(), "lower"_a = -Joint::unlimited, "upper"_a = Joint::unlimited,
-          "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "name"_a = "", "mimic"_a = nb::none(),
-          moving_text(summary, true).c_str());
+          "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "name"_a = "",
+          "mimic"_a = nb::none(), moving_text(summary, true).c_str());
 }
 
 constexpr Field<Joint> joint_fields[] = {
-    {"axis", [](Joint& joint, nb::handle value) { joint.axis = read_vector3(nb::cast<ArrayArgument>(value), "axis"); }},
+    {"axis",
+     [](Joint& joint, nb::handle value) {
+    joint.axis = read_vector3(nb::cast<ArrayArgument>(value), "axis");
+}},
     {"lower", &set_member<&Joint::lower>},
     {"upper", &set_member<&Joint::upper>},
     {"velocity", &set_member<&Joint::velocity>},
@@ -108,17 +114,20 @@ constexpr Field<Joint> joint_fields[] = {
     {"damping", &set_member<&Joint::damping>},
     {"friction", &set_member<&Joint::friction>},
     {"name", &set_member<&Joint::name>},
-    {"mimic", [](Joint& joint, nb::handle value) { set_mimic(joint, nb::cast<std::optional<Mimic>>(value)); }},
+    {"mimic", [](Joint& joint,
+                 nb::handle value) { set_mimic(joint, nb::cast<std::optional<Mimic>>(value)); }},
 };
 
 void bind_joint_members(nb::class_<Joint>& cls) {
     cls.def_prop_ro("type", [](const Joint& j) { return std::string(name_of(j.type)); },
                     "``fixed``, ``revolute``, ``continuous``, ``prismatic`` or ``free``.")
         .def_ro("is_stated", &Joint::is_stated,
-                "Whether the motion of the edge is stated. If not, the edge is of type ``fixed`` and has a pose only.")
+                "Whether the motion of the edge is stated. If not, the edge is of type ``fixed`` "
+                "and has a pose only.")
         .def_prop_ro("axis", [](const Joint& j) { return make_array(j.axis); },
                      "(3,) unit vector in the frame itself, read-only.")
-        .def_ro("name", &Joint::name, "Name of the joint; empty until it is in a scene, when none was given.")
+        .def_ro("name", &Joint::name,
+                "Name of the joint; empty until it is in a scene, when none was given.")
         .def_ro("lower", &Joint::lower, "Smallest value, radians or metres; -inf when unlimited.")
         .def_ro("upper", &Joint::upper, "Largest value, radians or metres; inf when unlimited.")
         .def_ro("velocity", &Joint::velocity, "Largest speed, rad/s or m/s; inf when unlimited.")
@@ -128,10 +137,12 @@ void bind_joint_members(nb::class_<Joint>& cls) {
         .def_prop_ro("is_actuated", [](const Joint& j) { return is_actuated(j.type); },
                      "Whether the joint has a value: revolute, continuous or prismatic.")
         .def_prop_ro("mimic", [](const Joint& j) {
-        return j.mimic.empty() ? std::optional<Mimic>() : Mimic{j.mimic, j.mimic_multiplier, j.mimic_offset};
+        return j.mimic.empty() ? std::optional<Mimic>()
+                               : Mimic{j.mimic, j.mimic_multiplier, j.mimic_offset};
     }, "The rule of a joint that follows another, or None.");
     const auto key = [](const Joint& j) {
-        return nb::make_tuple(static_cast<int>(j.type), j.name, j.lower, j.upper, j.axis[0], j.axis[1], j.axis[2]);
+        return nb::make_tuple(static_cast<int>(j.type), j.name, j.lower, j.upper, j.axis[0],
+                              j.axis[1], j.axis[2]);
     };
     bind_value(cls, key, &joint_text);
 }
@@ -147,23 +158,27 @@ edge leads over it. ``add_pose`` and ``add_fact`` make such edges between two bo
         j.type = JointType::free;
         return j;
     }, "Make an edge of any pose: its pose is scene data, it has no entry in the configuration.");
-    bind_limited(m, "Revolute", JointType::revolute, "Make a joint that turns about an axis, in radians.");
-    bind_limited(m, "Prismatic", JointType::prismatic, "Make a joint that slides along an axis, in metres.");
+    bind_limited(m, "Revolute", JointType::revolute,
+                 "Make a joint that turns about an axis, in radians.");
+    bind_limited(m, "Prismatic", JointType::prismatic,
+                 "Make a joint that slides along an axis, in metres.");
     m.def("Continuous",
           [](const ArrayArgument& axis, double velocity, double effort, const std::string& name,
              const std::optional<Mimic>& mimic) {
-        return make_joint(JointType::continuous, axis, {-Joint::unlimited, Joint::unlimited, velocity, effort}, name,
-                          mimic);
+        return make_joint(JointType::continuous, axis,
+                          {-Joint::unlimited, Joint::unlimited, velocity, effort}, name, mimic);
     },
-          "axis"_a, nb::kw_only(), "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "name"_a = "",
-          "mimic"_a = nb::none(), moving_text("Make a joint that turns about an axis without limits.", false).c_str());
+          "axis"_a, nb::kw_only(), "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited,
+          "name"_a = "", "mimic"_a = nb::none(),
+          moving_text("Make a joint that turns about an axis without limits.", false).c_str());
 }
 
 }  // namespace
 
 void bind_joint(nb::module_& m) {
-    nb::class_<Mimic> rule(m, "Mimic", nb::is_weak_referenceable(),
-                           R"(The rule of a joint that follows another: value = multiplier * leader + offset.
+    nb::class_<Mimic> rule(
+        m, "Mimic", nb::is_weak_referenceable(),
+        R"(The rule of a joint that follows another: value = multiplier * leader + offset.
 
 Args:
     joint: name of the leading joint.
@@ -181,8 +196,9 @@ Raises:
         return formatted("Mimic('{}', multiplier={}, offset={})", a.joint, a.multiplier, a.offset);
     });
 
-    bind_state(rule, [](const Mimic& a) { return std::make_tuple(a.joint, a.multiplier, a.offset); }, "a mimic rule",
-               &make_mimic);
+    bind_state(rule, [](const Mimic& a) {
+        return std::make_tuple(a.joint, a.multiplier, a.offset);
+    }, "a mimic rule", &make_mimic);
 
     nb::class_<Joint> cls(m, "Joint", nb::is_weak_referenceable(),
                           R"(How a frame moves relative to its parent. Immutable.
@@ -190,14 +206,16 @@ Raises:
 Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The pose of a frame at joint
 value v is parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)");
     bind_joint_members(cls);
-    bind_replace(
-        cls, joint_fields, [](Joint& joint) { joint.check(); }, "Joint",
-        "SceneError: if the axis is zero, a number is NaN, lower is above upper, or another number is negative.");
+    bind_replace(cls, joint_fields, [](Joint& joint) { joint.check(); }, "Joint",
+                 "SceneError: if the axis is zero, a number is NaN, lower is above upper, or "
+                 "another number is negative.");
 
     bind_state(cls, [](nb::handle self) {
         const Joint& j = nb::cast<const Joint&>(self);
-        return nb::make_tuple(joint_code(j.type, j.is_stated), nb::make_tuple(j.axis[0], j.axis[1], j.axis[2]), j.lower,
-                              j.upper, j.velocity, j.effort, j.damping, j.friction, j.name, self.attr("mimic"));
+        return nb::make_tuple(joint_code(j.type, j.is_stated),
+                              nb::make_tuple(j.axis[0], j.axis[1], j.axis[2]), j.lower, j.upper,
+                              j.velocity, j.effort, j.damping, j.friction, j.name,
+                              self.attr("mimic"));
     }, "a joint", &read_joint);
     bind_joint_makers(m);
 }

@@ -1,8 +1,11 @@
 #include "bindings.hpp"
 
 NB_MODULE(_core, m) {
-    m.doc() = "The compiled core of tmkit. Import its names from tmkit or from the package that exports them.";
-    // A library does not print, not even when other modules hold its objects to the end; tests turn this on.
+    m.doc() =
+        "The compiled core of tmkit. Import its names from tmkit or from the package that exports "
+        "them.";
+    // A library does not print, not even when other modules hold its objects to the end; tests turn
+    // this on.
     nb::set_leak_warnings(false);
     m.def("_set_leak_warnings", &nb::set_leak_warnings, nb::arg("on"),
           "Report objects that outlive the interpreter, for tests.");

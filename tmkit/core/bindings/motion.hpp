@@ -8,8 +8,8 @@
 
 namespace tmkit::bindings {
 
-// Runs a long computation without the GIL. `run` gets a function to ask now and then whether Python wants to stop
-// (after Ctrl-C); when it did, the pending exception (KeyboardInterrupt) is raised.
+// Runs a long computation without the GIL. `run` gets a function to ask now and then whether Python
+// wants to stop (after Ctrl-C); when it did, the pending exception (KeyboardInterrupt) is raised.
 template <class Run> auto without_gil(Run&& run) {
     bool stopped = false;
     const auto interrupted = [&stopped] {
@@ -33,16 +33,20 @@ inline std::optional<PairNames> pair_names(const CollisionWorld* world, FramePai
 }
 
 // (frame_a, frame_b, count) of each, as a tuple.
-using PairCounts = nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, nb::int_>, nb::ellipsis>;
+using PairCounts =
+    nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, nb::int_>, nb::ellipsis>;
 inline PairCounts named_counts(const CollisionWorld* world, const std::vector<PairCount>& counts) {
     nb::list rows;
     for (const PairCount& count : counts)
-        rows.append(nb::make_tuple(world->frame_name(count.pair.a), world->frame_name(count.pair.b), count.count));
+        rows.append(nb::make_tuple(world->frame_name(count.pair.a), world->frame_name(count.pair.b),
+                                   count.count));
     return PairCounts(nb::tuple(rows));
 }
 
 // A text as Python writes it.
-inline std::string quoted(const std::string& text) { return nb::cast<std::string>(nb::repr(nb::cast(text))); }
+inline std::string quoted(const std::string& text) {
+    return nb::cast<std::string>(nb::repr(nb::cast(text)));
+}
 
 // Throws Error(configuration) unless value > 0 and finite.
 inline void require_positive(double value, const char* name) {
@@ -60,9 +64,12 @@ struct SceneOrWorld {
     nb::object value;
 
     const CollisionWorld* world() const {
-        return nb::isinstance<CollisionWorld>(value) ? &nb::cast<const CollisionWorld&>(value) : nullptr;
+        return nb::isinstance<CollisionWorld>(value) ? &nb::cast<const CollisionWorld&>(value)
+                                                     : nullptr;
     }
-    const SceneGraph& scene() const { return world() ? world()->scene() : nb::cast<const SceneGraph&>(value); }
+    const SceneGraph& scene() const {
+        return world() ? world()->scene() : nb::cast<const SceneGraph&>(value);
+    }
 };
 
 // The name of a bound enum's value, such as "SOLVED".
@@ -70,7 +77,8 @@ template <class Status> std::string status_name(Status status) {
     return nb::cast<std::string>(nb::cast(status).attr("name"));
 }
 
-// Binds a class of results with what the registered class gives all of them: no truth value, plain values, a display.
+// Binds a class of results with what the registered class gives all of them: no truth value, plain
+// values, a display.
 template <class T> nb::class_<T> result_class(nb::module_& m, const char* name, const char* doc) {
     using PlainValues = nb::typed<nb::dict, nb::str, nb::any>;
     static const auto call = [](nb::handle_t<T> self, const char* method) {
@@ -78,12 +86,16 @@ template <class T> nb::class_<T> result_class(nb::module_& m, const char* name, 
     };
     nb::class_<T> bound(m, name, nb::is_weak_referenceable(), doc);
     bound
-        .def("__bool__", [](nb::handle_t<T> self) { return nb::cast<bool>(call(self, "__bool__")); },
-             "Refuse a truth value.\n\nRaises:\n    TypeError: always; the message has what to write.")
-        .def("to_dict", [](nb::handle_t<T> self) { return nb::cast<PlainValues>(call(self, "to_dict")); },
+        .def("__bool__",
+             [](nb::handle_t<T> self) {
+        return nb::cast<bool>(call(self, "__bool__"));
+    }, "Refuse a truth value.\n\nRaises:\n    TypeError: always; the message has what to write.")
+        .def("to_dict",
+             [](nb::handle_t<T> self) { return nb::cast<PlainValues>(call(self, "to_dict")); },
              "Return all properties as plain values, which :func:`json.dumps` takes.")
-        .def("_repr_html_", [](nb::handle_t<T> self) { return nb::cast<nb::str>(call(self, "_repr_html_")); },
-             "Return a short table for notebooks.");
+        .def("_repr_html_", [](nb::handle_t<T> self) {
+        return nb::cast<nb::str>(call(self, "_repr_html_"));
+    }, "Return a short table for notebooks.");
     return bound;
 }
 
@@ -94,12 +106,15 @@ inline ReadOnlyArray array_of(const std::vector<std::vector<double>>& rows, std:
     return make_array(std::move(values), {rows.size(), columns});
 }
 
-// How a frame comes to a pose by these joints; `reference`: the root of its tree if omitted. `name` is that of q.
+// How a frame comes to a pose by these joints; `reference`: the root of its tree if omitted. `name`
+// is that of q.
 inline InverseKinematics make_problem(const SceneGraph& scene, const std::string& tip,
-                                      const std::vector<std::string>& joints, const ArrayArgument& q, const char* name,
+                                      const std::vector<std::string>& joints,
+                                      const ArrayArgument& q, const char* name,
                                       const std::optional<std::string>& reference) {
     const std::int32_t tip_number = scene.frame_number(tip);
-    const std::int32_t reference_number = reference ? scene.frame_number(*reference) : scene.layout().root[tip_number];
+    const std::int32_t reference_number =
+        reference ? scene.frame_number(*reference) : scene.layout().root[tip_number];
     return InverseKinematics(scene, tip_number, reference_number, joint_entries(scene, joints),
                              read_vector(q, name, scene.joint_count()));
 }
@@ -109,12 +124,14 @@ inline InverseKinematics make_problem(const SceneGraph& scene, const std::string
 namespace nanobind::detail {
 
 template <> struct type_caster<tmkit::bindings::SceneOrWorld> {
-    NB_TYPE_CASTER(tmkit::bindings::SceneOrWorld, const_name("tmkit._core.SceneGraph | tmkit._core.CollisionWorld"))
+    NB_TYPE_CASTER(tmkit::bindings::SceneOrWorld,
+                   const_name("tmkit._core.SceneGraph | tmkit._core.CollisionWorld"))
     bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
         value.value = borrow(source);
         return isinstance<tmkit::SceneGraph>(source) || isinstance<tmkit::CollisionWorld>(source);
     }
-    static handle from_cpp(const tmkit::bindings::SceneOrWorld& source, rv_policy, cleanup_list*) noexcept {
+    static handle from_cpp(const tmkit::bindings::SceneOrWorld& source, rv_policy,
+                           cleanup_list*) noexcept {
         return source.value.inc_ref();
     }
 };

@@ -4,8 +4,9 @@
 #include "edits.hpp"
 
 #define MEASURED "\n\nArgs:\n    frame: the frame that is measured."
-#define NO_MEASUREMENT \
-    "\n\nRaises:\n    SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite."
+#define NO_MEASUREMENT                                                                        \
+    "\n\nRaises:\n    SceneError: non-finite numbers, or a covariance that is not symmetric " \
+    "positive semi-definite."
 
 #define OF_NOISE "\n\nArgs:\n    frame: the frame whose edge it is."
 
@@ -26,15 +27,17 @@ Ref<const EdgeNoise> noise_of(const SourceMaps& maps) {
     return sum.edge();
 }
 
-Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame, std::string_view reference,
-                               bool of_twist) {
+Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame,
+                               std::string_view reference, bool of_twist) {
     if (!covariance) return nullptr;
-    const std::string edge = formatted(of_twist ? "twist of '{}' relative to '{}'" : "'{}' in '{}'", frame, reference),
+    const std::string edge = formatted(of_twist ? "twist of '{}' relative to '{}'" : "'{}' in '{}'",
+                                       frame, reference),
                       what = (of_twist ? "the covariance of the " : "the covariance of ") + edge;
     return EdgeNoise::of_covariance(read_covariance(*covariance, what), edge);
 }
 
-Ref<const EdgeNoise> own_noise(const PoseArgument& pose, std::string_view frame, std::string_view reference) {
+Ref<const EdgeNoise> own_noise(const PoseArgument& pose, std::string_view frame,
+                               std::string_view reference) {
     if (!nb::isinstance<GaussianPose>(pose.value)) return nullptr;
     const Covariance& covariance = nb::cast<const GaussianPose&>(pose.value).covariance;
     return EdgeNoise::of_covariance(covariance, formatted("'{}' in '{}'", frame, reference));
@@ -48,7 +51,8 @@ Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& c
         defect = std::max(defect, std::abs(made[i] - given[i]));
     }
     if (defect > 1e-9 * greatest)
-        throw Error(ErrorKind::scene, "the covariance is not the sum of the squares of the maps: they differ by {}",
+        throw Error(ErrorKind::scene,
+                    "the covariance is not the sum of the squares of the maps: they differ by {}",
                     defect);
     const Ref<EdgeNoise> copy(new EdgeNoise(noise));
     copy->covariance = covariance;
@@ -67,7 +71,8 @@ ReadOnlyArray map_array(std::span<const Vector6> columns) {
 const NoiseTerm& term_of(const NoiseHandle& noise, const SourceHandle& source) {
     for (const NoiseTerm& term : noise.noise->terms)
         if (term.source == source.source) return term;
-    throw Error(ErrorKind::scene, "this edge has no error of noise source '{}'", source.source->label);
+    throw Error(ErrorKind::scene, "this edge has no error of noise source '{}'",
+                source.source->label);
 }
 
 std::vector<double> read_covariance_of(const ArrayArgument& matrix, std::size_t n) {
@@ -81,30 +86,43 @@ std::vector<double> read_covariance_of(const ArrayArgument& matrix, std::size_t 
 
 double read_deviation(double deviation, const char* what) {
     if (!std::isfinite(deviation) || deviation < 0.0)
-        throw Error(ErrorKind::scene, "the standard deviation of a {} must be a finite number and not negative, not {}",
-                    what, deviation);
+        throw Error(
+            ErrorKind::scene,
+            "the standard deviation of a {} must be a finite number and not negative, not {}", what,
+            deviation);
     return deviation;
 }
 
-Vector3 point_or_origin(const OptionalArray& point) { return point ? read_vector3(*point, "point") : Vector3{}; }
+Vector3 point_or_origin(const OptionalArray& point) {
+    return point ? read_vector3(*point, "point") : Vector3{};
+}
 
 const char* name_of(Measurement::Kind kind) {
     return std::array{"pose", "position", "bearing", "range"}[static_cast<std::size_t>(kind)];
 }
 
 Measurement of_bearing(const std::string& frame, const ArrayArgument& direction,
-                       const std::optional<std::string>& relative_to, double deviation, const OptionalArray& point) {
+                       const std::optional<std::string>& relative_to, double deviation,
+                       const OptionalArray& point) {
     const Vector3 v = read_vector3(direction, "direction");
     if (!(norm(v) > 0.0)) throw Error(ErrorKind::scene, "direction is zero, which points nowhere");
     const double variance = read_deviation(deviation, "bearing") * deviation;
-    return {Measurement::Kind::bearing,    frame, relative_to, {}, (1.0 / norm(v)) * v, 0.0, point_or_origin(point),
+    return {Measurement::Kind::bearing,
+            frame,
+            relative_to,
+            {},
+            (1.0 / norm(v)) * v,
+            0.0,
+            point_or_origin(point),
             {variance, 0.0, 0.0, variance}};
 }
 
-Measurement of_range(const std::string& frame, double distance, const std::optional<std::string>& relative_to,
-                     double deviation, const OptionalArray& point) {
+Measurement of_range(const std::string& frame, double distance,
+                     const std::optional<std::string>& relative_to, double deviation,
+                     const OptionalArray& point) {
     if (!std::isfinite(distance) || distance < 0.0)
-        throw Error(ErrorKind::scene, "distance must be a finite number and not negative, not {}", distance);
+        throw Error(ErrorKind::scene, "distance must be a finite number and not negative, not {}",
+                    distance);
     Measurement made{Measurement::Kind::range, frame, relative_to};
     made.distance = distance;
     made.point = point_or_origin(point);
@@ -116,11 +134,15 @@ void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
     cls.def("__init__",
             [](NoiseHandle* self, const SourceMaps& maps, const OptionalArray& covariance) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
-        if (!noise) throw Error(ErrorKind::scene, "without an error there is no EdgeNoise: an exact edge has None");
-        new (self)
-            NoiseHandle{covariance ? with_covariance(*noise, read_covariance(*covariance, "covariance")) : noise};
+        if (!noise)
+            throw Error(ErrorKind::scene,
+                        "without an error there is no EdgeNoise: an exact edge has None");
+        new (self) NoiseHandle{
+            covariance ? with_covariance(*noise, read_covariance(*covariance, "covariance"))
+                       : noise};
     }, "maps"_a, nb::kw_only(), "covariance"_a = nb::none())
-        .def_prop_ro("covariance", [](const NoiseHandle& n) { return covariance_array(n.noise->covariance); },
+        .def_prop_ro("covariance",
+                     [](const NoiseHandle& n) { return covariance_array(n.noise->covariance); },
                      "(6, 6) of [rho, theta], read-only.")
         .def_prop_ro("sources",
                      [](const NoiseHandle& n) {
@@ -135,10 +157,12 @@ void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
 Raises:
     SceneError: the edge has no error of this source.)");
     const auto key = [](const NoiseHandle& n) {
-        return nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0], n.noise->covariance.angular[0]);
+        return nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0],
+                              n.noise->covariance.angular[0]);
     };
-    bind_value(cls, key,
-               [](const NoiseHandle& n) { return formatted("EdgeNoise({} sources)", n.noise->terms.size()); });
+    bind_value(cls, key, [](const NoiseHandle& n) {
+        return formatted("EdgeNoise({} sources)", n.noise->terms.size());
+    });
 }
 
 void bind_measurement_makers(nb::class_<Measurement>& cls) {
@@ -154,7 +178,8 @@ void bind_measurement_makers(nb::class_<Measurement>& cls) {
     covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured frame.
     relative_to: the frame it is measured from; the root of its tree if omitted.)" NO_MEASUREMENT)
         .def_static("of_position",
-                    [](const std::string& frame, const ArrayArgument& position, const ArrayArgument& covariance,
+                    [](const std::string& frame, const ArrayArgument& position,
+                       const ArrayArgument& covariance,
                        const std::optional<std::string>& relative_to, const OptionalArray& point) {
         Measurement made{Measurement::Kind::position, frame, relative_to};
         made.vector = read_vector3(position, "position");
@@ -162,14 +187,15 @@ void bind_measurement_makers(nb::class_<Measurement>& cls) {
         made.covariance = read_covariance_of(covariance, 3);
         return made;
     },
-                    "frame"_a, "position"_a, nb::kw_only(), "covariance"_a, "relative_to"_a = nb::none(),
-                    "point"_a = nb::none(), R"(Make a measurement of the position of a point of a frame.)" MEASURED R"(
+                    "frame"_a, "position"_a, nb::kw_only(), "covariance"_a,
+                    "relative_to"_a = nb::none(), "point"_a = nb::none(),
+                    R"(Make a measurement of the position of a point of a frame.)" MEASURED R"(
     position: (3,) metres, in the axes of ``relative_to``.
     covariance: (3, 3) m^2, in the axes of ``relative_to``.
     relative_to: the frame it is measured from; the root of its tree if omitted.
     point: (3,) metres, in the axes of the frame; its origin if omitted.)" NO_MEASUREMENT);
-    cls.def_static("of_bearing", &of_bearing, "frame"_a, "direction"_a, nb::kw_only(), "relative_to"_a = nb::none(),
-                   "deviation"_a, "point"_a = nb::none(),
+    cls.def_static("of_bearing", &of_bearing, "frame"_a, "direction"_a, nb::kw_only(),
+                   "relative_to"_a = nb::none(), "deviation"_a, "point"_a = nb::none(),
                    R"(Make a measurement of the direction to a point of a frame.)" MEASURED R"(
     direction: (3,) of any length, in the axes of ``relative_to``.
     relative_to: the frame it is measured from; the root of its tree if omitted.
@@ -178,10 +204,11 @@ void bind_measurement_makers(nb::class_<Measurement>& cls) {
 
 Raises:
     SceneError: non-finite numbers, a zero direction, or a negative deviation.)")
-        .def_static("of_range", &of_range, "frame"_a, "distance"_a, nb::kw_only(), "relative_to"_a = nb::none(),
-                    "deviation"_a, "point"_a = nb::none(),
-                    R"(Make a measurement of the distance of a point of a frame from another frame's origin.)" MEASURED
-                    R"(
+        .def_static(
+            "of_range", &of_range, "frame"_a, "distance"_a, nb::kw_only(),
+            "relative_to"_a = nb::none(), "deviation"_a, "point"_a = nb::none(),
+            R"(Make a measurement of the distance of a point of a frame from another frame's origin.)" MEASURED
+            R"(
     distance: metres.
     relative_to: the frame from whose origin it is measured; the root of its tree if omitted.
     deviation: standard deviation in metres.
@@ -194,8 +221,9 @@ Raises:
 }  // namespace
 
 void bind_noise(nb::module_& m) {
-    nb::class_<SourceHandle> source(m, "NoiseSource", nb::is_weak_referenceable(),
-                                    R"(A source of errors: a standard normal vector, independent of all other sources.
+    nb::class_<SourceHandle> source(
+        m, "NoiseSource", nb::is_weak_referenceable(),
+        R"(A source of errors: a standard normal vector, independent of all other sources.
 
 Edges that hold maps of one source have correlated errors. A source equals itself alone, whatever its label.
 
@@ -208,18 +236,23 @@ Raises:
     source
         .def("__init__",
              [](SourceHandle* self, std::size_t dimension, const std::string& label) {
-        if (dimension == 0) throw Error(ErrorKind::scene, "a noise source needs a dimension of at least 1");
+        if (dimension == 0)
+            throw Error(ErrorKind::scene, "a noise source needs a dimension of at least 1");
         new (self) SourceHandle{Ref<const NoiseSource>(new NoiseSource(dimension, label))};
     }, "dimension"_a, "label"_a = "")
-        .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; }, "Of the vector.")
+        .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; },
+                     "Of the vector.")
         .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; },
                      "A name for messages and plots; no part of equality.");
     bind_value(source, [](const SourceHandle& s) {
         return reinterpret_cast<std::uintptr_t>(s.source.get());
-    }, [](const SourceHandle& s) { return formatted("NoiseSource({}, '{}')", s.source->dimension, s.source->label); });
+    }, [](const SourceHandle& s) {
+        return formatted("NoiseSource({}, '{}')", s.source->dimension, s.source->label);
+    });
 
-    nb::class_<NoiseHandle> noise(m, "EdgeNoise", nb::is_weak_referenceable(),
-                                  R"(The error of one edge: a linear map of noise sources. Immutable.
+    nb::class_<NoiseHandle> noise(
+        m, "EdgeNoise", nb::is_weak_referenceable(),
+        R"(The error of one edge: a linear map of noise sources. Immutable.
 
 Made by ``scene.noise(frame)`` and of maps.
 
@@ -243,11 +276,14 @@ Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_r
     measurement
         .def_prop_ro("kind", [](const Measurement& z) { return name_of(z.kind); },
                      "``pose``, ``position``, ``bearing`` or ``range``.")
-        .def_prop_ro("frame", [](const Measurement& z) { return z.target; }, "The frame that is measured.")
+        .def_prop_ro("frame", [](const Measurement& z) { return z.target; },
+                     "The frame that is measured.")
         .def_prop_ro("relative_to", [](const Measurement& z) { return z.reference; },
                      "The frame it is measured from; None: the root of its tree.")
-        .def_prop_ro("covariance", [](const Measurement& z) { return make_array(z.covariance, {z.size(), z.size()}); },
-                     "(m, m) of what was measured, read-only.")
+        .def_prop_ro("covariance",
+                     [](const Measurement& z) {
+        return make_array(z.covariance, {z.size(), z.size()});
+    }, "(m, m) of what was measured, read-only.")
         .def("__repr__", [](const Measurement& z) {
         return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in " +
                (z.reference ? "'" + *z.reference + "'" : "its root") + ")";
@@ -264,48 +300,58 @@ Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_r
         const std::size_t n = r.innovation.size();
         return make_array(r.innovation_covariance, {n, n});
     }, "(m, m) of the residual: that of the expected pose and that of the measurement; read-only.")
-        .def_prop_ro("squared_mahalanobis", [](const ConditionReport& r) { return r.squared_mahalanobis; },
+        .def_prop_ro("squared_mahalanobis",
+                     [](const ConditionReport& r) { return r.squared_mahalanobis; },
                      R"(Squared Mahalanobis distance of the residual.
 
 Chi-square with m degrees of freedom if all assumptions hold.)")
         .def("__repr__", [](const ConditionReport& r) {
-        return formatted("Innovation(squared_mahalanobis={}, {} numbers)", r.squared_mahalanobis, r.innovation.size());
+        return formatted("Innovation(squared_mahalanobis={}, {} numbers)", r.squared_mahalanobis,
+                         r.innovation.size());
     });
 }
 
-// --- edits of the errors of edges ------------------------------------------------------------------------------------
+// --- edits of the errors of edges
+// ------------------------------------------------------------------------------------
 
 namespace {
 
 ConditionOptions options_of(const std::optional<int>& iterations) {
     ConditionOptions options;
     if (!iterations) return options;
-    if (*iterations < 1) throw Error(ErrorKind::scene, "max_iterations must be at least 1, not {}", *iterations);
+    if (*iterations < 1)
+        throw Error(ErrorKind::scene, "max_iterations must be at least 1, not {}", *iterations);
     options.most_iterations = *iterations;
     return options;
 }
 
-void condition(SceneEdit& edit, const Measurement& measurement, const double* q, const std::optional<int>& iterations) {
+void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
+               const std::optional<int>& iterations) {
     SceneEdit attempt(edit.scene());
     const ConditionReport report = attempt.condition(measurement, q, options_of(iterations));
     if (!report.converged && !iterations)
         throw Error(ErrorKind::scene,
-                    "conditioning on the measurement of '{}' in {} did not converge in {} iterations: it lies too "
-                    "far from the expected value for the known errors; see innovation(scene, measurement), or give "
+                    "conditioning on the measurement of '{}' in {} did not converge in {} "
+                    "iterations: it lies too "
+                    "far from the expected value for the known errors; see innovation(scene, "
+                    "measurement), or give "
                     "max_iterations= to accept the last iterate",
-                    measurement.target, (measurement.reference ? "'" + *measurement.reference + "'" : "its root"),
+                    measurement.target,
+                    (measurement.reference ? "'" + *measurement.reference + "'" : "its root"),
                     report.iterations);
     edit = std::move(attempt);
 }
 
 // Binds what sets an error: by maps of sources, and to that of another edge.
 template <class Self>
-void bind_noise_setter(auto& cls, const char* name, auto set, const char* text_of_maps, const char* text_of_noise) {
+void bind_noise_setter(auto& cls, const char* name, auto set, const char* text_of_maps,
+                       const char* text_of_noise) {
     cls.def(name, [set](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
         return apply_edit(self, [&](auto& s) { set(s, frame, noise); });
     }, "frame"_a, "maps"_a, text_of_maps);
-    cls.def(name, [set](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+    cls.def(name,
+            [set](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
         return apply_edit(self, [&](auto& s) { set(s, frame, noise ? noise->noise : nullptr); });
     }, "frame"_a, "noise"_a.none(), text_of_noise);
 }
@@ -313,14 +359,16 @@ void bind_noise_setter(auto& cls, const char* name, auto set, const char* text_o
 template <class Self> void bind_edge_noise_edits(auto& cls) {
     cls.def("set_covariance",
             [](Self self, std::string_view frame, const OptionalArray& covariance) {
-        const Ref<const EdgeNoise> noise = own_noise(covariance, frame, scene_before(self).specification(frame).parent);
+        const Ref<const EdgeNoise> noise =
+            own_noise(covariance, frame, scene_before(self).specification(frame).parent);
         return apply_edit(self, [&](auto& s) { s.set_noise(frame, noise); });
     }, "frame"_a, "covariance"_a.none(),
-            text_for<Self>(R"(Set the covariance of the pose of a frame relative to its parent.{ O(log n).|}
+            text_for<Self>(
+                R"(Set the covariance of the pose of a frame relative to its parent.{ O(log n).|}
 
 The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
 in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.)" OF_FRAME
-                           R"(
+                R"(
     covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. Replaces the error of the edge.
 
 Raises:
@@ -328,7 +376,8 @@ Raises:
     SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.{|
     CapacityError: no room for its source; construct SceneArrays with a larger capacity ``noise``.})"));
     bind_noise_setter<Self>(
-        cls, "set_noise", [](auto& s, std::string_view frame, const auto& noise) { s.set_noise(frame, noise); },
+        cls, "set_noise",
+        [](auto& s, std::string_view frame, const auto& noise) { s.set_noise(frame, noise); },
         text_for<Self>(
             R"(Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w.{ O(log n).|}
 
@@ -339,16 +388,17 @@ Edges that share a source have correlated errors.)" OF_NOISE R"(
     CapacityError: no room for its sources.})"),
         R"(Set the error of an edge to that of another edge.)" OF_NOISE R"(
     noise: what ``noise`` returned for another edge; None: exact.)");
-    bind_noise_setter<Self>(cls, "set_twist_noise",
-                            [](auto& s, std::string_view frame, const auto& noise) { s.set_twist_noise(frame, noise); },
-                            R"(Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
+    bind_noise_setter<Self>(
+        cls, "set_twist_noise",
+        [](auto& s, std::string_view frame, const auto& noise) { s.set_twist_noise(frame, noise); },
+        R"(Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
 
 Args:
     frame: a frame with a twist edge.
     maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
         Empty: exact.)" NO_FRAME R"(
     SceneError: it has no twist, or a map of another shape.)",
-                            R"(Set the error of a twist edge to that of another one.
+        R"(Set the error of a twist edge to that of another one.
 
 Args:
     frame: a frame with a twist edge.
@@ -362,12 +412,15 @@ template <class Self> void bind_whole_noise_edits(auto& cls) {
         return apply_edit(self, [&](SceneEdit& s) {
             if (noise) s.add_noise(frame, *noise);
         });
-    }, "frame"_a, "maps"_a, R"(Add errors to those of an edge. O(log n).
+    }, "frame"_a, "maps"_a,
+            R"(Add errors to those of an edge. O(log n).
 
 Maps of a source that the edge already has are summed.)" OF_NOISE R"(
-    maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.)" NO_FRAME R"(
+    maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.)" NO_FRAME
+            R"(
     SceneError: a root, or a map of another shape.)")
-        .def("add_joint_noise", EDIT(add_joint_noise, std::string_view, double), "joint"_a, "variance"_a,
+        .def("add_joint_noise", EDIT(add_joint_noise, std::string_view, double), "joint"_a,
+             "variance"_a,
              R"(Set the variance of the value of a joint: an uncertain encoder. O(joints log n).
 
 The joints that mimic it now move by the same error.
@@ -376,13 +429,16 @@ Args:
     joint: name of the joint.
     variance: rad^2 or m^2.)" NO_JOINT R"(
     SceneError: a mimic joint, or a variance that is negative or not finite.)");
-    cls.def(
-        "condition",
-        [](Self self, const Measurement& measurement, const OptionalArray& q, const std::optional<int>& iterations) {
+    cls.def("condition",
+            [](Self self, const Measurement& measurement, const OptionalArray& q,
+               const std::optional<int>& iterations) {
         const ConfigurationArgument configuration(q, scene_before(self));
-        return apply_edit(self, [&](SceneEdit& s) { condition(s, measurement, configuration.get(), iterations); });
-    }, "measurement"_a, nb::kw_only(), "q"_a = nb::none(), "max_iterations"_a = nb::none(),
-        R"(Condition the scene on a measurement: update means, covariances and correlations.
+        return apply_edit(self, [&](SceneEdit& s) {
+            condition(s, measurement, configuration.get(), iterations);
+        });
+    },
+            "measurement"_a, nb::kw_only(), "q"_a = nb::none(), "max_iterations"_a = nb::none(),
+            R"(Condition the scene on a measurement: update means, covariances and correlations.
 
 Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
 every twist that does, since it has moved one of them (``integrate``). The result is the most likely one for the

@@ -20,7 +20,8 @@ struct NamedPath : Named<PathResult> {
     std::optional<PairNames> straight_pair;
 };
 
-template <class Result> Named<Result> with_names(Result result, const SceneGraph& scene, const CollisionWorld* world) {
+template <class Result>
+Named<Result> with_names(Result result, const SceneGraph& scene, const CollisionWorld* world) {
     const auto pair = pair_names(world, result.pair);
     std::optional<std::string> joint;
     if (result.joint >= 0) joint = joint_of_entry(scene, result.joint).name;
@@ -45,76 +46,94 @@ Configurations rows_of(const std::vector<double>& values, std::size_t columns) {
 // One configuration, or several as rows.
 Configurations read_goals(const ArrayArgument& argument, std::size_t columns) {
     const nb::object& value = argument.value;
-    const bool single = PySequence_Check(value.ptr()) && nb::len(value) > 0 && !nb::hasattr(value[0], "__len__");
+    const bool single =
+        PySequence_Check(value.ptr()) && nb::len(value) > 0 && !nb::hasattr(value[0], "__len__");
     if (single) return {read_vector(argument, "goals", columns)};
     Configurations goals = rows_of(read_matrix(argument, "goals", columns), columns);
-    if (goals.empty()) throw Error(ErrorKind::configuration, "goals must hold at least one configuration");
+    if (goals.empty())
+        throw Error(ErrorKind::configuration, "goals must hold at least one configuration");
     return goals;
 }
 
 // Values of PathConstraint, which has checked its numbers.
 using ConstraintValues = nb::typed<nb::sequence, nb::object>;
 
-std::vector<PathConstraint> read_constraints(const ConstraintValues& values, const SceneGraph& scene) {
+std::vector<PathConstraint> read_constraints(const ConstraintValues& values,
+                                             const SceneGraph& scene) {
     using Kind = PathConstraint::Kind;
     std::vector<PathConstraint> constraints;
     for (const nb::handle value : values) {
         if (!nb::hasattr(value, "tolerance"))
-            throw Error(ErrorKind::configuration, "constraints must be PathConstraint values, not {}",
+            throw Error(ErrorKind::configuration,
+                        "constraints must be PathConstraint values, not {}",
                         nb::cast<std::string>(nb::repr(value)));
         const auto text = [&](const char* name) { return nb::cast<std::string>(value.attr(name)); };
         const auto vector = [&](const char* name) { return nb::cast<Vector3>(value.attr(name)); };
         const bool turns = text("kind") == "orientation";
-        const Kind kind = turns ? Kind::orientation : text("kind") == "line" ? Kind::line : Kind::plane;
-        constraints.push_back({kind, scene.frame_number(text("frame")), vector(turns ? "axis" : "offset"),
-                               vector("direction"), vector("point"), nb::cast<double>(value.attr("tolerance"))});
+        const Kind kind = turns                    ? Kind::orientation
+                          : text("kind") == "line" ? Kind::line
+                                                   : Kind::plane;
+        constraints.push_back({kind, scene.frame_number(text("frame")),
+                               vector(turns ? "axis" : "offset"), vector("direction"),
+                               vector("point"), nb::cast<double>(value.attr("tolerance"))});
     }
     return constraints;
 }
 
-NamedPath search(const CollisionWorld& world, const std::vector<std::string>& joints, const ArrayArgument& start,
-                 const ArrayArgument& goals, const ConstraintValues& constraints,
-                 const std::vector<ArrayArgument>& known, const PathSettings& settings) {
+NamedPath search(const CollisionWorld& world, const std::vector<std::string>& joints,
+                 const ArrayArgument& start, const ArrayArgument& goals,
+                 const ConstraintValues& constraints, const std::vector<ArrayArgument>& known,
+                 const PathSettings& settings) {
     const std::size_t n = world.joint_count();
     PathQuery query;
     query.entries = joint_entries(world.scene(), joints);
-    if (query.entries.empty()) throw Error(ErrorKind::configuration, "joints must name at least one joint");
+    if (query.entries.empty())
+        throw Error(ErrorKind::configuration, "joints must name at least one joint");
     query.constraints = read_constraints(constraints, world.scene());
     query.start = read_vector(start, "start", n);
     query.goals = read_goals(goals, n);
-    for (const ArrayArgument& path : known) query.known.push_back(rows_of(read_matrix(path, "known", n), n));
-    PathResult result =
-        without_gil([&](const auto& interrupted) { return search_path(world, query, settings, interrupted); });
+    for (const ArrayArgument& path : known)
+        query.known.push_back(rows_of(read_matrix(path, "known", n), n));
+    PathResult result = without_gil(
+        [&](const auto& interrupted) { return search_path(world, query, settings, interrupted); });
     PairCounts blocking = named_counts(&world, result.blocking);
     const auto straight = pair_names(&world, result.straight);
     return {with_names(std::move(result), world.scene(), &world), blocking, straight};
 }
 
-NamedLine follow_line(const SceneOrWorld& scene, const std::string& tip, const ArrayArgument& start, const Pose& target,
-                      const std::vector<std::string>& joints, const std::optional<std::string>& reference,
+NamedLine follow_line(const SceneOrWorld& scene, const std::string& tip, const ArrayArgument& start,
+                      const Pose& target, const std::vector<std::string>& joints,
+                      const std::optional<std::string>& reference,
                       const StraightLineSettings& settings) {
-    const InverseKinematics problem = make_problem(scene.scene(), tip, joints, start, "start", reference);
+    const InverseKinematics problem =
+        make_problem(scene.scene(), tip, joints, start, "start", reference);
     const CollisionWorld* world = scene.world();
-    return with_names(without_gil([&](const auto&) { return straight_line(problem, target, world, settings); }),
-                      scene.scene(), world);
+    return with_names(
+        without_gil([&](const auto&) { return straight_line(problem, target, world, settings); }),
+        scene.scene(), world);
 }
 
 NamedRecheck recheck(const CollisionWorld& world, const ArrayArgument& path, double resolution,
                      const std::optional<std::string>& tool_frame, double tool_travel) {
     require_positive({{resolution, "resolution"}, {tool_travel, "tool_travel"}});
-    const RecheckOptions options{resolution, tool_frame ? world.scene().frame_number(*tool_frame) : -1, tool_travel};
-    const Configurations rows = rows_of(read_matrix(path, "path", world.joint_count()), world.joint_count());
-    return with_names(
-        without_gil([&](const auto& interrupted) { return recheck_path(world, rows, options, interrupted); }),
-        world.scene(), &world);
+    const RecheckOptions options{
+        resolution, tool_frame ? world.scene().frame_number(*tool_frame) : -1, tool_travel};
+    const Configurations rows =
+        rows_of(read_matrix(path, "path", world.joint_count()), world.joint_count());
+    return with_names(without_gil([&](const auto& interrupted) {
+        return recheck_path(world, rows, options, interrupted);
+    }),
+                      world.scene(), &world);
 }
 
-void make_path(NamedPath* self, PathStatus status, const ArrayArgument& path, const PairCounts& blocking,
-               const std::optional<PairNames>& pair, const std::optional<std::string>& joint, std::int64_t goal_index,
+void make_path(NamedPath* self, PathStatus status, const ArrayArgument& path,
+               const PairCounts& blocking, const std::optional<PairNames>& pair,
+               const std::optional<std::string>& joint, std::int64_t goal_index,
                const std::optional<PairNames>& straight) {
     std::size_t columns = 0;
     const std::vector<double> numbers = read_grid(path, "path", columns, ErrorKind::configuration);
-    PathResult result{.status = status, .path = rows_of(numbers, columns), .goal_index = goal_index};
+    PathResult result{
+        .status = status, .path = rows_of(numbers, columns), .goal_index = goal_index};
     for (std::size_t i = columns; i < numbers.size(); i += columns) {
         double squared = 0.0;
         for (std::size_t j = i; j < i + columns; ++j)
@@ -128,18 +147,24 @@ void bind_path_result(nb::module_& m) {
     nb::enum_<PathStatus>(m, "PathStatus", "How a path search ended.")
         .value("SOLVED", PathStatus::solved, "there is a path")
         .value("START_IN_COLLISION", PathStatus::start_in_collision, "see ``pair``")
-        .value("GOAL_IN_COLLISION", PathStatus::goal_in_collision, "no goal can be used; see ``pair`` for the first")
+        .value("GOAL_IN_COLLISION", PathStatus::goal_in_collision,
+               "no goal can be used; see ``pair`` for the first")
         .value("START_OUT_OF_LIMITS", PathStatus::start_out_of_limits, "see ``joint``")
-        .value("GOAL_OUT_OF_LIMITS", PathStatus::goal_out_of_limits, "every goal is; see ``joint`` for the first")
-        .value("START_VIOLATES_CONSTRAINT", PathStatus::start_violates_constraint, "no path can keep the constraints")
-        .value("GOAL_VIOLATES_CONSTRAINT", PathStatus::goal_violates_constraint, "every goal that can be used does")
+        .value("GOAL_OUT_OF_LIMITS", PathStatus::goal_out_of_limits,
+               "every goal is; see ``joint`` for the first")
+        .value("START_VIOLATES_CONSTRAINT", PathStatus::start_violates_constraint,
+               "no path can keep the constraints")
+        .value("GOAL_VIOLATES_CONSTRAINT", PathStatus::goal_violates_constraint,
+               "every goal that can be used does")
         .value("NO_PATH", PathStatus::no_path, "the iterations are used up; a path may exist")
         .value("TIME_LIMIT", PathStatus::time_limit, "the clock stopped the search")
         .value("RECHECK_FAILED", PathStatus::recheck_failed,
                "paths were found but none passed the finer check; see ``pair``");
-    result_class<NamedPath>(m, "PathResult", "The result of a path search, by ``search_path`` or by another planner.")
-        .def("__init__", &make_path, "status"_a, "path"_a, nb::kw_only(), "blocking_pairs"_a = nb::tuple(),
-             "pair"_a = nb::none(), "joint"_a = nb::none(), "goal_index"_a = -1, "straight_pair"_a = nb::none(),
+    result_class<NamedPath>(
+        m, "PathResult", "The result of a path search, by ``search_path`` or by another planner.")
+        .def("__init__", &make_path, "status"_a, "path"_a, nb::kw_only(),
+             "blocking_pairs"_a = nb::tuple(), "pair"_a = nb::none(), "joint"_a = nb::none(),
+             "goal_index"_a = -1, "straight_pair"_a = nb::none(),
              R"(Create the result of a motion planner.
 
 Args:
@@ -154,8 +179,9 @@ Args:
 Raises:
     ConfigurationError: the path is not a matrix of finite numbers.)")
         .def_ro("status", &NamedPath::status, "How the search ended.")
-        .def_prop_ro("path", [](const NamedPath& r) { return array_of(r.path, r.joint_count); },
-                     R"((k, n_joints) full configurations to be joined by straight joint motions, read-only.
+        .def_prop_ro(
+            "path", [](const NamedPath& r) { return array_of(r.path, r.joint_count); },
+            R"((k, n_joints) full configurations to be joined by straight joint motions, read-only.
 
 The first is the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.)")
         .def_ro("goal_index", &NamedPath::goal_index, "Which goal was reached, or -1.")
@@ -164,34 +190,44 @@ The first is the start, the last the goal up to whole turns of continuous joints
         .def_ro("length", &NamedPath::length, "Length of the path, Euclidean over the joints.")
         .def_ro("blocking_pairs", &NamedPath::blocking_pairs,
                 "(frame_a, frame_b, count) of the collisions met, most frequent first.")
-        .def_ro("pair", &NamedPath::pair_names, "The frames that collide at the start, the goal or in the recheck.")
+        .def_ro("pair", &NamedPath::pair_names,
+                "The frames that collide at the start, the goal or in the recheck.")
         .def_ro("joint", &NamedPath::joint_name, "The joint that is outside its limits.")
-        .def_ro("straight_pair", &NamedPath::straight_pair,
-                "Two frames that are in the way of the straight motion to the nearest goal, or None.")
+        .def_ro(
+            "straight_pair", &NamedPath::straight_pair,
+            "Two frames that are in the way of the straight motion to the nearest goal, or None.")
         .def("__repr__", [](const NamedPath& r) {
-        const std::string path = r.path.empty() ? "" : formatted(", {} waypoints, length={}", r.path.size(), r.length);
-        return formatted("PathResult({}{}{}, {} iterations)", status_name(r.status), path, cause_text(r), r.iterations);
+        const std::string path =
+            r.path.empty() ? "" : formatted(", {} waypoints, length={}", r.path.size(), r.length);
+        return formatted("PathResult({}{}{}, {} iterations)", status_name(r.status), path,
+                         cause_text(r), r.iterations);
     });
 }
 
 void bind_line_and_recheck_results(nb::module_& m) {
-    nb::enum_<StraightLineStatus>(m, "StraightLineStatus", "How a straight motion of the tip ended.")
+    nb::enum_<StraightLineStatus>(m, "StraightLineStatus",
+                                  "How a straight motion of the tip ended.")
         .value("SOLVED", StraightLineStatus::solved, "the tip gets to the target")
-        .value("UNREACHABLE", StraightLineStatus::unreachable, "no joint values were found at ``fraction``")
-        .value("JOINT_LIMIT", StraightLineStatus::joint_limit, "the motion goes on only beyond the limit of ``joint``")
-        .value("JOINT_JUMP", StraightLineStatus::joint_jump, "``joint`` would have to move too far at once")
+        .value("UNREACHABLE", StraightLineStatus::unreachable,
+               "no joint values were found at ``fraction``")
+        .value("JOINT_LIMIT", StraightLineStatus::joint_limit,
+               "the motion goes on only beyond the limit of ``joint``")
+        .value("JOINT_JUMP", StraightLineStatus::joint_jump,
+               "``joint`` would have to move too far at once")
         .value("COLLISION", StraightLineStatus::collision, "``pair`` collides at ``fraction``");
     result_class<NamedLine>(m, "StraightLineResult", "What ``straight_line`` found.")
         .def_ro("status", &NamedLine::status, "How the motion ended.")
         .def_prop_ro("path", [](const NamedLine& r) { return array_of(r.path, r.joint_count); },
-                     "(k, n_joints) full configurations from the start to the target, or as far as it came; read-only.")
-        .def_ro("fraction", &NamedLine::fraction, "1 when solved, else where on the line it failed.")
+                     "(k, n_joints) full configurations from the start to the target, or as far as "
+                     "it came; read-only.")
+        .def_ro("fraction", &NamedLine::fraction,
+                "1 when solved, else where on the line it failed.")
         .def_ro("pair", &NamedLine::pair_names, "The frames that collide, of COLLISION.")
         .def_ro("joint", &NamedLine::joint_name, "The joint, of JOINT_LIMIT and JOINT_JUMP.")
         .def_ro("checks", &NamedLine::checks, "Configurations checked.")
         .def("__repr__", [](const NamedLine& r) {
-        return formatted("StraightLineResult({}, {} waypoints, fraction={}{})", status_name(r.status), r.path.size(),
-                         r.fraction, cause_text(r));
+        return formatted("StraightLineResult({}, {} waypoints, fraction={}{})",
+                         status_name(r.status), r.path.size(), r.fraction, cause_text(r));
     });
     nb::enum_<RecheckStatus>(m, "RecheckStatus", "What a recheck found first.")
         .value("OK", RecheckStatus::ok, "nothing: the path is free and within the limits")
@@ -202,7 +238,8 @@ void bind_line_and_recheck_results(nb::module_& m) {
         .def_prop_ro("is_ok", [](const NamedRecheck& r) { return r.status == RecheckStatus::ok; },
                      "Whether the path passed.")
         .def_ro("segment", &NamedRecheck::segment,
-                "The failure lies on the motion from row ``segment`` to the next; -1 when there is none.")
+                "The failure lies on the motion from row ``segment`` to the next; -1 when there is "
+                "none.")
         .def_ro("fraction", &NamedRecheck::fraction, "Where within the segment, 0 to 1.")
         .def_ro("pair", &NamedRecheck::pair_names, "The frames that collide.")
         .def_ro("joint", &NamedRecheck::joint_name, "The joint outside its limits.")
@@ -214,15 +251,20 @@ void bind_line_and_recheck_results(nb::module_& m) {
         .def_ro("checks", &NamedRecheck::checks, "Configurations checked.")
         .def("__repr__", [](const NamedRecheck& r) {
         const std::string place =
-            r.status == RecheckStatus::ok ? "" : formatted(", segment={}, fraction={}", r.segment, r.fraction);
-        return formatted("RecheckResult({}{}{}, {} checks)", status_name(r.status), place, cause_text(r), r.checks);
+            r.status == RecheckStatus::ok
+                ? ""
+                : formatted(", segment={}, fraction={}", r.segment, r.fraction);
+        return formatted("RecheckResult({}{}{}, {} checks)", status_name(r.status), place,
+                         cause_text(r), r.checks);
     });
 }
 
 void bind_line_and_recheck(nb::module_& m) {
-    m.def("straight_line", &follow_line, "scene"_a, "frame"_a, nb::kw_only(), "start"_a, "target_pose"_a, "joints"_a,
-          "relative_to"_a = nb::none(), "settings"_a = StraightLineSettings{},
-          R"(Move a frame straight to a target pose: translation linearly, rotation along the shorter arc.
+    m.def(
+        "straight_line", &follow_line, "scene"_a, "frame"_a, nb::kw_only(), "start"_a,
+        "target_pose"_a, "joints"_a, "relative_to"_a = nb::none(),
+        "settings"_a = StraightLineSettings{},
+        R"(Move a frame straight to a target pose: translation linearly, rotation along the shorter arc.
 
 Inverse kinematics is solved at each step from the solution before, without restarts, so the arm does not change its
 posture on the path.
@@ -258,9 +300,10 @@ Args:
 void bind_path_search(nb::module_& m) {
     bind_path_result(m);
     bind_line_and_recheck_results(m);
-    m.def("search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a,
-          "constraints"_a = nb::tuple(), "known"_a = nb::tuple(), "settings"_a = PathSettings{},
-          R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
+    m.def(
+        "search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a,
+        "constraints"_a = nb::tuple(), "known"_a = nb::tuple(), "settings"_a = PathSettings{},
+        R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
 Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
 arguments alone: iterations decide, the clock only stops.

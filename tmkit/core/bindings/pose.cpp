@@ -5,7 +5,9 @@
 #include "state.hpp"
 
 #define NO_SIX "\n\nRaises:\n    SceneError: not six numbers, or non-finite numbers."
-#define NO_POSE_ROWS "\n\nRaises:\n    SceneError: an array of another shape, non-finite numbers, or a zero quaternion."
+#define NO_POSE_ROWS                                                                         \
+    "\n\nRaises:\n    SceneError: an array of another shape, non-finite numbers, or a zero " \
+    "quaternion."
 
 namespace tmkit::bindings {
 namespace {
@@ -17,7 +19,8 @@ bool is_matrix(nb::handle values) {
 Pose make_pose(const ArrayArgument& translation, const ArrayArgument& quat_xyzw) {
     if (is_matrix(translation.value))
         throw Error(ErrorKind::scene,
-                    "translation must hold 3 numbers, but is a (4, 4) matrix; write Pose.from_matrix(matrix)");
+                    "translation must hold 3 numbers, but is a (4, 4) matrix; write "
+                    "Pose.from_matrix(matrix)");
     const Vector4 q = read_array<4>(quat_xyzw, "quat_xyzw");
     return Pose::checked(read_vector3(translation, "translation"), q);
 }
@@ -33,8 +36,11 @@ Matrix3 matrix3(const std::vector<double>& v, std::size_t stride) {
 
 Pose from_matrix(const ArrayArgument& matrix) {
     const std::vector<double> v = read_shaped(matrix, "matrix", 4, 4);
-    // What exponentials and inverses of matrices leave of zero is let pass, as it is in the rotation.
-    const auto off = [&v](std::size_t i, double exact) { return !(std::abs(v[i] - exact) <= 1e-9); };
+    // What exponentials and inverses of matrices leave of zero is let pass, as it is in the
+    // rotation.
+    const auto off = [&v](std::size_t i, double exact) {
+        return !(std::abs(v[i] - exact) <= 1e-9);
+    };
     if (off(12, 0.0) || off(13, 0.0) || off(14, 0.0) || off(15, 1.0))
         throw Error(ErrorKind::scene, "the last row of a rigid transform is [0, 0, 0, 1]");
     return Pose::from_rotation_matrix({v[3], v[7], v[11]}, matrix3(v, 4));
@@ -50,10 +56,12 @@ ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, 
     const auto one = [&](const Vector3& p) { return translate ? pose.apply(p) : pose.rotate(p); };
     const auto is_matrix = [&points] {
         if (nb::hasattr(points, "ndim")) return nb::cast<int>(points.attr("ndim")) == 2;
-        return nb::isinstance<nb::sequence>(points) && nb::len(points) > 0 && nb::hasattr(points[0], "__len__");
+        return nb::isinstance<nb::sequence>(points) && nb::len(points) > 0 &&
+               nb::hasattr(points[0], "__len__");
     };
     if (is_matrix())
-        return make_each(points, "points", 3, [&](const double* row) { return one({row[0], row[1], row[2]}); });
+        return make_each(points, "points", 3,
+                         [&](const double* row) { return one({row[0], row[1], row[2]}); });
     return make_array(one(read_vector3(points, "point")));
 }
 
@@ -61,7 +69,8 @@ void bind_pose_construction(nb::class_<Pose>& cls) {
     cls.def("__init__", made_by(&make_pose), "translation"_a = nb::make_tuple(0.0, 0.0, 0.0),
             "quat_xyzw"_a = nb::make_tuple(0.0, 0.0, 0.0, 1.0))
         .def_static("identity", [] { return Pose{}; }, "Return the transform that changes nothing.")
-        .def_static("from_matrix", &from_matrix, "matrix"_a, R"(Make a pose from a homogeneous matrix (4, 4).
+        .def_static("from_matrix", &from_matrix, "matrix"_a,
+                    R"(Make a pose from a homogeneous matrix (4, 4).
 
 Raises:
     SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1]
@@ -87,12 +96,16 @@ Args:
 
 Raises:
     SceneError: arguments of another shape or with non-finite numbers.)")
-        .def_static("from_array", &from_array, "values"_a,
-                    R"(Make a pose from seven numbers: translation x, y, z (metres) and quaternion x, y, z, w.
+        .def_static(
+            "from_array", &from_array, "values"_a,
+            R"(Make a pose from seven numbers: translation x, y, z (metres) and quaternion x, y, z, w.
 
 Raises:
     SceneError: not seven numbers, non-finite numbers, or a zero quaternion.)")
-        .def_static("exp", [](const ArrayArgument& xi) { return in_range(Pose::exp(read_array<6>(xi, "xi"))); }, "xi"_a,
+        .def_static("exp",
+                    [](const ArrayArgument& xi) {
+        return in_range(Pose::exp(read_array<6>(xi, "xi")));
+    }, "xi"_a,
                     R"(Return the exponential of xi = [rho, theta], (6,): metres, then radians.
 
 Raises:
@@ -100,9 +113,12 @@ Raises:
 }
 
 void bind_pose_operations(nb::class_<Pose>& cls) {
-    cls.def("log", [](const Pose& p) { return make_array(p.log()); },
-            "Return xi = [rho, theta], (6,), with ``Pose.exp(xi)`` this pose; the angle is at most pi.")
-        .def_prop_ro("translation", [](const Pose& p) { return make_array(p.translation); }, "(3,) metres, read-only.")
+    cls.def("log",
+            [](const Pose& p) {
+        return make_array(p.log());
+    }, "Return xi = [rho, theta], (6,), with ``Pose.exp(xi)`` this pose; the angle is at most pi.")
+        .def_prop_ro("translation", [](const Pose& p) { return make_array(p.translation); },
+                     "(3,) metres, read-only.")
         .def_prop_ro("quat_xyzw", [](const Pose& p) { return make_array(p.quat_xyzw); },
                      "(4,) unit quaternion, real part last; read-only.")
         .def_prop_ro("quat_wxyz",
@@ -116,19 +132,27 @@ void bind_pose_operations(nb::class_<Pose>& cls) {
              "Return the (4, 4) homogeneous matrix, read-only.")
         .def("as_array", [](const Pose& p) { return make_array(numbers_of(p)); },
              "Return seven numbers, read-only: translation x, y, z and quaternion x, y, z, w.");
-    cls.def("__matmul__", [](const Pose& a, const Pose& b) { return in_range(a * b); }, nb::is_operator(),
-            "Compose: ``a_from_b @ b_from_c`` is ``a_from_c``.")
+    cls.def("__matmul__", [](const Pose& a, const Pose& b) { return in_range(a * b); },
+            nb::is_operator(), "Compose: ``a_from_b @ b_from_c`` is ``a_from_c``.")
         .def("inverse", [](const Pose& p) { return in_range(p.inverse()); },
              "Return ``child_from_parent`` of ``parent_from_child``.")
-        .def("apply", [](const Pose& p, const ArrayArgument& points) { return transform_points(p, points, true); },
-             "points"_a, R"(Map points (3,) or (n, 3), metres in the child, to the parent. O(n).)" NO_ROWS)
-        .def("rotate", [](const Pose& p, const ArrayArgument& vectors) { return transform_points(p, vectors, false); },
-             "vectors"_a,
-             R"(Express free vectors (3,) or (n, 3) of the child in the axes of the parent. O(n).)" NO_ROWS)
-        .def("interpolate",
-             [](const Pose& a, const Pose& b, double fraction) { return in_range(a.interpolate(b, fraction)); },
-             "other"_a, "fraction"_a,
-             R"(Return a pose between this one and another: linear in translation, along the shorter arc in rotation.
+        .def("apply",
+             [](const Pose& p, const ArrayArgument& points) {
+        return transform_points(p, points, true);
+    }, "points"_a,
+             R"(Map points (3,) or (n, 3), metres in the child, to the parent. O(n).)" NO_ROWS)
+        .def(
+            "rotate",
+            [](const Pose& p, const ArrayArgument& vectors) {
+        return transform_points(p, vectors, false);
+    }, "vectors"_a,
+            R"(Express free vectors (3,) or (n, 3) of the child in the axes of the parent. O(n).)" NO_ROWS)
+        .def(
+            "interpolate",
+            [](const Pose& a, const Pose& b, double fraction) {
+        return in_range(a.interpolate(b, fraction));
+    }, "other"_a, "fraction"_a,
+            R"(Return a pose between this one and another: linear in translation, along the shorter arc in rotation.
 
 Args:
     other: the pose at fraction 1, relative to the same parent.
@@ -143,11 +167,14 @@ class PoseRows {
 public:
     PoseRows(const ArrayArgument& given, const char* what) {
         refuse_masked(given, what, ErrorKind::scene);
-        if (nb::try_cast(nb::handle(given), array_, false)) numbers_ = {array_.data(), array_.size()};
+        if (nb::try_cast(nb::handle(given), array_, false))
+            numbers_ = {array_.data(), array_.size()};
         else numbers_ = copied_ = read_matrix(given, what, 7, ErrorKind::scene);
     }
     std::size_t size() const { return numbers_.size(); }
-    const double* operator[](std::size_t row) const { return numbers_.data() + (size() == 7 ? 0 : 7 * row); }
+    const double* operator[](std::size_t row) const {
+        return numbers_.data() + (size() == 7 ? 0 : 7 * row);
+    }
 
 private:
     nb::ndarray<const double, nb::shape<-1, 7>, nb::c_contig, nb::device::cpu> array_;
@@ -158,17 +185,21 @@ private:
 // Unit quaternions and small translations need no further look: what is not finite is neither.
 bool is_usual(const double* v) {
     const double squared = v[3] * v[3] + v[4] * v[4] + v[5] * v[5] + v[6] * v[6];
-    return std::abs(squared - 1.0) <= 4e-15 && std::abs(v[0]) + std::abs(v[1]) + std::abs(v[2]) < 1e100;
+    return std::abs(squared - 1.0) <= 4e-15 &&
+           std::abs(v[0]) + std::abs(v[1]) + std::abs(v[2]) < 1e100;
 }
 
 ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right) {
     const PoseRows a(left, "left"), b(right, "right");
     if (a.size() != b.size() && a.size() != 7 && b.size() != 7)
-        throw Error(ErrorKind::scene, "left and right must have as many rows, or one of them one row, not {} and {}",
+        throw Error(ErrorKind::scene,
+                    "left and right must have as many rows, or one of them one row, not {} and {}",
                     a.size() / 7, b.size() / 7);
     const std::size_t count = a.size() == 0 || b.size() == 0 ? 0 : std::max(a.size(), b.size()) / 7;
     std::vector<double> rows(7 * count);
-    const auto unchecked = [](const double* v) { return Pose{{v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]}}; };
+    const auto unchecked = [](const double* v) {
+        return Pose{{v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]}};
+    };
     for (std::size_t i = 0; i < count; ++i) {
         const double *x = a[i], *y = b[i];
         write_pose(&rows[7 * i], is_usual(x) && is_usual(y) ? composed(unchecked(x), unchecked(y))
@@ -183,28 +214,33 @@ void bind_errors_of_poses(nb::module_& m) {
 
 ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
 tangent space to the parent's.)");
-    m.def("_moved_six", [](const ArrayArgument& six, const ArrayArgument& step, bool second) {
+    m.def("_moved_six",
+          [](const ArrayArgument& six, const ArrayArgument& step, bool second) {
         Vector6 moved = read_array<6>(six, "six");
         const std::size_t to = second ? 3 : 0, from = 3 - to;
-        const Vector3 added = cross({moved[from], moved[from + 1], moved[from + 2]}, read_vector3(step, "step"));
+        const Vector3 added =
+            cross({moved[from], moved[from + 1], moved[from + 2]}, read_vector3(step, "step"));
         for (std::size_t k = 0; k < 3; ++k) moved[to + k] += added[k];
         return make_array(moved);
-    }, "six"_a, "step"_a, "second"_a, "Two vectors; to one is added the cross product of the other and a step.");
+    }, "six"_a, "step"_a, "second"_a,
+          "Two vectors; to one is added the cross product of the other and a step.");
     m.def("_turned_six", [](const ArrayArgument& six, const Pose& turn) {
         const Vector6 v = read_array<6>(six, "six");
         const Vector3 a = turn.rotate({v[0], v[1], v[2]}), b = turn.rotate({v[3], v[4], v[5]});
         return make_array(Vector6{a[0], a[1], a[2], b[0], b[1], b[2]});
     }, "six"_a, "turn"_a, "Two vectors, both rotated.");
     const auto jacobian = [&m](const char* name, auto of, const char* text) {
-        m.def(name, [of](const ArrayArgument& xi) { return make_square(of(read_array<6>(xi, "xi")), 6); }, "xi"_a,
-              text);
+        m.def(name, [of](const ArrayArgument& xi) {
+            return make_square(of(read_array<6>(xi, "xi")), 6);
+        }, "xi"_a, text);
     };
     jacobian("left_jacobian", &left_jacobian,
              R"(Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
 
 To first order in d, ``exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)``.)" NO_SIX);
-    jacobian("right_jacobian", &right_jacobian,
-             R"(Return the right Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
+    jacobian(
+        "right_jacobian", &right_jacobian,
+        R"(Return the right Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
 
 To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.)" NO_SIX);
     jacobian("inverse_left_jacobian", &inverse_left_jacobian,
@@ -215,18 +251,21 @@ To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ 
              R"(Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
 
 To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2 pi.)" NO_SIX);
-    m.def("exp_each",
-          [](const ArrayArgument& argument) {
+    m.def(
+        "exp_each",
+        [](const ArrayArgument& argument) {
         return make_each(argument, "xi", 6, [](const double* xi) {
             return numbers_of(Pose::exp({xi[0], xi[1], xi[2], xi[3], xi[4], xi[5]}));
         });
     }, "xi"_a,
-          R"(Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_ROWS);
-    m.def("log_each",
-          [](const ArrayArgument& argument) {
-        return make_each(argument, "poses", 7, [](const double* row) { return pose_of(row).log(); });
+        R"(Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_ROWS);
+    m.def(
+        "log_each",
+        [](const ArrayArgument& argument) {
+        return make_each(argument, "poses", 7,
+                         [](const double* row) { return pose_of(row).log(); });
     }, "poses"_a,
-          R"(Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_POSE_ROWS);
+        R"(Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_POSE_ROWS);
     m.def("compose_each", &compose_each, "left"_a, "right"_a,
           R"(Return the products of many poses, row by row. O(n).
 
@@ -241,8 +280,9 @@ Returns:
 }  // namespace
 
 void bind_pose(nb::module_& m) {
-    nb::class_<Pose> pose(m, "Pose", nb::is_weak_referenceable(),
-                          R"(A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
+    nb::class_<Pose> pose(
+        m, "Pose", nb::is_weak_referenceable(),
+        R"(A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
 
 Named ``parent_from_child``, it maps coordinates of a point in the child to coordinates in the parent, and
 ``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q and -q differ); see
@@ -256,21 +296,25 @@ Raises:
     SceneError: non-finite numbers, or a zero quaternion.)");
     bind_pose_construction(pose);
     bind_pose_operations(pose);
-    pose.def("distance",
-             [](const Pose& a, const Pose& b) {
+    pose.def(
+            "distance",
+            [](const Pose& a, const Pose& b) {
         const auto d = a.distance(b);
         require_in_range(d, "the distance");
         return std::make_pair(d[0], d[1]);
     }, "other"_a,
-             R"(Return the distance of the origins in metres and the angle between the orientations in radians.
+            R"(Return the distance of the origins in metres and the angle between the orientations in radians.
 
 Raises:
     NumberOverflowError: the distance is too large for a number.)")
         .def("is_close",
-             [](const Pose& a, const Pose& b, double translation_tolerance, double rotation_tolerance) {
+             [](const Pose& a, const Pose& b, double translation_tolerance,
+                double rotation_tolerance) {
         const auto d = a.distance(b);
         return d[0] <= translation_tolerance && d[1] <= rotation_tolerance;
-    }, "other"_a, nb::kw_only(), "translation_tolerance"_a = 1e-9, "rotation_tolerance"_a = 1e-9,
+    },
+             "other"_a, nb::kw_only(), "translation_tolerance"_a = 1e-9,
+             "rotation_tolerance"_a = 1e-9,
              R"(Return whether two poses agree within tolerances; q and -q are the same rotation.
 
 Args:
@@ -280,11 +324,13 @@ Args:
     bind_value(pose, [](const Pose& p) { return nb::tuple(nb::cast(numbers_of(p))); }, &pose_text);
 
     bind_state(pose, [](const Pose& p) {
-        return nb::make_tuple(nb::make_tuple(p.translation[0], p.translation[1], p.translation[2]),
-                              nb::make_tuple(p.quat_xyzw[0], p.quat_xyzw[1], p.quat_xyzw[2], p.quat_xyzw[3]));
+        return nb::make_tuple(
+            nb::make_tuple(p.translation[0], p.translation[1], p.translation[2]),
+            nb::make_tuple(p.quat_xyzw[0], p.quat_xyzw[1], p.quat_xyzw[2], p.quat_xyzw[3]));
     }, "a pose", &make_pose);
     bind_errors_of_poses(m);
-    pose.attr("__array_ufunc__") = nb::none();  // an array times a pose is a TypeError: numpy is not to guess
+    pose.attr("__array_ufunc__") =
+        nb::none();  // an array times a pose is a TypeError: numpy is not to guess
 }
 
 }  // namespace tmkit::bindings

@@ -1,14 +1,17 @@
-// Poses and twists between frames, each query bound once for scenes and for arrays; errors, samples; Kinematics.
+// Poses and twists between frames, each query bound once for scenes and for arrays; errors,
+// samples; Kinematics.
 #include "edits.hpp"
 #include "tmkit/kinematics.hpp"
 #include "tmkit/scene_gaussian.hpp"
 
-#define POSE_FRAMES                                                                                                  \
-    "\n    frame: the frame of which the pose is returned."                                                          \
-    "\n    relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if" \
+#define POSE_FRAMES                                                                               \
+    "\n    frame: the frame of which the pose is returned."                                       \
+    "\n    relative_to: the frame it is relative to, and in whose axes the coordinates are; the " \
+    "root of its tree if"                                                                         \
     " omitted."
-#define BAD_Q                                                                                                       \
-    "\n    ConfigurationError: {a joint is on the path and q is missing, or q has the wrong length|q has the wrong" \
+#define BAD_Q                                                                                 \
+    "\n    ConfigurationError: {a joint is on the path and q is missing, or q has the wrong " \
+    "length|q has the wrong"                                                                  \
     " length} or non-finite numbers."
 #define Q_OR_PRESENT                                          \
     "\n    q: (n_joints,) configuration, radians or metres; " \
@@ -18,33 +21,39 @@ namespace tmkit::bindings {
 namespace {
 
 // The reference frame and the configuration as scenes and arrays take them.
-std::string_view reference_of(const SceneGraph& scene, std::string_view frame, const OptionalName& relative_to) {
+std::string_view reference_of(const SceneGraph& scene, std::string_view frame,
+                              const OptionalName& relative_to) {
     return reference_frame(scene, frame, relative_to);
 }
-const OptionalName& reference_of(const SceneArrays&, std::string_view, const OptionalName& relative_to) {
+const OptionalName& reference_of(const SceneArrays&, std::string_view,
+                                 const OptionalName& relative_to) {
     return relative_to;
 }
 
 template <class Scene> void bind_poses(nb::class_<Scene>& cls) {
     cls.def(
         "pose",
-        [](const Scene& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
+        [](const Scene& s, std::string_view frame, const OptionalName& relative_to,
+           const OptionalArray& q) {
         return in_range(s.pose(frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get()));
-    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-        text_for<Scene>(R"(Return the pose of one frame relative to another: relative_to_from_frame.{ O(depth log n).|
+    },
+        "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
+        text_for<Scene>(
+            R"(Return the pose of one frame relative to another: relative_to_from_frame.{ O(depth log n).|
 
 O(depth); O(1) without relative_to and q. The same bits as ``SceneGraph.pose`` gives at this configuration.}
 
 Args:)" POSE_FRAMES Q_OR_PRESENT NO_PATH BAD_Q));
     cls.def("pose",
-            [](const Scene& s, std::string_view frame, const OptionalName& relative_to, double stamp,
-               const OptionalArray& q, std::string_view policy) {
-        return in_range(
-            s.pose(frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get(), {stamp, stamp_policy(policy)}));
+            [](const Scene& s, std::string_view frame, const OptionalName& relative_to,
+               double stamp, const OptionalArray& q, std::string_view policy) {
+        return in_range(s.pose(frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get(),
+                               {stamp, stamp_policy(policy)}));
     },
             "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "stamp"_a, "q"_a = nb::none(),
             "policy"_a = "interpolated",
-            text_for<Scene>(R"(Return the pose of one frame relative to another at a time, by stamped poses.
+            text_for<Scene>(
+                R"(Return the pose of one frame relative to another at a time, by stamped poses.
 
 {O(depth log n).|O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.}
 Edges without stamped poses keep their pose; joints are at q.
@@ -62,7 +71,8 @@ Raises:
     StampError: the stamp lies outside the history of an edge on the path, and the policy is not ``clamped``.)" BAD_Q));
 }
 
-GaussianPose gaussian(const SceneGraph& scene, std::string_view frame, std::string_view reference, const double* q) {
+GaussianPose gaussian(const SceneGraph& scene, std::string_view frame, std::string_view reference,
+                      const double* q) {
     return gaussian_pose(scene, frame, reference, q);
 }
 GaussianPose gaussian(SceneArrays& arrays, std::string_view frame, const OptionalName& reference,
@@ -71,11 +81,16 @@ GaussianPose gaussian(SceneArrays& arrays, std::string_view frame, const Optiona
 }
 
 template <class Scene> void bind_uncertain_poses_and_twists(nb::class_<Scene>& cls) {
-    cls.def("gaussian_pose",
-            [](Scene& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
-        return in_range(gaussian(s, frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get()));
-    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-            text_for<Scene>(R"(Return the pose of one frame relative to another with its covariance.{ O(depth log n).|
+    cls.def(
+        "gaussian_pose",
+        [](Scene& s, std::string_view frame, const OptionalName& relative_to,
+           const OptionalArray& q) {
+        return in_range(
+            gaussian(s, frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get()));
+    },
+        "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
+        text_for<Scene>(
+            R"(Return the pose of one frame relative to another with its covariance.{ O(depth log n).|
 
 O(depth). The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.}
 
@@ -85,16 +100,18 @@ the frame. See ``sample_poses`` for errors so large that first order is not enou
 Args:)" POSE_ARGS Q_OR_PRESENT R"(
 
 Returns:
-    relative_to_from_frame.)" NO_PATH BAD_Q "{|\n    ConcurrentWriteError: another thread is writing.}"));
+    relative_to_from_frame.)" NO_PATH BAD_Q
+            "{|\n    ConcurrentWriteError: another thread is writing.}"));
     cls.def("twist_from_stamps",
-            [](const Scene& s, std::string_view frame, const OptionalName& relative_to, double first, double second,
-               const OptionalArray& q, std::string_view policy) {
-        return make_array(s.twist_from_stamps(frame, reference_of(s, frame, relative_to), first, second,
-                                              At<Scene>(q, s).get(), stamp_policy(policy)));
+            [](const Scene& s, std::string_view frame, const OptionalName& relative_to,
+               double first, double second, const OptionalArray& q, std::string_view policy) {
+        return make_array(s.twist_from_stamps(frame, reference_of(s, frame, relative_to), first,
+                                              second, At<Scene>(q, s).get(), stamp_policy(policy)));
     },
-            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "first"_a, "second"_a, "q"_a = nb::none(),
-            "policy"_a = "interpolated",
-            text_for<Scene>(R"(Return (6,) the constant twist of a frame relative to another between two stamps.
+            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "first"_a, "second"_a,
+            "q"_a = nb::none(), "policy"_a = "interpolated",
+            text_for<Scene>(
+                R"(Return (6,) the constant twist of a frame relative to another between two stamps.
 
 It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
 frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
@@ -121,12 +138,14 @@ template <class Scene> void bind_pose_queries(nb::class_<Scene>& cls) {
 template void bind_pose_queries(nb::class_<SceneGraph>& cls);
 template void bind_pose_queries(nb::class_<SceneArrays>& cls);
 
-// --- scenes at a configuration ---------------------------------------------------------------------------------------
+// --- scenes at a configuration
+// ---------------------------------------------------------------------------------------
 
 namespace {
 
 void bind_kinematics_poses(nb::class_<Kinematics>& cls) {
-    cls.def_prop_ro("scene", [](const Kinematics& k) { return k.scene(); }, "The version of the scene.")
+    cls.def_prop_ro("scene", [](const Kinematics& k) { return k.scene(); },
+                    "The version of the scene.")
         .def_prop_ro("q", [](const Kinematics& k) { return make_array(k.q()); },
                      "(n_joints,) configuration, read-only.")
         .def_prop_ro("qd",
@@ -134,24 +153,31 @@ void bind_kinematics_poses(nb::class_<Kinematics>& cls) {
         if (k.qd().size() != k.q().size()) return std::nullopt;
         return make_array(k.qd());
     }, "(n_joints,) velocities of the joints, read-only; None when none were given.")
-        .def_prop_ro("poses", [](const Kinematics& k) {
+        .def_prop_ro("poses",
+                     [](const Kinematics& k) {
         std::vector<double> rows(7 * k.size());
         for (std::size_t frame = 0; frame < k.size(); ++frame)
             write_pose(&rows[7 * frame], k.pose(static_cast<std::int32_t>(frame)));
         return make_rows(std::move(rows), 7);
-    }, "(n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order; read-only.");
-    cls.def("pose",
-            [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to) {
+    },
+                     "(n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in "
+                     "frame_names order; read-only.");
+    cls.def(
+           "pose",
+           [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to) {
         return in_range(relative_to ? k.pose(frame, *relative_to) : k.pose(frame));
     }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(),
-            R"(Return the pose of one frame relative to another at this configuration: relative_to_from_frame.
+           R"(Return the pose of one frame relative to another at this configuration: relative_to_from_frame.
 
 Args:)" POSE_ARGS NO_PATH)
         .def("jacobian",
-             [](const Kinematics& k, std::string_view frame, const OptionalArray& point, const OptionalName& axes) {
-        return make_array(k.jacobian(frame, point ? read_vector3(*point, "point") : Vector3{}, axes),
-                          {6, k.q().size()});
-    }, "frame"_a, nb::kw_only(), "point"_a = nb::none(), "axes"_a = nb::none(),
+             [](const Kinematics& k, std::string_view frame, const OptionalArray& point,
+                const OptionalName& axes) {
+        return make_array(
+            k.jacobian(frame, point ? read_vector3(*point, "point") : Vector3{}, axes),
+            {6, k.q().size()});
+    },
+             "frame"_a, nb::kw_only(), "point"_a = nb::none(), "axes"_a = nb::none(),
              R"(Return the Jacobian (6, n_joints) of a point fixed to a frame. O(depth + n_joints).
 
 ``J @ qdot`` is the velocity of the point relative to the root: rows are linear (m/s), then angular (rad/s).
@@ -166,20 +192,25 @@ Args:
 }  // namespace
 
 void bind_kinematics(nb::module_& m) {
-    nb::class_<Kinematics> cls(m, "Kinematics", nb::is_weak_referenceable(),
-                               R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
+    nb::class_<Kinematics> cls(
+        m, "Kinematics", nb::is_weak_referenceable(),
+        R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
 
 Made by ``scene.at(q)``. Immutable.)");
     bind_kinematics_poses(cls);
-    cls.def("twist",
-            [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to, const OptionalName& axes) {
+    cls.def(
+           "twist",
+           [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to,
+              const OptionalName& axes) {
         if (k.qd().size() != k.q().size())
-            throw Error(ErrorKind::configuration, "a twist needs the velocities of the joints: scene.at(q, qd)");
+            throw Error(ErrorKind::configuration,
+                        "a twist needs the velocities of the joints: scene.at(q, qd)");
         const SceneGraph& scene = k.scene();
         const std::string_view from = reference_frame(scene, frame, relative_to);
         return make_array(k.twist(frame, from, axes ? *axes : from));
-    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "axes"_a = nb::none(),
-            R"(Return the twist (6,) of one frame relative to another: by joints, and by twist edges. O(depth).
+    },
+           "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "axes"_a = nb::none(),
+           R"(Return the twist (6,) of one frame relative to another: by joints, and by twist edges. O(depth).
 
 Where a twist edge says how a frame on the way moves, that counts; elsewhere the joints move as ``qd`` says, and fixed
 and free edges do not. With t twist edges on the way O(t depth).
@@ -197,21 +228,24 @@ Raises:
     DisconnectedError: the frames are in different trees.
     ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.
     SceneError: twist edges lead over an edge on the way, and do not say how that moves.)")
-        .def("__repr__",
-             [](const Kinematics& k) { return formatted("Kinematics({} frames, {} joints)", k.size(), k.q().size()); });
+        .def("__repr__", [](const Kinematics& k) {
+        return formatted("Kinematics({} frames, {} joints)", k.size(), k.q().size());
+    });
 }
 
-// --- errors of poses and samples -------------------------------------------------------------------------------------
+// --- errors of poses and samples
+// -------------------------------------------------------------------------------------
 
 namespace {
 
 void bind_stamp_queries(nb::module_& m) {
-    m.def("common_stamps",
-          [](const SceneGraph& s, std::string_view a, std::string_view b) {
+    m.def(
+        "common_stamps",
+        [](const SceneGraph& s, std::string_view a, std::string_view b) {
         const auto found = s.common_stamps(a, b);
         return found ? std::optional(std::pair((*found)[0], (*found)[1])) : std::nullopt;
     }, "scene"_a, "a"_a, "b"_a,
-          R"(Return the interval of time in which all stamped edges between two frames have poses. O(depth log n).
+        R"(Return the interval of time in which all stamped edges between two frames have poses. O(depth log n).
 
 Args:
     scene: the scene.
@@ -224,13 +258,16 @@ Returns:
 }
 
 void bind_error_queries(nb::module_& m) {
-    m.def("path_noise",
-          [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
-        return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
-                                        ConfigurationArgument(q, s).get())
+    m.def(
+        "path_noise",
+        [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to,
+           const OptionalArray& q) {
+        return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)),
+                                        s.record(frame), ConfigurationArgument(q, s).get())
                                  .edge());
-    }, "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-          R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
+    },
+        "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
+        R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
 
 Args:
     scene: the scene.)" POSE_ARGS Q_ON_PATH R"(
@@ -241,20 +278,22 @@ Returns:
 
 void bind_sampling_queries(nb::module_& m) {
     m.def("sample_poses",
-          [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, std::size_t count,
-             std::uint64_t seed, const OptionalArray& q) {
+          [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to,
+             std::size_t count, std::uint64_t seed, const OptionalArray& q) {
         const ConfigurationArgument configuration(q, s);
         std::vector<double> rows;
         const std::string to(frame), from(reference_frame(s, frame, relative_to));
         {
             nb::gil_scoped_release release;
-            const std::vector<Pose> poses = sample_poses(s, to, from, configuration.get(), count, seed);
+            const std::vector<Pose> poses =
+                sample_poses(s, to, from, configuration.get(), count, seed);
             rows.resize(7 * poses.size());
             for (std::size_t i = 0; i < poses.size(); ++i) write_pose(&rows[7 * i], poses[i]);
         }
         return make_rows(std::move(rows), 7);
     },
-          "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "count"_a, "seed"_a, "q"_a = nb::none(),
+          "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "count"_a, "seed"_a,
+          "q"_a = nb::none(),
           R"(Return poses drawn from the errors of the edges. O(count * path).
 
 Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
@@ -266,12 +305,13 @@ Args:
 
 Returns:
     (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.)" NO_POSE)
-        .def("innovation",
-             [](const SceneGraph& s, const Measurement& measurement, const OptionalArray& q) {
+        .def(
+            "innovation",
+            [](const SceneGraph& s, const Measurement& measurement, const OptionalArray& q) {
         SceneEdit edit(s);
         return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
     }, "scene"_a, "measurement"_a, nb::kw_only(), "q"_a = nb::none(),
-             R"(Return how far a measurement lies from its expected value, for gating. The scene does not change.
+            R"(Return how far a measurement lies from its expected value, for gating. The scene does not change.
 
 Args:
     scene: the scene.
@@ -280,9 +320,11 @@ Args:
 }
 
 template <class Scene> void bind_twist_functions(nb::module_& m, auto&& noise) {
-    m.def("twist_noise", [noise](const Scene& s, std::string_view frame) { return noise_or_none(noise(s, frame)); },
-          "scene"_a, "frame"_a,
-          R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
+    m.def(
+        "twist_noise",
+        [noise](const Scene& s, std::string_view frame) { return noise_or_none(noise(s, frame)); },
+        "scene"_a, "frame"_a,
+        R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
 
 Args:
     scene: the scene; or its arrays, for the writer.
@@ -298,8 +340,9 @@ void bind_scene_functions(nb::module_& m) {
     bind_twist_functions<SceneGraph>(m, [](const SceneGraph& s, std::string_view frame) {
         return Ref<const EdgeNoise>(s.record(frame).twist_noise());
     });
-    bind_twist_functions<SceneArrays>(
-        m, [](const SceneArrays& s, std::string_view frame) { return Ref<const EdgeNoise>(s.twist_noise(frame)); });
+    bind_twist_functions<SceneArrays>(m, [](const SceneArrays& s, std::string_view frame) {
+        return Ref<const EdgeNoise>(s.twist_noise(frame));
+    });
 }
 
 }  // namespace tmkit::bindings

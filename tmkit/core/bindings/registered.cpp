@@ -1,4 +1,5 @@
-// What Python registers with the core, and how errors of the core, and of nanobind about arguments, become Python's.
+// What Python registers with the core, and how errors of the core, and of nanobind about arguments,
+// become Python's.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,7 +12,8 @@
 namespace tmkit::bindings {
 namespace {
 
-constexpr std::array names{"errors", "argument_error", "result", "tree_html", "attribute_map", "attribute_text"};
+constexpr std::array names{"errors",    "argument_error", "result",
+                           "tree_html", "attribute_map",  "attribute_text"};
 static_assert(names.size() == static_cast<std::size_t>(Registered::attribute_text) + 1);
 
 struct Objects {
@@ -29,10 +31,10 @@ void register_objects(const nb::kwargs& objects) {
 }
 
 // By ErrorKind.
-constexpr const char* class_names[] = {"SceneError",         "ShapeError",         "CycleError",
-                                       "DuplicateNameError", "DisconnectedError",  "CapacityError",
-                                       "UnknownNameError",   "ConfigurationError", "ConcurrentWriteError",
-                                       "StampError",         "PickledStateError",  "NumberOverflowError"};
+constexpr const char* class_names[] = {
+    "SceneError",           "ShapeError",    "CycleError",        "DuplicateNameError",
+    "DisconnectedError",    "CapacityError", "UnknownNameError",  "ConfigurationError",
+    "ConcurrentWriteError", "StampError",    "PickledStateError", "NumberOverflowError"};
 static_assert(std::size(class_names) == static_cast<std::size_t>(ErrorKind::overflow) + 1);
 
 void raise_in_python(const Error& error) {
@@ -54,7 +56,8 @@ nb::object registered(Registered what) {
 nb::object registered_function(Registered function) {
     const nb::object found = registered(function);
     if (!found.is_valid())
-        throw std::runtime_error("the Python part of tmkit is not imported, or the interpreter is ending");
+        throw std::runtime_error(
+            "the Python part of tmkit is not imported, or the interpreter is ending");
     return found;
 }
 
@@ -65,7 +68,8 @@ nb::object small_array(std::span<const double> numbers) {
     return from_bytes(nb::bytes(numbers.data(), numbers.size_bytes()));
 }
 
-// The module owns what is registered: a module is cleared before the interpreter ends, so nothing outlives it.
+// The module owns what is registered: a module is cleared before the interpreter ends, so nothing
+// outlives it.
 void bind_registered(nb::module_& m) {
     present = new Objects;
     m.attr("_registered") = nb::capsule(present, [](void* owned) noexcept {
@@ -73,8 +77,10 @@ void bind_registered(nb::module_& m) {
         delete static_cast<Objects*>(owned);
     });
     m.def("_register", &register_objects, "objects"_a,
-          "Register Python objects with the core by name: exception classes and functions written above it.");
-    // The one place where an error of the core becomes a Python exception, of the class registered for its kind.
+          "Register Python objects with the core by name: exception classes and functions written "
+          "above it.");
+    // The one place where an error of the core becomes a Python exception, of the class registered
+    // for its kind.
     nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
         try {
             std::rethrow_exception(pointer);
@@ -84,13 +90,15 @@ void bind_registered(nb::module_& m) {
     });
 }
 
-// --- arguments of a wrong type, in the words of the API --------------------------------------------------------------
+// --- arguments of a wrong type, in the words of the API
+// --------------------------------------------------------------
 
-// nanobind reports a call that fits no overload with every signature of the function and the types that it was called
-// with. Here each bound function gets a vectorcall of our own around nanobind's: on that one error it passes the call
-// to the registered argument_error, which finds the argument that does not fit. A call that succeeds pays for one
-// comparison. nanobind has a handful of vectorcall functions, chosen by the shape of a signature; each gets a wrapper
-// of its own, so that no look-up is needed to find the original.
+// nanobind reports a call that fits no overload with every signature of the function and the types
+// that it was called with. Here each bound function gets a vectorcall of our own around nanobind's:
+// on that one error it passes the call to the registered argument_error, which finds the argument
+// that does not fit. A call that succeeds pays for one comparison. nanobind has a handful of
+// vectorcall functions, chosen by the shape of a signature; each gets a wrapper of its own, so that
+// no look-up is needed to find the original.
 
 namespace {
 
@@ -102,12 +110,14 @@ bool take_mismatch() {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
     nb::python_error error;
     const nb::str text(error.value());
-    const bool found = std::strstr(text.c_str(), "(): incompatible function arguments. The following argument types");
+    const bool found = std::strstr(
+        text.c_str(), "(): incompatible function arguments. The following argument types");
     if (!found) error.restore();
     return found;
 }
 
-void explain(PyObject* function, PyObject* const* args, std::size_t count, PyObject* names) noexcept {
+void explain(PyObject* function, PyObject* const* args, std::size_t count,
+             PyObject* names) noexcept {
     const nb::object argument_error = registered(Registered::argument_error);
     if (!argument_error.is_valid()) return;
     try {
@@ -136,19 +146,21 @@ PyObject* explained(PyObject* function, PyObject* const* args, std::size_t flags
     PyObject* result = originals[kind](function, args, flags, names);
     if (!result) [[unlikely]]
         // nanobind hands flags of its own down in the upper half of the count
-        explain(function, args, static_cast<std::size_t>(PyVectorcall_NARGS(flags) & 0xffff'ffff), names);
+        explain(function, args, static_cast<std::size_t>(PyVectorcall_NARGS(flags) & 0xffff'ffff),
+                names);
     return result;
 }
 
-template <std::size_t... kind> constexpr std::array<vectorcallfunc, kinds> make_wrappers(std::index_sequence<kind...>) {
+template <std::size_t... kind>
+constexpr std::array<vectorcallfunc, kinds> make_wrappers(std::index_sequence<kind...>) {
     return {explained<kind>...};
 }
 constexpr auto wrappers = make_wrappers(std::make_index_sequence<kinds>());
 
 void wrap(nb::handle function) {
     PyTypeObject* type = Py_TYPE(function.ptr());
-    auto* slot =
-        reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function.ptr()) + type->tp_vectorcall_offset);
+    auto* slot = reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function.ptr()) +
+                                                   type->tp_vectorcall_offset);
     for (std::size_t kind = 0; kind < kinds; ++kind) {
         if (*slot == wrappers[kind]) return;  // a name for a function that has another one
         if (!originals[kind]) originals[kind] = *slot;
@@ -162,7 +174,8 @@ void wrap(nb::handle function) {
 void wrap_all(nb::handle names) {
     for (nb::handle entry : nb::steal<nb::list>(PyMapping_Values(names.ptr()))) {
         const char* type = Py_TYPE(entry.ptr())->tp_name;
-        if (!std::strcmp(type, "nanobind.nb_func") || !std::strcmp(type, "nanobind.nb_method")) wrap(entry);
+        if (!std::strcmp(type, "nanobind.nb_func") || !std::strcmp(type, "nanobind.nb_method"))
+            wrap(entry);
         else if (nb::isinstance<nb::type_object>(entry)) wrap_all(entry.attr("__dict__"));
     }
 }

@@ -22,10 +22,12 @@ Capacities read_capacities(const std::optional<Room>& room) {
         const nb::object key = item[0], count = item[1];
         std::string_view text;
         const auto found = nb::try_cast(key, text) ? std::ranges::find(known, text) : known.end();
-        if (found == known.end()) throw unknown_name("capacity", nb::cast<std::string>(nb::str(key)), known);
+        if (found == known.end())
+            throw unknown_name("capacity", nb::cast<std::string>(nb::str(key)), known);
         std::size_t number = 0;
         if (!nb::try_cast(count, number))
-            throw Error(ErrorKind::capacity, "the capacity '{}' must be a number that is not negative, not {}", text,
+            throw Error(ErrorKind::capacity,
+                        "the capacity '{}' must be a number that is not negative, not {}", text,
                         nb::cast<std::string>(nb::repr(count)))
                 .with({{"kind", text}});
         capacities.*capacity_names[static_cast<std::size_t>(found - known.begin())].second = number;
@@ -33,7 +35,8 @@ Capacities read_capacities(const std::optional<Room>& room) {
     return capacities;
 }
 
-// From so many frames on, forward kinematics takes longer than it takes to let other threads run meanwhile.
+// From so many frames on, forward kinematics takes longer than it takes to let other threads run
+// meanwhile.
 constexpr std::size_t frames_worth_forwarding_released = 512;
 
 using WritableRows = nb::ndarray<double, nb::shape<-1, 7>, nb::c_contig, nb::device::cpu>;
@@ -56,7 +59,8 @@ ReadOnlyArray poses(const SceneArrays& arrays) {
 std::size_t write_poses(const SceneArrays& arrays, const nb::object& out) {
     WritableRows rows;
     if (!nb::try_cast<WritableRows>(out, rows, false))
-        throw Error(ErrorKind::configuration, "out must be a writable, C-contiguous array (n, 7) of float64");
+        throw Error(ErrorKind::configuration,
+                    "out must be a writable, C-contiguous array (n, 7) of float64");
     const std::size_t count = arrays.write_poses({rows.data(), rows.size()});
     require_in_range(std::span<const double>(rows.data(), 7 * count), "a pose");
     return count;
@@ -85,15 +89,18 @@ Raises:
              R"(Return the scene as it is now, as a persistent ``SceneGraph``. O(n log n).
 
 The identity when nothing was edited; otherwise what the same edits would have made of the first scene.)");
-    cls.def_prop_ro("q", &present_configuration,
-                    "(n_joints,) the present configuration, in joint_names order; a copy, read-only.")
-        .def_prop_ro("poses", &poses,
-                     R"((n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order.
+    cls.def_prop_ro(
+           "q", &present_configuration,
+           "(n_joints,) the present configuration, in joint_names order; a copy, read-only.")
+        .def_prop_ro(
+            "poses", &poses,
+            R"((n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order.
 
 At the present configuration; a copy, read-only.)")
-        .def("write_poses", &write_poses, "out"_a,
-             nb::sig("def write_poses(self, out: numpy.typing.NDArray[numpy.float64]) -> int"),
-             R"(Write ``poses`` into the first rows of an array (m, 7) of float64, and return the number of frames.
+        .def(
+            "write_poses", &write_poses, "out"_a,
+            nb::sig("def write_poses(self, out: numpy.typing.NDArray[numpy.float64]) -> int"),
+            R"(Write ``poses`` into the first rows of an array (m, 7) of float64, and return the number of frames.
 
 Raises:
     ConfigurationError: fewer rows than frames, or an array that is read-only, of another type or not contiguous.)");
@@ -108,15 +115,17 @@ At the present configuration, as ``Kinematics.jacobian``.)" NO_FRAME);
 }
 
 void bind_arrays_motion(nb::class_<SceneArrays>& cls) {
-    cls.def("twist",
-            [](SceneArrays& self, std::string_view frame, const OptionalName& relative_to, const OptionalName& at,
-               const OptionalName& axes, const OptionalArray& q, const OptionalArray& qd) {
-        return make_array(
-            self.related_twist(frame, relative_to, at, axes, Given(q, self).get(), Given(qd, self, "qd").get()));
+    cls.def(
+        "twist",
+        [](SceneArrays& self, std::string_view frame, const OptionalName& relative_to,
+           const OptionalName& at, const OptionalName& axes, const OptionalArray& q,
+           const OptionalArray& qd) {
+        return make_array(self.related_twist(frame, relative_to, at, axes, Given(q, self).get(),
+                                             Given(qd, self, "qd").get()));
     },
-            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "at"_a = nb::none(), "axes"_a = nb::none(),
-            "q"_a = nb::none(), "qd"_a = nb::none(),
-            R"(Return the twist (6,) of a frame relative to another: linear part in m/s, then angular part in rad/s.
+        "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "at"_a = nb::none(),
+        "axes"_a = nb::none(), "q"_a = nb::none(), "qd"_a = nb::none(),
+        R"(Return the twist (6,) of a frame relative to another: linear part in m/s, then angular part in rad/s.
 
 Twist edges, moving joints and fixed edges count together, along the one way between the two bodies: the numbers of
 ``graph.twist``, to the same bits. O(depth); with t twist edges O(t depth), and O(n depth) where edges of poses
@@ -129,7 +138,7 @@ Args:
     axes: the frame in whose axes the numbers are; ``relative_to`` if omitted.
     q: (n_joints,) configuration, radians or metres; the present one if omitted.
     qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say nothing of motion.)" NO_PATH
-            R"(
+        R"(
     ConfigurationError: q or qd has the wrong length or non-finite numbers.
     SceneError: nothing says how the one moves relative to the other.
     ConcurrentWriteError: another thread is writing.)");
@@ -138,8 +147,8 @@ Args:
 By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
 and ``group_members``.)")
         .def("__repr__", [](const SceneArrays& self) {
-        return formatted("SceneArrays({} of {} frames, {} joints)", self.size(), self.capacities().frames,
-                         self.joint_count());
+        return formatted("SceneArrays({} of {} frames, {} joints)", self.size(),
+                         self.capacities().frames, self.joint_count());
     });
 #ifdef TMKIT_DEFECTS
     cls.def("_defects", &SceneArrays::defects,
@@ -180,7 +189,8 @@ Raises:
 
 ``os.fork`` waits until a ``forward`` of another thread has ended; the child has the arrays as they are then, to
 read and to write, and what either process writes later the other does not see.)");
-    arrays.def("__init__", [](SceneArrays* self, const SceneGraph& scene, const std::optional<Room>& capacity) {
+    arrays.def("__init__",
+               [](SceneArrays* self, const SceneGraph& scene, const std::optional<Room>& capacity) {
         new (self) SceneArrays(scene, read_capacities(capacity));
     }, "scene"_a, "capacity"_a = nb::none());
     bind_scene_edits(arrays);

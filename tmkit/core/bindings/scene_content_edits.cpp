@@ -1,4 +1,5 @@
-// The edits of what frames carry and of groups, for SceneGraph, SceneEdit and SceneArrays, and those of whole scenes.
+// The edits of what frames carry and of groups, for SceneGraph, SceneEdit and SceneArrays, and
+// those of whole scenes.
 #include "edits.hpp"
 #include "tmkit/scene_difference.hpp"
 
@@ -6,53 +7,69 @@ namespace tmkit::bindings {
 namespace {
 
 template <class Self> void bind_frame_content_edits(auto& cls) {
-    cls.def("set_classes", EDIT(set_classes, std::string_view, const std::vector<std::string>&), "frame"_a, "classes"_a,
+    cls.def("set_classes", EDIT(set_classes, std::string_view, const std::vector<std::string>&),
+            "frame"_a, "classes"_a,
             text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.)" OF_FRAME R"(
     classes: what the frame is, e.g. ``('movable',)``; replaces its classes.)" NO_FRAME))
         .def("set_shapes",
              [](Self self, std::string_view frame, const std::vector<ShapeArgument>& shapes) {
         return apply_edit(self, [&](auto& s) { s.set_shapes(frame, attached_shapes(shapes)); });
-    }, "frame"_a, "shapes"_a, text_for<Self>(R"(Set all shapes of a frame. {O(log n)|O(shapes)}.)" OF_FRAME R"(
-    shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.)" NO_FRAME R"({|
+    }, "frame"_a, "shapes"_a,
+             text_for<Self>(R"(Set all shapes of a frame. {O(log n)|O(shapes)}.)" OF_FRAME R"(
+    shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.)" NO_FRAME
+                            R"({|
     CapacityError: no room for so many.})"))
-        .def("add_shape", [](Self self, std::string_view frame, const ShapeArgument& shape) {
+        .def(
+            "add_shape",
+            [](Self self, std::string_view frame, const ShapeArgument& shape) {
         return apply_edit(self, [&](auto& s) { s.add_shape(frame, shape.attached()); });
-    }, "frame"_a, "shape"_a, text_for<Self>(R"(Attach one more shape to a frame. {O(log n)|O(shapes)}.)" OF_FRAME R"(
+    }, "frame"_a, "shape"_a,
+            text_for<Self>(R"(Attach one more shape to a frame. {O(log n)|O(shapes)}.)" OF_FRAME R"(
     shape: the shape; a ``Shape`` alone is put at the frame's origin.)" NO_FRAME R"({|
     CapacityError: no room for another.})"));
-    cls.def("set_inertia", EDIT(set_inertia, std::string_view, const std::optional<Inertia>&), "frame"_a,
-            "inertia"_a.none(),
-            text_for<Self>(R"(Set the mass properties of the body that a frame is on. {O(log n)|O(1)}.
+    cls.def("set_inertia", EDIT(set_inertia, std::string_view, const std::optional<Inertia>&),
+            "frame"_a, "inertia"_a.none(),
+            text_for<Self>(
+                R"(Set the mass properties of the body that a frame is on. {O(log n)|O(1)}.
 
 Args:
     frame: the frame in whose axes they are given.
     inertia: mass, centre and inertia matrix; None removes them.)" NO_FRAME R"(
     SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)"))
-        .def("allow_collision", EDIT(allow_collision, std::string_view, std::string_view, const std::string&), "a"_a,
-             "b"_a, nb::kw_only(), "reason"_a = "user",
-             text_for<Self>(R"(Let the shapes of two frames touch: the pair is not checked. {O(log n)|O(1)}.)" PAIR R"(
+        .def(
+            "allow_collision",
+            EDIT(allow_collision, std::string_view, std::string_view, const std::string&), "a"_a,
+            "b"_a, nb::kw_only(), "reason"_a = "user",
+            text_for<Self>(
+                R"(Let the shapes of two frames touch: the pair is not checked. {O(log n)|O(1)}.)" PAIR
+                R"(
     reason: why they may touch, kept with the pair.)" NO_FRAME R"(
     SceneError: a frame with itself.{|
     CapacityError: no room for another pair, or a reason that is too long.})"))
-        .def("forbid_collision", EDIT(forbid_collision, std::string_view, std::string_view), "a"_a, "b"_a,
-             text_for<Self>(R"(Check a pair of frames for collision again. {O(log n)|O(1)}.)" PAIR NO_FRAME));
-    cls.def("set_attributes",
-            [](Self self, std::string_view frame, const AttributeMapping& attributes) {
+        .def("forbid_collision", EDIT(forbid_collision, std::string_view, std::string_view), "a"_a,
+             "b"_a,
+             text_for<Self>(
+                 R"(Check a pair of frames for collision again. {O(log n)|O(1)}.)" PAIR NO_FRAME));
+    cls.def(
+           "set_attributes",
+           [](Self self, std::string_view frame, const AttributeMapping& attributes) {
         Attributes tags = attributes_of(attributes);
         return apply_edit(self, [&](auto& s) { s.set_attributes(frame, std::move(tags)); });
     }, "frame"_a, "attributes"_a,
-            text_for<Self>(R"(Set all attributes of a frame. {O(log n)|O(attributes)}.)" OF_FRAME R"(
+           text_for<Self>(R"(Set all attributes of a frame. {O(log n)|O(attributes)}.)" OF_FRAME R"(
     attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each may be a
         ``graph.Stamped``, with the time at which it was set. Replaces those it has.)" NO_FRAME R"(
     SceneError: a key that is no text or empty, or a value that is not JSON.)"))
-        .def("set_attribute",
-             [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
+        .def(
+            "set_attribute",
+            [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
         const std::string text = attribute_text(key, value);
         return apply_edit(self, [&](auto& s) {
-            s.set_attributes(frame, with_attribute(scene_of(s).specification(frame).attributes, key, text));
+            s.set_attributes(
+                frame, with_attribute(scene_of(s).specification(frame).attributes, key, text));
         });
     }, "frame"_a, "key"_a, "value"_a.none(),
-             text_for<Self>(R"(Set one attribute of a frame. {O(log n)|O(attributes)}.)" OF_FRAME R"(
+            text_for<Self>(R"(Set one attribute of a frame. {O(log n)|O(attributes)}.)" OF_FRAME R"(
     key: the name of the attribute, not empty.
     value: a JSON value; see ``set_attributes``. None is one and removes nothing.)" NO_FRAME R"(
     SceneError: an empty key, or a value that is not JSON.)"));
@@ -61,7 +78,8 @@ Args:
 template <class Self> void bind_group_edits(auto& cls) {
     cls.def("set_group",
             [](Self self, const std::string& name, const std::vector<std::string>& frames,
-               const std::vector<std::string>& groups, const std::optional<std::vector<std::string>>& parents,
+               const std::vector<std::string>& groups,
+               const std::optional<std::vector<std::string>>& parents,
                const std::optional<AttributeMapping>& attributes) {
         const Attributes tags = attributes ? attributes_of(*attributes) : Attributes{};
         return apply_edit(self, [&](auto& s) {
@@ -75,9 +93,10 @@ template <class Self> void bind_group_edits(auto& cls) {
             s.set_group(made);
         });
     },
-            "name"_a, nb::kw_only(), "frames"_a = nb::tuple(), "groups"_a = nb::tuple(), "parents"_a = nb::none(),
-            "attributes"_a = nb::none(),
-            text_for<Self>(R"(Make a group, or replace what it holds. {O(members log n)|O(members squared)}.
+            "name"_a, nb::kw_only(), "frames"_a = nb::tuple(), "groups"_a = nb::tuple(),
+            "parents"_a = nb::none(), "attributes"_a = nb::none(),
+            text_for<Self>(
+                R"(Make a group, or replace what it holds. {O(members log n)|O(members squared)}.
 
 Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
 through rename and reparenting.
@@ -114,8 +133,11 @@ Args:
 }
 
 template <class Self> void bind_whole_edits(auto& cls) {
-    cls.def("mount", EDIT(mount, const SceneGraph&, std::string_view, const std::string&, const Pose&, const Joint&),
-            "other"_a, "under"_a, nb::kw_only(), "prefix"_a = "", "pose"_a = Pose{}, "joint"_a = Joint{},
+    cls.def("mount",
+            EDIT(mount, const SceneGraph&, std::string_view, const std::string&, const Pose&,
+                 const Joint&),
+            "other"_a, "under"_a, nb::kw_only(), "prefix"_a = "", "pose"_a = Pose{},
+            "joint"_a = Joint{},
             R"(Add a copy of another scene under a frame. O(m log n) for m frames.
 
 Shapes are shared, not copied. The same scene may be mounted many times, each with a prefix of its own: a template.

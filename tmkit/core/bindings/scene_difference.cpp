@@ -48,27 +48,33 @@ template <class Choose> Names names_where(const SceneDifference& difference, Cho
 }
 
 using NameList = std::vector<std::string>;
-using PairChange =
-    std::tuple<std::string, std::string, std::optional<std::string>, std::optional<std::string>>;  // as of `pairs`
+using PairChange = std::tuple<std::string, std::string, std::optional<std::string>,
+                              std::optional<std::string>>;  // as of `pairs`
 using GroupContent = std::tuple<NameList, NameList, NameList, std::optional<AttributeMapping>>;
 using GroupChange = std::pair<std::string, std::optional<GroupContent>>;
 
 void bind_difference_properties(nb::class_<SceneDifference>& cls) {
-    cls.def_ro("bodies_before", &SceneDifference::bare_bodies_before, "Bodies without frames of the first alone.")
-        .def_ro("bodies_after", &SceneDifference::bare_bodies_after, "Bodies without frames of the second alone.")
-        .def_prop_ro("frames", [](const SceneDifference& d) { return tuple_of(d.frames); },
-                     "One entry for each frame that was added, removed or changed, in insertion order.")
+    cls.def_ro("bodies_before", &SceneDifference::bare_bodies_before,
+               "Bodies without frames of the first alone.")
+        .def_ro("bodies_after", &SceneDifference::bare_bodies_after,
+                "Bodies without frames of the second alone.")
+        .def_prop_ro(
+            "frames", [](const SceneDifference& d) { return tuple_of(d.frames); },
+            "One entry for each frame that was added, removed or changed, in insertion order.")
         .def_prop_ro("added",
                      [](const SceneDifference& d) {
-        return names_where(d, [](const FrameDifference& f) { return f.before ? nullptr : &*f.after; });
+        return names_where(d,
+                           [](const FrameDifference& f) { return f.before ? nullptr : &*f.after; });
     }, "Names of the frames that only the second version has.")
         .def_prop_ro("removed",
                      [](const SceneDifference& d) {
-        return names_where(d, [](const FrameDifference& f) { return f.after ? nullptr : &*f.before; });
+        return names_where(d,
+                           [](const FrameDifference& f) { return f.after ? nullptr : &*f.before; });
     }, "Names of the frames that only the first version has.")
         .def_prop_ro("changed",
                      [](const SceneDifference& d) {
-        return names_where(d, [](const FrameDifference& f) { return f.before && f.after ? &*f.after : nullptr; });
+        return names_where(
+            d, [](const FrameDifference& f) { return f.before && f.after ? &*f.after : nullptr; });
     }, "Names, in the second version, of the frames that both have and that differ.")
         .def_prop_ro("pairs",
                      [](const SceneDifference& d) {
@@ -78,8 +84,8 @@ void bind_difference_properties(nb::class_<SceneDifference>& cls) {
             pairs.append(nb::make_tuple(names.first, names.second, pair.before, pair.after));
         }
         using Reason = std::optional<std::string>;
-        return nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, Reason, Reason>, nb::ellipsis>(
-            nb::tuple(pairs));
+        return nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, Reason, Reason>,
+                         nb::ellipsis>(nb::tuple(pairs));
     }, R"(Pairs that may touch: (a, b, reason before, reason after); a reason is None where the pair is checked.
 
 Names are those of the second version, where both frames are in it.)")
@@ -126,7 +132,8 @@ Raises:
              [](FrameDifference* self, FrameId id, const std::optional<FrameSpecification>& before,
                 const std::optional<FrameSpecification>& after) {
         if ((!before && !after) || id == no_frame || id > (1u << 31))
-            throw Error(ErrorKind::scene, "a frame difference needs an id from 1 to 2^31, and before, after or both");
+            throw Error(ErrorKind::scene,
+                        "a frame difference needs an id from 1 to 2^31, and before, after or both");
         new (self) FrameDifference{id, before, after};
     },
              "frame_id"_a, "before"_a.none(), "after"_a.none())
@@ -135,9 +142,12 @@ Raises:
                      "All that the first version says of it, None when it is not there.")
         .def_prop_ro("after", [](const FrameDifference& d) { return d.after; },
                      "All that the second version says of it, None when it is not there.")
-        .def_prop_ro("fields", [](const FrameDifference& d) { return Names(nb::tuple(nb::cast(changed_fields(d)))); },
-                     "Names of the fields that differ; empty when the frame was added or removed.")
-        .def("__repr__", [](const FrameDifference& d) { return "FrameDifference(" + text_of(d) + ")"; });
+        .def_prop_ro("fields",
+                     [](const FrameDifference& d) {
+        return Names(nb::tuple(nb::cast(changed_fields(d))));
+    }, "Names of the fields that differ; empty when the frame was added or removed.")
+        .def("__repr__",
+             [](const FrameDifference& d) { return "FrameDifference(" + text_of(d) + ")"; });
 
     nb::class_<SceneDifference> cls(m, "SceneDifference", nb::is_weak_referenceable(),
                                     R"(What differs between two versions of a scene. Immutable.
@@ -151,16 +161,19 @@ Args:
     bodies_before: bodies without frames that the first version has alone.
     bodies_after: those that the second version has alone.)");
     cls.def("__init__",
-            [](SceneDifference* self, std::vector<FrameDifference> frames, const std::vector<PairChange>& pairs,
-               const std::vector<GroupChange>& groups, const NameList& bodies_before, const NameList& bodies_after) {
-        auto* made = new (self) SceneDifference{std::move(frames), {}, {}, bodies_before, bodies_after};
-        for (const auto& [a, b, before, after] : pairs) made->pairs.push_back({{{a, b}}, {{a, b}}, before, after});
+            [](SceneDifference* self, std::vector<FrameDifference> frames,
+               const std::vector<PairChange>& pairs, const std::vector<GroupChange>& groups,
+               const NameList& bodies_before, const NameList& bodies_after) {
+        auto* made =
+            new (self) SceneDifference{std::move(frames), {}, {}, bodies_before, bodies_after};
+        for (const auto& [a, b, before, after] : pairs)
+            made->pairs.push_back({{{a, b}}, {{a, b}}, before, after});
         for (const auto& [name, after] : groups) {
             made->groups.push_back({GroupSpecification{name, {}, {}}, {}});
             if (!after) continue;
             const auto& [frames, nested, parents, tags] = *after;
-            made->groups.back().after =
-                GroupSpecification{name, frames, nested, parents, tags ? attributes_of(*tags) : Attributes{}};
+            made->groups.back().after = GroupSpecification{
+                name, frames, nested, parents, tags ? attributes_of(*tags) : Attributes{}};
         }
     },
             "frames"_a, nb::kw_only(), "pairs"_a = nb::tuple(), "groups"_a = nb::tuple(),

@@ -1,4 +1,5 @@
-// The edits of the frames and edges of scenes: each is bound once, and works for SceneGraph, SceneEdit and SceneArrays.
+// The edits of the frames and edges of scenes: each is bound once, and works for SceneGraph,
+// SceneEdit and SceneArrays.
 #include "edits.hpp"
 #include "tmkit/scene_errors.hpp"
 
@@ -8,7 +9,9 @@
 namespace tmkit::bindings {
 namespace {
 
-void add_root(SceneEdit& edit, const std::string& name, const std::string& body) { edit.add_root(name, body); }
+void add_root(SceneEdit& edit, const std::string& name, const std::string& body) {
+    edit.add_root(name, body);
+}
 void add_root(SceneArrays& arrays, const std::string& name, const std::string& body) {
     arrays.add_frame({.name = name, .body = body});
 }
@@ -21,7 +24,8 @@ template <class Self> void bind_root_edits(auto& cls) {
             add_root(s, name, body.value_or(""));
         });
     }, "name"_a, nb::kw_only(), "body"_a = nb::none(),
-            text_for<Self>(R"(Add a frame without a parent: the root of another tree. {O(log n)|O(1)}.
+            text_for<Self>(
+                R"(Add a frame without a parent: the root of another tree. {O(log n)|O(1)}.
 
 Args:
     name: unique among frames.
@@ -36,12 +40,14 @@ Frames are put on it by ``body=``. It is removed with its last frame.)" NAME_TAK
     SceneError: an empty name.{|
     CapacityError: no room.})"))
         .def("remove_body", EDIT(remove_body, const std::string&), "name"_a,
-             text_for<Self>(R"(Remove a body without frames. {O(log n + twists)|O(twists)}.)" NO_BODY R"(
+             text_for<Self>(
+                 R"(Remove a body without frames. {O(log n + twists)|O(twists)}.)" NO_BODY R"(
     SceneError: it has a frame, or a twist is relative to it.)"));
-    cls.def("attach", EDIT(attach, std::string_view, std::string_view, const Pose&, const Joint&), "root"_a, "parent"_a,
-            nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
-            text_for<Self>(
-                R"(Attach a root, with its tree, to a frame of another tree. Twists that then follow from others go.
+    cls.def(
+        "attach", EDIT(attach, std::string_view, std::string_view, const Pose&, const Joint&),
+        "root"_a, "parent"_a, nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
+        text_for<Self>(
+            R"(Attach a root, with its tree, to a frame of another tree. Twists that then follow from others go.
 
 {O(moved frames * log n)|O(depth + moved frames), with a joint O(n)}.
 
@@ -49,7 +55,8 @@ Args:
     root: a frame without a parent.
     parent: a frame of another tree.
     pose: parent_from_root at joint value 0; the identity if omitted.
-    joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.)" NO_FRAME R"(
+    joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.)" NO_FRAME
+            R"(
     CycleError: the parent is in the root's own tree.
     SceneError: the frame already has a parent; a body would get two paths of poses; or twists that follow from others
         differ from these by more than 1e-9, or a joint is between.{|
@@ -58,8 +65,8 @@ Args:
 
 template <class Self> void bind_twist_edits(auto& cls) {
     cls.def("set_twist",
-            [](Self self, std::string_view frame, const ArrayArgument& vector, const std::string& reference,
-               const OptionalArray& covariance) {
+            [](Self self, std::string_view frame, const ArrayArgument& vector,
+               const std::string& reference, const OptionalArray& covariance) {
         TwistEdge edge = read_twist_edge(reference, vector);
         edge.noise = own_noise(covariance, frame, reference, true);
         return apply_edit(self, [&](auto& s) { s.set_twist(frame, edge); });
@@ -85,16 +92,19 @@ Raises:
         number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.{|
     CapacityError: no room for another.})"))
         .def("remove_twist", EDIT(remove_twist, std::string_view), "frame"_a,
-             text_for<Self>("Remove the twist edge of a frame, if it has one. {O(log n)|O(1)}." NO_FRAME));
+             text_for<Self>(
+                 "Remove the twist edge of a frame, if it has one. {O(log n)|O(1)}." NO_FRAME));
 }
 
 template <class Self> void bind_stamped_pose_edits(auto& cls) {
     cls.def("add_stamped_pose",
-            [](Self self, std::string_view frame, const Pose& pose, double stamp, std::optional<std::size_t> capacity,
-               std::optional<double> window) {
-        return apply_edit(self, [&](auto& s) { s.add_stamped_pose(frame, {stamp, pose}, capacity, window); });
+            [](Self self, std::string_view frame, const Pose& pose, double stamp,
+               std::optional<std::size_t> capacity, std::optional<double> window) {
+        return apply_edit(
+            self, [&](auto& s) { s.add_stamped_pose(frame, {stamp, pose}, capacity, window); });
     },
-            "frame"_a, "pose"_a, nb::kw_only(), "stamp"_a, "capacity"_a = nb::none(), "window"_a = nb::none(),
+            "frame"_a, "pose"_a, nb::kw_only(), "stamp"_a, "capacity"_a = nb::none(),
+            "window"_a = nb::none(),
             text_for<Self>(R"(Add a pose at a time to the short history of a frame's edge.
 
 {O(depth log n + capacity)|O(depth + newer poses + subtree)}. Poses may come in any order. When the stamp is the
@@ -103,19 +113,22 @@ edge: reparenting the frame removes it.)" OF_EDGE R"(
     pose: parent_from_frame, at joint value 0.
     stamp: seconds, on any clock.
     capacity: most poses that are kept; if omitted as before, at first 32.
-    window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.)" NO_FRAME R"(
+    window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.)" NO_FRAME
+                           R"(
     StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
         of 0 or a window that is not positive.
     SceneError: a root, or an edge inside one body, whose pose is constant.{|
     CapacityError: no room for another, and none of this edge's own is to be dropped.})"))
-        .def("set_stamped_poses",
-             [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
+        .def(
+            "set_stamped_poses",
+            [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
         return apply_edit(self, [&](auto& s) { s.set_stamped_poses(frame, stamps_ref(stamps)); });
     }, "frame"_a, "stamps"_a.none(),
-             text_for<Self>(
-                 R"(Set all stamped poses of a frame's edge; its pose stays. {O(log n + capacity)|O(poses)}.)" OF_EDGE
-                 R"(
-    stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.)" NO_FRAME R"(
+            text_for<Self>(
+                R"(Set all stamped poses of a frame's edge; its pose stays. {O(log n + capacity)|O(poses)}.)" OF_EDGE
+                R"(
+    stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.)" NO_FRAME
+                R"(
     SceneError: a root, or an edge inside one body, whose pose is constant.{|
     CapacityError: no room for so many.})"));
 }
@@ -124,13 +137,15 @@ void add_specified(SceneEdit& edit, const FrameSpecification& frame) {
     if (frame.parent.empty()) edit.add_frames({frame});
     else edit.add_frame(frame);
 }
-void add_specified(SceneArrays& arrays, const FrameSpecification& frame) { arrays.add_frame(frame); }
+void add_specified(SceneArrays& arrays, const FrameSpecification& frame) {
+    arrays.add_frame(frame);
+}
 
 template <class Self> void bind_add_frame(auto& cls) {
     cls.def("add_frame",
-            [](Self self, const std::string& name, const std::optional<std::string>& parent, const PoseArgument& pose,
-               const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
-               const std::vector<ShapeArgument>& shapes) {
+            [](Self self, const std::string& name, const std::optional<std::string>& parent,
+               const PoseArgument& pose, const Joint& joint, const std::optional<std::string>& body,
+               const std::vector<std::string>& classes, const std::vector<ShapeArgument>& shapes) {
         const std::string above = parent.value_or("");
         FrameSpecification specification{
             name, above, pose.mean(), joint, body.value_or(""), classes, attached_shapes(shapes)};
@@ -139,12 +154,15 @@ template <class Self> void bind_add_frame(auto& cls) {
             require_known_body(scene_of(s), name, body);
             if (parent && above.empty()) throw errors::without_parent(name);
             if (!parent && !body)
-                throw errors::rule("N3", "frame '{}' has neither a parent nor a body; give parent= or body=", name);
+                throw errors::rule(
+                    "N3",
+                    "frame '{}' has neither a parent nor a body; give parent= or body=", name);
             add_specified(s, specification);
         });
     },
-            "name"_a, "parent"_a = nb::none(), nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
-            "body"_a = nb::none(), "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(),
+            "name"_a, "parent"_a = nb::none(), nb::kw_only(), "pose"_a = Pose{},
+            "joint"_a = Joint{}, "body"_a = nb::none(), "classes"_a = nb::tuple(),
+            "shapes"_a = nb::tuple(),
             text_for<Self>(R"(Add a frame under a parent. {O(log n)|O(depth), with a joint O(n)}.
 
 Args:
@@ -168,21 +186,26 @@ Raises:
 }
 
 template <class Self> void bind_frame_edits(auto& cls) {
-    cls.def("remove_frame", EDIT(remove_frame, std::string_view, bool), "frame"_a, nb::kw_only(), "subtree"_a = false,
-            text_for<Self>(R"(Remove a frame.
+    cls.def("remove_frame", EDIT(remove_frame, std::string_view, bool), "frame"_a, nb::kw_only(),
+            "subtree"_a = false, text_for<Self>(R"(Remove a frame.
 
 {O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
 groups), O(twists), O(joints) when a joint is removed and another mimics.|O(n + allowed pairs + members of groups +
 twists).})" OF_FRAME R"(
     subtree: remove all its descendants too.)" NO_FRAME R"(
     SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.)"))
-        .def("rename_frame", EDIT(rename_frame, std::string_view, const std::string&), "frame"_a, "name"_a,
-             text_for<Self>(R"(Rename a frame; its joint and body keep their names. {O(log n)|O(1)}.)" OF_FRAME R"(
+        .def("rename_frame", EDIT(rename_frame, std::string_view, const std::string&), "frame"_a,
+             "name"_a,
+             text_for<Self>(
+                 R"(Rename a frame; its joint and body keep their names. {O(log n)|O(1)}.)" OF_FRAME
+                 R"(
     name: its new name, unique among frames.)" NO_FRAME R"(
     DuplicateNameError: the new name is taken.{|
     CapacityError: the new name is too long.})"));
-    cls.def("set_pose", EDIT(set_pose, std::string_view, const Pose&), "frame"_a, "pose"_a,
-            text_for<Self>(R"(Set the pose of a frame relative to its parent. {O(depth log n)|O(depth + subtree)}.
+    cls.def(
+           "set_pose", EDIT(set_pose, std::string_view, const Pose&), "frame"_a, "pose"_a,
+           text_for<Self>(
+               R"(Set the pose of a frame relative to its parent. {O(depth log n)|O(depth + subtree)}.
 
 Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
 stamped pose is added. A twist edge stays as well.)" OF_EDGE R"(
@@ -202,9 +225,10 @@ Raises:
 }
 
 template <class Self> void bind_reparent(auto& cls) {
-    cls.def("reparent",
-            [](Self self, std::string_view frame, std::string_view parent, const Pose* pose, const OptionalArray& q,
-               const OptionalArray& covariance) {
+    cls.def(
+        "reparent",
+        [](Self self, std::string_view frame, std::string_view parent, const Pose* pose,
+           const OptionalArray& q, const OptionalArray& covariance) {
         if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
         const At<Self> configuration(q, scene_before(self));
@@ -213,10 +237,10 @@ template <class Self> void bind_reparent(auto& cls) {
             else s.reparent_keeping_pose(frame, parent, configuration.get(), noise);
         });
     },
-            "frame"_a, "parent"_a, nb::kw_only(), "pose"_a.none() = nb::none(), "q"_a = nb::none(),
-            "covariance"_a = nb::none(),
-            text_for<Self>(
-                R"(Move a frame with its subtree under another parent. {O(depth log n)|O(depth + subtree)}.
+        "frame"_a, "parent"_a, nb::kw_only(), "pose"_a.none() = nb::none(), "q"_a = nb::none(),
+        "covariance"_a = nb::none(),
+        text_for<Self>(
+            R"(Move a frame with its subtree under another parent. {O(depth log n)|O(depth + subtree)}.
 
 With t twist edges O(t depth{ log n|}) more. What is known of motions along the old edge ends with it: its stamped
 poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
@@ -232,7 +256,8 @@ Args:
     covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
         its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
         added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-        source by source; to first order every relative pose in the scene keeps its distribution.)" NO_FRAME R"(
+        source by source; to first order every relative pose in the scene keeps its distribution.)" NO_FRAME
+            R"(
     CycleError: the parent is the frame itself or its descendant.
     ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
     SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist

@@ -63,15 +63,18 @@ Args:
     bind_content_edits(scene);
     bind_noise_edits(scene);
     scene.def("edit", [](const SceneGraph& s) { return SceneEditHandle{SceneEdit(s)}; },
-              "Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.");
+              "Begin many edits that make one new version: ``with scene.edit() as edit: ...; "
+              "edit.finish()``.");
     scene
         .def("__eq__",
              [](const SceneGraph& a, nb::handle b) {
         return nb::isinstance<SceneGraph>(b) && a.same_content(nb::cast<const SceneGraph&>(b));
     }, "other"_a.none())
-        .def("__hash__", [](const SceneGraph& s) { return static_cast<Py_hash_t>(s.content_hash() >> 2); })
+        .def("__hash__",
+             [](const SceneGraph& s) { return static_cast<Py_hash_t>(s.content_hash() >> 2); })
         .def("__copy__", [](nb::typed<nb::object, SceneGraph> self) { return self; })
-        .def("__deepcopy__", [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, "memo"_a)
+        .def("__deepcopy__",
+             [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, "memo"_a)
         .def("__repr__", [](const SceneGraph& s) {
         return formatted("SceneGraph({} frames, {} joints)", s.size(), s.joint_count());
     });
@@ -87,7 +90,8 @@ stays as it was. Used with ``with``, an exception discards all edits; so does a 
     bind_noise_edits(edit);
     bind_edit_end(edit);
 
-    m.def("diff", &difference, "a"_a, "b"_a, R"(Return the difference between two versions of a scene.
+    m.def("diff", &difference, "a"_a, "b"_a,
+          R"(Return the difference between two versions of a scene.
 
 O(changes log n) when one was made from the other, or both from a third: what they share is skipped. Between scenes
 of different origin it is correct too, but not the smallest, and O(n).
@@ -100,12 +104,13 @@ Returns:
     The difference; ``a.apply(diff(a, b)) == b``.)");
 }
 
-// --- what pickle keeps of a scene, and how it is read back -----------------------------------------------------------
+// --- what pickle keeps of a scene, and how it is read back
+// -----------------------------------------------------------
 
 constexpr int scene_format = 9;  // of what is written and read
 
-// What pickle keeps: (format, shapes, frames, allowed pairs, groups, bare bodies, noise sources). A shape and a source
-// are written once however many frames hold them.
+// What pickle keeps: (format, shapes, frames, allowed pairs, groups, bare bodies, noise sources). A
+// shape and a source are written once however many frames hold them.
 nb::tuple scene_state(const SceneGraph& scene) {
     nb::list shapes, frames, allowed;
     std::unordered_map<const Shape*, std::size_t> places;
@@ -114,8 +119,9 @@ nb::tuple scene_state(const SceneGraph& scene) {
         for (const AttachedShape& a : frame.shapes) {
             const auto [place, is_new] = places.emplace(a.shape.get(), places.size());
             if (is_new) shapes.append(nb::cast(ShapeHandle{a.shape}));
-            attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision,
-                                           a.friction, a.level ? nb::cast(name_of(*a.level)) : nb::none(), a.stamp));
+            attached.append(nb::make_tuple(
+                place->second, a.pose, a.color, a.has_color, a.visual, a.collision, a.friction,
+                a.level ? nb::cast(name_of(*a.level)) : nb::none(), a.stamp));
         }
         return attached;
     };
@@ -134,16 +140,18 @@ nb::tuple scene_state(const SceneGraph& scene) {
     for (const std::string& name : scene.frame_names()) {
         FrameSpecification f = scene.specification(name);
         const nb::object parent = f.parent.empty() ? nb::none() : nb::cast(f.parent);
-        frames.append(nb::make_tuple(name, parent, f.body, f.pose, std::move(f.joint), f.classes, attached_state(f),
-                                     f.inertia, f.attributes, twist_tuple(f.twist), stamps_state(f.stamps),
-                                     noise_state(f.noise.get()),
-                                     noise_state(f.twist ? f.twist->noise.get() : nullptr)));
+        frames.append(nb::make_tuple(
+            name, parent, f.body, f.pose, std::move(f.joint), f.classes, attached_state(f),
+            f.inertia, f.attributes, twist_tuple(f.twist), stamps_state(f.stamps),
+            noise_state(f.noise.get()), noise_state(f.twist ? f.twist->noise.get() : nullptr)));
     }
     nb::list groups;
     for (const GroupSpecification& g : scene.groups_inside_out())
         groups.append(nb::make_tuple(g.name, g.frames, g.groups, g.parents, g.attributes));
-    for (const AllowedPair& pair : scene.allowed_pairs()) allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
-    return nb::make_tuple(scene_format, shapes, frames, allowed, groups, scene.bodies_without_frames(), sources);
+    for (const AllowedPair& pair : scene.allowed_pairs())
+        allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
+    return nb::make_tuple(scene_format, shapes, frames, allowed, groups,
+                          scene.bodies_without_frames(), sources);
 }
 
 namespace {
@@ -164,10 +172,12 @@ Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
     made.maps = n.get<std::vector<Vector6>>(2);
     for (const Vector6& column : made.maps)
         for (const double number : column)
-            if (!std::isfinite(number)) throw damaged_state("a map of a noise source holds {}", number);
+            if (!std::isfinite(number))
+                throw damaged_state("a map of a noise source holds {}", number);
     std::size_t columns = 0;
     for (const std::size_t number : n.get<std::vector<std::size_t>>(1)) {
-        if (number >= sources.size()) throw damaged_state("it names noise source {} of {}", number, sources.size());
+        if (number >= sources.size())
+            throw damaged_state("it names noise source {} of {}", number, sources.size());
         const Ref<const NoiseSource>& source = sources[number];
         if (std::any_of(made.terms.begin(), made.terms.end(),
                         [&](const NoiseTerm& term) { return term.source == source; }))
@@ -186,8 +196,10 @@ Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
 AttachedShape SharedParts::attached(nb::handle state) const {
     const StateTuple a(state, "an attached shape", 9);
     const std::size_t number = a.get<std::size_t>(0);
-    if (number >= shapes.size()) throw damaged_state("it names shape {} of {}", number, shapes.size());
-    const OptionalArray color = a.get<bool>(3) ? std::optional(ArrayArgument{a.at(2)}) : std::nullopt;
+    if (number >= shapes.size())
+        throw damaged_state("it names shape {} of {}", number, shapes.size());
+    const OptionalArray color =
+        a.get<bool>(3) ? std::optional(ArrayArgument{a.at(2)}) : std::nullopt;
     return make_attached(shapes[number], a.get<Pose>(1), color, a.get<bool>(4), a.get<bool>(5),
                          a.get<std::optional<double>>(6), a.get<std::optional<std::string>>(7),
                          a.get<OptionalStamp>(8));
@@ -197,10 +209,16 @@ Attributes read_attributes(const StateTuple& frame, std::size_t i) {
     Attributes attributes = frame.get<Attributes>(i);
     const nb::object loads = nb::module_::import_("json").attr("loads");
     for (const auto& [key, text] : attributes) {
-        const std::string_view json = unstamped(text), stamp = std::string_view(text).substr(json.size());
-        const auto same = [&](std::string_view said) { return attribute_text(key, loads(said)) == said; };
-        const auto is_time = [&](std::string_view said) { return nb::isinstance<nb::float_>(loads(said)); };
-        if (key.empty() || !same(json) || !(stamp.empty() || (same(stamp.substr(1)) && is_time(stamp.substr(1)))))
+        const std::string_view json = unstamped(text),
+                               stamp = std::string_view(text).substr(json.size());
+        const auto same = [&](std::string_view said) {
+            return attribute_text(key, loads(said)) == said;
+        };
+        const auto is_time = [&](std::string_view said) {
+            return nb::isinstance<nb::float_>(loads(said));
+        };
+        if (key.empty() || !same(json) ||
+            !(stamp.empty() || (same(stamp.substr(1)) && is_time(stamp.substr(1)))))
             throw damaged_state("attribute '{}' is not kept as JSON", key);
     }
     std::sort(attributes.begin(), attributes.end());
@@ -235,10 +253,12 @@ SceneGraph scene_from_state(nb::handle state) {
     const StateTuple s(state, "a scene", 7);
     if (const int format = s.get<int>(0); format != scene_format)
         throw Error(ErrorKind::scene,
-                    "this pickled scene is of format {}, written by another version of tmkit; format {} is read",
+                    "this pickled scene is of format {}, written by another version of tmkit; "
+                    "format {} is read",
                     format, scene_format);
     SharedParts parts{s.get<std::vector<ShapeHandle>>(1), {}};
-    for (const auto& [dimension, label] : s.get<std::vector<std::pair<std::size_t, std::string>>>(6)) {
+    for (const auto& [dimension, label] :
+         s.get<std::vector<std::pair<std::size_t, std::string>>>(6)) {
         if (dimension == 0) throw damaged_state("a noise source has no dimension");
         parts.sources.emplace_back(new NoiseSource(dimension, label));
     }

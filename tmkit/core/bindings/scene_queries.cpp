@@ -13,11 +13,15 @@ constexpr std::size_t frames_worth_a_release = 500;
 Kinematics kinematics_at(const SceneGraph& scene, const OptionalArray& q, const OptionalArray& qd) {
     const ConfigurationArgument configuration(q, scene);
     if (!configuration.held && scene.joint_count() > 0)
-        throw Error(ErrorKind::configuration, "this scene has {} joints, so at() needs a configuration q",
+        throw Error(ErrorKind::configuration,
+                    "this scene has {} joints, so at() needs a configuration q",
                     scene.joint_count());
-    std::vector<double> own = configuration.held ? configuration.held->copy() : std::vector<double>();
-    std::vector<double> velocities = qd ? read_vector(*qd, "qd", scene.joint_count()) : std::vector<double>();
-    if (scene.size() < frames_worth_a_release) return Kinematics(scene, std::move(own), std::move(velocities));
+    std::vector<double> own =
+        configuration.held ? configuration.held->copy() : std::vector<double>();
+    std::vector<double> velocities =
+        qd ? read_vector(*qd, "qd", scene.joint_count()) : std::vector<double>();
+    if (scene.size() < frames_worth_a_release)
+        return Kinematics(scene, std::move(own), std::move(velocities));
     nb::gil_scoped_release release;
     return Kinematics(scene, std::move(own), std::move(velocities));
 }
@@ -37,22 +41,26 @@ ReadOnlyArray joint_limits(const SceneGraph& scene) {
     return make_owned(std::move(values), {scene.joint_count(), 2});
 }
 
-ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<Mapping, nb::str, double>& values,
+ReadOnlyArray configuration(const SceneGraph& scene,
+                            const nb::typed<Mapping, nb::str, double>& values,
                             const OptionalArray& base) {
-    std::vector<double> q =
-        base ? read_vector(*base, "base", scene.joint_count()) : std::vector<double>(scene.joint_count(), 0.0);
+    std::vector<double> q = base ? read_vector(*base, "base", scene.joint_count())
+                                 : std::vector<double>(scene.joint_count(), 0.0);
     const std::vector<std::string> names = scene.joint_names();
     for (nb::handle item : values.items()) {
         const nb::handle key = item[0], value = item[1];
         std::string_view text;
         if (!nb::try_cast(key, text))
-            throw Error(ErrorKind::configuration, "joint names are text, not {}", nb::cast<std::string>(nb::repr(key)));
+            throw Error(ErrorKind::configuration, "joint names are text, not {}",
+                        nb::cast<std::string>(nb::repr(key)));
         const std::string name(text);
         const auto at = std::find(names.begin(), names.end(), name);
         if (at == names.end()) {
-            const FrameRecord& record = scene.record(scene.joint_frame(name));  // an unknown name is refused here
-            throw Error(ErrorKind::configuration, "joint '{}' mimics '{}', so it has no value of its own; set '{}'",
-                        name, record.joint->mimic, record.joint->mimic)
+            const FrameRecord& record =
+                scene.record(scene.joint_frame(name));  // an unknown name is refused here
+            throw Error(ErrorKind::configuration,
+                        "joint '{}' mimics '{}', so it has no value of its own; set '{}'", name,
+                        record.joint->mimic, record.joint->mimic)
                 .with({{"joint", name}});
         }
         double number = 0.0;
@@ -69,12 +77,13 @@ ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<Mapping, nb
 std::tuple<std::vector<double>, std::size_t, std::size_t> configurations(const SceneGraph& scene,
                                                                          const ArrayArgument& q) {
     std::vector<double> rows = read_matrix(q, "q", scene.joint_count());
-    const std::size_t columns = scene.joint_count(), count = columns ? rows.size() / columns : nb::len(q.value);
+    const std::size_t columns = scene.joint_count(),
+                      count = columns ? rows.size() / columns : nb::len(q.value);
     return {std::move(rows), columns, count};
 }
 
-ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame, const OptionalName& relative_to,
-                         const ArrayArgument& q) {
+ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame,
+                         const OptionalName& relative_to, const ArrayArgument& q) {
     const auto [rows, columns, count] = configurations(scene, q);
     std::vector<double> poses(7 * count);
     const std::string to(frame), from(reference_frame(scene, frame, relative_to));
@@ -104,7 +113,8 @@ ReadOnlyArray poses_batch(const SceneGraph& scene, const ArrayArgument& q) {
 }
 
 void bind_array_queries(nb::class_<SceneGraph>& cls) {
-    const auto transform = [&cls](const char* name, const char* rows, bool points, std::string text) {
+    const auto transform = [&cls](const char* name, const char* rows, bool points,
+                                  std::string text) {
         text += R"( O(n + depth log n).
 
 Args:
@@ -116,22 +126,25 @@ Args:
 Returns:
     (n, 3){}, in coordinates of the target; read-only.)" NO_POSE;
         const char* unit = points ? " metres" : "";
-        cls.def(name,
-                [rows, points](const SceneGraph& s, const ArrayArgument& given, std::string_view source,
-                               std::string_view target, const OptionalArray& q) {
+        cls.def(
+            name,
+            [rows, points](const SceneGraph& s, const ArrayArgument& given, std::string_view source,
+                           std::string_view target, const OptionalArray& q) {
             const Pose pose = s.pose(source, target, ConfigurationArgument(q, s).get());
             return make_each(given, rows, 3, [&](const double* row) {
                 const Vector3 vector{row[0], row[1], row[2]};
                 return points ? pose.apply(vector) : pose.rotate(vector);
             });
         },
-                nb::arg(rows), nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(),
-                formatted(text, unit, unit).c_str());
+            nb::arg(rows), nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(),
+            formatted(text, unit, unit).c_str());
     };
-    transform("transform_points", "points", true, "Express points given in one frame in coordinates of another.");
+    transform("transform_points", "points", true,
+              "Express points given in one frame in coordinates of another.");
     transform("transform_vectors", "vectors", false,
               "Express free vectors of one frame in the axes of another: rotated, not translated.");
-    cls.def("pose_batch", &pose_batch, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a,
+    cls.def("pose_batch", &pose_batch, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(),
+            "q"_a,
             R"(Return the pose of one frame relative to another for many configurations. O(m depth).
 
 Other threads run meanwhile. Row i has the bits of ``pose(frame, relative_to=relative_to, q=q[i])``.
@@ -157,15 +170,17 @@ Raises:
 void bind_configuration_queries(nb::class_<SceneGraph>& cls) {
     cls.def_prop_ro("digest", [](const SceneGraph& s) {
         const std::string bytes = s.content_bytes();
-        return nb::cast<std::string>(
-            nb::module_::import_("hashlib").attr("sha256")(nb::bytes(bytes.data(), bytes.size())).attr("hexdigest")());
+        return nb::cast<std::string>(nb::module_::import_("hashlib")
+                                         .attr("sha256")(nb::bytes(bytes.data(), bytes.size()))
+                                         .attr("hexdigest")());
     }, R"(SHA-256 of the content, as hexadecimal text: equal if and only if scenes are equal. O(n).
 
 The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
 classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers:
 q and -q, one rotation, make two scenes.)");
-    cls.def_prop_ro("fingerprint", [](const SceneGraph& s) { return digest_text(s.content_sum()); },
-                    R"(32 hexadecimal digits of the content: equal for equal scenes, the same in every process.
+    cls.def_prop_ro(
+        "fingerprint", [](const SceneGraph& s) { return digest_text(s.content_sum()); },
+        R"(32 hexadecimal digits of the content: equal for equal scenes, the same in every process.
 
 Not cryptographic: of scenes that an adversary made, equal fingerprints are to be confirmed with ``==``. O(changes
 log n) when a version was asked before from which this one was made, or which was made from this one; O(n log n) for the
@@ -189,15 +204,18 @@ Args:
     values: radians or metres by joint name.
     base: the configuration that gives all other entries; zeros if omitted.)" NO_JOINT R"(
     ConfigurationError: a joint that mimics another, or a value that is not finite.)");
-    cls.def_prop_ro("joint_limits", &joint_limits,
-                    R"((n_joints, 2) smallest and largest values, radians or metres; -inf and inf when unlimited.
+    cls.def_prop_ro(
+           "joint_limits", &joint_limits,
+           R"((n_joints, 2) smallest and largest values, radians or metres; -inf and inf when unlimited.
 
 At these the joint and all joints that mimic it keep their limits. O(joints log n), as the two below.)")
-        .def_prop_ro("velocity_limits", [](const SceneGraph& s) { return limits_of(s, &EntryLimits::velocity); },
+        .def_prop_ro("velocity_limits",
+                     [](const SceneGraph& s) { return limits_of(s, &EntryLimits::velocity); },
                      R"((n_joints,) largest speeds, rad/s or m/s.
 
 At these the joint and all joints that mimic it keep their limits; 0 is no limit, as many files have it.)")
-        .def_prop_ro("effort_limits", [](const SceneGraph& s) { return limits_of(s, &EntryLimits::effort); },
+        .def_prop_ro("effort_limits",
+                     [](const SceneGraph& s) { return limits_of(s, &EntryLimits::effort); },
                      R"((n_joints,) largest torques or forces, N m or N.
 
 No joint that mimics it alone takes more than its own: a force F on it is one of ``|multiplier| F`` on its leader.)");
@@ -220,7 +238,8 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
         for (const auto& [a, b, reason] : allowed) edit.allow_collision(a, b, reason);
         return std::move(edit).take();
     },
-                   "frames"_a, nb::kw_only(), "allowed"_a = nb::tuple(), "bodies_without_frames"_a = nb::tuple(),
+                   "frames"_a, nb::kw_only(), "allowed"_a = nb::tuple(),
+                   "bodies_without_frames"_a = nb::tuple(),
                    R"(Make a scene of all its frames at once. O(n log n).
 
 Args:
@@ -231,7 +250,8 @@ Args:
 Raises:
     UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)");
 #ifdef TMKIT_DEFECTS
-    cls.def("_defects", &SceneGraph::defects, "Describe a broken invariant, for tests; empty when all is well.");
+    cls.def("_defects", &SceneGraph::defects,
+            "Describe a broken invariant, for tests; empty when all is well.");
 #endif
     // What people see is written in Python.
     cls.def("_repr_html_", [](nb::handle self) {

@@ -68,7 +68,8 @@ const FrameDetails& details_on(const FrameRecord& record) {
 
 nb::object attribute_map(const Attributes& attributes) {
     std::string text;
-    for (const auto& [key, value] : attributes) text.append(quoted_key(text.empty(), key)).append(unstamped(value));
+    for (const auto& [key, value] : attributes)
+        text.append(quoted_key(text.empty(), key)).append(unstamped(value));
     return registered_function(Registered::attribute_map)("{" + text + "}");
 }
 
@@ -81,7 +82,8 @@ std::optional<TwistEdge> read_twist(const std::optional<TwistArgument>& twist) {
     return read_twist_edge(std::get<0>(*twist), std::get<1>(*twist));
 }
 
-std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(const std::optional<TwistEdge>& twist) {
+std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(
+    const std::optional<TwistEdge>& twist) {
     if (!twist) return std::nullopt;
     return std::tuple{twist->reference, make_array(twist->vector)};
 }
@@ -110,8 +112,9 @@ Inertia read_inertia(double mass, const ArrayArgument& center, const OptionalArr
 }
 
 void bind_inertia(nb::module_& m) {
-    nb::class_<Inertia> cls(m, "Inertia", nb::is_weak_referenceable(),
-                            R"(Mass properties of a body, in the axes of one of its frames. Immutable.
+    nb::class_<Inertia> cls(
+        m, "Inertia", nb::is_weak_referenceable(),
+        R"(Mass properties of a body, in the axes of one of its frames. Immutable.
 
 Args:
     mass: kilograms.
@@ -121,14 +124,18 @@ Args:
 Raises:
     SceneError: if the mass is not positive, or if no solid has such a matrix: it is not symmetric positive
         semi-definite, or one principal moment exceeds the sum of the others by more than 1 %.)");
-    cls.def("__init__", made_by(&make_inertia), "mass"_a, "center"_a = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(),
-            "matrix"_a = nb::none())
+    cls.def("__init__", made_by(&make_inertia), "mass"_a,
+            "center"_a = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(), "matrix"_a = nb::none())
         .def_ro("mass", &Inertia::mass, "Kilograms.")
-        .def_prop_ro("center", [](const Inertia& i) { return make_array(i.center); }, "(3,) centre of mass, metres.")
+        .def_prop_ro("center", [](const Inertia& i) { return make_array(i.center); },
+                     "(3,) centre of mass, metres.")
         .def_prop_ro("matrix", [](const Inertia& i) { return make_square(i.matrix, 3); },
                      "(3, 3) inertia about the centre of mass, kg m^2.");
-    const auto key = [](const Inertia& a) { return nb::make_tuple(a.mass, a.center[0], a.center[1], a.center[2]); };
-    bind_value(cls, key, [](const Inertia& i) { return formatted("Inertia({}, {})", i.mass, i.center); });
+    const auto key = [](const Inertia& a) {
+        return nb::make_tuple(a.mass, a.center[0], a.center[1], a.center[2]);
+    };
+    bind_value(cls, key,
+               [](const Inertia& i) { return formatted("Inertia({}, {})", i.mass, i.center); });
     bind_state(cls, [](nb::handle self) {
         return nb::make_tuple(self.attr("mass"), self.attr("center"), self.attr("matrix"));
     }, "an inertia", &read_inertia);
@@ -140,24 +147,31 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
                      [](const FrameSpecification& f) {
         return f.parent.empty() ? std::optional<std::string>() : f.parent;
     }, "Name of the parent, None for a root.")
-        .def_prop_ro("pose", [](const FrameSpecification& f) { return f.pose; }, "parent_from_frame at joint value 0.")
+        .def_prop_ro("pose", [](const FrameSpecification& f) { return f.pose; },
+                     "parent_from_frame at joint value 0.")
         .def_prop_ro("joint", [](const FrameSpecification& f) { return f.joint; },
                      "How the frame moves relative to its parent.")
-        .def_prop_ro("body", [](const FrameSpecification& f) { return f.body.empty() ? f.name : f.body; },
+        .def_prop_ro("body",
+                     [](const FrameSpecification& f) { return f.body.empty() ? f.name : f.body; },
                      "Name of the body it is on.")
-        .def_prop_ro("classes", [](const FrameSpecification& f) { return tuple_of(f.classes); }, "What the frame is.")
-        .def_prop_ro("shapes", [](const FrameSpecification& f) { return tuple_of(f.shapes); }, "The shapes on it.")
+        .def_prop_ro("classes", [](const FrameSpecification& f) { return tuple_of(f.classes); },
+                     "What the frame is.")
+        .def_prop_ro("shapes", [](const FrameSpecification& f) { return tuple_of(f.shapes); },
+                     "The shapes on it.")
         .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; },
                      "Mass properties of the body, in the axes of this frame, or None.")
-        .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_map(f.attributes); },
+        .def_prop_ro("attributes",
+                     [](const FrameSpecification& f) { return attribute_map(f.attributes); },
                      "Its attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
-        .def_prop_ro("attribute_stamps", [](const FrameSpecification& f) { return stamps_of(f.attributes); },
+        .def_prop_ro("attribute_stamps",
+                     [](const FrameSpecification& f) { return stamps_of(f.attributes); },
                      "When its attributes were set: seconds by key, of those with a stamp.")
         .def_prop_ro("twist", [](const FrameSpecification& f) { return twist_tuple(f.twist); },
                      "Name of the reference body and (6,) the twist, or None.")
         .def_prop_ro("twist_noise",
-                     [](const FrameSpecification& f) { return f.twist ? noise_or_none(f.twist->noise) : std::nullopt; },
-                     "The error of the twist, or None when it is exact or there is none.")
+                     [](const FrameSpecification& f) {
+        return f.twist ? noise_or_none(f.twist->noise) : std::nullopt;
+    }, "The error of the twist, or None when it is exact or there is none.")
         .def_prop_ro("stamps", [](const FrameSpecification& f) { return stamps_copy(f.stamps); },
                      "The stamped poses of its edge, or None.")
         .def_prop_ro("noise", [](const FrameSpecification& f) { return noise_or_none(f.noise); },
@@ -171,7 +185,9 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
 // The name of a parent or body; empty for None.
 std::string name_or_empty(const std::string& frame, const OptionalName& name) {
     if (name && name->empty())
-        throw Error(ErrorKind::scene, "frame '{}' needs a parent and a body whose names are not empty, or None", frame);
+        throw Error(ErrorKind::scene,
+                    "frame '{}' needs a parent and a body whose names are not empty, or None",
+                    frame);
     return std::string(name.value_or(""));
 }
 
@@ -179,18 +195,25 @@ std::string name_or_empty(const std::string& frame, const OptionalName& name) {
 constexpr Field<FrameSpecification> specification_fields[] = {
     {"name", &set_member<&FrameSpecification::name>},
     {"parent",
-     [](FrameSpecification& f, nb::handle value) { f.parent = name_or_empty(f.name, nb::cast<OptionalName>(value)); }},
+     [](FrameSpecification& f, nb::handle value) {
+    f.parent = name_or_empty(f.name, nb::cast<OptionalName>(value));
+}},
     {"pose", &set_member<&FrameSpecification::pose>},
     {"joint", &set_member<&FrameSpecification::joint>},
     {"body",
-     [](FrameSpecification& f, nb::handle value) { f.body = name_or_empty(f.name, nb::cast<OptionalName>(value)); }},
+     [](FrameSpecification& f, nb::handle value) {
+    f.body = name_or_empty(f.name, nb::cast<OptionalName>(value));
+}},
     {"classes", &set_member<&FrameSpecification::classes>},
-    {"shapes", [](FrameSpecification& f,
-                  nb::handle value) { f.shapes = attached_shapes(nb::cast<std::vector<ShapeArgument>>(value)); }},
+    {"shapes",
+     [](FrameSpecification& f, nb::handle value) {
+    f.shapes = attached_shapes(nb::cast<std::vector<ShapeArgument>>(value));
+}},
     {"inertia", &set_member<&FrameSpecification::inertia>},
     {"attributes",
      [](FrameSpecification& f, nb::handle value) {
-    f.attributes = value.is_none() ? Attributes{} : attributes_of(nb::cast<AttributeMapping>(value));
+    f.attributes =
+        value.is_none() ? Attributes{} : attributes_of(nb::cast<AttributeMapping>(value));
     std::sort(f.attributes.begin(), f.attributes.end());
 }},
     {"twist",
@@ -205,8 +228,10 @@ constexpr Field<FrameSpecification> specification_fields[] = {
     if (noise && !f.twist) throw errors::without_twist(f.name);
     if (f.twist) f.twist->noise = noise ? noise->noise : nullptr;
 }},
-    {"stamps", [](FrameSpecification& f,
-                  nb::handle value) { f.stamps = stamps_ref(nb::cast<std::optional<StampedPoses>>(value)); }},
+    {"stamps",
+     [](FrameSpecification& f, nb::handle value) {
+    f.stamps = stamps_ref(nb::cast<std::optional<StampedPoses>>(value));
+}},
     {"noise",
      [](FrameSpecification& f, nb::handle value) {
     const auto noise = nb::cast<std::optional<NoiseHandle>>(value);
@@ -234,17 +259,18 @@ the twist), ``twist_noise``, ``stamps`` and ``noise``. Each takes the value that
 Raises:
     SceneError: if the name of the parent or body is empty.)");
     cls.def("__init__",
-            [](FrameSpecification* self, const std::string& name, const OptionalName& parent, const Pose& pose,
-               const Joint& joint, const OptionalName& body, const std::vector<std::string>& classes,
-               const std::vector<ShapeArgument>& shapes) {
-        new (self) FrameSpecification{name,    name_or_empty(name, parent), pose, joint, name_or_empty(name, body),
-                                      classes, attached_shapes(shapes)};
+            [](FrameSpecification* self, const std::string& name, const OptionalName& parent,
+               const Pose& pose, const Joint& joint, const OptionalName& body,
+               const std::vector<std::string>& classes, const std::vector<ShapeArgument>& shapes) {
+        new (self) FrameSpecification{
+            name,    name_or_empty(name, parent), pose, joint, name_or_empty(name, body),
+            classes, attached_shapes(shapes)};
     },
-            "name"_a, "parent"_a.none(), nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{}, "body"_a = nb::none(),
-            "classes"_a = nb::tuple(), "shapes"_a = nb::tuple());
-    bind_replace(
-        cls, specification_fields, [](FrameSpecification&) {}, "FrameSpecification",
-        "SceneError: if a name is empty, an attribute is not JSON, or there is noise of a twist without a twist.");
+            "name"_a, "parent"_a.none(), nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
+            "body"_a = nb::none(), "classes"_a = nb::tuple(), "shapes"_a = nb::tuple());
+    bind_replace(cls, specification_fields, [](FrameSpecification&) {}, "FrameSpecification",
+                 "SceneError: if a name is empty, an attribute is not JSON, or there is noise of a "
+                 "twist without a twist.");
     bind_specification_properties(cls);
 }
 
@@ -258,11 +284,15 @@ void bind_group(nb::module_& m) {
                      "The groups in it, as they were given.")
         .def_prop_ro("parents", [](const GroupSpecification& g) { return tuple_of(g.parents); },
                      "The frames that it is below.")
-        .def_prop_ro("attributes", [](const GroupSpecification& g) { return attribute_map(g.attributes); },
+        .def_prop_ro("attributes",
+                     [](const GroupSpecification& g) { return attribute_map(g.attributes); },
                      "Its attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
-        .def_prop_ro("attribute_stamps", [](const GroupSpecification& g) { return stamps_of(g.attributes); },
-                     "When its attributes were set: seconds by key, of those with a stamp.");
-    const auto key = [](const GroupSpecification& g) { return nb::make_tuple(tuple_of(g.frames), tuple_of(g.groups)); };
+        .def_prop_ro("attribute_stamps", [](const GroupSpecification& g) {
+        return stamps_of(g.attributes);
+    }, "When its attributes were set: seconds by key, of those with a stamp.");
+    const auto key = [](const GroupSpecification& g) {
+        return nb::make_tuple(tuple_of(g.frames), tuple_of(g.groups));
+    };
     bind_value(cls, key, [](const GroupSpecification& g) {
         return "Group(frames=" + nb::cast<std::string>(nb::repr(tuple_of(g.frames))) +
                ", groups=" + nb::cast<std::string>(nb::repr(tuple_of(g.groups))) + ")";

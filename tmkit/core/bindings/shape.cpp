@@ -24,14 +24,15 @@ std::string shape_text(const Shape& shape) {
     const auto& d = shape.dimensions();
     switch (shape.kind()) {
         case ShapeKind::mesh:
-            return formatted("Mesh({} vertices, {} faces{})", shape.vertices().size() / 3, shape.faces().size() / 3,
-                             source_text(shape));
+            return formatted("Mesh({} vertices, {} faces{})", shape.vertices().size() / 3,
+                             shape.faces().size() / 3, source_text(shape));
         case ShapeKind::plane: return "Plane()";
         case ShapeKind::point_cloud:
-            return formatted("PointCloud({} points, radius={}{})", shape.points().size() / 3, d[0], source_text(shape));
+            return formatted("PointCloud({} points, radius={}{})", shape.points().size() / 3, d[0],
+                             source_text(shape));
         case ShapeKind::height_field:
-            return formatted("HeightField({} x {} heights, size=({}, {}), floor={}{})", shape.rows(), shape.columns(),
-                             d[0], d[1], d[2], source_text(shape));
+            return formatted("HeightField({} x {} heights, size=({}, {}), floor={}{})",
+                             shape.rows(), shape.columns(), d[0], d[1], d[2], source_text(shape));
         case ShapeKind::box: return formatted("Box({})", d);
         default: break;
     }
@@ -39,18 +40,19 @@ std::string shape_text(const Shape& shape) {
     return formatted("{}(radius={}{})", capitalised(name_of(shape.kind())), d[0], length);
 }
 
-ShapeHandle make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source,
-                      const std::string& checksums) {
+ShapeHandle make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces,
+                      const std::string& source, const std::string& checksums) {
     std::vector<double> v = read_matrix(vertices, "vertices", 3, ErrorKind::shape);
-    return {Shape::mesh(std::move(v), read_indices(faces, "faces", 3, ErrorKind::shape), source, checksums)};
+    return {Shape::mesh(std::move(v), read_indices(faces, "faces", 3, ErrorKind::shape), source,
+                        checksums)};
 }
 
 ShapeHandle make_cloud(const ArrayArgument& points, double radius, const std::string& source) {
     return {Shape::point_cloud(read_matrix(points, "points", 3, ErrorKind::shape), radius, source)};
 }
 
-ShapeHandle make_field(const ArrayArgument& heights, const ArrayArgument& size, const std::optional<double>& floor,
-                       const std::string& source) {
+ShapeHandle make_field(const ArrayArgument& heights, const ArrayArgument& size,
+                       const std::optional<double>& floor, const std::string& source) {
     std::size_t columns = 0;
     std::vector<double> h = read_grid(heights, "heights", columns, ErrorKind::shape);
     const std::vector<double> s = read_vector(size, "size", 2, ErrorKind::shape);
@@ -66,18 +68,20 @@ ShapeHandle shape_from_state(nb::handle state) {
     const std::vector<nb::object> arrays = s.items(2);
     const auto require = [&](std::size_t dimension_count, std::size_t array_count) {
         if (dimensions.size() != dimension_count || arrays.size() != array_count)
-            throw damaged_state("a shape of kind '{}' cannot have {} dimensions and {} arrays", kind, dimensions.size(),
-                                arrays.size());
+            throw damaged_state("a shape of kind '{}' cannot have {} dimensions and {} arrays",
+                                kind, dimensions.size(), arrays.size());
     };
     const std::string checksums = is_old ? "" : s.get<std::string>(4);
-    if (kind == "mesh") return require(0, 2), make_mesh({arrays[0]}, {arrays[1]}, source, checksums);
+    if (kind == "mesh")
+        return require(0, 2), make_mesh({arrays[0]}, {arrays[1]}, source, checksums);
     if (kind == "plane") return {Shape::plane()};
     if (kind == "point_cloud") return require(1, 1), make_cloud({arrays[0]}, dimensions[0], source);
     if (kind == "height_field")
         return require(3, 1),
-               make_field({arrays[0]}, {nb::make_tuple(dimensions[0], dimensions[1])}, dimensions[2], source);
-    for (const ShapeKind candidate :
-         {ShapeKind::box, ShapeKind::sphere, ShapeKind::cylinder, ShapeKind::cone, ShapeKind::capsule})
+               make_field({arrays[0]}, {nb::make_tuple(dimensions[0], dimensions[1])},
+                          dimensions[2], source);
+    for (const ShapeKind candidate : {ShapeKind::box, ShapeKind::sphere, ShapeKind::cylinder,
+                                      ShapeKind::cone, ShapeKind::capsule})
         if (kind == name_of(candidate)) return {Shape::primitive(candidate, std::move(dimensions))};
     throw Error(ErrorKind::shape, "unknown shape kind '{}'", kind);
 }
@@ -85,15 +89,18 @@ ShapeHandle shape_from_state(nb::handle state) {
 nb::tuple shape_state(nb::handle self) {
     const Shape& shape = *nb::cast<const ShapeHandle&>(self).shape;
     nb::tuple arrays = nb::make_tuple();
-    if (shape.kind() == ShapeKind::mesh) arrays = nb::make_tuple(self.attr("vertices"), self.attr("faces"));
+    if (shape.kind() == ShapeKind::mesh)
+        arrays = nb::make_tuple(self.attr("vertices"), self.attr("faces"));
     if (shape.kind() == ShapeKind::point_cloud) arrays = nb::make_tuple(self.attr("points"));
     if (shape.kind() == ShapeKind::height_field) arrays = nb::make_tuple(self.attr("heights"));
-    return nb::make_tuple(name_of(shape.kind()), shape.dimensions(), arrays, shape.source(), shape.checksums());
+    return nb::make_tuple(name_of(shape.kind()), shape.dimensions(), arrays, shape.source(),
+                          shape.checksums());
 }
 
 // A read-only array over numbers of a shape, which lives as long as the array.
 template <class Number>
-OwnedArray<Number> view_of(const ShapeHandle& handle, const std::vector<Number>& numbers, std::size_t columns = 3) {
+OwnedArray<Number> view_of(const ShapeHandle& handle, const std::vector<Number>& numbers,
+                           std::size_t columns = 3) {
     const std::size_t shape[] = {columns ? numbers.size() / columns : 0, columns};
     auto* owned = new Ref<const Shape>(handle.shape);
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Ref<const Shape>*>(p); });
@@ -111,7 +118,8 @@ std::optional<std::string> level_text(const std::optional<CollisionLevel>& level
 
 void bind_large_shapes(nb::module_& m) {
     m.def("Plane", [] { return ShapeHandle{Shape::plane()}; },
-          "Make a half space: all that lies at z <= 0 of its frame. Planes never collide with each other.");
+          "Make a half space: all that lies at z <= 0 of its frame. Planes never collide with each "
+          "other.");
     m.def("PointCloud", &make_cloud, "points"_a, nb::kw_only(), "radius"_a, "source"_a = "",
           R"(Make an obstacle of points, e.g. what a depth camera saw: a ball around each.
 
@@ -122,8 +130,10 @@ Args:
 
 Raises:
     ShapeError: no points, non-finite numbers, or a radius that is not positive.)");
-    m.def("HeightField", &make_field, "heights"_a, nb::kw_only(), "size"_a, "floor"_a = nb::none(), "source"_a = "",
-          R"(Make the ground under a surface that is given by heights on a grid, down to a flat underside.
+    m.def(
+        "HeightField", &make_field, "heights"_a, nb::kw_only(), "size"_a, "floor"_a = nb::none(),
+        "source"_a = "",
+        R"(Make the ground under a surface that is given by heights on a grid, down to a flat underside.
 
 Column ``i`` of row ``j`` is at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
 size[1]``: the first row is the one of least y. A cell is two triangles that share the edge from its corner of least
@@ -141,21 +151,25 @@ Raises:
 
 void check_attached(AttachedShape& attached) {
     if (attached.stamp && !std::isfinite(*attached.stamp))
-        throw Error(ErrorKind::shape, "the stamp of a shape is finite seconds, not {}", *attached.stamp);
+        throw Error(ErrorKind::shape, "the stamp of a shape is finite seconds, not {}",
+                    *attached.stamp);
     if (attached.friction && !(*attached.friction >= 0.0 && std::isfinite(*attached.friction)))
-        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not {}", *attached.friction);
+        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not {}",
+                    *attached.friction);
 }
 
 void set_color(AttachedShape& attached, const ArrayArgument& color) {
     const std::vector<double> c = read_vector(color, "color", 4, ErrorKind::shape);
     for (double v : c)
-        if (v < 0.0 || v > 1.0) throw Error(ErrorKind::shape, "color must be red, green, blue, alpha between 0 and 1");
+        if (v < 0.0 || v > 1.0)
+            throw Error(ErrorKind::shape, "color must be red, green, blue, alpha between 0 and 1");
     std::copy(c.begin(), c.end(), attached.color.begin());
     attached.has_color = true;
 }
 
 constexpr Field<AttachedShape> attached_fields[] = {
-    {"shape", [](AttachedShape& a, nb::handle value) { a.shape = nb::cast<const ShapeHandle&>(value).shape; }},
+    {"shape", [](AttachedShape& a,
+                 nb::handle value) { a.shape = nb::cast<const ShapeHandle&>(value).shape; }},
     {"pose", &set_member<&AttachedShape::pose>},
     {"color",
      [](AttachedShape& a, nb::handle value) {
@@ -175,8 +189,9 @@ constexpr Field<AttachedShape> attached_fields[] = {
 };
 
 void bind_attached_shape(nb::module_& m) {
-    nb::class_<AttachedShape> attached(m, "AttachedShape", nb::is_weak_referenceable(),
-                                       R"(A shape on a frame: where it sits and what it is for. Immutable.
+    nb::class_<AttachedShape> attached(
+        m, "AttachedShape", nb::is_weak_referenceable(),
+        R"(A shape on a frame: where it sits and what it is for. Immutable.
 
 Args:
     shape: the shape.
@@ -196,60 +211,76 @@ Raises:
     UnknownNameError: if there is no such level.)");
     attached.def(
         "__init__",
-        [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
-           bool collision, const std::optional<double>& friction, const std::optional<std::string>& level) {
-        new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
+        [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose,
+           const OptionalArray& color, bool visual, bool collision,
+           const std::optional<double>& friction, const std::optional<std::string>& level) {
+        new (self)
+            AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
     },
-        "shape"_a, "pose"_a = Pose{}, nb::kw_only(), "color"_a = nb::none(), "visual"_a = true, "collision"_a = true,
-        "friction"_a = nb::none(), "level"_a = nb::none());
+        "shape"_a, "pose"_a = Pose{}, nb::kw_only(), "color"_a = nb::none(), "visual"_a = true,
+        "collision"_a = true, "friction"_a = nb::none(), "level"_a = nb::none());
     bind_replace(attached, attached_fields, &check_attached, "AttachedShape",
-                 "ShapeError: if a colour is outside 0 to 1, the friction negative, or the stamp not finite.");
-    attached.def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
+                 "ShapeError: if a colour is outside 0 to 1, the friction negative, or the stamp "
+                 "not finite.");
+    attached
+        .def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; },
+                     "The shape.")
         .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
         .def_prop_ro("color",
                      [](const AttachedShape& a) {
-        return a.has_color ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3]))
-                           : std::nullopt;
+        return a.has_color
+                   ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3]))
+                   : std::nullopt;
     }, "Red, green, blue, alpha from 0 to 1, or None.")
         .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
         .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
-        .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
+        .def_ro("friction", &AttachedShape::friction,
+                "Coefficient of friction of its surface, or None.")
         .def_ro("stamp", &AttachedShape::stamp, "When it was attached or seen, seconds, or None.")
         .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
                      "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.");
-    bind_value(attached, [](const AttachedShape& a) { return a.shape->digest()[0] >> 3; }, &attached_text);
+    bind_value(attached, [](const AttachedShape& a) { return a.shape->digest()[0] >> 3; },
+               &attached_text);
 
     bind_state(attached, [](nb::handle self) {
-        return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
-                              self.attr("collision"), self.attr("friction"), self.attr("level"), self.attr("stamp"));
+        return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"),
+                              self.attr("visual"), self.attr("collision"), self.attr("friction"),
+                              self.attr("level"), self.attr("stamp"));
     }, "an attached shape", &make_attached);
 }
 
 void bind_shape_content(nb::class_<ShapeHandle>& cls) {
-    cls.def_prop_ro("kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
-                    R"(``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud``
+    cls.def_prop_ro(
+           "kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
+           R"(``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud``
 or ``height_field``.)")
-        .def_prop_ro("dimensions", [](const ShapeHandle& s) { return tuple_of(s.shape->dimensions()); },
-                     R"(Metres: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
+        .def_prop_ro(
+            "dimensions", [](const ShapeHandle& s) { return tuple_of(s.shape->dimensions()); },
+            R"(Metres: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
 height field (x, y, floor); mesh and plane ().)")
-        .def_prop_ro("vertices", [](const ShapeHandle& s) { return view_of(s, s.shape->vertices()); },
+        .def_prop_ro("vertices",
+                     [](const ShapeHandle& s) { return view_of(s, s.shape->vertices()); },
                      "(n, 3) vertices of a mesh in metres; (0, 3) for other kinds.")
         .def_prop_ro("faces", [](const ShapeHandle& s) { return view_of(s, s.shape->faces()); },
                      "(m, 3) indices of the corners of a mesh's triangles; (0, 3) for other kinds.")
         .def_prop_ro(
-            "outward_faces", [](const ShapeHandle& s) { return view_of(s, s.shape->outward_faces()); },
+            "outward_faces",
+            [](const ShapeHandle& s) { return view_of(s, s.shape->outward_faces()); },
             R"((m, 3) the faces of a mesh, counter-clockwise seen from outside: those reversed that are turned over.
 
 Triangles that share an edge look to the same side of it, and those of closed parts look outwards. A part inside another
 may be a cavity, and looks where most of its triangles do; so does an open part. O(m log m) on first use.)")
         .def_prop_ro("points", [](const ShapeHandle& s) { return view_of(s, s.shape->points()); },
                      "(n, 3) points of a point cloud in metres; (0, 3) for other kinds.")
-        .def_prop_ro("heights", [](const ShapeHandle& s) { return view_of(s, s.shape->heights(), s.shape->columns()); },
-                     "(rows, columns) heights of a height field in metres; (0, 0) for other kinds.")
+        .def_prop_ro("heights",
+                     [](const ShapeHandle& s) {
+        return view_of(s, s.shape->heights(), s.shape->columns());
+    }, "(rows, columns) heights of a height field in metres; (0, 0) for other kinds.")
         .def_prop_ro("source", [](const ShapeHandle& s) { return s.shape->source(); },
                      "Where a mesh, a cloud or a field came from; may be empty.")
         .def_prop_ro("checksums", [](const ShapeHandle& s) { return s.shape->checksums(); },
-                     "SHA-256 of the files that a mesh was read from, as ``sha256sum`` prints them; empty for arrays.");
+                     "SHA-256 of the files that a mesh was read from, as ``sha256sum`` prints "
+                     "them; empty for arrays.");
 }
 
 void bind_primitives(nb::module_& m) {
@@ -259,13 +290,15 @@ void bind_primitives(nb::module_& m) {
         }, "radius"_a, "length"_a, text);
     };
     m.def("Box", [](const ArrayArgument& size) {
-        return ShapeHandle{Shape::primitive(ShapeKind::box, read_vector(size, "size", 3, ErrorKind::shape))};
+        return ShapeHandle{
+            Shape::primitive(ShapeKind::box, read_vector(size, "size", 3, ErrorKind::shape))};
     }, "size"_a, R"(Make a box of full side lengths (3,) in metres, centred at its origin.
 
 Raises:
     ShapeError: a length that is not positive.)");
-    m.def("Sphere", [](double radius) { return ShapeHandle{Shape::primitive(ShapeKind::sphere, {radius})}; },
-          "radius"_a, R"(Make a sphere of a radius in metres.
+    m.def("Sphere", [](double radius) {
+        return ShapeHandle{Shape::primitive(ShapeKind::sphere, {radius})};
+    }, "radius"_a, R"(Make a sphere of a radius in metres.
 
 Raises:
     ShapeError: a radius that is not positive.)");
@@ -287,7 +320,8 @@ Args:
 Args:
     radius: of the cylinder and its caps, metres.
     length: of the cylinder, without the caps, metres.)" NO_SIZE);
-    m.def("Mesh", &make_mesh, "vertices"_a, "faces"_a, nb::kw_only(), "source"_a = "", "checksums"_a = "",
+    m.def("Mesh", &make_mesh, "vertices"_a, "faces"_a, nb::kw_only(), "source"_a = "",
+          "checksums"_a = "",
           R"(Make a triangle mesh.
 
 Args:
@@ -315,8 +349,8 @@ std::vector<AttachedShape> attached_shapes(const std::vector<ShapeArgument>& sha
     return attached;
 }
 
-AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
-                            bool collision, const std::optional<double>& friction,
+AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color,
+                            bool visual, bool collision, const std::optional<double>& friction,
                             const std::optional<std::string>& level, const OptionalStamp& stamp) {
     AttachedShape attached{shape.shape, pose,     {0.7, 0.7, 0.7, 1.0}, false, visual,
                            collision,   friction, std::nullopt,         stamp};
@@ -327,7 +361,8 @@ AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const Op
 }
 
 CollisionLevel read_level(const std::string& name) {
-    for (const CollisionLevel level : {CollisionLevel::exact, CollisionLevel::hull, CollisionLevel::box})
+    for (const CollisionLevel level :
+         {CollisionLevel::exact, CollisionLevel::hull, CollisionLevel::box})
         if (name == name_of(level)) return level;
     throw unknown_name("level", name, {"exact", "hull", "box"});
 }
@@ -343,13 +378,18 @@ it. Metres throughout, in the shape's own axes. Arrays are read-only and show th
 keep alive.)");
     bind_shape_content(shape);
     shape
-        .def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(s.shape->digest()); },
-                     "32 hexadecimal digits that depend on the content alone, the same in every process.")
+        .def_prop_ro(
+            "digest", [](const ShapeHandle& s) { return digest_text(s.shape->digest()); },
+            "32 hexadecimal digits that depend on the content alone, the same in every process.")
         .def_prop_ro("bounds",
                      [](const ShapeHandle& s) {
-        const auto corner = [](const Vector3& c) { return make_owned(std::vector<double>(c.begin(), c.end())); };
+        const auto corner = [](const Vector3& c) {
+            return make_owned(std::vector<double>(c.begin(), c.end()));
+        };
         return std::make_pair(corner(s.shape->lower()), corner(s.shape->upper()));
-    }, "Lower and upper corner (3,) of the axis-aligned box around the shape, metres; infinite for a plane.")
+    },
+                     "Lower and upper corner (3,) of the axis-aligned box around the shape, "
+                     "metres; infinite for a plane.")
         .def_prop_ro("volume",
                      [](const ShapeHandle& s) {
         const double volume = s.shape->volume();

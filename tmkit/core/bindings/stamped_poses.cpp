@@ -16,10 +16,11 @@ namespace {
 
 using PoseTuple = nb::typed<nb::tuple, Pose, nb::ellipsis>;
 
-StampedPoses made(const std::vector<double>& stamps, const std::vector<Pose>& poses, std::size_t capacity,
-                  double window) {
+StampedPoses made(const std::vector<double>& stamps, const std::vector<Pose>& poses,
+                  std::size_t capacity, double window) {
     if (stamps.size() != poses.size())
-        throw Error(ErrorKind::stamp, "{} stamps were given for {} poses", stamps.size(), poses.size());
+        throw Error(ErrorKind::stamp, "{} stamps were given for {} poses", stamps.size(),
+                    poses.size());
     StampedPoses result;
     result.capacity = capacity;
     result.window = window;
@@ -36,11 +37,14 @@ template <class Value> std::vector<Value> each(const StampedPoses& s, Value Stam
 std::vector<double> stamps_of(const StampedPoses& s) { return each(s, &StampedPose::stamp); }
 std::vector<Pose> poses_of(const StampedPoses& s) { return each(s, &StampedPose::pose); }
 
-nb::tuple state_of(const StampedPoses& s) { return nb::make_tuple(stamps_of(s), poses_of(s), s.capacity, s.window); }
+nb::tuple state_of(const StampedPoses& s) {
+    return nb::make_tuple(stamps_of(s), poses_of(s), s.capacity, s.window);
+}
 
 StampedPoses read_state(nb::handle state) {
     const StateTuple s(state, "stamped poses", 4);
-    return made(s.get<std::vector<double>>(0), s.get<std::vector<Pose>>(1), s.get<std::size_t>(2), s.get<double>(3));
+    return made(s.get<std::vector<double>>(0), s.get<std::vector<Pose>>(1), s.get<std::size_t>(2),
+                s.get<double>(3));
 }
 
 }  // namespace
@@ -54,8 +58,9 @@ Ref<const StampedPoses> stamps_from_state(nb::handle state) {
 }
 
 void bind_stamped_poses(nb::module_& m) {
-    nb::class_<StampedPoses> cls(m, "StampedPoses", nb::is_weak_referenceable(),
-                                 R"(Where a frame was: a short history of the pose of its edge. Immutable.
+    nb::class_<StampedPoses> cls(
+        m, "StampedPoses", nb::is_weak_referenceable(),
+        R"(Where a frame was: a short history of the pose of its edge. Immutable.
 
 Args:
     stamps: seconds, ascending.
@@ -65,12 +70,15 @@ Args:
 
 Raises:
     StampError: stamps that do not ascend, are not finite, too many, too far apart, or not as many as poses.)");
-    cls.def("__init__", made_by(&made), "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(), nb::kw_only(),
-            "capacity"_a = StampedPoses::usual_capacity, "window"_a = StampedPoses::without_end)
+    cls.def("__init__", made_by(&made), "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(),
+            nb::kw_only(), "capacity"_a = StampedPoses::usual_capacity,
+            "window"_a = StampedPoses::without_end)
         .def_prop_ro("stamps", [](const StampedPoses& s) { return make_array(stamps_of(s)); },
                      "(k,) seconds, ascending; read-only.")
-        .def_prop_ro("poses", [](const StampedPoses& s) { return PoseTuple(nb::tuple(nb::cast(poses_of(s)))); },
-                     "parent_from_frame at joint value 0, one for each stamp.")
+        .def_prop_ro("poses",
+                     [](const StampedPoses& s) {
+        return PoseTuple(nb::tuple(nb::cast(poses_of(s))));
+    }, "parent_from_frame at joint value 0, one for each stamp.")
         .def_ro("capacity", &StampedPoses::capacity, "So many poses are kept at most.")
         .def_ro("window", &StampedPoses::window,
                 "Seconds that may lie between the oldest and the newest; inf without end.")
@@ -87,21 +95,22 @@ Args:
 Raises:
     StampError: the stamp lies outside the history.
     UnknownNameError: no such policy.)")
-        .def("moved", &StampedPoses::moved, "parent_from_old_parent"_a,
-             R"(Return the same history relative to another parent, fixed relative to the old one. O(k).
+        .def(
+            "moved", &StampedPoses::moved, "parent_from_old_parent"_a,
+            R"(Return the same history relative to another parent, fixed relative to the old one. O(k).
 
 Args:
     parent_from_old_parent: pose of the old parent in the new one.)")
         .def("__len__", [](const StampedPoses& s) { return s.entries.size(); });
     const auto key = [](const StampedPoses& s) {
-        return nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))), s.capacity,
-                              s.window);
+        return nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))),
+                              s.capacity, s.window);
     };
     bind_value(cls, key, [](const StampedPoses& s) {
         if (s.entries.empty()) return std::string("StampedPoses()");
         const std::size_t count = s.entries.size();
-        return formatted("StampedPoses({} {} from {} s to {} s)", count, count == 1 ? "pose" : "poses", s.oldest(),
-                         s.newest());
+        return formatted("StampedPoses({} {} from {} s to {} s)", count,
+                         count == 1 ? "pose" : "poses", s.oldest(), s.newest());
     });
     bind_state(cls, &state_of, &read_state);
 }

@@ -5,8 +5,8 @@
 namespace tmkit::bindings {
 namespace {
 
-// As Python has them: facts, effects under conditions, operators that need facts, have effects and cost something, and
-// constraints by facts, limit and operators.
+// As Python has them: facts, effects under conditions, operators that need facts, have effects and
+// cost something, and constraints by facts, limit and operators.
 using Fact = std::pair<std::int32_t, std::int32_t>;
 using Facts = std::vector<Fact>;
 using Effect = std::pair<Facts, Fact>;
@@ -36,32 +36,37 @@ struct Reader {
     }
 };
 
-void construct(TaskSearch* self, std::vector<std::int32_t> domains, std::vector<std::int32_t> layers,
-               std::vector<std::int32_t> defaults, const std::vector<Facts>& mutexes,
-               const std::vector<Operator>& operators, const std::vector<Effect>& axioms) {
+void construct(TaskSearch* self, std::vector<std::int32_t> domains,
+               std::vector<std::int32_t> layers, std::vector<std::int32_t> defaults,
+               const std::vector<Facts>& mutexes, const std::vector<Operator>& operators,
+               const std::vector<Effect>& axioms) {
     if (layers.size() != domains.size() || defaults.size() != domains.size())
-        throw Error(ErrorKind::configuration, "each variable has one layer and one default: {}, {} and {}",
-                    domains.size(), layers.size(), defaults.size());
+        throw Error(ErrorKind::configuration,
+                    "each variable has one layer and one default: {}, {} and {}", domains.size(),
+                    layers.size(), defaults.size());
     Task task{std::move(domains), std::move(layers), std::move(defaults), {}, {}, {}};
     const Reader read{task.domains};
     for (std::size_t v = 0; v < task.domains.size(); ++v)
         if (task.layers[v] >= 0) read.fact({static_cast<std::int32_t>(v), task.defaults[v]});
     for (const Facts& group : mutexes) task.mutexes.push_back(read.facts(group));
     for (const auto& [needs, effects, cost] : operators) {
-        if (cost < 1) throw Error(ErrorKind::configuration, "an operator costs at least 1, not {}", cost);
+        if (cost < 1)
+            throw Error(ErrorKind::configuration, "an operator costs at least 1, not {}", cost);
         task.operators.push_back({read.facts(needs), read.effects(effects), cost});
     }
     task.axioms = read.effects(axioms);
     for (const TaskEffect& axiom : task.axioms)
         if (task.layers[axiom.fact.variable] < 0)
-            throw Error(ErrorKind::configuration, "variable {} is not derived", axiom.fact.variable);
+            throw Error(ErrorKind::configuration, "variable {} is not derived",
+                        axiom.fact.variable);
     new (self) TaskSearch(std::move(task));
 }
 
 const TaskValues& checked(const TaskSearch& search, const TaskValues& values) {
     const std::vector<std::int32_t>& domains = search.task().domains;
     if (values.size() != domains.size())
-        throw Error(ErrorKind::configuration, "the task has {} variables, not {}", domains.size(), values.size());
+        throw Error(ErrorKind::configuration, "the task has {} variables, not {}", domains.size(),
+                    values.size());
     for (std::size_t v = 0; v < values.size(); ++v)
         if (values[v] < -1 || values[v] >= domains[v])
             throw Error(ErrorKind::configuration, "variable {} has no value {}", v, values[v]);
@@ -75,14 +80,16 @@ std::int32_t checked(const TaskSearch& search, std::int64_t number) {
     return static_cast<std::int32_t>(number);
 }
 
-std::vector<TaskConstraint> read_constraints(const TaskSearch& search, const std::vector<Constraint>& given) {
+std::vector<TaskConstraint> read_constraints(const TaskSearch& search,
+                                             const std::vector<Constraint>& given) {
     const Reader read{search.task().domains};
     std::vector<TaskConstraint> constraints;
     for (const auto& [facts, limit, operators] : given) {
         TaskConstraint constraint{read.facts(facts), limit, operators};
         for (const TaskFact& f : constraint.facts)
             if (search.task().layers[f.variable] >= 0)
-                throw Error(ErrorKind::configuration, "a constraint counts facts of derived variable {}", f.variable);
+                throw Error(ErrorKind::configuration,
+                            "a constraint counts facts of derived variable {}", f.variable);
         for (const std::int32_t number : operators) checked(search, std::int64_t{number});
         constraints.push_back(std::move(constraint));
     }
@@ -91,18 +98,20 @@ std::vector<TaskConstraint> read_constraints(const TaskSearch& search, const std
 
 Values as_tuple(const TaskValues& values) { return Values(nb::tuple(nb::cast(values))); }
 
-using Found = std::tuple<std::optional<std::vector<std::int32_t>>, bool, std::int64_t, std::int64_t>;
+using Found =
+    std::tuple<std::optional<std::vector<std::int32_t>>, bool, std::int64_t, std::int64_t>;
 
 Found plan(const TaskSearch& search, const TaskValues& values, const Facts& goal, std::int64_t work,
            std::int64_t improvement_work, std::int64_t agenda_work) {
     checked(search, values);
     const TaskFacts wanted = Reader{search.task().domains}.facts(goal);
     const TaskSearchWork limits{work, improvement_work, agenda_work};
-    TaskSearchResult r =
-        without_gil([&](const auto& interrupted) { return search.plan(values, wanted, limits, interrupted); });
+    TaskSearchResult r = without_gil(
+        [&](const auto& interrupted) { return search.plan(values, wanted, limits, interrupted); });
     std::optional<std::vector<std::int32_t>> operators;
     if (r.status == TaskSearchStatus::solved) operators = std::move(r.operators);
-    return {std::move(operators), r.status == TaskSearchStatus::unsolvable, r.expanded, r.evaluated};
+    return {std::move(operators), r.status == TaskSearchStatus::unsolvable, r.expanded,
+            r.evaluated};
 }
 
 using Path = std::tuple<std::vector<std::int32_t>, std::vector<Values>>;
@@ -122,14 +131,16 @@ void bind_states(nb::class_<TaskSearch>& cls) {
     cls.def("derive",
             [](const TaskSearch& search, const TaskValues& values) {
         return as_tuple(search.derive(checked(search, values)));
-    }, "values"_a, R"(Return the values with those of the derived variables computed from the others.
+    }, "values"_a,
+            R"(Return the values with those of the derived variables computed from the others.
 
 Raises:
     ConfigurationError: if a variable has no such value.)")
         .def("apply",
              [](const TaskSearch& search, std::int64_t number, const TaskValues& values) {
         return as_tuple(search.apply(checked(search, number), checked(search, values)));
-    }, "operator"_a, "values"_a, R"(Return the values after an operator, which need not be applicable.
+    }, "operator"_a, "values"_a,
+             R"(Return the values after an operator, which need not be applicable.
 
 Args:
     operator: its number.
@@ -168,8 +179,9 @@ Args:
 
 Raises:
     ConfigurationError: if a variable, value or operator does not exist, or a constraint counts derived facts.)")
-        .def("follow", &follow, "values"_a, "goal"_a, "operators"_a, "omits"_a = false,
-             R"(Return the operators that are applied until the goal holds, and the states, one more than these.
+        .def(
+            "follow", &follow, "values"_a, "goal"_a, "operators"_a, "omits"_a = false,
+            R"(Return the operators that are applied until the goal holds, and the states, one more than these.
 
 Args:
     values: the state to begin in.
@@ -182,7 +194,8 @@ Returns:
 
 Raises:
     ConfigurationError: if a variable, value or operator does not exist.)")
-        .def("plan", &plan, "values"_a, "goal"_a, "work"_a, "improvement_work"_a, "agenda_work"_a = 0,
+        .def("plan", &plan, "values"_a, "goal"_a, "work"_a, "improvement_work"_a,
+             "agenda_work"_a = 0,
              R"(Search for a plan: lazy A* with FF's heuristic, then a goal agenda.
 
 Args:
@@ -203,8 +216,9 @@ Raises:
 }  // namespace
 
 void bind_task_search(nb::module_& m) {
-    nb::class_<TaskSearch> cls(m, "TaskSearch",
-                               R"(A task in finite-domain variables, compiled once for searches from any state.
+    nb::class_<TaskSearch> cls(
+        m, "TaskSearch",
+        R"(A task in finite-domain variables, compiled once for searches from any state.
 
 Facts are pairs of a variable and its value. States are values of all variables, -1 for none. All methods are functions
 of their arguments alone, and may be called by several threads at once.
@@ -220,7 +234,8 @@ Args:
 Raises:
     ConfigurationError: if a variable or value does not exist, an axiom is for a variable that is not derived, or an
         operator costs nothing.)");
-    cls.def("__init__", &construct, "domains"_a, "layers"_a, "defaults"_a, "mutexes"_a, "operators"_a, "axioms"_a);
+    cls.def("__init__", &construct, "domains"_a, "layers"_a, "defaults"_a, "mutexes"_a,
+            "operators"_a, "axioms"_a);
     bind_states(cls);
     bind_plans(cls);
 }

@@ -15,7 +15,8 @@ std::string number_text(double value) {
 
 std::string numbers_text(std::span<const double> values) {
     std::string text = "[";
-    for (const double value : values) text.append(text.size() > 1 ? ", " : "").append(number_text(value));
+    for (const double value : values)
+        text.append(text.size() > 1 ? ", " : "").append(number_text(value));
     return text + "]";
 }
 
@@ -31,10 +32,13 @@ std::string filled(std::string_view pattern, std::initializer_list<std::string> 
 
 void require_in_range(std::span<const double> numbers, const char* what) {
     constexpr std::uint64_t exponent = 0x7ff0'0000'0000'0000, one = 0x0010'0000'0000'0000;
-    std::uint64_t highest = 0;  // an exponent of ones sets its first bit; vectors of SSE2 can add, but not compare
-    for (const double number : numbers) highest |= (std::bit_cast<std::uint64_t>(number) & exponent) + one;
+    std::uint64_t highest =
+        0;  // an exponent of ones sets its first bit; vectors of SSE2 can add, but not compare
+    for (const double number : numbers)
+        highest |= (std::bit_cast<std::uint64_t>(number) & exponent) + one;
     if (highest >> 63)
-        throw Error(ErrorKind::overflow, "{} is beyond the range of floating-point numbers (1.8e308)", what);
+        throw Error(ErrorKind::overflow,
+                    "{} is beyond the range of floating-point numbers (1.8e308)", what);
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -75,13 +79,14 @@ static std::string listed(const std::vector<std::string>& names) {
     return text + ")";
 }
 
-Error unknown_name(const std::string& kind, std::string_view name, const std::vector<std::string>& candidates) {
+Error unknown_name(const std::string& kind, std::string_view name,
+                   const std::vector<std::string>& candidates) {
     const std::string nearest = nearest_name(name, candidates);
     const std::string hint = !nearest.empty()     ? formatted("; did you mean '{}'?", nearest)
                              : candidates.empty() ? formatted("; there is no {} at all", kind)
                                                   : listed(candidates);
-    const Error::Fact near =
-        nearest.empty() ? Error::Fact("nearest", std::monostate{}) : Error::Fact("nearest", nearest);
+    const Error::Fact near = nearest.empty() ? Error::Fact("nearest", std::monostate{})
+                                             : Error::Fact("nearest", nearest);
     return Error(ErrorKind::unknown_name, "unknown {} '{}'{}", kind, name, hint)
         .with({{"kind", kind}, {"name", name}, near});
 }

@@ -27,5 +27,11 @@ def _write(scene: SceneGraph, name: str) -> Mapping[str, str | bytes]:
     return {name: gltf_from_scene(scene, is_binary=name.lower().endswith(_BINARY))}
 
 
-GLTF = Format("glTF", (_TEXT, _BINARY), _read, _write, description="Meshes in a tree of frames, as text or binary.")
+GLTF = Format(
+    "glTF",
+    (_TEXT, _BINARY),
+    _read,
+    _write,
+    description="Meshes in a tree of frames, as text or binary.",
+)
 """The format glTF."""

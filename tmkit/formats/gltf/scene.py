@@ -1,10 +1,11 @@
 """Scenes in glTF 2.0, read and written, for modellers and browsers.
 
-Read, each node is a frame fixed to that of the node above, with its meshes as shapes; a node whose name is taken has
-its number appended. The y-axis, which is up in glTF, becomes z; scales are applied to the meshes. Written, each frame
-is a node with one node below it for each shape. What glTF cannot express (joints, masses, exact shapes, meshes that
-single precision would round, ...) is written into ``extras``: a scene in JSON without names, parents and poses, which
-are always those of the nodes.
+Read, each node is a frame fixed to that of the node above, with its meshes as shapes; a node whose
+name is taken has its number appended. The y-axis, which is up in glTF, becomes z; scales are
+applied to the meshes. Written, each frame is a node with one node below it for each shape. What
+glTF cannot express (joints, masses, exact shapes, meshes that single precision would round, ...) is
+written into ``extras``: a scene in JSON without names, parents and poses, which are always those of
+the nodes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,15 @@ Json = dict[str, Any]
 EXTRAS = "tmkit"
 UP = Pose((0.0, 0.0, 0.0), (0.5**0.5, 0.0, 0.0, 0.5**0.5))  # takes glTF's y to z
 _DROPPED = ("animations", "cameras", "skins", "textures")
-_ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, struct.error)
+_ERRORS = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    struct.error,
+)
 
 
 def read_gltf_scene(path: Path, *, loader: MeshLoader, note: Note) -> SceneGraph:
@@ -54,13 +63,22 @@ def read_gltf_scene(path: Path, *, loader: MeshLoader, note: Note) -> SceneGraph
         raise FileFormatError.at(path, f"is no valid glTF 2.0: {reason}") from error
     for kind in _DROPPED:
         if document.get(kind):
-            note(SourceLocation(str(path)), f"{len(document[kind])} {kind} have no part in a scene, and are omitted")
+            note(
+                SourceLocation(str(path)),
+                f"{len(document[kind])} {kind} have no part in a scene, and are omitted",
+            )
     return scene_from_dict(made, source=str(path), loader=loader, folder=path.parent)
 
 
 def _scene(file: Document, loader: MeshLoader) -> Json:
     ours: Json = dict(file.document.get("extras", {}).get(EXTRAS, {}))
-    made = {"allowed": [], **ours, "format": FORMAT, "version": VERSION, "shapes": dict(ours.get("shapes", {}))}
+    made = {
+        "allowed": [],
+        **ours,
+        "format": FORMAT,
+        "version": VERSION,
+        "shapes": dict(ours.get("shapes", {})),
+    }
     frames: dict[int | None, Json] = {None: {"name": None}}
     stretches: dict[int | None, Any] = {None: np.eye(3)}
     listed, taken, triangles = list[tuple[int, Json]](), {"world"}, 0
@@ -74,7 +92,9 @@ def _scene(file: Document, loader: MeshLoader) -> Json:
             raise ValueError(f"more than {loader.packages.limits.mesh_triangles} triangles")
         if f"{EXTRAS}_shape" in extras:
             frames[number] = frames[above]
-            parts = _parts(file, node, stretches[number], extras[f"{EXTRAS}_shape"], made["shapes"], loader)
+            parts = _parts(
+                file, node, stretches[number], extras[f"{EXTRAS}_shape"], made["shapes"], loader
+            )
             frames[above].setdefault("shapes", []).extend({**part, "pose": pose} for part in parts)
             continue
         own = dict(extras.get(EXTRAS, {}))
@@ -86,16 +106,33 @@ def _scene(file: Document, loader: MeshLoader) -> Json:
             pose = numbers_to_list((UP @ Pose.from_array(pose)).as_array())
         parent = frames[above]["name"] or "world"
         usual: Json = {"body": name, "classes": [], "inertia": None, "joint": {"type": "fixed"}}
-        frame = frames[number] = {**usual, **own, "name": name, "parent": parent, "pose": pose, "shapes": []}
+        frame = frames[number] = {
+            **usual,
+            **own,
+            "name": name,
+            "parent": parent,
+            "pose": pose,
+            "shapes": [],
+        }
         if frame.pop("is_root", False):
             frame |= {"parent": None, "pose": [0.0] * 6 + [1.0]}
         identity = [0.0] * 6 + [1.0]
-        parts = _parts(file, node, stretches[number], {}, made["shapes"], loader) if "mesh" in node else []
+        parts = (
+            _parts(file, node, stretches[number], {}, made["shapes"], loader)
+            if "mesh" in node
+            else []
+        )
         frame["shapes"] = [{**part, "pose": identity} for part in parts]
         listed.append((frame.pop("index", number), frame))
     parents, names = ({frame[key] for _, frame in listed} for key in ("parent", "name"))
     if ("world" in parents and "world" not in names) or not (listed or ours):
-        root: Json = {"body": "world", "classes": [], "inertia": None, "joint": {"type": "fixed"}, "shapes": []}
+        root: Json = {
+            "body": "world",
+            "classes": [],
+            "inertia": None,
+            "joint": {"type": "fixed"},
+            "shapes": [],
+        }
         listed.insert(0, (-1, {**root, "name": "world", "parent": None, "pose": [0.0] * 6 + [1.0]}))
     return {**made, "frames": [frame for _, frame in sorted(listed, key=lambda one: one[0])]}
 
@@ -117,7 +154,9 @@ def _placed(node: Json, stretch: Any) -> tuple[list[float], Any]:
     return numbers_to_list(pose.as_array()), product(rotation.T, stretch, matrix[:3, :3])
 
 
-def _parts(file: Document, node: Json, stretch: Any, own: Json, shapes: Json, loader: MeshLoader) -> list[Json]:
+def _parts(
+    file: Document, node: Json, stretch: Any, own: Json, shapes: Json, loader: MeshLoader
+) -> list[Json]:
     """Return the shapes of a node, one a primitive, or the one that our writer gave."""
     usual = {"collision": True, "color": None, "friction": None, "visual": True}
     source = str(own.get("source", ""))
@@ -127,7 +166,11 @@ def _parts(file: Document, node: Json, stretch: Any, own: Json, shapes: Json, lo
         return [{**usual, **own}]
     parts = []
     for primitive in file.primitives(node["mesh"]) if "mesh" in node else ():
-        vertices, faces, color = file.vertices(primitive), file.faces(primitive), file.color(primitive)
+        vertices, faces, color = (
+            file.vertices(primitive),
+            file.faces(primitive),
+            file.color(primitive),
+        )
         if not is_plain:
             vertices = product(vertices, stretch.T)
             faces = faces[:, ::-1] if np.linalg.det(stretch) < 0.0 else faces
@@ -199,7 +242,9 @@ class _Writer:
     def node(self, name: str, pose: Pose, above: int | None, **more: Any) -> int:
         entry = {"name": name, "translation": numbers_to_list(pose.translation), **more}
         number = self.add("nodes", entry | {"rotation": numbers_to_list(pose.quat_xyzw)})
-        siblings = self.document["scenes"][0]["nodes"] if above is None else self.document["nodes"][above]
+        siblings = (
+            self.document["scenes"][0]["nodes"] if above is None else self.document["nodes"][above]
+        )
         if above is not None:
             siblings = siblings.setdefault("children", [])
         siblings.append(number)
@@ -209,14 +254,26 @@ class _Writer:
         """Write a frame and its shapes; return the number of its node."""
         name, parent, pose, parts = (frame.pop(key) for key in ("name", "parent", "pose", "shapes"))
         extras = {**frame, "index": index} | ({"is_root": True} if parent is None else {})
-        at, above = (UP.inverse(), None) if parent is None else (Pose.from_array(pose), numbers[parent])
+        at, above = (
+            (UP.inverse(), None) if parent is None else (Pose.from_array(pose), numbers[parent])
+        )
         number = self.node(name, at, above, extras={EXTRAS: extras})
         for part, attached in zip(parts, self.scene.shapes(name), strict=True):
-            own = {key: value for key, value in part.items() if key != "pose"} | {"source": attached.shape.source}
-            mesh = {key: found for key, found in (("mesh", self.mesh(attached)),) if found is not None}
+            own = {key: value for key, value in part.items() if key != "pose"} | {
+                "source": attached.shape.source
+            }
+            mesh = {
+                key: found for key, found in (("mesh", self.mesh(attached)),) if found is not None
+            }
             if attached.shape.digest in self.rounded:
                 self.kept.add(part["shape"])
-            self.node(f"{name} {attached.shape.kind}", attached.pose, number, extras={f"{EXTRAS}_shape": own}, **mesh)
+            self.node(
+                f"{name} {attached.shape.kind}",
+                attached.pose,
+                number,
+                extras={f"{EXTRAS}_shape": own},
+                **mesh,
+            )
         return number
 
     def mesh(self, part: AttachedShape) -> int | None:
@@ -236,19 +293,26 @@ class _Writer:
             corners = self.accessor(faces.astype("<u4"), 5125, "SCALAR", faces.size)
             primitive: Json = {"attributes": {"POSITION": points}, "indices": corners}
             if color is not None:
-                linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in color[:3]]
+                linear = [
+                    v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in color[:3]
+                ]
                 looks = {"baseColorFactor": [*linear, color[3]], "metallicFactor": 0.0}
                 mode = {"alphaMode": "BLEND"} if color[3] < 1.0 else {}
-                primitive["material"] = self.add("materials", {"pbrMetallicRoughness": looks, **mode})
+                primitive["material"] = self.add(
+                    "materials", {"pbrMetallicRoughness": looks, **mode}
+                )
             self.meshes[key] = self.add("meshes", {"primitives": [primitive]})
         return self.meshes[key]
 
     def accessor(self, values: Any, component: int, kind: str, count: int, **more: Any) -> int:
         data = values.tobytes()
-        view = self.add("bufferViews", {"buffer": 0, "byteOffset": len(self.data), "byteLength": len(data)})
+        view = self.add(
+            "bufferViews", {"buffer": 0, "byteOffset": len(self.data), "byteLength": len(data)}
+        )
         self.data += data
         return self.add(
-            "accessors", {"bufferView": view, "componentType": component, "type": kind, "count": count, **more}
+            "accessors",
+            {"bufferView": view, "componentType": component, "type": kind, "count": count, **more},
         )
 
 
@@ -257,7 +321,9 @@ def _triangles(shape: Shape) -> tuple[Any, Any]:
     if shape.kind in ("box", "sphere", "cylinder", "capsule"):
         return solid_triangles(shape, fineness=_FINENESS)
     if shape.kind == "plane":
-        return _PLANE * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]), np.array([[0, 1, 2], [0, 2, 3]])
+        return _PLANE * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]), np.array(
+            [[0, 1, 2], [0, 2, 3]]
+        )
     if shape.kind == "cone":
         shape = frustum(shape.dimensions[0], 0.0, shape.dimensions[1])
     makers = {"height_field": mesh_of_field, "point_cloud": mesh_of_cloud}

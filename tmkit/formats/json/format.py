@@ -24,5 +24,12 @@ def _write(scene: SceneGraph, name: str) -> Mapping[str, str | bytes]:
     return {name: json_text(scene_to_dict(scene))}
 
 
-JSON = Format("JSON", (".json",), _read, _write, comparison="none", description="Scenes of tmkit without any loss.")
+JSON = Format(
+    "JSON",
+    (".json",),
+    _read,
+    _write,
+    comparison="none",
+    description="Scenes of tmkit without any loss.",
+)
 """The format of scenes in JSON, which holds every scene."""

@@ -1,12 +1,14 @@
 """One frame of a scene as JSON, and back: its joint, its mass, the shapes on it, how it moves.
 
-A pose is seven numbers, x y z and the quaternion's x y z w. Stamped poses are listed by ascending stamp, with the
-bounds of their history; a window without end is null. A document lists its noise sources once, under ``noise_sources``,
-each with its dimension and label. A frame whose pose is not exact has ``noise``: the covariance, and for each source
-its number in that list and the map, row by row. So errors that are correlated in the scene are correlated in what is
-read back. A source that is read is a new one: files have nothing in common with scenes that are in memory.
+A pose is seven numbers, x y z and the quaternion's x y z w. Stamped poses are listed by ascending
+stamp, with the bounds of their history; a window without end is null. A document lists its noise
+sources once, under ``noise_sources``, each with its dimension and label. A frame whose pose is not
+exact has ``noise``: the covariance, and for each source its number in that list and the map, row by
+row. So errors that are correlated in the scene are correlated in what is read back. A source that
+is read is a new one: files have nothing in common with scenes that are in memory.
 
-Invariants: reading what was written gives an equal frame; a document that is wrong is refused at the value that is.
+Invariants: reading what was written gives an equal frame; a document that is wrong is refused at
+    the value that is.
 """
 
 from __future__ import annotations
@@ -30,10 +32,12 @@ from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
 
 COLLISION_LEVELS = ("box", "hull", "exact")
-_LIMITS = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}  # null: unlimited
+# null: unlimited
+_LIMITS = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}
 _DYNAMICS = ("damping", "friction")
 JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free", "unstated")
-_UNIT_TOLERANCE = 1e-3  # how far the length of a quaternion may be from 1: numbers rounded to three digits are fine
+# how far the length of a quaternion may be from 1: numbers rounded to three digits are fine
+_UNIT_TOLERANCE = 1e-3
 _LARGEST = 100_000  # dimensions of a source: tmkit writes no more
 
 Json = dict[str, Any]
@@ -85,7 +89,9 @@ def attributes_from_dict(node: JsonNode) -> Json | None:
     if "attribute_stamps" not in node.table():
         return attributes
     stamps = node.get("attribute_stamps")
-    return attributes | {key: Stamped(values.get(key).value, stamps.get(key).number()) for key in stamps.table()}
+    return attributes | {
+        key: Stamped(values.get(key).value, stamps.get(key).number()) for key in stamps.table()
+    }
 
 
 def _attribute(node: JsonNode, key: str) -> Any:
@@ -98,10 +104,27 @@ def _attribute(node: JsonNode, key: str) -> Any:
 
 
 def frame_from_dict(
-    node: JsonNode, shapes: Mapping[str, graph.Shape], sources: list[graph.NoiseSource], *, in_file: bool, note: Note
+    node: JsonNode,
+    shapes: Mapping[str, graph.Shape],
+    sources: list[graph.NoiseSource],
+    *,
+    in_file: bool,
+    note: Note,
 ) -> graph.FrameSpecification:
     """Return the frame of a JSON object; only those in files may have meshes cut, which takes long."""
-    known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
+    known = (
+        "attributes",
+        "body",
+        "classes",
+        "inertia",
+        "joint",
+        "name",
+        "noise",
+        "parent",
+        "pose",
+        "shapes",
+        "stamps",
+    )
     node.only(*known, "attribute_stamps", "twist")
     parent = node.get("parent")
     moves = "twist" in node.table()
@@ -113,12 +136,18 @@ def frame_from_dict(
         joint=joint_from_dict(node.get("joint")),
         body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
-        shapes=[part for item in node.get("shapes").items() for part in _attached_from_dict(item, shapes, in_file)],
+        shapes=[
+            part
+            for item in node.get("shapes").items()
+            for part in _attached_from_dict(item, shapes, in_file)
+        ],
     ).replace(
         inertia=inertia_from_dict(node.get("inertia"), node.get("name").name(), note),
         attributes=attributes_from_dict(node),
         twist=twist_from_dict(node.get("twist")) if moves else None,
-        twist_noise=noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
+        twist_noise=(
+            noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None
+        ),
         stamps=_stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
         noise=noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
     )
@@ -134,12 +163,19 @@ def joint_to_dict(joint: graph.Joint) -> Json:
     """Return a joint as a JSON object."""
     if not joint.is_actuated:
         return {"type": joint.type if joint.is_stated else "unstated"}
-    document: Json = {"axis": numbers_to_list(joint.axis), "mimic": None, "name": joint.name, "type": joint.type}
+    document: Json = {
+        "axis": numbers_to_list(joint.axis),
+        "mimic": None,
+        "name": joint.name,
+        "type": joint.type,
+    }
     for key in (*_LIMITS, *_DYNAMICS):
         value = getattr(joint, key)
         document[key] = value if math.isfinite(value) else None
     if joint.mimic is not None:
-        document["mimic"] = {key: getattr(joint.mimic, key) for key in ("joint", "multiplier", "offset")}
+        document["mimic"] = {
+            key: getattr(joint.mimic, key) for key in ("joint", "multiplier", "offset")
+        }
     return dict(sorted(document.items()))
 
 
@@ -156,7 +192,9 @@ def joint_from_dict(node: JsonNode) -> graph.Joint:
         multiplier, offset = rule.get("multiplier").number(), rule.get("offset").number()
         mimic = graph.Mimic(rule.get("joint").text(), multiplier=multiplier, offset=offset)
     x, y, z = node.get("axis").numbers(3)
-    numbers: dict[str, Any] = {key: node.get(key).limit(unlimited) for key, unlimited in _LIMITS.items()}
+    numbers: dict[str, Any] = {
+        key: node.get(key).limit(unlimited) for key, unlimited in _LIMITS.items()
+    }
     numbers |= {key: node.get(key).number() for key in _DYNAMICS}
     spec = replace(JointSpec(kind, node.get("name").text(), (x, y, z)), **numbers)
     with reported(node):
@@ -167,7 +205,11 @@ def inertia_to_dict(inertia: graph.Inertia | None) -> Json | None:
     """Return mass properties as a JSON object."""
     if inertia is None:
         return None
-    return {"center": numbers_to_list(inertia.center), "mass": inertia.mass, "matrix": numbers_to_list(inertia.matrix)}
+    return {
+        "center": numbers_to_list(inertia.center),
+        "mass": inertia.mass,
+        "matrix": numbers_to_list(inertia.matrix),
+    }
 
 
 def inertia_from_dict(node: JsonNode, frame: str, note: Note) -> graph.Inertia | None:
@@ -176,7 +218,11 @@ def inertia_from_dict(node: JsonNode, frame: str, note: Note) -> graph.Inertia |
         return None
     node.only("center", "mass", "matrix")
     matrix = np.reshape(node.get("matrix").numbers(9), (3, 3))
-    mass, center, place = node.get("mass").number(), node.get("center").numbers(3), SourceLocation(node.path)
+    mass, center, place = (
+        node.get("mass").number(),
+        node.get("center").numbers(3),
+        SourceLocation(node.path),
+    )
     with reported(node):
         return inertia_or_point_mass(mass, center, matrix, frame=frame, place=place, note=note)
 
@@ -232,7 +278,10 @@ def pose_from_dict(node: JsonNode) -> Pose:
         pose = Pose.from_array(numbers)
     length = math.hypot(*numbers[3:])
     if abs(length - 1.0) > _UNIT_TOLERANCE:
-        raise node.error(f"expected a unit quaternion as the last four numbers, received one of length {length:g}")
+        raise node.error(
+            "expected a unit quaternion as the last four numbers, received one of length"
+            f" {length:g}"
+        )
     return pose
 
 
@@ -257,7 +306,9 @@ def _stamps_from_dict(node: JsonNode) -> StampedPoses:
     times = [row.get("stamp").number() for row in rows]
     poses = [pose_from_dict(row.get("pose")) for row in rows]
     with reported(node):
-        return StampedPoses(times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf))
+        return StampedPoses(
+            times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf)
+        )
 
 
 class SourceList:
@@ -271,8 +322,13 @@ class SourceList:
 
     def noise_to_dict(self, noise: EdgeNoise) -> dict[str, Any]:
         """Return the error of an edge as JSON values."""
-        numbers = {source: self._numbers.setdefault(source, len(self._numbers)) for source in noise.sources}
-        terms = [{"map": numbers_to_list(noise.map(source)), "source": number} for source, number in numbers.items()]
+        numbers = {
+            source: self._numbers.setdefault(source, len(self._numbers)) for source in noise.sources
+        }
+        terms = [
+            {"map": numbers_to_list(noise.map(source)), "source": number}
+            for source, number in numbers.items()
+        ]
         return {"covariance": numbers_to_list(noise.covariance), "terms": terms}
 
     def to_list(self) -> list[dict[str, Any]]:
@@ -287,7 +343,9 @@ def sources_from_dict(node: JsonNode) -> list[graph.NoiseSource]:
         item.only("dimension", "label")
         dimension = item.get("dimension").integer()
         if not 1 <= dimension <= _LARGEST:
-            raise item.get("dimension").error(f"expected a number from 1 to {_LARGEST}, received {dimension}")
+            raise item.get("dimension").error(
+                f"expected a number from 1 to {_LARGEST}, received {dimension}"
+            )
         sources.append(graph.NoiseSource(dimension, item.get("label").text()))
     return sources
 
@@ -300,7 +358,9 @@ def noise_from_dict(node: JsonNode, sources: Sequence[graph.NoiseSource]) -> Edg
         term.only("map", "source")
         number = term.get("source").integer()
         if not 0 <= number < len(sources):
-            raise term.get("source").error(f"expected the number of a noise source, 0 to {len(sources) - 1}")
+            raise term.get("source").error(
+                f"expected the number of a noise source, 0 to {len(sources) - 1}"
+            )
         if sources[number] in maps:
             raise term.get("source").error(f"noise source {number} is given twice")
         dimension = sources[number].dimension

@@ -1,8 +1,8 @@
 """Reading JSON that may be wrong: every access says what it expects and where it looked.
 
-A :class:`JsonNode` is a value of a JSON document together with its way from the top (``frames[3].joint``), which the
-error about a missing or wrong value names. Its line is computed only if there is an error: :func:`with_line` follows
-the way through the text once more.
+A :class:`JsonNode` is a value of a JSON document together with its way from the top
+(``frames[3].joint``), which the error about a missing or wrong value names. Its line is computed
+only if there is an error: :func:`with_line` follows the way through the text once more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class JsonNode:
 
     def error(self, reason: str) -> FileFormatError:
         """Return the error that says ``reason`` about this value."""
-        return FileFormatError.at(self.path, f"{self.way or 'the document'}: {reason}", data={"way": self.way})
+        return FileFormatError.at(
+            self.path, f"{self.way or 'the document'}: {reason}", data={"way": self.way}
+        )
 
     def get(self, key: str) -> JsonNode:
         """Return the value of a key that must be there."""
@@ -57,7 +59,10 @@ class JsonNode:
         """Refuse keys that are not among ``keys``."""
         for key in self.table():
             if key not in keys:
-                raise self.error(f"unknown key '{key}'{did_you_mean(key, keys)} (known: {', '.join(sorted(keys))})")
+                raise self.error(
+                    f"unknown key '{key}'{did_you_mean(key, keys)} (known:"
+                    f" {', '.join(sorted(keys))})"
+                )
 
     def text(self) -> str:
         """Return the value as a text."""
@@ -87,7 +92,9 @@ class JsonNode:
         try:
             number = float(self.value)
         except OverflowError:
-            raise self.error("expected a finite number, received an integer beyond the largest float") from None
+            raise self.error(
+                "expected a finite number, received an integer beyond the largest float"
+            ) from None
         if not math.isfinite(number):
             raise self.error(f"expected a finite number, received {_kind(self.value)}")
         return number
@@ -106,14 +113,18 @@ class JsonNode:
         """Return the value as a list of so many finite numbers."""
         items = list(self.items())
         if len(items) != length:
-            raise self.error(f"expected {length} number{'' if length == 1 else 's'}, received {len(items)}")
+            raise self.error(
+                f"expected {length} number{'' if length == 1 else 's'}, received {len(items)}"
+            )
         return [item.number() for item in items]
 
     def one_of(self, choices: Sequence[str]) -> str:
         """Return the value as one of these words."""
         word = self.text()
         if word not in choices:
-            raise self.error(f"unknown word '{word}'{did_you_mean(word, choices)} (known: {', '.join(choices)})")
+            raise self.error(
+                f"unknown word '{word}'{did_you_mean(word, choices)} (known: {', '.join(choices)})"
+            )
         return word
 
 
@@ -124,10 +135,19 @@ def with_line(error: FileFormatError, text: str) -> FileFormatError:
     if at is None:
         return error
     line, begin = text.count("\n", 0, at) + 1, text.rfind("\n", 0, at) + 1
-    more = {key: value for key, value in error.data.items() if key not in ("path", "line", "column", "reason")}
+    more = {
+        key: value
+        for key, value in error.data.items()
+        if key not in ("path", "line", "column", "reason")
+    }
     source_line = text[begin : text.find("\n", at) if "\n" in text[at:] else len(text)]
     return type(error).at(
-        error.data["path"], error.data["reason"], line=line, column=at - begin + 1, source_line=source_line, data=more
+        error.data["path"],
+        error.data["reason"],
+        line=line,
+        column=at - begin + 1,
+        source_line=source_line,
+        data=more,
     )
 
 
@@ -168,5 +188,10 @@ def _entered(text: str, at: int, step: int | str) -> int:
 def _kind(value: object) -> str:
     if value is None:
         return "null"
-    names = {dict: "an object", list: "a list", str: f"the text {value!r}", bool: str(value).lower()}
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: f"the text {value!r}",
+        bool: str(value).lower(),
+    }
     return names.get(type(value), str(value))

@@ -1,7 +1,8 @@
 """Scenes as JSON: everything a scene is, and nothing of the computer it was written on.
 
-``scene_from_dict(scene_to_dict(scene)) == scene``: numbers read back to the same bits, frames are in insertion order,
-and unlimited limits are null. Keys are sorted: the same scene has the same bytes.
+``scene_from_dict(scene_to_dict(scene)) == scene``: numbers read back to the same bits, frames are
+in insertion order, and unlimited limits are null. Keys are sorted: the same scene has the same
+bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from tmkit._core import Group
 from tmkit._support.json_files import read_json
 from tmkit._support.output import write_files
 from tmkit._support.source_location import SourceLocation, reported
-from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
+from tmkit.errors import (
+    CycleError,
+    DuplicateNameError,
+    FileFormatError,
+    TmkitError,
+    UnknownNameError,
+)
 from tmkit.formats.json.frames import (
     COLLISION_LEVELS,
     SourceList,
@@ -36,7 +43,12 @@ from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader
 from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import SceneSpecification
 from tmkit.formats.spec.parts import PIECES
-from tmkit.formats.spec.values import completed, mesh_specification, spec_of_pose, specification_of_scene
+from tmkit.formats.spec.values import (
+    completed,
+    mesh_specification,
+    spec_of_pose,
+    specification_of_scene,
+)
 from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
 
@@ -55,7 +67,8 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         loader: compares meshes with their files, by SHA-256.
 
     Returns:
-        Objects, lists, texts, numbers, booleans and null only, with sorted keys; it holds no absolute path.
+        Objects, lists, texts, numbers, booleans and null only, with sorted keys; it holds no
+        absolute path.
     """
     loader = loader if loader is not None else MeshLoader()
     shapes: dict[str, Json] = {}
@@ -67,7 +80,8 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         described = frame_to_dict(frame, sources)
         for part, attached in zip(frame.shapes, described["shapes"], strict=True):
             shape = part.shape
-            told_apart = (shape.digest, shape.source, shape.checksums)  # equal meshes may be of different files
+            # equal meshes may be of different files
+            told_apart = (shape.digest, shape.source, shape.checksums)
             if told_apart not in keys:
                 entry = shape_to_dict(shape, loader)
                 keys[told_apart] = key = shape_key(shape, entry)
@@ -91,7 +105,11 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
 
 
 def scene_from_dict(
-    document: Mapping[str, Any], *, source: str = "scene", loader: MeshLoader | None = None, folder: Path | None = None
+    document: Mapping[str, Any],
+    *,
+    source: str = "scene",
+    loader: MeshLoader | None = None,
+    folder: Path | None = None,
 ) -> SceneGraph:
     """Return the scene of a JSON document.
 
@@ -99,11 +117,12 @@ def scene_from_dict(
         document: what :func:`scene_to_dict` made.
         source: the file, or a name for it, for messages.
         loader: loads the meshes that are written by their source.
-        folder: where files of points and heights are looked for; without one, the document may name none.
+        folder: where files of points and heights are looked for; without one, the document may name
+            none.
 
     Raises:
-        FileFormatError: the document is of another format or version, incomplete or inconsistent, or a mesh is
-            missing or has changed since.
+        FileFormatError: the document is of another format or version, incomplete or inconsistent,
+            or a mesh is missing or has changed since.
     """
     loader = loader if loader is not None else MeshLoader()
     top = JsonNode(document, source)
@@ -113,13 +132,20 @@ def scene_from_dict(
     if version not in range(1, VERSION + 1) or isinstance(version, bool):
         reason = f"this tmkit reads versions 1 to {VERSION} of the format, received {version!r}"
         raise top.get("version").error(reason)
-    top.only("allowed", "bodies", "format", "frames", "groups", "noise_sources", "shapes", "version")
+    top.only(
+        "allowed", "bodies", "format", "frames", "groups", "noise_sources", "shapes", "version"
+    )
     listed = top.get("shapes")
-    shapes = {digest: shape_from_dict(digest, listed, loader, folder=folder) for digest in listed.table()}
+    shapes = {
+        digest: shape_from_dict(digest, listed, loader, folder=folder) for digest in listed.table()
+    }
     nodes = list(top.get("frames").items())
     loader.packages.limits.refuse_frames(len(nodes), top.get("frames").error)
     sources = sources_from_dict(top.get("noise_sources")) if "noise_sources" in document else []
-    frames = [frame_from_dict(node, shapes, sources, in_file=folder is not None, note=loader.note) for node in nodes]
+    frames = [
+        frame_from_dict(node, shapes, sources, in_file=folder is not None, note=loader.note)
+        for node in nodes
+    ]
     allowed: list[tuple[str, str, str]] = []
     for pair in top.get("allowed").items():
         words = [item.text() for item in pair.items()]
@@ -140,7 +166,11 @@ def _blamed(top: JsonNode, error: TmkitError) -> JsonNode:
     nodes = list(top.get("frames").items())
     if isinstance(error, CycleError):
         frame, joint = error.data.get("frame"), error.data.get("joint")
-        mimics = (node.get("joint").get("mimic") for node in nodes if _inside(node.value, ("joint", "name")) == joint)
+        mimics = (
+            node.get("joint").get("mimic")
+            for node in nodes
+            if _inside(node.value, ("joint", "name")) == joint
+        )
         if joint is not None:
             return next(mimics, top)
         return next((node.get("parent") for node in nodes if node.value["name"] == frame), top)
@@ -167,7 +197,11 @@ def _inside(value: Any, keys: tuple[str, ...]) -> Any:
 
 
 def write_json_scene(
-    scene: SceneGraph, path: str | os.PathLike[str], *, loader: MeshLoader | None = None, arrays_beside: bool = False
+    scene: SceneGraph,
+    path: str | os.PathLike[str],
+    *,
+    loader: MeshLoader | None = None,
+    arrays_beside: bool = False,
 ) -> None:
     """Write the scene as a JSON file; the file is there completely or not at all.
 
@@ -175,8 +209,8 @@ def write_json_scene(
         scene: the scene.
         path: the file.
         loader: see :func:`scene_to_dict`.
-        arrays_beside: write the numbers of point clouds and height fields as ``.npy`` files beside the scene, named by
-            their digests, instead of into it.
+        arrays_beside: write the numbers of point clouds and height fields as ``.npy`` files beside
+            the scene, named by their digests, instead of into it.
 
     Raises:
         OutputError: the file cannot be written.
@@ -184,7 +218,12 @@ def write_json_scene(
     document = scene_to_dict(scene, loader=loader)
     arrays = arrays_as_files(document["shapes"]) if arrays_beside else {}
     target = Path(path)
-    write_files({**{target.with_name(name): data for name, data in arrays.items()}, target: json_text(document)})
+    write_files(
+        {
+            **{target.with_name(name): data for name, data in arrays.items()},
+            target: json_text(document),
+        }
+    )
 
 
 def json_text(document: Json) -> str:
@@ -193,7 +232,10 @@ def json_text(document: Json) -> str:
 
 
 def read_json_scene(
-    path: Path, *, loader: MeshLoader | None = None, read_other: Callable[[Path], SceneSpecification] | None = None
+    path: Path,
+    *,
+    loader: MeshLoader | None = None,
+    read_other: Callable[[Path], SceneSpecification] | None = None,
 ) -> SceneGraph:
     """Read a JSON scene file, by a loader with default settings if omitted.
 
@@ -204,7 +246,11 @@ def read_json_scene(
     """
     loader = loader if loader is not None else MeshLoader()
     document, text = read_json(path, limit=loader.packages.limits.json_bytes)
-    included = document.pop("include", None) if read_other is not None and isinstance(document, dict) else None
+    included = (
+        document.pop("include", None)
+        if read_other is not None and isinstance(document, dict)
+        else None
+    )
     try:
         scene = scene_from_dict(document, source=str(path), loader=loader, folder=path.parent)
         if included is None or read_other is None:
@@ -223,12 +269,17 @@ def _refuse_repeated_files(nodes: Sequence[JsonNode]) -> None:
     for node in nodes:
         name = node.get("file")
         if name.name() in seen:
-            raise name.error(f"'{name.name()}' is included twice, and its frames would have the same names")
+            raise name.error(
+                f"'{name.name()}' is included twice, and its frames would have the same names"
+            )
         seen.add(name.name())
 
 
 def _included(
-    node: JsonNode, folder: Path, loader: MeshLoader, read_other: Callable[[Path], SceneSpecification]
+    node: JsonNode,
+    folder: Path,
+    loader: MeshLoader,
+    read_other: Callable[[Path], SceneSpecification],
 ) -> SceneSpecification:
     """Return the scene of a file that is included, whose frames get a place, and are told what they are."""
     node.only("file", "frames")
@@ -262,11 +313,12 @@ def _included(
 def scene_dump(scene: SceneGraph) -> Json:
     """Return ``{"frames": [...]}``, one entry a frame in insertion order, for other programs, not for reading back.
 
-    Each has ``name``, ``parent`` (null for a root), ``body``, ``type`` (fixed, revolute, continuous, prismatic, free;
-    fixed for a root). It has ``translation`` (metres) and ``quat_xyzw`` of parent_from_frame at joint value 0. It has
-    ``classes`` and ``joint`` (null when nothing moves, else ``axis``, ``lower``, ``upper`` and ``name``; null for no
-    limit). Its ``geometry`` is a list of ``shape``, ``dimensions`` and ``pose`` (``translation``, ``quat_xyzw`` of
-    frame_from_shape).
+    Each has ``name``, ``parent`` (null for a root), ``body``, ``type`` (fixed, revolute,
+    continuous, prismatic, free; fixed for a root). It has ``translation`` (metres) and
+    ``quat_xyzw`` of parent_from_frame at joint value 0. It has ``classes`` and ``joint`` (null when
+    nothing moves, else ``axis``, ``lower``, ``upper`` and ``name``; null for no limit). Its
+    ``geometry`` is a list of ``shape``, ``dimensions`` and ``pose`` (``translation``, ``quat_xyzw``
+    of frame_from_shape).
     """
     return {"frames": [_dumped(scene, name) for name in scene.frame_names]}
 
@@ -276,7 +328,11 @@ def _dumped(scene: SceneGraph, name: str) -> Json:
     values = joint_to_dict(joint)
     described = {key: values[key] for key in ("axis", "lower", "upper", "name") if key in values}
     shapes = [
-        {"shape": part.shape.kind, "dimensions": list(part.shape.dimensions), "pose": _dumped_pose(part.pose)}
+        {
+            "shape": part.shape.kind,
+            "dimensions": list(part.shape.dimensions),
+            "pose": _dumped_pose(part.pose),
+        }
         for part in scene.shapes(name)
     ]
     return {
@@ -292,12 +348,17 @@ def _dumped(scene: SceneGraph, name: str) -> Json:
 
 
 def _dumped_pose(pose: Pose) -> Json:
-    return {"translation": numbers_to_list(pose.translation), "quat_xyzw": numbers_to_list(pose.quat_xyzw)}
+    return {
+        "translation": numbers_to_list(pose.translation),
+        "quat_xyzw": numbers_to_list(pose.quat_xyzw),
+    }
 
 
 def _group_to_dict(group: Group) -> Json:
     parents = {"parents": [*group.parents]} if group.parents else {}
-    return {"frames": [*group.frames], "groups": [*group.groups]} | parents | attributes_to_dict(group)
+    return (
+        {"frames": [*group.frames], "groups": [*group.groups]} | parents | attributes_to_dict(group)
+    )
 
 
 def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:

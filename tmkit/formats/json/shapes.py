@@ -1,20 +1,24 @@
 """Shapes in JSON scenes, and the files of points and heights that they may name.
 
-A shape stands under the digest of its content, or of its entry if the entry names a file by its SHA-256. It is checked
-when it is read: a file that changed in between is noticed. A key that is no digest (32 hexadecimal digits) is a name
-chosen by the author of a handwritten file, and is not checked.
+A shape stands under the digest of its content, or of its entry if the entry names a file by its
+SHA-256. It is checked when it is read: a file that changed in between is noticed. A key that is no
+digest (32 hexadecimal digits) is a name chosen by the author of a handwritten file, and is not
+checked.
 
-* A mesh is written by the ``package://`` URI of its file if that still has the bytes it was read from, else with its
-  arrays. The SHA-256 of the file is beside the URI, and of the files that it names, by name: they are compared on
-  reading, and not the arrays, which another version may read differently. By hand, it may be a ``file`` beside the
-  scene with a ``scale`` (1 by default).
-* A point cloud has a ``radius`` and ``points``, a height field a ``size``, a ``floor`` (null or omitted: the default
-  of :func:`~tmkit.graph.HeightField`) and ``heights``, with the number of ``columns``.
-* Arrays are base64 of little-endian 64-bit floats and 32-bit integers. Points and heights may also be lists of rows, or
-  a ``file`` beside the scene. Points come from ``.npy`` (n, 3), ``.ply`` (its vertices) or ``.xyz`` (a line for each
-  point, its first three numbers; ``#`` begins a comment). Heights come from ``.npy`` (rows, columns), the first row at
-  the least y as in :func:`~tmkit.graph.HeightField`. Or they come from ``.png`` in grey of 8 or 16 bits, a map with y
-  upwards, whose *last* line is the one of least y. Black and white are the ends of the ``range`` that the scene gives.
+* A mesh is written by the ``package://`` URI of its file if that still has the bytes it was read
+  from, else with its arrays. The SHA-256 of the file is beside the URI, and of the files that it
+  names, by name: they are compared on reading, and not the arrays, which another version may read
+  differently. By hand, it may be a ``file`` beside the scene with a ``scale`` (1 by default).
+* A point cloud has a ``radius`` and ``points``, a height field a ``size``, a ``floor`` (null or
+  omitted: the default of :func:`~tmkit.graph.HeightField`) and ``heights``, with the number of
+  ``columns``.
+* Arrays are base64 of little-endian 64-bit floats and 32-bit integers. Points and heights may also
+  be lists of rows, or a ``file`` beside the scene. Points come from ``.npy`` (n, 3), ``.ply`` (its
+  vertices) or ``.xyz`` (a line for each point, its first three numbers; ``#`` begins a comment).
+  Heights come from ``.npy`` (rows, columns), the first row at the least y as in
+  :func:`~tmkit.graph.HeightField`. Or they come from ``.png`` in grey of 8 or 16 bits, a map with y
+  upwards, whose *last* line is the one of least y. Black and white are the ends of the ``range``
+  that the scene gives.
 
 Sizes are checked before anything is unpacked: a small file cannot request a large memory.
 """
@@ -57,23 +61,37 @@ def read_points(path: Path, *, limits: ReadingLimits | None = None) -> Array:
     readers: dict[str, _Reader] = {".npy": _npy, ".ply": _ply, ".xyz": partial(_xyz, limits=limits)}
     points = _reader_of(path, "points", readers)(path, read_bytes(path, limit=limits.mesh_bytes))
     if points.ndim != 2 or points.shape[1] != 3 or not len(points):
-        raise FileFormatError.at(path, f"expected points of shape (n, 3), at least one, received shape {points.shape}")
+        raise FileFormatError.at(
+            path, f"expected points of shape (n, 3), at least one, received shape {points.shape}"
+        )
     return _checked(points, path, "points", limits)
 
 
-def read_heights(path: Path, *, span: tuple[float, float] | None, limits: ReadingLimits | None = None) -> Array:
+def read_heights(
+    path: Path, *, span: tuple[float, float] | None, limits: ReadingLimits | None = None
+) -> Array:
     """Return the heights (rows, columns), metres, of a ``.npy`` or ``.png`` file, the first row at the least y.
 
-    ``span`` has the heights of black and of white in a picture; ``None`` for numbers, which are metres.
+    ``span`` has the heights of black and of white in a picture; ``None`` for numbers, which are
+    metres.
     """
     limits = limits or ReadingLimits()
-    read = _reader_of(path, "heights", {".npy": _npy, ".png": partial(_png, span=span, limits=limits)})
+    read = _reader_of(
+        path, "heights", {".npy": _npy, ".png": partial(_png, span=span, limits=limits)}
+    )
     if (span is not None) != (path.suffix.lower() == ".png"):
-        wanted = "needs a range of heights, from black to white" if span is None else "holds metres and takes no range"
+        wanted = (
+            "needs a range of heights, from black to white"
+            if span is None
+            else "holds metres and takes no range"
+        )
         raise FileFormatError.at(path, f"this kind of file {wanted}")
     heights = read(path, read_bytes(path, limit=limits.mesh_bytes))
     if heights.ndim != 2 or min(heights.shape) < 2:
-        reason = f"expected heights of shape (rows, columns), at least 2 of each, received shape {heights.shape}"
+        reason = (
+            "expected heights of shape (rows, columns), at least 2 of each, received shape"
+            f" {heights.shape}"
+        )
         raise FileFormatError.at(path, reason)
     return _checked(heights, path, "heights", limits)
 
@@ -81,13 +99,17 @@ def read_heights(path: Path, *, span: tuple[float, float] | None, limits: Readin
 def npy_bytes(values: npt.ArrayLike) -> bytes:
     """Return the ``.npy`` file of an array of floats; the same bytes for the same array."""
     file = io.BytesIO()
-    np.lib.format.write_array(file, np.ascontiguousarray(values, dtype="<f8"), version=(1, 0), allow_pickle=False)
+    np.lib.format.write_array(
+        file, np.ascontiguousarray(values, dtype="<f8"), version=(1, 0), allow_pickle=False
+    )
     return file.getvalue()
 
 
 def _reader_of(path: Path, what: str, readers: Mapping[str, _Reader]) -> _Reader:
     if path.suffix.lower() not in readers:
-        raise FileFormatError.at(path, f"{what} in a file of kind '{path.suffix}'; expected {', '.join(readers)}")
+        raise FileFormatError.at(
+            path, f"{what} in a file of kind '{path.suffix}'; expected {', '.join(readers)}"
+        )
     return readers[path.suffix.lower()]
 
 
@@ -98,7 +120,9 @@ def _checked(values: Array, path: Path, what: str, limits: ReadingLimits) -> Arr
         raise FileFormatError.at(path, f"it holds {count} {what}, expected at most {limits.points}")
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(bad):
-        raise FileFormatError.at(path, f"row {bad[0] + 1} of its {what} has a number that is not finite")
+        raise FileFormatError.at(
+            path, f"row {bad[0] + 1} of its {what} has a number that is not finite"
+        )
     return np.ascontiguousarray(values)
 
 
@@ -109,18 +133,26 @@ def _npy(path: Path, data: bytes) -> Array:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
             version = np.lib.format.read_magic(file)
-            readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+            readers = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }
             if version not in readers:
                 raise ValueError(f"version {version[0]}.{version[1]} is not known")
             shape, by_columns, dtype = readers[version](file)
-    except Exception as error:  # a header is parsed as Python: whatever that raises means that the file is broken
+    except Exception as error:
+        # a header is parsed as Python: whatever that raises means that the file is broken
         raise FileFormatError.at(path, f"no NumPy file: {_first_line(error)}") from None
     if dtype.kind not in "fiu":
-        raise FileFormatError.at(path, f"expected an array of real numbers, received one of type {dtype}")
+        raise FileFormatError.at(
+            path, f"expected an array of real numbers, received one of type {dtype}"
+        )
     found, expected = len(data) - file.tell(), math.prod(shape) * dtype.itemsize
     if found != expected:
         raise FileFormatError.at(path, f"expected {expected} bytes of numbers, received {found}")
-    values = np.frombuffer(data, dtype=dtype, offset=file.tell()).reshape(shape, order="F" if by_columns else "C")
+    values = np.frombuffer(data, dtype=dtype, offset=file.tell()).reshape(
+        shape, order="F" if by_columns else "C"
+    )
     return values.astype(np.float64)
 
 
@@ -134,10 +166,14 @@ def _xyz(path: Path, data: bytes, limits: ReadingLimits) -> Array:
             x, y, z = (float(word) for word in words[:3])
         except ValueError:
             shown = line[:80].decode("utf-8", errors="replace").strip()
-            raise FileFormatError.at(path, f"expected three numbers, received '{shown}'", line=number) from None
+            raise FileFormatError.at(
+                path, f"expected three numbers, received '{shown}'", line=number
+            ) from None
         rows.append((x, y, z))
         if len(rows) > limits.points:
-            raise FileFormatError.at(path, f"it holds more than {limits.points} points, expected at most so many")
+            raise FileFormatError.at(
+                path, f"it holds more than {limits.points} points, expected at most so many"
+            )
     return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
 
@@ -149,12 +185,18 @@ def _ply(path: Path, data: bytes) -> Array:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                loaded = trimesh.load_scene(io.BytesIO(data), file_type="ply", process=False, skip_materials=True)
-            parts = [np.asarray(part.vertices, dtype=np.float64) for part in loaded.geometry.values()]
+                loaded = trimesh.load_scene(
+                    io.BytesIO(data), file_type="ply", process=False, skip_materials=True
+                )
+            parts = [
+                np.asarray(part.vertices, dtype=np.float64) for part in loaded.geometry.values()
+            ]
         except MemoryError:
             raise
         except Exception as error:  # whatever the reader raises means that the file is broken
-            raise FileFormatError.at(path, f"the points cannot be read: {_first_line(error)}") from error
+            raise FileFormatError.at(
+                path, f"the points cannot be read: {_first_line(error)}"
+            ) from error
     return np.concatenate(parts) if parts else np.zeros((0, 3))
 
 
@@ -171,13 +213,18 @@ def _png(path: Path, data: bytes, span: tuple[float, float] | None, limits: Read
                 size = f"{image.width} x {image.height} heights"
                 raise FileFormatError.at(path, f"it holds {size}, expected at most {limits.points}")
             if image.mode not in ("L", "I", "I;16", "I;16B"):
-                raise FileFormatError.at(path, f"expected a picture in grey, received one of mode {image.mode}")
+                raise FileFormatError.at(
+                    path, f"expected a picture in grey, received one of mode {image.mode}"
+                )
             white = 255.0 if image.mode == "L" else 65535.0
             pixels = np.asarray(image, dtype=np.float64)
     except (FileFormatError, MemoryError):
         raise
-    except Exception as error:  # whatever the many readers behind Pillow raise means that the file is broken
-        raise FileFormatError.at(path, f"the picture cannot be read: {_first_line(error)}") from error
+    except Exception as error:
+        # whatever the many readers behind Pillow raise means that the file is broken
+        raise FileFormatError.at(
+            path, f"the picture cannot be read: {_first_line(error)}"
+        ) from error
     low, high = span
     return low + (high - low) * (pixels[::-1] / white)
 
@@ -186,7 +233,17 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0] or type(error).__name__
 
 
-_KINDS = ("box", "capsule", "cone", "cylinder", "height_field", "mesh", "plane", "point_cloud", "sphere")
+_KINDS = (
+    "box",
+    "capsule",
+    "cone",
+    "cylinder",
+    "height_field",
+    "mesh",
+    "plane",
+    "point_cloud",
+    "sphere",
+)
 _DIGEST = re.compile("[0-9a-f]{32}")
 _CHECKSUMS = "sha256"
 """Key of the SHA-256 of files by name, in the entry of a mesh."""
@@ -212,7 +269,9 @@ def shape_to_dict(shape: Shape, loader: MeshLoader) -> Json:
         return {"kind": "plane"}
     if shape.kind == "point_cloud":
         (radius,) = shape.dimensions
-        return _with_source({"kind": "point_cloud", "points": _text(shape.points, "<f8"), "radius": radius}, shape)
+        return _with_source(
+            {"kind": "point_cloud", "points": _text(shape.points, "<f8"), "radius": radius}, shape
+        )
     if shape.kind == "height_field":
         x, y, floor = shape.dimensions
         grid = {"columns": shape.heights.shape[1], "heights": _text(shape.heights, "<f8")}
@@ -234,7 +293,9 @@ def arrays_as_files(shapes: dict[str, Json]) -> dict[str, bytes]:
     return files
 
 
-def shape_from_dict(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder: Path | None) -> Shape:
+def shape_from_dict(
+    digest: str, shapes: JsonNode, loader: MeshLoader, *, folder: Path | None
+) -> Shape:
     """Return a shape; ``folder`` is where files are looked for, ``None`` when there are none."""
     node = shapes.get(digest)
     kind = node.get("kind").one_of(_KINDS)
@@ -244,9 +305,13 @@ def shape_from_dict(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder
         return shape
     if _CHECKSUMS in node.table():
         if (received := _digest_of_entry(node.table())) != digest:
-            raise node.error(f"it was changed by hand: the entry has the digest {received}, expected {digest}")
+            raise node.error(
+                f"it was changed by hand: the entry has the digest {received}, expected {digest}"
+            )
     elif shape.digest != digest:
-        changed = f"the {kind.replace('_', ' ')} '{shape.source}' has changed since the scene was written"
+        changed = (
+            f"the {kind.replace('_', ' ')} '{shape.source}' has changed since the scene was written"
+        )
         what = changed if shape.source else "it is broken"
         raise node.error(f"{what}: its content has the digest {shape.digest}, expected {digest}")
     return shape
@@ -289,7 +354,9 @@ def _with_source(shape: Json, of: Shape) -> Json:
 
 def _portable(source: str) -> str:
     """Return a source without folders, unless it is a package URI."""
-    return source if source.startswith("package://") else source.replace("\\", "/").rpartition("/")[2]
+    return (
+        source if source.startswith("package://") else source.replace("\\", "/").rpartition("/")[2]
+    )
 
 
 def _checksums_of_files(shape: Shape, source: str, loader: MeshLoader) -> dict[str, str]:
@@ -300,7 +367,9 @@ def _checksums_of_files(shape: Shape, source: str, loader: MeshLoader) -> dict[s
     try:
         if shape.checksums:
             checksums = _named(mesh, shape.checksums)
-            is_same = all(loader.checksum(path) == checksums[name] for name, path in _paths(mesh, checksums))
+            is_same = all(
+                loader.checksum(path) == checksums[name] for name, path in _paths(mesh, checksums)
+            )
             return checksums if is_same else {}
         again = loader.load(mesh)  # arrays without checksums may be those of the file
     except FileFormatError:
@@ -329,13 +398,17 @@ def _checked_mesh(node: JsonNode, mesh: MeshSpec, loader: MeshLoader) -> Shape:
         if received != wanted:
             reason = f"the file {path} has the SHA-256 {received}, expected {wanted}"
             source = node.get("source").text()
-            raise node.error(f"the mesh '{source}' has changed since the scene was written: {reason}")
+            raise node.error(
+                f"the mesh '{source}' has changed since the scene was written: {reason}"
+            )
 
     folder = real_path(mesh.path).parent
     try:
         for name, path in _paths(mesh, {mesh.path.name: "", **expected}):
             is_inside = path == mesh.path or below(real_path(path), folder) is not None
-            refuse_changed(path, loader.checksum(path) if is_inside else "none", expected.get(name, "none"))
+            refuse_changed(
+                path, loader.checksum(path) if is_inside else "none", expected.get(name, "none")
+            )
         shape = loader.load(mesh)
     except MeshError as error:
         raise node.error(str(error)) from error
@@ -360,8 +433,12 @@ def _mesh_from_dict(node: JsonNode, loader: MeshLoader, folder: Path | None) -> 
         mesh = mesh_of_source(source, loader.packages)
         if mesh is None:
             hint = install_hint(source)
-            raise node.error(f"the mesh '{source}' is not installed here; {hint}give its folder by package_path")
-        return _checked_mesh(node, mesh, loader) if _CHECKSUMS in node.table() else loader.load(mesh)
+            raise node.error(
+                f"the mesh '{source}' is not installed here; {hint}give its folder by package_path"
+            )
+        return (
+            _checked_mesh(node, mesh, loader) if _CHECKSUMS in node.table() else loader.load(mesh)
+        )
     node.only("faces", "kind", "source", "vertices")
     vertices = np.frombuffer(_bytes(node.get("vertices"), 24), dtype="<f8").reshape(-1, 3)
     faces = np.frombuffer(_bytes(node.get("faces"), 12), dtype="<i4").reshape(-1, 3)
@@ -385,7 +462,9 @@ def _field_from_dict(node: JsonNode, loader: MeshLoader, folder: Path | None) ->
         node.only("file", "floor", "kind", "range", "size")
         low_high = node.get("range").numbers(2) if "range" in node.table() else None
         span = (low_high[0], low_high[1]) if low_high is not None else None
-        heights, name = _from_file(node.get("file"), loader, folder, partial(read_heights, span=span))
+        heights, name = _from_file(
+            node.get("file"), loader, folder, partial(read_heights, span=span)
+        )
         return HeightField(heights, size=size, floor=floor, source=name)
     node.only("columns", "floor", "heights", "kind", "size", "source")
     columns = None
@@ -393,8 +472,12 @@ def _field_from_dict(node: JsonNode, loader: MeshLoader, folder: Path | None) ->
         number = node.get("columns").number()
         columns = int(number) if number.is_integer() else 0
         if columns < 1:
-            raise node.get("columns").error(f"expected a whole number of at least 1, received {number:g}")
-    return HeightField(_rows(node.get("heights"), columns), size=size, floor=floor, source=_source(node))
+            raise node.get("columns").error(
+                f"expected a whole number of at least 1, received {number:g}"
+            )
+    return HeightField(
+        _rows(node.get("heights"), columns), size=size, floor=floor, source=_source(node)
+    )
 
 
 def _source(node: JsonNode) -> str:
@@ -428,7 +511,9 @@ def _rows(node: JsonNode, columns: int | None) -> Array:
     for item in node.items():
         length = columns if columns is not None else len(list(item.items()))
         if rows and length != len(rows[0]):
-            raise item.error(f"expected {len(rows[0])} numbers, as in the first row, received {length}")
+            raise item.error(
+                f"expected {len(rows[0])} numbers, as in the first row, received {length}"
+            )
         rows.append(item.numbers(length))
     return np.array(rows, dtype=np.float64).reshape(len(rows), columns or (-1 if rows else 0))
 

@@ -1,12 +1,14 @@
 """Geometry of glTF 2.0 files, binary (``.glb``) or as JSON (``.gltf``).
 
-Only what a shape needs is read: the triangles of the default scene, each moved by the nodes above it, and the plain
-colours of materials. Textures, cameras, animations and skins are not looked at, so no picture is ever opened. A buffer
-is inside the file, in a ``data:`` URI, or in a file in the folder of the file or below it; any other URI is refused.
-Units are metres. As for COLLADA, the up-axis is *not* applied: descriptions with glTF visuals and other collision
-meshes have both in one frame.
+Only what a shape needs is read: the triangles of the default scene, each moved by the nodes above
+it, and the plain colours of materials. Textures, cameras, animations and skins are not looked at,
+so no picture is ever opened. A buffer is inside the file, in a ``data:`` URI, or in a file in the
+folder of the file or below it; any other URI is refused. Units are metres. As for COLLADA, the
+up-axis is *not* applied: descriptions with glTF visuals and other collision meshes have both in one
+frame.
 
-Invariants: before an array is made, the triangles of all instances are counted against the limit; nodes form a tree.
+Invariants: before an array is made, the triangles of all instances are counted against the limit;
+    nodes form a tree.
 """
 
 from __future__ import annotations
@@ -43,7 +45,15 @@ def read_gltf(path: Path, data: bytes, limits: ReadingLimits, submesh: str = "")
     try:
         document, binary = chunks(path, data, limits)
         return Document(path, document, binary, limits).parts(submesh)
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, struct.error) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        struct.error,
+    ) as error:
         reason = f"{type(error).__name__}: {error}".split("\n")[0]
         raise MeshError.at(path, f"the mesh cannot be read: no valid glTF 2.0: {reason}") from error
 
@@ -60,11 +70,15 @@ def chunks(path: Path, data: bytes, limits: ReadingLimits) -> tuple[dict[str, An
             length, kind = struct.unpack_from("<I4s", data, position)
             chunk = data[position + 8 : position + 8 + length]
             if len(chunk) < length:
-                raise MeshError.at(path, "the mesh cannot be read: the file ends before its last chunk")
+                raise MeshError.at(
+                    path, "the mesh cannot be read: the file ends before its last chunk"
+                )
             text, binary = (text or chunk, binary) if kind == _JSON else (text, binary or chunk)
             position += 8 + length
     if len(text) > limits.text_bytes:
-        raise MeshError.at(path, f"the mesh has {len(text)} bytes of JSON, expected at most {limits.text_bytes}")
+        raise MeshError.at(
+            path, f"the mesh has {len(text)} bytes of JSON, expected at most {limits.text_bytes}"
+        )
     document = json.loads(text.decode("utf-8-sig"))
     if not isinstance(document, dict):
         raise MeshError.at(path, "the mesh cannot be read: its JSON is no object")
@@ -74,16 +88,27 @@ def chunks(path: Path, data: bytes, limits: ReadingLimits) -> tuple[dict[str, An
 class Document:
     """A glTF document, of which arrays are made when they are needed."""
 
-    def __init__(self, path: Path, document: dict[str, Any], binary: bytes, limits: ReadingLimits) -> None:
+    def __init__(
+        self, path: Path, document: dict[str, Any], binary: bytes, limits: ReadingLimits
+    ) -> None:
         self.path, self.document, self.binary, self.limits = path, document, binary, limits
         self.buffers: dict[int, bytes] = {}
 
     def parts(self, submesh: str = "") -> list[Part]:
         """Return the meshes of the default scene, or those of a name, each as often as it is used."""
-        used = [(part, matrix) for number, matrix in self._instances() for part in self.primitives(number, submesh)]
-        count, most = sum(self.corners(primitive) for primitive, _ in used), self.limits.mesh_triangles
+        used = [
+            (part, matrix)
+            for number, matrix in self._instances()
+            for part in self.primitives(number, submesh)
+        ]
+        count, most = (
+            sum(self.corners(primitive) for primitive, _ in used),
+            self.limits.mesh_triangles,
+        )
         if count > 3 * most:
-            raise MeshError.at(self.path, f"the mesh has {count // 3} triangles, expected at most {most}")
+            raise MeshError.at(
+                self.path, f"the mesh has {count // 3} triangles, expected at most {most}"
+            )
         return [
             (self.vertices(primitive), self.faces(primitive), matrix, self.color(primitive))
             for primitive, matrix in used
@@ -92,7 +117,9 @@ class Document:
     def color(self, primitive: dict[str, Any]) -> int:
         """Return the plain colour of a primitive's material."""
         try:
-            looks = self.document["materials"][primitive["material"]].get("pbrMetallicRoughness", {})
+            looks = self.document["materials"][primitive["material"]].get(
+                "pbrMetallicRoughness", {}
+            )
             color = packed(looks.get("baseColorFactor", (1.0,) * 4), linear=True)
             return OPEN if "baseColorTexture" in looks else color
         except (LookupError, TypeError, AttributeError):
@@ -125,7 +152,9 @@ class Document:
                 if around[-1] is None:
                     raise ValueError(f"node {number} has several parents")
                 loop = " -> ".join(map(str, [*around[::-1], number]))
-                raise ValueError(f"node {number} has several parents, nodes are below themselves: {loop}")
+                raise ValueError(
+                    f"node {number} has several parents, nodes are below themselves: {loop}"
+                )
             parents[number] = above
             node = nodes[self._index(number, nodes)]
             yield number, above, node
@@ -138,7 +167,9 @@ class Document:
         for primitive in mesh["primitives"] if submesh in ("", mesh.get("name")) else ():
             compressed = [name for name in primitive.get("extensions", ()) if "compression" in name]
             if compressed:
-                raise MeshError.at(self.path, f"the mesh is compressed by {compressed[0]}, which is not read")
+                raise MeshError.at(
+                    self.path, f"the mesh is compressed by {compressed[0]}, which is not read"
+                )
             if primitive.get("mode", _TRIANGLES) in (_TRIANGLES, _STRIP, _FAN):
                 found.append(primitive)
         return found
@@ -146,7 +177,10 @@ class Document:
     def corners(self, primitive: dict[str, Any]) -> int:
         """Return how many numbers of corners or vertices a primitive has, whichever are more."""
         accessors = self.document["accessors"]
-        numbers = [primitive["attributes"]["POSITION"], *([primitive["indices"]] if "indices" in primitive else ())]
+        numbers = [
+            primitive["attributes"]["POSITION"],
+            *([primitive["indices"]] if "indices" in primitive else ()),
+        ]
         factor = 1 if primitive.get("mode", _TRIANGLES) == _TRIANGLES else 3
         counts = [accessors[self._index(number, accessors)]["count"] for number in numbers]
         if not all(type(count) is int and count >= 0 for count in counts):
@@ -167,7 +201,9 @@ class Document:
         if mode == _TRIANGLES:
             return corners[: len(corners) // 3 * 3].reshape(-1, 3)
         if mode == _FAN:
-            return np.stack([np.full(max(len(corners) - 2, 0), corners[0]), corners[1:-1], corners[2:]], axis=1)
+            return np.stack(
+                [np.full(max(len(corners) - 2, 0), corners[0]), corners[1:-1], corners[2:]], axis=1
+            )
         strip = np.stack([corners[:-2], corners[1:-1], corners[2:]], axis=1)
         strip[1::2] = strip[1::2, [1, 0, 2]]  # every other triangle faces the other way
         return strip
@@ -210,8 +246,12 @@ class Document:
         folder = real_path(self.path).parent
         file = real_path(folder / unquote(uri))
         if "://" in uri or below(file, folder) is None:
-            raise MeshError.at(self.path, f"the mesh names the buffer '{uri}', which is outside its folder")
-        return read_bytes(file, limit=self.limits.mesh_bytes, error=lambda reason: MeshError.at(file, reason))
+            raise MeshError.at(
+                self.path, f"the mesh names the buffer '{uri}', which is outside its folder"
+            )
+        return read_bytes(
+            file, limit=self.limits.mesh_bytes, error=lambda reason: MeshError.at(file, reason)
+        )
 
     @staticmethod
     def _index(number: Any, of: list[Any]) -> int:
@@ -227,7 +267,9 @@ def transform(node: dict[str, Any]) -> Array:
         return np.array(node["matrix"], dtype=np.float64).reshape(4, 4).T
     x, y, z, w = (float(value) for value in node.get("rotation", (0.0, 0.0, 0.0, 1.0)))
     length = math.hypot(x, y, z, w)
-    x, y, z, w = (x / length, y / length, z / length, w / length) if length > 0.0 else (0.0, 0.0, 0.0, 1.0)
+    x, y, z, w = (
+        (x / length, y / length, z / length, w / length) if length > 0.0 else (0.0, 0.0, 0.0, 1.0)
+    )
     turn = np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],

@@ -1,8 +1,9 @@
 """Colours of the materials in mesh files.
 
-A colour is four bytes (red, green, blue, alpha) in one number; 0 stands for a colour that the file leaves open. A
-material with a texture leaves its colour open, since textures are not read. Broken materials leave it open as well:
-looks never keep a mesh from loading. A file that names another, as OBJ does, reads it from its own folder or below.
+A colour is four bytes (red, green, blue, alpha) in one number; 0 stands for a colour that the file
+leaves open. A material with a texture leaves its colour open, since textures are not read. Broken
+materials leave it open as well: looks never keep a mesh from loading. A file that names another, as
+OBJ does, reads it from its own folder or below.
 """
 
 from __future__ import annotations
@@ -32,10 +33,14 @@ def packed(color: Sequence[Any], *, linear: bool = False) -> int:
         values = [float(value) for value in (*color, 1.0)[:4]]
     except (TypeError, ValueError):
         return OPEN
-    if len(values) != 4 or not all(math.isfinite(value) and 0.0 <= value <= 1.0 for value in values):
+    if len(values) != 4 or not all(
+        math.isfinite(value) and 0.0 <= value <= 1.0 for value in values
+    ):
         return OPEN
     if linear:
-        values[:3] = [12.92 * v if v <= 0.0031308 else 1.055 * v ** (1.0 / 2.4) - 0.055 for v in values[:3]]
+        values[:3] = [
+            12.92 * v if v <= 0.0031308 else 1.055 * v ** (1.0 / 2.4) - 0.055 for v in values[:3]
+        ]
     red, green, blue, alpha = (round(255.0 * value) for value in values)
     return OPEN if alpha == 0 else red | green << 8 | blue << 16 | alpha << 24
 
@@ -52,7 +57,10 @@ def reduced(colors: Colors) -> Colors:
     if len(found) <= MOST_COLORS:
         return colors
     kept = found[np.argsort(-counts, kind="stable")[:MOST_COLORS]]
-    near = {int(c): min(kept, key=lambda k: math.dist(unpacked(int(c)), unpacked(int(k)))) for c in found}
+    near = {
+        int(c): min(kept, key=lambda k: math.dist(unpacked(int(c)), unpacked(int(k))))
+        for c in found
+    }
     return np.array([near[int(color)] for color in colors], dtype=np.uint32)
 
 
@@ -68,7 +76,9 @@ class MtlFile:
         path = real_path(self._folder / name)
         if below(path, self._folder) is None or path.suffix.lower() != ".mtl":
             raise OSError(name)
-        text = read_bytes(path, limit=self._limits.text_bytes, error=lambda reason: MeshError.at(path, reason))
+        text = read_bytes(
+            path, limit=self._limits.text_bytes, error=lambda reason: MeshError.at(path, reason)
+        )
         textured, material = set(), ""
         text = as_utf8(text, partial(MeshError.at, path))
         for line in text.decode("utf-8", errors="replace").splitlines():
@@ -88,7 +98,9 @@ def keep_plain_effects(root: Any) -> None:
     """Remove all but plain diffuse colours from the materials of a COLLADA document (its root), in place."""
     plain = set()
     for effect in root.iter("{*}effect"):
-        diffuse = next((color.text or "" for color in effect.iterfind(".//{*}diffuse/{*}color")), "")
+        diffuse = next(
+            (color.text or "" for color in effect.iterfind(".//{*}diffuse/{*}color")), ""
+        )
         if packed(diffuse.split()) != OPEN:
             plain.add("#" + effect.get("id", ""))
             for other in list(effect.iterfind(".//{*}technique/*/*")):

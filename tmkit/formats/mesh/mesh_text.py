@@ -1,8 +1,8 @@
 """Faults of OBJ and STL files that trimesh does not report: it reads another mesh instead, or none.
 
-OBJ: a corner that names vertex 0, or none that there is; corners counted back from the line, as ``f -3 -2 -1``; lines
-of unequal notation (``f 1 2 3`` beside ``f 1/1 2/2 3/3``); indented lines. STL: files whose size is not that of the
-triangles they count, and text that ends early.
+OBJ: a corner that names vertex 0, or none that there is; corners counted back from the line, as ``f
+-3 -2 -1``; lines of unequal notation (``f 1 2 3`` beside ``f 1/1 2/2 3/3``); indented lines. STL:
+files whose size is not that of the triangles they count, and text that ends early.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from tmkit.errors import MeshError
 _INDENTED = re.compile(rb"(?m)^(?:[ \t]+(?=(?:v|vt|vn|f)[ \t])|(?=(?:v|vt|vn|f)(?:\t| [ \t])))")
 _KEYWORD = re.compile(rb"(?m)^[ \t]*(v|vt|vn|f)[ \t]+")
 _FACE = re.compile(rb"(?m)^f (.*)$")
-_UNUSUAL = re.compile(rb"[^\d/\s]|(?<!\S)0+(?=[/\s])|\d{10}")  # a sign, a word, the vertex 0, or a large number
+# a sign, a word, the vertex 0, or a large number
+_UNUSUAL = re.compile(rb"[^\d/\s]|(?<!\S)0+(?=[/\s])|\d{10}")
 _NOTATIONS = (
     re.compile(rb"(?<!\S)\d+(?!\S)"),
     re.compile(rb"(?<!\S)\d+//?\d+(?!\S)"),
@@ -43,7 +44,9 @@ def plain_obj(path: Path, data: bytes) -> bytes:
         data = _KEYWORD.sub(rb"\1 ", data)
     corners = b"\n".join(_FACE.findall(data)) + b"\n"
     has_notations = [notation.search(corners) is not None for notation in _NOTATIONS]
-    return obj_of_numbers(path, data) if _UNUSUAL.search(corners) or sum(has_notations) > 1 else data
+    return (
+        obj_of_numbers(path, data) if _UNUSUAL.search(corners) or sum(has_notations) > 1 else data
+    )
 
 
 def obj_of_numbers(path: Path, data: bytes) -> bytes:
@@ -80,7 +83,9 @@ def _check_vertex(path: Path, line: int, words: list[bytes]) -> None:
         numbers = []
     if len(numbers) < 3:
         received = b" ".join(words).decode("utf-8", errors="replace")[:80]
-        raise MeshError.at(path, f"expected three numbers of a vertex, received '{received}'", line=line)
+        raise MeshError.at(
+            path, f"expected three numbers of a vertex, received '{received}'", line=line
+        )
 
 
 def _vertex_named(path: Path, line: int, corner: bytes, seen: int, total: int) -> int:
@@ -94,7 +99,9 @@ def _vertex_named(path: Path, line: int, corner: bytes, seen: int, total: int) -
     if number < 0 and seen + number >= 0:
         return seen + number + 1
     if number < 0:
-        raise MeshError.at(path, f"a face names vertex {number}, counted back, and {seen} precede it", line=line)
+        raise MeshError.at(
+            path, f"a face names vertex {number}, counted back, and {seen} precede it", line=line
+        )
     if number == 0:
         raise MeshError.at(path, "a face names vertex 0; vertices are numbered from 1", line=line)
     if number > total:
@@ -119,14 +126,22 @@ def whole_stl(path: Path, data: bytes, *, note: Note) -> bytes:
         return data
     if data.lstrip()[:5].lower() == b"solid" and (_OUTER_LOOP.search(data) or len(data) < _HEADER):
         if b"endsolid" not in data.lower():
-            raise MeshError.at(path, "the text has no 'endsolid'; is the file cut off?", line=data.count(b"\n") + 1)
+            raise MeshError.at(
+                path, "the text has no 'endsolid'; is the file cut off?", line=data.count(b"\n") + 1
+            )
         return data
     if len(data) < _HEADER:
-        raise MeshError.at(path, f"a binary STL file has at least {_HEADER} bytes, and this has {len(data)}")
+        raise MeshError.at(
+            path, f"a binary STL file has at least {_HEADER} bytes, and this has {len(data)}"
+        )
     counted = f"it counts {count} triangle{'' if count == 1 else 's'}, which end at byte {size}"
     if count == 0 or len(data) < size:
-        raise MeshError.at(path, f"{counted}, and has {len(data)} bytes; is the file cut off, or its count wrong?")
-    note(SourceLocation(str(path)), f"{counted}; the {len(data) - size} bytes after them are ignored")
+        raise MeshError.at(
+            path, f"{counted}, and has {len(data)} bytes; is the file cut off, or its count wrong?"
+        )
+    note(
+        SourceLocation(str(path)), f"{counted}; the {len(data) - size} bytes after them are ignored"
+    )
     return data[:size]
 
 
@@ -140,7 +155,10 @@ def check_stl_text(path: Path, data: bytes, triangles: int) -> None:
     if len(data) == _counted(data)[1] or triangles == expected:
         return
     check_stl_vertices(path, data)
-    raise MeshError.at(path, f"{triangles} of its {expected} triangles can be read; is there an 'endsolid' for each?")
+    raise MeshError.at(
+        path,
+        f"{triangles} of its {expected} triangles can be read; is there an 'endsolid' for each?",
+    )
 
 
 def check_stl_vertices(path: Path, data: bytes) -> None:

@@ -1,13 +1,14 @@
 """Mesh files: obj, stl, dae and ply through trimesh, glb and gltf through :mod:`tmkit.formats.mesh.gltf`.
 
-What users of robot descriptions expect of a mesh: the parts of a file are one shape, each moved by the transforms of
-the file's own scene graph. The unit that a COLLADA file declares is applied and its up-axis is *not* (as the robot
-viewers do). The scale of the description multiplies the coordinates afterwards. A scale with an odd number of
-negative factors mirrors, and then the faces are reversed to face outwards again. Vertices that are equal to the last
-bit are merged, in the order of their first mention: the same file gives the same arrays everywhere.
+What users of robot descriptions expect of a mesh: the parts of a file are one shape, each moved by
+the transforms of the file's own scene graph. The unit that a COLLADA file declares is applied and
+its up-axis is *not* (as the robot viewers do). The scale of the description multiplies the
+coordinates afterwards. A scale with an odd number of negative factors mirrors, and then the faces
+are reversed to face outwards again. Vertices that are equal to the last bit are merged, in the
+order of their first mention: the same file gives the same arrays everywhere.
 
-Loading is lazy (trimesh is imported at the first mesh) and remembered: one :class:`MeshLoader` lives as long as one
-load of a scene, and gives the same :class:`Shape` for the same file and scale.
+Loading is lazy (trimesh is imported at the first mesh) and remembered: one :class:`MeshLoader`
+lives as long as one load of a scene, and gives the same :class:`Shape` for the same file and scale.
 """
 
 from __future__ import annotations
@@ -27,13 +28,26 @@ import numpy.typing as npt
 
 from tmkit._support.elementary import product
 from tmkit._support.extras import require
-from tmkit._support.limits import ReadingLimits, as_utf8, checksums_read, is_file, read_bytes, sha256_of
+from tmkit._support.limits import (
+    ReadingLimits,
+    as_utf8,
+    checksums_read,
+    is_file,
+    read_bytes,
+    sha256_of,
+)
 from tmkit._support.signals import interrupts_kept
 from tmkit._support.source_location import Note, SourceLocation, unheard
 from tmkit.errors import MeshError, ShapeError
 from tmkit.formats.mesh.gltf import Part, read_gltf
 from tmkit.formats.mesh.materials import OPEN, Colors, MtlFile, keep_plain_effects, packed, reduced
-from tmkit.formats.mesh.mesh_text import check_stl_text, check_stl_vertices, obj_of_numbers, plain_obj, whole_stl
+from tmkit.formats.mesh.mesh_text import (
+    check_stl_text,
+    check_stl_vertices,
+    obj_of_numbers,
+    plain_obj,
+    whole_stl,
+)
 from tmkit.formats.mesh.package_uris import PackageResolver, real_path
 
 if TYPE_CHECKING:
@@ -49,7 +63,8 @@ _LIMITS = ("mesh_bytes", "mesh_triangles", "text_bytes")
 """Limits that a mesh file may exceed."""
 
 # The parts of a COLLADA file that say how it looks and moves.
-_DIGITS = 12  # decimals of the poses of parts: their turns come from other libraries, with last bits of their own
+# decimals of the poses of parts: their turns come from other libraries, with last bits of their own
+_DIGITS = 12
 _LOOKS = (
     "instance_camera",
     "instance_light",
@@ -92,7 +107,9 @@ class MeshArrays:
         faces = self.faces[self.colors == color]
         used, inverse = np.unique(faces, return_inverse=True)
         return MeshArrays(
-            self.vertices[used], inverse.reshape(-1, 3).astype(np.int32), self.colors[self.colors == color]
+            self.vertices[used],
+            inverse.reshape(-1, 3).astype(np.int32),
+            self.colors[self.colors == color],
         )
 
 
@@ -107,7 +124,8 @@ class MeshLoader:
     note: Note = unheard
     _read: dict[tuple[Path, str, bool], MeshArrays] = field(default_factory=dict)
     _shapes: dict[MeshSpec, Shape] = field(default_factory=dict)
-    _files: dict[Path, dict[str, str]] = field(default_factory=dict)  # SHA-256 of the files of each mesh that was read
+    # SHA-256 of the files of each mesh that was read
+    _files: dict[Path, dict[str, str]] = field(default_factory=dict)
     _checksums: dict[Path, str] = field(default_factory=dict)  # of files that were compared
 
     def load(self, mesh: MeshSpec, *, place: SourceLocation | None = None) -> Shape:
@@ -119,7 +137,9 @@ class MeshLoader:
             except MeshError as error:
                 if place is None:
                     raise
-                raise place.mesh_error(f"{mesh.path}: {error.data['reason']}", mesh=str(mesh.path)) from error
+                raise place.mesh_error(
+                    f"{mesh.path}: {error.data['reason']}", mesh=str(mesh.path)
+                ) from error
         return self._shapes[key]
 
     def colors(self, mesh: MeshSpec) -> list[int]:
@@ -150,7 +170,9 @@ class MeshLoader:
             limits = self.packages.limits
             token = checksums_read.set({})
             try:
-                self._read[key] = read = read_mesh(path, limits=limits, submesh=mesh.submesh, note=self.note)
+                self._read[key] = read = read_mesh(
+                    path, limits=limits, submesh=mesh.submesh, note=self.note
+                )
                 self._files[path] = checksums_read.get() or {}
             finally:
                 checksums_read.reset(token)
@@ -163,12 +185,16 @@ class MeshLoader:
         if mesh.part is not None:
             palette = arrays.palette()
             if mesh.part >= len(palette):
-                raise MeshError.at(path, f"the mesh has {len(palette)} colours, so there is no part {mesh.part}")
+                raise MeshError.at(
+                    path, f"the mesh has {len(palette)} colours, so there is no part {mesh.part}"
+                )
             arrays = arrays.of_color(palette[mesh.part])
         arrays = scaled(arrays, mesh.scale)
         try:
             source = _source_of(mesh, packages=self.packages)
-            return Mesh(arrays.vertices, arrays.faces, source=source, checksums=self._checksums_of(mesh))
+            return Mesh(
+                arrays.vertices, arrays.faces, source=source, checksums=self._checksums_of(mesh)
+            )
         except ShapeError as error:
             raise MeshError.at(path, str(error)) from error
 
@@ -181,7 +207,8 @@ class MeshLoader:
         files = {
             Path(file).relative_to(mesh.path.parent).as_posix(): checksum
             for file, checksum in self._files[mesh.path].items()
-            if mesh.part is not None or not file.lower().endswith(".mtl")  # colours only tell parts from each other
+            # colours only tell parts from each other
+            if mesh.part is not None or not file.lower().endswith(".mtl")
         }
         return text_of_checksums(files)
 
@@ -204,17 +231,23 @@ def read_mesh(
     """Read a mesh file as one mesh, or what it has under the name ``submesh``; broken files are a ``MeshError``."""
     limits = limits or ReadingLimits()
     if path.suffix.lower() not in MESH_SUFFIXES:
-        raise MeshError.at(path, f"a mesh of unknown kind '{path.suffix}'; expected {', '.join(MESH_SUFFIXES)}")
+        raise MeshError.at(
+            path, f"a mesh of unknown kind '{path.suffix}'; expected {', '.join(MESH_SUFFIXES)}"
+        )
     if not is_file(path):
         raise MeshError.at(path, "there is no such file")
     try:
-        data = read_bytes(path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason))
+        data = read_bytes(
+            path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason)
+        )
         return _read_text(path, data, limits, submesh, note)
     except MemoryError as error:
         raise MeshError.at(path, "the mesh needs more memory than there is") from error
 
 
-def _read_text(path: Path, data: bytes, limits: ReadingLimits, submesh: str, note: Note) -> MeshArrays:
+def _read_text(
+    path: Path, data: bytes, limits: ReadingLimits, submesh: str, note: Note
+) -> MeshArrays:
     """Read a mesh from the bytes of its file, whose faults that have a line are reported with it."""
     suffix = path.suffix.lower()
     if suffix in _TEXT_SUFFIXES:
@@ -240,7 +273,9 @@ def _read(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> MeshA
     if not parts:
         raise MeshError.at(path, "the mesh is empty: it has no triangles")
     if any(part.vertices.shape[1:] != (3,) or part.faces.shape[1:] != (3,) for part in parts):
-        raise MeshError.at(path, "the mesh has vertices or triangles that do not have three numbers each")
+        raise MeshError.at(
+            path, "the mesh has vertices or triangles that do not have three numbers each"
+        )
     if any(part.faces.min() < 0 or part.faces.max() >= len(part.vertices) for part in parts):
         raise MeshError.at(path, "the mesh has a triangle whose corner names no vertex")
     vertices = np.concatenate([part.vertices for part in parts])
@@ -251,7 +286,9 @@ def _read(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> MeshA
     colors = reduced(np.concatenate([part.colors for part in parts]))
     merged = _merged(MeshArrays(vertices, faces.astype(np.int32), colors))
     if not len(merged.faces):
-        raise MeshError.at(path, "the mesh is empty: all its triangles have two corners in one place")
+        raise MeshError.at(
+            path, "the mesh is empty: all its triangles have two corners in one place"
+        )
     return merged
 
 
@@ -291,19 +328,27 @@ def _parts(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> list
     if path.suffix.lower() in (".glb", ".gltf"):
         found, unit = read_gltf(path, data, limits, submesh), 1.0
     else:
-        with interrupts_kept():  # trimesh catches everything, interrupts included, while it imports and reads
+        # trimesh catches everything, interrupts included, while it imports and reads
+        with interrupts_kept():
             found, unit = _parts_by_trimesh(path, data, limits, submesh)
-    triangles = sum(len(faces) for _, faces, _, _ in found)  # counted before any mesh is copied to where it is used
+    # counted before any mesh is copied to where it is used
+    triangles = sum(len(faces) for _, faces, _, _ in found)
     if triangles > limits.mesh_triangles:
-        raise MeshError.at(path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}")
+        raise MeshError.at(
+            path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}"
+        )
     if path.suffix.lower() == ".stl":
         check_stl_text(path, data, triangles)
     return [
-        _moved(vertices * unit, faces, matrix, unit, color) for vertices, faces, matrix, color in found if len(faces)
+        _moved(vertices * unit, faces, matrix, unit, color)
+        for vertices, faces, matrix, color in found
+        if len(faces)
     ]
 
 
-def _parts_by_trimesh(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> tuple[list[Part], float]:
+def _parts_by_trimesh(
+    path: Path, data: bytes, limits: ReadingLimits, submesh: str
+) -> tuple[list[Part], float]:
     """Return vertices, faces, transform and colour of each mesh of a file, and the metres in its unit."""
     import trimesh
 
@@ -315,7 +360,9 @@ def _parts_by_trimesh(path: Path, data: bytes, limits: ReadingLimits, submesh: s
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             materials = MtlFile(path, limits) if path.suffix.lower() == ".obj" else None
-            scene = trimesh.load_scene(_unprocessed(text, path.suffix.lower().removeprefix("."), materials))
+            scene = trimesh.load_scene(
+                _unprocessed(text, path.suffix.lower().removeprefix("."), materials)
+            )
             found = [
                 (
                     np.asarray(geometry.vertices, dtype=np.float64),
@@ -327,7 +374,8 @@ def _parts_by_trimesh(path: Path, data: bytes, limits: ReadingLimits, submesh: s
             ]
     except MemoryError:
         raise
-    except Exception as error:  # whatever the many readers behind trimesh raise means that the file is broken
+    except Exception as error:
+        # whatever the many readers behind trimesh raise means that the file is broken
         logger.debug("trimesh could not read %s", path, exc_info=True)
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise MeshError.at(path, f"the mesh cannot be read: {reason}") from error
@@ -338,14 +386,16 @@ def _color_of(geometry: Any, materials: MtlFile | None) -> int:
     material = getattr(geometry.visual, "material", None)
     if materials is not None:
         return materials.colors.get(getattr(material, "name", None), OPEN)
-    return OPEN if material is None else packed([float(part) / 255.0 for part in material.main_color])
+    return (
+        OPEN if material is None else packed([float(part) / 255.0 for part in material.main_color])
+    )
 
 
 def _unprocessed(data: bytes, kind: str, materials: MtlFile | None) -> dict[str, Any]:
     """Return what trimesh's reader of a format makes, marked to be left as it is.
 
-    ``trimesh.load_scene(..., process=False)`` does not hand the wish on to files of several parts: their vertices would
-    be merged, and those that are not finite omitted, before use.
+    ``trimesh.load_scene(..., process=False)`` does not hand the wish on to files of several parts:
+    their vertices would be merged, and those that are not finite omitted, before use.
     """
     from trimesh.exchange.load import mesh_loaders
 
@@ -383,7 +433,8 @@ def _moved(
 ) -> MeshArrays:
     """Return a mesh moved by a 4 x 4 matrix, which may mirror, and whose translation is in units of ``unit`` metres."""
     if not np.array_equal(matrix, np.eye(4)):
-        with np.errstate(over="ignore", invalid="ignore"):  # what is no number then is refused with its file
+        # what is no number then is refused with its file
+        with np.errstate(over="ignore", invalid="ignore"):
             matrix = np.round(matrix, _DIGITS)
             vertices = product(vertices, matrix[:3, :3].T) + unit * matrix[:3, 3]
             if np.linalg.det(matrix[:3, :3]) < 0.0:
@@ -394,12 +445,15 @@ def _moved(
 def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
     """Return a COLLADA file without everything but its geometry and plain colours, and the metres in one of its units.
 
-    Other looks are omitted because a broken reference to a texture would otherwise take the geometry with it.
+    Other looks are omitted because a broken reference to a texture would otherwise take the
+    geometry with it.
     """
     from lxml import etree
 
     _refuse_document_type(path, data)
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True
+    )
     try:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, OSError) as error:
@@ -416,7 +470,9 @@ def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
             metres = 0.0
         if not (np.isfinite(metres) and metres > 0.0):
             raise MeshError.at(
-                path, f"the unit '{unit.get('meter')}' is no length in metres", line=cast("int | None", unit.sourceline)
+                path,
+                f"the unit '{unit.get('meter')}' is no length in metres",
+                line=cast("int | None", unit.sourceline),
             )
         return etree.tostring(root), metres
     return etree.tostring(root), 1.0
@@ -425,11 +481,14 @@ def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
 def _refuse_document_type(path: Path, data: bytes) -> None:
     """Refuse a COLLADA file that could define entities, since a parser of large files lets these grow without bound.
 
-    A document type comes before the root, so no more is read than that takes; by a parser that has bounds.
+    A document type comes before the root, so no more is read than that takes; by a parser that has
+    bounds.
     """
     from lxml import etree
 
-    parser = etree.XMLPullParser(events=("start",), resolve_entities=False, no_network=True, load_dtd=False)
+    parser = etree.XMLPullParser(
+        events=("start",), resolve_entities=False, no_network=True, load_dtd=False
+    )
     try:
         for begin in range(0, len(data), _FIRST_BYTES):
             parser.feed(data[begin : begin + _FIRST_BYTES])
@@ -439,17 +498,21 @@ def _refuse_document_type(path: Path, data: bytes) -> None:
             root: Any = event[1]
             information = root.getroottree().docinfo
             if information.doctype or information.internalDTD is not None:
-                raise MeshError.at(path, "declares a document type (<!DOCTYPE ...>), which is not accepted")
+                raise MeshError.at(
+                    path, "declares a document type (<!DOCTYPE ...>), which is not accepted"
+                )
             return
     except etree.XMLSyntaxError as error:
         raise MeshError.at(path, f"the mesh cannot be read: {error}") from error
 
 
-def _first_of_equal(rows: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _first_of_equal(
+    rows: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the index of the first of each group of equal rows, (groups,), and the group of each row, (rows,).
 
-    As :func:`numpy.unique` does, several times faster for millions of rows: 64-bit mixtures of their bits are sorted,
-    and the rows themselves only should two of them mix to one number.
+    As :func:`numpy.unique` does, several times faster for millions of rows: 64-bit mixtures of
+    their bits are sorted, and the rows themselves only should two of them mix to one number.
     """
     mixed = np.zeros(len(rows), dtype=np.uint64)
     for column in np.ascontiguousarray(rows).view(np.uint64).T:
@@ -471,5 +534,9 @@ def _merged(arrays: MeshArrays) -> MeshArrays:
     new_index = np.full(len(arrays.vertices), -1, dtype=np.int32)
     new_index[used] = rank[inverse]
     faces = new_index[arrays.faces]
-    whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-    return MeshArrays(vertices[np.sort(first)], np.ascontiguousarray(faces[whole]), arrays.colors[whole])
+    whole = (
+        (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    )
+    return MeshArrays(
+        vertices[np.sort(first)], np.ascontiguousarray(faces[whole]), arrays.colors[whole]
+    )

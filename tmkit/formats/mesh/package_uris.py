@@ -1,19 +1,22 @@
 """Resolution of ``package://`` URIs, and back: docs/reference/scenes.md has the order of the places that are searched.
 
-A URI that climbs out of its package by ``..`` is refused, and so is whatever lies outside the folders that a scene may
-read. A path, or a folder found by looking upwards, is not trusted as packages are that the user gave or installed.
-Folders are looked at upwards of the file, and for a reader that makes notes also
-without NAME, since descriptions are moved about and copied with their meshes. The way back,
-:meth:`PackageResolver.portable_uri`, gives a name that means the same file on another computer.
+A URI that climbs out of its package by ``..`` is refused, and so is whatever lies outside the
+folders that a scene may read. A path, or a folder found by looking upwards, is not trusted as
+packages are that the user gave or installed. Folders are looked at upwards of the file, and for a
+reader that makes notes also without NAME, since descriptions are moved about and copied with their
+meshes. The way back, :meth:`PackageResolver.portable_uri`, gives a name that means the same file on
+another computer.
 
 Whatever a scene names by a path must really lie, symbolic links followed, in one of these
 (docs/concepts/security.md and docs/reference/bad_input.md):
 
-* the folder of a file that the user named, and the ROS package (``package.xml``) or git checkout that it is part of.
-  The folder above it is another, since ``urdf/`` and ``meshes/`` are often side by side. But none of these is the root
-  of the file system, the user's home, or a folder that holds it, unless the file itself lies there;
+* the folder of a file that the user named, and the ROS package (``package.xml``) or git checkout
+  that it is part of. The folder above it is another, since ``urdf/`` and ``meshes/`` are often side
+  by side. But none of these is the root of the file system, the user's home, or a folder that holds
+  it, unless the file itself lies there;
 * a folder that the user allowed, or gave as ``package_path`` or ``ROS_PACKAGE_PATH``;
-* any ROS package, what is installed in Python, and what travels with tmkit: there lie robots, not secrets.
+* any ROS package, what is installed in Python, and what travels with tmkit: there lie robots, not
+  secrets.
 """
 
 from __future__ import annotations
@@ -55,8 +58,16 @@ def project_folders(files: Iterable[Path]) -> tuple[Path, ...]:
     for file in files:
         for folder in dict.fromkeys((Path(os.path.abspath(file)).parent, real_path(file).parent)):
             found[real_path(folder)] = None
-            around = (folder.parent, _marked_folder(folder, "package.xml"), _marked_folder(folder, ".git"))
-            found.update((real_path(place), None) for place in around if place is not None and not is_wide(place))
+            around = (
+                folder.parent,
+                _marked_folder(folder, "package.xml"),
+                _marked_folder(folder, ".git"),
+            )
+            found.update(
+                (real_path(place), None)
+                for place in around
+                if place is not None and not is_wide(place)
+            )
     return tuple(found)
 
 
@@ -79,7 +90,9 @@ def is_wide(folder: Path) -> bool:
 
 def _marked_folder(folder: Path, mark: str) -> Path | None:
     """Return the nearest folder, this one or above it, that has an entry of that name."""
-    return next((place for place in (folder, *folder.parents) if os.path.lexists(place / mark)), None)
+    return next(
+        (place for place in (folder, *folder.parents) if os.path.lexists(place / mark)), None
+    )
 
 
 def sites() -> Iterator[Path]:
@@ -94,7 +107,10 @@ VISUAL_AS_COLLISION = "visual-as-collision"
 MESH_CHOICES = ("load", "available", "skip", VISUAL_AS_COLLISION)
 """What becomes of the meshes of robot descriptions; see :func:`tmkit.formats.load_scene`."""
 
-_INSTALLED_BY = {"example-robot-data": "pip install example-robot-data", "pybullet_data": "pip install pybullet"}
+_INSTALLED_BY = {
+    "example-robot-data": "pip install example-robot-data",
+    "pybullet_data": "pip install pybullet",
+}
 _SLOW_READER = 5
 """Ratio of the numbers of includes by fast readers and by slow ones."""
 _SCHEME = "package://"
@@ -113,8 +129,8 @@ class PackageResolver:
     folders: tuple[Path, ...] = ()  # the user's own folders, searched first
     # those of ROS_PACKAGE_PATH and GZ_SIM_RESOURCE_PATH when the resolver was made
     ros_folders: tuple[Path, ...] = field(default_factory=_ros_package_path)
-    # real paths of the folders that paths may lead to, besides those where everybody may read; when empty, those
-    # around each naming file
+    # real paths of the folders that paths may lead to, besides those where everybody may read; when
+    # empty, those around each naming file
     allowed: tuple[Path, ...] = ()
     limits: ReadingLimits = field(default_factory=ReadingLimits)
     # the folders of packages by name, searched before all others
@@ -122,7 +138,8 @@ class PackageResolver:
     meshes: str = "load"  # one of :data:`MESH_CHOICES`
     # is called with each path that is looked for, and each file that is found
     on_file: Callable[[Path], None] | None = None
-    # texts by the real path of their file, which an editor has open: they count, not what is on the disk
+    # texts by the real path of their file, which an editor has open: they count, not what is on the
+    # disk
     unsaved: Mapping[Path, str] = field(default_factory=dict)
     # files that may be expanded by xacro, which runs them, with their arguments
     xacro: Mapping[Path, Mapping[str, str]] = field(default_factory=dict)
@@ -135,12 +152,17 @@ class PackageResolver:
         meshes = reading.meshes
         if meshes not in MESH_CHOICES:
             known = ", ".join(f"'{choice}'" for choice in MESH_CHOICES)
-            raise SceneError(f"meshes={meshes!r}: expected one of {known}{did_you_mean(str(meshes), MESH_CHOICES)}")
+            raise SceneError(
+                f"meshes={meshes!r}: expected one of"
+                f" {known}{did_you_mean(str(meshes), MESH_CHOICES)}"
+            )
         named = {name: Path(folder) for name, folder in (reading.packages or {}).items()}
         for name, folder in named.items():
             if not os.path.isdir(folder):
                 raise MissingFileError(
-                    f"package '{name}': there is no folder '{folder}'", path=str(folder), nearest=None
+                    f"package '{name}': there is no folder '{folder}'",
+                    path=str(folder),
+                    nearest=None,
                 )
         return cls(
             tuple(Path(folder) for folder in reading.package_path),
@@ -160,17 +182,21 @@ class PackageResolver:
         except FileFormatError as error:
             raise MissingFileError(str(error.data["reason"]), path=whole, nearest=None) from None
 
-    def resolve(self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None) -> Path:
+    def resolve(
+        self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None
+    ) -> Path:
         """Return the existing file that ``uri`` names.
 
         Args:
-            uri: ``package://NAME/rest``, ``file://PATH``, or a path, absolute or relative to ``folder``.
+            uri: ``package://NAME/rest``, ``file://PATH``, or a path, absolute or relative to
+                ``folder``.
             folder: the folder of the file that names the URI.
-            note: takes a note when the file is not where the URI says; without it, a package is not looked past.
+            note: takes a note when the file is not where the URI says; without it, a package is not
+                looked past.
 
         Raises:
-            FileFormatError: no such file, and the message lists where it was looked for; or one outside the folders
-                that a scene may read.
+            FileFormatError: no such file, and the message lists where it was looked for; or one
+                outside the folders that a scene may read.
         """
         if "\0" in unquote(uri):
             raise place.error(f"{uri!r} is no name of a file: it has a NUL character")
@@ -179,14 +205,18 @@ class PackageResolver:
         scheme, colon, _ = uri.partition("://")
         if colon and scheme != "file":
             raise place.error(f"cannot read '{uri}'; expected package://, file:// or a path")
-        path = folder / (unquote(uri.removeprefix("file://").removeprefix("localhost")) if colon else uri)
+        path = folder / (
+            unquote(uri.removeprefix("file://").removeprefix("localhost")) if colon else uri
+        )
         if not colon and not is_file(path) and (found := self._upwards(uri, folder)) is not None:
             (note or unheard)(place, f"'{uri}' is not beside the file; {found} is taken")
             path = found
         if not uri or not is_file(path):
             # of other folders nothing is told
             if uri and self._may_read(path, folder) and (kind := other_kind(path)) is not None:
-                raise place.error(f"'{uri}' is {kind}, expected a file (looked for {self._told(path)})")
+                raise place.error(
+                    f"'{uri}' is {kind}, expected a file (looked for {self._told(path)})"
+                )
             hint = _hint(self._told(path)) if self._may_read(path, folder) else ""
             raise place.error(f"there is no file '{uri}' (looked for {path}){hint}")
         if not self._may_read(path, folder):
@@ -198,7 +228,8 @@ class PackageResolver:
 
         Args:
             place: the place.
-            is_slow: whether the reader takes a millisecond or more a file, so that fewer are accepted.
+            is_slow: whether the reader takes a millisecond or more a file, so that fewer are
+                accepted.
 
         Raises:
             FileFormatError: if the load includes too many.
@@ -218,28 +249,40 @@ class PackageResolver:
         if not path or Path(path).is_absolute() or _climbs(posixpath.normpath(path)):
             return None
         found = (above / path for above in real_path(folder).parents)
-        return next((file for file in found if is_file(file) and self._may_read(file, folder)), None)
+        return next(
+            (file for file in found if is_file(file) and self._may_read(file, folder)), None
+        )
 
     def _may_read(self, path: Path, folder: Path) -> bool:
         """Whether an existing file lies where files named in ``folder`` may lie."""
         real = real_path(path)
         given = (*self.named.values(), *self.folders, *self.ros_folders)
         trusted = (*(real_path(root) for root in given), *data_roots())
-        return any(below(real, root) is not None for root in (*self._around(folder), *trusted)) or is_public(real)
+        return any(
+            below(real, root) is not None for root in (*self._around(folder), *trusted)
+        ) or is_public(real)
 
     def _around(self, folder: Path) -> tuple[Path, ...]:
         """Return the folders allowed, or by default those around the naming file."""
         return self.allowed or project_folders([folder / "_"])
 
-    def _outside(self, uri: str, path: Path, folder: Path, place: SourceLocation) -> FileFormatError:
+    def _outside(
+        self, uri: str, path: Path, folder: Path, place: SourceLocation
+    ) -> FileFormatError:
         """Return the error for a file that exists where the scene must not read."""
         shown = ", ".join(str(root) for root in self._around(folder))
-        reason = f"'{uri}' leads to {real_path(path)}, outside the folders that this scene may read ({shown})"
+        reason = (
+            f"'{uri}' leads to {real_path(path)}, outside the folders that this scene may read"
+            f" ({shown})"
+        )
         return place.error(
-            f"{reason}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the command line"
+            f"{reason}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the"
+            " command line"
         )
 
-    def resolve_mesh(self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None) -> Path:
+    def resolve_mesh(
+        self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None
+    ) -> Path:
         """Return the existing mesh file of a URI; as :meth:`resolve`, with errors of type MeshError."""
         try:
             return self.resolve(uri, folder=folder, place=place, note=note)
@@ -252,7 +295,10 @@ class PackageResolver:
         for root in data_roots():
             if (found := below(real, root / "scenes" / "packages")) is not None and "/" in found:
                 return f"{_SCHEME}{found}"
-            if (found := below(real, root)) is not None and found.split("/")[0] in ("domains", "scenes"):
+            if (found := below(real, root)) is not None and found.split("/")[0] in (
+                "domains",
+                "scenes",
+            ):
                 return f"{_SCHEME}tmkit/{found}"
         for name, root in _installed_around(real):
             if (found := below(real, root)) is not None:
@@ -274,9 +320,12 @@ class PackageResolver:
         candidates = (root / rest for root in self._roots(name))
         return next((candidate for candidate in candidates if is_file(candidate)), None)
 
-    def _in_packages(self, uri: str, folder: Path, place: SourceLocation, note: Note | None) -> Path:
+    def _in_packages(
+        self, uri: str, folder: Path, place: SourceLocation, note: Note | None
+    ) -> Path:
         name, rest = _split(uri)
-        if note and name and not rest and (bare := self._nearby(name, folder)) is not None:  # as Bullet reads it
+        # as Bullet reads it
+        if note and name and not rest and (bare := self._nearby(name, folder)) is not None:
             note(place, f"'{uri}' names no package; {bare} is taken")
             return bare
         if not name or not rest:
@@ -299,7 +348,9 @@ class PackageResolver:
                 if is_own or self._may_read(root / rest, folder):
                     return root / rest
                 outside = outside or root / rest
-            kind = kind or (other_kind(root / rest) if self._may_read(root / rest, folder) else None)
+            kind = kind or (
+                other_kind(root / rest) if self._may_read(root / rest, folder) else None
+            )
             looked.append(root)
         for root in looked:
             see(root)
@@ -316,7 +367,11 @@ class PackageResolver:
     def _nearby(self, rest: str, folder: Path) -> Path | None:
         """Return the file of a relative path beside the naming file, or in the nearest readable folder above."""
         beside = real_path(folder) / rest
-        return beside if is_file(beside) and self._may_read(beside, folder) else self._upwards(rest, folder)
+        return (
+            beside
+            if is_file(beside) and self._may_read(beside, folder)
+            else self._upwards(rest, folder)
+        )
 
     def _roots(self, name: str) -> Iterator[Path]:
         """Yield the folders that may be the package ``name``, best first, apart from those around the naming file."""
@@ -328,7 +383,8 @@ class PackageResolver:
                 yield folder
         if name == "tmkit":
             yield from data_roots()
-        yield from (root / "scenes" / "packages" / name for root in data_roots())  # with colours, and small
+        # with colours, and small
+        yield from (root / "scenes" / "packages" / name for root in data_roots())
         yield from _installed(name)
 
 
@@ -358,7 +414,8 @@ def _installed(name: str) -> Iterator[Path]:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):
             spec = None
-        if spec is not None and spec.origin is not None:  # without an origin it is only a folder on the path
+        # without an origin it is only a folder on the path
+        if spec is not None and spec.origin is not None:
             yield from (Path(place) for place in spec.submodule_search_locations or ())
     from importlib import metadata  # costs 20 ms, and few scenes need it
 
@@ -386,20 +443,22 @@ def _installed_around(path: Path) -> Iterator[tuple[str, Path]]:
 
 def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
     """Say shortly where a package was looked for, and what was nearly right."""
-    parts = [root / "scenes" / "packages" / name for root in data_roots()]  # of packages, and not the packages
+    # of packages, and not the packages
+    parts = [root / "scenes" / "packages" / name for root in data_roots()]
     existing = [root for root in looked if os.path.isdir(root) and root not in parts]
     if existing:
         return f"the package '{name}' was found at {existing[0]}{_hint(existing[0] / rest)}"
     if name in _INSTALLED_BY:
         return (
-            f"the package '{name}' is not installed: {_INSTALLED_BY[name]} (or give its folder: --package {name}=DIR)"
+            f"the package '{name}' is not installed: {_INSTALLED_BY[name]} (or give its folder:"
+            f" --package {name}=DIR)"
         )
     shown = list(dict.fromkeys(str(root.parent) for root in looked))
     more = f" and {len(shown) - 6} folders above" if len(shown) > 6 else ""
     return (
-        f"the package '{name}' was not found in {', '.join(shown[:6])}{more}, nor is a Python package of that name "
-        f"installed; give its folder: --package {name}=DIR (ReadingOptions(packages={{'{name}': DIR}}) in Python), "
-        "or ROS_PACKAGE_PATH"
+        f"the package '{name}' was not found in {', '.join(shown[:6])}{more}, nor is a Python"
+        f" package of that name installed; give its folder: --package {name}=DIR"
+        f" (ReadingOptions(packages={{'{name}': DIR}}) in Python), or ROS_PACKAGE_PATH"
     )
 
 

@@ -1,9 +1,9 @@
 """Solids that a format has and another lacks, as meshes.
 
-Mass properties of solids of uniform density. Used when a scene file gives only a mass. The formulas are the textbook
-integrals over each solid. A capsule is a cylinder with two half balls, and a mesh the sum of the signed tetrahedra
-between its faces and the origin. This is right when the mesh is closed and its faces look outwards. Kilograms, metres,
-kg m^2.
+Mass properties of solids of uniform density. Used when a scene file gives only a mass. The formulas
+are the textbook integrals over each solid. A capsule is a cylinder with two half balls, and a mesh
+the sum of the signed tetrahedra between its faces and the origin. This is right when the mesh is
+closed and its faces look outwards. Kilograms, metres, kg m^2.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ SIDES = 64  # circles become polygons of so many corners
 def frustum(bottom: float, top: float, height: float) -> Shape:
     """Return a cone, or one without its tip, centred along z, by radii and height in metres.
 
-    The circles are inscribed polygons of :data:`SIDES` corners, which stand 0.12 % of the radius inside at most.
+    The circles are inscribed polygons of :data:`SIDES` corners, which stand 0.12 % of the radius
+    inside at most.
     """
     angles = 2.0 * np.pi * np.arange(SIDES) / SIDES
     rim = np.column_stack([circle(angles), np.zeros(SIDES)])
@@ -42,7 +43,9 @@ def frustum(bottom: float, top: float, height: float) -> Shape:
     else:
         above, beyond = here + SIDES + 2, after + SIDES + 2
         vertices.append(top * rim + half)
-        faces += [np.stack(corners, axis=1) for corners in ([here, after, beyond], [here, beyond, above])]
+        faces += [
+            np.stack(corners, axis=1) for corners in ([here, after, beyond], [here, beyond, above])
+        ]
         faces.append(np.stack([tip, above, beyond], axis=1))
     return Mesh(np.concatenate(vertices), np.concatenate(faces).astype(np.int32))
 
@@ -51,16 +54,23 @@ def mesh_of_field(field: Shape) -> Shape:
     """Return the skin of a height field, closed, of the same triangles."""
     heights, (x, y, floor) = field.heights, field.dimensions
     rows, columns = heights.shape
-    across, along = np.meshgrid(np.linspace(-x / 2, x / 2, columns), np.linspace(-y / 2, y / 2, rows))
+    across, along = np.meshgrid(
+        np.linspace(-x / 2, x / 2, columns), np.linspace(-y / 2, y / 2, rows)
+    )
     top = np.stack([across, along, heights], axis=-1).reshape(-1, 3)
     bottom = np.column_stack([top[:, :2], np.full(len(top), floor)])
     number = np.arange(len(top)).reshape(rows, columns)
-    a, b, c, d = (part.reshape(-1) for part in (number[:-1, :-1], number[:-1, 1:], number[1:, :-1], number[1:, 1:]))
+    a, b, c, d = (
+        part.reshape(-1)
+        for part in (number[:-1, :-1], number[:-1, 1:], number[1:, :-1], number[1:, 1:])
+    )
     surface = np.concatenate([np.stack([a, b, d], axis=1), np.stack([a, d, c], axis=1)])
     rim = np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])
     after = np.roll(rim, -1)
     below, beyond = rim + len(top), after + len(top)
-    walls = np.concatenate([np.stack([after, rim, below], axis=1), np.stack([after, below, beyond], axis=1)])
+    walls = np.concatenate(
+        [np.stack([after, rim, below], axis=1), np.stack([after, below, beyond], axis=1)]
+    )
     faces = np.concatenate([surface, surface[:, ::-1] + len(top), walls])
     return Mesh(np.concatenate([top, bottom]), faces.astype(np.int32), source=field.source)
 
@@ -73,7 +83,11 @@ def mesh_of_cloud(cloud: Shape) -> Shape:
     faces = np.array([[quad[0], quad[k], quad[k + 1]] for quad in quads for k in (1, 2)])
     starts = 8 * np.arange(len(cloud.points))
     vertices = (cloud.points[:, None] + corners).reshape(-1, 3)
-    return Mesh(vertices, (starts[:, None, None] + faces).reshape(-1, 3).astype(np.int32), source=cloud.source)
+    return Mesh(
+        vertices,
+        (starts[:, None, None] + faces).reshape(-1, 3).astype(np.int32),
+        source=cloud.source,
+    )
 
 
 def thickened(mesh: Shape) -> Shape | None:
@@ -89,7 +103,10 @@ def thickened(mesh: Shape) -> Shape | None:
     corners, faces = points, np.asarray(mesh.faces)
     for axis in thin:
         half, count = 0.5 * THICKNESS * axis, len(corners)
-        corners, faces = np.concatenate([corners - half, corners + half]), np.concatenate([faces, faces + count])
+        corners, faces = (
+            np.concatenate([corners - half, corners + half]),
+            np.concatenate([faces, faces + count]),
+        )
     return Mesh(corners, faces.astype(np.int32), source=mesh.source)
 
 
@@ -101,7 +118,9 @@ def ellipsoid(radii: tuple[float, float, float]) -> Shape:
     return Mesh(ball.vertices * radii, ball.faces)
 
 
-def solid_triangles(shape: Shape, *, fineness: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+def solid_triangles(
+    shape: Shape, *, fineness: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return vertices (n, 3) and faces (m, 3) of a solid as drawn, balls' sides divided ``fineness`` times."""
     from trimesh import creation
 
@@ -113,9 +132,13 @@ def solid_triangles(shape: Shape, *, fineness: int) -> tuple[npt.NDArray[np.floa
     elif shape.kind == "cylinder":
         mesh = creation.cylinder(radius=sizes[0], height=sizes[1], sections=16 * fineness)
     else:
-        mesh = creation.capsule(height=sizes[1], radius=sizes[0], count=(8 * fineness, 8 * fineness))
+        mesh = creation.capsule(
+            height=sizes[1], radius=sizes[0], count=(8 * fineness, 8 * fineness)
+        )
     vertices = np.asarray(mesh.vertices, dtype=float)
-    return vertices - (vertices.min(axis=0) + vertices.max(axis=0)) / 2.0, np.asarray(mesh.faces, dtype=np.int64)
+    return vertices - (vertices.min(axis=0) + vertices.max(axis=0)) / 2.0, np.asarray(
+        mesh.faces, dtype=np.int64
+    )
 
 
 Matrix = npt.NDArray[np.float64]
@@ -124,7 +147,9 @@ Matrix = npt.NDArray[np.float64]
 def solid_inertia(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
     """Return the centre (3,) and the inertia about it (3, 3) of a uniform solid; one without volume is refused."""
     if shape.kind in ("plane", "point_cloud", "height_field"):
-        raise ShapeError(f"a {shape.kind.replace('_', ' ')} has no mass of its own; give the frame an inertia")
+        raise ShapeError(
+            f"a {shape.kind.replace('_', ' ')} has no mass of its own; give the frame an inertia"
+        )
     if shape.kind == "mesh":
         return _mesh(shape, mass)
     center = np.zeros(3)
@@ -158,13 +183,16 @@ def _capsule(radius: float, length: float, mass: float) -> tuple[float, float]:
 
 def _mesh(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
     corners = shape.vertices[shape.outward_faces]
-    middle = shape.vertices[np.unique(shape.faces)].mean(axis=0)  # integrals about a point inside lose fewer digits
+    # integrals about a point inside lose fewer digits
+    middle = shape.vertices[np.unique(shape.faces)].mean(axis=0)
     a, b, c = (corners[:, k] - middle for k in range(3))
     volumes = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
     volume = float(volumes.sum())
     lower, upper = shape.bounds
     if volume <= 1e-9 * float(np.prod(np.maximum(upper - lower, 1e-9))):
-        raise ShapeError("the mesh encloses no volume (it is open or flat), so a mass cannot be spread over it")
+        raise ShapeError(
+            "the mesh encloses no volume (it is open or flat), so a mass cannot be spread over it"
+        )
     center = np.einsum("i,ij->j", volumes, a + b + c) / (4.0 * volume)
     total = a + b + c
     second = sum(np.einsum("i,ij,ik->jk", volumes, p, p) for p in (a, b, c, total)) / 20.0
@@ -178,7 +206,9 @@ def united_inertia(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             return _united(parts)
     except (FloatingPointError, OverflowError):
-        raise ShapeError("sizes and masses are so large that the inertia cannot be computed") from None
+        raise ShapeError(
+            "sizes and masses are so large that the inertia cannot be computed"
+        ) from None
 
 
 def _united(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
@@ -190,7 +220,13 @@ def _united(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
             raise OverflowError
         centers.append(pose.apply(center))
         matrices.append(product(pose.rotation, matrix, pose.rotation.T))
-    middle = sum((mass * center for center, (_, _, mass) in zip(centers, parts, strict=True)), np.zeros(3)) / total
+    middle = (
+        sum(
+            (mass * center for center, (_, _, mass) in zip(centers, parts, strict=True)),
+            np.zeros(3),
+        )
+        / total
+    )
     moment = np.zeros((3, 3))
     for center, matrix, (_, _, mass) in zip(centers, matrices, parts, strict=True):
         offset = center - middle

@@ -20,5 +20,7 @@ def _read(path: Path, reading: Reading) -> SceneSpecification:
     return model
 
 
-MJCF = Format("MJCF", (".xml",), _read, description="Models of MuJoCo.", extra="formats", module="mujoco")
+MJCF = Format(
+    "MJCF", (".xml",), _read, description="Models of MuJoCo.", extra="formats", module="mujoco"
+)
 """The format MJCF."""

@@ -1,13 +1,14 @@
 """Models of MuJoCo (MJCF), compiled by MuJoCo itself and taken over frame by frame.
 
-A body becomes a frame of its name. A joint is on the frame of its body; where a body has several, or one away from its
-origin, each has a frame ``BODY/JOINT`` of its own before it. A hinge without limits is continuous, a ball is three
-hinges, a free joint a free edge. Sites are frames. Joints that an equality couples linearly mimic each other. Pairs
-that MuJoCo never checks may touch: parent and child, excluded ones, those whose collision masks do not meet.
+A body becomes a frame of its name. A joint is on the frame of its body; where a body has several,
+or one away from its origin, each has a frame ``BODY/JOINT`` of its own before it. A hinge without
+limits is continuous, a ball is three hinges, a free joint a free edge. Sites are frames. Joints
+that an equality couples linearly mimic each other. Pairs that MuJoCo never checks may touch: parent
+and child, excluded ones, those whose collision masks do not meet.
 
-MuJoCo reads nothing from the disk: included files, meshes and heights are found by the rules of all scene files, and
-handed to it. What a scene does not have (actuators, sensors, tendons, cameras, textures, ...) is omitted, with a note
-for each kind. The extra ``formats`` is needed.
+MuJoCo reads nothing from the disk: included files, meshes and heights are found by the rules of all
+scene files, and handed to it. What a scene does not have (actuators, sensors, tendons, cameras,
+textures, ...) is omitted, with a note for each kind. The extra ``formats`` is needed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,14 @@ from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import VISUAL_AS_COLLISION, PackageResolver
 from tmkit.formats.mesh.solids import ellipsoid
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
-from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec, PrimitiveSpec
+from tmkit.formats.spec.parts import (
+    GeometrySpec,
+    InertiaSpec,
+    JointSpec,
+    MimicSpec,
+    PoseSpec,
+    PrimitiveSpec,
+)
 from tmkit.graph import HeightField, Mesh, Plane, Shape
 
 if TYPE_CHECKING:
@@ -80,7 +88,9 @@ def read_mjcf(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpec
             specification = mujoco.MjSpec.from_string(text, assets=assets)
             model = specification.compile()
     except (ValueError, RuntimeError) as error:
-        reason = re.sub(r"\s+", " ", re.sub(r",?\s*(\(?line \d+.*)$", "", str(error).split("\n")[0]))
+        reason = re.sub(
+            r"\s+", " ", re.sub(r",?\s*(\(?line \d+.*)$", "", str(error).split("\n")[0])
+        )
         place = source.place_in(str(error))
         raise place.error(f"MuJoCo refuses the model: {reason}") from None
     _check_ranges(specification, source)
@@ -94,7 +104,10 @@ def _check_ranges(specification: Any, source: _Source) -> None:
         is_written = (lower, upper) != (0.0, 0.0)
         if is_written and lower >= upper and joint.limited:
             place = source.places.get(("joint", joint.name), source.root.place)
-            reason = f"the range of joint '{joint.name}' goes from {lower:g} to {upper:g}; expected lower < upper"
+            reason = (
+                f"the range of joint '{joint.name}' goes from {lower:g} to {upper:g}; expected"
+                " lower < upper"
+            )
             raise place.error(f'{reason}, or limited="false"')
 
 
@@ -119,7 +132,9 @@ class _Source:
         for element in list(top.iter(*_DROPPED)):
             kind = str(element.tag)
             parent = element.getparent()
-            if parent is None or any(str(above.tag) in _DROPPED for above in element.iterancestors()):
+            if parent is None or any(
+                str(above.tag) in _DROPPED for above in element.iterancestors()
+            ):
                 continue
             if parent.tag == "default" and kind in ("camera", "light", "pair"):
                 continue
@@ -133,7 +148,10 @@ class _Source:
                 _remove(element)
         for kind, place in dropped.items():
             if kind not in _SILENT:
-                self.note(place, f"<{kind}> has no part in a scene, and is omitted ({counts[kind]} in all)")
+                self.note(
+                    place,
+                    f"<{kind}> has no part in a scene, and is omitted ({counts[kind]} in all)",
+                )
         self.check_copies(top)
         for element in top.iter("material"):
             for layer in list(element):
@@ -152,11 +170,17 @@ class _Source:
         """Put the content of included files in their places."""
         for element in list(file.element.iter("include")):
             named = XmlElement(element, file.file)
-            path = self.found(named, element.get("file", ""), (self.root.path.parent, file.path.parent))
+            path = self.found(
+                named, element.get("file", ""), (self.root.path.parent, file.path.parent)
+            )
             if path in including or path == self.root.path or len(including) > _DEEPEST:
-                raise named.place.error(f"'{element.get('file')}' includes itself, or includes are too deep")
+                raise named.place.error(
+                    f"'{element.get('file')}' includes itself, or includes are too deep"
+                )
             if path in self.included:
-                raise named.place.error(f"'{element.get('file')}' is already included, and MuJoCo takes a file once")
+                raise named.place.error(
+                    f"'{element.get('file')}' is already included, and MuJoCo takes a file once"
+                )
             self.included.add(path)
             self.packages.count_include(named.place)
             other = read_xml(path, root=("mujoco", "mujocoinclude"), note=self.note)
@@ -184,13 +208,17 @@ class _Source:
                 copies *= int(count) if count.isdigit() and len(count) < 9 else _MOST_COPIES + 1
             total += copies * (1 + sum(1 for _ in element.iter("body", "geom")))
             if total > _MOST_COPIES:
-                raise self.place(element).error(f"<replicate> makes more than {_MOST_COPIES} bodies and shapes")
+                raise self.place(element).error(
+                    f"<replicate> makes more than {_MOST_COPIES} bodies and shapes"
+                )
 
     def assets(self, top: _Element) -> Iterator[tuple[str, bytes]]:
         """Yield the files of meshes and heights under names of their own, which the elements then have."""
         settings = {"meshdir": "", "assetdir": "", "texturedir": "", "strippath": "false"}
         for compiler in top.iter("compiler"):
-            settings |= {key: str(compiler.attrib.pop(key)) for key in settings if key in compiler.attrib}
+            settings |= {
+                key: str(compiler.attrib.pop(key)) for key in settings if key in compiler.attrib
+            }
         meshes, strip = settings["meshdir"] or settings["assetdir"], settings["strippath"] == "true"
         number = itertools.count(1)
         for element in list(top.iter("mesh", "hfield")):
@@ -200,7 +228,9 @@ class _Source:
             place = self.place(element)
             name = Path(file).name if strip else file
             folder = self.root.path.parent
-            path = self.packages.resolve_mesh(str(Path(meshes, name)) if meshes else name, folder=folder, place=place)
+            path = self.packages.resolve_mesh(
+                str(Path(meshes, name)) if meshes else name, folder=folder, place=place
+            )
             limit = self.packages.limits.mesh_bytes
             data = read_bytes(path, limit=limit, error=partial(_unreadable, place, file))
             if "name" not in element.attrib:
@@ -219,7 +249,9 @@ class _Source:
         """Return where something stands that a message of MuJoCo names."""
         named = re.search(r"Element name '([^']+)'|'([^']+)'", message)
         name = (named[1] or named[2]) if named else ""
-        return next((place for (_, one), place in self.places.items() if one == name), self.root.place)
+        return next(
+            (place for (_, one), place in self.places.items() if one == name), self.root.place
+        )
 
 
 class _Model:
@@ -276,7 +308,10 @@ class _Model:
         position, turn = np.array(model.body_pos[number]), np.array(model.body_quat[number])
         first = model.body_jntadr[number]
         joints = [] if first < 0 else range(first, first + model.body_jntnum[number])
-        content: dict[str, Any] = {"geometry": tuple(self.geometry(number)), "inertia": self.inertia(number, place)}
+        content: dict[str, Any] = {
+            "geometry": tuple(self.geometry(number)),
+            "inertia": self.inertia(number, place),
+        }
         steps = [step for joint in joints for step in self.steps(joint, mimics)]
         for index, (joint_name, joint, anchor) in enumerate(steps):
             is_last = index == len(steps) - 1 and not anchor.any()
@@ -290,7 +325,9 @@ class _Model:
             parent, position, turn = frame, -anchor, np.array([1.0, 0.0, 0.0, 0.0])
         yield FrameSpec(name, parent, place, _pose(position, turn), **content)
 
-    def steps(self, joint: int, mimics: dict[int, MimicSpec]) -> Iterator[tuple[str, JointSpec, np.ndarray]]:
+    def steps(
+        self, joint: int, mimics: dict[int, MimicSpec]
+    ) -> Iterator[tuple[str, JointSpec, np.ndarray]]:
         """Yield the joints of one degree of freedom that a joint is made of, with its anchor."""
         model, place, name = self.model, self.place("joint", joint), self.names["joint"][joint]
         kinds = self.mujoco.mjtJoint
@@ -301,12 +338,19 @@ class _Model:
         limited = bool(model.jnt_limited[joint])
         low, high = model.jnt_range[joint].tolist() if limited else (-math.inf, math.inf)
         dof = model.jnt_dofadr[joint]
-        friction, damping = float(model.dof_frictionloss[dof]), float(np.ravel(model.dof_damping[dof])[0])
+        friction, damping = (
+            float(model.dof_frictionloss[dof]),
+            float(np.ravel(model.dof_damping[dof])[0]),
+        )
         if kind == kinds.mjJNT_BALL:
-            self.source.note(place, f"the ball joint '{name}' is read as three hinges, '{name}/x', '/y' and '/z'")
+            self.source.note(
+                place, f"the ball joint '{name}' is read as three hinges, '{name}/x', '/y' and '/z'"
+            )
             bounds = (-high, high) if limited else (-math.inf, math.inf)
             for letter, axis in zip("xyz", np.eye(3), strict=True):
-                spec = JointSpec("revolute", axis=_triple(axis), lower=bounds[0], upper=bounds[1], place=place)
+                spec = JointSpec(
+                    "revolute", axis=_triple(axis), lower=bounds[0], upper=bounds[1], place=place
+                )
                 yield f"{name}/{letter}", spec, anchor if letter == "x" else np.zeros(3)
             return
         word = "prismatic" if kind == kinds.mjJNT_SLIDE else "revolute" if limited else "continuous"
@@ -340,9 +384,14 @@ class _Model:
             if leader < 0 or any(rest) or not is_active:
                 text = "is fixed" if leader < 0 else "follows another by a polynomial"
                 text = text if is_active else "follows another, which is not active,"
-                self.source.note(place, f"the equality by which '{self.names['joint'][follower]}' {text} is omitted")
+                self.source.note(
+                    place,
+                    f"the equality by which '{self.names['joint'][follower]}' {text} is omitted",
+                )
                 continue
-            zero, zero_of_leader = (model.qpos0[model.jnt_qposadr[joint]] for joint in (follower, leader))
+            zero, zero_of_leader = (
+                model.qpos0[model.jnt_qposadr[joint]] for joint in (follower, leader)
+            )
             offset = c0 + float(zero) - c1 * float(zero_of_leader)
             yield follower, MimicSpec(self.names["joint"][leader], c1, offset, place)
 
@@ -395,10 +444,15 @@ class _Model:
             int(kinds.mjGEOM_HFIELD): lambda: self.field(int(model.geom_dataid[geom])),
         }
         if kind == int(kinds.mjGEOM_ELLIPSOID):
-            self.source.note(place, f"the ellipsoid '{self.names['geom'][geom]}' is read as a mesh of 320 triangles")
+            self.source.note(
+                place,
+                f"the ellipsoid '{self.names['geom'][geom]}' is read as a mesh of 320 triangles",
+            )
             return ellipsoid((x, y, z))
         if kind not in simple:
-            self.source.note(place, f"the shape of '{self.names['geom'][geom]}' is of a kind that is not read")
+            self.source.note(
+                place, f"the shape of '{self.names['geom'][geom]}' is of a kind that is not read"
+            )
             return None
         return simple[kind]()
 
@@ -414,9 +468,16 @@ class _Model:
 
     def _field(self, number: int) -> Shape:
         model = self.model
-        rows, columns, at = model.hfield_nrow[number], model.hfield_ncol[number], model.hfield_adr[number]
+        rows, columns, at = (
+            model.hfield_nrow[number],
+            model.hfield_ncol[number],
+            model.hfield_adr[number],
+        )
         x, y, height, depth = model.hfield_size[number].tolist()
-        heights = model.hfield_data[at : at + rows * columns].reshape(rows, columns).astype(np.float64) * height
+        heights = (
+            model.hfield_data[at : at + rows * columns].reshape(rows, columns).astype(np.float64)
+            * height
+        )
         return HeightField(heights, size=[2 * x, 2 * y], floor=-depth)
 
     def allowed(self) -> Iterator[AllowedPairSpec]:
@@ -425,12 +486,15 @@ class _Model:
         seen: set[tuple[int, int]] = set()
         for signature in model.exclude_signature.tolist():
             seen.add((signature >> 16, signature & 0xFFFF))
-            yield AllowedPairSpec(names[signature >> 16], names[signature & 0xFFFF], "excluded", place)
+            yield AllowedPairSpec(
+                names[signature >> 16], names[signature & 0xFFFF], "excluded", place
+            )
         masks = {body: self.masks(body) for body in range(model.nbody)}
         solid = [body for body, found in masks.items() if found]
         for body in solid:
             above = int(model.body_parentid[model.body_weldid[body]])
-            if above and (above, body) not in seen:  # MuJoCo checks them only where the one above is fixed to the world
+            # MuJoCo checks them only where the one above is fixed to the world
+            if above and (above, body) not in seen:
                 seen.add((above, body))
                 yield AllowedPairSpec(names[above], names[body], "adjacent", place)
         if len(set().union(*masks.values())) < 2 or len(solid) ** 2 > _MOST_PAIRS:
@@ -454,7 +518,9 @@ class _Model:
             return own
         first = model.body_geomadr[body]
         of_body = range(first, first + model.body_geomnum[body])
-        collides = any(model.geom_contype[other] or model.geom_conaffinity[other] for other in of_body)
+        collides = any(
+            model.geom_contype[other] or model.geom_conaffinity[other] for other in of_body
+        )
         return own if collides else (1, 1)
 
 
@@ -475,7 +541,9 @@ def _triple(values: Any) -> tuple[float, float, float]:
 
 def _pose(position: Any, quat_wxyz: Any) -> PoseSpec:
     w, x, y, z = map(float, quat_wxyz)
-    return PoseSpec(_triple(position), quat_xyzw=None if (x, y, z) == (0.0, 0.0, 0.0) else (x, y, z, w))
+    return PoseSpec(
+        _triple(position), quat_xyzw=None if (x, y, z) == (0.0, 0.0, 0.0) else (x, y, z, w)
+    )
 
 
 def _turned(quat_wxyz: np.ndarray, vector: np.ndarray) -> np.ndarray:

@@ -26,5 +26,11 @@ def _write(scene: SceneGraph, name: str) -> Mapping[str, str | bytes]:
     return {name: text, **meshes}
 
 
-ROBRAY = Format("robray", (".robray",), _read, _write, description="Scenes of the original TMKit, written by hand.")
+ROBRAY = Format(
+    "robray",
+    (".robray",),
+    _read,
+    _write,
+    description="Scenes of the original TMKit, written by hand.",
+)
 """The format robray."""

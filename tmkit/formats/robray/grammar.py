@@ -1,13 +1,15 @@
 """The grammar of the robray scene language, and the tree of a parsed file.
 
-The idea: lark's LALR parser reads the text and builds the nodes below while it reduces, without a second walk over a
-generic tree. Nodes know only line and column; :class:`SourceText` turns those into a
-:class:`~tmkit._support.source_location.SourceLocation` for errors about them. The semantics (constants, classes,
-frames) is in :mod:`tmkit.formats.robray.reader`; this module has only the syntax.
+The idea: lark's LALR parser reads the text and builds the nodes below while it reduces, without a
+second walk over a generic tree. Nodes know only line and column; :class:`SourceText` turns those
+into a :class:`~tmkit._support.source_location.SourceLocation` for errors about them. The semantics
+(constants, classes, frames) is in :mod:`tmkit.formats.robray.reader`; this module has only the
+syntax.
 
-Some points of the language deserve a warning. Names may contain dashes, so ``a-b`` is one name and a difference is
-written ``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4. Numbers take an exponent after
-``e``, ``d`` or ``s``, without a plus sign, and are read as 64-bit floats. Commas too many in an array are no matter.
+Some points of the language deserve a warning. Names may contain dashes, so ``a-b`` is one name and
+a difference is written ``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4.
+Numbers take an exponent after ``e``, ``d`` or ``s``, without a plus sign, and are read as 64-bit
+floats. Commas too many in an array are no matter.
 """
 
 from __future__ import annotations
@@ -94,7 +96,13 @@ TERMINAL_NAMES = {
     "TIMES": "an operator",
     "$END": "the end of the file",
 }
-KEYWORDS = {"ALLOW": "allow_collision", "CLASS": "class", "DEF": "def", "FRAME": "frame", "INCLUDE": "include"}
+KEYWORDS = {
+    "ALLOW": "allow_collision",
+    "CLASS": "class",
+    "DEF": "def",
+    "FRAME": "frame",
+    "INCLUDE": "include",
+}
 
 Position = tuple[int, int]
 
@@ -229,7 +237,10 @@ class SourceText:
             data = read_bytes(path, limit=most) if text is None else text.encode("utf-8", "replace")
             data = as_utf8(data, partial(FileFormatError.at, path))
             if len(data) + before > most:
-                reason = f"with the files read before it, it has more than {most / 1e6:.6g} MB, expected at most that"
+                reason = (
+                    f"with the files read before it, it has more than {most / 1e6:.6g} MB, expected"
+                    " at most that"
+                )
                 raise FileFormatError.at(path, reason)
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -243,7 +254,9 @@ class SourceText:
     def place(self, at: Position) -> SourceLocation:
         """Return the place of a node."""
         line, column = at
-        return SourceLocation(str(self.path), line, column, self.lines[line - 1] if line <= len(self.lines) else "")
+        return SourceLocation(
+            str(self.path), line, column, self.lines[line - 1] if line <= len(self.lines) else ""
+        )
 
 
 def _at(token: lark.Token) -> Position:
@@ -291,7 +304,9 @@ def _parser() -> lark.Lark:
     """Return the parser, which holds no state between files; making it takes some 20 ms."""
     import lark
 
-    return lark.Lark(GRAMMAR, parser="lalr", transformer=cast(Any, _NODES), maybe_placeholders=False)
+    return lark.Lark(
+        GRAMMAR, parser="lalr", transformer=cast(Any, _NODES), maybe_placeholders=False
+    )
 
 
 def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
@@ -310,7 +325,9 @@ def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
         raise _unexpected(source, text, error) from None
 
 
-def _unexpected(source: SourceText, text: str, error: lark.exceptions.UnexpectedToken) -> FileFormatError:
+def _unexpected(
+    source: SourceText, text: str, error: lark.exceptions.UnexpectedToken
+) -> FileFormatError:
     token = error.token
     line, column = _at(token)
     if text.startswith("/*", token.start_pos or 0):
@@ -328,17 +345,26 @@ def _unexpected(source: SourceText, text: str, error: lark.exceptions.Unexpected
         column = len(stripped) - (stripped.rfind("\n") + 1) + 1
         return source.place((line, column)).error(f"the file ends too early: {wanted}")
     near = (
-        did_you_mean(token, [word for name, word in KEYWORDS.items() if name in accepted]) if token.type == "ID" else ""
+        did_you_mean(token, [word for name, word in KEYWORDS.items() if name in accepted])
+        if token.type == "ID"
+        else ""
     )
     reason = f"unexpected '{token}', {wanted}{near}"
-    block = re.search(r"\b(class|frame)\s+[^\s{};]+\s*$|\bgeometry\s*$", text[: token.start_pos or 0])
+    block = re.search(
+        r"\b(class|frame)\s+[^\s{};]+\s*$|\bgeometry\s*$", text[: token.start_pos or 0]
+    )
     if token == "{" and block is not None:
         return source.place((line, column)).error(f"a {block[1] or 'geometry'} cannot stand here")
     start = token.start_pos or 0
-    mantissa, exponent = re.search(r"[0-9.]+$", text[:start]), re.match(r"([eEdDsS])\+([0-9]+)", text[start:])
+    mantissa, exponent = (
+        re.search(r"[0-9.]+$", text[:start]),
+        re.match(r"([eEdDsS])\+([0-9]+)", text[start:]),
+    )
     if mantissa is not None and exponent is not None:
         wanted = f"{mantissa[0]}{exponent[1]}{exponent[2]}"
-        return source.place((line, column)).error(f"the exponent of a number has no plus sign; write '{wanted}'")
+        return source.place((line, column)).error(
+            f"the exponent of a number has no plus sign; write '{wanted}'"
+        )
     before = text[:start].split()
     if before and "-" in before[-1][1:] and before[-1][:1].isalpha():
         reason += "; names may contain dashes, write spaces around a minus sign"

@@ -3,10 +3,11 @@
 This module interprets the statements; :mod:`~tmkit.formats.robray.grammar` has the syntax, and
 :mod:`~tmkit.formats.robray.values` what each attribute accepts and what a shape is.
 
-Statements are carried out in order, includes in their place, as if they were one text. A definition or class is valid
-from its own line on; frames become specifications, whose parents are looked up when all files of a load are read. Only
-what the original would refuse as a duplicate, a file that is included again, is carried out again as far as its
-definitions go. Everything wrong is refused with file, line, column and a caret.
+Statements are carried out in order, includes in their place, as if they were one text. A definition
+or class is valid from its own line on; frames become specifications, whose parents are looked up
+when all files of a load are read. Only what the original would refuse as a duplicate, a file that
+is included again, is carried out again as far as its definitions go. Everything wrong is refused
+with file, line, column and a caret.
 """
 
 from __future__ import annotations
@@ -51,7 +52,11 @@ from tmkit.formats.spec.values import completed, mesh_specification, pose_of, sp
 KNOWN_CLASSES = ("surface", "movable", "upright", "filled")
 
 # The original writes these two with a dash in some places and an underscore in others.
-SPELLINGS: Mapping[str, str] = {"start-radius": "start_radius", "end-radius": "end_radius", "no_shadow": "no-shadow"}
+SPELLINGS: Mapping[str, str] = {
+    "start-radius": "start_radius",
+    "end-radius": "end_radius",
+    "no_shadow": "no-shadow",
+}
 
 OTHER_FORMATS = (".urdf", ".sdf", ".json", ".srdf")  # that may be included
 
@@ -97,7 +102,8 @@ class _Reader:
     classes: dict[str, _Class] = field(default_factory=dict)
     class_places: dict[str, SourceLocation] = field(default_factory=dict)
     variables: dict[str, FrameSpec] = field(default_factory=dict)
-    other: dict[str, int] = field(default_factory=dict)  # frames of other formats, by their places in ``frames``
+    # frames of other formats, by their places in ``frames``
+    other: dict[str, int] = field(default_factory=dict)
     seen: set[Path] = field(default_factory=set)
     bytes: int = 0
     frames: list[FrameSpec] = field(default_factory=list)
@@ -155,13 +161,17 @@ class _Reader:
         else:
             accepted = ", ".join((".robray", *OTHER_FORMATS, *MESH_SUFFIXES))
             raise place.error(f"unknown scene format '{path.suffix}' (accepted: {accepted})")
-        self.other.update((spec.name, len(self.frames) + number) for number, spec in enumerate(other.frames))
+        self.other.update(
+            (spec.name, len(self.frames) + number) for number, spec in enumerate(other.frames)
+        )
         self.frames.extend(other.frames)
         self.allowed.extend(other.allowed)
 
     def define(self, statement: Definition, source: SourceText) -> None:
         if statement.name.text in CONSTANTS:
-            raise source.place(statement.name.at).error(f"the constant '{statement.name.text}' cannot be redefined")
+            raise source.place(statement.name.at).error(
+                f"the constant '{statement.name.text}' cannot be redefined"
+            )
         number = number_of(statement.value, source=source, constants=self.constants)
         self.constants[statement.name.text] = number
 
@@ -176,7 +186,11 @@ class _Reader:
         self.class_places[name] = place
 
     def attributes(
-        self, attributes: Iterable[Attribute], rules: Mapping[str, Rule], block: str, source: SourceText
+        self,
+        attributes: Iterable[Attribute],
+        rules: Mapping[str, Rule],
+        block: str,
+        source: SourceText,
     ) -> tuple[Values, list[_Class]]:
         """Return a block's own values, and the classes it names by ``isa`` in order."""
         values: Values = {}
@@ -186,11 +200,14 @@ class _Reader:
             if name == "isa":
                 parents.append(self.find_class(attribute, source))
             elif name in rules:
-                values[name] = evaluate(rules[name], attribute.value, source=source, constants=self.constants)
+                values[name] = evaluate(
+                    rules[name], attribute.value, source=source, constants=self.constants
+                )
             else:
                 known = sorted({*rules, "isa"})
                 raise source.place(attribute.name.at).error(
-                    f"unknown attribute '{name}' in {block}{did_you_mean(name, known)} (known: {', '.join(known)})"
+                    f"unknown attribute '{name}' in {block}{did_you_mean(name, known)} (known:"
+                    f" {', '.join(known)})"
                 )
         return values, parents
 
@@ -211,7 +228,9 @@ class _Reader:
         places = source.place(statement.first.at), source.place(statement.second.at)
         self.allowed.append(AllowedPairSpec(first, second, "user", *places))
 
-    def add_frame(self, block: FrameBlock, source: SourceText, outer: str | None, depth: int = 0) -> None:
+    def add_frame(
+        self, block: FrameBlock, source: SourceText, outer: str | None, depth: int = 0
+    ) -> None:
         place = source.place(block.name.at)
         if not block.name.text:
             raise place.error("a frame needs a name")
@@ -226,15 +245,27 @@ class _Reader:
         tags = [tag for parent in parents for tag in parent.tags]
         tags += [tag for solid in solids for tag in solid.tags]
         if block.name.text in self.other:
-            self.amend(self.other[block.name.text], values, tags, place, has_more=len(written) < len(block.members))
+            self.amend(
+                self.other[block.name.text],
+                values,
+                tags,
+                place,
+                has_more=len(written) < len(block.members),
+            )
             return
         inertia, geometry = _inertia_in(values, solids, place=place)
         if "level" in values:
-            geometry = tuple(replace(part, level=part.level or values["level"].text) for part in geometry)
+            geometry = tuple(
+                replace(part, level=part.level or values["level"].text) for part in geometry
+            )
         parent, parent_place = _parent(own, values, outer)
         spec = FrameSpec(
             name=block.name.text,
-            parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
+            parent=(
+                None
+                if block.name.text == "world" and parent_place is None and outer is None
+                else parent
+            ),
             place=place,
             pose=_pose_in(values),
             joint=_joint_in(values, frame=block.name.text, place=place),
@@ -249,18 +280,36 @@ class _Reader:
             if isinstance(member, FrameBlock):
                 self.add_frame(member, source, block.name.text, depth + 1)
 
-    def amend(self, index: int, values: Values, tags: Sequence[str], place: SourceLocation, *, has_more: bool) -> None:
+    def amend(
+        self,
+        index: int,
+        values: Values,
+        tags: Sequence[str],
+        place: SourceLocation,
+        *,
+        has_more: bool,
+    ) -> None:
         """Give a frame of an included file of another format another place, and what it is; its shapes stay."""
         spec = self.frames[index]
-        joints = [name for name in ("type", "axis", "offset", "variable", "lower", "upper") if name in values]
+        joints = [
+            name
+            for name in ("type", "axis", "offset", "variable", "lower", "upper")
+            if name in values
+        ]
         if has_more or joints:
             what = f"'{joints[0]}'" if joints else "geometry and frames inside it"
-            raise place.error(f"the frame '{spec.name}' comes from {spec.place}: {what} cannot be given here")
+            raise place.error(
+                f"the frame '{spec.name}' comes from {spec.place}: {what} cannot be given here"
+            )
         if "parent" in values:
-            spec = replace(spec, parent=values["parent"].text or "world", parent_place=values["parent"].place)
+            spec = replace(
+                spec, parent=values["parent"].text or "world", parent_place=values["parent"].place
+            )
         if any(word in values for word in POSE_WORDS):
             spec = replace(spec, pose=_pose_in(values))
-        number = {key: values[key].number if key in values else None for key in ("mass", "friction")}
+        number = {
+            key: values[key].number if key in values else None for key in ("mass", "friction")
+        }
         self.frames[index] = completed(
             spec,
             classes=tags,
@@ -309,7 +358,9 @@ def _merged(own: Values, classes: Iterable[_Class]) -> Values:
 def _parent(own: Values, values: Values, outer: str | None) -> tuple[str, SourceLocation | None]:
     """Return the name of a frame's parent, and where it is written if it is; the empty name is that of the root."""
     if outer is not None and "parent" in own:
-        raise own["parent"].place.error(f"a frame inside the frame '{outer}' is its child; it cannot name a parent")
+        raise own["parent"].place.error(
+            f"a frame inside the frame '{outer}' is its child; it cannot name a parent"
+        )
     if "parent" not in values:
         return (outer if outer is not None else "world"), None
     return values["parent"].text or "world", values["parent"].place
@@ -337,7 +388,10 @@ def _joint_in(values: Values, *, frame: str, place: SourceLocation) -> JointSpec
     if kind == "fixed":
         for name in ("lower", "upper"):
             if name in values:
-                reason = f"'{name}' has no meaning for a fixed frame; write 'type revolute;' or 'type prismatic;'"
+                reason = (
+                    f"'{name}' has no meaning for a fixed frame; write 'type revolute;' or 'type"
+                    " prismatic;'"
+                )
                 raise values[name].place.error(reason)
         return JointSpec(place=place)
     if "axis" not in values:
@@ -365,13 +419,21 @@ def _inertia_in(
     geometry = tuple(solid.spec for solid in solids)
     masses = [solid.values["mass"] for solid in solids if "mass" in solid.values]
     if "mass" not in values:
-        return (InertiaSpec(sum(mass.number for mass in masses), place) if masses else None), geometry
+        return (
+            InertiaSpec(sum(mass.number for mass in masses), place) if masses else None
+        ), geometry
     mass = values["mass"]
     if not solids:
-        raise mass.place.error("a mass is spread over the frame's geometry, and this frame has none")
+        raise mass.place.error(
+            "a mass is spread over the frame's geometry, and this frame has none"
+        )
     if any(other.place != mass.place for other in masses):
-        raise mass.place.error("a mass is given for the frame and by a class of its geometry; give one of them")
-    return InertiaSpec(mass.number, mass.place), tuple(replace(spec, mass=None) for spec in geometry)
+        raise mass.place.error(
+            "a mass is given for the frame and by a class of its geometry; give one of them"
+        )
+    return InertiaSpec(mass.number, mass.place), tuple(
+        replace(spec, mass=None) for spec in geometry
+    )
 
 
 def _friction_in(values: Values, solids: Sequence[_Solid]) -> float | None:
@@ -380,5 +442,7 @@ def _friction_in(values: Values, solids: Sequence[_Solid]) -> float | None:
         return values["friction"].number
     found = [solid.values["friction"] for solid in solids if "friction" in solid.values]
     if len({value.number for value in found}) > 1:
-        raise found[-1].place.error("two shapes of one frame have different friction; give it for the frame")
+        raise found[-1].place.error(
+            "two shapes of one frame have different friction; give it for the frame"
+        )
     return found[0].number if found else None

@@ -1,17 +1,20 @@
 """Values of the robray language: expressions, what each attribute accepts, and the shapes that attributes make.
 
-An attribute is declared once, in a table, by a :class:`Rule` (its kind, its length, its range). :func:`evaluate` turns
-what was written into a Python value of that kind or says, at the value, what was expected. A value keeps its location,
-because a class may carry it far from where it was written before it is found not to fit. Arithmetic is in 64-bit
-floats; whatever is not a finite real number is refused where it arises.
+An attribute is declared once, in a table, by a :class:`Rule` (its kind, its length, its range).
+:func:`evaluate` turns what was written into a Python value of that kind or says, at the value, what
+was expected. A value keeps its location, because a class may carry it far from where it was written
+before it is found not to fit. Arithmetic is in 64-bit floats; whatever is not a finite real number
+is refused where it arises.
 
-The language puts the origin of a cylinder or cone at the centre of its *base*, where tmkit's shapes are centred, so
-those are moved up by half their height. A cone runs from ``start_radius`` at the base to ``end_radius`` (0 if omitted)
-at the top; two equal radii make a cylinder, two different ones a frustum. Of a negative height, either points down from
-its base, towards -z. A ``grid`` is a floor pattern for the eye: it becomes a thin box in the x-y plane that does not
-collide unless ``collision 1`` is written. ``scale`` multiplies the coordinates of a mesh, which is looked for beside
-the file that names it and beside those that include that one. A shape uses the sizes that concern it and ignores the
-others, since classes are combined freely; a shape takes precedence over a mesh, as in the original.
+The language puts the origin of a cylinder or cone at the centre of its *base*, where tmkit's shapes
+are centred, so those are moved up by half their height. A cone runs from ``start_radius`` at the
+base to ``end_radius`` (0 if omitted) at the top; two equal radii make a cylinder, two different
+ones a frustum. Of a negative height, either points down from its base, towards -z. A ``grid`` is a
+floor pattern for the eye: it becomes a thin box in the x-y plane that does not collide unless
+``collision 1`` is written. ``scale`` multiplies the coordinates of a mesh, which is looked for
+beside the file that names it and beside those that include that one. A shape uses the sizes that
+concern it and ignores the others, since classes are combined freely; a shape takes precedence over
+a mesh, as in the original.
 """
 
 from __future__ import annotations
@@ -26,7 +29,15 @@ from tmkit._support.elementary import power
 from tmkit._support.limits import is_file
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.robray.grammar import Array, Binary, Expression, Name, Negation, Number, SourceText
+from tmkit.formats.robray.grammar import (
+    Array,
+    Binary,
+    Expression,
+    Name,
+    Negation,
+    Number,
+    SourceText,
+)
 from tmkit.formats.spec.parts import PIECES, GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec
 
 # Known without a definition; they cannot be redefined.
@@ -46,7 +57,8 @@ class Rule:
     """What an attribute accepts."""
 
     kind: str  # number, array, name, text, choice or switch
-    # the lengths an array may have; with a kind of number, an array of these lengths is accepted as well
+    # the lengths an array may have; with a kind of number, an array of these lengths is accepted as
+    # well
     lengths: tuple[int, ...] = ()
     choices: tuple[str, ...] = ()  # the words of a choice
     lowest: float = -math.inf  # every number is at least this
@@ -128,7 +140,9 @@ GEOMETRY_RULES: Mapping[str, Rule] = {
 CLASS_RULES: Mapping[str, Rule] = {**FRAME_RULES, **GEOMETRY_RULES}
 
 
-def evaluate(rule: Rule, written: Expression | Array, *, source: SourceText, constants: Mapping[str, float]) -> Value:
+def evaluate(
+    rule: Rule, written: Expression | Array, *, source: SourceText, constants: Mapping[str, float]
+) -> Value:
     """Return the value of an attribute; one of the wrong kind, length or range is refused."""
     place = source.place(written.at)
     content: float | tuple[float, ...] | str | bool
@@ -140,7 +154,10 @@ def evaluate(rule: Rule, written: Expression | Array, *, source: SourceText, con
         content = _array(rule, written, source=source, constants=constants)
     elif rule.kind == "array" or isinstance(written, Array):
         wanted = " or ".join(str(length) for length in rule.lengths)
-        raise place.error(f"expected {f'an array of {wanted} numbers' if rule.lengths else 'a number, not an array'}")
+        raise place.error(
+            "expected"
+            f" {f'an array of {wanted} numbers' if rule.lengths else 'a number, not an array'}"
+        )
     else:
         content = number_of(written, source=source, constants=constants)
         _check_range(rule, content, place)
@@ -150,7 +167,9 @@ def evaluate(rule: Rule, written: Expression | Array, *, source: SourceText, con
 def _word(rule: Rule, written: Expression | Array, place: SourceLocation) -> str:
     """Return the name, text or choice that was written."""
     if not isinstance(written, Name):
-        wanted = {"name": "a name", "text": "a quoted text"}.get(rule.kind) or f"one of {', '.join(rule.choices)}"
+        wanted = {"name": "a name", "text": "a quoted text"}.get(
+            rule.kind
+        ) or f"one of {', '.join(rule.choices)}"
         raise place.error(f"expected {wanted}")
     if rule.kind == "choice" and written.text not in rule.choices:
         near = did_you_mean(written.text, rule.choices)
@@ -160,22 +179,30 @@ def _word(rule: Rule, written: Expression | Array, place: SourceLocation) -> str
     return written.text
 
 
-def _switch(written: Expression | Array, *, source: SourceText, constants: Mapping[str, float]) -> bool:
+def _switch(
+    written: Expression | Array, *, source: SourceText, constants: Mapping[str, float]
+) -> bool:
     """Return a truth value, written as a number (0 is false) or as one of the words true and false."""
     if isinstance(written, Array):
         raise source.place(written.at).error("expected 0, 1, true or false")
     if isinstance(written, Name) and written.text not in constants:
         if written.text not in ("true", "false"):
-            raise source.place(written.at).error(f"expected 0, 1, true or false, not '{written.text}'")
+            raise source.place(written.at).error(
+                f"expected 0, 1, true or false, not '{written.text}'"
+            )
         return written.text == "true"
     return number_of(written, source=source, constants=constants) != 0.0
 
 
-def _array(rule: Rule, written: Array, *, source: SourceText, constants: Mapping[str, float]) -> tuple[float, ...]:
+def _array(
+    rule: Rule, written: Array, *, source: SourceText, constants: Mapping[str, float]
+) -> tuple[float, ...]:
     """Return the numbers of an array after checking its length and its range."""
     if len(written.items) not in rule.lengths:
         wanted = " or ".join(str(length) for length in rule.lengths)
-        raise source.place(written.at).error(f"expected an array of {wanted} numbers, received {len(written.items)}")
+        raise source.place(written.at).error(
+            f"expected an array of {wanted} numbers, received {len(written.items)}"
+        )
     numbers = tuple(number_of(item, source=source, constants=constants) for item in written.items)
     for item, number in zip(written.items, numbers, strict=True):
         _check_range(rule, number, source.place(item.at))
@@ -191,12 +218,16 @@ def _check_range(rule: Rule, number: float, place: SourceLocation) -> None:
         raise place.error("expected a number other than 0")
     if not rule.lowest <= number <= rule.highest:
         bounds = (
-            f"at least {rule.lowest:g}" if rule.highest == math.inf else f"from {rule.lowest:g} to {rule.highest:g}"
+            f"at least {rule.lowest:g}"
+            if rule.highest == math.inf
+            else f"from {rule.lowest:g} to {rule.highest:g}"
         )
         raise place.error(f"expected a number {bounds}, received {number:g}")
 
 
-def number_of(expression: Expression, *, source: SourceText, constants: Mapping[str, float]) -> float:
+def number_of(
+    expression: Expression, *, source: SourceText, constants: Mapping[str, float]
+) -> float:
     """Evaluate an expression; unknown constants and results that are no finite real number are refused."""
     try:
         return _number(expression, source, constants)
@@ -252,7 +283,9 @@ GRID_THICKNESS = 0.001  # metres, when none is written
 DEFAULT_GREY = (0.7, 0.7, 0.7)  # of a shape that has an alpha and no colour
 
 
-def geometry_of(values: Mapping[str, Value], *, place: SourceLocation, packages: PackageResolver) -> GeometrySpec:
+def geometry_of(
+    values: Mapping[str, Value], *, place: SourceLocation, packages: PackageResolver
+) -> GeometrySpec:
     """Return the shape that a geometry block, completed by its classes, describes."""
     kind = _kind(values, place)
     pose = PoseSpec()
@@ -284,7 +317,9 @@ def _kind(values: Mapping[str, Value], place: SourceLocation) -> str:
     return "mesh"
 
 
-def _plain_number(kind: str, name: str, values: Mapping[str, Value], place: SourceLocation) -> float:
+def _plain_number(
+    kind: str, name: str, values: Mapping[str, Value], place: SourceLocation
+) -> float:
     """Return a size that the shape cannot do without."""
     if name not in values:
         raise place.error(f"a {kind} needs '{name}'")
@@ -300,19 +335,26 @@ def _centred(kind: str, values: Mapping[str, Value], place: SourceLocation) -> P
     size = values["dimension"].numbers
     wanted = 3 if kind == "box" else 2
     if len(size) != wanted:
-        raise values["dimension"].place.error(f"a {kind} has {wanted} dimensions, received {len(size)}")
+        raise values["dimension"].place.error(
+            f"a {kind} has {wanted} dimensions, received {len(size)}"
+        )
     if kind == "grid":
         thickness = values["thickness"].number if "thickness" in values else GRID_THICKNESS
         size = (*size, thickness)
     return PrimitiveSpec("box", size)
 
 
-def _standing(kind: str, values: Mapping[str, Value], place: SourceLocation) -> tuple[PrimitiveSpec, PoseSpec]:
+def _standing(
+    kind: str, values: Mapping[str, Value], place: SourceLocation
+) -> tuple[PrimitiveSpec, PoseSpec]:
     """Return a cylinder or cone, and the pose that puts its base at the origin."""
     height = _plain_number(kind, "height", values, place)
     pose = PoseSpec((0.0, 0.0, 0.5 * height))
     if kind == "cylinder":
-        return PrimitiveSpec("cylinder", (_plain_number(kind, "radius", values, place), abs(height))), pose
+        return (
+            PrimitiveSpec("cylinder", (_plain_number(kind, "radius", values, place), abs(height))),
+            pose,
+        )
     start = _plain_number(kind, "start_radius", values, place)
     end = values["end_radius"].number if "end_radius" in values else 0.0
     if start == end == 0.0:

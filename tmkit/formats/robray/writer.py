@@ -1,9 +1,9 @@
 """Scenes in the robray language.
 
-The language says less than a scene does: a joint has no largest speed, a mass is spread over the shapes. So the text is
-only half of the work; :func:`tmkit.formats.convert_scene` proves that it reads back to the same scene, and refuses to
-write what does not. This module writes what can be said, frame by frame, every number with the shortest digits that
-give the same bits.
+The language says less than a scene does: a joint has no largest speed, a mass is spread over the
+shapes. So the text is only half of the work; :func:`tmkit.formats.convert_scene` proves that it
+reads back to the same scene, and refuses to write what does not. This module writes what can be
+said, frame by frame, every number with the shortest digits that give the same bits.
 
 Meshes become OBJ files beside the text, one for each content.
 """
@@ -29,12 +29,20 @@ def robray_from_scene(scene: SceneGraph) -> tuple[str, Mapping[str, str]]:
         body = list(_frame(scene, name, meshes))
         if body or scene.parent(name) is not None or name != "world":
             lines += [f"frame {_quoted(name)} {{", *(f"    {line}" for line in body), "}"]
-    lines += [f"allow_collision {_quoted(first)} {_quoted(second)};" for first, second, _ in scene.allowed_pairs]
+    lines += [
+        f"allow_collision {_quoted(first)} {_quoted(second)};"
+        for first, second, _ in scene.allowed_pairs
+    ]
     return "".join(f"{line}\n" for line in lines), meshes
 
 
 def _frame(scene: SceneGraph, name: str, meshes: dict[str, str]) -> Iterable[str]:
-    parent, joint, pose, inertia = scene.parent(name), scene.joint(name), scene.local_pose(name), scene.inertia(name)
+    parent, joint, pose, inertia = (
+        scene.parent(name),
+        scene.joint(name),
+        scene.local_pose(name),
+        scene.inertia(name),
+    )
     if parent not in (None, "world"):
         yield f"parent {_quoted(str(parent))};"
     yield from _pose(pose)
@@ -71,8 +79,11 @@ def _geometry(part: AttachedShape, meshes: dict[str, str]) -> Iterable[str]:
         elif shape.kind == "cone":
             yield f"start_radius {sizes[0]}; height {sizes[1]};"
         else:
-            yield from (f"{word} {size};" for word, size in zip(("radius", "height"), sizes, strict=False))
-    if shape.kind in ("box", "sphere", "mesh"):  # others have their origin at the base, which may cost a last digit
+            yield from (
+                f"{word} {size};" for word, size in zip(("radius", "height"), sizes, strict=False)
+            )
+    # others have their origin at the base, which may cost a last digit
+    if shape.kind in ("box", "sphere", "mesh"):
         yield from _pose(part.pose)
     if part.color is not None:
         *color, alpha = (float(value) for value in part.color)
@@ -101,5 +112,7 @@ def _number(value: float) -> str:
 
 def _quoted(name: str) -> str:
     if '"' in name or "\n" in name or not name:
-        raise SceneError(f"the name {name!r} cannot be written in a robray file, whose quotes it would end")
+        raise SceneError(
+            f"the name {name!r} cannot be written in a robray file, whose quotes it would end"
+        )
     return f'"{name}"'

@@ -1,7 +1,7 @@
 """The declarations of a file in RSG-DSL and of all that it imports: names, instances, what is below what.
 
-Names are looked up when all files are read, so references may come in any order. An instance is replaced by copies of
-the nodes that it is of.
+Names are looked up when all files are read, so references may come in any order. An instance is
+replaced by copies of the nodes that it is of.
 
 Invariants: reading ends within its limits; every error is at its place in a file.
 """
@@ -21,7 +21,10 @@ from tmkit.formats.robray.grammar import SourceText
 from tmkit.formats.rsg.grammar import NODES, Declaration, Member, Name, Parser, RsgText
 
 _MOST_ERRORS = 20  # that are told at once
-_OF_LEAVES = {"GeometricNode": ("child", "member", "transforms"), "Node": ("child", "member", "transforms", "geometry")}
+_OF_LEAVES = {
+    "GeometricNode": ("child", "member", "transforms"),
+    "Node": ("child", "member", "transforms", "geometry"),
+}
 
 
 def refuse_all(errors: Sequence[FileFormatError]) -> None:
@@ -29,7 +32,11 @@ def refuse_all(errors: Sequence[FileFormatError]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        more = [f"... and {len(errors) - _MOST_ERRORS} more errors"] if len(errors) > _MOST_ERRORS else []
+        more = (
+            [f"... and {len(errors) - _MOST_ERRORS} more errors"]
+            if len(errors) > _MOST_ERRORS
+            else []
+        )
         text = "\n".join([*map(str, errors[:_MOST_ERRORS]), *more])
         raise FileFormatError(text, **{**errors[0].data, "errors": tuple(errors)})
 
@@ -70,7 +77,9 @@ class Declarations:
                 self._declare(made)
         self.statements += [(statement, known) for statement in statements]
         for statement in statements:
-            file, prefix, under = statement.values if statement.keyword == "import" else (None, None, None)
+            file, prefix, under = (
+                statement.values if statement.keyword == "import" else (None, None, None)
+            )
             if file is not None and file.text.endswith(".rsg") and prefix is None and under is None:
                 with self.collected():
                     self.loader.packages.count_include(known.place(file.at), is_slow=True)
@@ -78,7 +87,9 @@ class Declarations:
 
     def found(self, file: Name, text: RsgText) -> Path:
         """Return the path of a file that is named in another."""
-        return self.loader.packages.resolve(file.text, folder=Path(text.source.path).parent, place=text.place(file.at))
+        return self.loader.packages.resolve(
+            file.text, folder=Path(text.source.path).parent, place=text.place(file.at)
+        )
 
     @contextmanager
     def collected(self) -> Iterator[None]:
@@ -92,7 +103,9 @@ class Declarations:
         table = self._table(made.kind)
         if made.name.text in table:
             earlier = table[made.name.text]
-            raise place_of(made).error(f"'{made.name.text}' is already declared at {place_of(earlier)}")
+            raise place_of(made).error(
+                f"'{made.name.text}' is already declared at {place_of(earlier)}"
+            )
         table[made.name.text] = made
 
     def _table(self, kind: str) -> dict[str, Declaration]:
@@ -102,7 +115,9 @@ class Declarations:
             return self.blocks
         return self.types if kind.endswith("Type") else self.contents
 
-    def known(self, table: Mapping[str, Declaration], name: Name, text: RsgText, what: str) -> Declaration:
+    def known(
+        self, table: Mapping[str, Declaration], name: Name, text: RsgText, what: str
+    ) -> Declaration:
         """Return a declaration by its name, or raise an error at the reference."""
         if name.text not in table:
             hint = did_you_mean(name.text, table)
@@ -116,7 +131,9 @@ class Declarations:
             return
         place = place_of(made)
         if name in expanding:
-            raise place.error(f"'{name}' is an instance of itself: {' -> '.join([*expanding, name])}")
+            raise place.error(
+                f"'{name}' is an instance of itself: {' -> '.join([*expanding, name])}"
+            )
         if not made.members:
             raise place.error(f"an instance is of a node, as in 'Instance {name} of table'")
         (target,) = made.members[0].values
@@ -128,18 +145,26 @@ class Declarations:
             if one in copied:
                 continue
             if one == name:
-                raise place.error(f"'{name}' is below the node '{target.text}' of which it is an instance")
+                raise place.error(
+                    f"'{name}' is below the node '{target.text}' of which it is an instance"
+                )
             self.expand(one, (*expanding, name))
             copied[one] = name if one == target.text else f"{name}/{one}"
-            children = [child.text for member in self.nodes[one].get("child") for child in member.values]
+            children = [
+                child.text for member in self.nodes[one].get("child") for child in member.values
+            ]
             waiting += [child for child in reversed(children) if child in self.nodes]
             self.loader.packages.limits.refuse_frames(len(self.nodes) + len(copied), place.error)
         for old, new in copied.items():
             if new in self.nodes and new != name:
                 raise place.error(f"the instance needs the name '{new}', which is taken")
             source = self.nodes[old]
-            members = [_renamed(member, copied) for member in source.members if member.keyword != "called"]
-            self.nodes[new] = Declaration(source.kind, Name(new, source.name.at), source.text, members)
+            members = [
+                _renamed(member, copied) for member in source.members if member.keyword != "called"
+            ]
+            self.nodes[new] = Declaration(
+                source.kind, Name(new, source.name.at), source.text, members
+            )
 
     def link(self) -> None:
         """Find what holds each node, the roots, and the frames above each."""
@@ -159,7 +184,9 @@ class Declarations:
                     self.known(self.nodes, root, text, "the root")
                     if root.text in self.holders:
                         holder, place = self.holders[root.text][0]
-                        raise place.error(f"the root '{root.text}' cannot be a child, here of '{holder}'")
+                        raise place.error(
+                            f"the root '{root.text}' cannot be a child, here of '{holder}'"
+                        )
                     self.roots[root.text] = text.place(root.at)
         refuse_all(self.errors)
         self._check_cycles()
@@ -202,13 +229,17 @@ class Declarations:
         waiting = [name]
         while waiting:
             one = waiting[-1]
-            groups = [holder for holder, _ in self.holders.get(one, ()) if not self.is_frame(holder)]
+            groups = [
+                holder for holder, _ in self.holders.get(one, ()) if not self.is_frame(holder)
+            ]
             if missing := [group for group in groups if group not in self.above]:
                 waiting += missing
                 continue
             found: dict[str, None] = {}
             for holder, _ in self.holders.get(one, ()):
-                found.update(dict.fromkeys([holder] if self.is_frame(holder) else self.above[holder]))
+                found.update(
+                    dict.fromkeys([holder] if self.is_frame(holder) else self.above[holder])
+                )
             self.above[one] = tuple(found)
             waiting.pop()
         return self.above[name]
@@ -229,13 +260,22 @@ class Declarations:
         if self.roots:
             for name in tops:
                 if name not in found:
-                    self.note(place_of(self.nodes[name]), f"'{name}' is below no root, and is not part of the scene")
+                    self.note(
+                        place_of(self.nodes[name]),
+                        f"'{name}' is below no root, and is not part of the scene",
+                    )
         elif any(map(self.is_frame, tops)):
-            self.note(place_of(self.nodes[tops[0]]), "there is no 'root': what nothing holds is below 'world'")
+            self.note(
+                place_of(self.nodes[tops[0]]),
+                "there is no 'root': what nothing holds is below 'world'",
+            )
         for name in self.nodes:
             for member in self.nodes[name].get("cardinality") if name in found else ():
                 place = self.nodes[name].text.place(member.at)
-                self.note(place, f"'cardinality' is of structures of function blocks; there is one '{name}'")
+                self.note(
+                    place,
+                    f"'cardinality' is of structures of function blocks; there is one '{name}'",
+                )
         return [name for name in self.nodes if name in found]
 
     def _below(self, names: Iterable[str]) -> set[str]:
@@ -245,7 +285,11 @@ class Declarations:
             name = waiting.pop()
             if name not in found:
                 found.add(name)
-                children = (child.text for member in self.nodes[name].get("child") for child in member.values)
+                children = (
+                    child.text
+                    for member in self.nodes[name].get("child")
+                    for child in member.values
+                )
                 waiting += [child for child in children if child in self.nodes]
         return found
 

@@ -25,5 +25,11 @@ def _write(scene: SceneGraph, name: str) -> Mapping[str, str | bytes]:
     return {name: rsg_from_scene(scene)}
 
 
-RSG = Format("RSG-DSL", (".rsg",), _read, _write, description="Scenes of the Robot Scene Graph, with function blocks.")
+RSG = Format(
+    "RSG-DSL",
+    (".rsg",),
+    _read,
+    _write,
+    description="Scenes of the Robot Scene Graph, with function blocks.",
+)
 """The format RSG-DSL."""

@@ -1,12 +1,13 @@
 """The syntax of the robot scene graph language (RSG-DSL): from a text to declarations.
 
-A table says what may follow each keyword, a descent reads it. Time stamps, matrices and poses are one token each, whose
-numbers regular expressions find. So a file of 1,000 transforms parses in 0.05 s. The generated parsers that were tried
-take 0.2 s (lark, made for each process in 0.2 s more) and 1.2 s (textX), too long for an editor that waits for what is
-wrong.
+A table says what may follow each keyword, a descent reads it. Time stamps, matrices and poses are
+one token each, whose numbers regular expressions find. So a file of 1,000 transforms parses in 0.05
+s. The generated parsers that were tried take 0.2 s (lark, made for each process in 0.2 s more) and
+1.2 s (textX), too long for an editor that waits for what is wrong.
 
-The language is that of Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based Robotic
-World Model", 2014, whose text shows it by examples; docs/reference/rsg.md lists what is added to it.
+The language is that of Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene
+Graph based Robotic World Model", 2014, whose text shows it by examples; docs/reference/rsg.md lists
+what is added to it.
 
 Invariant: reading ends, in time linear in the text.
 """
@@ -26,7 +27,8 @@ from tmkit.formats.robray.grammar import SourceText
 
 _DEEPEST = 100  # lists in lists
 
-_BLANK = r"(?:\s+|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"  # possessive: no time is lost in going back
+# possessive: no time is lost in going back
+_BLANK = r"(?:\s+|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
 _TOKEN = re.compile(
     _BLANK + r"(?:(?P<sign>[{}()\[\],:*])"
     r"|(?P<value>(?:HomogeneousTransformationMatrix|Pose|TimeStamp)\s*\((?=\s*[-+.\d\[/])(?:[^)/]|//[^\n]*+)*+\))"
@@ -35,11 +37,19 @@ _TOKEN = re.compile(
     r'|(?P<text>"(?:[^"\\\n]|\\.)*")'
     r"|(?P<end>\Z))"
 )
-_SHOWN = {"word": "a name", "number": "a number", "text": "a quoted text", "value": "a value in parentheses"}
+_SHOWN = {
+    "word": "a name",
+    "number": "a number",
+    "text": "a quoted text",
+    "value": "a value in parentheses",
+}
 
-# What follows a keyword: "name", "text", "unit" (a number and its unit), "json", a block of keywords in braces, ...
+# What follows a keyword: "name", "text", "unit" (a number and its unit), "json", a block of
+# keywords in braces, ...
 RIGID = {"stamp": "value", "value": "value", "covariance": "json"}
-OPTIONS = dict.fromkeys(("pose", "color", "visual", "collision", "level", "friction", "stamp", "lod"), "json")
+OPTIONS = dict.fromkeys(
+    ("pose", "color", "visual", "collision", "level", "friction", "stamp", "lod"), "json"
+)
 _NODE = {
     "Attribute": "attribute",
     "child": "name",
@@ -81,7 +91,10 @@ BLOCKS: Mapping[str, Mapping[str, str]] = {  # declarations with a block of memb
     "FunctionBlock": _BLOCK,
 }
 LINES: Mapping[str, Mapping[str, str]] = {  # declarations without
-    **{kind: {"type": "name", "file": "text", "data": "json"} for kind in ("PointCloud", "Mesh", "Shape")},
+    **{
+        kind: {"type": "name", "file": "text", "data": "json"}
+        for kind in ("PointCloud", "Mesh", "Shape")
+    },
     "Instance": {"of": "name"},
 }
 _STATEMENTS = {
@@ -207,8 +220,14 @@ class Parser:
                 return
         at = re.compile(_BLANK).match(text, at).end()  # type: ignore[union-attr]
         shown = text[at] if text[at].isprintable() else f"U+{ord(text[at]):04X}"
-        reason = "this quoted text is not closed on its line" if text[at] == '"' else f"unexpected character '{shown}'"
-        error = self._text.place(at).error("this comment is never closed" if text.startswith("/*", at) else reason)
+        reason = (
+            "this quoted text is not closed on its line"
+            if text[at] == '"'
+            else f"unexpected character '{shown}'"
+        )
+        error = self._text.place(at).error(
+            "this comment is never closed" if text.startswith("/*", at) else reason
+        )
         self._on_error(error)
         tokens.append(("end", "", at))
 
@@ -227,7 +246,9 @@ class Parser:
             end = len(self._text.text.rstrip())
             raise self._text.place(end).error(f"the file ends too early: expected {expected}")
         shown = word if len(word) < 40 else f"{word[:36]} ..."
-        raise self._text.place(at).error(f"unexpected '{shown}', expected {expected}{did_you_mean(word, words)}")
+        raise self._text.place(at).error(
+            f"unexpected '{shown}', expected {expected}{did_you_mean(word, words)}"
+        )
 
     def _take(self, kind: str) -> tuple[str, int]:
         found, word, at = self._tokens[self._next]
@@ -274,7 +295,9 @@ class Parser:
         try:
             return str(json.loads(word))
         except ValueError:
-            raise self._text.place(at).error("this text has a backslash that begins no escape of JSON") from None
+            raise self._text.place(at).error(
+                "this text has a backslash that begins no escape of JSON"
+            ) from None
 
     def _number(self) -> float | int:
         word, _ = self._take("number")
@@ -301,7 +324,9 @@ class Parser:
             return self._listed("]", lambda: self._json(depth - 1))
         if self._is("{"):
             return dict(self._listed("}", lambda: self._pair(depth)))
-        return self._refuse("a value: a number, a quoted text, true, false, null, a list or an object")
+        return self._refuse(
+            "a value: a number, a quoted text, true, false, null, a list or an object"
+        )
 
     def _pair(self, depth: int) -> tuple[str, Any]:
         key = self._string()

@@ -58,14 +58,22 @@ class NodeReader(Declarations):
         groups: list[str] = []
         for member in made.members:
             if member.keyword not in _OF_GROUPS:
-                raise made.text.place(member.at).error(f"a Group that is no root has no '{member.keyword}'")
+                raise made.text.place(member.at).error(
+                    f"a Group that is no root has no '{member.keyword}'"
+                )
             if member.keyword in ("child", "member"):
                 (one,) = member.values
                 self.known(self.nodes, one, made.text, "the member")
                 (frames if self.is_frame(one.text) else groups).append(self.scene_name(one.text))
-        parents = [self.scene_name(holder) for holder, _ in self.holders.get(name, ()) if self.is_frame(holder)]
+        parents = [
+            self.scene_name(holder)
+            for holder, _ in self.holders.get(name, ())
+            if self.is_frame(holder)
+        ]
         place, attributes = place_of(made), self.attributes(made)
-        return GroupSpec(self.scene_name(name), tuple(frames), tuple(groups), place, tuple(parents), attributes)
+        return GroupSpec(
+            self.scene_name(name), tuple(frames), tuple(groups), place, tuple(parents), attributes
+        )
 
     def frame(self, name: str) -> FrameSpec:
         """Return the frame of a node."""
@@ -81,7 +89,9 @@ class NodeReader(Declarations):
         inertia = None
         if "inertia" in data:
             inertia = self.json(
-                made, data["inertia"], lambda node: inertia_from_dict(node, self.scene_name(name), self.note)
+                made,
+                data["inertia"],
+                lambda node: inertia_from_dict(node, self.scene_name(name), self.note),
             )
         twist = twist_noise = None
         if "twist" in data:
@@ -89,7 +99,9 @@ class NodeReader(Declarations):
             twist = reference, tuple(vector)
             if "noise" in data["twist"].values[0]:
                 twist_noise = self.json(
-                    made, data["twist"], lambda node: noise_from_dict(node.get("noise"), self.sources)
+                    made,
+                    data["twist"],
+                    lambda node: noise_from_dict(node.get("noise"), self.sources),
                 )
         if "noise" in data:
             noise = self.json(made, data["noise"], lambda node: noise_from_dict(node, self.sources))
@@ -114,7 +126,9 @@ class NodeReader(Declarations):
     def json(self, made: Declaration, member: Member, read: Callable[[JsonNode], Any]) -> Any:
         """Return what a value of a JSON scene says."""
         place = made.text.place(member.at)
-        return placed(place, lambda: read(JsonNode(member.values[0], str(place.path), member.keyword)))
+        return placed(
+            place, lambda: read(JsonNode(member.values[0], str(place.path), member.keyword))
+        )
 
     def attributes(self, made: Declaration) -> dict[str, object]:
         """Return attributes by key; one that is repeated is a list of its values."""
@@ -126,7 +140,10 @@ class NodeReader(Declarations):
             if stamp is not None:
                 stamps[key] = stamp_of(stamp, made.text.place(stamp.at))
         values = {key: one[0] if len(one) == 1 else one for key, one in found.items()}
-        return {key: Stamped(value, stamps[key]) if key in stamps else value for key, value in values.items()}
+        return {
+            key: Stamped(value, stamps[key]) if key in stamps else value
+            for key, value in values.items()
+        }
 
     def _motion(self, made: Declaration) -> tuple[Pose, StampedPoses | None, EdgeNoise | None]:
         """Return the pose of a transform, where it was, and its error."""
@@ -137,7 +154,9 @@ class NodeReader(Declarations):
         for rigid in (rigid for member in made.get("transforms") for rigid in member.values):
             place = made.text.place(rigid.name.at)
             if rigid.name.text in names:
-                raise place.error(f"'{made.name.text}' has two rigid transforms '{rigid.name.text}'")
+                raise place.error(
+                    f"'{made.name.text}' has two rigid transforms '{rigid.name.text}'"
+                )
             names[rigid.name.text] = rigid.name.at
             stamp, pose, covariance = self._rigid(made, rigid, place)
             noise = noise if covariance is None else covariance
@@ -160,7 +179,9 @@ class NodeReader(Declarations):
         )
         with reported(place_of(made)):
             window = max(limits[1], times[-1] - times[0]) if times and not kept else limits[1]
-            stamps = StampedPoses(times, [stamped[time] for time in times], capacity=limits[0], window=window)
+            stamps = StampedPoses(
+                times, [stamped[time] for time in times], capacity=limits[0], window=window
+            )
         newest = stamped[times[-1]] if times else Pose.identity()
         return newest if fixed is None else fixed, stamps, noise
 
@@ -191,12 +212,17 @@ class NodeReader(Declarations):
             name, options = member.values
             place = made.text.place(name.at)
             content = self.known(self.contents, name, made.text, "the geometry")
-            given = {option.keyword: self.json(made, option, _OPTIONS[option.keyword]) for option in options}
+            given = {
+                option.keyword: self.json(made, option, _OPTIONS[option.keyword])
+                for option in options
+            }
             lod = given.pop("lod", None)
             shape = self._shape(content)
             if shape is None:
                 self.note(
-                    place, f"'{name.text}' is a {content.kind} without content, so '{made.name.text}' has no shape"
+                    place,
+                    f"'{name.text}' is a {content.kind} without content, so '{made.name.text}' has"
+                    " no shape",
                 )
                 continue
             pose = spec_of_pose(given.pop("pose", Pose.identity()))
@@ -216,7 +242,9 @@ class NodeReader(Declarations):
         if content.kind in SIZES:
             sizes: dict[str, float] = {}
             for member in content.members:
-                sizes[member.keyword] = si_quantity(member.values[0], "length", content.text.place(member.at))
+                sizes[member.keyword] = si_quantity(
+                    member.values[0], "length", content.text.place(member.at)
+                )
             wanted = (
                 ("sizeX", "sizeY", "sizeZ")
                 if content.kind == "Box"
@@ -237,7 +265,9 @@ class NodeReader(Declarations):
             if content.kind == "PointCloud":
                 data = {"kind": "point_cloud", "file": file, "radius": 0.005, **data}
             else:
-                path = self.loader.packages.resolve_mesh(file, folder=Path(place.path).parent, place=at)
+                path = self.loader.packages.resolve_mesh(
+                    file, folder=Path(place.path).parent, place=at
+                )
                 scale = data.get("scale", [1.0] * 3)
                 x, y, z = placed(at, lambda: JsonNode(scale, place.path, "scale").numbers(3))
                 return MeshSpec(path, (x, y, z))
@@ -245,7 +275,9 @@ class NodeReader(Declarations):
             return None
         listed = JsonNode({content.name.text: data}, place.path)
         folder = Path(place.path).parent
-        return placed(place, lambda: shape_from_dict(content.name.text, listed, self.loader, folder=folder))
+        return placed(
+            place, lambda: shape_from_dict(content.name.text, listed, self.loader, folder=folder)
+        )
 
 
 def placed(place: SourceLocation, read: Callable[[], Any]) -> Any:
@@ -266,7 +298,10 @@ def _history(node: JsonNode) -> tuple[int, float]:
 
 def _covariance(values: Any, place: SourceLocation) -> np.ndarray:
     """Return the covariance of six variances or 36 numbers."""
-    numbers = placed(place, lambda: [item.number() for item in JsonNode(values, place.path, "covariance").items()])
+    numbers = placed(
+        place,
+        lambda: [item.number() for item in JsonNode(values, place.path, "covariance").items()],
+    )
     if len(numbers) == 6:
         return np.diag(numbers)
     if len(numbers) != 36:

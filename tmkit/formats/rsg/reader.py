@@ -1,8 +1,9 @@
 """Scenes in RSG-DSL, the language of the robot scene graph (docs/reference/rsg.md).
 
-Declarations are read and linked (:mod:`tmkit.formats.rsg.declarations`), and their nodes become frames and groups
-(:mod:`tmkit.formats.rsg.nodes`). A node is a frame unless it is a group that is no root. A frame below several others
-is a child of the first, and each of them has an *observation* of it.
+Declarations are read and linked (:mod:`tmkit.formats.rsg.declarations`), and their nodes become
+frames and groups (:mod:`tmkit.formats.rsg.nodes`). A node is a frame unless it is a group that is
+no root. A frame below several others is a child of the first, and each of them has an *observation*
+of it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ from tmkit.graph import SceneGraph
 ReadOther = Callable[[Path], SceneSpecification]
 
 
-def read_rsg(path: Path, *, loader: MeshLoader, read_other: ReadOther, note: Note) -> SceneSpecification:
+def read_rsg(
+    path: Path, *, loader: MeshLoader, read_other: ReadOther, note: Note
+) -> SceneSpecification:
     """Read a file in RSG-DSL with all that it imports; an error has up to 20 of declarations as ``errors``."""
     reader = _Reader(loader, note, read_other=read_other)
     reader.read(path, ())
@@ -61,7 +64,9 @@ class _Reader(NodeReader):
             if statement.keyword == "NoiseSources":
                 with self.collected():
                     node = JsonNode(statement.values[0], str(text.source.path), "NoiseSources")
-                    self.sources += placed(text.place(statement.at), partial(sources_from_dict, node))
+                    self.sources += placed(
+                        text.place(statement.at), partial(sources_from_dict, node)
+                    )
         for name in [name for name, made in self.nodes.items() if made.kind == "Instance"]:
             with self.collected():
                 self.expand(name, ())
@@ -75,13 +80,17 @@ class _Reader(NodeReader):
                     first, second, reason = statement.values
                     one, other = self.scene_name(first.text), self.scene_name(second.text)
                     at = text.place(second.at)
-                    allowed.append(AllowedPairSpec(one, other, reason or "", text.place(first.at), at))
+                    allowed.append(
+                        AllowedPairSpec(one, other, reason or "", text.place(first.at), at)
+                    )
                 elif statement.keyword == "Body":
                     bodies.append(statement.values[0])
                 elif statement.keyword == "Relation":
                     kind, notation, values = statement.values
                     count = {"Pose": 7, "Position": 3, "Orientation": 4, "Twist": 6}[kind]
-                    numbers = placed(place, partial(JsonNode(values, place.path, kind).numbers, count))
+                    numbers = placed(
+                        place, partial(JsonNode(values, place.path, kind).numbers, count)
+                    )
                     facts.append(FactSpec(kind, tuple(notation), tuple(numbers), place))
                 elif statement.keyword == "import":
                     others.extend(self._imported(statement, text))
@@ -94,7 +103,9 @@ class _Reader(NodeReader):
                     above = self.above[name] if len(self.above[name]) > 1 else ()
                     seen = [_observed(made, self.scene_name(other)) for other in above]
                     frames += [made, *seen]
-                    groups += [GroupSpec(one.name, (made.name, one.name), (), one.place) for one in seen]
+                    groups += [
+                        GroupSpec(one.name, (made.name, one.name), (), one.place) for one in seen
+                    ]
                 else:
                     groups.append(self.group(name))
         self._check_stamps(frames)
@@ -103,9 +114,15 @@ class _Reader(NodeReader):
             frames=(*frames, *(frame for other in others for frame in other.frames)),
             allowed=(*allowed, *(pair for other in others for pair in other.allowed)),
             groups=(*groups, *(group for other in others for group in other.groups)),
-            bodies_without_frames=(*bodies, *(body for other in others for body in other.bodies_without_frames)),
+            bodies_without_frames=(
+                *bodies,
+                *(body for other in others for body in other.bodies_without_frames),
+            ),
             facts=tuple(facts),
-            function_blocks=(*blocks, *(block for other in others for block in other.function_blocks)),
+            function_blocks=(
+                *blocks,
+                *(block for other in others for block in other.function_blocks),
+            ),
             is_whole=bool(self.roots) or not any(map(self.is_frame, self.nodes)),
         )
 
@@ -130,7 +147,9 @@ class _Reader(NodeReader):
             return
         with reported(place):
             scene = SceneGraph(top).mount(
-                build_scene([other], loader=self.loader), top, prefix=f"{prefix.text}/" if prefix is not None else ""
+                build_scene([other], loader=self.loader),
+                top,
+                prefix=f"{prefix.text}/" if prefix is not None else "",
             )
         made = specification_of_scene(scene, path=str(place))
         yield replace(made, frames=made.frames[1:], function_blocks=other.function_blocks)
@@ -150,12 +169,15 @@ class _Reader(NodeReader):
                     hint = did_you_mean(hook.text, self.nodes)
                     self.note(
                         made.text.place(hook.at),
-                        f"the hook '{hook.text}' is declared nowhere{hint}; it may come at run time",
+                        f"the hook '{hook.text}' is declared nowhere{hint}; it may come at run"
+                        " time",
                     )
                 elif hook is not None and hook.text not in reached:
                     self.note(made.text.place(hook.at), f"the hook '{hook.text}' is below no root")
             structures = {
-                key: self._structure(self.known(self.nodes, given[key], made.text, "the structure").name.text, ())
+                key: self._structure(
+                    self.known(self.nodes, given[key], made.text, "the structure").name.text, ()
+                )
                 for key in ("inputStructure", "outputStructure")
                 if key in given
             }
@@ -197,7 +219,12 @@ class _Reader(NodeReader):
             content = {"PointCloud": "point_cloud"}.get(found.kind, found.kind.lower())
             kind = next((one.values[0].text for one in found.get("type")), None)
         cardinality = made.get("cardinality")
-        children = [child.text for member in made.get("child") for child in member.values if child.text in self.nodes]
+        children = [
+            child.text
+            for member in made.get("child")
+            for child in member.values
+            if child.text in self.nodes
+        ]
         return StructureSpec(
             self.scene_name(name),
             made.kind,
@@ -217,7 +244,9 @@ class _Reader(NodeReader):
             earliest = min(moving, key=lambda frame: frame.stamps.stamps[-1])  # type: ignore[union-attr]
             begin, end = latest.stamps.stamps[0], earliest.stamps.stamps[-1]  # type: ignore[union-attr]
             if begin > end:
-                text = f"no stamp is common to all edges: '{earliest.name}' is known until {end:g} s, "
+                text = (
+                    f"no stamp is common to all edges: '{earliest.name}' is known until {end:g} s, "
+                )
                 self.note(latest.place, f"{text}'{latest.name}' from {begin:g} s")
 
 

@@ -81,16 +81,23 @@ def stamp_of(value: Name, place: SourceLocation) -> float:
 
 def pose_of_value(value: Name, place: SourceLocation, *, note: Note) -> Pose:
     """Return the pose of a matrix or of ``Pose ( position, quaternion )``."""
-    rows = [numbers_in(row) for row in re.findall(r"\[([^\]]*)\]", re.sub(r"//[^\n]*", "", value.text))]
+    rows = [
+        numbers_in(row) for row in re.findall(r"\[([^\]]*)\]", re.sub(r"//[^\n]*", "", value.text))
+    ]
     if value.text.startswith("Pose"):
         if [len(row) for row in rows] != [3, 4]:
             raise place.error("expected 'Pose ( [x, y, z unit], [qx, qy, qz, qw] )'")
         unit = rows[0][2][1] or "m"
         with reported(place):
-            return Pose([in_si(number, unit, "length", place) for number, _ in rows[0]], [n for n, _ in rows[1]])
+            return Pose(
+                [in_si(number, unit, "length", place) for number, _ in rows[0]],
+                [n for n, _ in rows[1]],
+            )
     if not value.text.startswith("Homogeneous") or [len(row) for row in rows] != [4] * 4:
         shape = ", ".join(str(len(row)) for row in rows) or "none"
-        raise place.error(f"expected a matrix of 4 rows with 4 numbers each, received rows of {shape}")
+        raise place.error(
+            f"expected a matrix of 4 rows with 4 numbers each, received rows of {shape}"
+        )
     last = [number for number, _ in rows[3]]
     if last == [0.0] * 4:
         note(place, "the last row of the matrix is [0, 0, 0, 0], and is read as [0, 0, 0, 1]")
@@ -103,5 +110,9 @@ def pose_of_value(value: Name, place: SourceLocation, *, note: Note) -> Pose:
     except SceneError:  # not within the rounding of six digits
         with reported(place):
             nearest = nearest_rotation(rotation, tolerance=_SLIP)
-            note(place, f"the matrix differs from a rotation by {nearest.distance:.2g}; the nearest is taken")
+            note(
+                place,
+                f"the matrix differs from a rotation by {nearest.distance:.2g}; the nearest is"
+                " taken",
+            )
             return Pose.from_rotation_matrix(translation, nearest.rotation)

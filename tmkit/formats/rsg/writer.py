@@ -1,10 +1,12 @@
 """Scenes in RSG-DSL: everything that a scene is; what the language cannot say, its extensions do.
 
-Frames are written in the order of the scene, groups and shapes behind them. A frame without a pose, joint or child of
-its own is a geometric node or a node, every other a transform. Its parent names it as a child, unless a group does that
-is below its parent; a group that is elsewhere names it as a ``member``.
+Frames are written in the order of the scene, groups and shapes behind them. A frame without a pose,
+joint or child of its own is a geometric node or a node, every other a transform. Its parent names
+it as a child, unless a group does that is below its parent; a group that is elsewhere names it as a
+``member``.
 
-Invariant: what is written reads back to an equal scene; every number has the shortest digits that give the same bits.
+Invariant: what is written reads back to an equal scene; every number has the shortest digits that
+    give the same bits.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ class _Writer:
         self.contents: list[str] = []
         self.sources = SourceList()
         self.above = self._frames_above()
-        self.below: dict[str, list[str]] = {name: [] for name in scene.frame_names}  # groups below frames
+        # groups below frames
+        self.below: dict[str, list[str]] = {name: [] for name in scene.frame_names}
         for group in self.groups.values():
             for parent in group.parents:
                 self.below[parent].append(group.name)
@@ -65,7 +68,10 @@ class _Writer:
         for group in self.groups.values():
             yield from self.group(group)
         yield from self.contents
-        yield from (f"AllowCollision {_name(a)} {_name(b)} {_json(reason)}" for a, b, reason in scene.allowed_pairs)
+        yield from (
+            f"AllowCollision {_name(a)} {_name(b)} {_json(reason)}"
+            for a, b, reason in scene.allowed_pairs
+        )
         yield from (f"Body {_json(body)}" for body in scene.bodies_without_frames)
         if self.sources:
             yield f"NoiseSources {_json(self.sources.to_list())}"
@@ -73,8 +79,12 @@ class _Writer:
     def frame(self, frame: FrameSpecification) -> Iterator[str]:
         name = frame.name
         children = [child for child in self.scene.children(name) if child not in self.in_groups]
-        has_motion = frame.pose != Pose.identity() or frame.joint != Fixed() or frame.stamps is not None
-        is_leaf = not (has_motion or frame.noise is not None or self.scene.children(name) or self.below[name])
+        has_motion = (
+            frame.pose != Pose.identity() or frame.joint != Fixed() or frame.stamps is not None
+        )
+        is_leaf = not (
+            has_motion or frame.noise is not None or self.scene.children(name) or self.below[name]
+        )
         kind = "Group" if frame.parent is None else "Transform" if not is_leaf else "GeometricNode"
         kind = "Node" if kind == "GeometricNode" and not frame.shapes else kind
         yield f"{kind} {_name(name)} {{"
@@ -101,12 +111,17 @@ class _Writer:
         yield f"Group {_name(node)} {{"
         if node != group.name:
             yield f"  called {_json(group.name)}"
-        if not group.parents and not any(group.name in other.groups for other in self.groups.values()):
+        if not group.parents and not any(
+            group.name in other.groups for other in self.groups.values()
+        ):
             yield "  unplaced"
         yield from _attributes(group)
         for frame in group.frames:
             parent = self.scene.parent(frame)
-            yield f"  {'child' if parent is not None and above <= {parent} else 'member'} {_name(frame)}"
+            yield (
+                f"  {'child' if parent is not None and above <= {parent} else 'member'}"
+                f" {_name(frame)}"
+            )
         yield from (f"  child {_name(self.nodes[one])}" for one in group.groups)
         yield "}"
 
@@ -117,10 +132,14 @@ class _Writer:
             name = self.shapes[shape.digest] = f"{shape.kind}_{len(self.shapes) + 1}"
             if shape.kind in _SIZES:
                 sizes = zip(_SIZES[shape.kind], shape.dimensions, strict=True)
-                self.contents.append(f"{kind} {name} {{ {' '.join(f'{word} {size!r} m' for word, size in sizes)} }}")
+                self.contents.append(
+                    f"{kind} {name} {{ {' '.join(f'{word} {size!r} m' for word, size in sizes)} }}"
+                )
             else:
                 kind = kind if kind in ("Mesh", "PointCloud") else "Shape"
-                self.contents.append(f"{kind} {name} data {_json(shape_to_dict(shape, self.loader))}")
+                self.contents.append(
+                    f"{kind} {name} data {_json(shape_to_dict(shape, self.loader))}"
+                )
         return self.shapes[shape.digest]
 
     def _frames_above(self) -> dict[str, set[str]]:
@@ -138,7 +157,9 @@ class _Writer:
                 if missing:
                     waiting += missing
                     continue
-                above[name] = {*self.groups[name].parents}.union(*(above[holder] for holder in holders[name]))
+                above[name] = {*self.groups[name].parents}.union(
+                    *(above[holder] for holder in holders[name])
+                )
                 waiting.pop()
         return above
 
@@ -161,7 +182,11 @@ def _attributes(owner: FrameSpecification | Group) -> Iterator[str]:
     document = attributes_to_dict(owner)
     stamps = document.get("attribute_stamps", {})
     for key, value in document.get("attributes", {}).items():
-        several = isinstance(value, list) and len(value) > 1 and all(isinstance(one, str) for one in value)
+        several = (
+            isinstance(value, list)
+            and len(value) > 1
+            and all(isinstance(one, str) for one in value)
+        )
         stamp = f", TimeStamp ( {stamps[key]!r} s )" if key in stamps else ""
         for one in value if several else [value]:
             yield f"  Attribute ({_json(key)}, {_json(one)}{stamp})"
@@ -178,7 +203,10 @@ def _motion(frame: FrameSpecification) -> Iterator[str]:
         if (stamps.capacity, window) != (max(HISTORY_CAPACITY, len(times)), default):
             yield f"  history {_json({'capacity': stamps.capacity, 'window': window})}"
         for number, (time, pose) in enumerate(zip(times, stamps.poses, strict=True), 1):
-            rigid.append(f"    RigidTransform t{number} {{ stamp TimeStamp ( {time!r} s ) value {_pose(pose)} }}")
+            rigid.append(
+                f"    RigidTransform t{number} {{ stamp TimeStamp ( {time!r} s ) value"
+                f" {_pose(pose)} }}"
+            )
     newest = stamps.poses[-1] if stamps is not None and times else Pose.identity()
     if frame.pose != newest:
         rigid.append(f"    RigidTransform t0 {{ value {_pose(frame.pose)} }}")
@@ -192,7 +220,9 @@ def _pose(pose: Pose) -> str:
     x = numbers_to_list(pose.translation)
     plain = all(value in (0.0, 1.0, -1.0) for row in rows for value in row)
     if plain and Pose.from_rotation_matrix(x, rows) == pose:
-        lines = [f"[{', '.join(map(repr, row))}, {end!r} m]" for row, end in zip(rows, x, strict=True)]
+        lines = [
+            f"[{', '.join(map(repr, row))}, {end!r} m]" for row, end in zip(rows, x, strict=True)
+        ]
         return f"HomogeneousTransformationMatrix ({', '.join([*lines, '[0.0, 0.0, 0.0, 1.0]'])})"
     quaternion = ", ".join(map(repr, numbers_to_list(pose.quat_xyzw)))
     return f"Pose ([{', '.join(map(repr, x))} m], [{quaternion}])"
@@ -206,8 +236,16 @@ def _options(part: AttachedShape) -> str:
     if part.color is not None:
         given["color"] = numbers_to_list(part.color)
     given |= {key: False for key in ("visual", "collision") if not getattr(part, key)}
-    given |= {key: value for key in ("level", "friction", "stamp") if (value := getattr(part, key)) is not None}
-    return f" {{ {' '.join(f'{key} {_json(value)}' for key, value in given.items())} }}" if given else ""
+    given |= {
+        key: value
+        for key in ("level", "friction", "stamp")
+        if (value := getattr(part, key)) is not None
+    }
+    return (
+        f" {{ {' '.join(f'{key} {_json(value)}' for key, value in given.items())} }}"
+        if given
+        else ""
+    )
 
 
 def _json(value: object) -> str:

@@ -1,14 +1,16 @@
 """Named frames and joints of SDF, as frames with one parent each and joints of one degree of freedom.
 
-Each model is a scope; ``a::b`` names the frame ``b`` of the model ``a`` in it. A pose is relative to the frame of its
-``relative_to``, by default the model's, for a joint the child's, for a frame the one it is attached to.
+Each model is a scope; ``a::b`` names the frame ``b`` of the model ``a`` in it. A pose is relative
+to the frame of its ``relative_to``, by default the model's, for a joint the child's, for a frame
+the one it is attached to.
 
-Joints of SDF are undirected edges between links. In the order of the file, each that does not close a loop is part of
-the forest; one that does is omitted with a note. The root of a tree is the world, a link of a static model, or the
-first link that is no joint's child. A joint whose child is then the link above is reversed, and its value means the
-same. A joint that is not at the origin of the link below it has a frame ``LINK/JOINT`` there. A ball joint is three
-revolute ones, as in URDF and MJCF; a universal one (and revolute2) turns about ``axis`` and ``axis2``; a screw turns
-and slides, and the slide mimics the turn. A gearbox is a revolute joint that its reference body does not drive.
+Joints of SDF are undirected edges between links. In the order of the file, each that does not close
+a loop is part of the forest; one that does is omitted with a note. The root of a tree is the world,
+a link of a static model, or the first link that is no joint's child. A joint whose child is then
+the link above is reversed, and its value means the same. A joint that is not at the origin of the
+link below it has a frame ``LINK/JOINT`` there. A ball joint is three revolute ones, as in URDF and
+MJCF; a universal one (and revolute2) turns about ``axis`` and ``axis2``; a screw turns and slides,
+and the slide mimics the turn. A gearbox is a revolute joint that its reference body does not drive.
 """
 
 from __future__ import annotations
@@ -113,7 +115,9 @@ class Scope:
         if earlier is None or (is_old and node.kind == "link" != earlier.kind):
             self.nodes[name] = node
         elif not is_old or earlier.kind == node.kind:
-            raise node.element.place.error(f"the name '{name}' is already declared at {earlier.element.place}")
+            raise node.element.place.error(
+                f"the name '{name}' is already declared at {earlier.element.place}"
+            )
 
     def find(self, name: str, at: XmlElement) -> Node:
         """Return the frame of a name; ``at`` is for messages."""
@@ -121,7 +125,9 @@ class Scope:
         while rest not in scope.nodes:
             head, _, tail = rest.partition("::")
             if head not in scope.models or not tail:
-                raise at.place.error(f"there is no frame '{name}' in this model{did_you_mean(name, self.names())}")
+                raise at.place.error(
+                    f"there is no frame '{name}' in this model{did_you_mean(name, self.names())}"
+                )
             scope, rest = scope.models[head], tail
         return scope.nodes[rest]
 
@@ -136,13 +142,16 @@ def pose_of(element: XmlElement) -> tuple[Pose, str]:
     pose = element.child("pose")
     if pose is None:
         return Pose.identity(), ""
-    relative_to = pose.get("relative_to") or pose.get("frame") or ""  # the latter before version 1.7
+    # the latter before version 1.7
+    relative_to = pose.get("relative_to") or pose.get("frame") or ""
     if not pose.get("value"):
         return Pose.identity(), relative_to
     kind = pose.get("rotation_format") or _FORMATS[0]
     if kind not in _FORMATS:
         hint = did_you_mean(kind, _FORMATS)
-        raise pose.place.error(f"unknown rotation format '{kind}'{hint} (known: {', '.join(_FORMATS)})")
+        raise pose.place.error(
+            f"unknown rotation format '{kind}'{hint} (known: {', '.join(_FORMATS)})"
+        )
     x, y, z, *turn = pose.numbers("value", (6 if kind == _FORMATS[0] else 7,))
     if kind == _FORMATS[0]:
         angles = [math.radians(angle) for angle in turn] if is_true(pose, "degrees") else turn
@@ -156,7 +165,9 @@ def is_true(element: XmlElement, name: str) -> bool:
     """Return whether an attribute says yes; by default it says no."""
     word = (element.get(name) or "false").lower()
     if word not in ("true", "false", "1", "0"):
-        raise element.place.error(f"'{name}' of <{element.tag}>: expected true or false, received '{word}'")
+        raise element.place.error(
+            f"'{name}' of <{element.tag}>: expected true or false, received '{word}'"
+        )
     return word in ("true", "1")
 
 
@@ -187,10 +198,14 @@ class SdfJoint(JointEdge):
         """Look up the links that the joint joins."""
         scope, at = self.node.scope, self.node.element
         names = (self.parent, self.node.attached_to)
-        self.top, self.bottom = ((world if name == "world" else scope.find(name, at)).link(world) for name in names)
+        self.top, self.bottom = (
+            (world if name == "world" else scope.find(name, at)).link(world) for name in names
+        )
 
 
-def frames_of(frame: FrameSpec, joint: SdfJoint, joints: Mapping[Node, SdfJoint]) -> list[FrameSpec]:
+def frames_of(
+    frame: FrameSpec, joint: SdfJoint, joints: Mapping[Node, SdfJoint]
+) -> list[FrameSpec]:
     """Return the frame of the link below a joint, after the frames between that the joint needs."""
     above, below = (joint.bottom, joint.top) if joint.is_turned else (joint.top, joint.bottom)
     at, place, prefix = joint.node.in_world(), joint.node.element.place, joint.node.scope.prefix
@@ -209,7 +224,9 @@ def _steps(joint: SdfJoint, joints: Mapping[Node, SdfJoint]) -> Iterator[JointSp
         for letter, direction in ORTHOGONAL.items():
             yield JointSpec("continuous", f"{name}/{letter}", direction, place=element.place)
     elif joint.kind == "gearbox":
-        element.note(f"the gearbox '{name}' is read as a turn; its reference body does not drive it")
+        element.note(
+            f"the gearbox '{name}' is read as a turn; its reference body does not drive it"
+        )
     for suffix, tag in TYPES[joint.kind]:
         axis = element.child(tag)
         if axis is None:
@@ -225,11 +242,15 @@ def _pitch(element: XmlElement) -> float:
     """Return the metres a revolution of a screw; the older element has radians a metre, and turns the other way."""
     old = element.number("thread_pitch", -2.0 * math.pi)
     if old == 0.0:
-        raise element.place.error("'thread_pitch' of <joint>: expected a number other than 0, received 0")
+        raise element.place.error(
+            "'thread_pitch' of <joint>: expected a number other than 0, received 0"
+        )
     return element.number("screw_thread_pitch", -2.0 * math.pi / old)
 
 
-def _axis_spec(joint: SdfJoint, axis: XmlElement, name: str, joints: Mapping[Node, SdfJoint]) -> JointSpec:
+def _axis_spec(
+    joint: SdfJoint, axis: XmlElement, name: str, joints: Mapping[Node, SdfJoint]
+) -> JointSpec:
     """Return the joint about or along an axis."""
     direction = axis.triple("xyz", (0.0, 0.0, 1.0))
     if math.hypot(*direction) < 1e-9:
@@ -240,7 +261,9 @@ def _axis_spec(joint: SdfJoint, axis: XmlElement, name: str, joints: Mapping[Nod
         frame = HOME
     if frame:
         other = joint.node.scope.find(joint.home if frame == HOME else frame, axis)
-        x, y, z = joint.node.in_world().inverse().rotate(other.in_world().rotate(direction)).tolist()
+        x, y, z = (
+            joint.node.in_world().inverse().rotate(other.in_world().rotate(direction)).tolist()
+        )
         direction = (x, y, z)
     kind = joint.kind if joint.kind in ("prismatic", "continuous") else "revolute"
     spec = JointSpec(kind, name, direction, mimic=_mimic(axis, joint, joints), place=axis.place)
@@ -250,7 +273,10 @@ def _axis_spec(joint: SdfJoint, axis: XmlElement, name: str, joints: Mapping[Nod
     if kind == "revolute" and math.isinf(spec.lower) and math.isinf(spec.upper):
         spec = replace(spec, type="continuous")
     if dynamics is not None:
-        damping, friction = dynamics.not_negative("damping", 0.0), dynamics.not_negative("friction", 0.0)
+        damping, friction = (
+            dynamics.not_negative("damping", 0.0),
+            dynamics.not_negative("friction", 0.0),
+        )
         spec = replace(spec, damping=damping, friction=friction)
         if dynamics.number("spring_stiffness", 0.0):
             dynamics.note(f"the spring of the joint '{name}' is omitted")
@@ -259,12 +285,18 @@ def _axis_spec(joint: SdfJoint, axis: XmlElement, name: str, joints: Mapping[Nod
 
 def _limited(spec: JointSpec, limit: XmlElement) -> JointSpec:
     """Return the joint with its limits; those that mean none are infinite."""
-    given = (limit.number(name, math.inf, infinite=True) for name in ("upper", "velocity", "effort"))
+    given = (
+        limit.number(name, math.inf, infinite=True) for name in ("upper", "velocity", "effort")
+    )
     lower, (upper, *most) = limit.number("lower", -math.inf, infinite=True), given
     velocity, effort = (math.inf if one < 0.0 or one >= _UNLIMITED else one for one in most)
-    lower, upper = (math.copysign(math.inf, one) if abs(one) >= _UNLIMITED else one for one in (lower, upper))
+    lower, upper = (
+        math.copysign(math.inf, one) if abs(one) >= _UNLIMITED else one for one in (lower, upper)
+    )
     if lower > upper and spec.type != "continuous":
-        raise limit.place.error(inverted_limits(f"the {spec.type} joint '{spec.name}'", lower, upper))
+        raise limit.place.error(
+            inverted_limits(f"the {spec.type} joint '{spec.name}'", lower, upper)
+        )
     if spec.type == "continuous":
         lower, upper = -math.inf, math.inf
     return replace(spec, lower=lower, upper=upper, velocity=velocity, effort=effort)
@@ -275,13 +307,18 @@ def _mimic(axis: XmlElement, joint: SdfJoint, joints: Mapping[Node, SdfJoint]) -
     if mimic is None:
         return None
     name, which = mimic.text("joint"), mimic.get("axis") or "axis"
-    nodes = {key: node for key, node in joint.node.scope.nodes.items() if node in joints and node is not joint.node}
+    nodes = {
+        key: node
+        for key, node in joint.node.scope.nodes.items()
+        if node in joints and node is not joint.node
+    }
     steps = TYPES[joints[nodes[name]].kind] if name in nodes else ()
     suffix = next((end for end, tag in steps if tag == which), None)
     if suffix is None:
         hint = did_you_mean(name, nodes)
         mimic.note(
-            f"the joint to mimic, '{name}', is not a joint that moves{hint}; '{joint.node.name}' moves by itself"
+            f"the joint to mimic, '{name}', is not a joint that moves{hint}; '{joint.node.name}'"
+            " moves by itself"
         )
         return None
     multiplier = mimic.number("multiplier", 1.0)

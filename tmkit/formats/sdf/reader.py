@@ -1,12 +1,14 @@
 """Models and worlds in SDF, versions 1.3 to 1.12, with what they include.
 
-Of a file with one model, a link becomes a frame of its name; of several, each name has the prefix ``MODEL::``, and so
-have always the names in a nested or included model. ``<frame>`` elements are frames too, fixed to their links. A link
-without a joint above it is free in the world, or fixed in a static model, whose joints do not move either. Shapes and
-masses of links are read as URDF's are where both are the same.
+Of a file with one model, a link becomes a frame of its name; of several, each name has the prefix
+``MODEL::``, and so have always the names in a nested or included model. ``<frame>`` elements are
+frames too, fixed to their links. A link without a joint above it is free in the world, or fixed in
+a static model, whose joints do not move either. Shapes and masses of links are read as URDF's are
+where both are the same.
 
-A model is found as ``package://`` URIs are, with ``model://`` as another word for it; ``model.config`` names its file.
-Elements that are no part of a scene are omitted, with a note and a count for each kind.
+A model is found as ``package://`` URIs are, with ``model://`` as another word for it;
+``model.config`` names its file. Elements that are no part of a scene are omitted, with a note and a
+count for each kind.
 """
 
 from __future__ import annotations
@@ -23,7 +25,15 @@ from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.solids import ellipsoid
 from tmkit.formats.sdf.frames import HOME, TYPES, Node, Scope, SdfJoint, frames_of, is_true, pose_of
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
-from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
+from tmkit.formats.spec.parts import (
+    GeometrySpec,
+    InertiaSpec,
+    JointSpec,
+    MeshSpec,
+    PoseSpec,
+    PrimitiveSpec,
+    Quadruple,
+)
 from tmkit.formats.spec.values import grow, primitive, spec_of_pose
 from tmkit.formats.urdf.reader import adjacent_pairs, inertia_of
 from tmkit.formats.urdf.shapes import half_space, joined, one_of, simple_shape
@@ -35,9 +45,13 @@ _ACCEPTED = ("box", "cylinder", "capsule", "sphere", "mesh", "cone", "ellipsoid"
 _OTHERS = ("empty", "heightmap", "image", "polyline")
 
 
-def content_of(link: Node, packages: PackageResolver) -> tuple[tuple[GeometrySpec, ...], InertiaSpec | None]:
+def content_of(
+    link: Node, packages: PackageResolver
+) -> tuple[tuple[GeometrySpec, ...], InertiaSpec | None]:
     """Return the shapes of a link and its mass, ``None`` when it has none; that of ``auto`` is of its shapes."""
-    shapes = joined(link.element, packages=packages, shape=partial(_shape, link, packages), color=_color)
+    shapes = joined(
+        link.element, packages=packages, shape=partial(_shape, link, packages), color=_color
+    )
     inertial = link.element.child("inertial")
     if inertial is None:
         return shapes, None
@@ -46,13 +60,19 @@ def content_of(link: Node, packages: PackageResolver) -> tuple[tuple[GeometrySpe
         return shapes, None if inertia is None else replace(inertia, origin=_origin(inertial, link))
     density = inertial.not_negative("density", _DENSITY)
     masses = [
-        density * primitive(part.shape.kind, part.shape.dimensions).volume
-        if part.collision and isinstance(part.shape, PrimitiveSpec)
-        else 0.0
+        (
+            density * primitive(part.shape.kind, part.shape.dimensions).volume
+            if part.collision and isinstance(part.shape, PrimitiveSpec)
+            else 0.0
+        )
         for part in shapes
     ]
-    inertial.note("the mass is that of the boxes, cylinders and other simple shapes, of one density")
-    weighed = tuple(replace(part, mass=mass or None) for part, mass in zip(shapes, masses, strict=True))
+    inertial.note(
+        "the mass is that of the boxes, cylinders and other simple shapes, of one density"
+    )
+    weighed = tuple(
+        replace(part, mass=mass or None) for part, mass in zip(shapes, masses, strict=True)
+    )
     return weighed, InertiaSpec(sum(masses), inertial.place) if any(masses) else None
 
 
@@ -76,7 +96,9 @@ def _shape(link: Node, packages: PackageResolver, part: XmlElement) -> GeometryS
     elif element.tag == "ellipsoid":
         radii = element.triple("radii")
         if min(radii) <= 0.0:
-            raise element.place.error(f"'radii' of <ellipsoid>: expected numbers above 0, received '{radii}'")
+            raise element.place.error(
+                f"'radii' of <ellipsoid>: expected numbers above 0, received '{radii}'"
+            )
         element.note("the ellipsoid is read as a mesh of 320 triangles")
         spec = GeometrySpec(ellipsoid(radii), element.place, origin)
     elif element.tag not in _OTHERS:
@@ -99,7 +121,10 @@ def _shape(link: Node, packages: PackageResolver, part: XmlElement) -> GeometryS
 def _color(visual: XmlElement) -> Quadruple | None:
     """Return the colour of a visual: the diffuse one of its material, as transparent as the visual is."""
     material = visual.child("material")
-    name = next((name for name in ("diffuse", "ambient") if material is not None and material.get(name)), None)
+    name = next(
+        (name for name in ("diffuse", "ambient") if material is not None and material.get(name)),
+        None,
+    )
     if material is None or name is None:
         return None
     red, green, blue, alpha = (*material.numbers(name, (3, 4)), 1.0)[:4]
@@ -203,20 +228,29 @@ class _Reader:
         if not worlds and not models:
             raise root.place.error("the file has neither a world nor a model")
         scope = Scope("")
-        world = scope.nodes["world"] = Node("world", "world", root, scope, scope, placed=Pose.identity())
+        world = scope.nodes["world"] = Node(
+            "world", "world", root, scope, scope, placed=Pose.identity()
+        )
         self.content(top, _Context(scope, "world", version, (path,)), bare=len(models) == 1)
         return self.built(world)
 
     def file(self, path: Path) -> tuple[XmlElement, tuple[int, ...]]:
         """Return the root of a file and its version."""
         if path not in self.files:
-            root = read_xml(path, root=("sdf", "gazebo"), note=self.note, limits=self.packages.limits)
+            root = read_xml(
+                path, root=("sdf", "gazebo"), note=self.note, limits=self.packages.limits
+            )
             self.files[path] = root
-            for element in root.element.iter():  # texts of leaves are read as attributes, of them and the ones above
+            # texts of leaves are read as attributes, of them and the ones above
+            for element in root.element.iter():
                 text, above = (element.text or "").strip(), element.getparent()
                 if len(element) == 0 and text:
                     element.set("value", text)
-                    if above is not None and element.tag not in above.attrib and ":" not in str(element.tag):
+                    if (
+                        above is not None
+                        and element.tag not in above.attrib
+                        and ":" not in str(element.tag)
+                    ):
                         above.set(element.tag, text)
             self.note_dropped(root)
         root = self.files[path]
@@ -229,15 +263,21 @@ class _Reader:
     @staticmethod
     def note_dropped(root: XmlElement) -> None:
         """Make a note for each kind of element that is omitted, or unknown."""
-        for tag, count in Counter(str(element.tag) for element in root.element.iter(*_DROPPED)).items():
-            root.all(tag)[0].note(f"<{tag}> has no part in a scene, and is omitted ({count} in all)")
+        for tag, count in Counter(
+            str(element.tag) for element in root.element.iter(*_DROPPED)
+        ).items():
+            root.all(tag)[0].note(
+                f"<{tag}> has no part in a scene, and is omitted ({count} in all)"
+            )
         for element in root.element.iter(*_KNOWN):
             known = _KNOWN[str(element.tag)]
             is_dropped = any(above.tag in _DROPPED for above in element.iterancestors())
             for child in () if is_dropped else element.iterchildren("*"):
                 if child.tag not in (*known, *_DROPPED):
                     word = str(child.tag).rpartition("}")[2]
-                    root.around(child).note(f"<{word}> of <{element.tag}> is not read{did_you_mean(word, known)}")
+                    root.around(child).note(
+                        f"<{word}> of <{element.tag}> is not read{did_you_mean(word, known)}"
+                    )
 
     def content(self, element: XmlElement, context: _Context, *, bare: bool = False) -> None:
         """Read what a model or world has; the names in the model of a ``bare`` file have no prefix."""
@@ -253,7 +293,12 @@ class _Reader:
 
     def part(self, part: XmlElement, context: _Context) -> None:
         is_old = context.version < (1, 7)
-        if is_old and part.tag == "link" and part.get("name") == "world" and not part.all("geometry"):
+        if (
+            is_old
+            and part.tag == "link"
+            and part.get("name") == "world"
+            and not part.all("geometry")
+        ):
             part.note("the name 'world' is reserved in SDF; this link is taken as the world")
             return
         name, scope = _name(part), context.scope
@@ -266,9 +311,13 @@ class _Reader:
             if kind not in TYPES:
                 known = f"{did_you_mean(kind, TYPES)} (known: {', '.join(sorted(TYPES))})"
                 raise part.place.error(f"the joint '{name}' has the unknown type '{kind}'{known}")
-            parent, attached_to = (context.named(part.needed(tag).text("value")) for tag in ("parent", "child"))
+            parent, attached_to = (
+                context.named(part.needed(tag).text("value")) for tag in ("parent", "child")
+            )
             if parent == attached_to:
-                raise part.place.error(f"the joint '{name}' has '{parent}' as its parent and its child")
+                raise part.place.error(
+                    f"the joint '{name}' has '{parent}' as its parent and its child"
+                )
         base = context.named(relative_to or attached_to or context.home)
         node = Node(f"{scope.prefix}{name}", part.tag, part, scope, scope, base, pose, attached_to)
         if part.tag == "link":
@@ -280,7 +329,9 @@ class _Reader:
             self.joints.append(SdfJoint(node, kind, parent, context.home, context.version < (1, 5)))
         scope.add(name, node, is_old=is_old)
 
-    def model(self, element: XmlElement, placing: XmlElement, context: _Context, *, bare: bool) -> None:
+    def model(
+        self, element: XmlElement, placing: XmlElement, context: _Context, *, bare: bool
+    ) -> None:
         """Read a model that it itself or an include places."""
         name, outer = placing.get("name") or _name(element), context.scope
         if context.depth > _DEEPEST:
@@ -289,16 +340,28 @@ class _Reader:
         home = f"_merged__{name}{HOME}" if merges else HOME
         inner = outer if merges else Scope("" if bare else f"{outer.prefix}{name}::")
         pose, relative_to = pose_of(placing if placing.child("pose") is not None else element)
-        node = Node(f"{outer.prefix}{name}", "model", placing, outer, inner, context.named(relative_to or context.home))
+        node = Node(
+            f"{outer.prefix}{name}",
+            "model",
+            placing,
+            outer,
+            inner,
+            context.named(relative_to or context.home),
+        )
         outer.add(home if merges else name, node, is_old=context.version < (1, 7))
         if not merges:
             outer.models[name], inner.nodes[HOME] = inner, node
         static = context.static or is_true(placing if placing.get("static") else element, "static")
         first = len(inner.nodes)
-        self.content(element, replace(context, scope=inner, home=home, static=static, depth=context.depth + 1))
+        self.content(
+            element,
+            replace(context, scope=inner, home=home, static=static, depth=context.depth + 1),
+        )
         kinds = {one.kind: key for key, one in reversed([*inner.nodes.items()][first:])}
         attached_to = element.get("canonical_link") or kinds.get("link") or kinds.get("model") or ""
-        placement = (placing.tag == "include" and placing.get("placement_frame")) or element.get("placement_frame")
+        placement = (placing.tag == "include" and placing.get("placement_frame")) or element.get(
+            "placement_frame"
+        )
         if placement and placement != HOME:
             pose = pose @ inner.find(placement, placing).in_model(node).inverse()
         node.complete(pose, attached_to)
@@ -308,16 +371,22 @@ class _Reader:
         self.packages.count_include(include.place)
         uri = include.needed("uri").text("value").replace("model://", "package://")
         if uri.startswith(("http://", "https://")):
-            raise include.place.error(f"'{uri}': nothing is read from the network; download the model")
+            raise include.place.error(
+                f"'{uri}': nothing is read from the network; download the model"
+            )
         path = self.found(uri, include)
         if path.suffix.lower() == ".urdf":
-            raise include.place.error(f"'{uri}' is a URDF; only SDF is included: load it beside this file")
+            raise include.place.error(
+                f"'{uri}' is a URDF; only SDF is included: load it beside this file"
+            )
         if path in context.files:
             raise include.place.error(f"'{uri}' includes itself")
         root, version = self.file(path)
         models = root.children("model")
         if len(models) != 1:
-            raise include.place.error(f"'{uri}' leads to {path}, which has {len(models)} models; expected one")
+            raise include.place.error(
+                f"'{uri}' leads to {path}, which has {len(models)} models; expected one"
+            )
         inner = replace(context, version=version, files=(*context.files, path))
         self.model(models[0], include, inner, bare=bare)
 
@@ -336,10 +405,19 @@ class _Reader:
         uri = uri.rstrip("/")
         path = self.packages.resolve(f"{uri}/model.config", folder=folder, place=place)
         config = read_xml(path, root="model", note=self.note)
-        named = [(_numbers(one.get("version") or ""), one.element.text or "") for one in config.children("sdf")]
-        fitting = [(version, file.strip()) for version, file in named if version < (*_NEWEST, 1) and file.strip()]
+        named = [
+            (_numbers(one.get("version") or ""), one.element.text or "")
+            for one in config.children("sdf")
+        ]
+        fitting = [
+            (version, file.strip())
+            for version, file in named
+            if version < (*_NEWEST, 1) and file.strip()
+        ]
         if not fitting:
-            raise config.place.error("<model> names no file of a version that is read; expected <sdf>FILE</sdf>")
+            raise config.place.error(
+                "<model> names no file of a version that is read; expected <sdf>FILE</sdf>"
+            )
         return self.packages.resolve(f"{uri}/{max(fitting)[1]}", folder=folder, place=config.place)
 
     def built(self, world: Node) -> SceneSpecification:
@@ -348,15 +426,23 @@ class _Reader:
         static = {link for link, is_static in self.links.items() if is_static}
         roots = grow(world, [*self.links], static, self.joints)
         for joint in (joint for joint in self.joints if joint.above is None or joint.is_turned):
-            what = "closes a loop, and is omitted" if joint.above is None else "is reversed: its child is above"
+            what = (
+                "closes a loop, and is omitted"
+                if joint.above is None
+                else "is reversed: its child is above"
+            )
             joint.node.element.note(f"the joint '{joint.node.name}' {what}")
         kept = {joint.node: joint for joint in self.joints if joint.above is not None}
         frames: list[FrameSpec] = []
         for link in (link for link in self.links if link in roots):
             moves = JointSpec("fixed" if link in static else "free", place=link.element.place)
-            frames.append(replace(self.frame(link), pose=spec_of_pose(link.in_world()), joint=moves))
+            frames.append(
+                replace(self.frame(link), pose=spec_of_pose(link.in_world()), joint=moves)
+            )
         for joint in kept.values():
-            frames += frames_of(self.frame(joint.top if joint.is_turned else joint.bottom), joint, kept)
+            frames += frames_of(
+                self.frame(joint.top if joint.is_turned else joint.bottom), joint, kept
+            )
         for node in self.frames:
             link = node.link(world)
             pose = spec_of_pose(link.in_world().inverse() @ node.in_world())
@@ -365,7 +451,9 @@ class _Reader:
         loops = [
             AllowedPairSpec(joint.top.name, joint.bottom.name, "adjacent", joint.node.element.place)
             for joint in self.joints
-            if joint.above is None and joint.top is not joint.bottom and {joint.top.name, joint.bottom.name} <= solid
+            if joint.above is None
+            and joint.top is not joint.bottom
+            and {joint.top.name, joint.bottom.name} <= solid
         ]
         return SceneSpecification(tuple(frames), (*adjacent_pairs(frames), *loops))
 
@@ -384,4 +472,6 @@ def _name(element: XmlElement) -> str:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """Return a version as numbers; what is none counts as 0."""
-    return tuple(int(part) if part.isdigit() and len(part) < 9 else 0 for part in version.split("."))
+    return tuple(
+        int(part) if part.isdigit() and len(part) < 9 else 0 for part in version.split(".")
+    )

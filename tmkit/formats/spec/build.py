@@ -1,15 +1,16 @@
 """From specifications to a scene.
 
-Frames are added in the order of the files, except that the ancestors of a frame are added just before it. So the order
-of the joints in a configuration is the order in which the files declare them.
+Frames are added in the order of the files, except that the ancestors of a frame are added just
+before it. So the order of the joints in a configuration is the order in which the files declare
+them.
 
-A frame may be named by an alias where no frame is called so. A link may be named by the joint above it, as the original
-TMKit names it. In allowed pairs it may also be named by ``LINK-visual``, ``LINK-collision`` and ``LINK-inertial``, the
-original's names of the parts of a link.
+A frame may be named by an alias where no frame is called so. A link may be named by the joint above
+it, as the original TMKit names it. In allowed pairs it may also be named by ``LINK-visual``,
+``LINK-collision`` and ``LINK-inertial``, the original's names of the parts of a link.
 
-Names are checked here, where both places are known; everything else is checked by the core, and its errors are reported
-at the location of the specification. ``world`` is special: it is the root that exists without being declared, and
-several files may put shapes on it.
+Names are checked here, where both places are known; everything else is checked by the core, and its
+errors are reported at the location of the specification. ``world`` is special: it is the root that
+exists without being declared, and several files may put shapes on it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ from tmkit.spatial import Pose
 
 WORLD = "world"
 
-_PARTS = ("-visual", "-collision", "-inertial")  # frames of a link's parts in the original TMKit, here the link itself
+# frames of a link's parts in the original TMKit, here the link itself
+_PARTS = ("-visual", "-collision", "-inertial")
 
 
 def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> SceneGraph:
@@ -52,7 +54,9 @@ def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> S
     is_whole = bool(specs) and all(spec.is_whole for spec in specs)
     frames = frames_by_name((spec for scene in specs for spec in scene.frames), is_whole=is_whole)
     if frames:
-        loader.packages.limits.refuse_frames(len(frames), next(reversed(frames.values())).place.error)
+        loader.packages.limits.refuse_frames(
+            len(frames), next(reversed(frames.values())).place.error
+        )
     _check_joint_names(frames.values())
     _check_parents(frames)
     with SceneGraph(root=None).edit() as edit:
@@ -64,7 +68,9 @@ def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> S
             edit.add_root(WORLD)
         for body in dict.fromkeys(body for spec in specs for body in spec.bodies_without_frames):
             edit.add_body(body)
-        for name in parents_first(frames, lambda name: frames[name].parent if frames[name].parent in frames else None):
+        for name in parents_first(
+            frames, lambda name: frames[name].parent if frames[name].parent in frames else None
+        ):
             add_specified_frame(edit, frames[name], loader)
         _add_edges(edit, frames.values())  # when the bodies are there that twists refer to
         _add_mimics(edit, frames)
@@ -113,7 +119,9 @@ def frames_by_name(specs: Iterable[FrameSpec], *, is_whole: bool = False) -> dic
         if spec.name == WORLD and spec.parent is not None and not is_whole:
             raise spec.place.error(f"'{WORLD}' is the root of every scene and has no parent")
         if earlier is not None and spec.name != WORLD:
-            raise spec.place.error(f"the frame '{spec.name}' is already declared at {earlier.place}")
+            raise spec.place.error(
+                f"the frame '{spec.name}' is already declared at {earlier.place}"
+            )
         if spec.parent is None and (spec.pose != PoseSpec() or spec.joint.type != "fixed"):
             raise spec.place.error(f"'{spec.name}' is a root, so it has neither a pose nor a joint")
         frames[spec.name] = spec if earlier is None else _united(earlier, spec)
@@ -169,13 +177,18 @@ def _check_parents(frames: dict[str, FrameSpec]) -> None:
         while current.name not in safe:
             if current.name in path:
                 around = " -> ".join([*list(path)[list(path).index(current.name) :], current.name])
-                raise (current.parent_place or current.place).error(f"the parents form a cycle: {around}")
+                raise (current.parent_place or current.place).error(
+                    f"the parents form a cycle: {around}"
+                )
             path[current.name] = current
             if current.parent is None or (current.parent == WORLD and WORLD in safe):
                 break
             if current.parent not in frames:
                 hint = did_you_mean(current.parent, [*frames, WORLD])
-                reason = f"the frame '{current.name}' has the parent '{current.parent}', which no file declares{hint}"
+                reason = (
+                    f"the frame '{current.name}' has the parent '{current.parent}', which no file"
+                    f" declares{hint}"
+                )
                 reason += "" if hint else f"; load a file that declares '{current.parent}', too"
                 raise (current.parent_place or current.place).error(reason)
             current = frames[current.parent]
@@ -241,7 +254,9 @@ def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None)
             color=spec.color,
             visual=spec.visual,
             collision=spec.collision,
-            friction=spec.friction if spec.friction is not None else friction if spec.collision else None,
+            friction=(
+                spec.friction if spec.friction is not None else friction if spec.collision else None
+            ),
             level=None if spec.level == PIECES else spec.level,
         ).replace(stamp=spec.stamp)
 
@@ -262,10 +277,13 @@ def mesh_in_pieces(part: AttachedShape) -> Sequence[AttachedShape]:
     return in_pieces(part)
 
 
-def _in_colors(spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader) -> Iterator[AttachedShape]:
+def _in_colors(
+    spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader
+) -> Iterator[AttachedShape]:
     """Yield a shape as it is, or one that is only drawn for each colour of its mesh file, and one that collides.
 
-    Several colours of a file count more than the one colour of a description, which counts more than one of a file.
+    Several colours of a file count more than the one colour of a description, which counts more
+    than one of a file.
     """
     mesh = spec.shape if spec.visual and isinstance(spec.shape, MeshSpec) else None
     colors = [] if mesh is None else loader.colors(mesh)
@@ -275,7 +293,12 @@ def _in_colors(spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader) -> 
         return
     for number, color in enumerate(colors):
         shape = loader.load(replace(mesh, part=number), place=spec.place)
-        yield _variant(solid, shape=shape, color=spec.color if color == OPEN else unpacked(color), collision=False)
+        yield _variant(
+            solid,
+            shape=shape,
+            color=spec.color if color == OPEN else unpacked(color),
+            collision=False,
+        )
     if solid.collision:
         yield _variant(solid, visual=False)
 
@@ -347,16 +370,23 @@ def _inertia_of(frame: FrameSpec, shapes: Sequence[AttachedShape], note: Note) -
         return inertia_or_point_mass(
             spec.mass, origin.translation, matrix, frame=frame.name, place=spec.place, note=note
         )
-    own = [(shape, part.mass) for part, shape in zip(geometry, shapes, strict=True) if part.mass is not None]
+    own = [
+        (shape, part.mass)
+        for part, shape in zip(geometry, shapes, strict=True)
+        if part.mass is not None
+    ]
     if own:
         return united_inertia([(shape.shape, shape.pose, mass) for shape, mass in own])
     solids = [shape for shape in shapes if shape.collision] or list(shapes)
     volume = sum(shape.shape.volume for shape in solids)
     if solids and not volume:
         raise ShapeError(
-            "the shapes enclose no volume, or one too small for a number, that the mass could be spread over"
+            "the shapes enclose no volume, or one too small for a number, that the mass could be"
+            " spread over"
         )
-    return united_inertia([(shape.shape, shape.pose, spec.mass * shape.shape.volume / volume) for shape in solids])
+    return united_inertia(
+        [(shape.shape, shape.pose, spec.mass * shape.shape.volume / volume) for shape in solids]
+    )
 
 
 def _add_edges(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
@@ -376,7 +406,9 @@ def _add_edges(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
 def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
     """Tie every mimic joint to its leader, now that all joints are there."""
     leaders = {
-        spec.joint.name or spec.name: spec for spec in frames.values() if spec.joint.type not in JOINTS_WITHOUT_VALUE
+        spec.joint.name or spec.name: spec
+        for spec in frames.values()
+        if spec.joint.type not in JOINTS_WITHOUT_VALUE
     }
     for spec in frames.values():
         mimic = spec.joint.mimic
@@ -384,7 +416,9 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
             continue
         if mimic.joint not in leaders:
             hint = did_you_mean(mimic.joint, leaders)
-            raise mimic.place.error(f"the joint to mimic, '{mimic.joint}', is not a joint that moves{hint}")
+            raise mimic.place.error(
+                f"the joint to mimic, '{mimic.joint}', is not a joint that moves{hint}"
+            )
         with reported(mimic.place):
             rule = Mimic(mimic.joint, multiplier=mimic.multiplier, offset=mimic.offset)
             edit.set_joint(spec.name, joint_of(spec.joint, mimic=rule))

@@ -1,11 +1,12 @@
 """The specification of a scene file, before it is a scene.
 
-Every reader turns its text into a :class:`SceneSpecification`, and one builder (:mod:`tmkit.formats.spec.build`) turns
-any number of them into one scene, whatever their formats and order. Every specification keeps its
-:class:`~tmkit._support.source_location.SourceLocation`, where errors of the builder and the core are reported.
+Every reader turns its text into a :class:`SceneSpecification`, and one builder
+(:mod:`tmkit.formats.spec.build`) turns any number of them into one scene, whatever their formats
+and order. Every specification keeps its :class:`~tmkit._support.source_location.SourceLocation`,
+where errors of the builder and the core are reported.
 
-Invariants: specifications are immutable and hold finite numbers only; names are not yet resolved: a parent, a mimic
-leader or an allowed pair may be wrong until the scene is built.
+Invariants: specifications are immutable and hold finite numbers only; names are not yet resolved: a
+parent, a mimic leader or an allowed pair may be wrong until the scene is built.
 """
 
 from __future__ import annotations
@@ -34,18 +35,21 @@ class FrameSpec:
     classes: tuple[str, ...] = ()  # what the frame is, in the order of mention
     geometry: tuple[GeometrySpec, ...] = ()
     inertia: InertiaSpec | None = None
-    friction: float | None = None  # coefficient of friction of its surface, None when the file does not say
+    # coefficient of friction of its surface, None when the file does not say
+    friction: float | None = None
     parent_place: SourceLocation | None = None
-    # other names by which a file may speak of this frame, where no frame is called so: the joint above a link,
-    # after which the original TMKit names the link's frame
+    # other names by which a file may speak of this frame, where no frame is called so: the joint
+    # above a link, after which the original TMKit names the link's frame
     aliases: tuple[str, ...] = ()
     # free tags, by key; a Stamped where the file says when it was set
     attributes: Mapping[str, object] = field(default_factory=dict)
-    # name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes
+    # name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in
+    # its axes
     twist: tuple[str, tuple[float, ...]] | None = None
     twist_noise: EdgeNoise | None = None  # the error of the twist, None when it is exact
     stamps: StampedPoses | None = None
-    noise: EdgeNoise | None = None  # the error of its pose relative to its parent, None when it is exact
+    # the error of its pose relative to its parent, None when it is exact
+    noise: EdgeNoise | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,8 @@ class AllowedPairSpec:
 class GroupSpec:
     """A group, with its frames, the groups in it and the frames that it is below.
 
-    Those of one name in several files are one, with all that each has; of two values of an attribute the first counts.
+    Those of one name in several files are one, with all that each has; of two values of an
+    attribute the first counts.
     """
 
     name: str
@@ -91,7 +96,8 @@ class StructureSpec:
     name: str
     kind: str  # of the node: Group, Transform, GeometricNode or Node
     place: SourceLocation
-    content: str | None = None  # kind of its shape in lower case, such as point_cloud; None without one
+    # kind of its shape in lower case, such as point_cloud; None without one
+    content: str | None = None
     content_type: str | None = None  # name of the type that the content has, None without one
     cardinality: str = "1"  # how many there are: a number, or * for any
     attributes: Mapping[str, object] = field(default_factory=dict)  # those that each has
@@ -122,7 +128,8 @@ class SceneSpecification:
     groups: tuple[GroupSpec, ...] = ()
     bodies_without_frames: tuple[str, ...] = ()
     facts: tuple[FactSpec, ...] = ()  # relations that hold beside what the frames say
-    function_blocks: tuple[FunctionBlockSpec, ...] = ()  # computations, which are no part of a scene
-    # whether it says all of a scene: its roots (there is no world that it does not declare), and the order of its
-    # frames, in which a child may come before its parent
+    # computations, which are no part of a scene
+    function_blocks: tuple[FunctionBlockSpec, ...] = ()
+    # whether it says all of a scene: its roots (there is no world that it does not declare), and
+    # the order of its frames, in which a child may come before its parent
     is_whole: bool = False

@@ -51,7 +51,8 @@ class JointSpec:
     effort: float = math.inf  # newton metres or newtons; inf when unlimited
     damping: float = 0.0  # N m s/rad or N s/m
     friction: float = 0.0  # N m or N
-    offset: float = 0.0  # added to the joint's value wherever the frame stands; the pose of the built frame takes it up
+    # added to the joint's value wherever the frame stands; the pose of the built frame takes it up
+    offset: float = 0.0
     mimic: MimicSpec | None = None
     place: SourceLocation | None = None
 
@@ -60,8 +61,8 @@ class JointSpec:
 class PrimitiveSpec:
     """A shape by its numbers: the core's kinds with the dimensions in the core's order, and one more.
 
-    A ``frustum`` (radius at the base, radius at the top, height), centred like the others, has no kind of its own in
-    the core; it is built as a convex mesh.
+    A ``frustum`` (radius at the base, radius at the top, height), centred like the others, has no
+    kind of its own in the core; it is built as a convex mesh.
     """
 
     kind: str
@@ -75,18 +76,23 @@ PIECES = "pieces"  # the level of detail of a mesh that is cut in convex pieces 
 class GeometrySpec:
     """One shape on a frame."""
 
-    shape: PrimitiveSpec | MeshSpec | Shape  # what it is; a reader that already holds the core's shape may give that
+    # what it is; a reader that already holds the core's shape may give that
+    shape: PrimitiveSpec | MeshSpec | Shape
     place: SourceLocation
     pose: PoseSpec = PoseSpec()  # frame_from_shape
-    color: Quadruple | None = None  # red, green, blue, alpha from 0 to 1, or None when the file leaves it open
+    # red, green, blue, alpha from 0 to 1, or None when the file leaves it open
+    color: Quadruple | None = None
     visual: bool = True  # whether it is drawn
     collision: bool = True  # whether it collides
-    mass: float | None = None  # kilograms of this solid, taken as uniformly dense; None when the file does not say
-    # how much of it counts in collisions, :data:`PIECES` for a mesh in convex pieces; None when the file leaves
-    # it open
+    # kilograms of this solid, taken as uniformly dense; None when the file does not say
+    mass: float | None = None
+    # how much of it counts in collisions, :data:`PIECES` for a mesh in convex pieces; None when the
+    # file leaves it open
     level: str | None = None
-    stamp: float | None = None  # when it was attached or seen, seconds, None when the file does not say
-    friction: float | None = None  # coefficient of friction of its surface, None where that of the frame counts
+    # when it was attached or seen, seconds, None when the file does not say
+    stamp: float | None = None
+    # coefficient of friction of its surface, None where that of the frame counts
+    friction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,6 @@ class InertiaSpec:
     mass: float  # kilograms
     place: SourceLocation
     origin: PoseSpec = PoseSpec()  # frame_from_inertial; the centre of mass is its translation
-    # ixx, ixy, ixz, iyy, iyz, izz in kg m^2 about the centre of mass, in the axes of origin; None means that the
-    # mass is spread evenly over the frame's shapes
+    # ixx, ixy, ixz, iyy, iyz, izz in kg m^2 about the centre of mass, in the axes of origin; None
+    # means that the mass is spread evenly over the frame's shapes
     matrix: tuple[float, float, float, float, float, float] | None = None

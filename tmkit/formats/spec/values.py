@@ -1,10 +1,11 @@
 """From specifications to the core's values, and from a finished scene back to a specification, to merge it with files.
 
-A specification keeps the representation of its file: a quaternion or roll, pitch and yaw; a joint whose value is
-counted from an offset; joints between links in any order and direction. Here each is converted to the representation of
-the core, which checks it, and links and joints to frames with one parent each.
-:mod:`tmkit.formats.spec.build` makes frames of a scene from specifications. A specification of a scene builds to an
-equal scene, apart from the order of frames that stand before their parents.
+A specification keeps the representation of its file: a quaternion or roll, pitch and yaw; a joint
+whose value is counted from an offset; joints between links in any order and direction. Here each is
+converted to the representation of the core, which checks it, and links and joints to frames with
+one parent each. :mod:`tmkit.formats.spec.build` makes frames of a scene from specifications. A
+specification of a scene builds to an equal scene, apart from the order of frames that stand before
+their parents.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ def pose_of(spec: PoseSpec) -> Pose:
     """Return the core's pose."""
     if spec.quat_xyzw is not None:
         return Pose(spec.translation, spec.quat_xyzw)
-    return Pose.from_rpy(spec.translation, spec.rpy) if spec.rpy is not None else Pose(spec.translation)
+    return (
+        Pose.from_rpy(spec.translation, spec.rpy)
+        if spec.rpy is not None
+        else Pose(spec.translation)
+    )
 
 
 def spec_of_pose(pose: Pose) -> PoseSpec:
@@ -49,10 +54,16 @@ def joint_of(spec: JointSpec, *, mimic: graph.Mimic | None = None) -> graph.Join
     """Return the core's joint."""
     if spec.type in JOINTS_WITHOUT_VALUE:
         return {"fixed": graph.Fixed, "free": graph.Free, "unstated": graph.Unstated}[spec.type]()
-    make = {"continuous": graph.Continuous, "revolute": graph.Revolute, "prismatic": graph.Prismatic}[spec.type]
+    make = {
+        "continuous": graph.Continuous,
+        "revolute": graph.Revolute,
+        "prismatic": graph.Prismatic,
+    }[spec.type]
     keys = ("name", "velocity", "effort", "damping", "friction")
     limits = ("lower", "upper") if spec.type != "continuous" else ()
-    return make([0, 0, 1]).replace(axis=spec.axis, mimic=mimic, **{key: getattr(spec, key) for key in (*keys, *limits)})
+    return make([0, 0, 1]).replace(
+        axis=spec.axis, mimic=mimic, **{key: getattr(spec, key) for key in (*keys, *limits)}
+    )
 
 
 def mesh_specification(path: Path, place: SourceLocation) -> SceneSpecification:
@@ -74,9 +85,13 @@ def completed(
     solids = [part for part in spec.geometry if part.collision]
     if mass is not None:
         if not solids:
-            raise mass_place.error("a mass is spread over the frame's geometry, and this frame has none")
+            raise mass_place.error(
+                "a mass is spread over the frame's geometry, and this frame has none"
+            )
         spec = replace(spec, inertia=InertiaSpec(mass, mass_place))
-    given = {key: value for key, value in (("friction", friction), ("level", level)) if value is not None}
+    given = {
+        key: value for key, value in (("friction", friction), ("level", level)) if value is not None
+    }
     geometry = tuple(replace(part, **given) if part.collision else part for part in spec.geometry)  # type: ignore[arg-type]
     return replace(spec, classes=tuple(dict.fromkeys((*spec.classes, *classes))), geometry=geometry)
 
@@ -87,7 +102,9 @@ def zero_pose_of(spec: FrameSpec) -> Pose:
     if spec.joint.offset == 0.0:
         return pose
     motion, zero = spec.joint.offset * np.asarray(joint_of(spec.joint).axis), np.zeros(3)
-    return pose @ Pose.exp(np.concatenate([motion, zero] if spec.joint.type == "prismatic" else [zero, motion]))
+    return pose @ Pose.exp(
+        np.concatenate([motion, zero] if spec.joint.type == "prismatic" else [zero, motion])
+    )
 
 
 def primitive(kind: str, sizes: Sequence[float]) -> graph.Shape:
@@ -117,22 +134,33 @@ def specification_of_scene(scene: graph.SceneGraph, *, path: str) -> SceneSpecif
                 body=frame.body if frame.body != name else None,
                 classes=tuple(frame.classes),
                 geometry=tuple(_geometry(part, place) for part in frame.shapes),
-                inertia=spec_of_inertia(frame.inertia, place) if frame.inertia is not None else None,
+                inertia=(
+                    spec_of_inertia(frame.inertia, place) if frame.inertia is not None else None
+                ),
                 attributes=stamped_attributes(frame),
-                twist=None if frame.twist is None else (frame.twist[0], tuple(map(float, frame.twist[1]))),
+                twist=(
+                    None
+                    if frame.twist is None
+                    else (frame.twist[0], tuple(map(float, frame.twist[1])))
+                ),
                 twist_noise=frame.twist_noise,
                 stamps=frame.stamps,
                 noise=frame.noise,
             )
         )
     allowed = [
-        AllowedPairSpec(first, second, reason, SourceLocation(path)) for first, second, reason in scene.allowed_pairs
+        AllowedPairSpec(first, second, reason, SourceLocation(path))
+        for first, second, reason in scene.allowed_pairs
     ]
     groups = [
-        GroupSpec(g.name, g.frames, g.groups, SourceLocation(path), g.parents, stamped_attributes(g))
+        GroupSpec(
+            g.name, g.frames, g.groups, SourceLocation(path), g.parents, stamped_attributes(g)
+        )
         for g in map(scene.group, scene.group_names)
     ]
-    return SceneSpecification(tuple(frames), tuple(allowed), tuple(groups), scene.bodies_without_frames)
+    return SceneSpecification(
+        tuple(frames), tuple(allowed), tuple(groups), scene.bodies_without_frames
+    )
 
 
 def spec_of_joint(joint: graph.Joint, place: SourceLocation) -> JointSpec:
@@ -183,11 +211,13 @@ class JointEdge:
         return self.above is not None and self.above is not self.top
 
 
-def grow(world: Any, links: Sequence[Any], static: Collection[Any], joints: Sequence[JointEdge]) -> set[Any]:
+def grow(
+    world: Any, links: Sequence[Any], static: Collection[Any], joints: Sequence[JointEdge]
+) -> set[Any]:
     """Make joints a forest, each with its link above, and return the links that none moves.
 
-    In their order, each joint that closes no loop is part of it; a tree hangs on the world, a static link or its
-    first link.
+    In their order, each joint that closes no loop is part of it; a tree hangs on the world, a
+    static link or its first link.
     """
     tree = {link: link for link in (world, *links)}
     around: dict[Any, list[JointEdge]] = {link: [] for link in tree}
@@ -231,14 +261,16 @@ def hung(
     """Return a frame on the joints that move it, after the frames ``FRAME/JOINT`` between that these need.
 
     Args:
-        above: name of the frame above; ``pose``: of the joint in it; ``rest``: of the frame in the joint's.
-        steps: the joints of one degree of freedom, from the joint's parent on, with their names in frames; axes are in
-            the frame of the joint.
+        above: name of the frame above; ``pose``: of the joint in it; ``rest``: of the frame in the
+            joint's.
+        steps: the joints of one degree of freedom, from the joint's parent on, with their names in
+            frames; axes are in the frame of the joint.
         is_turned: whether ``above`` is the joint's child.
     """
     if is_turned:
         steps = [
-            (name, replace(step, axis=(-step.axis[0], -step.axis[1], -step.axis[2]))) for name, step in steps[::-1]
+            (name, replace(step, axis=(-step.axis[0], -step.axis[1], -step.axis[2])))
+            for name, step in steps[::-1]
         ]
     is_centred = max(map(abs, rest.translation)) < _CLOSE
     frames = list[FrameSpec]()

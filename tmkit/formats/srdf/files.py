@@ -1,12 +1,13 @@
 """SRDF files, read and written: what is written reads back as an equal value.
 
-Read are ``<group>`` (of joints, links, chains and groups), ``<group_state>``, ``<end_effector>``, ``<virtual_joint>``,
-``<passive_joint>``, ``<disable_collisions>``, ``<disable_default_collisions>`` and ``<enable_collisions>``. What other
-programs put into these files (grippers of HPP, rotors of pinocchio, feet of humanoids, sphere approximations) is
-omitted with a note. So is an unknown element, with the nearest known name, since it may be a misspelling.
+Read are ``<group>`` (of joints, links, chains and groups), ``<group_state>``, ``<end_effector>``,
+``<virtual_joint>``, ``<passive_joint>``, ``<disable_collisions>``, ``<disable_default_collisions>``
+and ``<enable_collisions>``. What other programs put into these files (grippers of HPP, rotors of
+pinocchio, feet of humanoids, sphere approximations) is omitted with a note. So is an unknown
+element, with the nearest known name, since it may be a misspelling.
 
-An attribute that is missing or no number is refused with file and line, and so are two groups of one name. Names of
-links and joints are not looked up here; see :mod:`tmkit.formats.srdf.values`.
+An attribute that is missing or no number is refused with file and line, and so are two groups of
+one name. Names of links and joints are not looked up here; see :mod:`tmkit.formats.srdf.values`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from tmkit._support.output import write_text
 from tmkit._support.source_location import ImportLog, ImportNote, Note, SourceLocation, did_you_mean
 from tmkit._support.xml import XmlElement, read_xml
 from tmkit.errors import SceneError
-from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, LinkPair, RobotSemantics, SrdfGroup, VirtualJoint
+from tmkit.formats.srdf.values import (
+    Chain,
+    EndEffector,
+    GroupState,
+    LinkPair,
+    RobotSemantics,
+    SrdfGroup,
+    VirtualJoint,
+)
 from tmkit.formats.urdf.writer import add_element
 
 if TYPE_CHECKING:
@@ -77,10 +86,14 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
         groups=tuple(_group(element) for element in robot.children("group")),
         states=tuple(_state(element) for element in robot.children("group_state")),
         end_effectors=tuple(_end_effector(element) for element in robot.children("end_effector")),
-        virtual_joints=tuple(_virtual_joint(element) for element in robot.children("virtual_joint")),
+        virtual_joints=tuple(
+            _virtual_joint(element) for element in robot.children("virtual_joint")
+        ),
         passive_joints=tuple(element.text("name") for element in robot.children("passive_joint")),
         disabled=tuple(_pair(element) for element in robot.children("disable_collisions")),
-        unchecked_links=tuple(element.text("link") for element in robot.children("disable_default_collisions")),
+        unchecked_links=tuple(
+            element.text("link") for element in robot.children("disable_default_collisions")
+        ),
         enabled=tuple(_pair(element) for element in robot.children("enable_collisions")),
         source=str(found),
         notes=tuple(notes),
@@ -106,7 +119,10 @@ def _group(element: XmlElement) -> SrdfGroup:
         name=element.text("name"),
         joints=tuple(child.text("name") for child in element.children("joint")),
         links=tuple(child.text("name") for child in element.children("link")),
-        chains=tuple(Chain(child.text("base_link"), child.text("tip_link")) for child in element.children("chain")),
+        chains=tuple(
+            Chain(child.text("base_link"), child.text("tip_link"))
+            for child in element.children("chain")
+        ),
         subgroups=tuple(child.text("name") for child in element.children("group")),
         place=element.place,
     )
@@ -138,16 +154,24 @@ def _virtual_joint(element: XmlElement) -> VirtualJoint:
     kind = element.text("type")
     if kind not in VIRTUAL_TYPES:
         hint = did_you_mean(kind, VIRTUAL_TYPES)
-        raise element.place.error(f"unknown type '{kind}' of a virtual joint{hint} (known: {', '.join(VIRTUAL_TYPES)})")
+        raise element.place.error(
+            f"unknown type '{kind}' of a virtual joint{hint} (known: {', '.join(VIRTUAL_TYPES)})"
+        )
     return VirtualJoint(
-        element.text("name"), kind, element.text("parent_frame"), element.text("child_link"), element.place
+        element.text("name"),
+        kind,
+        element.text("parent_frame"),
+        element.text("child_link"),
+        element.place,
     )
 
 
 def _pair(element: XmlElement) -> LinkPair:
     first, second = element.text("link1"), element.text("link2")
     if first == second:
-        raise element.place.error(f"<{element.tag}> names the link '{first}' twice, expected two different links")
+        raise element.place.error(
+            f"<{element.tag}> names the link '{first}' twice, expected two different links"
+        )
     return LinkPair(first, second, element.get("reason") or "", element.place)
 
 
@@ -187,7 +211,9 @@ def srdf_text(semantics: RobotSemantics) -> str:
             _add_pair(robot, "disable_collisions", pair)
     except ValueError as error:  # a name with characters that XML cannot hold
         raise SceneError(f"a name does not fit into XML: {error}") from error
-    return etree.tostring(robot, pretty_print=True, xml_declaration=True, encoding="utf-8").decode("utf-8")
+    return etree.tostring(robot, pretty_print=True, xml_declaration=True, encoding="utf-8").decode(
+        "utf-8"
+    )
 
 
 def _add_groups(robot: _Element, semantics: RobotSemantics) -> None:
@@ -197,13 +223,22 @@ def _add_groups(robot: _Element, semantics: RobotSemantics) -> None:
         of_group = {"group": state.group} if state.group else {}
         element = add_element(robot, "group_state", {"name": state.name, **of_group})
         for joint, numbers in state.values:
-            add_element(element, "joint", {"name": joint, "value": " ".join(repr(float(number)) for number in numbers)})
+            add_element(
+                element,
+                "joint",
+                {"name": joint, "value": " ".join(repr(float(number)) for number in numbers)},
+            )
     for effector in semantics.end_effectors:
         carrier = {"parent_group": effector.parent_group} if effector.parent_group else {}
         add_element(
             robot,
             "end_effector",
-            {"name": effector.name, "parent_link": effector.parent_link, "group": effector.group, **carrier},
+            {
+                "name": effector.name,
+                "parent_link": effector.parent_link,
+                "group": effector.group,
+                **carrier,
+            },
         )
 
 

@@ -17,5 +17,7 @@ def _read(path: Path, reading: Reading) -> RobotSemantics:
     return read_srdf(path, note=reading.note)
 
 
-SRDF = Format("SRDF", (".srdf",), _read, description="Groups and allowed pairs of a robot of another file.")
+SRDF = Format(
+    "SRDF", (".srdf",), _read, description="Groups and allowed pairs of a robot of another file."
+)
 """The format SRDF."""

@@ -1,16 +1,18 @@
 """The content of an SRDF file as values, and its names looked up in a scene.
 
-A :class:`RobotSemantics` is the file and nothing but the file. Names are kept as written, whether or not some robot has
-them; each part keeps its :class:`~tmkit._support.source_location.SourceLocation`. Looked up in a scene, a link that the
-scene lacks is an error. An unknown joint is returned as such, and the caller decides: scenes keep no names of fixed
-joints, while groups often name them.
+A :class:`RobotSemantics` is the file and nothing but the file. Names are kept as written, whether
+or not some robot has them; each part keeps its
+:class:`~tmkit._support.source_location.SourceLocation`. Looked up in a scene, a link that the scene
+lacks is an error. An unknown joint is returned as such, and the caller decides: scenes keep no
+names of fixed joints, while groups often name them.
 
-To a scene an SRDF adds pairs of links that may touch: docs/reference/scenes.md. A pair that is allowed already, since a
-joint joins the two, keeps its first reason. Public SRDF files name links that their robot lacks: such pairs are
-omitted, with one note for each kind of name.
+To a scene an SRDF adds pairs of links that may touch: docs/reference/scenes.md. A pair that is
+allowed already, since a joint joins the two, keeps its first reason. Public SRDF files name links
+that their robot lacks: such pairs are omitted, with one note for each kind of name.
 
-Invariants: all values are immutable, hashable and picklable; two are equal when they say the same, wherever it was
-written. Groups have unique names, and so have end effectors, and the states of one group.
+Invariants: all values are immutable, hashable and picklable; two are equal when they say the same,
+wherever it was written. Groups have unique names, and so have end effectors, and the states of one
+group.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ class GroupState:
     Attributes:
         name: of the state.
         group: the group, "" when the file does not say.
-        values: joints and their values, radians or metres; several numbers for joints of several degrees of freedom.
+        values: joints and their values, radians or metres; several numbers for joints of several
+            degrees of freedom.
         place: where it is declared.
     """
 
@@ -150,7 +153,9 @@ class RobotSemantics:
 
     def __post_init__(self) -> None:
         _unique("group", [(group.name, group.place) for group in self.groups])
-        _unique("end effector", [(effector.name, effector.place) for effector in self.end_effectors])
+        _unique(
+            "end effector", [(effector.name, effector.place) for effector in self.end_effectors]
+        )
         _unique("state", [(f"{state.group}/{state.name}", state.place) for state in self.states])
 
     def __repr__(self) -> str:
@@ -185,9 +190,15 @@ class RobotSemantics:
 
         Those are its own, those that name no group, and those of groups that contain it.
         """
-        around = {"", *(other.name for other in self.groups if group in self._contained(other.name))}
+        around = {
+            "",
+            *(other.name for other in self.groups if group in self._contained(other.name)),
+        }
         own = [state for state in self.states if state.group == group]
-        return (*own, *(state for state in self.states if state.group != group and state.group in around))
+        return (
+            *own,
+            *(state for state in self.states if state.group != group and state.group in around),
+        )
 
     def _contained(self, name: str) -> set[str]:
         """Return the names of a group and of all groups in it, as far as they exist."""
@@ -204,27 +215,46 @@ class RobotSemantics:
     def strangers(self, scene: SceneGraph) -> tuple[ImportNote, ...]:
         """Return a note for each kind of name that the file has and a scene with the robot does not.
 
-        Fixed joints have no name in a scene, so joints count only where they have a value in a state.
+        Fixed joints have no name in a scene, so joints count only where they have a value in a
+        state.
 
         Returns:
             None when every name is known; O(names).
         """
         frames = set(scene.frame_names)
-        joints = {scene.joint(frame).name for frame in frames} | {joint.name for joint in self.virtual_joints}
-        links = [link for pair in (*self.disabled, *self.enabled) for link in (pair.link1, pair.link2)]
+        joints = {scene.joint(frame).name for frame in frames} | {
+            joint.name for joint in self.virtual_joints
+        }
+        links = [
+            link for pair in (*self.disabled, *self.enabled) for link in (pair.link1, pair.link2)
+        ]
         in_groups = [link for group in self.groups for link in group.links]
         chains = [chain for group in self.groups for chain in group.chains]
         uses: dict[str, tuple[str, Iterable[str], set[str]]] = {
             "collision pairs": ("link", [*links, *self.unchecked_links], frames),
-            "groups": ("link", [*in_groups, *(end for chain in chains for end in (chain.base, chain.tip))], frames),
-            "end effectors": ("link", [effector.parent_link for effector in self.end_effectors], frames),
-            "states": ("joint", [joint for state in self.states for joint, _ in state.values], joints),
+            "groups": (
+                "link",
+                [*in_groups, *(end for chain in chains for end in (chain.base, chain.tip))],
+                frames,
+            ),
+            "end effectors": (
+                "link",
+                [effector.parent_link for effector in self.end_effectors],
+                frames,
+            ),
+            "states": (
+                "joint",
+                [joint for state in self.states for joint, _ in state.values],
+                joints,
+            ),
         }
         found = []
         for where, (kind, names, known) in uses.items():
             unknown = [name for name in dict.fromkeys(names) if name not in known]
             if unknown:
-                shown = ", ".join(f"'{name}'" for name in unknown[:4]) + (", ..." if len(unknown) > 4 else "")
+                shown = ", ".join(f"'{name}'" for name in unknown[:4]) + (
+                    ", ..." if len(unknown) > 4 else ""
+                )
                 number = f"{len(unknown)} {kind}s" if len(unknown) > 1 else f"a {kind}"
                 hint = did_you_mean(unknown[0], known) if len(unknown) == 1 else ""
                 text = f"{where} name {number} that the scene does not have: {shown}{hint}"
@@ -261,7 +291,8 @@ class GroupMembers:
     """What a group comes to in a scene.
 
     Attributes:
-        joints: joints of the configuration, in the scene's order; joints that mimic others are none.
+        joints: joints of the configuration, in the scene's order; joints that mimic others are
+            none.
         frames: frames, in the scene's order.
         unnamed: joints that the scene does not name: fixed ones, or misspelt.
     """
@@ -281,16 +312,23 @@ def group_members(semantics: RobotSemantics, scene: SceneGraph, *, group: str) -
 
     Raises:
         UnknownNameError: there is no such group.
-        RobotError: the group names a link that the scene lacks or a group that the file lacks, or contains itself.
+        RobotError: the group names a link that the scene lacks or a group that the file lacks, or
+            contains itself.
     """
-    frame_of = {scene.joint(frame).name: frame for frame in scene.frame_names if scene.joint(frame).is_actuated}
+    frame_of = {
+        scene.joint(frame).name: frame
+        for frame in scene.frame_names
+        if scene.joint(frame).is_actuated
+    }
     virtual = {joint.name for joint in semantics.virtual_joints}
     frames: set[str] = set()
     moving: set[str] = set()
     unnamed: list[str] = []
     for part in _flattened(semantics, semantics.group(group)):
         below = [frame_of[joint] for joint in part.joints if joint in frame_of]
-        unnamed += [joint for joint in part.joints if joint not in frame_of and joint not in virtual]
+        unnamed += [
+            joint for joint in part.joints if joint not in frame_of and joint not in virtual
+        ]
         below += [_known(link, scene, part) for link in part.links]
         for chain in part.chains:
             inner = _between(chain, scene, part)
@@ -306,7 +344,10 @@ def group_members(semantics: RobotSemantics, scene: SceneGraph, *, group: str) -
 
 
 def _flattened(
-    semantics: RobotSemantics, group: SrdfGroup, inside: tuple[str, ...] = (), done: set[str] | None = None
+    semantics: RobotSemantics,
+    group: SrdfGroup,
+    inside: tuple[str, ...] = (),
+    done: set[str] | None = None,
 ) -> Iterable[SrdfGroup]:
     """Yield a group and those that it contains, each once however often it is named."""
     done = set() if done is None else done
@@ -316,7 +357,11 @@ def _flattened(
     for name in group.subgroups:
         if name not in by_name:
             hint = did_you_mean(name, by_name)
-            raise refused(group.place, semantics.source, f"the group '{group.name}' contains no group '{name}'{hint}")
+            raise refused(
+                group.place,
+                semantics.source,
+                f"the group '{group.name}' contains no group '{name}'{hint}",
+            )
         if name in (*inside, group.name):
             raise refused(group.place, semantics.source, f"the group '{name}' contains itself")
         if name not in done:
@@ -326,7 +371,9 @@ def _flattened(
 def _known(link: str, scene: SceneGraph, group: SrdfGroup) -> str:
     if link not in scene:
         hint = did_you_mean(link, scene.frame_names)
-        reason = f"the group '{group.name}' names the link '{link}', which the scene does not have{hint}"
+        reason = (
+            f"the group '{group.name}' names the link '{link}', which the scene does not have{hint}"
+        )
         raise refused(group.place, "srdf", reason)
     return link
 
@@ -338,7 +385,8 @@ def _between(chain: Chain, scene: SceneGraph, group: SrdfGroup) -> list[str]:
     common = set(above_base) & set(above_tip)
     if not common:
         reason = (
-            f"the chain of the group '{group.name}' joins '{chain.base}' and '{chain.tip}', which are not connected"
+            f"the chain of the group '{group.name}' joins '{chain.base}' and '{chain.tip}', which"
+            " are not connected"
         )
         raise refused(group.place, "srdf", reason)
     return [frame for frame in (*above_tip, *above_base) if frame not in common]
@@ -369,7 +417,11 @@ def _disabled(semantics: RobotSemantics, scene: SceneGraph) -> Iterable[LinkPair
         if pair.link1 in scene and pair.link2 in scene:
             yield pair
     enabled = {frozenset((pair.link1, pair.link2)) for pair in semantics.enabled}
-    solid = [frame for frame in scene.frame_names if any(shape.collision for shape in scene.shapes(frame))]
+    solid = [
+        frame
+        for frame in scene.frame_names
+        if any(shape.collision for shape in scene.shapes(frame))
+    ]
     for link in semantics.unchecked_links:
         for other in solid if link in scene else ():
             if other != link and frozenset((link, other)) not in enabled:

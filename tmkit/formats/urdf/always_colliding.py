@@ -1,10 +1,11 @@
 """The pairs of links that collide whatever the robot does; they may touch (reason ``always``).
 
-They are those that collide in each of :data:`SAMPLES` random configurations within the limits. The seed is fixed and
-the robot is checked alone, so the result depends on the description only. A pair that is free in a hundredth of the
-configurations is missed with a probability of 13 %, one in ten thousand. Then a motion that needs such a configuration
-would not be checked for this pair. Where more links have shapes, or more pairs collide, than robots have, the search is
-omitted with a note: it would take too long.
+They are those that collide in each of :data:`SAMPLES` random configurations within the limits. The
+seed is fixed and the robot is checked alone, so the result depends on the description only. A pair
+that is free in a hundredth of the configurations is missed with a probability of 13 %, one in ten
+thousand. Then a motion that needs such a configuration would not be checked for this pair. Where
+more links have shapes, or more pairs collide, than robots have, the search is omitted with a note:
+it would take too long.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ MOST_LINKS = 1000
 MOST_PAIRS = 1000
 
 
-def with_always_colliding(robot: SceneSpecification, *, loader: MeshLoader, note: Note = unheard) -> SceneSpecification:
+def with_always_colliding(
+    robot: SceneSpecification, *, loader: MeshLoader, note: Note = unheard
+) -> SceneSpecification:
     """Return a robot with the pairs allowed that always collide; a note says if none was looked for."""
     places = {frame.name: frame.place for frame in robot.frames}
     solid = [frame for frame in robot.frames if any(shape.collision for shape in frame.geometry)]
@@ -67,6 +70,8 @@ def _always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...] | None:
 def random_configurations(scene: SceneGraph, samples: int, *, seed: int) -> npt.NDArray[np.float64]:
     """Return random configurations (samples, n_joints), uniform within the limits; unlimited joints within +-pi."""
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
-    lower = np.where(np.isfinite(limits[:, 0]), limits[:, 0], np.minimum(-np.pi, limits[:, 1] - np.pi))
+    lower = np.where(
+        np.isfinite(limits[:, 0]), limits[:, 0], np.minimum(-np.pi, limits[:, 1] - np.pi)
+    )
     upper = np.where(np.isfinite(limits[:, 1]), limits[:, 1], np.maximum(np.pi, lower + np.pi))
     return np.random.default_rng(seed).uniform(lower, upper, (samples, len(limits)))

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
 
 _REFUSAL = (
-    "a xacro file can run code and read any file; expand the file first, where you trust it: xacro FILE.xacro > "
-    "FILE.urdf, or allow that: load_scene(..., reading=ReadingOptions(allow_xacro=True)), tmkit scene ... --allow-xacro"
+    "a xacro file can run code and read any file; expand the file first, where you trust it: xacro"
+    " FILE.xacro > FILE.urdf, or allow that: load_scene(...,"
+    " reading=ReadingOptions(allow_xacro=True)), tmkit scene ... --allow-xacro"
 )
 """Reason for which a xacro file is not read without a permission."""
 
@@ -25,7 +26,9 @@ def _read(path: Path, reading: Reading, *, data: bytes | None = None) -> SceneSp
     from tmkit.formats.urdf.meshes import read_meshes
     from tmkit.formats.urdf.reader import read_urdf
 
-    robot = read_meshes(read_urdf(path, packages=reading.loader.packages, note=reading.note, data=data), reading)
+    robot = read_meshes(
+        read_urdf(path, packages=reading.loader.packages, note=reading.note, data=data), reading
+    )
     return with_always_colliding(robot, loader=reading.loader, note=reading.note)
 
 

@@ -1,27 +1,31 @@
 """Robot descriptions in URDF, and files of macros (xacro) that expand to it.
 
-A link becomes a frame of the same name on a body of the same name; a joint becomes the edge between two such frames.
-The one root link is a child of ``world`` without moving, unless it is called ``world`` itself. Joints are in the order
-of the file. ``floating`` is a free edge, whose pose is scene data. A joint of several degrees of freedom is a chain of
-joints of one, with frames between them, all named after it:
+A link becomes a frame of the same name on a body of the same name; a joint becomes the edge between
+two such frames. The one root link is a child of ``world`` without moving, unless it is called
+``world`` itself. Joints are in the order of the file. ``floating`` is a free edge, whose pose is
+scene data. A joint of several degrees of freedom is a chain of joints of one, with frames between
+them, all named after it:
 
-* ``planar`` ``J``, with the normal ``axis``: ``J/x`` and ``J/y`` slide in the plane, ``J/theta`` turns about the
-  normal. For the normal z, the directions are the x and y of the joint's origin; for another one they are those turned
-  the short way that takes z to the normal. Without ``<axis>`` the normal is z, as everybody means it, although the
-  letter of the format has x.
-* ``spherical`` ``J``, an extension of Bullet: ``J/x``, ``J/y`` and ``J/z`` turn about those axes, in this order.
+* ``planar`` ``J``, with the normal ``axis``: ``J/x`` and ``J/y`` slide in the plane, ``J/theta``
+  turns about the normal. For the normal z, the directions are the x and y of the joint's origin;
+  for another one they are those turned the short way that takes z to the normal. Without ``<axis>``
+  the normal is z, as everybody means it, although the letter of the format has x.
+* ``spherical`` ``J``, an extension of Bullet: ``J/x``, ``J/y`` and ``J/z`` turn about those axes,
+  in this order.
 
-A link of mass 0 has no inertia at all. An ``<inertial>`` without a mass is omitted, one without an inertia matrix is a
-point mass, both with a note. Links that a joint joins may touch (reason ``adjacent``), looking upwards through links
-that have no collision shape.
+A link of mass 0 has no inertia at all. An ``<inertial>`` without a mass is omitted, one without an
+inertia matrix is a point mass, both with a note. Links that a joint joins may touch (reason
+``adjacent``), looking upwards through links that have no collision shape.
 
-What other programs read out of a URDF is left alone. Slips whose meaning is plain are mended, each with a note
-(:mod:`tmkit._support.source_location`): an inertia that no solid has becomes that of a point mass. A limit of a
-revolute or prismatic joint that is omitted is 0, as the format has it. A joint that mimics one that is not there moves
-by itself. Everything else that is wrong is refused with file and line, as a lower limit above the upper one.
+What other programs read out of a URDF is left alone. Slips whose meaning is plain are mended, each
+with a note (:mod:`tmkit._support.source_location`): an inertia that no solid has becomes that of a
+point mass. A limit of a revolute or prismatic joint that is omitted is 0, as the format has it. A
+joint that mimics one that is not there moves by itself. Everything else that is wrong is refused
+with file and line, as a lower limit above the upper one.
 
-Files of macros are expanded by xacrodoc (extra ``formats``), only those that the user names, and only if that is
-allowed. Expressions of xacro are Python, and its includes read any file, so expanding a file runs it.
+Files of macros are expanded by xacrodoc (extra ``formats``), only those that the user names, and
+only if that is allowed. Expressions of xacro are Python, and its includes read any file, so
+expanding a file runs it.
 """
 
 from __future__ import annotations
@@ -45,7 +49,11 @@ SINGLE_TYPES = ("continuous", "prismatic", "revolute")
 # The types that move otherwise, or not at all.
 OTHER_TYPES = ("fixed", "floating", "planar", "spherical")
 
-ORTHOGONAL: Mapping[str, Triple] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+ORTHOGONAL: Mapping[str, Triple] = {
+    "x": (1.0, 0.0, 0.0),
+    "y": (0.0, 1.0, 0.0),
+    "z": (0.0, 0.0, 1.0),
+}
 
 Moments = tuple[float, float, float, float, float, float]
 _POINT: Moments = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -71,7 +79,9 @@ def read_urdf(
     packages.limits.refuse_frames(len(links), robot.place.error)
     if not links:
         xacro = any("xacro" in uri for uri in robot.element.nsmap.values())
-        raise robot.place.error("the robot has no link" + ("; was the right xacro file expanded?" if xacro else ""))
+        raise robot.place.error(
+            "the robot has no link" + ("; was the right xacro file expanded?" if xacro else "")
+        )
     edges = _edges(robot, links)
     root = _root(links, edges)
     materials = materials_of(robot)
@@ -81,7 +91,10 @@ def read_urdf(
         frame = _frame(links[edge.child], materials=materials, packages=packages)
         frames += _hung(frame, edge, leaders=leaders)
     by_name = {frame.joint.name: frame.joint for frame in frames}
-    frames = [replace(frame, joint=_with_sign_of_mimic(frame.joint, by_name, note=note)) for frame in frames]
+    frames = [
+        replace(frame, joint=_with_sign_of_mimic(frame.joint, by_name, note=note))
+        for frame in frames
+    ]
     return SceneSpecification(tuple(frames), adjacent_pairs(frames))
 
 
@@ -91,7 +104,9 @@ def _named(robot: XmlElement, tag: str) -> dict[str, XmlElement]:
     for element in robot.children(tag):
         name = element.text("name")
         if name in found:
-            raise element.place.error(f"the {tag} '{name}' is already declared at {found[name].place}")
+            raise element.place.error(
+                f"the {tag} '{name}' is already declared at {found[name].place}"
+            )
         found[name] = element
     return found
 
@@ -106,19 +121,29 @@ def _edges(robot: XmlElement, links: Mapping[str, XmlElement]) -> list[_Edge]:
             end = element.needed(tag)
             link = end.text("link")
             if link not in links:
-                raise end.place.error(f"the joint '{name}' names the unknown link '{link}'{did_you_mean(link, links)}")
+                raise end.place.error(
+                    f"the joint '{name}' names the unknown link '{link}'{did_you_mean(link, links)}"
+                )
             ends.append(link)
         edge = _Edge(element, name, ends[0], ends[1])
         if edge.parent == edge.child:
-            around = f"the links form a cycle, each the child of the next: {edge.child} -> {edge.child}"
-            raise element.place.error(f"{around}; the joint '{name}' has '{edge.child}' as its parent and its child")
+            around = (
+                f"the links form a cycle, each the child of the next: {edge.child} -> {edge.child}"
+            )
+            raise element.place.error(
+                f"{around}; the joint '{name}' has '{edge.child}' as its parent and its child"
+            )
         if edge.child == "world":
-            reason = f"the joint '{name}' has the child link 'world', which is the root of every scene; rename the link"
+            reason = (
+                f"the joint '{name}' has the child link 'world', which is the root of every scene;"
+                " rename the link"
+            )
             raise element.place.error(reason)
         if edge.child in above:
             other = above[edge.child]
             reason = (
-                f"the link '{edge.child}' is already the child of the joint '{other.name}' at {other.element.place}"
+                f"the link '{edge.child}' is already the child of the joint '{other.name}' at"
+                f" {other.element.place}"
             )
             raise element.place.error(reason)
         above[edge.child] = edge
@@ -139,12 +164,17 @@ def _root(links: Mapping[str, XmlElement], edges: list[_Edge]) -> str:
             if last in path:
                 passed = [*path]
                 around = " -> ".join([*passed[passed.index(last) :], last])
-                raise edge.element.place.error(f"the links form a cycle, each the child of the next: {around}")
+                raise edge.element.place.error(
+                    f"the links form a cycle, each the child of the next: {around}"
+                )
             path[last] = None
         reached.update(path)
     if len(roots) > 1:
         names = ", ".join(f"'{name}'" for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
-        reason = f"the robot has {len(roots)} root links ({names}), expected one that is the ancestor of all others"
+        reason = (
+            f"the robot has {len(roots)} root links ({names}), expected one that is the ancestor of"
+            " all others"
+        )
         raise links[roots[1]].place.error(reason)
     return roots[0]
 
@@ -167,8 +197,14 @@ def _hung(frame: FrameSpec, edge: _Edge, *, leaders: Collection[str]) -> list[Fr
     frames = []
     parent, pose, place = edge.parent, origin_of(edge.element), edge.element.place
     for step in _joint_steps(edge.element, leaders=leaders):
-        moved = FrameSpec(step.frame, None, place) if step.frame else replace(frame, aliases=(edge.name,))
-        frames.append(replace(moved, parent=parent, pose=pose, joint=step.joint, parent_place=place))
+        moved = (
+            FrameSpec(step.frame, None, place)
+            if step.frame
+            else replace(frame, aliases=(edge.name,))
+        )
+        frames.append(
+            replace(moved, parent=parent, pose=pose, joint=step.joint, parent_place=place)
+        )
         parent, pose = step.frame, PoseSpec()
     return frames
 
@@ -186,7 +222,9 @@ def inertia_of(inertial: XmlElement) -> InertiaSpec | None:
     if value == 0.0:
         return None
     if missing:
-        (matrix or inertial).note(f"the inertia has no {missing[0]}; it is taken as that of a point mass")
+        (matrix or inertial).note(
+            f"the inertia has no {missing[0]}; it is taken as that of a point mass"
+        )
     return InertiaSpec(value, (matrix or inertial).place, origin_of(inertial), moments)
 
 
@@ -203,7 +241,8 @@ def adjacent_pairs(frames: list[FrameSpec]) -> tuple[AllowedPairSpec, ...]:
     """
     by_name = {frame.name: frame for frame in frames}
     solid = {frame.name for frame in frames if any(shape.collision for shape in frame.geometry)}
-    nearest: dict[str, str | None] = {}  # the nearest solid link above, of the frames that have been asked for
+    # the nearest solid link above, of the frames that have been asked for
+    nearest: dict[str, str | None] = {}
     pairs = []
     for frame in frames:
         path, last = {frame.name}, frame
@@ -217,7 +256,9 @@ def adjacent_pairs(frames: list[FrameSpec]) -> tuple[AllowedPairSpec, ...]:
         found = nearest[last.name]
         nearest.update((passed, found) for passed in path)
         if frame.name in solid and found is not None:
-            pairs.append(AllowedPairSpec(found, frame.name, "adjacent", frame.parent_place or frame.place))
+            pairs.append(
+                AllowedPairSpec(found, frame.name, "adjacent", frame.parent_place or frame.place)
+            )
     return tuple(pairs)
 
 
@@ -234,7 +275,9 @@ def _type_of(element: XmlElement) -> str:
     known = (*SINGLE_TYPES, *OTHER_TYPES)
     if written not in known:
         name = element.text("name")
-        reason = f"the joint '{name}' has the unknown type '{written}'{did_you_mean(written, known)}"
+        reason = (
+            f"the joint '{name}' has the unknown type '{written}'{did_you_mean(written, known)}"
+        )
         raise element.place.error(f"{reason} (known: {', '.join(sorted(known))})")
     return written
 
@@ -251,7 +294,9 @@ def _joint_steps(element: XmlElement, *, leaders: Collection[str]) -> tuple[_Joi
     if written == "spherical":
         return _spherical(element)
     joint = replace(
-        _with_dynamics(JointSpec(type=written, name=element.text("name"), place=element.place), element),
+        _with_dynamics(
+            JointSpec(type=written, name=element.text("name"), place=element.place), element
+        ),
         axis=_axis(element),
         mimic=_mimic(element, leaders),
     )
@@ -262,7 +307,10 @@ def _planar(element: XmlElement) -> tuple[_JointStep, ...]:
     """Return two slides in the plane and a turn about its normal."""
     normal = _axis(element, otherwise=(0.0, 0.0, 1.0))
     if element.child("axis") is None:
-        element.note(f"the planar joint '{element.text('name')}' has no <axis>; its plane is taken as that of x and y")
+        element.note(
+            f"the planar joint '{element.text('name')}' has no <axis>; its plane is taken as that"
+            " of x and y"
+        )
     along_x, along_y = _directions(normal)
     slide = _several(element, "prismatic")
     name = element.text("name")
@@ -276,7 +324,10 @@ def _planar(element: XmlElement) -> tuple[_JointStep, ...]:
 def _spherical(element: XmlElement) -> tuple[_JointStep, ...]:
     """Return three turns, about x, y and z."""
     name = element.text("name")
-    element.note(f"the joint '{name}' is spherical, which is no URDF; it becomes three joints about x, y and z")
+    element.note(
+        f"the joint '{name}' is spherical, which is no URDF; it becomes three joints about x, y"
+        " and z"
+    )
     turn = _several(element, "continuous")
     return (
         _JointStep(replace(turn, name=f"{name}/x", axis=ORTHOGONAL["x"]), f"{name}/x"),
@@ -289,8 +340,12 @@ def _several(element: XmlElement, kind: str) -> JointSpec:
     """Return what the joints of one chain have in common; limits of position and a mimic say nothing about them."""
     for tag in ("limit", "mimic"):
         child = element.child(tag)
-        if child is not None and (tag == "mimic" or child.get("lower") is not None or child.get("upper") is not None):
-            child.note(f"<{tag}> of the {element.text('type')} joint '{element.text('name')}' is ignored")
+        if child is not None and (
+            tag == "mimic" or child.get("lower") is not None or child.get("upper") is not None
+        ):
+            child.note(
+                f"<{tag}> of the {element.text('type')} joint '{element.text('name')}' is ignored"
+            )
     return _with_dynamics(JointSpec(type=kind, place=element.place), element)
 
 
@@ -308,11 +363,16 @@ def _with_dynamics(joint: JointSpec, element: XmlElement) -> JointSpec:
     """Return the joint with damping, friction, and the limits of velocity and effort."""
     dynamics, limit = element.child("dynamics"), element.child("limit")
     if dynamics is not None:
-        damping, friction = dynamics.not_negative("damping", 0.0), dynamics.not_negative("friction", 0.0)
+        damping, friction = (
+            dynamics.not_negative("damping", 0.0),
+            dynamics.not_negative("friction", 0.0),
+        )
         joint = replace(joint, damping=damping, friction=friction)
     if limit is not None:
         velocity = limit.not_negative("velocity", math.inf, infinite=True)
-        joint = replace(joint, velocity=velocity, effort=limit.not_negative("effort", math.inf, infinite=True))
+        joint = replace(
+            joint, velocity=velocity, effort=limit.not_negative("effort", math.inf, infinite=True)
+        )
     return joint
 
 
@@ -347,7 +407,10 @@ def _limited(joint: JointSpec, element: XmlElement) -> JointSpec:
 
 def inverted_limits(joint: str, lower: float, upper: float) -> str:
     """Return the reason to reject a joint; limits are in radians or metres, or as the file has them."""
-    return f"{joint} has a lower limit {lower:g} above its upper limit {upper:g}; expected lower <= upper"
+    return (
+        f"{joint} has a lower limit {lower:g} above its upper limit {upper:g}; expected lower <="
+        " upper"
+    )
 
 
 def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicSpec | None:
@@ -360,15 +423,23 @@ def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicSpec | None:
         return None
     if leader not in leaders:
         hint = did_you_mean(leader, leaders)
-        mimic.note(f"the joint to mimic, '{leader}', is not a joint that moves{hint}; '{name}' moves by itself")
+        mimic.note(
+            f"the joint to mimic, '{leader}', is not a joint that moves{hint}; '{name}' moves by"
+            " itself"
+        )
         return None
-    return MimicSpec(leader, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0), mimic.place)
+    return MimicSpec(
+        leader, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0), mimic.place
+    )
 
 
-def _with_sign_of_mimic(joint: JointSpec, joints: Mapping[str, JointSpec], *, note: Note) -> JointSpec:
+def _with_sign_of_mimic(
+    joint: JointSpec, joints: Mapping[str, JointSpec], *, note: Note
+) -> JointSpec:
     """Return a joint whose limits have the sign of its leader with that of its own values, as a gripper of the PR2.
 
-    With a negative multiplier, limits of 0 to 0.5 for both joints would leave them the value 0 only.
+    With a negative multiplier, limits of 0 to 0.5 for both joints would leave them the value 0
+    only.
     """
     mimic, leader = joint.mimic, joints.get(joint.mimic.joint if joint.mimic is not None else "")
     if mimic is None or leader is None or mimic.multiplier >= 0.0 or mimic.offset != 0.0:
@@ -377,8 +448,14 @@ def _with_sign_of_mimic(joint: JointSpec, joints: Mapping[str, JointSpec], *, no
     has_sign_of_leader = -joint.upper <= lower < upper <= -joint.lower
     if not has_sign_of_leader or max(lower, joint.lower) < min(upper, joint.upper):
         return joint
-    reason = f"the joint '{joint.name}' mimics '{leader.name}' with multiplier {mimic.multiplier:g}, but its limits"
-    note(mimic.place, f"{reason}, {joint.lower:g} to {joint.upper:g}, have the other sign; their sign is changed")
+    reason = (
+        f"the joint '{joint.name}' mimics '{leader.name}' with multiplier {mimic.multiplier:g}, but"
+        " its limits"
+    )
+    note(
+        mimic.place,
+        f"{reason}, {joint.lower:g} to {joint.upper:g}, have the other sign; their sign is changed",
+    )
     return replace(joint, lower=-joint.upper, upper=-joint.lower)
 
 
@@ -391,11 +468,13 @@ def expanded(path: Path, arguments: Mapping[str, str], packages: PackageResolver
     found.update_package_cache(packages.named)
     found.look_in([str(folder) for folder in (*packages.folders, *packages.ros_folders)])
     try:
-        text: str = XacroDoc.from_file(path, subargs=dict(arguments), resolve_packages=False).dom.toprettyxml(
-            indent="  "
-        )
+        text: str = XacroDoc.from_file(
+            path, subargs=dict(arguments), resolve_packages=False
+        ).dom.toprettyxml(indent="  ")
     except Exception as error:  # whatever an expression raises
-        raise FileFormatError.at(path, f"xacro refuses the file: {type(error).__name__}: {error}") from error
+        raise FileFormatError.at(
+            path, f"xacro refuses the file: {type(error).__name__}: {error}"
+        ) from error
     finally:
         found.reset()
     return text.encode()

@@ -1,11 +1,13 @@
 """Shapes and looks of robot descriptions.
 
-A visual and a collision shape that are the same thing in the same place become one shape with both purposes. Two
-extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A collision shape of size 0 is
-refused. With a note each, a visual shape of size 0 and Bullet's ``cdf`` are omitted. A material that is defined
-nowhere, or whose colour is none, leaves the colour open. A visual mesh that is missing or broken is omitted. Looks
-never keep a robot from loading. A collision mesh that is missing or broken is refused, unless the user wants only those
-that are available, or none; one without any thickness gets a hull (:func:`tmkit.formats.mesh.solids.thickened`).
+A visual and a collision shape that are the same thing in the same place become one shape with both
+purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below
+it. A collision shape of size 0 is refused. With a note each, a visual shape of size 0 and Bullet's
+``cdf`` are omitted. A material that is defined nowhere, or whose colour is none, leaves the colour
+open. A visual mesh that is missing or broken is omitted. Looks never keep a robot from loading. A
+collision mesh that is missing or broken is refused, unless the user wants only those that are
+available, or none; one without any thickness gets a hull
+(:func:`tmkit.formats.mesh.solids.thickened`).
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
     return materials
 
 
-def geometry_of(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> tuple[GeometrySpec, ...]:
+def geometry_of(
+    link: XmlElement, *, materials: Materials, packages: PackageResolver
+) -> tuple[GeometrySpec, ...]:
     """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions."""
     return joined(
         link,
@@ -82,7 +86,9 @@ def joined(
         for index, drawn in enumerate(found):
             same = drawn.shape == solid.shape and drawn.pose == solid.pose
             if same and drawn.visual and not drawn.collision:
-                found[index] = replace(drawn, collision=True, friction=solid.friction, mass=solid.mass)
+                found[index] = replace(
+                    drawn, collision=True, friction=solid.friction, mass=solid.mass
+                )
                 break
         else:
             found.append(replace(solid, visual=False, collision=True))
@@ -101,7 +107,9 @@ def _color(material: XmlElement) -> Quadruple | None:
         return None
     if not all(0.0 <= part <= 1.0 for part in (red, green, blue, alpha)):
         received = f"received '{color.get('rgba')}'"
-        color.note(f"'rgba' of <color>: expected numbers from 0 to 1, {received}; the colour is left open")
+        color.note(
+            f"'rgba' of <color>: expected numbers from 0 to 1, {received}; the colour is left open"
+        )
         return None
     return red, green, blue, alpha
 
@@ -137,8 +145,13 @@ def _readable(
 
 def _with_advice(error: MeshError, place: SourceLocation) -> MeshError:
     """Return the error of a collision mesh, extended by how to load the robot without it."""
-    advice = "to load the robot without it: --meshes available (ReadingOptions(meshes='available') in Python)"
-    return place.mesh_error(f"{error.data['reason']}; {advice}", mesh=str(error.data.get("mesh", "")))
+    advice = (
+        "to load the robot without it: --meshes available (ReadingOptions(meshes='available') in"
+        " Python)"
+    )
+    return place.mesh_error(
+        f"{error.data['reason']}; {advice}", mesh=str(error.data.get("mesh", ""))
+    )
 
 
 def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | None:
@@ -154,14 +167,18 @@ def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | Non
     return simple_shape(element, purpose.tag, origin, packages=packages)
 
 
-def one_of(geometry: XmlElement, accepted: Sequence[str], *, others: Sequence[str] = ()) -> XmlElement:
+def one_of(
+    geometry: XmlElement, accepted: Sequence[str], *, others: Sequence[str] = ()
+) -> XmlElement:
     """Return the one shape that a ``<geometry>`` has, of the accepted ones or of others that messages do not name."""
     found = [element for tag in (*accepted, *others) for element in geometry.children(tag)]
     if len(found) != 1:
         inside = [str(child.tag) for child in geometry.element if isinstance(child.tag, str)]
         received = f"received <{'>, <'.join(inside)}>" if inside else "it is empty"
         hint = did_you_mean(inside[0], accepted) if inside and not found else ""
-        raise geometry.place.error(f"<geometry>: expected one of {', '.join(sorted(accepted))}, {received}{hint}")
+        raise geometry.place.error(
+            f"<geometry>: expected one of {', '.join(sorted(accepted))}, {received}{hint}"
+        )
     return found[0]
 
 
@@ -191,7 +208,9 @@ def _zero_size(element: XmlElement) -> str:
 def _box(element: XmlElement) -> PrimitiveSpec | None:
     size = element.triple("size")
     if min(size) < 0.0:
-        raise element.place.error(f"'size' of <box>: expected numbers above 0, received '{element.get('size')}'")
+        raise element.place.error(
+            f"'size' of <box>: expected numbers above 0, received '{element.get('size')}'"
+        )
     return PrimitiveSpec("box", size) if min(size) > 0.0 else None
 
 
@@ -217,7 +236,9 @@ def _mesh(element: XmlElement, packages: PackageResolver) -> MeshSpec | None:
     name = element.text("filename")
     factors = element.numbers("scale", (1, 3)) if element.get("scale") is not None else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors
-    path = packages.resolve_mesh(name, folder=element.path.parent, place=element.place, note=element.file.note)
+    path = packages.resolve_mesh(
+        name, folder=element.path.parent, place=element.place, note=element.file.note
+    )
     return MeshSpec(real_path(path), (x, y, z)) if x or y or z else None
 
 
@@ -236,14 +257,22 @@ def half_space(element: XmlElement, origin: PoseSpec) -> PoseSpec:
     if length < 1e-9:
         raise element.place.error("'normal' of <plane>: expected a direction, received zeros")
     a, b, c = (part / length for part in normal)
-    turn = (-b, a, 0.0, 1.0 + c) if c > -1.0 + 1e-12 else (1.0, 0.0, 0.0, 0.0)  # takes z to the normal, the short way
+    # takes z to the normal, the short way
+    turn = (-b, a, 0.0, 1.0 + c) if c > -1.0 + 1e-12 else (1.0, 0.0, 0.0, 0.0)
     return spec_of_pose(pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn))
 
 
-def with_readable_meshes(robot: SceneSpecification, *, loader: MeshLoader, note: Note) -> SceneSpecification:
+def with_readable_meshes(
+    robot: SceneSpecification, *, loader: MeshLoader, note: Note
+) -> SceneSpecification:
     """Return the specification of a robot whose meshes can all be read, and whose collision meshes all have a hull."""
     frames = [
-        replace(frame, geometry=tuple(kept for part in frame.geometry for kept in _loadable(part, loader, note)))
+        replace(
+            frame,
+            geometry=tuple(
+                kept for part in frame.geometry for kept in _loadable(part, loader, note)
+            ),
+        )
         for frame in robot.frames
     ]
     return replace(robot, frames=tuple(frames))
@@ -260,7 +289,11 @@ def _loadable(part: GeometrySpec, loader: MeshLoader, note: Note) -> Iterator[Ge
             raise
         if part.collision and loader.packages.meshes != "available":
             raise _with_advice(error, part.place) from error
-        kind = " and ".join(word for word, there in (("visual", part.visual), ("collision", part.collision)) if there)
+        kind = " and ".join(
+            word
+            for word, there in (("visual", part.visual), ("collision", part.collision))
+            if there
+        )
         note(part.place, f"{error.data['reason']}; this {kind} shape is ignored")
         return
     solid = thickened(mesh) if part.collision else None
@@ -269,7 +302,8 @@ def _loadable(part: GeometrySpec, loader: MeshLoader, note: Note) -> Iterator[Ge
         return
     note(
         part.place,
-        f"the mesh {part.shape.path.name} is flat; in collisions it has a thickness of {1000.0 * THICKNESS:g} mm",
+        f"the mesh {part.shape.path.name} is flat; in collisions it has a thickness of"
+        f" {1000.0 * THICKNESS:g} mm",
     )
     if part.visual:
         yield replace(part, collision=False)

@@ -1,12 +1,14 @@
 """Scenes, or parts of scenes, as robot descriptions in URDF.
 
-The subtree below a frame becomes one robot: frames become links of the same names, edges become joints. What reads back
-through :func:`tmkit.formats.load_scene` has the same forward kinematics, limits and inertias. Meshes, and what URDF
-lacks, are written as OBJ files beside the description, one file for each content: cones, height fields by their skin,
-point clouds by a cube around each ball. Capsules and planes are written in Bullet's words.
+The subtree below a frame becomes one robot: frames become links of the same names, edges become
+joints. What reads back through :func:`tmkit.formats.load_scene` has the same forward kinematics,
+limits and inertias. Meshes, and what URDF lacks, are written as OBJ files beside the description,
+one file for each content: cones, height fields by their skin, point clouds by a cube around each
+ball. Capsules and planes are written in Bullet's words.
 
-URDF says less than a scene. Frames of one body become links that fixed joints join (the mass is on the first of them),
-a revolute joint without any limit becomes continuous, and classes and allowed pairs are omitted.
+URDF says less than a scene. Frames of one body become links that fixed joints join (the mass is on
+the first of them), a revolute joint without any limit becomes continuous, and classes and allowed
+pairs are omitted.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ class _Writer:
     meshes: dict[str, str] = field(default_factory=dict)
 
 
-def urdf_from_scene(scene: SceneGraph, root: str, *, name: str = "robot", exclude: Collection[str] = ()) -> UrdfText:
+def urdf_from_scene(
+    scene: SceneGraph, root: str, *, name: str = "robot", exclude: Collection[str] = ()
+) -> UrdfText:
     """Return the subtree below a frame as a robot description.
 
     Args:
@@ -87,14 +91,23 @@ def urdf_from_scene(scene: SceneGraph, root: str, *, name: str = "robot", exclud
             _add_joint(robot, frame, writer, names)
     except ValueError as error:  # a name with characters that XML cannot hold
         raise (
-            error if isinstance(error, SceneError) else SceneError(f"a name does not fit into XML: {error}")
+            error
+            if isinstance(error, SceneError)
+            else SceneError(f"a name does not fit into XML: {error}")
         ) from error
-    text = etree.tostring(robot, pretty_print=True, xml_declaration=True, encoding="utf-8").decode("utf-8")
+    text = etree.tostring(robot, pretty_print=True, xml_declaration=True, encoding="utf-8").decode(
+        "utf-8"
+    )
     return UrdfText(text, writer.meshes)
 
 
 def write_urdf(
-    scene: SceneGraph, root: str, folder: str | os.PathLike[str], *, name: str = "robot", exclude: Collection[str] = ()
+    scene: SceneGraph,
+    root: str,
+    folder: str | os.PathLike[str],
+    *,
+    name: str = "robot",
+    exclude: Collection[str] = (),
 ) -> Path:
     """Write the subtree below a frame as ``NAME.urdf``, and its meshes as OBJ files; return the path of the URDF file.
 
@@ -118,7 +131,9 @@ def write_urdf(
         message = f"cannot make the folder '{target}': {error.strerror}"
         raise OutputError(message, path=str(target), reason=error.strerror) from error
     path = target / f"{name}.urdf"
-    write_files({**{target / file: text for file, text in written.meshes.items()}, path: written.text})
+    write_files(
+        {**{target / file: text for file, text in written.meshes.items()}, path: written.text}
+    )
     return path
 
 
@@ -129,8 +144,9 @@ def _kept(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
         frame = waiting.pop()
         kept.append(frame)
         waiting.extend(child for child in reversed(scene.children(frame)) if child not in exclude)
-    # The order of the joints in the file is that of the configuration, so it should be that of the scene. A frame
-    # reparented to a later one pulls that one forward; when this disturbs the joints, they are written first.
+    # The order of the joints in the file is that of the configuration, so it should be that of the
+    # scene. A frame reparented to a later one pulls that one forward; when this disturbs the
+    # joints, they are written first.
     rank = {frame: index for index, frame in enumerate(scene.frame_names)}
     in_order = sorted(kept, key=rank.__getitem__)
     moving = [frame for frame in in_order if scene.joint(frame).is_actuated]
@@ -144,7 +160,9 @@ def _kept(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
     return ordered
 
 
-def add_element(parent: _Element, tag: str, attributes: Mapping[str, str] | None = None) -> _Element:
+def add_element(
+    parent: _Element, tag: str, attributes: Mapping[str, str] | None = None
+) -> _Element:
     """Add a child element."""
     from lxml import etree
 
@@ -159,7 +177,14 @@ def _add_link(robot: _Element, frame: str, writer: _Writer, *, has_mass: bool) -
         add_element(inertial, "origin", {"xyz": _words(inertia.center), "rpy": "0 0 0"})
         add_element(inertial, "mass", {"value": _word(inertia.mass)})
         m = inertia.matrix
-        moments = {"ixx": m[0, 0], "ixy": m[0, 1], "ixz": m[0, 2], "iyy": m[1, 1], "iyz": m[1, 2], "izz": m[2, 2]}
+        moments = {
+            "ixx": m[0, 0],
+            "ixy": m[0, 1],
+            "ixz": m[0, 2],
+            "iyy": m[1, 1],
+            "iyz": m[1, 2],
+            "izz": m[2, 2],
+        }
         add_element(inertial, "inertia", {key: _word(value) for key, value in moments.items()})
     for part in writer.scene.shapes(frame):
         for purpose, wanted in (("visual", part.visual), ("collision", part.collision)):
@@ -176,14 +201,20 @@ def _add_shape(purpose: _Element, part: AttachedShape, writer: _Writer) -> None:
     elif shape.kind == "sphere":
         add_element(geometry, "sphere", {"radius": _word(shape.dimensions[0])})
     elif shape.kind in ("cylinder", "capsule"):
-        add_element(geometry, shape.kind, {"radius": _word(shape.dimensions[0]), "length": _word(shape.dimensions[1])})
+        add_element(
+            geometry,
+            shape.kind,
+            {"radius": _word(shape.dimensions[0]), "length": _word(shape.dimensions[1])},
+        )
     elif shape.kind == "plane":
         add_element(geometry, "plane", {"normal": "0 0 1"})
     else:
         add_element(geometry, "mesh", {"filename": _mesh_file(shape, writer)})
     if purpose.tag == "visual" and part.color is not None:
         color = _words(part.color)
-        add_element(add_element(purpose, "material", {"name": f"color {color}"}), "color", {"rgba": color})
+        add_element(
+            add_element(purpose, "material", {"name": f"color {color}"}), "color", {"rgba": color}
+        )
 
 
 def _mesh(shape: Shape) -> Shape:
@@ -234,13 +265,25 @@ def _add_motion(element: _Element, joint: Joint, kind: str, writer: _Writer) -> 
     if written:
         add_element(element, "limit", written)
     if joint.damping or joint.friction:
-        add_element(element, "dynamics", {"damping": _word(joint.damping), "friction": _word(joint.friction)})
+        add_element(
+            element,
+            "dynamics",
+            {"damping": _word(joint.damping), "friction": _word(joint.friction)},
+        )
     rule = joint.mimic
     if rule is not None:
         if writer.scene.joint_frame(rule.joint) not in writer.frames:
-            raise SceneError(f"the joint '{joint.name}' mimics '{rule.joint}', which is not part of the robot")
+            raise SceneError(
+                f"the joint '{joint.name}' mimics '{rule.joint}', which is not part of the robot"
+            )
         add_element(
-            element, "mimic", {"joint": rule.joint, "multiplier": _word(rule.multiplier), "offset": _word(rule.offset)}
+            element,
+            "mimic",
+            {
+                "joint": rule.joint,
+                "multiplier": _word(rule.multiplier),
+                "offset": _word(rule.offset),
+            },
         )
 
 
@@ -254,14 +297,18 @@ def _fixed_name(frame: str, names: set[str]) -> str:
 
 
 def _add_origin(element: _Element, pose: Pose) -> None:
-    add_element(element, "origin", {"xyz": _words(pose.translation), "rpy": _words(roll_pitch_yaw(pose.rotation))})
+    add_element(
+        element,
+        "origin",
+        {"xyz": _words(pose.translation), "rpy": _words(roll_pitch_yaw(pose.rotation))},
+    )
 
 
 def roll_pitch_yaw(rotation: npt.NDArray[np.float64]) -> tuple[float, float, float]:
     """Return fixed-axis roll, pitch and yaw with ``rotation = Rz(yaw) Ry(pitch) Rx(roll)``, radians.
 
-    Where pitch is a right angle only roll - yaw or roll + yaw is determined; then any yaw does, because roll and
-    pitch are computed from what remains of the rotation after yaw has been undone.
+    Where pitch is a right angle only roll - yaw or roll + yaw is determined; then any yaw does,
+    because roll and pitch are computed from what remains of the rotation after yaw has been undone.
     """
     yaw = atan2(rotation[1, 0], rotation[0, 0])
     s, c = sin(yaw), cos(yaw)

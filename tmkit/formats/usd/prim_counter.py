@@ -1,14 +1,15 @@
 """Number of prims that USD would compose, counted before it does.
 
-A prim may reference another many times, and that one a third: twelve small layers can describe a million million prims.
-USD composes a stage as a whole, so the number is computed first, each prim specification once:
+A prim may reference another many times, and that one a third: twelve small layers can describe a
+million million prims. USD composes a stage as a whole, so the number is computed first, each prim
+specification once:
 
 ::
 
     count(prim) = 1 + sum of count(child) + sum of count(target) over references, payloads, inherits, specializes
 
-Of variants the largest counts. Prims that several specifications describe count more than once, so the limit is higher
-than that of frames.
+Of variants the largest counts. Prims that several specifications describe count more than once, so
+the limit is higher than that of frames.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class PrimCounter:
             FileFormatError: if it has too many.
         """
         if self._in_stack(layer, layer.pseudoRoot.path) > _DESCRIPTIONS * self.limit:
-            raise self.place.error(f"the scene has more than {self.limit} frames, which is the limit of a scene")
+            raise self.place.error(
+                f"the scene has more than {self.limit} frames, which is the limit of a scene"
+            )
 
     def _in_stack(self, layer: Sdf.Layer, path: Any) -> int:
         """Return the number of prims at a path in a layer and its sublayers."""
@@ -105,5 +108,7 @@ class PrimCounter:
         other = Sdf.Layer.FindRelativeToLayer(layer, arc.assetPath) if arc.assetPath else root
         if other is None:
             return 0
-        path = arc.primPath or (Sdf.Path.absoluteRootPath.AppendChild(other.defaultPrim) if other.defaultPrim else None)
+        path = arc.primPath or (
+            Sdf.Path.absoluteRootPath.AppendChild(other.defaultPrim) if other.defaultPrim else None
+        )
         return self._in_stack(other, path) if path is not None else 0

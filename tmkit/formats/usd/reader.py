@@ -1,13 +1,15 @@
 """USD with the physics schema, as Isaac Sim writes it.
 
-A rigid body is a frame of its prim's name (its path where the name is taken). So is an ``Xform`` without children, and,
-outside of rigid bodies, one with shapes right in it; other prims only place what is in them. Joints join the bodies to
-trees, as in SDF; a body without a joint is free, a kinematic one is fixed. Transforms, shapes and masses of prims are
-converted to metres and kilograms, and the axis that is up to z, by the units of the stage. Sizes include the scales of
+A rigid body is a frame of its prim's name (its path where the name is taken). So is an ``Xform``
+without children, and, outside of rigid bodies, one with shapes right in it; other prims only place
+what is in them. Joints join the bodies to trees, as in SDF; a body without a joint is free, a
+kinematic one is fixed. Transforms, shapes and masses of prims are converted to metres and
+kilograms, and the axis that is up to z, by the units of the stage. Sizes include the scales of
 prims; shear is omitted.
 
-USD stores joints and masses in single precision. What tmkit's writer puts beside them as ``tmkit:`` attributes is exact
-and takes precedence. Layers that a file names are opened only where a scene may read; missing ones are omitted.
+USD stores joints and masses in single precision. What tmkit's writer puts beside them as ``tmkit:``
+attributes is exact and takes precedence. Layers that a file names are opened only where a scene may
+read; missing ones are omitted.
 """
 
 from __future__ import annotations
@@ -50,10 +52,15 @@ class StageValues:
         self.usd, self.geom, self.physics = Usd, UsdGeom, UsdPhysics
         self.stage, self.path, self.limits, self.note = stage, path, limits, note
         self.cache = UsdGeom.XformCache()
-        self.unit, self.kilograms = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
+        self.unit, self.kilograms = (
+            UsdGeom.GetStageMetersPerUnit(stage),
+            UsdPhysics.GetStageKilogramsPerUnit(stage),
+        )
         self.base = np.diag([self.unit] * 3 + [1.0])
         if UsdGeom.GetStageUpAxis(stage) == "Y":
-            self.base = product(np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]]), self.base)
+            self.base = product(
+                np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]]), self.base
+            )
 
     def place(self, prim: Usd.Prim) -> SourceLocation:
         """Return where a prim is, for messages."""
@@ -102,7 +109,10 @@ class StageValues:
     def shapes(self, prim: Usd.Prim, frame: Pose, top: Usd.Prim) -> Iterator[GeometrySpec]:
         """Yield the shape of a prim on the frame of the prim ``top``, if it is drawn or collides."""
         looks = self.geom.Imageable(prim)
-        is_drawn = looks.ComputeVisibility() != "invisible" and looks.ComputePurpose() in ("default", "render")
+        is_drawn = looks.ComputeVisibility() != "invisible" and looks.ComputePurpose() in (
+            "default",
+            "render",
+        )
         collides, above = False, prim
         while above and not collides:
             is_solid = above.HasAPI(self.physics.CollisionAPI)
@@ -124,10 +134,16 @@ class StageValues:
                 self.geom.Gprim(prim).GetPrim().GetAttribute(f"primvars:display{word}").Get()
                 for word in ("Color", "Opacity")
             )
-            color = None if not shown else np.array([*shown[0], opacity[0] if opacity else 1.0], dtype=np.float64)
+            color = (
+                None
+                if not shown
+                else np.array([*shown[0], opacity[0] if opacity else 1.0], dtype=np.float64)
+            )
         friction = self.numbers(prim, "friction")
         approximation = prim.GetAttribute("physics:approximation").Get()
-        level = prim.GetAttribute("tmkit:level").Get() or ("hull" if approximation == "convexHull" else None)
+        level = prim.GetAttribute("tmkit:level").Get() or (
+            "hull" if approximation == "convexHull" else None
+        )
         r, g, b, a = np.clip(color, 0.0, 1.0).tolist() if color is not None else (0.0,) * 4
         yield GeometrySpec(
             shape,
@@ -149,11 +165,18 @@ class StageValues:
             return Plane()
         if kind == "Cube":
             size = self.numbers(prim, "size")
-            return PrimitiveSpec("box", tuple((size if size is not None and len(size) == 3 else size * sizes).tolist()))
+            return PrimitiveSpec(
+                "box",
+                tuple((size if size is not None and len(size) == 3 else size * sizes).tolist()),
+            )
         radius = self.number(prim, "radius", 1.0)
         if kind == "Sphere":
             x, y, z = (radius * sizes).tolist()
-            return PrimitiveSpec("sphere", (x,)) if math.isclose(x, y) and math.isclose(y, z) else ellipsoid((x, y, z))
+            return (
+                PrimitiveSpec("sphere", (x,))
+                if math.isclose(x, y) and math.isclose(y, z)
+                else ellipsoid((x, y, z))
+            )
         if kind not in ("Cylinder", "Capsule", "Cone"):
             self.note(self.place(prim), f"a prim of type {kind} has no shape here, and is omitted")
             return None
@@ -173,7 +196,11 @@ class StageValues:
             self.note(self.place(prim), "the mesh has no faces, and is omitted")
             return None
         number, corner = counts.astype(np.int64), corners.astype(np.int64)
-        if number.min() < 3 or number.sum() != len(corner) or number.sum() > 3 * self.limits.mesh_triangles:
+        if (
+            number.min() < 3
+            or number.sum() != len(corner)
+            or number.sum() > 3 * self.limits.mesh_triangles
+        ):
             raise self.place(prim).error(
                 "the mesh has faces without three corners, or too many, or not those it counts"
             )
@@ -192,12 +219,22 @@ class StageValues:
         mass = self.number(prim, "physics:mass", 0.0) * self.kilograms
         if not prim.HasAPI(self.physics.MassAPI) or not mass > 0.0:
             return None
-        center, axes = self.numbers(prim, "physics:centerOfMass"), self.numbers(prim, "physics:principalAxes")
-        exact, diagonal = self.numbers(prim, "inertia"), self.numbers(prim, "physics:diagonalInertia")
+        center, axes = (
+            self.numbers(prim, "physics:centerOfMass"),
+            self.numbers(prim, "physics:principalAxes"),
+        )
+        exact, diagonal = (
+            self.numbers(prim, "inertia"),
+            self.numbers(prim, "physics:diagonalInertia"),
+        )
         if center is None or not np.isfinite(center).all():
             center = np.zeros(3)
         moved = product(self.matrix(prim), np.array([*center, 1.0]))[:3]
-        turn = (0.0, 0.0, 0.0, 1.0) if axes is None or not axes.any() or exact is not None else tuple(axes.tolist())
+        turn = (
+            (0.0, 0.0, 0.0, 1.0)
+            if axes is None or not axes.any() or exact is not None
+            else tuple(axes.tolist())
+        )
         origin = spec_of_pose(Pose(frame.inverse().apply(moved), turn))
         if exact is not None:
             a, b, c, d, e, f = exact.tolist()
@@ -215,7 +252,12 @@ KINDS = {
     "PhysicsSphericalJoint": "ball",
 }
 _HALF = math.sqrt(0.5)
-_TO_AXIS = {"X": (0.0, _HALF, 0.0, _HALF), "Y": (-_HALF, 0.0, 0.0, _HALF), "Z": (0.0, 0.0, 0.0, 1.0)}  # turns of z
+# turns of z
+_TO_AXIS = {
+    "X": (0.0, _HALF, 0.0, _HALF),
+    "Y": (-_HALF, 0.0, 0.0, _HALF),
+    "Z": (0.0, 0.0, 0.0, 1.0),
+}
 
 
 def read_usd(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpecification:
@@ -243,7 +285,8 @@ def _layers(path: Path, packages: PackageResolver, note: Note) -> list[Any]:
         file = waiting.pop()
         if file in found:
             continue
-        read_bytes(Path(file.partition("[")[0]), limit=packages.limits.mesh_bytes)  # refuses devices and large files
+        # refuses devices and large files
+        read_bytes(Path(file.partition("[")[0]), limit=packages.limits.mesh_bytes)
         layer = found[file] = Sdf.Layer.FindOrOpen(file)
         place = SourceLocation(file)
         if layer is None:
@@ -304,7 +347,9 @@ class _Reader(StageValues):
         self.joints: list[_Joint] = []
 
     def specification(self) -> SceneSpecification:
-        prims = [*self.stage.Traverse(self.usd.TraverseInstanceProxies(self.usd.PrimDefaultPredicate))]
+        prims = [
+            *self.stage.Traverse(self.usd.TraverseInstanceProxies(self.usd.PrimDefaultPredicate))
+        ]
         self.limits.refuse_frames(len(prims), self.place(self.world.prim).error)
         for prim in prims:
             above = self.nearest(prim)
@@ -316,7 +361,9 @@ class _Reader(StageValues):
                     self.pose(prim),
                 )
                 is_body = prim.HasAPI(self.physics.RigidBodyAPI)
-                self.frames[prim.GetPath()] = _Frame(name, prim, pose, above, above.body, is_body=is_body)
+                self.frames[prim.GetPath()] = _Frame(
+                    name, prim, pose, above, above.body, is_body=is_body
+                )
             if prim.IsA(self.geom.Gprim):
                 frame = self.nearest(prim)
                 with reported(self.place(prim)):
@@ -342,10 +389,14 @@ class _Reader(StageValues):
     def is_frame(self, prim: Usd.Prim, above: _Frame) -> bool:
         if prim.HasAPI(self.physics.RigidBodyAPI) or prim.GetAttribute("tmkit:frame"):
             return True
-        children = prim.GetFilteredChildren(self.usd.TraverseInstanceProxies(self.usd.PrimDefaultPredicate))
+        children = prim.GetFilteredChildren(
+            self.usd.TraverseInstanceProxies(self.usd.PrimDefaultPredicate)
+        )
         if prim.GetTypeName() != "Xform":
             return False
-        return not children or (above.body is None and any(child.IsA(self.geom.Gprim) for child in children))
+        return not children or (
+            above.body is None and any(child.IsA(self.geom.Gprim) for child in children)
+        )
 
     def join(self, prim: Usd.Prim) -> None:
         if prim.GetTypeName() not in KINDS:
@@ -356,9 +407,16 @@ class _Reader(StageValues):
             targets = prim.GetRelationship(f"physics:body{end}").GetForwardedTargets()
             body = self.stage.GetPrimAtPath(targets[0]) if targets else self.world.prim
             if not body:
-                raise self.place(prim).error(f"the joint names the prim {targets[0]}, which is not there")
-            position, turn = (self.numbers(prim, f"physics:local{word}{end}") for word in ("Pos", "Rot"))
-            local = Pose(np.zeros(3) if position is None else position, (0, 0, 0, 1) if turn is None else turn)
+                raise self.place(prim).error(
+                    f"the joint names the prim {targets[0]}, which is not there"
+                )
+            position, turn = (
+                self.numbers(prim, f"physics:local{word}{end}") for word in ("Pos", "Rot")
+            )
+            local = Pose(
+                np.zeros(3) if position is None else position,
+                (0, 0, 0, 1) if turn is None else turn,
+            )
             frames.append(self.nearest(body))
             poses.append(self.rigid(product(self.matrix(body), local.as_matrix()), prim)[0])
         if prim.GetAttribute("tmkit:axis"):
@@ -367,15 +425,24 @@ class _Reader(StageValues):
             poses[1] = poses[0]
         name = self.named(prim, "tmkit:joint", {joint.name for joint in self.joints})
         top, bottom = (frame.body or self.world for frame in frames)
-        self.joints.append(_Joint(prim, name, (frames[0], frames[1]), (poses[0], poses[1]), (top, bottom)))
+        self.joints.append(
+            _Joint(prim, name, (frames[0], frames[1]), (poses[0], poses[1]), (top, bottom))
+        )
 
     def steps(self, joint: _Joint) -> list[tuple[str, JointSpec]]:
         """Return the joints of one degree of freedom that a joint is made of."""
-        prim, name, place, kind = joint.prim, joint.name, self.place(joint.prim), KINDS[joint.prim.GetTypeName()]
+        prim, name, place, kind = (
+            joint.prim,
+            joint.name,
+            self.place(joint.prim),
+            KINDS[joint.prim.GetTypeName()],
+        )
         if kind == "fixed":
             return [(name, JointSpec(place=place))]
         if kind == "ball":
-            self.note(place, f"the spherical joint is read as three turns, '{name}/x', '/y' and '/z'")
+            self.note(
+                place, f"the spherical joint is read as three turns, '{name}/x', '/y' and '/z'"
+            )
             return [
                 (f"{name}/{key}", JointSpec("continuous", f"{name}/{key}", axis, place=place))
                 for key, axis in ORTHOGONAL.items()
@@ -390,7 +457,9 @@ class _Reader(StageValues):
             for word, sign in (("lower", -1.0), ("upper", 1.0))
         )
         if lower > upper:
-            raise place.error(inverted_limits(f"the {kind} joint '{name}'", lower / unit, upper / unit))
+            raise place.error(
+                inverted_limits(f"the {kind} joint '{name}'", lower / unit, upper / unit)
+            )
         x, y, z = (
             found.tolist()
             if (found := self.numbers(prim, "axis")) is not None and len(found) == 3
@@ -419,32 +488,54 @@ class _Reader(StageValues):
     def built(self) -> SceneSpecification:
         frames = [*dict.fromkeys(self.frames.values())][1:]
         bodies = [frame for frame in frames if frame.body is frame]
-        still = {frame for frame in bodies if frame.prim.GetAttribute("physics:kinematicEnabled").Get()}
+        still = {
+            frame for frame in bodies if frame.prim.GetAttribute("physics:kinematicEnabled").Get()
+        }
         grow(self.world, bodies, still, self.joints)
         moved: dict[_Frame, _Joint] = {}
         for joint in self.joints:
             if joint.top is joint.bottom:
-                self.note(self.place(joint.prim), f"the joint joins '{joint.top.name}' to itself, and is omitted")
+                self.note(
+                    self.place(joint.prim),
+                    f"the joint joins '{joint.top.name}' to itself, and is omitted",
+                )
             elif joint.above is None:
                 self.note(self.place(joint.prim), "the joint closes a loop, and is omitted")
             else:
                 moved[joint.top if joint.is_turned else joint.bottom] = joint
-        made = [FrameSpec("world", None, self.place(self.world.prim), geometry=tuple(self.world.shapes))]
+        made = [
+            FrameSpec("world", None, self.place(self.world.prim), geometry=tuple(self.world.shapes))
+        ]
         for frame in frames:
             spec = self.frame(frame)
             if frame not in moved:
                 above = self.world if frame.body is frame or frame.above is None else frame.above
-                given = frame.prim.GetAttribute("tmkit:parent").Get()  # of a free frame, which USD has in the world
+                # of a free frame, which USD has in the world
+                given = frame.prim.GetAttribute("tmkit:parent").Get()
                 above = next((one for one in frames if one.name == given), above)
-                moves = JointSpec("fixed" if frame.body is not frame or frame in still else "free", place=spec.place)
+                moves = JointSpec(
+                    "fixed" if frame.body is not frame or frame in still else "free",
+                    place=spec.place,
+                )
                 at = spec_of_pose(above.pose.inverse() @ frame.pose)
                 made.append(replace(spec, parent=above.name, pose=at, joint=moves))
                 continue
             edge = moved[frame]
             one, other = (1, 0) if edge.is_turned else (0, 1)
-            pose, rest = edge.frames[one].pose.inverse() @ edge.poses[one], edge.poses[other].inverse() @ frame.pose
+            pose, rest = (
+                edge.frames[one].pose.inverse() @ edge.poses[one],
+                edge.poses[other].inverse() @ frame.pose,
+            )
             place, steps = self.place(edge.prim), self.steps(edge)
-            made += hung(spec, edge.frames[one].name, pose, rest, steps, is_turned=edge.is_turned, place=place)
+            made += hung(
+                spec,
+                edge.frames[one].name,
+                pose,
+                rest,
+                steps,
+                is_turned=edge.is_turned,
+                place=place,
+            )
         order = {frame.name: frame.prim.GetAttribute("tmkit:index").Get() for frame in frames}
         if None not in order.values():
             made[1:] = sorted(made[1:], key=lambda spec: order.get(spec.name, 0))
@@ -481,4 +572,6 @@ class _Reader(StageValues):
             for target in frame.prim.GetRelationship("physics:filteredPairs").GetForwardedTargets():
                 other = self.stage.GetPrimAtPath(target)
                 if other and (found := self.nearest(other)) not in (frame, self.world):
-                    yield AllowedPairSpec(frame.name, found.name, "filtered", self.place(frame.prim))
+                    yield AllowedPairSpec(
+                        frame.name, found.name, "filtered", self.place(frame.prim)
+                    )

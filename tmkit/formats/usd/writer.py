@@ -1,8 +1,9 @@
 """Scenes as USD text with the physics schema, for Isaac Sim and others.
 
-Frames that move, or that have a mass, are rigid bodies below ``/World``, all where their joints are at zero; the others
-are in the prim of the frame above. What USD stores in single precision, or has no word for, is beside it as ``tmkit:``
-attributes, which the reader prefers; :func:`tmkit.formats.convert_scene` refuses a scene that has more.
+Frames that move, or that have a mass, are rigid bodies below ``/World``, all where their joints are
+at zero; the others are in the prim of the frame above. What USD stores in single precision, or has
+no word for, is beside it as ``tmkit:`` attributes, which the reader prefers;
+:func:`tmkit.formats.convert_scene` refuses a scene that has more.
 """
 
 from __future__ import annotations
@@ -38,7 +39,13 @@ class _Writer:
         from pxr import Gf, Sdf, Tf, UsdGeom, UsdPhysics
 
         self.stage, self.scene, self.taken = stage, scene, set[str]()
-        self.gf, self.types, self.tf, self.geom, self.physics = Gf, Sdf.ValueTypeNames, Tf, UsdGeom, UsdPhysics
+        self.gf, self.types, self.tf, self.geom, self.physics = (
+            Gf,
+            Sdf.ValueTypeNames,
+            Tf,
+            UsdGeom,
+            UsdPhysics,
+        )
         self.frames = {name: scene.specification(name) for name in scene.frame_names}
         self.paths, self.poses = {"world": "/World"}, {"world": Pose.identity()}
 
@@ -74,8 +81,12 @@ class _Writer:
     @staticmethod
     def put(prim: Any, name: str, kind: Any, value: Any) -> None:
         if isinstance(value, np.ndarray):
-            value = kind.type.pythonClass.FromNumpy(value.astype(np.float32 if value.dtype == np.float64 else np.int32))
-        prim.CreateAttribute(name, kind).Set(kind.type.pythonClass(value) if isinstance(value, list) else value)
+            value = kind.type.pythonClass.FromNumpy(
+                value.astype(np.float32 if value.dtype == np.float64 else np.int32)
+            )
+        prim.CreateAttribute(name, kind).Set(
+            kind.type.pythonClass(value) if isinstance(value, list) else value
+        )
 
     def single(self, prim: Any, name: str, kind: Any, value: Any) -> None:
         """Set an attribute of single precision, and beside it the exact numbers, where that rounds them."""
@@ -85,14 +96,18 @@ class _Writer:
             self.put(prim, f"tmkit:{name}", self.types.DoubleArray, exact.tolist())
 
     def place(self, prim: Any, pose: Pose) -> None:
-        self.geom.Xformable(prim).AddTransformOp().Set(self.gf.Matrix4d(pose.as_matrix().T.tolist()))
+        self.geom.Xformable(prim).AddTransformOp().Set(
+            self.gf.Matrix4d(pose.as_matrix().T.tolist())
+        )
 
     def frame(self, name: str, frame: FrameSpecification, index: int) -> None:
         if name != "world":
             above = frame.parent or "world"
             self.poses[name] = self.poses[above] @ frame.pose
             is_body = frame.joint.type != "fixed" or frame.inertia is not None
-            path = self.paths[name] = self.free_path("/World" if is_body else self.paths[above], name)
+            path = self.paths[name] = self.free_path(
+                "/World" if is_body else self.paths[above], name
+            )
             prim = self.geom.Xform.Define(self.stage, path).GetPrim()
             self.place(prim, self.poses[name] if is_body else frame.pose)
             self.put(prim, "tmkit:frame", self.types.String, name)
@@ -134,7 +149,9 @@ class _Writer:
         joint = frame.joint
         is_turn, is_fixed = joint.type in ("revolute", "continuous"), joint.type == "fixed"
         kind = _TYPES["revolute" if joint.type == "continuous" else joint.type]
-        prim = self.stage.DefinePrim(self.free_path("/World/Joints", name if is_fixed else joint.name), kind)
+        prim = self.stage.DefinePrim(
+            self.free_path("/World/Joints", name if is_fixed else joint.name), kind
+        )
         for end, body in enumerate((above, name)):
             if body != "world":
                 prim.CreateRelationship(f"physics:body{end}").SetTargets([self.paths[body]])
@@ -142,7 +159,12 @@ class _Writer:
         for end, pose in enumerate((frame.pose @ turn, turn)):
             self.put(prim, f"physics:localPos{end}", self.types.Point3f, pose.translation.tolist())
             self.put(prim, f"physics:localRot{end}", self.types.Quatf, self.quaternion(pose))
-        self.put(prim, "tmkit:axis", self.types.DoubleArray, [0.0, 0.0, 1.0] if is_fixed else joint.axis.tolist())
+        self.put(
+            prim,
+            "tmkit:axis",
+            self.types.DoubleArray,
+            [0.0, 0.0, 1.0] if is_fixed else joint.axis.tolist(),
+        )
         if is_fixed:
             return
         unit, drive = math.degrees(1.0) if is_turn else 1.0, "angular" if is_turn else "linear"
@@ -187,7 +209,9 @@ class _Writer:
             raise SceneError(f"USD has no {kind}, as on frame '{frame}'; write .json")
         self.place(prim, part.pose)
         if shape.kind == "box":
-            self.geom.Xformable(prim).AddScaleOp(precision=self.geom.XformOp.PrecisionDouble).Set(self.gf.Vec3d(*sizes))
+            self.geom.Xformable(prim).AddScaleOp(precision=self.geom.XformOp.PrecisionDouble).Set(
+                self.gf.Vec3d(*sizes)
+            )
         self.look(prim, part)
 
     def look(self, prim: Any, part: AttachedShape) -> None:
@@ -201,7 +225,9 @@ class _Writer:
             prim.GetAttribute("purpose").Set("guide" if part.collision else "proxy")
         if part.color is not None:
             self.put(prim, "tmkit:color", self.types.DoubleArray, list(part.color))
-            self.put(prim, "primvars:displayColor", self.types.Color3fArray, np.array([part.color[:3]]))
+            self.put(
+                prim, "primvars:displayColor", self.types.Color3fArray, np.array([part.color[:3]])
+            )
             self.put(prim, "primvars:displayOpacity", self.types.FloatArray, [part.color[3]])
         if part.friction is not None:
             self.put(prim, "tmkit:friction", self.types.DoubleArray, [part.friction])
@@ -210,4 +236,6 @@ class _Writer:
 def _from_x(axis: Sequence[float]) -> Pose:
     """Return the short turn that takes x to a direction of length 1."""
     x, y, z = axis
-    return Pose([0.0, 0.0, 0.0], (0.0, -z, y, 1.0 + x) if x > -1.0 + 1e-12 else (0.0, 0.0, 1.0, 0.0))
+    return Pose(
+        [0.0, 0.0, 0.0], (0.0, -z, y, 1.0 + x) if x > -1.0 + 1e-12 else (0.0, 0.0, 1.0, 0.0)
+    )

@@ -1,7 +1,7 @@
 """A scene in a notebook: a line of numbers, the tree to open and close, the joints, and the drawing.
 
-Plain HTML with styles in place: no script, no style sheet, nothing that reaches beyond the cell; colours are those of
-the page. Whatever comes from the scene goes through :func:`_escaped`.
+Plain HTML with styles in place: no script, no style sheet, nothing that reaches beyond the cell;
+colours are those of the page. Whatever comes from the scene goes through :func:`_escaped`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ _FAINT = 'style="opacity:0.65"'
 _CELL = 'style="text-align:left;padding:0 1em 0 0"'
 
 
-def tree_html(scene: SceneGraph, *, q: ArrayLike | None = None, max_frames: int = 200, max_children: int = 40) -> str:
+def tree_html(
+    scene: SceneGraph, *, q: ArrayLike | None = None, max_frames: int = 200, max_children: int = 40
+) -> str:
     """Return what a notebook shows for a scene, as HTML: numbers, tree, joints, and a drawing of the upper frames.
 
     Args:
         scene: the version that is shown.
-        q: configuration (n_joints,): joints are shown with their values and frames with their place in metres.
+        q: configuration (n_joints,): joints are shown with their values and frames with their place
+            in metres.
         max_frames: how many frames of the tree are shown at most, the upper levels first.
         max_children: how many children of one frame are shown at most.
 
@@ -65,7 +68,9 @@ def _folded(title: str, content: str, *, is_open: bool = False) -> str:
 
 
 def _tree(scene: SceneGraph, describer: Describer, max_frames: int, max_children: int) -> str:
-    shown = outline_of(scene, frame=None, depth=None, max_frames=max_frames, max_children=max_children)
+    shown = outline_of(
+        scene, frame=None, depth=None, max_frames=max_frames, max_children=max_children
+    )
     parts = [f"<ul {_LIST}>"]
     level = 0
     for row in shown.rows():
@@ -90,24 +95,36 @@ def _line(describer: Describer, frame: str) -> str:
     line = f"<b>{_escaped(words.name)}</b>"
     line += f" <i>{_escaped(words.joint)}</i>" if words.joint else ""
     line += f" ({_escaped(words.classes)})" if words.classes else ""
-    rest = [f"on {words.body}" if words.body else "", words.shapes, f"at {words.place}" if words.place else ""]
+    rest = [
+        f"on {words.body}" if words.body else "",
+        words.shapes,
+        f"at {words.place}" if words.place else "",
+    ]
     said = "; ".join(_escaped(part) for part in rest if part)
     return line + (f" <span {_FAINT}>{said}</span>" if said else "")
 
 
 def _joints(scene: SceneGraph, describer: Describer) -> str:
     names, frames, values = scene.joint_names, scene.joint_frames, describer.values
-    rows = [["", "joint", "type", "frame", "lower", "upper", "velocity", *(["value"] if values else [])]]
+    rows = [
+        ["", "joint", "type", "frame", "lower", "upper", "velocity", *(["value"] if values else [])]
+    ]
     for index, (name, frame) in enumerate(zip(names[:_JOINTS_SHOWN], frames, strict=False)):
         joint = scene.joint(frame)
         unit = unit_of(joint)
         row = [str(index), clean(name), joint.type, clean(frame)]
-        row += [f"{number(joint.lower)} {unit}", f"{number(joint.upper)} {unit}", f"{number(joint.velocity)} {unit}/s"]
+        row += [
+            f"{number(joint.lower)} {unit}",
+            f"{number(joint.upper)} {unit}",
+            f"{number(joint.velocity)} {unit}/s",
+        ]
         rows.append(row + ([f"{number(values[name])} {unit}"] if values else []))
     lines = []
     for place, row in enumerate(rows):
         tag = "td" if place else "th"
-        lines.append(f"<tr>{''.join(f'<{tag} {_CELL}>{_escaped(cell)}</{tag}>' for cell in row)}</tr>")
+        lines.append(
+            f"<tr>{''.join(f'<{tag} {_CELL}>{_escaped(cell)}</{tag}>' for cell in row)}</tr>"
+        )
     left = len(names) - _JOINTS_SHOWN
     more = f"<div {_FAINT}>... and {count_of('more joint', left)}</div>" if left > 0 else ""
     return f"<table>{''.join(lines)}</table>{more}"

@@ -1,10 +1,12 @@
 """Outline of a scene: the frames that are shown and their descriptions; the tree as text, one line a frame.
 
-A scene may be a hundred thousand frames wide, or deep. So an :class:`Outline` takes frames level by level from the top,
-so many children of each and so many frames in all. It counts for each frame shown how many below it are not, in one
-pass over the subtree from its end, where children come before parents. O(n).
+A scene may be a hundred thousand frames wide, or deep. So an :class:`Outline` takes frames level by
+level from the top, so many children of each and so many frames in all. It counts for each frame
+shown how many below it are not, in one pass over the subtree from its end, where children come
+before parents. O(n).
 
-Names come from files and may hold anything: :func:`clean` leaves nothing that a terminal would obey.
+Names come from files and may hold anything: :func:`clean` leaves nothing that a terminal would
+obey.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ _CLASSES_SHOWN = 6
 class Row:
     """One line of an outline: a frame, or in its place the number of those omitted.
 
-    ``parent`` is the frame above; ``continues`` tells of each level, from the first below the top, whether more
-    siblings follow there.
+    ``parent`` is the frame above; ``continues`` tells of each level, from the first below the top,
+    whether more siblings follow there.
     """
 
     frame: str | None
@@ -59,9 +61,13 @@ class Outline:
             row = waiting.pop()
             yield row
             if row.frame is not None:
-                waiting += self._rows_below(row.frame, self.children.get(row.frame, ()), row.continues)
+                waiting += self._rows_below(
+                    row.frame, self.children.get(row.frame, ()), row.continues
+                )
 
-    def _rows_below(self, parent: str | None, frames: Sequence[str], continues: tuple[bool, ...]) -> list[Row]:
+    def _rows_below(
+        self, parent: str | None, frames: Sequence[str], continues: tuple[bool, ...]
+    ) -> list[Row]:
         """Return the lines right below a frame, the last first."""
         more = self.more.get(parent, 0)
         entries: list[str | None] = [*frames, *([None] if more else [])]
@@ -77,7 +83,8 @@ def outline_of(
 ) -> Outline:
     """Return the outline of a scene, or of the subtree of a frame.
 
-    ``depth`` counts levels below the top, as many as are readable when None; ``max_children`` those of one frame.
+    ``depth`` counts levels below the top, as many as are readable when None; ``max_children`` those
+    of one frame.
     """
     if depth is not None and depth < 0:
         raise SceneError(f"depth is a number of levels, not {depth}")
@@ -151,7 +158,9 @@ class Describer:
         """Return what is said of a frame."""
         scene = self._scene
         body, classes, place = scene.body(frame), scene.classes(frame), ""
-        shown = [clean(name) for name in classes[:_CLASSES_SHOWN]] + ["..."] * (len(classes) > _CLASSES_SHOWN)
+        shown = [clean(name) for name in classes[:_CLASSES_SHOWN]] + ["..."] * (
+            len(classes) > _CLASSES_SHOWN
+        )
         if self._at is not None:
             place = f"({', '.join(number(value) for value in self._at.pose(frame).translation)})"
         return FrameWords(
@@ -209,7 +218,10 @@ def count_of(what: str, count: int, *, plural: str = "") -> str:
 
 def _shapes_words(shapes: Sequence[AttachedShape]) -> str:
     counts = Counter(_shape_words(attached.shape) for attached in shapes)
-    shown = [f"{words} ({count}x)" if count > 1 else words for words, count in list(counts.items())[:_SHAPES_SHOWN]]
+    shown = [
+        f"{words} ({count}x)" if count > 1 else words
+        for words, count in list(counts.items())[:_SHAPES_SHOWN]
+    ]
     return ", ".join(shown + ["..."] * (len(counts) > _SHAPES_SHOWN))
 
 
@@ -221,7 +233,10 @@ def _shape_words(shape: Shape) -> str:
         return f"height field {'×'.join(sizes[:2])}"
     if shape.kind == "point_cloud":
         return f"cloud of {count_of('point', len(shape.points))}"
-    return f"{shape.kind} {' '.join(f'{letter} {size}' for letter, size in zip('rh', sizes, strict=False))}".rstrip()
+    return (
+        f"{shape.kind}"
+        f" {' '.join(f'{letter} {size}' for letter, size in zip('rh', sizes, strict=False))}".rstrip()
+    )
 
 
 def tree_text(
@@ -235,13 +250,15 @@ def tree_text(
 ) -> str:
     """Return the tree of a scene as text: names, joints with limits, classes, bodies and shapes.
 
-    A body is named where it is not of the frame's own name, and a joint where it is not. Lengths are metres. O(n).
+    A body is named where it is not of the frame's own name, and a joint where it is not. Lengths
+    are metres. O(n).
 
     Args:
         scene: the version that is shown.
         frame: the frame at the top; all roots by default.
         depth: levels below the top that are shown; 32 by default, and what lies deeper is counted.
-        q: configuration (n_joints,): joints are shown with their values, frames with their place (m, root's axes).
+        q: configuration (n_joints,): joints are shown with their values, frames with their place
+            (m, root's axes).
         max_frames: how many frames are shown at most, the upper levels first.
         max_children: how many children of one frame are shown at most.
 
@@ -250,9 +267,13 @@ def tree_text(
         ConfigurationError: q has the wrong length.
         SceneError: a negative depth, or a limit below 1.
     """
-    shown = outline_of(scene, frame=frame, depth=depth, max_frames=max_frames, max_children=max_children)
+    shown = outline_of(
+        scene, frame=frame, depth=depth, max_frames=max_frames, max_children=max_children
+    )
     describer = Describer(scene, q)
-    return "\n".join(_branches(row) + _line(describer, row) for row in shown.rows()) or "(no frames)"
+    return (
+        "\n".join(_branches(row) + _line(describer, row) for row in shown.rows()) or "(no frames)"
+    )
 
 
 def _branches(row: Row) -> str:

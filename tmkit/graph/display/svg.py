@@ -1,10 +1,11 @@
 """The tree of a scene as a drawing, a box a frame, from the roots on the left to the leaves on the right; groups too.
 
-Each frame has a strip as high as its box, or as all the strips of its children, whichever is more; each box stands in
-the middle of its strip, so boxes never overlap. The columns are as wide as the widest box of their level. Two passes
-over the outline, without recursion. Plain SVG 1.1 with attributes only, on a white ground; the tooltip of a box
-(``<title>``) says all that there is to say of the frame. Source of the drawing of frames and groups: Blumenthal and
-Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based Robotic World Model", 2014, figure 4.
+Each frame has a strip as high as its box, or as all the strips of its children, whichever is more;
+each box stands in the middle of its strip, so boxes never overlap. The columns are as wide as the
+widest box of their level. Two passes over the outline, without recursion. Plain SVG 1.1 with
+attributes only, on a white ground; the tooltip of a box (``<title>``) says all that there is to say
+of the frame. Source of the drawing of frames and groups: Blumenthal and Bruyninckx, "Towards a
+Domain Specific Language for a Scene Graph based Robotic World Model", 2014, figure 4.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def tree_svg(
 ) -> str:
     """Return a drawing of the tree of a scene, as the text of an SVG file.
 
-    Lines are coloured by the type of joint; movable frames and surfaces are marked; what is omitted is counted. O(n).
+    Lines are coloured by the type of joint; movable frames and surfaces are marked; what is omitted
+    is counted. O(n).
 
     Args:
         scene: the version that is drawn.
@@ -97,14 +99,19 @@ def tree_svg(
         UnknownNameError: no such frame.
         SceneError: a negative depth, or a limit below 1.
     """
-    shown = outline_of(scene, frame=frame, depth=depth, max_frames=max_frames, max_children=max_children)
+    shown = outline_of(
+        scene, frame=frame, depth=depth, max_frames=max_frames, max_children=max_children
+    )
     describer = Describer(scene)
     boxes = [_box_of(scene, row, describer) for row in shown.rows()]
     return picture_of(boxes)
 
 
 def picture_of(
-    boxes: list[Box], others: Sequence[tuple[str, str]] = (), *, kinds: Sequence[tuple[str, str]] = ()
+    boxes: list[Box],
+    others: Sequence[tuple[str, str]] = (),
+    *,
+    kinds: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Return the drawing of boxes in outline order, with more edges, dashed; ``kinds`` are a legend of fills."""
     boxes = _lay_out(boxes)
@@ -116,12 +123,17 @@ def picture_of(
     lines = [_edge(by_key[box.row.parent], box) for box in boxes if box.row.parent in by_key]
     lines += [_edge(by_key[above], by_key[below], is_other=True) for above, below in others]
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{_FONTS}">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{_FONTS}">'
+        ),
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
         *lines,
         *(_drawn(box) for box in boxes),
-        f'<g transform="translate({_MARGIN} {bottom + _LEGEND_HEIGHT / 2 + 4:.1f})">{legend[0]}</g>',
+        (
+            f'<g transform="translate({_MARGIN}'
+            f' {bottom + _LEGEND_HEIGHT / 2 + 4:.1f})">{legend[0]}</g>'
+        ),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -129,15 +141,28 @@ def picture_of(
 
 def _box_of(scene: SceneGraph, row: Row, describer: Describer) -> Box:
     if row.frame is None:
-        return Box(row, f"... and {row.more:,} more", "", _FAINT, (), count_of("more frame", row.more))
+        return Box(
+            row, f"... and {row.more:,} more", "", _FAINT, (), count_of("more frame", row.more)
+        )
     words, joint = describer.words(row.frame), scene.joint(row.frame)
     note = joint.type if joint.type != "fixed" else ""
     if joint.is_actuated and joint.name != row.frame:
         note += f" {short_label(joint.name)}"
-    said = [words.name, words.joint, words.classes, f"on {words.body}" if words.body else "", words.shapes]
+    said = [
+        words.name,
+        words.joint,
+        words.classes,
+        f"on {words.body}" if words.body else "",
+        words.shapes,
+    ]
     tooltip = "; ".join(part for part in said if part)
     return Box(
-        row, short_label(row.frame), note, JOINT_COLOURS.get(joint.type, _FAINT), scene.classes(row.frame), tooltip
+        row,
+        short_label(row.frame),
+        note,
+        JOINT_COLOURS.get(joint.type, _FAINT),
+        scene.classes(row.frame),
+        tooltip,
     )
 
 
@@ -156,7 +181,8 @@ def _lay_out(boxes: Sequence[Box]) -> list[Box]:
     """Return the boxes with their positions.
 
     Args:
-        boxes: in the order of the outline, which has parents before children and siblings from top to bottom.
+        boxes: in the order of the outline, which has parents before children and siblings from top
+            to bottom.
     """
     index_of: dict[str | None, int] = {
         box.row.frame: index for index, box in enumerate(boxes) if box.row.frame is not None
@@ -180,7 +206,9 @@ def _lay_out(boxes: Sequence[Box]) -> list[Box]:
     widths = [0.0] * (max((box.row.level for box in boxes), default=0) + 1)
     for box in boxes:
         widths[box.row.level] = max(widths[box.row.level], box.width)
-    lefts = [*itertools.accumulate((width + _COLUMN_GAP for width in widths), initial=float(_MARGIN))]
+    lefts = [
+        *itertools.accumulate((width + _COLUMN_GAP for width in widths), initial=float(_MARGIN))
+    ]
     return [
         replace(box, strip=strip, top=top, x=lefts[box.row.level])
         for box, strip, top in zip(boxes, strips, tops, strict=True)
@@ -193,12 +221,21 @@ def _edge(above: Box, box: Box, *, is_other: bool = False) -> str:
     if is_other:
         end = box.x if box.x >= x else box.x + box.width
         bend = max(x, end) + _COLUMN_GAP / 2
-        path = f"M {x:.1f} {y1:.1f} C {bend:.1f} {y1:.1f} {bend if end != box.x else x:.1f} {y2:.1f} {end:.1f} {y2:.1f}"
+        path = (
+            f"M {x:.1f} {y1:.1f} C {bend:.1f} {y1:.1f} {bend if end != box.x else x:.1f} {y2:.1f}"
+            f" {end:.1f} {y2:.1f}"
+        )
         return f'<path d="{path}" fill="none" stroke="{_FAINT}" stroke-width="1.4"{_DASHES}/>'
     bend = x + _COLUMN_GAP / 2  # right beside the parent: lines of several colours part at once
-    path = f"M {x:.1f} {y1:.1f} C {bend:.1f} {y1:.1f} {bend:.1f} {y2:.1f} {x + _COLUMN_GAP:.1f} {y2:.1f} H {box.x:.1f}"
+    path = (
+        f"M {x:.1f} {y1:.1f} C {bend:.1f} {y1:.1f} {bend:.1f} {y2:.1f} {x + _COLUMN_GAP:.1f}"
+        f" {y2:.1f} H {box.x:.1f}"
+    )
     dashes = _DASHES if box.colour in (JOINT_COLOURS["free"], _FAINT) else ""
-    return f'<path d="{path}" fill="none" stroke="{box.colour}" stroke-width="{2.2 if box.note else 1.4}"{dashes}/>'
+    return (
+        f'<path d="{path}" fill="none" stroke="{box.colour}"'
+        f' stroke-width="{2.2 if box.note else 1.4}"{dashes}/>'
+    )
 
 
 def _drawn(box: Box) -> str:
@@ -214,7 +251,15 @@ def _drawn(box: Box) -> str:
     if box.note:
         parts.append(_text(middle, y + 29, box.note, box.colour, size=9))
     for row, text in enumerate(box.details):
-        parts.append(_text(middle, y + box.height - 8 - _LINE * (len(box.details) - 1 - row), text, _INK, size=9))
+        parts.append(
+            _text(
+                middle,
+                y + box.height - 8 - _LINE * (len(box.details) - 1 - row),
+                text,
+                _INK,
+                size=9,
+            )
+        )
     return f"<g>{''.join(parts)}</g>"
 
 
@@ -232,7 +277,9 @@ def _line(x1: float, y: float, x2: float, colour: str, *, width: float, dashes: 
     return f'<line {place} stroke="{colour}" stroke-width="{width}"{dashes}/>'
 
 
-def _text(x: float, y: float, text: str, colour: str, *, size: int = 12, anchor: str = "middle") -> str:
+def _text(
+    x: float, y: float, text: str, colour: str, *, size: int = 12, anchor: str = "middle"
+) -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"'
     return f'<text {place} fill="{colour}">{html.escape(text)}</text>'
 
@@ -243,11 +290,17 @@ def _legend(boxes: list[Box]) -> tuple[str, float]:
     x, parts = 0.0, []
     for name, colour in JOINT_COLOURS.items():
         if colour in colours:
-            parts.append(_line(x, 0, x + 22, colour, width=2.2, dashes=_DASHES if name == "free" else ""))
+            parts.append(
+                _line(x, 0, x + 22, colour, width=2.2, dashes=_DASHES if name == "free" else "")
+            )
             x += _named(parts, x, name)
     for name in ("movable", "surface"):
         if any(name in box.classes for box in boxes):
-            parts.append(_rectangle(x, -7, 22, 14, _MOVABLE if name == "movable" else _PLAIN, JOINT_COLOURS["fixed"]))
+            parts.append(
+                _rectangle(
+                    x, -7, 22, 14, _MOVABLE if name == "movable" else _PLAIN, JOINT_COLOURS["fixed"]
+                )
+            )
             parts += [_bar(x, 7, 22)] if name == "surface" else []
             x += _named(parts, x, name)
     return "".join(parts), x
@@ -272,18 +325,23 @@ _KINDS = (("frame", _TRANSFORM), ("frame with shapes", _GEOMETRIC), ("group", _G
 _LONGEST_LINE = 44
 
 
-def graph_svg(scene: SceneGraph, *, start: str | SceneNode | None = None, max_nodes: int = 200) -> str:
+def graph_svg(
+    scene: SceneGraph, *, start: str | SceneNode | None = None, max_nodes: int = 200
+) -> str:
     """Return a drawing of frames and groups with what they hold, as the text of an SVG file.
 
-    Each node has the start of its UUID in square brackets and its attributes in round ones. A frame also has its
-    translation ``T`` relative to its parent, in metres in the axes of the parent, unless it is the parent's pose, and
-    the number of poses in its history (``Updates``). A frame hangs on the group that contains it where that is below
-    the frame's parent; dashed lines lead from what else contains a node. O(n + members of groups).
+    Each node has the start of its UUID in square brackets and its attributes in round ones. A frame
+    also has its translation ``T`` relative to its parent, in metres in the axes of the parent,
+    unless it is the parent's pose, and the number of poses in its history (``Updates``). A frame
+    hangs on the group that contains it where that is below the frame's parent; dashed lines lead
+    from what else contains a node. O(n + members of groups).
 
     Args:
         scene: the version that is drawn.
-        start: the node on the left, or the name of a frame; by default all roots, and all groups below nothing.
-        max_nodes: how many nodes are drawn at most, those near the start first; the others are counted.
+        start: the node on the left, or the name of a frame; by default all roots, and all groups
+            below nothing.
+        max_nodes: how many nodes are drawn at most, those near the start first; the others are
+            counted.
 
     Raises:
         UnknownNameError: no such frame or group.
@@ -307,7 +365,9 @@ def graph_svg(scene: SceneGraph, *, start: str | SceneNode | None = None, max_no
         waiting.extend(taken)
     describer = Describer(scene)
     boxes: list[Box] = []
-    stack: list[tuple[SceneNode, str | None, int]] = [(node, None, 0) for node in reversed(tops[:max_nodes])]
+    stack: list[tuple[SceneNode, str | None, int]] = [
+        (node, None, 0) for node in reversed(tops[:max_nodes])
+    ]
     while stack:
         node, parent, level = stack.pop()
         key = ":".join(node)
@@ -315,14 +375,23 @@ def graph_svg(scene: SceneGraph, *, start: str | SceneNode | None = None, max_no
         drawn = [child for child in below.get(node, []) if child in shown]
         left_out = len(below.get(node, [])) - len(drawn)
         if left_out:
-            words, row = count_of("more node", left_out), Row(None, key, left_out, (False,) * (level + 1))
+            words, row = (
+                count_of("more node", left_out),
+                Row(None, key, left_out, (False,) * (level + 1)),
+            )
             boxes.append(Box(row, f"... and {words}", "", "#6b7280", (), words))
         stack += [(child, key, level + 1) for child in reversed(drawn)]
-    dashed = [(":".join(holder), ":".join(node)) for holder, node in others if holder in shown and node in shown]
+    dashed = [
+        (":".join(holder), ":".join(node))
+        for holder, node in others
+        if holder in shown and node in shown
+    ]
     return picture_of(boxes, dashed, kinds=_KINDS)
 
 
-def _holders(scene: SceneGraph) -> tuple[dict[SceneNode, SceneNode | None], list[tuple[SceneNode, SceneNode]]]:
+def _holders(
+    scene: SceneGraph,
+) -> tuple[dict[SceneNode, SceneNode | None], list[tuple[SceneNode, SceneNode]]]:
     """Return what each node hangs on, and what else contains it."""
     held_by: dict[SceneNode, list[str]] = {}
     groups = {name: scene.group(name) for name in scene.group_names}
@@ -351,7 +420,9 @@ def _holders(scene: SceneGraph) -> tuple[dict[SceneNode, SceneNode | None], list
         parent, holding = scene.parent(name), held_by.get(frame, [])
         between = [group for group in holding if is_below(group, parent)][:1]
         rest: list[SceneNode] = [("group", group) for group in holding if group not in between]
-        first: list[SceneNode] = [("group", group) for group in between] or nodes_of([parent] if parent else [], ())
+        first: list[SceneNode] = [("group", group) for group in between] or nodes_of(
+            [parent] if parent else [], ()
+        )
         hang(frame, first, rest)
     for name, group in groups.items():
         outer: list[SceneNode] = [("group", holder) for holder in held_by.get(("group", name), [])]
@@ -367,7 +438,9 @@ def _box(scene: SceneGraph, node: SceneNode, row: Row, describer: Describer) -> 
         group = scene.group(name)
         said = f"group {clean(name)}; {uuid}"
         details = [f"[{uuid[:8]}]", *_lines(group.attributes)]
-        return Box(row, short_label(name), "", JOINT_COLOURS["fixed"], (), said, tuple(details), _GROUP)
+        return Box(
+            row, short_label(name), "", JOINT_COLOURS["fixed"], (), said, tuple(details), _GROUP
+        )
     words = describer.words(name)
     details = [f"[{uuid[:8]}]", *_lines(scene.attributes(name))]
     pose, history = scene.specification(name).pose, scene.stamped_poses(name)
@@ -378,7 +451,9 @@ def _box(scene: SceneGraph, node: SceneNode, row: Row, describer: Describer) -> 
         details.append(f"T = ({number(x)}, {number(y)}, {number(z)})")
     if history is not None:
         details.append(f"Updates: {len(history)}")
-    said = "; ".join(part for part in (words.name, uuid, words.joint, words.classes, words.shapes) if part)
+    said = "; ".join(
+        part for part in (words.name, uuid, words.joint, words.classes, words.shapes) if part
+    )
     colour = JOINT_COLOURS.get(scene.joint(name).type, JOINT_COLOURS["fixed"])
     fill = _GEOMETRIC if scene.shapes(name) else _TRANSFORM
     return Box(row, short_label(name), "", colour, (), said, tuple(details), fill)
@@ -391,5 +466,7 @@ def _lines(attributes: Mapping[str, Any]) -> list[str]:
         value = attributes[key]
         for one in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:
             text = f"{key} = {one if isinstance(one, str) else attribute_text(key, one)}"
-            lines.append(f"({clean(text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + '…')})")
+            lines.append(
+                f"({clean(text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + '…')})"
+            )
     return lines

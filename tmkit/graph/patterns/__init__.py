@@ -1,8 +1,8 @@
 """Finding structures in a scene: a plate with four legs below it is a table.
 
-A :class:`Pattern` says of what parts a structure is made (:class:`Part`: classes, shapes, sizes, attributes) and how
-they stand to each other (relations such as :class:`Above` or :class:`Touching`, each with its tolerances).
-:func:`find_structure` returns every place in a scene where it is met::
+A :class:`Pattern` says of what parts a structure is made (:class:`Part`: classes, shapes, sizes,
+attributes) and how they stand to each other (relations such as :class:`Above` or :class:`Touching`,
+each with its tolerances). :func:`find_structure` returns every place in a scene where it is met::
 
     table = Pattern(
         [
@@ -13,8 +13,9 @@ they stand to each other (relations such as :class:`Above` or :class:`Touching`,
     )
     find_structure(scene, table)     # ({'plate': 'top', 'leg_1': 'a', 'leg_2': 'b', ...},)
 
-Patterns are values: immutable, hashable, with text that makes them again. A relation of one's own derives from
-:class:`Relation` and answers one question. :mod:`~tmkit.graph.patterns.pattern` says how matches are found, each once.
+Patterns are values: immutable, hashable, with text that makes them again. A relation of one's own
+derives from :class:`Relation` and answers one question. :mod:`~tmkit.graph.patterns.pattern` says
+how matches are found, each once.
 """
 
 from __future__ import annotations

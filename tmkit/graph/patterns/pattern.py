@@ -1,22 +1,27 @@
 """Patterns of parts and relations between them, and the search for these structures in a scene.
 
-A :class:`Part` with ``count=4`` is four parts of one description, called ``leg_1`` to ``leg_4`` in matches. A
-:class:`Pattern` works its descriptions out, once, into single parts (*roles*) and conditions between two roles each.
+A :class:`Part` with ``count=4`` is four parts of one description, called ``leg_1`` to ``leg_4`` in
+matches. A :class:`Pattern` works its descriptions out, once, into single parts (*roles*) and
+conditions between two roles each.
 
-A permutation of roles that leaves every description and every condition as it was is a *symmetry* of the pattern: with
-it, a match is another name of the same match. Descriptions compare by value, and relations that mean the same in both
-directions say so (``is_symmetric``). What this module keeps of the symmetries are *order conditions*: (i, j) says that
-role i is to be the earlier frame of the two. Going through the roles in order, each that can be moved by the symmetries
-that leave all before it where they are is to be the earliest of those it can be moved to. Of all the names of one match
-exactly one meets the conditions (Grochow and Kellis, "Network motif discovery using subgraph enumeration and
-symmetry-breaking", RECOMB 2007). No list of symmetries, of which eight equal parts have 40320, is ever made.
+A permutation of roles that leaves every description and every condition as it was is a *symmetry*
+of the pattern: with it, a match is another name of the same match. Descriptions compare by value,
+and relations that mean the same in both directions say so (``is_symmetric``). What this module
+keeps of the symmetries are *order conditions*: (i, j) says that role i is to be the earlier frame
+of the two. Going through the roles in order, each that can be moved by the symmetries that leave
+all before it where they are is to be the earliest of those it can be moved to. Of all the names of
+one match exactly one meets the conditions (Grochow and Kellis, "Network motif discovery using
+subgraph enumeration and symmetry-breaking", RECOMB 2007). No list of symmetries, of which eight
+equal parts have 40320, is ever made.
 
-In the search each role begins with a *domain*, the frames that its part accepts. A choice of a frame for a role narrows
-the domains of all roles that are left, by conditions and order conditions; when one is empty, the choice was wrong. The
-role with the fewest frames left is chosen next (forward checking with the smallest domain first: Haralick and Elliott,
-"Increasing tree search efficiency for constraint satisfaction problems", Artificial Intelligence 14, 1980). With n
-frames and k roles: n k questions to parts, then at most n^k choices, each narrowing k domains of at most n frames.
-Where a role's relations leave it d frames once one neighbour is chosen, about n d^(k - 1). Nothing recurses.
+In the search each role begins with a *domain*, the frames that its part accepts. A choice of a
+frame for a role narrows the domains of all roles that are left, by conditions and order conditions;
+when one is empty, the choice was wrong. The role with the fewest frames left is chosen next
+(forward checking with the smallest domain first: Haralick and Elliott, "Increasing tree search
+efficiency for constraint satisfaction problems", Artificial Intelligence 14, 1980). With n frames
+and k roles: n k questions to parts, then at most n^k choices, each narrowing k domains of at most n
+frames. Where a role's relations leave it d frames once one neighbour is chosen, about n d^(k - 1).
+Nothing recurses.
 """
 
 from __future__ import annotations
@@ -56,16 +61,20 @@ class Part:
     Args:
         name: what matches and relations call it.
         classes: all classes that the frame must have.
-        shape: the kind of shape that must be on the frame, such as ``box``; any, or none at all, by default.
-        dimensions: smallest and largest value of each dimension of that shape in metres, in the shape's own order. A
-            box has x, y, z. A round shape has a radius, and a length unless it is a sphere. A mesh has none. A box fits
-            in any order of its axes. One shape on the frame that fits is enough.
+        shape: the kind of shape that must be on the frame, such as ``box``; any, or none at all, by
+            default.
+        dimensions: smallest and largest value of each dimension of that shape in metres, in the
+            shape's own order. A box has x, y, z. A round shape has a radius, and a length unless it
+            is a sphere. A mesh has none. A box fits in any order of its axes. One shape on the
+            frame that fits is enough.
         attributes: attributes that the frame must have, with these values.
         test: anything else, asked of the scene and the name of a frame.
-        count: how many of this part there are; more than one are called ``leg_1``, ``leg_2`` and so on.
+        count: how many of this part there are; more than one are called ``leg_1``, ``leg_2`` and so
+            on.
 
     Raises:
-        SceneError: an unknown kind of shape, dimensions without a shape, a range that is upside down, a count below 1.
+        SceneError: an unknown kind of shape, dimensions without a shape, a range that is upside
+            down, a count below 1.
     """
 
     name: str
@@ -91,11 +100,15 @@ class Part:
             raise SceneError(f"classes of part '{name}' are a list of names; write ['{classes}']")
         ranges = tuple(_range(f"a dimension of part '{name}'", entry) for entry in dimensions)
         if shape is not None and shape not in _DIMENSIONS:
-            raise SceneError(f"part '{name}': no shape is a '{shape}'; shapes are {', '.join(_DIMENSIONS)}")
+            raise SceneError(
+                f"part '{name}': no shape is a '{shape}'; shapes are {', '.join(_DIMENSIONS)}"
+            )
         if ranges and shape is None:
             raise SceneError(f"part '{name}' has dimensions, so it needs a kind of shape")
         if ranges and shape is not None and len(ranges) != _DIMENSIONS[shape]:
-            raise SceneError(f"part '{name}': a {shape} has {_DIMENSIONS[shape]} dimensions, not {len(ranges)}")
+            raise SceneError(
+                f"part '{name}': a {shape} has {_DIMENSIONS[shape]} dimensions, not {len(ranges)}"
+            )
         if count < 1:
             raise SceneError(f"part '{name}' is there at least once, not {count} times")
         initialize(
@@ -112,7 +125,11 @@ class Part:
     @property
     def roles(self) -> tuple[str, ...]:
         """The names that matches use: the part's own, or numbered ones when there are several."""
-        return (self.name,) if self.count == 1 else tuple(f"{self.name}_{n}" for n in range(1, self.count + 1))
+        return (
+            (self.name,)
+            if self.count == 1
+            else tuple(f"{self.name}_{n}" for n in range(1, self.count + 1))
+        )
 
     def accepts(self, scene: SceneGraph, frame: str) -> bool:
         """Return whether a frame fits this part, regardless of relations.
@@ -123,20 +140,29 @@ class Part:
         """
         if not set(self.classes) <= set(scene.classes(frame)):
             return False
-        if self.shape is not None and not any(self._fits(attached.shape) for attached in scene.shapes(frame)):
+        if self.shape is not None and not any(
+            self._fits(attached.shape) for attached in scene.shapes(frame)
+        ):
             return False
         if self.attributes:
             known = scene.attributes(frame)
-            if any(key not in known or _frozen(known[key]) != value for key, value in self.attributes):
+            if any(
+                key not in known or _frozen(known[key]) != value for key, value in self.attributes
+            ):
                 return False
         return self.test is None or self.test(scene, frame)
 
     def _fits(self, shape: Shape) -> bool:
         if shape.kind != self.shape:
             return False
-        orders = itertools.permutations(shape.dimensions) if shape.kind == "box" else [shape.dimensions]
+        orders = (
+            itertools.permutations(shape.dimensions) if shape.kind == "box" else [shape.dimensions]
+        )
         return not self.dimensions or any(
-            all(low <= size <= high for size, (low, high) in zip(order, self.dimensions, strict=True))
+            all(
+                low <= size <= high
+                for size, (low, high) in zip(order, self.dimensions, strict=True)
+            )
             for order in orders
         )
 
@@ -147,7 +173,8 @@ class Relation(ABC):
 
     Args:
         a: name of one part.
-        b: name of the other; of a part that is there several times it holds for each, or between every two.
+        b: name of the other; of a part that is there several times it holds for each, or between
+            every two.
     """
 
     a: str
@@ -173,7 +200,9 @@ class Relation(ABC):
             b: frame of the second part.
         """
 
-    def holds_with(self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool) -> list[bool]:
+    def holds_with(
+        self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool
+    ) -> list[bool]:
         """Return for each of several frames whether the relation holds with ``frame``; override it for speed.
 
         Args:
@@ -182,12 +211,19 @@ class Relation(ABC):
             others: the other frames.
             frame_is_a: whether ``frame`` is the first part of the relation.
         """
-        return [self.holds(placed, *((frame, other) if frame_is_a else (other, frame))) for other in others]
+        return [
+            self.holds(placed, *((frame, other) if frame_is_a else (other, frame)))
+            for other in others
+        ]
 
     @property
     def meaning(self) -> Hashable:
         """What the relation says but for the names of the parts; equal for relations that mean the same."""
-        own = tuple((entry.name, getattr(self, entry.name)) for entry in fields(self) if entry.name not in ("a", "b"))
+        own = tuple(
+            (entry.name, getattr(self, entry.name))
+            for entry in fields(self)
+            if entry.name not in ("a", "b")
+        )
         return (type(self), own)
 
 
@@ -231,9 +267,13 @@ class Pattern:
         if not parts:
             raise SceneError("a pattern needs a part")
         roles = tuple(role for part in parts for role in part.roles)
-        for name, times in Counter([*roles, *{part.name for part in parts if part.count > 1}]).items():
+        for name, times in Counter(
+            [*roles, *{part.name for part in parts if part.count > 1}]
+        ).items():
             if times > 1:
-                raise DuplicateNameError(f"two parts of the pattern are called '{name}'", kind="part", name=name)
+                raise DuplicateNameError(
+                    f"two parts of the pattern are called '{name}'", kind="part", name=name
+                )
         conditions = tuple(
             Condition(relation, roles.index(a), roles.index(b))
             for relation in relations
@@ -279,30 +319,46 @@ def _pairs_of(relation: Relation, parts: dict[str, Part]) -> list[tuple[str, str
     if a is not b:
         return list(itertools.product(a.roles, b.roles))
     if a.count == 1:
-        raise SceneError(f"relation {relation}: there is one '{a.name}', which cannot stand in a relation to itself")
-    return list((itertools.combinations if relation.is_symmetric else itertools.permutations)(a.roles, 2))
+        raise SceneError(
+            f"relation {relation}: there is one '{a.name}', which cannot stand in a relation to"
+            " itself"
+        )
+    return list(
+        (itertools.combinations if relation.is_symmetric else itertools.permutations)(a.roles, 2)
+    )
 
 
 def _order_conditions(pattern: Pattern) -> Iterable[tuple[int, int]]:
     """Yield (i, j), where a symmetry that keeps all roles before i takes i to j: role i is the earlier frame."""
     parts = [pattern.part_of(role) for role in pattern.roles]
-    looks = [(part.classes, part.shape, part.dimensions, part.attributes, part.test) for part in parts]
+    looks = [
+        (part.classes, part.shape, part.dimensions, part.attributes, part.test) for part in parts
+    ]
     for i, j in itertools.combinations(range(len(looks)), 2):
         if looks[i] == looks[j] and _has_symmetry(pattern.conditions, looks, fixed=i, image=j):
             yield i, j
 
 
-def _has_symmetry(conditions: Sequence[Condition], looks: Sequence[object], *, fixed: int, image: int) -> bool:
+def _has_symmetry(
+    conditions: Sequence[Condition], looks: Sequence[object], *, fixed: int, image: int
+) -> bool:
     """Return whether a symmetry keeps the first ``fixed`` roles in place and takes the next to ``image``."""
     count = len(looks)
     said = {condition.renamed(range(count)) for condition in conditions}
-    complete_at: list[list[Condition]] = [[] for _ in range(count)]  # conditions by the later of their roles
+    # conditions by the later of their roles
+    complete_at: list[list[Condition]] = [[] for _ in range(count)]
     for condition in conditions:
         complete_at[max(condition.a, condition.b)].append(condition)
 
     def choices(images: list[int]) -> Iterator[int]:
         role = len(images)
-        for other in range(role, role + 1) if role < fixed else (image,) if role == fixed else range(fixed, count):
+        for other in (
+            range(role, role + 1)
+            if role < fixed
+            else (image,)
+            if role == fixed
+            else range(fixed, count)
+        ):
             if other in images or looks[other] != looks[role]:
                 continue
             if all(condition.renamed([*images, other]) in said for condition in complete_at[role]):
@@ -311,7 +367,9 @@ def _has_symmetry(conditions: Sequence[Condition], looks: Sequence[object], *, f
     return next(_backtrack(count, choices), None) is not None
 
 
-def _backtrack(count: int, choices: Callable[[list[int]], Iterator[int]]) -> Iterator[tuple[int, ...]]:
+def _backtrack(
+    count: int, choices: Callable[[list[int]], Iterator[int]]
+) -> Iterator[tuple[int, ...]]:
     """Yield all sequences of ``count`` numbers, each of which is among the choices that those before it leave."""
     chosen: list[int] = []
     waiting = [choices(chosen)]
@@ -334,19 +392,26 @@ Domains = dict[int, list[int]]  # by role: places of frames in scene.frame_names
 
 
 def find_structure(
-    scene: SceneGraph, pattern: Pattern, *, q: ArrayLike | None = None, up: ArrayLike = (0.0, 0.0, 1.0)
+    scene: SceneGraph,
+    pattern: Pattern,
+    *,
+    q: ArrayLike | None = None,
+    up: ArrayLike = (0.0, 0.0, 1.0),
 ) -> tuple[Mapping[str, str], ...]:
     """Return every place in a scene where a pattern is met: a frame for each role, different roles different frames.
 
-    Parts that the pattern does not tell apart are interchangeable: four equal legs make one match and not 24, and the
-    legs are named in insertion order. What a chosen frame carries besides, and what other frames there are, does not
-    matter. Matches are in the order of their frames, role by role, in insertion order.
+    Parts that the pattern does not tell apart are interchangeable: four equal legs make one match
+    and not 24, and the legs are named in insertion order. What a chosen frame carries besides, and
+    what other frames there are, does not matter. Matches are in the order of their frames, role by
+    role, in insertion order.
 
     Args:
         scene: where to look.
         pattern: what to look for.
-        q: configuration (n_joints,); may be omitted if the scene has no joints, or no relation needs places.
-        up: (3,) direction against gravity, in the axes of the root, for relations such as ``Above``.
+        q: configuration (n_joints,); may be omitted if the scene has no joints, or no relation
+            needs places.
+        up: (3,) direction against gravity, in the axes of the root, for relations such as
+            ``Above``.
 
     Raises:
         ConfigurationError: q is missing where places are asked for, or has the wrong length.
@@ -356,10 +421,15 @@ def find_structure(
     if any(relation.is_geometric for relation in pattern.relations):
         placed.kinematics  # noqa: B018  # a missing configuration is refused before the search
     names = scene.frame_names
-    by_part = {part.name: [i for i, name in enumerate(names) if part.accepts(scene, name)] for part in pattern.parts}
+    by_part = {
+        part.name: [i for i, name in enumerate(names) if part.accepts(scene, name)]
+        for part in pattern.parts
+    }
     domains = {role: by_part[pattern.part_of(name).name] for role, name in enumerate(pattern.roles)}
     found = sorted(_Search(placed, pattern, names).matches(domains))
-    return tuple({role: names[at] for role, at in zip(pattern.roles, match, strict=True)} for match in found)
+    return tuple(
+        {role: names[at] for role, at in zip(pattern.roles, match, strict=True)} for match in found
+    )
 
 
 class _Search:
@@ -402,7 +472,8 @@ class _Search:
     def _narrowed(self, domains: Domains, role: int, frame: int) -> Domains | None:
         """Return the candidates left for the other roles when a frame has a role; None if one has none left."""
         narrowed: Domains = {}
-        done: dict[object, list[int]] = {}  # roles that are asked the same of the same frames share the answer
+        # roles that are asked the same of the same frames share the answer
+        done: dict[object, list[int]] = {}
         for other in sorted(domains, key=lambda r: (len(domains[r]), r)):
             if other != role:
                 question = (self._questions[role, other], id(domains[other]))
@@ -417,7 +488,9 @@ class _Search:
         """Return what is asked of frames for another role once a role is filled: equal where it is the same."""
         order = ((role, other) in self._order) - ((other, role) in self._order)
         asked = self._between.get((role, other), ())
-        return order, tuple((condition.relation.meaning, condition.a == role) for condition in asked)
+        return order, tuple(
+            (condition.relation.meaning, condition.a == role) for condition in asked
+        )
 
     def _left(self, role: int, frame: int, other: int, domain: list[int]) -> list[int]:
         """Return the frames of a domain that may have another role, given a frame for one role."""
@@ -429,7 +502,11 @@ class _Search:
             left = [f for f in domain if f != frame]
         for condition in self._between.get((role, other), ()):
             if left:
-                names, one, is_a = [self._names[f] for f in left], self._names[frame], condition.a == role
+                names, one, is_a = (
+                    [self._names[f] for f in left],
+                    self._names[frame],
+                    condition.a == role,
+                )
                 holds = condition.relation.holds_with(self._placed, one, names, frame_is_a=is_a)
                 left = list(itertools.compress(left, holds))
         return left

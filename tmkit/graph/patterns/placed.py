@@ -1,18 +1,21 @@
 """A scene at a configuration, as relations ask about it: places, heights and distances of frames with their shapes.
 
-A frame is as large as all its shapes together; one without shapes is a point. Meshes, clouds and height fields count as
-their convex hulls, a plane as all that lies behind it. A round thing is its core and a radius (a sphere a point, a
-capsule a segment), which makes its distances exact. Distances and bodies are computed once and cached; distances of the
-same two frames are the same both ways.
+A frame is as large as all its shapes together; one without shapes is a point. Meshes, clouds and
+height fields count as their convex hulls, a plane as all that lies behind it. A round thing is its
+core and a radius (a sphere a point, a capsule a segment), which makes its distances exact.
+Distances and bodies are computed once and cached; distances of the same two frames are the same
+both ways.
 
-Up is a direction in the axes of the root, world Z unless said otherwise. Frames of different trees have no places
-relative to each other: queries about two such frames are refused; :meth:`PlacedScene.are_related` tests for it.
+Up is a direction in the axes of the root, world Z unless said otherwise. Frames of different trees
+have no places relative to each other: queries about two such frames are refused;
+:meth:`PlacedScene.are_related` tests for it.
 
-Distances are by the method of Gilbert, Johnson and Keerthi ("A fast procedure for computing the distance between
-complex objects in three-dimensional space", IEEE J. Robotics and Automation 4(2), 1988): the *support functions* of two
-bodies, their farthest points along a direction, give that of their difference, whose distance from the origin is
-theirs. The nearest point of a simplex of at most four points is found by trying every subset: fifteen small systems
-have no special cases, and degenerate subsets are omitted.
+Distances are by the method of Gilbert, Johnson and Keerthi ("A fast procedure for computing the
+distance between complex objects in three-dimensional space", IEEE J. Robotics and Automation 4(2),
+1988): the *support functions* of two bodies, their farthest points along a direction, give that of
+their difference, whose distance from the origin is theirs. The nearest point of a simplex of at
+most four points is found by trying every subset: fifteen small systems have no special cases, and
+degenerate subsets are omitted.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ _ALIKE = 1e-9  # of directions: their cosine is this near to that of equal ones,
 class _Body:
     """A convex body in the root's axes: the farthest point of its core along a direction, and what lies around it.
 
-    With a ``normal`` it is all that lies behind a plane, of which ``center`` is a point; then it has no core.
+    With a ``normal`` it is all that lies behind a plane, of which ``center`` is a point; then it
+    has no core.
     """
 
     core: Support
@@ -49,7 +53,11 @@ class _Body:
         """Return the least coordinate of a point of the body along a unit vector."""
         if self.normal is None:
             return float(direction @ self.core(-direction)) - self.radius
-        return float(direction @ self.center) if float(direction @ self.normal) < -1.0 + _ALIKE else -np.inf
+        return (
+            float(direction @ self.center)
+            if float(direction @ self.normal) < -1.0 + _ALIKE
+            else -np.inf
+        )
 
 
 class PlacedScene:
@@ -57,14 +65,17 @@ class PlacedScene:
 
     Args:
         scene: the version.
-        q: configuration (n_joints,); may be omitted if the scene has no joints, or no place is needed.
+        q: configuration (n_joints,); may be omitted if the scene has no joints, or no place is
+            needed.
         up: (3,) direction against gravity, in the axes of the root.
 
     Raises:
         SceneError: an ``up`` without a direction.
     """
 
-    def __init__(self, scene: SceneGraph, *, q: ArrayLike | None = None, up: ArrayLike = (0.0, 0.0, 1.0)) -> None:
+    def __init__(
+        self, scene: SceneGraph, *, q: ArrayLike | None = None, up: ArrayLike = (0.0, 0.0, 1.0)
+    ) -> None:
         direction = np.array(plain_numbers(up, "up"))
         if direction.shape != (3,) or not 1e-9 < float(np.linalg.norm(direction)) < np.inf:
             raise SceneError(f"up is a direction of three numbers, not {up!r}")
@@ -127,7 +138,9 @@ class PlacedScene:
     def heights(self, frame: str) -> tuple[float, float]:
         """Return how high the lowest and the highest point of a frame are, in metres along ``up``."""
         bodies = self._bodies_of(frame)
-        return min(body.lowest(self._up) for body in bodies), max(-body.lowest(-self._up) for body in bodies)
+        return min(body.lowest(self._up) for body in bodies), max(
+            -body.lowest(-self._up) for body in bodies
+        )
 
     def distance(self, a: str, b: str, *, limit: float = np.inf) -> float:
         """Return the distance of the nearest points of two frames in metres, 0 where they touch or overlap.
@@ -156,7 +169,9 @@ class PlacedScene:
         for name in (frame, *others):
             if name not in self._ball_rows:
                 self._add_ball(name)
-        rows = np.fromiter((self._ball_rows[name] for name in others), dtype=np.intp, count=len(others))
+        rows = np.fromiter(
+            (self._ball_rows[name] for name in others), dtype=np.intp, count=len(others)
+        )
         x, y, z, reach = self._balls[self._ball_rows[frame]]
         balls = self._balls[rows]
         squared = (balls[:, 0] - x) ** 2 + (balls[:, 1] - y) ** 2 + (balls[:, 2] - z) ** 2
@@ -169,7 +184,9 @@ class PlacedScene:
         Args:
             a, b: frames.
         """
-        return min(self._gap_of_shadows(x, y) for x in self._bodies_of(a) for y in self._bodies_of(b))
+        return min(
+            self._gap_of_shadows(x, y) for x in self._bodies_of(a) for y in self._bodies_of(b)
+        )
 
     def horizontal_distance_of_center(self, a: str, b: str) -> float:
         """Return the distance in metres, projected along ``up``, of the center of the bounding box of ``a`` from ``b``.
@@ -210,9 +227,13 @@ class PlacedScene:
 
     def _gap_of_shadows(self, first: _Body, second: _Body) -> float:
         for x, y in ((first, second), (second, first)):
-            if x.normal is not None:  # the shadow of what lies behind a plane is everything, unless that is upright
+            # the shadow of what lies behind a plane is everything, unless that is upright
+            if x.normal is not None:
                 return _gap_of(x, y) if abs(float(x.normal @ self._up)) < _ALIKE else 0.0
-        return max(0.0, gap(self._shadow(first.core), self._shadow(second.core)) - first.radius - second.radius)
+        return max(
+            0.0,
+            gap(self._shadow(first.core), self._shadow(second.core)) - first.radius - second.radius,
+        )
 
     def _shadow(self, core: Support) -> Support:
         """Return the support function of a body pressed flat along ``up``."""
@@ -276,7 +297,12 @@ def _local_core(attached: AttachedShape) -> tuple[Support, float]:
         half = sizes[1] / 2
         return lambda d: np.array([0.0, 0.0, half if d[2] >= 0 else -half]), sizes[0]
     if shape.kind == "cylinder":
-        return lambda d: np.append(_on_circle(d, sizes[0]), sizes[1] / 2 if d[2] >= 0 else -sizes[1] / 2), 0.0
+        return (
+            lambda d: np.append(
+                _on_circle(d, sizes[0]), sizes[1] / 2 if d[2] >= 0 else -sizes[1] / 2
+            ),
+            0.0,
+        )
     if shape.kind == "cone":
         return lambda d: _on_cone(d, *sizes), 0.0
     if shape.kind == "mesh":
@@ -296,7 +322,10 @@ def _farthest_of(points: Vector) -> Support:
 def _corners_of_field(shape: Shape) -> Vector:
     """Return the points of a height field's surface, and the corners of its underside."""
     heights, (x, y, floor) = shape.heights, shape.dimensions
-    columns, rows = np.linspace(-x / 2, x / 2, heights.shape[1]), np.linspace(-y / 2, y / 2, heights.shape[0])
+    columns, rows = (
+        np.linspace(-x / 2, x / 2, heights.shape[1]),
+        np.linspace(-y / 2, y / 2, heights.shape[0]),
+    )
     surface = np.stack([*np.meshgrid(columns, rows), heights], axis=-1).reshape(-1, 3)
     under = [[sx * x / 2, sy * y / 2, floor] for sx in (-1, 1) for sy in (-1, 1)]
     return np.concatenate([surface, under])
@@ -325,7 +354,8 @@ _PRECISION = 1e-9  # metres: bodies nearer than this touch; relative to their di
 def gap(a: Support, b: Support) -> float:
     """Return the distance of two convex bodies in metres, 0 where they touch or overlap.
 
-    Exact to about a nanometre for bodies with corners; what is round converges to within a micrometre.
+    Exact to about a nanometre for bodies with corners; what is round converges to within a
+    micrometre.
     """
 
     def support(direction: Vector) -> Vector:

@@ -1,8 +1,9 @@
 """The relations that patterns are made of: how two frames stand to each other, each within a tolerance.
 
-Tolerances are metres, and radians where said. Directions and places are those at the configuration, in the axes of the
-root; where a relation speaks of above and below, the direction is the search's ``up``. A relation of places does not
-hold between frames of different trees. None depends on how the world as a whole, with ``up``, is placed.
+Tolerances are metres, and radians where said. Directions and places are those at the configuration,
+in the axes of the root; where a relation speaks of above and below, the direction is the search's
+``up``. A relation of places does not hold between frames of different trees. None depends on how
+the world as a whole, with ``up``, is placed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class _BuiltIn(Relation):
         for entry in fields(self):
             value = getattr(self, entry.name)
             if entry.name.endswith("tolerance") and not 0.0 <= value < math.inf:
-                raise SceneError(f"{type(self).__name__}: {entry.name} is a finite number from 0, not {value}")
+                raise SceneError(
+                    f"{type(self).__name__}: {entry.name} is a finite number from 0, not {value}"
+                )
 
     def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         """Return whether the relation holds between two frames."""
@@ -50,11 +53,16 @@ class Touching(_BuiltIn):
     tolerance: float = field(default=0.001, kw_only=True)
     is_symmetric = True
 
-    def holds_with(self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool) -> list[bool]:
+    def holds_with(
+        self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool
+    ) -> list[bool]:
         """Return for each of several frames whether it touches ``frame``."""
         del frame_is_a  # the same both ways
         near = placed.are_near(frame, others, limit=self.tolerance)
-        return [is_near and self.holds(placed, frame, other) for other, is_near in zip(others, near, strict=True)]
+        return [
+            is_near and self.holds(placed, frame, other)
+            for other, is_near in zip(others, near, strict=True)
+        ]
 
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         return placed.distance(a, b, limit=self.tolerance) <= self.tolerance
@@ -76,7 +84,8 @@ class Above(_BuiltIn):
 class RestsOn(_BuiltIn):
     """``a`` stands on ``b``.
 
-    Its lowest point is as high as b's highest, up to ``tolerance``, and the middle of ``a`` is over b's shadow.
+    Its lowest point is as high as b's highest, up to ``tolerance``, and the middle of ``a`` is over
+    b's shadow.
     """
 
     tolerance: float = field(default=0.001, kw_only=True)
@@ -128,7 +137,9 @@ class _OfAxes(_BuiltIn):
         for name in ("axis_a", "axis_b"):
             axis = tuple(float(value) for value in getattr(self, name))
             if len(axis) != 3 or not 1e-9 < math.hypot(*axis) < math.inf:
-                raise SceneError(f"{type(self).__name__}: {name} is a direction of three numbers, not {axis}")
+                raise SceneError(
+                    f"{type(self).__name__}: {name} is a direction of three numbers, not {axis}"
+                )
             initialize(self, **{name: axis})
 
     @property
@@ -162,7 +173,8 @@ class Perpendicular(_OfAxes):
 class EqualDimensions(_BuiltIn):
     """``a`` and ``b`` have as many shapes, in order of the same kinds, and all dimensions equal up to ``tolerance``.
 
-    A box may be turned over: its dimensions are compared by size. Of meshes, clouds and fields the bounds count.
+    A box may be turned over: its dimensions are compared by size. Of meshes, clouds and fields the
+    bounds count.
     """
 
     tolerance: float = field(default=0.001, kw_only=True)
@@ -170,7 +182,9 @@ class EqualDimensions(_BuiltIn):
     is_geometric = False
 
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        shapes_a, shapes_b = ([attached.shape for attached in placed.scene.shapes(frame)] for frame in (a, b))
+        shapes_a, shapes_b = (
+            [attached.shape for attached in placed.scene.shapes(frame)] for frame in (a, b)
+        )
         return len(shapes_a) == len(shapes_b) and all(
             x.kind == y.kind and bool(np.all(np.abs(_sizes(x) - _sizes(y)) <= self.tolerance))
             for x, y in zip(shapes_a, shapes_b, strict=True)

@@ -1,9 +1,10 @@
 """Poses and twists that are put into a scene: as edges between two frames, and from a body to a frame of another.
 
-A pose between points that are no frames' origins, or in the axes of a third frame, is converted by the poses that the
-scene has, before the edge is made. A twist too, with its covariance: by the means of these poses, since an error that a
-pose has by itself is not the twist's. :func:`add_edge` takes edges between given nodes of any kind, as files and other
-programs may ask for, and refuses them by their kinds.
+A pose between points that are no frames' origins, or in the axes of a third frame, is converted by
+the poses that the scene has, before the edge is made. A twist too, with its covariance: by the
+means of these poses, since an error that a pose has by itself is not the twist's. :func:`add_edge`
+takes edges between given nodes of any kind, as files and other programs may ask for, and refuses
+them by their kinds.
 """
 
 from __future__ import annotations
@@ -43,23 +44,26 @@ def add_pose(
 ) -> SceneGraph:
     """Return the scene with the pose of one frame relative to another as an edge.
 
-    The frame must be the root of its tree, or a child of the same reference frame, whose pose is changed. A pose
-    between two bodies does not state how they move: queries of motion across the new edge raise an error until a twist
-    or a joint states it.
+    The frame must be the root of its tree, or a child of the same reference frame, whose pose is
+    changed. A pose between two bodies does not state how they move: queries of motion across the
+    new edge raise an error until a twist or a joint states it.
 
     Args:
         scene: the scene, which has both frames on the bodies that the pose names.
-        pose: the pose, with its covariance; if not that of a frame relative to one, converted by poses of the scene.
-        joint: how the frame moves relative to its reference, at value 0 in this pose; ``Fixed()`` if it does not move.
-            If omitted, a new edge between two bodies has no stated motion, and an existing edge keeps its own.
+        pose: the pose, with its covariance; if not that of a frame relative to one, converted by
+            poses of the scene.
+        joint: how the frame moves relative to its reference, at value 0 in this pose; ``Fixed()``
+            if it does not move. If omitted, a new edge between two bodies has no stated motion, and
+            an existing edge keeps its own.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
         on_conflict: whether the inverse of a refused pose is tried.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on the body that the pose names; or the conversion is not possible.
-        SceneError: the frame has another parent; a body would have two paths; or the pose would move inside a body.
-            The attribute ``rule`` has the name of the rule, such as ``PE3``.
+        SemanticError: a frame is not on the body that the pose names; or the conversion is not
+            possible.
+        SceneError: the frame has another parent; a body would have two paths; or the pose would
+            move inside a body. The attribute ``rule`` has the name of the rule, such as ``PE3``.
         CycleError: the reference frame is a child of the frame.
     """
     require_conflict_option(on_conflict)
@@ -77,7 +81,9 @@ def add_pose(
     return _with_relation(scene, turned, joint)
 
 
-def update_pose(scene: SceneGraph, pose: rel.SemanticPose, *, q: ArrayLike | None = None) -> SceneGraph:
+def update_pose(
+    scene: SceneGraph, pose: rel.SemanticPose, *, q: ArrayLike | None = None
+) -> SceneGraph:
     """Return the scene in which the edge between two frames has another pose, and moves as before.
 
     Args:
@@ -87,7 +93,8 @@ def update_pose(scene: SceneGraph, pose: rel.SemanticPose, *, q: ArrayLike | Non
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on the body that the pose names; or the conversion is not possible.
+        SemanticError: a frame is not on the body that the pose names; or the conversion is not
+            possible.
         SceneError: there is no such edge, or it is inside a body, where poses are constant.
     """
     check_names(scene, coord_of(pose, rel.SemanticPose, "update_pose"))
@@ -96,7 +103,10 @@ def update_pose(scene: SceneGraph, pose: rel.SemanticPose, *, q: ArrayLike | Non
         between = between.inverse2()
     frame, reference = between.coord.ori, between.coord.ref_ori
     if scene.parent(frame) != reference:
-        message = f"there is no edge between '{frame}' and '{reference}' whose pose could be set; add it with add_pose"
+        message = (
+            f"there is no edge between '{frame}' and '{reference}' whose pose could be set; add it"
+            " with add_pose"
+        )
         raise SceneError(message, frame=frame)
     return _with_relation(scene, between, None)
 
@@ -109,22 +119,32 @@ def _with_relation(scene: SceneGraph, between: rel.SemanticPose, joint: Joint | 
     return made if between.covariance is None else made.set_covariance(frame, between.covariance)
 
 
-def _with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, joint: Joint | None) -> SceneGraph:
+def _with_pose_edge(
+    scene: SceneGraph, frame: str, reference: str, pose: Pose, joint: Joint | None
+) -> SceneGraph:
     """Return the scene with a pose edge; the pose is that at joint value 0. Without a joint no motion is stated."""
     if frame == reference:
-        raise CycleError(f"frame '{frame}' cannot be its own parent", frame=frame, parent=reference, rule="PE1")
+        raise CycleError(
+            f"frame '{frame}' cannot be its own parent", frame=frame, parent=reference, rule="PE1"
+        )
     if scene.parent(frame) == reference:
         made = scene.set_pose(frame, pose)
         return made if joint is None else made.set_joint(frame, joint)
     return scene.attach(frame, reference, pose=pose, joint=Unstated() if joint is None else joint)
 
 
-def pose_between_frames(scene: SceneGraph, pose: rel.SemanticPose, q: ArrayLike | None) -> rel.SemanticPose:
+def pose_between_frames(
+    scene: SceneGraph, pose: rel.SemanticPose, q: ArrayLike | None
+) -> rel.SemanticPose:
     """Return a pose, if poses join its points and axes, as that of its orientation frame in its reference."""
     c = pose.coord
     if c.coord != c.ref_ori:
         bodies = scene.body(c.coord), scene.body(c.ref_ori)
-        axes = relate(scene, rel.OrientationCoord._of(c.coord, bodies[0], c.ref_ori, bodies[1], c.ref_ori), q=q)
+        axes = relate(
+            scene,
+            rel.OrientationCoord._of(c.coord, bodies[0], c.ref_ori, bodies[1], c.ref_ori),
+            q=q,
+        )
         position = pose.position.change_coordinate_frame(axes)
         orientation = pose.orientation.change_coordinate_frame(axes)
         made = rel.SemanticPose.of(position, orientation)
@@ -133,16 +153,25 @@ def pose_between_frames(scene: SceneGraph, pose: rel.SemanticPose, q: ArrayLike 
     c = made.coord
     if c.ref_point != c.ref_ori:
         made = made.change_reference_point(_position(scene, c.ref_point, c.ref_ori, c.coord, q))
-    if c.point != c.ori:  # the way from the point to the frame's origin, in the axes of the reference frame
+    # the way from the point to the frame's origin, in the axes of the reference frame
+    if c.point != c.ori:
         way = _position(scene, c.ori, c.point, c.ori, q).numbers[0]
         coord = rel.PositionCoord._of(c.ori, c.body, c.point, c.body, c.coord)
-        made = made.change_point(rel.SemanticPosition(coord, representations.PositionVector(made.numbers[1] @ way)))
+        made = made.change_point(
+            rel.SemanticPosition(coord, representations.PositionVector(made.numbers[1] @ way))
+        )
     return made
 
 
-def _position(scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike | None) -> rel.SemanticPosition:
+def _position(
+    scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike | None
+) -> rel.SemanticPosition:
     """Return the position of a frame's origin relative to that of another frame, in the axes of a third."""
-    return relate(scene, rel.PositionCoord._of(point, scene.body(point), ref_point, scene.body(ref_point), axes), q=q)
+    return relate(
+        scene,
+        rel.PositionCoord._of(point, scene.body(point), ref_point, scene.body(ref_point), axes),
+        q=q,
+    )
 
 
 @dataclass(frozen=True)
@@ -162,7 +191,12 @@ class Node:
 
 
 def add_edge(
-    scene: SceneGraph, kind: Literal["pose", "twist"], *, tail: Node, head: Node, value: Pose | ArrayLike
+    scene: SceneGraph,
+    kind: Literal["pose", "twist"],
+    *,
+    tail: Node,
+    head: Node,
+    value: Pose | ArrayLike,
 ) -> SceneGraph:
     """Return the scene with an edge between two nodes of any kind, where there may be one.
 
@@ -173,7 +207,8 @@ def add_edge(
         kind: ``pose`` or ``twist``.
         tail: the reference: a frame for a pose, a body for a twist.
         head: the frame that stands, or moves, relative to it.
-        value: tail_from_head; or (6,) the twist of the head's body relative to the tail, at the head, in its axes.
+        value: tail_from_head; or (6,) the twist of the head's body relative to the tail, at the
+            head, in its axes.
 
     Raises:
         UnknownNameError: no such kind of edge or of node, or no such node.
@@ -220,24 +255,30 @@ def add_twist(
 
     Args:
         scene: the scene, which has the frame on the body that the twist names.
-        twist: the twist, at any point and in any axes that the poses of the scene join to the frame. The point is a
-            frame of the body, or of the reference body: the point that is there for the instant.
-        covariance: (6, 6) of the linear velocity of that point and the angular velocity, in those axes, m/s and rad/s,
-            symmetric positive semi-definite; it is brought to the frame like the twist. None or zero: exact.
+        twist: the twist, at any point and in any axes that the poses of the scene join to the
+            frame. The point is a frame of the body, or of the reference body: the point that is
+            there for the instant.
+        covariance: (6, 6) of the linear velocity of that point and the angular velocity, in those
+            axes, m/s and rad/s, symmetric positive semi-definite; it is brought to the frame like
+            the twist. None or zero: exact.
         frame: the frame that the edge leads to; that of the twist's point by default.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
-        on_conflict: whether the inverse of a refused twist is tried, as that of a frame of the reference body.
-        strict: whether to refuse a twist between two bodies that twist edges join in any way already, in any direction
-            and through whichever frames (rule TE6 for all trees together). By default a second twist is refused where
-            it leads back (TE5). It is refused where poses join its frame to another of the body that has a path from
-            the same body (TE4). It is refused where twists of frames in the same tree join the two bodies already
+        on_conflict: whether the inverse of a refused twist is tried, as that of a frame of the
+            reference body.
+        strict: whether to refuse a twist between two bodies that twist edges join in any way
+            already, in any direction and through whichever frames (rule TE6 for all trees
+            together). By default a second twist is refused where it leads back (TE5). It is refused
+            where poses join its frame to another of the body that has a path from the same body
+            (TE4). It is refused where twists of frames in the same tree join the two bodies already
             (TE6).
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: the frame is not on the body, or no poses lead to the point or axes in which the twist is given.
-        SceneError: the rules of twist edges forbid it; see :meth:`SceneGraph.set_twist`. The attribute ``rule`` has the
-            name of the rule, such as ``TE3``. Or the covariance is none; ``eigenvalues`` has its eigenvalues.
+        SemanticError: the frame is not on the body, or no poses lead to the point or axes in which
+            the twist is given.
+        SceneError: the rules of twist edges forbid it; see :meth:`SceneGraph.set_twist`. The
+            attribute ``rule`` has the name of the rule, such as ``TE3``. Or the covariance is none;
+            ``eigenvalues`` has its eigenvalues.
     """
     require_conflict_option(on_conflict)
     c = coord_of(twist, rel.SemanticTwist, "add_twist")
@@ -249,17 +290,26 @@ def add_twist(
     if covariance is not None:
         what = f"the covariance of the twist of '{head}' relative to '{c.ref_body}'"
         spread = checked_covariance(covariance, 6, what=what)
-    given = rel.SemanticTwist(c, representations.TwistVector(np.concatenate(twist.numbers)), covariance=spread)
+    given = rel.SemanticTwist(
+        c, representations.TwistVector(np.concatenate(twist.numbers)), covariance=spread
+    )
     made = brought(scene, given, point=head, axes=head, q=q)
     try:
-        return scene.set_twist(head, made._value, relative_to_body=c.ref_body, covariance=made.covariance)
+        return scene.set_twist(
+            head, made._value, relative_to_body=c.ref_body, covariance=made.covariance
+        )
     except SceneError:
         if on_conflict != "invert":
             raise
-        reason = f"the twist of '{head}' relative to body '{c.ref_body}' is refused, and cannot be inverted"
+        reason = (
+            f"the twist of '{head}' relative to body '{c.ref_body}' is refused, and cannot be"
+            " inverted"
+        )
         other = frame_on(scene, c.ref_body, head)
         if other is None:
-            raise SceneError(f"{reason}: no frame of that body is joined to '{head}' by poses") from None
+            raise SceneError(
+                f"{reason}: no frame of that body is joined to '{head}' by poses"
+            ) from None
     made = brought(scene, made, point=other, axes=other, q=q)
     # the inverse has the same covariance
     return scene.set_twist(other, -made._value, relative_to_body=c.body, covariance=made.covariance)
@@ -292,7 +342,10 @@ def update_twist(
     edge = scene.twist_edge(head)
     if edge is None or edge[0] != c.ref_body:
         known = f"it is relative to '{edge[0]}'" if edge else "it has none; add it with add_twist"
-        raise SceneError(f"frame '{head}' has no twist relative to body '{c.ref_body}' to set: {known}", frame=head)
+        raise SceneError(
+            f"frame '{head}' has no twist relative to body '{c.ref_body}' to set: {known}",
+            frame=head,
+        )
     return add_twist(scene, twist, covariance=covariance, frame=head, q=q)
 
 
@@ -326,5 +379,8 @@ def _require_apart(scene: SceneGraph, c: rel.TwistCoord, head: str) -> None:
             reached.add(body)
             waiting.append(body)
     if c.body in reached and c.body != c.ref_body:
-        message = f"bodies '{c.body}' and '{c.ref_body}' are joined by twists already, and may be only once"
+        message = (
+            f"bodies '{c.body}' and '{c.ref_body}' are joined by twists already, and may be only"
+            " once"
+        )
         raise SceneError(message, frame=head, rule="TE6")

@@ -1,10 +1,11 @@
 """Facts about a scene, in whatever order they come: the graph chooses the edges.
 
-A pose of one frame relative to another joins two trees (:mod:`tmkit.graph.semantic_edges.joining`). A position
-or an orientation alone waits as an observation (:mod:`tmkit.graph.observation_frames`) until the other comes. A twist
-becomes an edge, to a new frame where the others have one; to that of an observation where only poses that are missing
-can compare it with what other twists say. What a scene knows already is compared: within the
-tolerance or, with covariances, the gate, the fact is kept or fused; else it is refused, unless it says what moved.
+A pose of one frame relative to another joins two trees (:mod:`tmkit.graph.semantic_edges.joining`).
+A position or an orientation alone waits as an observation (:mod:`tmkit.graph.observation_frames`)
+until the other comes. A twist becomes an edge, to a new frame where the others have one; to that of
+an observation where only poses that are missing can compare it with what other twists say. What a
+scene knows already is compared: within the tolerance or, with covariances, the gate, the fact is
+kept or fused; else it is refused, unless it says what moved.
 
 Invariants: scenes are values. Facts that agree give scenes that answer alike, whatever their order.
 """
@@ -36,7 +37,14 @@ from tmkit.graph.semantic_edges.edges import add_twist, pose_between_frames
 from tmkit.graph.semantic_edges.joining import Told, cut, joined, observed
 from tmkit.graph.semantic_edges.queries import check_names, coord_of, relate
 from tmkit.graph.traversal import edges_between, twist_covariance
-from tmkit.relations import PoseCoord, SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
+from tmkit.relations import (
+    PoseCoord,
+    SemanticOrientation,
+    SemanticPose,
+    SemanticPosition,
+    SemanticTwist,
+    TwistCoord,
+)
 from tmkit.relations.semantic.base import require_one
 from tmkit.relations.semantic.operations import Form
 from tmkit.relations.violations import SemanticError, Violation
@@ -52,11 +60,13 @@ class FactPolicy:
     """Treatment of a fact between frames that the scene relates already.
 
     Args:
-        moves: of a pose between frames that poses join already: the frame that has moved relative to its parent so that
-            it holds. By default nothing has, and the fact must agree with the scene.
+        moves: of a pose between frames that poses join already: the frame that has moved relative
+            to its parent so that it holds. By default nothing has, and the fact must agree with the
+            scene.
         gate: the probability with which a fact that agrees passes where there are covariances.
-        known: what becomes of a fact with a covariance, stamp or tags that the scene knows already: ``observe`` keeps
-            it as an observation for ``estimation.resolve_observations``; ``fuse`` conditions the scene on it.
+        known: what becomes of a fact with a covariance, stamp or tags that the scene knows already:
+            ``observe`` keeps it as an observation for ``estimation.resolve_observations``; ``fuse``
+            conditions the scene on it.
 
     Raises:
         UnknownNameError: if ``known`` has another value.
@@ -73,7 +83,9 @@ class FactPolicy:
 
 def add_fact(
     scene: SceneGraph,
-    fact: SemanticPose | SemanticPosition | SemanticOrientation | SemanticTwist | Pose | GaussianPose,
+    fact: (
+        SemanticPose | SemanticPosition | SemanticOrientation | SemanticTwist | Pose | GaussianPose
+    ),
     *,
     frame: str | None = None,
     relative_to: str | None = None,
@@ -85,25 +97,30 @@ def add_fact(
 
     A pose between two bodies does not state how they move, as for :func:`add_pose`.
 
-    O(depth log n), and O(log n) for each observation in the scene; where edges are reversed, that many edits more.
+    O(depth log n), and O(log n) for each observation in the scene; where edges are reversed, that
+    many edits more.
 
     Args:
         scene: the scene, which has the frames on the bodies that the fact names.
-        fact: a pose, position, orientation or twist; at any points and in any axes that poses join. A position or an
-            orientation alone joins no trees: it waits as an observation for the other. Or the pose of a ``frame``.
+        fact: a pose, position, orientation or twist; at any points and in any axes that poses join.
+            A position or an orientation alone joins no trees: it waits as an observation for the
+            other. Or the pose of a ``frame``.
         frame: of a plain pose: the frame whose pose it is.
         relative_to: of a plain pose: the frame relative to which it is.
         q: (n_joints,) configuration in which it holds; needed where joints are on the way.
-        evidence: covariance, stamp and tags; the covariance is that of the fact by default. Of a pose it is (6, 6), in
-            the axes of its frame [m, rad]. Of a position it is (3, 3), in its axes [m^2]. Of an orientation it is
-            (3, 3), in the axes of its frame [rad^2]. Of a twist it is (6, 6), at its point, in its axes [m/s, rad/s].
+        evidence: covariance, stamp and tags; the covariance is that of the fact by default. Of a
+            pose it is (6, 6), in the axes of its frame [m, rad]. Of a position it is (3, 3), in its
+            axes [m^2]. Of an orientation it is (3, 3), in the axes of its frame [rad^2]. Of a twist
+            it is (6, 6), at its point, in its axes [m/s, rad/s].
         policy: the treatment of a fact between frames that poses join already.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on its body, no poses lead to its points and axes, or it is no such relation.
-        SceneError: if it contradicts the scene, or the rules of edges forbid it. Also if an orientation alone is to be
-            fused, or neither tree can hang under the other, as joints are above both frames.
+        SemanticError: a frame is not on its body, no poses lead to its points and axes, or it is no
+            such relation.
+        SceneError: if it contradicts the scene, or the rules of edges forbid it. Also if an
+            orientation alone is to be fused, or neither tree can hang under the other, as joints
+            are above both frames.
     """
     evidence = Evidence() if evidence is None else evidence
     policy = FactPolicy() if policy is None else policy
@@ -123,7 +140,9 @@ def add_fact(
     are_joined = scene.root(told.frame) == scene.root(told.reference)
     if moves is not None and are_joined:
         if told.kind != "pose":
-            raise SceneError(f"a {told.kind} alone does not say where '{moves}' has moved", frame=moves)
+            raise SceneError(
+                f"a {told.kind} alone does not say where '{moves}' has moved", frame=moves
+            )
         return _moved(scene, told, moves=moves, q=q)
     is_kept = known == "observe"
     if are_joined:
@@ -145,18 +164,30 @@ def add_fact(
         if not is_kept:
             if error is None or told.error is None:
                 return scene
-            return remove_observations(scene, _observed_with(scene, error)).condition(_measurement(told), q=q)
+            return remove_observations(scene, _observed_with(scene, error)).condition(
+                _measurement(told), q=q
+            )
     return observed(scene, told)
 
 
-def _named(scene: SceneGraph, fact: Any, frame: str | None, relative_to: str | None) -> SemanticPose:
+def _named(
+    scene: SceneGraph, fact: Any, frame: str | None, relative_to: str | None
+) -> SemanticPose:
     """Return the pose of a frame relative to another as what it says of their bodies."""
     is_plain = isinstance(fact, (Pose, GaussianPose))
     if not is_plain or frame is None or relative_to is None:
-        violation = Violation("a Pose or GaussianPose comes with frame= and relative_to=", type(fact).__name__)
+        violation = Violation(
+            "a Pose or GaussianPose comes with frame= and relative_to=", type(fact).__name__
+        )
         raise SemanticError.of("add_fact", [violation])
     coord = PoseCoord._of(
-        frame, frame, scene.body(frame), relative_to, relative_to, scene.body(relative_to), relative_to
+        frame,
+        frame,
+        scene.body(frame),
+        relative_to,
+        relative_to,
+        scene.body(relative_to),
+        relative_to,
     )
     mean, covariance = (fact, None) if isinstance(fact, Pose) else (fact.mean, fact.covariance)
     return SemanticPose(coord, mean, covariance=covariance)
@@ -168,7 +199,11 @@ def _of_new_root(scene: SceneGraph, fact: Any) -> SceneGraph | None:
     if ends is None or scene.frames_of_class(CLASS):
         return None
     frame, body, reference, ref_body = ends
-    if scene.parent(frame) is not None or scene.body(frame) != body or scene.body(reference) != ref_body:
+    if (
+        scene.parent(frame) is not None
+        or scene.body(frame) != body
+        or scene.body(reference) != ref_body
+    ):
         return None
     try:
         return scene.attach(frame, reference, pose=fact._value, joint=Unstated())
@@ -180,7 +215,12 @@ def _of_new_root(scene: SceneGraph, fact: Any) -> SceneGraph | None:
 def _ends(form: Form) -> tuple[str, str, str, str] | None:
     """Return the frames of one exact pose, each with its body; None if its points or axes are of other frames."""
     c = form.coord
-    if not form.is_plain or form.size is not None or c.point != c.ori or not c.ref_point == c.ref_ori == c.coord:
+    if (
+        not form.is_plain
+        or form.size is not None
+        or c.point != c.ori
+        or not c.ref_point == c.ref_ori == c.coord
+    ):
         return None
     return c.ori, c.body, c.ref_ori, c.ref_body
 
@@ -191,10 +231,15 @@ def _made_exact(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLike | No
     uncertain = [name for name in way if scene.noise(name) is not None]
     for name in uncertain:
         if _observed_with(scene, scene.noise(name)):
-            bodies, parent = {scene.body(told.frame), scene.body(told.reference)}, scene.parent(name)
+            bodies, parent = (
+                {scene.body(told.frame), scene.body(told.reference)},
+                scene.parent(name),
+            )
             is_same = parent is not None and {scene.body(name), scene.body(parent)} == bodies
             joint = scene.joint(name) if is_same else told.joint
-            return _settled(cut(scene, name), told._replace(stamp=None, tags=(), joint=joint), gate=gate, q=q)
+            return _settled(
+                cut(scene, name), told._replace(stamp=None, tags=(), joint=joint), gate=gate, q=q
+            )
     if len(uncertain) == 1 and scene.joint(uncertain[0]).type in ("fixed", "free"):
         return _moved(scene, told, moves=uncertain[0], q=q)
     return observed(scene, told) if told.stamp is None and not told.tags else scene
@@ -203,12 +248,19 @@ def _made_exact(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLike | No
 def _observed_with(scene: SceneGraph, error: EdgeNoise | None) -> list[Observation]:
     """Return the observations that share an error."""
     shared = set() if error is None else {*error.sources}
-    return [one for one in observations(scene) if (e := scene.noise(one.name)) and not shared.isdisjoint(e.sources)]
+    return [
+        one
+        for one in observations(scene)
+        if (e := scene.noise(one.name)) and not shared.isdisjoint(e.sources)
+    ]
 
 
-def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: ArrayLike | None) -> Told:
+def _told(
+    scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: ArrayLike | None
+) -> Told:
     """Return what a pose, position or orientation says of two frames, in the axes of the one that is the reference."""
-    if isinstance(fact, (SemanticPosition, SemanticOrientation)):  # a union type takes five times as long
+    # a union type takes five times as long
+    if isinstance(fact, (SemanticPosition, SemanticOrientation)):
         check_names(scene, fact.coord)
         return _told_part(scene, fact, covariance, q)
     between: Any = fact
@@ -220,14 +272,21 @@ def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: Arra
         check_names(scene, c)
     frame = c.ori
     covariance = between.covariance if covariance is None else covariance
-    error = None if covariance is None else checked_covariance(covariance, 6, what=f"the covariance of '{frame}'")
+    error = (
+        None
+        if covariance is None
+        else checked_covariance(covariance, 6, what=f"the covariance of '{frame}'")
+    )
     if error is not None and np.count_nonzero(error) == 0:  # any() takes four times as long
         error = None
     return Told(frame, c.ref_ori, between._value, error=error)
 
 
 def _told_part(
-    scene: SceneGraph, fact: SemanticPosition | SemanticOrientation, covariance: ArrayLike | None, q: ArrayLike | None
+    scene: SceneGraph,
+    fact: SemanticPosition | SemanticOrientation,
+    covariance: ArrayLike | None,
+    q: ArrayLike | None,
 ) -> Told:
     """Return what a position or orientation says; where its axes are in the tree of its frame, the other way round."""
     c: Any = fact.coord
@@ -236,9 +295,15 @@ def _told_part(
     frame, reference = (c.point, c.ref_point) if is_position else (c.ori, c.ref_ori)
     require_one(fact, "add_fact")
     covariance = fact.covariance if covariance is None else covariance
-    known = None if covariance is None else checked_covariance(covariance, 3, what=f"the covariance of '{frame}'")
+    known = (
+        None
+        if covariance is None
+        else checked_covariance(covariance, 3, what=f"the covariance of '{frame}'")
+    )
     if scene.root(c.coord) not in (scene.root(reference), scene.root(frame)):
-        violation = Violation("its axes are of a frame that poses join to one of its ends", f"[{c.coord}]")
+        violation = Violation(
+            "its axes are of a frame that poses join to one of its ends", f"[{c.coord}]"
+        )
         raise SemanticError.of(f"add_fact({c!r})", [violation])
     is_turned = scene.root(c.coord) != scene.root(reference)
     turn = _rotation(scene, c.coord, frame if is_turned else reference, q)  # end_from_axes
@@ -253,7 +318,9 @@ def _told_part(
     return Told(frame, reference, pose, "position" if is_position else "orientation", error)
 
 
-def _rotation(scene: SceneGraph, frame: str, reference: str, q: ArrayLike | None) -> NDArray[np.float64]:
+def _rotation(
+    scene: SceneGraph, frame: str, reference: str, q: ArrayLike | None
+) -> NDArray[np.float64]:
     return scene.pose(frame, relative_to=reference, q=q).rotation
 
 
@@ -277,17 +344,22 @@ def _whole(scene: SceneGraph, told: Told, waiting: Observation, q: ArrayLike | N
     rotation = o.pose.rotation
     spread = np.zeros((3, 3)) if o.error is None else o.error[3:, 3:]
     ends = o.frame, o.reference
-    is_other_way = ends[0] != p.frame and (len(trees) == 1 or scene.root(o.frame) != scene.root(p.frame))
+    is_other_way = ends[0] != p.frame and (
+        len(trees) == 1 or scene.root(o.frame) != scene.root(p.frame)
+    )
     if is_other_way:  # it says how the other tree stands relative to this one
         ends, spread, rotation = ends[::-1], rotation @ spread @ rotation.T, rotation.T
-    inside = _rotation(scene, p.frame, ends[0], q)  # from the frame of the position to that of the orientation
+    # from the frame of the position to that of the orientation
+    inside = _rotation(scene, p.frame, ends[0], q)
     turned = _rotation(scene, ends[1], p.reference, q) @ rotation @ inside
     place = np.zeros((3, 3)) if p.error is None else p.error[:3, :3]
     error = _padded(turned.T @ place @ turned, inside.T @ spread @ inside)
     pose = Pose.from_rotation_matrix(p.pose.translation, turned)
     stamp = None if p.stamp is None or o.stamp is None else min(p.stamp, o.stamp)
     tags = tuple(tag for tag in p.tags if tag in o.tags)
-    return Told(p.frame, p.reference, pose, error=error if error.any() else None, stamp=stamp, tags=tags)
+    return Told(
+        p.frame, p.reference, pose, error=error if error.any() else None, stamp=stamp, tags=tags
+    )
 
 
 def _of_observation(seen: Observation) -> Told:
@@ -298,12 +370,17 @@ def _of_observation(seen: Observation) -> Told:
 
 def _measurement(told: Told) -> Measurement:
     pose = GaussianPose(told.pose, np.zeros((6, 6)) if told.error is None else told.error)
-    return Observation("", told.frame, pose, told.reference, told.kind, None, frozenset()).measurement()
+    return Observation(
+        "", told.frame, pose, told.reference, told.kind, None, frozenset()
+    ).measurement()
 
 
-def _settled(before: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None, is_kept: bool = True) -> SceneGraph:
+def _settled(
+    before: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None, is_kept: bool = True
+) -> SceneGraph:
     """Return the scene whose trees a fact joins, and what waited joins further; all of that must agree."""
-    apart: list[tuple[SemanticTwist, NDArray[np.float64]]] = []  # twists that can be compared once trees are joined
+    # twists that can be compared once trees are joined
+    apart: list[tuple[SemanticTwist, NDArray[np.float64]]] = []
     scene, made = before, None
     while made is None:
         try:
@@ -324,7 +401,9 @@ def _settled(before: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None
     waiting = [seen for seen in observations(before) if seen.kind != "twist"]
     for seen in waiting:
         ends = seen.frame, seen.relative_to
-        if made.root(ends[0]) == made.root(ends[1]) and before.root(ends[0]) != before.root(ends[1]):
+        if made.root(ends[0]) == made.root(ends[1]) and before.root(ends[0]) != before.root(
+            ends[1]
+        ):
             _require_agreement(made, _of_observation(seen), gate=gate, q=q)
     for part, other in combinations(observations(made) if waiting else (), 2):
         whole = _whole(made, _of_observation(part), other, q)
@@ -341,7 +420,9 @@ def _moved(scene: SceneGraph, told: Told, *, moves: str, q: ArrayLike | None) ->
     parent = scene.parent(moves)
     if parent is None or moves not in way or parent not in way:
         named = ", ".join(f"'{name}'" for name in way if scene.parent(name) in way)
-        message = f"the edge above '{moves}' is not between '{frame}' and '{reference}': {named} are"
+        message = (
+            f"the edge above '{moves}' is not between '{frame}' and '{reference}': {named} are"
+        )
         raise SceneError(message, frame=moves)
     is_up = way.index(moves) < way.index(parent)  # from the frame up, else down to the reference
     near, far = (frame, reference) if is_up else (reference, frame)
@@ -350,9 +431,15 @@ def _moved(scene: SceneGraph, told: Told, *, moves: str, q: ArrayLike | None) ->
     outside = scene.pose(parent, relative_to=far, q=q)
     wanted = (inside.inverse() @ near_from_far @ outside).inverse()
     now = scene.pose(moves, relative_to=parent, q=q)
-    local = scene.local_pose(moves) @ now.inverse() @ wanted if scene.joint(moves).type in ("fixed", "free") else None
+    local = (
+        scene.local_pose(moves) @ now.inverse() @ wanted
+        if scene.joint(moves).type in ("fixed", "free")
+        else None
+    )
     if local is None:
-        raise SceneError(f"'{moves}' moves by its joint: its value, and no pose, says where it is", frame=moves)
+        raise SceneError(
+            f"'{moves}' moves by its joint: its value, and no pose, says where it is", frame=moves
+        )
     error, turned = (told if is_up else told.reversed()).error, adjoint(inside.inverse())
     covariance = None if error is None else turned @ error @ turned.T
     return scene.set_pose(moves, local).set_covariance(moves, covariance)
@@ -381,9 +468,9 @@ def _require_agreement(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLi
     numbers = {"pose": f"{metres:.4g} m and {radians:.4g} rad", "position": f"{metres:.4g} m"}
     way = " - ".join(scene.path(told.frame, told.reference))
     raise SceneError(
-        f"the {told.kind} of '{told.frame}' relative to '{told.reference}' contradicts the scene by "
-        f"{numbers.get(told.kind, f'{radians:.4g} rad')}, along {way} ({criterion}); "
-        "name what has moved by FactPolicy(moves=...)",
+        f"the {told.kind} of '{told.frame}' relative to '{told.reference}' contradicts the scene by"
+        f" {numbers.get(told.kind, f'{radians:.4g} rad')}, along {way} ({criterion}); name what has"
+        " moved by FactPolicy(moves=...)",
         frame=told.frame,
     )
 
@@ -397,14 +484,27 @@ def _with_twist(
     known, tree = None, scene.root(c.point)
     with contextlib.suppress(SemanticError, ConfigurationError):  # nothing says it yet
         known = np.concatenate(relate(scene, c, q=q).numbers)
-    agrees = known is not None and np.max(np.abs(known - vector)) <= _EXACT * (1.0 + np.max(np.abs(vector)))
-    ways = [(way, head) for way in (fact, fact.inverse()) for head in scene.frames_of_body(way.coord.body)]
+    agrees = known is not None and np.max(np.abs(known - vector)) <= _EXACT * (
+        1.0 + np.max(np.abs(vector))
+    )
+    ways = [
+        (way, head)
+        for way in (fact, fact.inverse())
+        for head in scene.frames_of_body(way.coord.body)
+    ]
     ways = [(way, head) for way, head in ways if scene.root(head) == tree]
     ways.sort(key=lambda way: way[1] != c.point)
-    free = [way for way in ways if (edge := scene.twist_edge(way[1])) is None or edge[0] == way[0].coord.ref_body]
+    free = [
+        way
+        for way in ways
+        if (edge := scene.twist_edge(way[1])) is None or edge[0] == way[0].coord.ref_body
+    ]
     waits = [way for way in free if CLASS in scene.classes(way[1])]
-    free = [way for way in waits if scene.twist_edge(way[1])] + [way for way in free if way not in waits]
-    if free:  # also where the twist follows from fixed edges alone: other facts may take their word away
+    free = [way for way in waits if scene.twist_edge(way[1])] + [
+        way for way in free if way not in waits
+    ]
+    # also where the twist follows from fixed edges alone: other facts may take their word away
+    if free:
         (way, head), made = free[0], scene
         if agrees and scene.twist_edge(head) is not None:
             return scene
@@ -424,7 +524,8 @@ def _with_twist(
             raise SceneError(message, **refusal.data) from refusal
         if refusal.data.get("rule") not in ("TE4", "TE5", "TE6"):
             raise
-    way, head = ways[0]  # other twists say it, in numbers that nothing can compare before poses join their trees
+    # other twists say it, in numbers that nothing can compare before poses join their trees
+    way, head = ways[0]
     name = free_name(scene, f"{head} relative to {way.coord.ref_body}")
     with scene.edit() as edit:
         edit.add_frame(name, head, body=scene.body(head), classes=[CLASS])

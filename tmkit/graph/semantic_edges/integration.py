@@ -1,9 +1,9 @@
 """Scenes in time: what a scene becomes when its twists act for a while, and the twists that lead from one to another.
 
-Both go by pose edges between two bodies. The twist of an edge is body-fixed. So its motion over a time is the
-exponential, and the twist of two poses the logarithm (De Laet et al., part 1, 2013). ``finite_difference(scene,
-integrate(scene, dt), dt)`` has the twists of ``scene``. Errors go along, source by source and to first order:
-``docs/concepts/uncertainty.md`` has the formula.
+Both go by pose edges between two bodies. The twist of an edge is body-fixed. So its motion over a
+time is the exponential, and the twist of two poses the logarithm (De Laet et al., part 1, 2013).
+``finite_difference(scene, integrate(scene, dt), dt)`` has the twists of ``scene``. Errors go along,
+source by source and to first order: ``docs/concepts/uncertainty.md`` has the formula.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, Joint, SceneGraph, inverse_right_jacobian, path_noise, twist_noise
+from tmkit._core import (
+    EdgeNoise,
+    Joint,
+    SceneGraph,
+    inverse_right_jacobian,
+    path_noise,
+    twist_noise,
+)
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, moved_edge, summed, twists_between
 from tmkit.graph.rigid import joint_values, moving_edges
@@ -31,31 +38,38 @@ Array = NDArray[np.float64]
 @overload
 def integrate(scene: SceneGraph, dt: float) -> SceneGraph: ...
 @overload
-def integrate(scene: SceneGraph, dt: float, *, q: ArrayLike, qd: ArrayLike) -> tuple[SceneGraph, Array]: ...
+def integrate(
+    scene: SceneGraph, dt: float, *, q: ArrayLike, qd: ArrayLike
+) -> tuple[SceneGraph, Array]: ...
 def integrate(
     scene: SceneGraph, dt: float, *, q: ArrayLike | None = None, qd: ArrayLike | None = None
 ) -> SceneGraph | tuple[SceneGraph, Array]:
     """Return the scene after a time in which every body moves by its twist, constantly, and joints at their speed.
 
-    Each edge of poses between two bodies moves by the twist of the one relative to the other, where twist edges tell
-    it. A frame on a fixed or free edge without a twist goes along with its parent. Where a twist edge leads over a
-    joint, the joint moves as the twist says; other joints move as ``qd`` says. Of an edge that several of these move,
-    each acts by itself: twists stay constant in their own frames. O(k t depth) for k such edges and t twist edges.
+    Each edge of poses between two bodies moves by the twist of the one relative to the other, where
+    twist edges tell it. A frame on a fixed or free edge without a twist goes along with its parent.
+    Where a twist edge leads over a joint, the joint moves as the twist says; other joints move as
+    ``qd`` says. Of an edge that several of these move, each acts by itself: twists stay constant in
+    their own frames. O(k t depth) for k such edges and t twist edges.
 
-    The covariances of the poses grow by those of the twists, and all correlations stay: of edges that one twist moves,
-    and of the twist with what it has moved. ``integrate(a).integrate(b)`` has the covariance of ``integrate(a + b)``.
-    Where q and qd are passed, the configuration (n_joints,) is returned as well; limits of joints are not applied.
+    The covariances of the poses grow by those of the twists, and all correlations stay: of edges
+    that one twist moves, and of the twist with what it has moved. ``integrate(a).integrate(b)`` has
+    the covariance of ``integrate(a + b)``. Where q and qd are passed, the configuration (n_joints,)
+    is returned as well; limits of joints are not applied.
 
     Args:
         scene: the scene.
         dt: seconds; may be negative.
-        q: (n_joints,) configuration. Without it joints stay where they are: the configuration is not part of a scene.
+        q: (n_joints,) configuration. Without it joints stay where they are: the configuration is
+            not part of a scene.
         qd: (n_joints,) joint velocities, rad/s or m/s; passed with q.
 
     Raises:
-        SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge between is not known.
-            Also if the joint in its way cannot have it, or the motion of an edge is not stated.
-        ConfigurationError: a joint is in the way and q is omitted; only one of q and qd is passed; or a wrong length.
+        SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge
+            between is not known. Also if the joint in its way cannot have it, or the motion of an
+            edge is not stated.
+        ConfigurationError: a joint is in the way and q is omitted; only one of q and qd is passed;
+            or a wrong length.
     """
     dt = seconds(dt)
     if (q is None) != (qd is None):
@@ -117,9 +131,17 @@ def _moved_by_several(
         head, other = (behind, before) if is_head else (before, behind)
         told = scene.twist_edge(head)
         assert told is not None, "one of the two has it"
-        go(scene.pose(before, relative_to=at, q=then), path_noise(scene, before, relative_to=at, q=then))
-        now = scene.pose(head, relative_to=other, q=q), path_noise(scene, head, relative_to=other, q=q)
-        step, noise = moved_edge(*now, np.asarray(told[1]), twist_noise(scene, head), dt, frame=head)
+        go(
+            scene.pose(before, relative_to=at, q=then),
+            path_noise(scene, before, relative_to=at, q=then),
+        )
+        now = (
+            scene.pose(head, relative_to=other, q=q),
+            path_noise(scene, head, relative_to=other, q=q),
+        )
+        step, noise = moved_edge(
+            *now, np.asarray(told[1]), twist_noise(scene, head), dt, frame=head
+        )
         go(*((step, noise) if is_head else (step.inverse(), summed((-adjoint(step), noise)))))
         at = behind
     go(scene.pose(frame, relative_to=at, q=then), path_noise(scene, frame, relative_to=at, q=then))
@@ -131,7 +153,9 @@ def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:
     axis = np.array(joint.axis)
     unit = np.concatenate([axis, np.zeros(3)] if joint.type == "prismatic" else [np.zeros(3), axis])
     velocity = float(unit @ twist)
-    if not np.allclose(twist, velocity * unit, rtol=0.0, atol=1e-9 * (1.0 + float(np.abs(twist).max()))):
+    if not np.allclose(
+        twist, velocity * unit, rtol=0.0, atol=1e-9 * (1.0 + float(np.abs(twist).max()))
+    ):
         rule = f"the twist of frame '{frame}' is one of its joint '{joint.name}'"
         raise refusal("integrate", rule, f"it is {twist.round(9).tolist()}")
     return velocity
@@ -142,7 +166,9 @@ def _require_stated_edges(scene: Any, told: set[str]) -> None:
     for edge in scene._unstated_edges():
         if edge not in told:
             rule = "the motion of every edge is stated"
-            raise refusal("integrate", rule, unknown_motion(scene, edge), repair=UNKNOWN_MOTION_REPAIR)
+            raise refusal(
+                "integrate", rule, unknown_motion(scene, edge), repair=UNKNOWN_MOTION_REPAIR
+            )
 
 
 def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> None:
@@ -166,19 +192,22 @@ def finite_difference(
 ) -> SceneGraph:
     """Return the later of two versions with the constant twists that led there from the earlier one.
 
-    Each of the frames has a twist edge; of one that did not move it is zero. Its error is what the errors of both poses
-    make of it: an error that is the same before and after the frame moved is none of the way that it went.
+    Each of the frames has a twist edge; of one that did not move it is zero. Its error is what the
+    errors of both poses make of it: an error that is the same before and after the frame moved is
+    none of the way that it went.
 
     Args:
         earlier: the scene as it was.
         later: the scene ``dt`` seconds later. No frame turned by half a turn or more.
         dt: seconds, not zero.
-        frames: whose twists relative to their parents' bodies are computed; by default with such a twist, or moved.
+        frames: whose twists relative to their parents' bodies are computed; by default with such a
+            twist, or moved.
 
     Raises:
         UnknownNameError: a frame is not in both versions.
-        SceneError: a frame is a child of something else than before, is a root, sits on the body that it is a child of,
-            or has a joint. Also if the rules of twist edges forbid it, as where it has one relative to another body.
+        SceneError: a frame is a child of something else than before, is a root, sits on the body
+            that it is a child of, or has a joint. Also if the rules of twist edges forbid it, as
+            where it has one relative to another body.
         SemanticError: no time went by.
     """
     dt = elapsed(dt)
@@ -190,7 +219,10 @@ def finite_difference(
             motion = np.zeros(6) if before == after else np.array((before.inverse() @ after).log())
             edit.set_twist(frame, motion / dt, relative_to_body=later.body(_parent(later, frame)))
             back = inverse_right_jacobian(motion) / dt
-            noise = summed((back, later.noise(frame)), (-back @ adjoint(Pose.exp(-motion)), earlier.noise(frame)))
+            noise = summed(
+                (back, later.noise(frame)),
+                (-back @ adjoint(Pose.exp(-motion)), earlier.noise(frame)),
+            )
             edit.set_twist_noise(frame, noise)
     return edit.finish()
 
@@ -210,18 +242,28 @@ def _that_moved(earlier: SceneGraph, later: SceneGraph) -> list[str]:
 def _require_same_edge(earlier: SceneGraph, later: SceneGraph, frame: str) -> None:
     parent = later.parent(frame)
     if parent is None:
-        raise SceneError(f"frame '{frame}' is a root: it moves relative to nothing that is known", frame=frame)
+        raise SceneError(
+            f"frame '{frame}' is a root: it moves relative to nothing that is known", frame=frame
+        )
     if earlier.parent(frame) != parent:
-        message = f"frame '{frame}' has parent '{parent}', and had parent '{earlier.parent(frame)}' before"
+        message = (
+            f"frame '{frame}' has parent '{parent}', and had parent '{earlier.parent(frame)}'"
+            " before"
+        )
         raise SceneError(f"{message}: there is no one twist between", frame=frame)
     joint = later.joint(frame)
     if joint.type not in ("fixed", "free"):
-        raise SceneError(f"frame '{frame}' moves by joint '{joint.name}', whose velocity gives its twist", frame=frame)
+        raise SceneError(
+            f"frame '{frame}' moves by joint '{joint.name}', whose velocity gives its twist",
+            frame=frame,
+        )
 
 
 def _edges_between_bodies(scene: SceneGraph, frames: Iterable[str]) -> list[tuple[str, str, str]]:
     """Return frame, body and parent's body of the edges above some frames that are between two bodies."""
-    edges = [(f, scene.body(f), scene.body(p)) for f in frames if (p := scene.parent(f)) is not None]
+    edges = [
+        (f, scene.body(f), scene.body(p)) for f in frames if (p := scene.parent(f)) is not None
+    ]
     return [edge for edge in edges if edge[1] != edge[2]]
 
 

@@ -1,10 +1,12 @@
 """Queries of relations between frames and bodies of a scene, in any point, axes and representation.
 
-The core finds the numbers; where it has none, because a name is wrong or no path leads there, the reason is found here.
+The core finds the numbers; where it has none, because a name is wrong or no path leads there, the
+reason is found here.
 
-The point of a velocity is fixed to the body that moves, and may be named by a frame of the reference body as well. Then
-it is the point of the body that is, for the instant, where that frame's origin is. So the inverse of a twist, which
-keeps its point, can be asked for, and the screw twist ``(h|C, D, [h])`` of De Laet et al., part 1.
+The point of a velocity is fixed to the body that moves, and may be named by a frame of the
+reference body as well. Then it is the point of the body that is, for the instant, where that
+frame's origin is. So the inverse of a twist, which keeps its point, can be asked for, and the screw
+twist ``(h|C, D, [h])`` of De Laet et al., part 1.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> 
         require_one(relation, operation)
         return relation.coord
     what = " ".join(repr(relation).split())[:80]
-    repair = f"say what the numbers mean: {kind.__name__}({kind.coord_class.__name__}(...), numbers)"
+    repair = (
+        f"say what the numbers mean: {kind.__name__}({kind.coord_class.__name__}(...), numbers)"
+    )
     raise refusal(operation, f"it takes a {kind.__name__}", what, repair=repair)
 
 
@@ -55,7 +59,9 @@ def require_conflict_option(on_conflict: str) -> None:
 def is_on_reference(scene: SceneGraph, coord: Any) -> bool:
     """Return whether the point of a velocity is a frame of the reference body."""
     is_velocity = isinstance(coord, (TwistCoord, LinearVelocityCoord))
-    return is_velocity and coord.body != coord.ref_body and scene.body(coord.point) == coord.ref_body
+    return (
+        is_velocity and coord.body != coord.ref_body and scene.body(coord.point) == coord.ref_body
+    )
 
 
 def check_names(scene: SceneGraph, coord: Coord) -> None:
@@ -65,12 +71,18 @@ def check_names(scene: SceneGraph, coord: Coord) -> None:
         seen = None
         for name in names:
             frame = getattr(coord, name, None)
-            if frame is None or frame == seen or (name == "point" and is_on_reference(scene, coord)):
+            if (
+                frame is None
+                or frame == seen
+                or (name == "point" and is_on_reference(scene, coord))
+            ):
                 continue
             seen, actual = frame, scene.body(frame)
             if actual != on:
                 rule = f"the {name} is a frame on the body that is named"
-                violation = Violation(rule, f"frame '{frame}' is on body '{actual}'", f"body '{on}' is named")
+                violation = Violation(
+                    rule, f"frame '{frame}' is on body '{actual}'", f"body '{on}' is named"
+                )
                 broken.append(violation)
         if seen is None or broken:
             scene.frames_of_body(on)  # it is there
@@ -83,13 +95,15 @@ def check_names(scene: SceneGraph, coord: Coord) -> None:
 def unjoined(scene: SceneGraph, coord: Coord, error: DisconnectedError) -> SemanticError:
     """Return the error of coordinates whose frames no poses join, or raise that of a wrong name."""
     check_names(scene, coord)
-    violation = Violation("a path of poses leads there", str(error), repair="join the trees with add_pose")
+    violation = Violation(
+        "a path of poses leads there", str(error), repair="join the trees with add_pose"
+    )
     return SemanticError.of(f"relate({coord!r})", [violation])
 
 
 UNKNOWN_MOTION_REPAIR = (
-    "add a twist with add_twist, or state a joint with set_joint (Fixed() if nothing moves there), or join the frames "
-    "with attach, mount or reparent"
+    "add a twist with add_twist, or state a joint with set_joint (Fixed() if nothing moves there),"
+    " or join the frames with attach, mount or reparent"
 )
 """Ways to state the motion of an edge."""
 
@@ -97,7 +111,9 @@ UNKNOWN_MOTION_REPAIR = (
 def unknown_motion(scene: SceneGraph, edge: str) -> str:
     """Return the message for the edge above a frame whose motion is not stated."""
     ends = f"'{edge}' and its parent '{scene.parent(edge)}'"
-    return f"the motion of the edge between {ends} is unknown, since its pose alone does not state it"
+    return (
+        f"the motion of the edge between {ends} is unknown, since its pose alone does not state it"
+    )
 
 
 def require_stated_motion(scene: Any, frame: str, reference: str, operation: str) -> None:
@@ -112,21 +128,32 @@ def explain(scene: SceneGraph, coord: Coord, qd: object = None) -> NoReturn:
     check_names(scene, coord)
     core: Any = scene
     rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
-    why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or pass qd"
+    why, repair = (
+        "there is none",
+        "add what is missing with add_twist, also where nothing moves; or pass qd",
+    )
     there, back = (coord.body, coord.ref_body), (coord.ref_body, coord.body)
     beside = getattr(coord, "point", coord.coord)
     a, b = (frame_on(scene, body, beside) for body in there)
     if a is None or b is None:
         why, repair = "nor do poses", "join the trees with add_pose, or add a twist with add_twist"
         if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
-            why, repair = f"there is one, but poses do not join its frames to '{beside}'", "add them with add_pose"
+            why, repair = (
+                f"there is one, but poses do not join its frames to '{beside}'",
+                "add them with add_pose",
+            )
     elif (edge := core._unstated_edge(a, b)) is not None:
         why, repair = unknown_motion(scene, edge), UNKNOWN_MOTION_REPAIR
-    elif not edges_of_twists(scene, a).isdisjoint(scene.path(a, b)) and (body := _way_out(scene, beside)):
+    elif not edges_of_twists(scene, a).isdisjoint(scene.path(a, b)) and (
+        body := _way_out(scene, beside)
+    ):
         why = f"twist edges lead there by way of body '{body}', which no poses join"
         repair = f"join '{body}' with add_pose, or add a twist with add_twist"
     elif (joints := joints_between(scene, a, b)) and qd is None:
-        why, repair = f"joint '{joints[0]}' is between them", "pass q and qd, or add a twist with add_twist"
+        why, repair = (
+            f"joint '{joints[0]}' is between them",
+            "pass q and qd, or add a twist with add_twist",
+        )
     raise refusal(f"relate({coord!r})", rule, why, repair=repair)
 
 
@@ -139,8 +166,13 @@ def _way_out(scene: SceneGraph, frame: str) -> str | None:
         missing = [body for body in ends if frame_on(scene, body, frame) is None]
         if len(missing) == 1:
             return missing[0]
-    roots = {body: {scene.root(on) for on in scene.frames_of_body(body)} for body in scene.body_names}
-    return next((body for body, trees in roots.items() if len(trees) > 1 and scene.root(frame) in trees), None)
+    roots = {
+        body: {scene.root(on) for on in scene.frames_of_body(body)} for body in scene.body_names
+    }
+    return next(
+        (body for body, trees in roots.items() if len(trees) > 1 and scene.root(frame) in trees),
+        None,
+    )
 
 
 Vector = NDArray[np.float64]
@@ -231,23 +263,28 @@ def relate(
     It is a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
 
     Args:
-        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own.
-        coord: what is asked for: coordinates of a position, orientation, pose, linear velocity, angular velocity or
-            twist, whose names are frames and bodies of the scene. The point of a velocity is a frame of the body, or
-            of the reference body: the point that is there for the instant.
-        representation: the form of the numbers; by default a position vector, a rotation matrix, vector and matrix
-            (a rotation vector where the axes are not those of the reference frame), or a six-vector.
+        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of
+            its own.
+        coord: what is asked for: coordinates of a position, orientation, pose, linear velocity,
+            angular velocity or twist, whose names are frames and bodies of the scene. The point of
+            a velocity is a frame of the body, or of the reference body: the point that is there for
+            the instant.
+        representation: the form of the numbers; by default a position vector, a rotation matrix,
+            vector and matrix (a rotation vector where the axes are not those of the reference
+            frame), or a six-vector.
         q: (n_joints,) configuration; needed where a joint is on the way.
-        qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move; elsewhere joints
-            move as ``qd`` says, and free edges do not; without it both say nothing. Fixed edges never move. The motion
-            of an edge that has a pose only, as ``add_pose`` makes it, is unknown.
+        qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move;
+            elsewhere joints move as ``qd`` says, and free edges do not; without it both say
+            nothing. Fixed edges never move. The motion of an edge that has a pose only, as
+            ``add_pose`` makes it, is unknown.
         stamp: the time [s], or :class:`When`: by stamped poses and histories of joints
             (:func:`~tmkit.graph.at_stamp`); now if omitted.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: if a frame is not on the body named, or the representation does not allow the result. Also if no
-            poses lead from one to the other, or the motion of one relative to the other is not stated.
+        SemanticError: if a frame is not on the body named, or the representation does not allow the
+            result. Also if no poses lead from one to the other, or the motion of one relative to
+            the other is not stated.
         ConfigurationError: a joint is on the way and q is missing.
         StampError: the stamp lies outside of what is known.
     """
@@ -259,7 +296,9 @@ def relate(
         if not isinstance(coord, Coord):
             what = " ".join(repr(coord).split())[:80]
             repair = "such as PoseCoord('{g}|C', '{h}|D', '[h]')"
-            raise rel.SemanticError.of("relate", [Violation("it takes coordinates", what, repair=repair)])
+            raise rel.SemanticError.of(
+                "relate", [Violation("it takes coordinates", what, repair=repair)]
+            )
         check_names(scene, coord)
         rule = "a scene relates positions, orientations, poses and velocities"
         raise rel.SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])
@@ -294,7 +333,10 @@ def moment_of(
 ) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:
     """Return the version of a time, as far as a relation and one more frame need it, with q and qd of then."""
     check_names(scene, coord)
-    names = [getattr(coord, name, coord.coord) for name in ("point", "ori", "ref_point", "ref_ori", "coord")]
+    names = [
+        getattr(coord, name, coord.coord)
+        for name in ("point", "ori", "ref_point", "ref_ori", "coord")
+    ]
     names += [] if also is None else [also]
     bodies = (coord.body, coord.ref_body) if isinstance(coord, _VELOCITIES) else None
     return moment(scene, stamp, names, bodies=bodies, q=q, qd=qd)
@@ -309,10 +351,12 @@ def held(representation: Any, numbers: Vector) -> Any:
         return trusted(representation, {"vector": numbers[:3, 3], "matrix": numbers[:3, :3]})
     if representation.relation == "Pose":
         return representation.of((numbers[:3, 3], numbers[:3, :3]))
-    return representation.of((numbers[:3], numbers[3:]) if representation.relation == "Twist" else (numbers,))
+    return representation.of(
+        (numbers[:3], numbers[3:]) if representation.relation == "Twist" else (numbers,)
+    )
 
 
-# ------------------------------------------------------------------------------------------------- numbers, by relation
+# ----------------------------------------------------------------------------- numbers, by relation
 # The scene is typed as Any: what the core keeps for this module is not in its published types.
 
 _VELOCITIES = (rel.LinearVelocityCoord, rel.AngularVelocityCoord, rel.TwistCoord)
@@ -321,17 +365,23 @@ _Numbers = Callable[[Any, Any, ArrayLike | None, ArrayLike | None], Vector]
 
 
 def _position(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vector:
-    found: Vector | None = scene._related_position(c.point, c.body, c.ref_point, c.ref_body, c.coord, q)
+    found: Vector | None = scene._related_position(
+        c.point, c.body, c.ref_point, c.ref_body, c.coord, q
+    )
     return explain(scene, c) if found is None else found
 
 
 def _orientation(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vector:
-    found: Vector | None = scene._related_orientation(c.ori, c.body, c.ref_ori, c.ref_body, c.coord, q)
+    found: Vector | None = scene._related_orientation(
+        c.ori, c.body, c.ref_ori, c.ref_body, c.coord, q
+    )
     return explain(scene, c) if found is None else found
 
 
 def _pose(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vector:
-    found: Vector | None = scene._related_pose(c.point, c.ori, c.body, c.ref_point, c.ref_ori, c.ref_body, c.coord, q)
+    found: Vector | None = scene._related_pose(
+        c.point, c.ori, c.body, c.ref_point, c.ref_ori, c.ref_body, c.coord, q
+    )
     return explain(scene, c) if found is None else found
 
 
@@ -341,7 +391,9 @@ def _by_twists(part: slice | None = None) -> _Numbers:
     def numbers(scene: Any, coord: Any, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
         point = None if part is _ANGULAR else coord.point
         q = scene.zero_configuration() if q is None and qd is not None else q
-        found: Vector | None = scene._related_twist(point, coord.body, coord.ref_body, coord.coord, q, qd)
+        found: Vector | None = scene._related_twist(
+            point, coord.body, coord.ref_body, coord.coord, q, qd
+        )
         if found is None:
             explain(scene, coord, qd)
         return found if part is None else found[part]
@@ -357,7 +409,12 @@ _QUERIES: dict[type, Any] = {
         representations.RotationVector,
         _orientation,
     ),
-    rel.PoseCoord: (rel.SemanticPose, representations.VectorAndMatrix, representations.VectorAndRotationVector, _pose),
+    rel.PoseCoord: (
+        rel.SemanticPose,
+        representations.VectorAndMatrix,
+        representations.VectorAndRotationVector,
+        _pose,
+    ),
     rel.LinearVelocityCoord: (
         rel.SemanticLinearVelocity,
         representations.LinearVelocityVector,

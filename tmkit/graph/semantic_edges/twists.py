@@ -1,9 +1,9 @@
 """Motions that a scene answers: twists, accelerations and momenta.
 
-Twists follow from twist edges and joints, with their errors. For an acceleration the way from one frame to another is
-walked edge by edge: each adds its motion to what the frames before it do (Featherstone, *Rigid Body Dynamics
-Algorithms*, 2008, chapter 5). The twist of a joint is constant in the axes of either of its frames, and so is that of a
-twist edge.
+Twists follow from twist edges and joints, with their errors. For an acceleration the way from one
+frame to another is walked edge by edge: each adds its motion to what the frames before it do
+(Featherstone, *Rigid Body Dynamics Algorithms*, 2008, chapter 5). The twist of a joint is constant
+in the axes of either of its frames, and so is that of a twist edge.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def gaussian_twist(
 ) -> GaussianTwist:
     """Return a twist that holds in a scene and its uncertainty. O(t) for t twist edges, and a pose for each on the way.
 
-    The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up.
-    Those from different sources are added as squares, those from one source before they are squared. Where a twist edge
-    stands at another frame than the point, or in other axes, the poses between count as well, with their own errors. So
-    the covariance is all of what is not known of the six numbers, to first order. It is zero where no error is on the
-    way.
+    The errors of the twist edges on the way are moved to the point and into the axes that are asked
+    for, and added up. Those from different sources are added as squares, those from one source
+    before they are squared. Where a twist edge stands at another frame than the point, or in other
+    axes, the poses between count as well, with their own errors. So the covariance is all of what
+    is not known of the six numbers, to first order. It is zero where no error is on the way.
 
     Args:
         scene: the scene.
@@ -55,7 +55,8 @@ def gaussian_twist(
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on the body named; nothing says how the one moves; no coordinates of a twist.
+        SemanticError: a frame is not on the body named; nothing says how the one moves; no
+            coordinates of a twist.
         ConfigurationError: a joint is on the way and q is missing.
     """
     if not isinstance(coord, TwistCoord):
@@ -74,7 +75,9 @@ def uncertain_twist(
     """Return a twist (6,) [linear, angular] and its noise, None if exact; errors as :func:`gaussian_twist`."""
     typed_apart: Any = scene
     try:
-        found = typed_apart._uncertain_twist(coord.point, coord.body, coord.ref_body, coord.coord, q, qd)
+        found = typed_apart._uncertain_twist(
+            coord.point, coord.body, coord.ref_body, coord.coord, q, qd
+        )
     except DisconnectedError as error:
         raise unjoined(scene, coord, error) from error
     vector, noise = (explain(scene, coord, qd), None) if found is None else found
@@ -86,7 +89,8 @@ class Expression:
     """The point and the axes of the numbers of a motion.
 
     Args:
-        at: the frame at whose origin the linear part of the moving body is; the moving frame if omitted.
+        at: the frame at whose origin the linear part of the moving body is; the moving frame if
+            omitted.
         axes: the frame of expression; the reference frame if omitted.
     """
 
@@ -106,25 +110,31 @@ def twist(
 ) -> SemanticTwist:
     """Return how a frame moves relative to another, with its semantics; the bodies are those of the frames.
 
-    Twist edges, moving joints and fixed edges count together, along the one way between the two bodies. O(depth), and
-    O(t depth) with t twist edges. The linear velocity is in m/s, the angular one in rad/s.
+    Twist edges, moving joints and fixed edges count together, along the one way between the two
+    bodies. O(depth), and O(t depth) with t twist edges. The linear velocity is in m/s, the angular
+    one in rad/s.
 
     Args:
-        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own. The writer
-            may give its arrays, whose configuration is q if that is omitted and which take no stamp.
+        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of
+            its own. The writer may give its arrays, whose configuration is q if that is omitted and
+            which take no stamp.
         frame: a frame of the body that moves.
-        relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
+        relative_to: a frame of the body relative to which it moves; the root of its tree if
+            omitted.
         expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
         q: (n_joints,) configuration; needed where a joint is on the way.
-        qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say nothing of motion.
+        qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say
+            nothing of motion.
         stamp: as for :func:`relate`.
 
     Raises:
         UnknownNameError: no such frame.
-        SemanticError: no poses lead to a frame, or nothing says how the one moves relative to the other.
+        SemanticError: no poses lead to a frame, or nothing says how the one moves relative to the
+            other.
         ConfigurationError: a joint is on the way and q is missing.
         StampError: the stamp lies outside of what is known.
-        SceneError: the arrays say nothing of how the one moves relative to the other, or are asked at a stamp.
+        SceneError: the arrays say nothing of how the one moves relative to the other, or are asked
+            at a stamp.
     """
     at, axes = (None, None) if expression is None else (expression.at, expression.axes)
     if type(scene) is not SceneGraph and isinstance(scene, SceneArrays):
@@ -157,7 +167,9 @@ def twist(
 
 def _ends(scene: SceneGraph, frame: str, relative_to: str | None, axes: str | None) -> TwistCoord:
     reference = scene.root(frame) if relative_to is None else relative_to
-    return TwistCoord._of(frame, scene.body(frame), scene.body(reference), reference if axes is None else axes)
+    return TwistCoord._of(
+        frame, scene.body(frame), scene.body(reference), reference if axes is None else axes
+    )
 
 
 @functools.lru_cache(maxsize=4096)
@@ -187,7 +199,8 @@ def acceleration(
         q: (n_joints,) configuration, radians or metres.
         qd: (n_joints,) velocities.
         qdd: (n_joints,) accelerations.
-        relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
+        relative_to: a frame of the body relative to which it moves; the root of its tree if
+            omitted.
         expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
 
     Raises:
@@ -219,7 +232,8 @@ def classical_acceleration(
         q: (n_joints,) configuration, radians or metres.
         qd: (n_joints,) velocities.
         qdd: (n_joints,) accelerations.
-        relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
+        relative_to: a frame of the body relative to which it moves; the root of its tree if
+            omitted.
         expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
@@ -242,15 +256,28 @@ def _motion(
     speeds, rates = joint_values(scene, qd, "qd"), joint_values(scene, qdd, "qdd")
     velocity, change = np.zeros(6), np.zeros(6)
     at, hops = reference, list[tuple[str, str, bool]]()
-    for step in twists_between(scene, scene.body(reference), scene.body(frame)) if scene.twist_frames else []:
-        hops += [(*edge, False) for edge in itertools.pairwise(scene.path(at, step[0]))] + [(*step, True)]
+    for step in (
+        twists_between(scene, scene.body(reference), scene.body(frame))
+        if scene.twist_frames
+        else []
+    ):
+        hops += [(*edge, False) for edge in itertools.pairwise(scene.path(at, step[0]))] + [
+            (*step, True)
+        ]
         at = step[1]
     hops += [(*edge, False) for edge in itertools.pairwise(scene.path(at, frame))]
     for before, after, is_constant in hops:
         back = adjoint(scene.pose(before, relative_to=after, q=q))
         own, gain = (
             np.concatenate(
-                twist(scene, after, relative_to=before, expression=Expression(axes=after), q=q, qd=rate).numbers
+                twist(
+                    scene,
+                    after,
+                    relative_to=before,
+                    expression=Expression(axes=after),
+                    q=q,
+                    qd=rate,
+                ).numbers
             )
             for rate in (speeds, rates)
         )
@@ -261,7 +288,12 @@ def _motion(
 
 
 def _in_axes(
-    scene: SceneGraph, frame: str, reference: str, expression: Expression | None, q: ArrayLike, change: Vector
+    scene: SceneGraph,
+    frame: str,
+    reference: str,
+    expression: Expression | None,
+    q: ArrayLike,
+    change: Vector,
 ) -> Vector:
     """Return an acceleration (6,) in the axes of a frame, turned into those of the expression."""
     axes = reference if expression is None or expression.axes is None else expression.axes
@@ -281,7 +313,8 @@ def momentum(
         frame: the topmost frame, such as the base of a robot.
         q: (n_joints,) configuration, radians or metres.
         qd: (n_joints,) velocities.
-        about: the frame about whose origin the angular part is, and in whose axes both are; the root if omitted.
+        about: the frame about whose origin the angular part is, and in whose axes both are; the
+            root if omitted.
 
     Raises:
         UnknownNameError: no such frame.
@@ -295,12 +328,18 @@ def momentum(
         if inertia is None:
             continue
         vector = np.concatenate(
-            twist(scene, name, relative_to=root, expression=Expression(axes=name), q=q, qd=qd).numbers
+            twist(
+                scene, name, relative_to=root, expression=Expression(axes=name), q=q, qd=qd
+            ).numbers
         )
         linear = inertia.mass * (vector[:3] + np.cross(vector[3:], inertia.center))
-        own = np.concatenate([linear, inertia.matrix @ vector[3:] + np.cross(inertia.center, linear)])
+        own = np.concatenate(
+            [linear, inertia.matrix @ vector[3:] + np.cross(inertia.center, linear)]
+        )
         energy += 0.5 * float(own @ vector)
-        total += adjoint(scene.pose(root if about is None else about, relative_to=name, q=q)).T @ own
+        total += (
+            adjoint(scene.pose(root if about is None else about, relative_to=name, q=q)).T @ own
+        )
     return total, energy
 
 

@@ -1,13 +1,14 @@
 """Candidates: the ways of carrying out an action, and what they are told.
 
-A domain answers an action of the task plan with a lazy sequence of *candidates*, best first. They are :class:`Pick`
-with a grasp, :class:`Place` with a resting place, :class:`MoveTo` with a configuration, :class:`ApplyEffects` with
-classes of frames, :class:`Sequence` with several of these, or :class:`DeadEnd` with a reason. A candidate is anything
-that can :meth:`Candidate.refine` itself into motions, given an :class:`ActionContext`: the scene version in which it
-happens, the arms, and the samplers.
+A domain answers an action of the task plan with a lazy sequence of *candidates*, best first. They
+are :class:`Pick` with a grasp, :class:`Place` with a resting place, :class:`MoveTo` with a
+configuration, :class:`ApplyEffects` with classes of frames, :class:`Sequence` with several of
+these, or :class:`DeadEnd` with a reason. A candidate is anything that can :meth:`Candidate.refine`
+itself into motions, given an :class:`ActionContext`: the scene version in which it happens, the
+arms, and the samplers.
 
-Invariants: candidates are values; a context is made anew for each visit of a node, so its random numbers depend on the
-way to that node and on nothing else.
+Invariants: candidates are values; a context is made anew for each visit of a node, so its random
+numbers depend on the way to that node and on nothing else.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class ActionContext:
         manipulator = None if arm is None else self.arm(arm).manipulator
         return self._sampling().grasps(self.scene, object, manipulator=manipulator)
 
-    def placements(self, object: str, support: str, *, arm: str | None = None) -> Iterator[Placement]:
+    def placements(
+        self, object: str, support: str, *, arm: str | None = None
+    ) -> Iterator[Placement]:
         """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`.
 
         Args:
@@ -80,11 +83,15 @@ class ActionContext:
         self.asked.append((object, support))
         manipulator = None if arm is None else self.arm(arm).manipulator
         sampling = self._sampling()
-        return sampling.placements(self.scene, object, support, q=self.q, rng=self.rng, manipulator=manipulator)
+        return sampling.placements(
+            self.scene, object, support, q=self.q, rng=self.rng, manipulator=manipulator
+        )
 
     def _sampling(self) -> SeededSamplers:
         if self.sampling is None:
-            raise ConfigurationError("this context was made without 'sampling', which computes grasps and placements")
+            raise ConfigurationError(
+                "this context was made without 'sampling', which computes grasps and placements"
+            )
         return self.sampling
 
     def arm(self, name: str) -> ArmMotionPlanner:
@@ -147,8 +154,8 @@ class Pick(BuiltInCandidate):
         grasp: how to hold it.
         arm: name of the arm; the first by default.
         motion: how the hand comes and leaves.
-        grasp_covariance: the covariance that the closing hand adds, as :func:`tmkit.plans.observations.covariance_rows`
-            gives it.
+        grasp_covariance: the covariance that the closing hand adds, as
+            :func:`tmkit.plans.observations.covariance_rows` gives it.
     """
 
     object: str
@@ -185,8 +192,8 @@ class Place(BuiltInCandidate):
         pose: support_from_object.
         arm: name of the arm; the first by default.
         motion: how the hand comes and leaves.
-        grasp_covariance: the covariance that the opening hand adds, as :func:`tmkit.plans.observations.covariance_rows`
-            gives it.
+        grasp_covariance: the covariance that the opening hand adds, as
+            :func:`tmkit.plans.observations.covariance_rows` gives it.
     """
 
     object: str
@@ -239,7 +246,12 @@ class MoveTo(BuiltInCandidate):
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
         return arm.move(
-            context.scene, context.q, joints=self.joints, name=self.name, seed=seed, constraints=self.constraints
+            context.scene,
+            context.q,
+            joints=self.joints,
+            name=self.name,
+            seed=seed,
+            constraints=self.constraints,
         )
 
 
@@ -248,11 +260,13 @@ class ApplyEffects(BuiltInCandidate):
     """Change what frames are and move nothing: washing, cooking, switching on.
 
     Attributes:
-        changes: the classes that frames gain and lose; task facts change as the action's effects state anyway.
+        changes: the classes that frames gain and lose; task facts change as the action's effects
+            state anyway.
         choice: what was chosen, in words, for the plan.
 
     Raises:
-        SceneError: when refined, a class that is added though it is there, or removed though it is not.
+        SceneError: when refined, a class that is added though it is there, or removed though it is
+            not.
     """
 
     changes: tuple[ClassEffect | FactEffect, ...]
@@ -262,7 +276,13 @@ class ApplyEffects(BuiltInCandidate):
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
         del arm, seed
-        yield ActionMotion((), with_class_changes(context.scene, self.changes), context.q, self.choice, self.changes)
+        yield ActionMotion(
+            (),
+            with_class_changes(context.scene, self.changes),
+            context.q,
+            self.choice,
+            self.changes,
+        )
 
 
 @dataclass(frozen=True)
@@ -271,8 +291,9 @@ class DeadEnd(BuiltInCandidate):
 
     Attributes:
         cause: why, in words, for the explanation; the same cause has the same words.
-        is_proved: whether it is proved for every state; then no plan uses the action again. What rests on samples, as
-            grasps of meshes do, on convex hulls, or on where things stand now is no such proof, and is tried again.
+        is_proved: whether it is proved for every state; then no plan uses the action again. What
+            rests on samples, as grasps of meshes do, on convex hulls, or on where things stand now
+            is no such proof, and is tried again.
     """
 
     cause: str
@@ -282,7 +303,9 @@ class DeadEnd(BuiltInCandidate):
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
         del arm, context, seed
-        yield MotionFailure("choosing", self.cause, is_proved=self.is_proved, kind=FailureKind.NO_CHOICE)
+        yield MotionFailure(
+            "choosing", self.cause, is_proved=self.is_proved, kind=FailureKind.NO_CHOICE
+        )
 
 
 @dataclass(frozen=True)
@@ -291,11 +314,13 @@ class Sequence(BuiltInCandidate):
 
     The search is depth first: when a later one fails, the earlier ones go on to their next motion.
 
-    ``Sequence((Place(object, table, pose), Pick(object, other_grasp)))`` regrasps an object that is in the hand.
+    ``Sequence((Place(object, table, pose), Pick(object, other_grasp)))`` regrasps an object that is
+    in the hand.
 
     Attributes:
         candidates: what to do, in order; at least one.
-        object: frame of the object that it is about, if it is about one; failures are taken to depend on it.
+        object: frame of the object that it is about, if it is about one; failures are taken to
+            depend on it.
     """
 
     candidates: tuple[Candidate, ...]
@@ -307,7 +332,12 @@ class Sequence(BuiltInCandidate):
         return self._after(ActionMotion((), context.scene, context.q, ""), 0, arm, context, seed)
 
     def _after(
-        self, done: ActionMotion, index: int, arm: ArmMotionPlanner, context: ActionContext, seed: int
+        self,
+        done: ActionMotion,
+        index: int,
+        arm: ArmMotionPlanner,
+        context: ActionContext,
+        seed: int,
     ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions for the candidates from ``index`` on, behind what is done."""
         if index == len(self.candidates):
@@ -325,7 +355,9 @@ class Sequence(BuiltInCandidate):
 def _joined(first: ActionMotion, second: ActionMotion) -> ActionMotion:
     if first.observations and second.segments:
         looked = first.observations[0].frame
-        raise ConfigurationError(f"a look at '{looked}' must end its sequence: what comes after it is another action")
+        raise ConfigurationError(
+            f"a look at '{looked}' must end its sequence: what comes after it is another action"
+        )
     return ActionMotion(
         (*first.segments, *second.segments),
         second.scene,

@@ -1,11 +1,12 @@
 """Looking: an uncertain scene is measured through a camera, and what is not sure becomes surer.
 
-A camera that is fixed looks from where it is. One that an arm carries is brought to a view first: above the object,
-looking down at it from one of a few distances and sides. Either way the step of the plan ends with an
-:class:`tmkit.plans.PlannedObservation`, and its scene is the one that follows when what is expected is measured.
+A camera that is fixed looks from where it is. One that an arm carries is brought to a view first:
+above the object, looking down at it from one of a few distances and sides. Either way the step of
+the plan ends with an :class:`tmkit.plans.PlannedObservation`, and its scene is the one that follows
+when what is expected is measured.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a look that does not see its object is a failure, which
-says why.
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a look that does not see its object
+is a failure, which says why.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CameraModel, PlannedObservation, with_observations
 from tmkit.spatial import Pose
 
-_DISTANCES = (0.5, 0.8, 0.2)  # shares of the way from the nearest to the farthest that a camera sees
+# shares of the way from the nearest to the farthest that a camera sees
+_DISTANCES = (0.5, 0.8, 0.2)
 _TILTS = (0.0, 0.35)  # radians by which the view may lean
 _SIDES = 4
 
@@ -58,7 +60,9 @@ class Look(BuiltInCandidate):
         """Yield root_from_camera from where the object is seen, from straight above first."""
         scene = context.scene
         model = CameraModel.of(scene, self.camera)
-        point = scene.pose(self.object, relative_to=scene.root(self.object), q=context.q).translation
+        point = scene.pose(
+            self.object, relative_to=scene.root(self.object), q=context.q
+        ).translation
         down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
         for tilt in _TILTS:
             for share in _DISTANCES:
@@ -73,14 +77,28 @@ class Look(BuiltInCandidate):
     ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions that bring the camera to a view, and look."""
         scene, q, primitives = context.scene, context.q, arm.primitives
-        root_from_tool = root_from_camera @ scene.pose(arm.manipulator.tool, relative_to=self.camera, q=q)
-        phase = primitives.phase(scene, primitives.near_pairs(scene, q), contact_object=primitives.rules.held(scene))
-        for found in primitives.contacts(phase, root_from_tool, q=q, seed=seed, label="reaching a view"):
+        root_from_tool = root_from_camera @ scene.pose(
+            arm.manipulator.tool, relative_to=self.camera, q=q
+        )
+        phase = primitives.phase(
+            scene, primitives.near_pairs(scene, q), contact_object=primitives.rules.held(scene)
+        )
+        for found in primitives.contacts(
+            phase, root_from_tool, q=q, seed=seed, label="reaching a view"
+        ):
             if isinstance(found, MotionFailure):
                 yield found
                 continue
-            there = dict(zip(arm.manipulator.joints, found[arm.manipulator.joint_indices(scene)].tolist(), strict=True))
-            for attempt in arm.move(scene, q, joints=there, name=f"a view of {self.object}", seed=seed):
+            there = dict(
+                zip(
+                    arm.manipulator.joints,
+                    found[arm.manipulator.joint_indices(scene)].tolist(),
+                    strict=True,
+                )
+            )
+            for attempt in arm.move(
+                scene, q, joints=there, name=f"a view of {self.object}", seed=seed
+            ):
                 yield attempt if isinstance(attempt, MotionFailure) else self._seen(attempt)
 
     def _seen(self, there: ActionMotion) -> ActionMotion | MotionFailure:
@@ -91,4 +109,6 @@ class Look(BuiltInCandidate):
         looked = (PlannedObservation(self.object, self.camera),)
         q = np.asarray(there.q)
         scene = with_observations(there.scene, looked, q=q)
-        return replace(there, scene=scene, observations=looked, choice=f"{self.object} from {self.camera}")
+        return replace(
+            there, scene=scene, observations=looked, choice=f"{self.object} from {self.camera}"
+        )

@@ -1,15 +1,16 @@
 """Operating a mechanism: the hand takes a handle and moves a drawer or door by it.
 
-The arm approaches the handle straight along the tool's z axis and closes its hand. Then the mechanism's joint goes from
-its value to the wanted one while the tool keeps its pose relative to the handle. Inverse kinematics closes the chain at
-small steps of the joint, each from the configuration of the last one. Where the straight line in joint space
-between two steps strays, a step is put between. At the end the hand opens and leaves straight backwards.
+The arm approaches the handle straight along the tool's z axis and closes its hand. Then the
+mechanism's joint goes from its value to the wanted one while the tool keeps its pose relative to
+the handle. Inverse kinematics closes the chain at small steps of the joint, each from the
+configuration of the last one. Where the straight line in joint space between two steps strays, a
+step is put between. At the end the hand opens and leaves straight backwards.
 
-Nothing changes its parent: the objects in a drawer are its children and move along. The joint's value is in the
-configuration, where planner, checker and plan files find it.
+Nothing changes its parent: the objects in a drawer are its children and move along. The joint's
+value is in the configuration, where planner, checker and plan files find it.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; along the path the tool strays from its place at the
-handle by less than half of what the checker allows.
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; along the path the tool strays from
+its place at the handle by less than half of what the checker allows.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from tmkit.spatial import Pose
 
 _SLIDE_STEP, _TURN_STEP = 0.005, 0.02  # metres and radians of the joint between steps, at most
 _HALVINGS = 6  # of a step whose middle strays
-_POSITION_TOLERANCE, _ROTATION_TOLERANCE = 1e-6, 1e-6  # metres and radians of inverse kinematics at each step
+# metres and radians of inverse kinematics at each step
+_POSITION_TOLERANCE, _ROTATION_TOLERANCE = 1e-6, 1e-6
 _THERE = 1e-6  # metres or radians from the wanted value at which there is nothing to do
 
 
@@ -75,7 +77,12 @@ class _Operation:
     """One drawer or door being moved."""
 
     def __init__(
-        self, candidate: OperateJoint, arm: ArmMotionPlanner, context: ActionContext, joint: str, seed: int
+        self,
+        candidate: OperateJoint,
+        arm: ArmMotionPlanner,
+        context: ActionContext,
+        joint: str,
+        seed: int,
     ) -> None:
         self.candidate, self.arm, self.joint, self.seed = candidate, arm, joint, seed
         self.scene, self.q = context.scene, context.q
@@ -88,11 +95,18 @@ class _Operation:
             yield fault
             return
         scene, primitives, handle = self.scene, self.arm.primitives, self.candidate.handle
-        q_open = scene.configuration(self.arm.manipulator.opened(self.candidate.grasp.opening), base=self.q)
+        q_open = scene.configuration(
+            self.arm.manipulator.opened(self.candidate.grasp.opening), base=self.q
+        )
         near = (*primitives.near_pairs(scene, self.q), *self._near_at_end())
         phase = primitives.phase(scene, near, contact_object=handle)
-        target = scene.pose(handle, relative_to=scene.root(handle), q=self.q) @ self.candidate.grasp.object_from_tool
-        contacts = primitives.contacts(phase, target, q=q_open, seed=self.seed, label="reaching the handle")
+        target = (
+            scene.pose(handle, relative_to=scene.root(handle), q=self.q)
+            @ self.candidate.grasp.object_from_tool
+        )
+        contacts = primitives.contacts(
+            phase, target, q=q_open, seed=self.seed, label="reaching the handle"
+        )
         yield from motions_at(contacts, partial(self._operate, phase, near, q_open))
 
     def _fault(self) -> MotionFailure | None:
@@ -109,7 +123,9 @@ class _Operation:
             if {parked.frame_a, parked.frame_b} & moved:
                 pair = (parked.frame_a, parked.frame_b)
                 cause = f"'{pair[0]}' and '{pair[1]}' overlap at the start"
-                return MotionFailure(phase, cause, (pair,), is_proved=True, kind=FailureKind.COLLISION)
+                return MotionFailure(
+                    phase, cause, (pair,), is_proved=True, kind=FailureKind.COLLISION
+                )
         return None
 
     def _near_at_end(self) -> FramePairs:
@@ -117,7 +133,10 @@ class _Operation:
         primitives, scene = self.arm.primitives, self.scene
         end = np.array(self.q)
         end[self.entry] = self.candidate.to
-        moved, arms = {*scene.subtree(scene.joint_frame(self.joint))}, moved_frames(scene, *primitives.rules.arms)
+        moved, arms = (
+            {*scene.subtree(scene.joint_frame(self.joint))},
+            moved_frames(scene, *primitives.rules.arms),
+        )
         return tuple(
             (a, b)
             for a, b in primitives.rules.near_pairs(scene, end, margin=PLANNING_MARGIN)
@@ -125,9 +144,18 @@ class _Operation:
         )
 
     def _operate(
-        self, phase: CollisionContext, near: FramePairs, q_open: Configuration, q_grasp: Configuration
+        self,
+        phase: CollisionContext,
+        near: FramePairs,
+        q_open: Configuration,
+        q_grasp: Configuration,
     ) -> ActionMotion:
-        arm, primitives, scene, handle = self.arm.manipulator, self.arm.primitives, self.scene, self.candidate.handle
+        arm, primitives, scene, handle = (
+            self.arm.manipulator,
+            self.arm.primitives,
+            self.scene,
+            self.candidate.handle,
+        )
         q_held = scene.configuration(arm.finger_values(self.candidate.grasp.width), base=q_grasp)
         faults = grasp_contact_faults(scene, q_held, arm, object=handle)
         if faults:
@@ -139,7 +167,9 @@ class _Operation:
         back = primitives.tool_line(phase, q_let, label="retreat")
         free = primitives.phase(scene, near)
         primitives.require_free_fingers(free, self.q, q_open, label="opening the hand")
-        transit = primitives.plan_path(free, q_open, away[-1][None], seed=self.seed, label="transit")
+        transit = primitives.plan_path(
+            free, q_open, away[-1][None], seed=self.seed, label="transit"
+        )
         primitives.require_torque_limits(free, transit, away, moved, back, label="transit")
         make, joint = self.arm.segment, self.joint
         segments = (
@@ -181,11 +211,15 @@ class _Operation:
             joints=arm.joints,
             q=at,
             settings=IkSettings(
-                restarts=0, position_tolerance=_POSITION_TOLERANCE, rotation_tolerance=_ROTATION_TOLERANCE
+                restarts=0,
+                position_tolerance=_POSITION_TOLERANCE,
+                rotation_tolerance=_ROTATION_TOLERANCE,
             ),
         )
         if found.status is not InverseKinematicsStatus.SOLVED:
-            raise PrimitiveFailedError("moving the handle", "the arm cannot follow it", kind=FailureKind.STRAIGHT_LINE)
+            raise PrimitiveFailedError(
+                "moving the handle", "the arm cannot follow it", kind=FailureKind.STRAIGHT_LINE
+            )
         after = np.array(found.q)
         if np.max(np.abs(after - before)) > LARGEST_JOINT_STEP:
             cause = "the arm would jump to another configuration"
@@ -195,7 +229,9 @@ class _Operation:
         if metres < CLOSURE_DISTANCE / 4 and radians < CLOSURE_ANGLE / 4:
             return [after]
         if halvings == 0:
-            raise PrimitiveFailedError("moving the handle", "the arm cannot follow it", kind=FailureKind.STRAIGHT_LINE)
+            raise PrimitiveFailedError(
+                "moving the handle", "the arm cannot follow it", kind=FailureKind.STRAIGHT_LINE
+            )
         half = (float(before[self.entry]) + value) / 2
         first = self._bridge(before, half, handle_from_tool, halvings - 1)
         return [*first, *self._bridge(first[-1], value, handle_from_tool, halvings - 1)]

@@ -1,13 +1,14 @@
 """Picking and placing with one arm, checked in the scene versions in which they happen.
 
-To *pick*, the arm moves to a pose behind the grasp, approaches straight along the tool's z axis, closes the hand, and
-lifts straight up. To *place*, it carries the object above the place, lowers it straight, opens the hand, and retreats
-straight backwards. The straight lines are computed from the contact outwards: inverse kinematics gives configurations
-at the contact, the lines lead from there to free space, and only then is a path searched to their end. So a grasp that
-cannot be left again costs no path search. To *move*, the arm goes to given joint values with the object in the hand.
+To *pick*, the arm moves to a pose behind the grasp, approaches straight along the tool's z axis,
+closes the hand, and lifts straight up. To *place*, it carries the object above the place, lowers it
+straight, opens the hand, and retreats straight backwards. The straight lines are computed from the
+contact outwards: inverse kinematics gives configurations at the contact, the lines lead from there
+to free space, and only then is a path searched to their end. So a grasp that cannot be left again
+costs no path search. To *move*, the arm goes to given joint values with the object in the hand.
 
-Invariants: results depend on the arguments alone, seeds included. What is yielded as a :class:`ActionMotion` has
-passed, in every segment, the recheck that a plan's checker will repeat.
+Invariants: results depend on the arguments alone, seeds included. What is yielded as a
+:class:`ActionMotion` has passed, in every segment, the recheck that a plan's checker will repeat.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from numpy.typing import NDArray
 
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.primitives import CollisionContext, FramePairs, MotionPrimitives, MotionSettings
+from tmkit.manipulation.actions.primitives import (
+    CollisionContext,
+    FramePairs,
+    MotionPrimitives,
+    MotionSettings,
+)
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults, payload_fault
 from tmkit.manipulation.racks import RACK, removal_translations
@@ -41,16 +47,17 @@ class PickPlaceOptions:
     """How a hand comes to an object and leaves it; all lengths in metres.
 
     Attributes:
-        approach_distance: straight way of the tool along its z axis to the grasp, and backwards from the released
-            object; by default that of the budget, 8 cm.
-        lift_distance: height by which the object is lifted straight up, or from which it is lowered; by default 6 cm.
-            From a rack it goes the shortest way off, up or along a bar.
-        post_grasp_retreat: straight way of the tool backwards along its z axis with the object in the hand, after the
-            lift and, reversed, before the lowering: out of a shelf and into it; 0 by default.
-        gripper_opening: distance of the open fingers before the grasp and after the release; by default that of the
-            grasp, and fully open, or where there is no room by a little.
-        min_fraction: share of each of these straight ways, from 0 to 1, that will do where the rest is not free. The
-            default is 1, and a tenth where it is the arm that cannot follow it.
+        approach_distance: straight way of the tool along its z axis to the grasp, and backwards
+            from the released object; by default that of the budget, 8 cm.
+        lift_distance: height by which the object is lifted straight up, or from which it is
+            lowered; by default 6 cm. From a rack it goes the shortest way off, up or along a bar.
+        post_grasp_retreat: straight way of the tool backwards along its z axis with the object in
+            the hand, after the lift and, reversed, before the lowering: out of a shelf and into it;
+            0 by default.
+        gripper_opening: distance of the open fingers before the grasp and after the release; by
+            default that of the grasp, and fully open, or where there is no room by a little.
+        min_fraction: share of each of these straight ways, from 0 to 1, that will do where the rest
+            is not free. The default is 1, and a tenth where it is the arm that cannot follow it.
         constraints: what frames keep while the object is in the hand.
     """
 
@@ -66,7 +73,8 @@ _USUAL = PickPlaceOptions()
 _SHORT = 0.1  # share of a straight way that will do where the arm cannot follow the rest
 _OF_LINES = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
 _LEVEL = 0.75  # sine of the slope of the line between the fingers over a rack, at most
-_AJAR, _LITTLE = 0.012, 0.005  # metres by which fingers open on a rack, among bars, and in the hole of a ring
+# metres by which fingers open on a rack, among bars, and in the hole of a ring
+_AJAR, _LITTLE = 0.012, 0.005
 _ENDS = 3  # of one search to any, to which it is repeated where the rest of the motion fails
 
 
@@ -79,7 +87,8 @@ class ActionMotion:
         scene: the scene version after it.
         q: (n_joints,) configuration after it.
         choice: what was chosen, in words.
-        changes: the classes and task facts that are gained and lost after the motion; ``scene`` has them.
+        changes: the classes and task facts that are gained and lost after the motion; ``scene`` has
+            them.
         observations: what is looked at after the motion; ``scene`` has what is expected of it.
     """
 
@@ -93,7 +102,13 @@ class ActionMotion:
     def step(self, action: GroundAction) -> PlanStep:
         """Return the step of a plan that carries an action out so."""
         return PlanStep(
-            action, self.segments, self.scene, self.q, self.choice, self.changes, observations=self.observations
+            action,
+            self.segments,
+            self.scene,
+            self.q,
+            self.choice,
+            self.changes,
+            observations=self.observations,
         )
 
 
@@ -153,7 +168,8 @@ class ArmMotionPlanner:
     Args:
         manipulator: the arm.
         budget: how hard to try.
-        rules: what may touch while this arm acts; by default those that hold wherever a plan starts.
+        rules: what may touch while this arm acts; by default those that hold wherever a plan
+            starts.
         clock: where time is counted.
         motion_planner: what finds paths between configurations; the core's RRT-Connect by default.
     """
@@ -199,36 +215,60 @@ class ArmMotionPlanner:
         q_open = scene.configuration(self.manipulator.opened(opening), base=q)
         near = primitives.near_pairs(scene, q)
         before = primitives.phase(scene, near, contact_object=object, support=scene.parent(object))
-        root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
-        contacts = primitives.contacts(before, root_from_tool, q=q_open, seed=seed, label="reaching the grasp")
+        root_from_tool = (
+            scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
+        )
+        contacts = primitives.contacts(
+            before, root_from_tool, q=q_open, seed=seed, label="reaching the grasp"
+        )
         free = primitives.phase(scene, near)
-        at = partial(self._pick_at, _Pick(before, free, near, q, q_open, object, grasp, grasp_covariance))
+        at = partial(
+            self._pick_at, _Pick(before, free, near, q, q_open, object, grasp, grasp_covariance)
+        )
         yield from self._along_ways(contacts, at, motion, seed=seed)
 
     def place(
-        self, scene: SceneGraph, q: Configuration, *, change: Attachment, seed: int, motion: PickPlaceOptions = _USUAL
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        change: Attachment,
+        seed: int,
+        motion: PickPlaceOptions = _USUAL,
     ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions that place the held object, one for each way to reach the place, and failures in between.
 
         Args:
             scene: the scene before, in which the object is a child of the hand.
             q: (n_joints,) configuration before.
-            change: the object, the support, support_from_object at rest, and the covariance that the opening hand adds.
+            change: the object, the support, support_from_object at rest, and the covariance that
+                the opening hand adds.
             seed: seed of all searches.
             motion: how the hand comes and leaves.
         """
         arm, primitives = self.manipulator, self.primitives
         object, support, pose = change.frame, change.parent, change.pose
-        near = (*primitives.near_pairs(scene, q), *primitives.reduced_margin_pairs_at_rest(scene, q, change))
-        held = primitives.phase(scene, near, contact_object=object, support=support, constraints=motion.constraints)
+        near = (
+            *primitives.near_pairs(scene, q),
+            *primitives.reduced_margin_pairs_at_rest(scene, q, change),
+        )
+        held = primitives.phase(
+            scene, near, contact_object=object, support=support, constraints=motion.constraints
+        )
         root_from_object = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
         root_from_tool = root_from_object @ scene.pose(arm.tool, relative_to=object, q=q)
         if RACK in scene.classes(support) and abs(root_from_tool.rotation[2, 1]) > _LEVEL:
-            cause = f"one finger is above the other: '{support}' would press '{object}' on one of them"
+            cause = (
+                f"one finger is above the other: '{support}' would press '{object}' on one of them"
+            )
             yield MotionFailure("lowering", cause, kind=FailureKind.GRIP)
             return
-        contacts = primitives.contacts(held, root_from_tool, q=q, seed=seed, label="reaching the place")
-        carried = primitives.phase(scene, near, contact_object=object, constraints=motion.constraints)
+        contacts = primitives.contacts(
+            held, root_from_tool, q=q, seed=seed, label="reaching the place"
+        )
+        carried = primitives.phase(
+            scene, near, contact_object=object, constraints=motion.constraints
+        )
         at = partial(self._place_at, held, carried, near, q, reparenting=change)
         yield from self._along_ways(contacts, at, motion, seed=seed)
 
@@ -247,7 +287,8 @@ class ArmMotionPlanner:
         Args:
             scene: the scene before.
             q: (n_joints,) configuration before.
-            joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
+            joints: where to go, radians or metres by joint of the arm; joints that are not named
+                stay.
             name: what to call the place, for the plan and for failures.
             seed: seed of all searches.
             constraints: what frames keep along the path.
@@ -260,10 +301,16 @@ class ArmMotionPlanner:
                 raise UnknownNameError.of("joint of the arm", joint, self.manipulator.joints)
         primitives = self.primitives
         held = primitives.rules.held(scene)
-        phase = primitives.phase(scene, primitives.near_pairs(scene, q), contact_object=held, constraints=constraints)
+        phase = primitives.phase(
+            scene, primitives.near_pairs(scene, q), contact_object=held, constraints=constraints
+        )
         try:
             path = primitives.plan_path(
-                phase, q, scene.configuration(dict(joints), base=q)[None], seed=seed, label=f"to {name}"
+                phase,
+                q,
+                scene.configuration(dict(joints), base=q)[None],
+                seed=seed,
+                label=f"to {name}",
             )
             primitives.require_torque_limits(phase, path, label=f"to {name}")
             if held is not None:
@@ -294,31 +341,50 @@ class ArmMotionPlanner:
                 faults = grasp_contact_faults(scene, q_held, arm, object=object)
             if faults:
                 raise PrimitiveFailedError("grasp", faults[0], kind=FailureKind.GRIP)
-            change = Attachment(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), pick.covariance)
+            change = Attachment(
+                object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), pick.covariance
+            )
             held_scene = change.applied(scene, q_held)
             support = scene.parent(object)
             held = primitives.phase(
-                held_scene, near, contact_object=object, support=support, constraints=motion.constraints
+                held_scene,
+                near,
+                contact_object=object,
+                support=support,
+                constraints=motion.constraints,
             )
             primitives.require_free_fingers(before, q_grasp, q_held, label="grasp")
-            lift, out = self._off(motion, scene, q_held, Attachment(object, str(support), scene.local_pose(object)))
+            lift, out = self._off(
+                motion, scene, q_held, Attachment(object, str(support), scene.local_pose(object))
+            )
             lifted = primitives.translation(
                 held, q_held, lift, label="lift", min_fraction=motion.min_fraction, fine_check=False
             )
             self.require_payload(held, lifted, object=object, label="lift")
-            departing = self._departure(held_scene, near, lifted[-1], object, motion, out, label="leaving")
+            departing = self._departure(
+                held_scene, near, lifted[-1], object, motion, out, label="leaving"
+            )
             primitives.require_free_fingers(free, pick.q, q, label="opening the hand")
             primitives.require_valid_line(before, away, label="approach")
             primitives.require_valid_line(held, lifted, label="lift")
             segments = [
                 self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=object, phase=before),
-                self.segment(SegmentKind.GRASP, q_grasp[None], q=q_held, held=object, phase=before, change=change),
+                self.segment(
+                    SegmentKind.GRASP,
+                    q_grasp[None],
+                    q=q_held,
+                    held=object,
+                    phase=before,
+                    change=change,
+                ),
                 self.segment(SegmentKind.LIFT, lifted, q=q_held, held=object, phase=held),
             ]
             if departing is not None:
                 phase, leaving = departing
                 primitives.require_valid_line(phase, leaving, label="leaving")
-                segments.append(self.segment(SegmentKind.TRANSFER, leaving, q=q_held, held=object, phase=phase))
+                segments.append(
+                    self.segment(SegmentKind.TRANSFER, leaving, q=q_held, held=object, phase=phase)
+                )
             end = lifted if departing is None else departing[1]
 
             def finished(transit: Configuration) -> ActionMotion:
@@ -345,15 +411,28 @@ class ArmMotionPlanner:
         primitives, object = self.primitives, reparenting.frame
         lift, out = self._off(motion, held.scene, q_place, reparenting)
         raised = primitives.translation(
-            held, q_place, lift, label="lowering", min_fraction=motion.min_fraction, fine_check=False
+            held,
+            q_place,
+            lift,
+            label="lowering",
+            min_fraction=motion.min_fraction,
+            fine_check=False,
         )
-        entering = self._departure(held.scene, near, raised[-1], object, motion, out, label="entering")
+        entering = self._departure(
+            held.scene, near, raised[-1], object, motion, out, label="entering"
+        )
 
         def completed() -> Callable[[Configuration], ActionMotion]:
-            is_rack = motion.gripper_opening is None and RACK in held.scene.classes(reparenting.parent)
-            q_open = self.released(held, q_place, object, motion.gripper_opening, by=_AJAR if is_rack else None)
+            is_rack = motion.gripper_opening is None and RACK in held.scene.classes(
+                reparenting.parent
+            )
+            q_open = self.released(
+                held, q_place, object, motion.gripper_opening, by=_AJAR if is_rack else None
+            )
             released_scene = reparenting.applied(held.scene, q_open)
-            released = primitives.phase(released_scene, near, contact_object=object, support=reparenting.parent)
+            released = primitives.phase(
+                released_scene, near, contact_object=object, support=reparenting.parent
+            )
             self.require_payload(held, raised, object=object, label="lowering")
             away = primitives.tool_line(
                 released,
@@ -369,10 +448,19 @@ class ArmMotionPlanner:
             if entering is not None:
                 phase, path = entering
                 primitives.require_valid_line(phase, path, label="entering")
-                segments.append(self.segment(SegmentKind.TRANSFER, path[::-1], q=q, held=object, phase=phase))
+                segments.append(
+                    self.segment(SegmentKind.TRANSFER, path[::-1], q=q, held=object, phase=phase)
+                )
             segments += [
                 self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=object, phase=held),
-                self.segment(SegmentKind.RELEASE, q_place[None], q=q_open, held=object, phase=held, change=reparenting),
+                self.segment(
+                    SegmentKind.RELEASE,
+                    q_place[None],
+                    q=q_open,
+                    held=object,
+                    phase=held,
+                    change=reparenting,
+                ),
                 self.segment(SegmentKind.RETREAT, away, q=q_open, held=object, phase=released),
             ]
             place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
@@ -382,11 +470,18 @@ class ArmMotionPlanner:
                 primitives.require_torque_limits(released, away, label="retreat")
                 self.require_payload(carried, transfer, object=object, label="transfer")
                 way = self.segment(SegmentKind.TRANSFER, transfer, q=q, held=object, phase=carried)
-                return ActionMotion((way, *segments), released_scene, away[-1], f"on {reparenting.parent} at ({place})")
+                return ActionMotion(
+                    (way, *segments),
+                    released_scene,
+                    away[-1],
+                    f"on {reparenting.parent} at ({place})",
+                )
 
             return finished
 
-        return _Way(carried, q, raised[-1] if entering is None else entering[1][-1], "transfer", completed)
+        return _Way(
+            carried, q, raised[-1] if entering is None else entering[1][-1], "transfer", completed
+        )
 
     def _along_ways(
         self,
@@ -398,7 +493,8 @@ class ArmMotionPlanner:
     ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions through configurations at a contact: one after the other, or by one search to any of them.
 
-        Where the arm cannot follow a straight way to its end, a part of it will do, once all else was tried.
+        Where the arm cannot follow a straight way to its end, a part of it will do, once all else
+        was tried.
         """
         ways: list[_Way] = []
         shorter: list[Configuration] = []
@@ -429,14 +525,18 @@ class ArmMotionPlanner:
                 continue
             try:
                 yield finished(
-                    self.primitives.plan_path(way.phase, way.start, way.end[None], seed=seed, label=way.label)
+                    self.primitives.plan_path(
+                        way.phase, way.start, way.end[None], seed=seed, label=way.label
+                    )
                 )
             except PrimitiveFailedError as failed:
                 yield failed.failure
         for _ in range(min(len(ways), _ENDS)):
             first, ends = ways[0], np.array([way.end for way in ways])
             try:
-                path = self.primitives.plan_path(first.phase, first.start, ends, seed=seed, label=first.label)
+                path = self.primitives.plan_path(
+                    first.phase, first.start, ends, seed=seed, label=first.label
+                )
                 way = ways.pop(int(np.argmin(np.max(np.abs(ends - path[-1]), axis=1))))
             except PrimitiveFailedError as failed:
                 yield failed.failure
@@ -491,10 +591,23 @@ class ArmMotionPlanner:
         """Return by what (3,) an object is lifted from where it rests, and shifted then from a rack, in the root."""
         if RACK in scene.classes(rest.parent):
             ignored = moved_frames(scene, self.manipulator)
-            return removal_translations(scene, rest.frame, rest.parent, rest.pose, q=q, ignored=ignored)
-        return np.array(
-            [0.0, 0.0, self.primitives.budget.lift_distance if motion.lift_distance is None else motion.lift_distance]
-        ), None
+            return removal_translations(
+                scene, rest.frame, rest.parent, rest.pose, q=q, ignored=ignored
+            )
+        return (
+            np.array(
+                [
+                    0.0,
+                    0.0,
+                    (
+                        self.primitives.budget.lift_distance
+                        if motion.lift_distance is None
+                        else motion.lift_distance
+                    ),
+                ]
+            ),
+            None,
+        )
 
     def _departure(
         self,
@@ -510,7 +623,9 @@ class ArmMotionPlanner:
         """Return the straight path backwards, or ``out`` (3,), with an object, with the phase in which it is free."""
         if motion.post_grasp_retreat <= 0.0 and out is None:
             return None
-        phase = self.primitives.phase(scene, near, contact_object=object, constraints=motion.constraints)
+        phase = self.primitives.phase(
+            scene, near, contact_object=object, constraints=motion.constraints
+        )
         if out is not None:
             path = self.primitives.translation(
                 phase, q, out, label=label, min_fraction=motion.min_fraction, fine_check=False
@@ -527,7 +642,9 @@ class ArmMotionPlanner:
         self.require_payload(phase, path, object=object, label=label)
         return (phase, path) if len(path) > 1 else None
 
-    def require_payload(self, phase: CollisionContext, path: Configuration, *, object: str, label: str) -> None:
+    def require_payload(
+        self, phase: CollisionContext, path: Configuration, *, object: str, label: str
+    ) -> None:
         """Check that the gripper bears the weight of an object along a path.
 
         Args:
@@ -570,7 +687,15 @@ class ArmMotionPlanner:
         own_path = read_only(np.array(path[:, [names.index(joint) for joint in joints]]))
         gripper = self.primitives.finger_values_of(q, phase.scene)
         return Segment(
-            kind, arm.name, joints, own_path, gripper, held, phase.allowed_contacts, change, phase.constraints
+            kind,
+            arm.name,
+            joints,
+            own_path,
+            gripper,
+            held,
+            phase.allowed_contacts,
+            change,
+            phase.constraints,
         )
 
 
@@ -583,10 +708,16 @@ def arm_motion_planners(
     motion_planner: MotionPlanner | None = None,
 ) -> dict[str, ArmMotionPlanner]:
     """Return the motions of several arms, by name and in their order; by default with rules for any start."""
-    rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:])) if rules is None else rules
+    rules = (
+        CollisionRules(manipulators[0], others=tuple(manipulators[1:])) if rules is None else rules
+    )
     return {
         arm.name: ArmMotionPlanner(
-            arm, budget=budget, rules=rules.acting(arm.name), clock=clock, motion_planner=motion_planner
+            arm,
+            budget=budget,
+            rules=rules.acting(arm.name),
+            clock=clock,
+            motion_planner=motion_planner,
         )
         for arm in manipulators
     }

@@ -1,12 +1,13 @@
 """Pouring: a held vessel is tilted over a container, and tilted back.
 
-A *vessel* stands upright with z along its axis; its rim is the circle within the box around its collision shapes, at
-the top. The arm brings the *lip*, one point of the rim, above the middle of the container's opening, carrying the
-vessel upright. Then the vessel turns about the lip, which keeps the vertical line through that middle and goes down on
-it as far as the vessel's bottom goes up, and turns back. What is poured is a change of classes: nothing flows.
+A *vessel* stands upright with z along its axis; its rim is the circle within the box around its
+collision shapes, at the top. The arm brings the *lip*, one point of the rim, above the middle of
+the container's opening, carrying the vessel upright. Then the vessel turns about the lip, which
+keeps the vertical line through that middle and goes down on it as far as the vessel's bottom goes
+up, and turns back. What is poured is a change of classes: nothing flows.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a path passes :func:`pour_faults`, as the checker calls
-it.
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a path passes :func:`pour_faults`,
+as the checker calls it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
 from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
-from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, LARGEST_JOINT_STEP, CollisionContext
+from tmkit.manipulation.actions.primitives import (
+    CHECK_RESOLUTION,
+    LARGEST_JOINT_STEP,
+    CollisionContext,
+)
 from tmkit.motion import IkSettings, InverseKinematicsStatus, PathConstraint, inverse_kinematics
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach, solids_of
@@ -33,7 +38,8 @@ from tmkit.plans.values import Configuration, SegmentKind
 from tmkit.spatial import Pose
 
 _TILT_STEP = 0.05  # radians of tilt between inverse kinematics
-_TURNS = (0.0, math.pi / 4, -math.pi / 4, math.pi / 2, -math.pi / 2)  # of the hand about the vertical, tried in order
+# of the hand about the vertical, tried in order
+_TURNS = (0.0, math.pi / 4, -math.pi / 4, math.pi / 2, -math.pi / 2)
 _POURED = math.radians(90.0)  # tilt from which a vessel is empty
 _LEVEL = math.radians(15.0)  # tilt up to which nothing comes out
 _SLACK = 1e-3  # metres by which the lip may be off
@@ -50,7 +56,8 @@ class Pour(BuiltInCandidate):
         heading: direction in which it is poured, as an angle about the root's z axis.
         angle: radians by which the vessel is tilted.
         gap: metres between the lowest point of the vessel and the top of the container.
-        tolerance: metres that the lip may be off the vertical line through the middle of the opening.
+        tolerance: metres that the lip may be off the vertical line through the middle of the
+            opening.
         contents: the class of what is filled, which the vessel loses and the container gains.
         arm: name of the arm; the first by default.
 
@@ -76,8 +83,13 @@ class Pour(BuiltInCandidate):
             cause = f"'{self.object}' is not in the hand of '{arm.manipulator.name}'"
             yield MotionFailure("pouring", cause, kind=FailureKind.NO_CHOICE)
             return
-        carried = primitives.phase(scene, primitives.near_pairs(scene, q), contact_object=self.object)
-        poses = [pose @ scene.pose(arm.manipulator.tool, relative_to=self.object, q=q) for pose in self.poses(scene, q)]
+        carried = primitives.phase(
+            scene, primitives.near_pairs(scene, q), contact_object=self.object
+        )
+        poses = [
+            pose @ scene.pose(arm.manipulator.tool, relative_to=self.object, q=q)
+            for pose in self.poses(scene, q)
+        ]
         changes = tuple(
             ClassEffect(frame, **{word: (self.contents,)})
             for frame, word, has in ((self.object, "removed", True), (self.into, "added", False))
@@ -94,9 +106,13 @@ class Pour(BuiltInCandidate):
             transfer = arm.segment(SegmentKind.TRANSFER, way, q=q, held=self.object, phase=carried)
             pour = arm.segment(SegmentKind.POUR, path, q=q, held=self.object, phase=tilting)
             segments = (transfer, replace(pour, into=self.into))
-            return ActionMotion(segments, after, path[-1], f"{math.degrees(self.angle):.0f} degrees", changes)
+            return ActionMotion(
+                segments, after, path[-1], f"{math.degrees(self.angle):.0f} degrees", changes
+            )
 
-        contacts = primitives.contacts(carried, poses[0], q=q, seed=seed, label="reaching the container")
+        contacts = primitives.contacts(
+            carried, poses[0], q=q, seed=seed, label="reaching the container"
+        )
         yield from motions_at(contacts, poured_from)
 
     def poses(self, scene: SceneGraph, q: Configuration) -> list[Pose]:
@@ -121,11 +137,20 @@ class Pour(BuiltInCandidate):
 
     def _line(self, scene: SceneGraph, q: Configuration) -> PathConstraint:
         """Return that the lip keeps the vertical line through the middle of the opening."""
-        lip, point = _lip(scene, self.object, self.lip).tolist(), _above(scene, q, self.into).tolist()
-        return PathConstraint("line", self.object, tolerance=self.tolerance, offset=tuple(lip), point=tuple(point))
+        lip, point = (
+            _lip(scene, self.object, self.lip).tolist(),
+            _above(scene, q, self.into).tolist(),
+        )
+        return PathConstraint(
+            "line", self.object, tolerance=self.tolerance, offset=tuple(lip), point=tuple(point)
+        )
 
     def _tilted(
-        self, arm: ArmMotionPlanner, phase: CollisionContext, start: Configuration, poses: list[Pose]
+        self,
+        arm: ArmMotionPlanner,
+        phase: CollisionContext,
+        start: Configuration,
+        poses: list[Pose],
     ) -> Configuration:
         """Return the path (k, n_joints) along which the vessel tilts and comes back."""
         rows, manipulator = [start], arm.manipulator
@@ -141,7 +166,9 @@ class Pour(BuiltInCandidate):
             reached = found.status is InverseKinematicsStatus.SOLVED
             if not reached or np.max(np.abs(found.q - rows[-1])) > LARGEST_JOINT_STEP:
                 cause = "the arm cannot tilt the vessel so far"
-                raise PrimitiveFailedError("pouring", cause, kind=FailureKind.STRAIGHT_LINE, q=rows[-1])
+                raise PrimitiveFailedError(
+                    "pouring", cause, kind=FailureKind.STRAIGHT_LINE, q=rows[-1]
+                )
             rows.append(np.array(found.q))
         path: Configuration = np.array([*rows, *rows[-2::-1]])
         arm.primitives.require_valid_path(phase, path, label="pouring")
@@ -154,7 +181,8 @@ class Pour(BuiltInCandidate):
 def pours(context: ActionContext, object: str, into: str, *, arm: str) -> Iterator[Pour]:
     """Yield ways to pour from a held vessel into a container, the hand between the arm and the container first.
 
-    A vessel that is held by its side is poured across the hand, by turning it, and then away from the hand.
+    A vessel that is held by its side is poured across the hand, by turning it, and then away from
+    the hand.
 
     Args:
         context: where the action is to be carried out.
@@ -164,7 +192,10 @@ def pours(context: ActionContext, object: str, into: str, *, arm: str) -> Iterat
     """
     scene, q, manipulator = context.scene, context.q, context.arm(arm).manipulator
     ahead = scene.pose(manipulator.tool, relative_to=object, q=q).rotate([0.0, 0.0, 1.0])
-    away = _above(scene, q, into) - scene.pose(manipulator.base, relative_to=scene.root(into), q=q).translation
+    away = (
+        _above(scene, q, into)
+        - scene.pose(manipulator.base, relative_to=scene.root(into), q=q).translation
+    )
     hand, bearing = atan2(float(ahead[1]), float(ahead[0])), atan2(float(away[1]), float(away[0]))
     for turn in _TURNS:
         for side in (math.pi / 2, -math.pi / 2, 0.0):
@@ -174,8 +205,8 @@ def pours(context: ActionContext, object: str, into: str, *, arm: str) -> Iterat
 def pour_faults(scene: SceneGraph, path: Configuration, *, object: str, into: str) -> list[str]:
     """Return in words what is wrong with a path as one that pours.
 
-    The vessel begins and ends level and is tilted by 90 degrees or more in between; wherever something may come out,
-    the lowest point of its rim is above the opening of the container.
+    The vessel begins and ends level and is tilted by 90 degrees or more in between; wherever
+    something may come out, the lowest point of its rim is above the opening of the container.
 
     Args:
         scene: the version in which the vessel is in the hand.
@@ -193,15 +224,25 @@ def pour_faults(scene: SceneGraph, path: Configuration, *, object: str, into: st
         if tilt > _LEVEL
     ]
     if np.max(tilts) < _POURED:
-        faults.append(f"'{object}' is tilted by {math.degrees(np.max(tilts)):.0f} degrees only: it is not emptied")
-    centre, (rim, radius), (_, opening) = _above(scene, rows[0], into), _rim(scene, object), _rim(scene, into)
+        faults.append(
+            f"'{object}' is tilted by {math.degrees(np.max(tilts)):.0f} degrees only: it is not"
+            " emptied"
+        )
+    centre, (rim, radius), (_, opening) = (
+        _above(scene, rows[0], into),
+        _rim(scene, object),
+        _rim(scene, into),
+    )
     for q in rows[tilts > _LEVEL]:
         pose = scene.pose(object, q=q)
         down = pose.inverse().rotate([0.0, 0.0, -1.0]) * [1.0, 1.0, 0.0]
         lowest = pose.apply(rim + radius * down / max(float(norms(down)), 1e-9)) - centre
         if not (norms(lowest[:2]) <= opening + _SLACK and lowest[2] >= -_SLACK):
             place = f"{norms(lowest[:2]) * 1000:.0f} mm aside and {lowest[2] * 1000:.0f} mm above"
-            faults.append(f"the rim of '{object}' is {place} the opening of '{into}' ({opening * 1000:.0f} mm)")
+            faults.append(
+                f"the rim of '{object}' is {place} the opening of '{into}'"
+                f" ({opening * 1000:.0f} mm)"
+            )
             break
     return faults
 
@@ -211,7 +252,9 @@ def _rim(scene: SceneGraph, frame: str) -> tuple[NDArray[np.float64], float]:
     solids = solids_of(scene, frame)
     if not solids:
         raise SceneError(f"'{frame}' has no collision shape, so it has no rim", frame=frame)
-    upper, lower = (np.array([reach(solids, sign * row) for row in np.eye(3)]) for sign in (1.0, -1.0))
+    upper, lower = (
+        np.array([reach(solids, sign * row) for row in np.eye(3)]) for sign in (1.0, -1.0)
+    )
     half = (upper + lower) / 2
     return np.array([*((upper - lower) / 2)[:2], upper[2]]), float(np.min(half[:2]))
 
@@ -223,4 +266,6 @@ def _lip(scene: SceneGraph, frame: str, angle: float) -> NDArray[np.float64]:
 
 def _above(scene: SceneGraph, q: Configuration, into: str) -> NDArray[np.float64]:
     """Return the middle (3,) of a container's opening, in the root."""
-    return np.asarray(scene.pose(into, relative_to=scene.root(into), q=q).apply(_rim(scene, into)[0]))
+    return np.asarray(
+        scene.pose(into, relative_to=scene.root(into), q=q).apply(_rim(scene, into)[0])
+    )

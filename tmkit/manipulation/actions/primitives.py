@@ -1,11 +1,12 @@
 """The pieces that arm motions are made of: contact configurations, straight lines, searched paths.
 
-Each piece works in a :class:`CollisionContext`: one version of the scene with what may touch meanwhile, its collision
-worlds with and without the planning margin, and what frames keep along paths. A piece either gives a path or raises
-:class:`PrimitiveFailedError`, which carries a :class:`MotionFailure`; the actions above turn it into a value again: it
-never leaves the planner.
+Each piece works in a :class:`CollisionContext`: one version of the scene with what may touch
+meanwhile, its collision worlds with and without the planning margin, and what frames keep along
+paths. A piece either gives a path or raises :class:`PrimitiveFailedError`, which carries a
+:class:`MotionFailure`; the actions above turn it into a value again: it never leaves the planner.
 
-Invariants: a path that a piece gives is proved free, or has passed the recheck at the resolution of the checker.
+Invariants: a path that a piece gives is proved free, or has passed the recheck at the resolution of
+    the checker.
 """
 
 from __future__ import annotations
@@ -68,11 +69,17 @@ WIDE_MARGIN = 0.005
 """Metres that searched paths keep from everything, where one is soon found so."""
 
 _KEPT_AT_ENDS = 0.8  # of the distance of two frames at the ends of a path, where it is less
-_EFFORT_SHARE = 0.95  # of its effort limits that an arm may need against gravity, so that it can still move
+# of its effort limits that an arm may need against gravity, so that it can still move
+_EFFORT_SHARE = 0.95
 _WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
-_NEAR_CORRIDOR = 0.7  # radians or metres by which each joint may be away from a corridor that is tried
+# radians or metres by which each joint may be away from a corridor that is tried
+_NEAR_CORRIDOR = 0.7
 _CORRIDOR_STEP = 0.02  # radians or metres between points of a corridor at which it may be entered
-_AT_START = (PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS, PathStatus.START_VIOLATES_CONSTRAINT)
+_AT_START = (
+    PathStatus.START_IN_COLLISION,
+    PathStatus.START_OUT_OF_LIMITS,
+    PathStatus.START_VIOLATES_CONSTRAINT,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +118,10 @@ class MotionSettings:
         path_iterations: iterations of one path search.
         approach_distance: metres of the straight approach and retreat.
         lift_distance: metres of the straight lift and lowering.
-        is_multi_goal: whether one path is searched to any of the configurations at a contact, rather than one to each;
-            it then keeps the wide margin only where that is found as soon.
-        corridors: paths (k, n) of the arm's joints that led into narrow places, from inside to outside; they are tried
-            where no path is found.
+        is_multi_goal: whether one path is searched to any of the configurations at a contact,
+            rather than one to each; it then keeps the wide margin only where that is found as soon.
+        corridors: paths (k, n) of the arm's joints that led into narrow places, from inside to
+            outside; they are tried where no path is found.
     """
 
     inverse_kinematics_solutions: int = 4
@@ -138,11 +145,14 @@ class MotionPrimitives:
         motion_planner: MotionPlanner | None = None,
     ) -> None:
         self.manipulator = manipulator
-        self.motion_planner: MotionPlanner = RrtConnect() if motion_planner is None else motion_planner
+        self.motion_planner: MotionPlanner = (
+            RrtConnect() if motion_planner is None else motion_planner
+        )
         self.clock = clock if clock is not None else StageClock()
         self.budget = budget
         self.rules = rules if rules is not None else CollisionRules(manipulator)
-        self._world: CollisionWorld | None = None  # the last ones, from which those of the next versions are moved
+        # the last ones, from which those of the next versions are moved
+        self._world: CollisionWorld | None = None
         self._check_world: CollisionWorld | None = None
 
     @timed(PlanningStage.COLLISION)
@@ -154,7 +164,9 @@ class MotionPrimitives:
         return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN, source=self._world)
 
     @timed(PlanningStage.COLLISION)
-    def reduced_margin_pairs_at_rest(self, scene: SceneGraph, q: Configuration, change: Attachment) -> FramePairs:
+    def reduced_margin_pairs_at_rest(
+        self, scene: SceneGraph, q: Configuration, change: Attachment
+    ) -> FramePairs:
         """Return the pairs of an object and the static world that are nearer than the margin where it is to be put.
 
         Without it nothing could be put where two tables of one height overlap.
@@ -163,7 +175,9 @@ class MotionPrimitives:
         kept = {*moved_frames(scene, *self.rules.arms), *movable_frames(scene)}
         return tuple(
             (a, b)
-            for a, b in self.rules.near_pairs(resting, q, margin=PLANNING_MARGIN, source=self._world)
+            for a, b in self.rules.near_pairs(
+                resting, q, margin=PLANNING_MARGIN, source=self._world
+            )
             if change.frame in (a, b) and (b if a == change.frame else a) not in kept
         )
 
@@ -186,15 +200,25 @@ class MotionPrimitives:
             constraints: what frames keep along paths, besides
                 :func:`tmkit.motion.path_constraints.carrying_constraints`.
         """
-        allowed_contacts = self.rules.allowed_contacts(scene, contact_object=contact_object, support=support)
-        world = self.rules.world(scene, allowed_contacts, margin=PLANNING_MARGIN, near=near, source=self._world)
+        allowed_contacts = self.rules.allowed_contacts(
+            scene, contact_object=contact_object, support=support
+        )
+        world = self.rules.world(
+            scene, allowed_contacts, margin=PLANNING_MARGIN, near=near, source=self._world
+        )
         check_world = self.rules.check_world(scene, allowed_contacts, source=self._check_world)
         self._world, self._check_world = world, check_world
         kept = dict.fromkeys((*carrying_constraints(scene, self.rules.held(scene)), *constraints))
         return CollisionContext(scene, allowed_contacts, world, check_world, near, tuple(kept))
 
     def contacts(
-        self, phase: CollisionContext, root_from_tool: Pose, *, q: Configuration, seed: int, label: str
+        self,
+        phase: CollisionContext,
+        root_from_tool: Pose,
+        *,
+        q: Configuration,
+        seed: int,
+        label: str,
     ) -> Iterator[Configuration | MotionFailure]:
         """Yield collision-free configurations with the tool at a pose, nearest to ``q`` first, or one failure."""
         arm = self.manipulator
@@ -205,30 +229,45 @@ class MotionPrimitives:
                 target_pose=root_from_tool,
                 joints=arm.joints,
                 q=q,
-                settings=IkSettings(max_solutions=self.budget.inverse_kinematics_solutions, seed=seed),
+                settings=IkSettings(
+                    max_solutions=self.budget.inverse_kinematics_solutions, seed=seed
+                ),
             )
         if found.status is InverseKinematicsStatus.SOLVED:
             with self.clock.phase(PlanningStage.COLLISION):
-                faults = effort_faults(phase.scene, found.configurations, self.manipulator, share=_EFFORT_SHARE)
-            yield from (q for q, fault in zip(found.configurations, faults, strict=True) if fault is None)
+                faults = effort_faults(
+                    phase.scene, found.configurations, self.manipulator, share=_EFFORT_SHARE
+                )
+            yield from (
+                q for q, fault in zip(found.configurations, faults, strict=True) if fault is None
+            )
             if None not in faults:
-                yield MotionFailure(label, str(faults[0]), kind=FailureKind.JOINT_LIMIT, q=found.configurations[0])
+                yield MotionFailure(
+                    label, str(faults[0]), kind=FailureKind.JOINT_LIMIT, q=found.configurations[0]
+                )
         elif found.blocking_pairs:
             pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
             cause = f"every configuration found collides, mostly {_named(pairs[0])}"
             nearest = self._nearest(phase, root_from_tool, q, seed)
             yield MotionFailure(label, cause, pairs, kind=FailureKind.COLLISION, q=nearest)
         elif found.status is InverseKinematicsStatus.OUT_OF_REACH:
-            cause, nearest = "the pose is out of the arm's reach", self._nearest(phase, root_from_tool, q, seed)
+            cause, nearest = (
+                "the pose is out of the arm's reach",
+                self._nearest(phase, root_from_tool, q, seed),
+            )
             excess = reach_excess(phase.scene, arm, root_from_tool=root_from_tool, q=q)
-            yield MotionFailure(label, cause, kind=FailureKind.OUT_OF_REACH, excess=excess, q=nearest)
+            yield MotionFailure(
+                label, cause, kind=FailureKind.OUT_OF_REACH, excess=excess, q=nearest
+            )
         else:
             cause = "no configuration of the arm was found for the pose"
             nearest = self._nearest(phase, root_from_tool, q, seed)
             yield MotionFailure(label, cause, kind=FailureKind.NO_CONFIGURATION, q=nearest)
 
     @timed(PlanningStage.INVERSE_KINEMATICS)
-    def _nearest(self, phase: CollisionContext, root_from_tool: Pose, q: Configuration, seed: int) -> Configuration:
+    def _nearest(
+        self, phase: CollisionContext, root_from_tool: Pose, q: Configuration, seed: int
+    ) -> Configuration:
         """Return the configuration (n_joints,) that comes nearest to a pose, whatever it collides with."""
         arm = self.manipulator
         found = inverse_kinematics(
@@ -260,7 +299,9 @@ class MotionPrimitives:
         """
         root_from_tool = self._tool(phase, start)
         way = self.budget.approach_distance if length is None else length
-        return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -way]), label, min_fraction, fine_check)
+        return self._line(
+            phase, start, root_from_tool @ Pose([0.0, 0.0, -way]), label, min_fraction, fine_check
+        )
 
     def translation(
         self,
@@ -280,11 +321,19 @@ class MotionPrimitives:
             fine_check: whether it has passed :meth:`require_valid_line`.
         """
         root_from_tool = self._tool(phase, start)
-        target = Pose(root_from_tool.translation + plain_numbers(by, "by"), root_from_tool.quat_xyzw)
+        target = Pose(
+            root_from_tool.translation + plain_numbers(by, "by"), root_from_tool.quat_xyzw
+        )
         return self._line(phase, start, target, label, min_fraction, fine_check)
 
     def plan_path(
-        self, phase: CollisionContext, start: Configuration, goals: Configuration, *, seed: int, label: str
+        self,
+        phase: CollisionContext,
+        start: Configuration,
+        goals: Configuration,
+        *,
+        seed: int,
+        label: str,
     ) -> Configuration:
         """Return a collision-free path (k, n_joints) to one of some goals, with a larger clearance if found quickly.
 
@@ -300,11 +349,15 @@ class MotionPrimitives:
                 found = found if by_way is None else by_way
             elif found.status is PathStatus.SOLVED:
                 goals = found.path[-1:]
-                wider = self._path(phase, self._wide_world(phase, start, goals), start, goals, seed=seed)
+                wider = self._path(
+                    phase, self._wide_world(phase, start, goals), start, goals, seed=seed
+                )
                 found = wider if wider.status is PathStatus.SOLVED else found
         else:
             wide = self._wide_world(phase, start, goals)
-            found = self._path(phase, wide, start, goals, seed=seed, max_iterations=_WIDE_ITERATIONS)
+            found = self._path(
+                phase, wide, start, goals, seed=seed, max_iterations=_WIDE_ITERATIONS
+            )
             if found.status is not PathStatus.SOLVED:
                 found = self._path(phase, phase.world, start, goals, seed=seed)
         if found.status is PathStatus.SOLVED:
@@ -313,10 +366,18 @@ class MotionPrimitives:
         causes = {
             PathStatus.START_IN_COLLISION: "its start collides",
             PathStatus.GOAL_IN_COLLISION: "its end collides",
-            PathStatus.START_OUT_OF_LIMITS: f"its start is outside the limits of joint '{found.joint}'",
-            PathStatus.GOAL_OUT_OF_LIMITS: f"its end is outside the limits of joint '{found.joint}'",
-            PathStatus.START_VIOLATES_CONSTRAINT: f"its start violates a constraint: {phase.constraint_fault(start)}",
-            PathStatus.GOAL_VIOLATES_CONSTRAINT: f"its end violates a constraint: {phase.constraint_fault(goals[0])}",
+            PathStatus.START_OUT_OF_LIMITS: (
+                f"its start is outside the limits of joint '{found.joint}'"
+            ),
+            PathStatus.GOAL_OUT_OF_LIMITS: (
+                f"its end is outside the limits of joint '{found.joint}'"
+            ),
+            PathStatus.START_VIOLATES_CONSTRAINT: (
+                f"its start violates a constraint: {phase.constraint_fault(start)}"
+            ),
+            PathStatus.GOAL_VIOLATES_CONSTRAINT: (
+                f"its end violates a constraint: {phase.constraint_fault(goals[0])}"
+            ),
             PathStatus.RECHECK_FAILED: "the path found did not pass the fine check",
         }
         cause = causes.get(found.status, "no path was found")
@@ -325,7 +386,13 @@ class MotionPrimitives:
         if pairs:
             cause += f", {_named(pairs[0])} being in the way"
         beyond = found.status in (PathStatus.START_OUT_OF_LIMITS, PathStatus.GOAL_OUT_OF_LIMITS)
-        kind = FailureKind.JOINT_LIMIT if beyond else FailureKind.COLLISION if pairs else FailureKind.NO_PATH
+        kind = (
+            FailureKind.JOINT_LIMIT
+            if beyond
+            else FailureKind.COLLISION
+            if pairs
+            else FailureKind.NO_PATH
+        )
         q = start if found.status in _AT_START else goals[0]
         raise PrimitiveFailedError(label, cause, pairs, kind=kind, q=q, is_path_dependent=True)
 
@@ -353,7 +420,13 @@ class MotionPrimitives:
         return PathResult(PathStatus.SOLVED, np.concatenate([first.path, second.path[1:]]))
 
     def _by_corridor(
-        self, phase: CollisionContext, start: Configuration, goals: Configuration, known: Configuration, *, seed: int
+        self,
+        phase: CollisionContext,
+        start: Configuration,
+        goals: Configuration,
+        known: Configuration,
+        *,
+        seed: int,
     ) -> Configuration | None:
         """Return a path that leaves a narrow place by a known corridor, or enters one; None for none."""
         corners = np.repeat(start[None], len(known), axis=0)
@@ -361,9 +434,16 @@ class MotionPrimitives:
         corridor = interpolated(corners, _CORRIDOR_STEP)
         at = np.array([np.flatnonzero((corridor == corner).all(axis=1))[0] for corner in corners])
         insides = [(start, goals, True), *((goal, start[None], False) for goal in goals[:2])]
-        insides = [one for one in insides if np.abs(corridor - one[0]).max(axis=1).min() <= _NEAR_CORRIDOR]
-        met = np.flatnonzero(phase.world.in_collision_batch(corridor)) if insides else np.zeros(0, dtype=np.intp)
-        first = int(met[-1]) + 1 if len(met) else 0  # from the last place where it is blocked outwards
+        insides = [
+            one for one in insides if np.abs(corridor - one[0]).max(axis=1).min() <= _NEAR_CORRIDOR
+        ]
+        met = (
+            np.flatnonzero(phase.world.in_collision_batch(corridor))
+            if insides
+            else np.zeros(0, dtype=np.intp)
+        )
+        # from the last place where it is blocked outwards
+        first = int(met[-1]) + 1 if len(met) else 0
         for inside, ends, is_leaving in insides if first < len(corridor) - 1 else ():
             into = self._path(phase, phase.world, inside, corridor[first:], seed=seed)
             if into.status is not PathStatus.SOLVED:
@@ -381,20 +461,30 @@ class MotionPrimitives:
         return None
 
     @timed(PlanningStage.COLLISION)
-    def _wide_world(self, phase: CollisionContext, start: Configuration, goals: Configuration) -> CollisionWorld:
+    def _wide_world(
+        self, phase: CollisionContext, start: Configuration, goals: Configuration
+    ) -> CollisionWorld:
         """Return the world in which all keep the wide margin, but for what is nearer at either end of a path.
 
-        That keeps most of what it has there: paths are shortened as far as they may be, and what is held slips.
+        That keeps most of what it has there: paths are shortened as far as they may be, and what is
+        held slips.
         """
         scene, allowed_contacts, near = phase.scene, phase.allowed_contacts, phase.near
-        wide = self.rules.world(scene, allowed_contacts, margin=WIDE_MARGIN, near=near, source=phase.world)
+        wide = self.rules.world(
+            scene, allowed_contacts, margin=WIDE_MARGIN, near=near, source=phase.world
+        )
         close: dict[tuple[str, str], float] = {}
         for contact in (contact for q in (start, *goals) for contact in wide.contacts(q)):
-            pair, margin = (contact.frame_a, contact.frame_b), max(PLANNING_MARGIN, _KEPT_AT_ENDS * contact.distance)
+            pair, margin = (
+                (contact.frame_a, contact.frame_b),
+                max(PLANNING_MARGIN, _KEPT_AT_ENDS * contact.distance),
+            )
             close[pair] = min(margin, close.get(pair, margin))
         if not close:
             return wide
-        return self.rules.world(scene, allowed_contacts, margin=WIDE_MARGIN, near=near, close=close, source=phase.world)
+        return self.rules.world(
+            scene, allowed_contacts, margin=WIDE_MARGIN, near=near, close=close, source=phase.world
+        )
 
     @timed(PlanningStage.PATH_SEARCH)
     def _path(
@@ -432,7 +522,9 @@ class MotionPrimitives:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}"
             kind = FailureKind.COLLISION if pairs else FailureKind.GRIP
-            raise PrimitiveFailedError(label, cause, pairs, kind=kind, q=result.q, is_path_dependent=True)
+            raise PrimitiveFailedError(
+                label, cause, pairs, kind=kind, q=result.q, is_path_dependent=True
+            )
 
     def finger_values_of(self, q: Configuration, scene: SceneGraph) -> dict[str, float]:
         """Return the values of the gripper joints of a configuration."""
@@ -440,7 +532,9 @@ class MotionPrimitives:
         return {joint: float(q[names.index(joint)]) for joint in self.manipulator.gripper_joints}
 
     def _tool(self, phase: CollisionContext, q: Configuration) -> Pose:
-        return phase.scene.pose(self.manipulator.tool, relative_to=phase.scene.root(self.manipulator.tool), q=q)
+        return phase.scene.pose(
+            self.manipulator.tool, relative_to=phase.scene.root(self.manipulator.tool), q=q
+        )
 
     @timed(PlanningStage.STRAIGHT_LINES)
     def _line(
@@ -464,7 +558,10 @@ class MotionPrimitives:
         is_enough = line.status is StraightLineStatus.SOLVED
         if min_fraction < 1.0 and not is_enough and len(line.path):
             first = self._tool(phase, start)
-            is_enough = self._tool(phase, line.path[-1]).distance(first)[0] >= min_fraction * target.distance(first)[0]
+            is_enough = (
+                self._tool(phase, line.path[-1]).distance(first)[0]
+                >= min_fraction * target.distance(first)[0]
+            )
         if is_enough:
             if fine_check:
                 self.require_valid_line(phase, line.path, label=label)
@@ -476,17 +573,26 @@ class MotionPrimitives:
             )
         causes = {
             StraightLineStatus.UNREACHABLE: "the arm cannot follow the straight line",
-            StraightLineStatus.JOINT_LIMIT: f"the straight line meets the limit of joint '{line.joint}'",
-            StraightLineStatus.JOINT_JUMP: "the straight line needs a jump to another configuration",
+            StraightLineStatus.JOINT_LIMIT: (
+                f"the straight line meets the limit of joint '{line.joint}'"
+            ),
+            StraightLineStatus.JOINT_JUMP: (
+                "the straight line needs a jump to another configuration"
+            ),
         }
         limit = line.status is StraightLineStatus.JOINT_LIMIT
         kind = FailureKind.JOINT_LIMIT if limit else FailureKind.STRAIGHT_LINE
         raise PrimitiveFailedError(
-            label, causes.get(line.status, "no straight line"), kind=kind, q=_end_of(line.path, start)
+            label,
+            causes.get(line.status, "no straight line"),
+            kind=kind,
+            q=_end_of(line.path, start),
         )
 
     @timed(PlanningStage.STRAIGHT_LINES)
-    def require_valid_line(self, phase: CollisionContext, path: Configuration, *, label: str) -> None:
+    def require_valid_line(
+        self, phase: CollisionContext, path: Configuration, *, label: str
+    ) -> None:
         """Check a straight path finely, and that it keeps the constraints."""
         result = phase.check(self.manipulator.tool).of(path)
         if not result.is_ok:
@@ -498,24 +604,39 @@ class MotionPrimitives:
             raise PrimitiveFailedError(label, cause, kind=FailureKind.STRAIGHT_LINE, q=path[0])
 
     @timed(PlanningStage.COLLISION)
-    def require_valid_path(self, phase: CollisionContext, path: Configuration, *, label: str) -> None:
+    def require_valid_path(
+        self, phase: CollisionContext, path: Configuration, *, label: str
+    ) -> None:
         """Check a path that was found by other means, with and without the planning margin."""
         tool = self.manipulator.tool
-        for world, resolution in ((phase.world, PLANNING_RESOLUTION), (phase.check_world, CHECK_RESOLUTION)):
-            found = recheck_path(world, path, resolution=resolution, tool_frame=tool, tool_travel=CHECK_TRAVEL)
+        for world, resolution in (
+            (phase.world, PLANNING_RESOLUTION),
+            (phase.check_world, CHECK_RESOLUTION),
+        ):
+            found = recheck_path(
+                world, path, resolution=resolution, tool_frame=tool, tool_travel=CHECK_TRAVEL
+            )
             if not found.is_ok:
                 pairs = (found.pair,) if found.pair is not None else ()
-                cause = f"{_named(pairs[0])} collide" if pairs else f"limit of joint '{found.joint}'"
+                cause = (
+                    f"{_named(pairs[0])} collide" if pairs else f"limit of joint '{found.joint}'"
+                )
                 kind = FailureKind.COLLISION if pairs else FailureKind.JOINT_LIMIT
                 raise PrimitiveFailedError(label, cause, pairs, kind=kind)
         if (fault := phase.constraint_fault(path)) is not None:
-            raise PrimitiveFailedError(label, f"it violates a constraint: {fault}", kind=FailureKind.OTHER, q=path[0])
+            raise PrimitiveFailedError(
+                label, f"it violates a constraint: {fault}", kind=FailureKind.OTHER, q=path[0]
+            )
 
     @timed(PlanningStage.COLLISION)
-    def require_torque_limits(self, phase: CollisionContext, *paths: Configuration, label: str) -> None:
+    def require_torque_limits(
+        self, phase: CollisionContext, *paths: Configuration, label: str
+    ) -> None:
         """Check that the arm can hold itself and what its hand holds along paths."""
         for path in paths:
-            fault = torque_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE, step=PLANNING_STEP)
+            fault = torque_fault(
+                phase.scene, path, self.manipulator, share=_EFFORT_SHARE, step=PLANNING_STEP
+            )
             if fault is not None:
                 raise PrimitiveFailedError(label, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])
 

@@ -1,15 +1,17 @@
 """Pushing: the closed hand slides an object along a straight line on its support.
 
-For objects that no hand can grasp where they are: plates that lie flat, boxes wider than the hand. The fingers close,
-come down beside the object from behind, touch a flat face, and move on perpendicularly to it. All fingers touch the
-face, side by side, and the line goes through the object's centre of mass. This is a stable push, in which the object
-keeps its pose in the hand by friction (Lynch and Mason, "Stable pushing", 1996). The motion is quasi-static: slower
-than other segments (:mod:`tmkit.plans.execution`), so the object stops with the hand.
+For objects that no hand can grasp where they are: plates that lie flat, boxes wider than the hand.
+The fingers close, come down beside the object from behind, touch a flat face, and move on
+perpendicularly to it. All fingers touch the face, side by side, and the line goes through the
+object's centre of mass. This is a stable push, in which the object keeps its pose in the hand by
+friction (Lynch and Mason, "Stable pushing", 1996). The motion is quasi-static: slower than other
+segments (:mod:`tmkit.plans.execution`), so the object stops with the hand.
 
-Along the push the object is a child of the hand for the collision check; at its end it is a child of its support again,
-by the segment's :class:`~tmkit.plans.values.Attachment`.
+Along the push the object is a child of the hand for the collision check; at its end it is a child
+of its support again, by the segment's :class:`~tmkit.plans.values.Attachment`.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a plan's checker repeats :func:`push_faults`.
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a plan's checker repeats
+    :func:`push_faults`.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class Push(BuiltInCandidate):
 
     Attributes:
         object: frame of the object.
-        direction: (3,) horizontal direction in the axes of the object, perpendicular to the flat face that is pushed.
+        direction: (3,) horizontal direction in the axes of the object, perpendicular to the flat
+            face that is pushed.
         distance: metres.
         arm: name of the arm; the first by default.
     """
@@ -71,11 +74,22 @@ class Push(BuiltInCandidate):
 class _Pushing:
     """One object being pushed."""
 
-    def __init__(self, candidate: Push, arm: ArmMotionPlanner, context: ActionContext, seed: int) -> None:
-        self.object, self.distance, self.arm, self.seed = candidate.object, candidate.distance, arm, seed
+    def __init__(
+        self, candidate: Push, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> None:
+        self.object, self.distance, self.arm, self.seed = (
+            candidate.object,
+            candidate.distance,
+            arm,
+            seed,
+        )
         self.scene, self.q, self.primitives = context.scene, context.q, arm.primitives
-        root_from_object = self.scene.pose(self.object, relative_to=self.scene.root(self.object), q=self.q)
-        self.ahead = root_from_object.rotate(candidate.direction) / norm(np.asarray(candidate.direction))
+        root_from_object = self.scene.pose(
+            self.object, relative_to=self.scene.root(self.object), q=self.q
+        )
+        self.ahead = root_from_object.rotate(candidate.direction) / norm(
+            np.asarray(candidate.direction)
+        )
         self.support = str(self.scene.parent(self.object))
 
     def attempts(self) -> Iterator[ActionMotion | MotionFailure]:
@@ -83,14 +97,20 @@ class _Pushing:
         scene, primitives, arm = self.scene, self.primitives, self.arm.manipulator
         self.q_closed = scene.configuration(dict(arm.gripper_closed), base=self.q)
         self.near = primitives.near_pairs(scene, self.q)
-        self.before = primitives.phase(scene, self.near, contact_object=self.object, support=self.support)
+        self.before = primitives.phase(
+            scene, self.near, contact_object=self.object, support=self.support
+        )
         for turn in (1.0, -1.0):
             beside = self._beside(turn)
             if beside is None:
-                yield MotionFailure("push", f"'{self.object}' is too flat for the fingers", kind=FailureKind.GRIP)
+                yield MotionFailure(
+                    "push", f"'{self.object}' is too flat for the fingers", kind=FailureKind.GRIP
+                )
                 return
             what = "reaching the face"
-            contacts = primitives.contacts(self.before, beside, q=self.q_closed, seed=self.seed, label=what)
+            contacts = primitives.contacts(
+                self.before, beside, q=self.q_closed, seed=self.seed, label=what
+            )
             yield from motions_at(contacts, self._push)
 
     def _beside(self, turn: float) -> Pose | None:
@@ -104,22 +124,37 @@ class _Pushing:
         low = max(bottom + _CLEARANCE, top - self.arm.manipulator.finger_depth)
         if low > top:
             return None
-        face = reach(solids, into(-self.ahead)) + dot(self.ahead, centre - root_from_object.translation)
+        face = reach(solids, into(-self.ahead)) + dot(
+            self.ahead, centre - root_from_object.translation
+        )
         point = centre - (face + _BESIDE) * self.ahead
         axes = np.stack([turn * self.ahead, np.cross(-_UP, turn * self.ahead), -_UP], axis=1)
         return Pose.from_rotation_matrix([point[0], point[1], low], axes)
 
     def _push(self, q_beside: Configuration) -> ActionMotion:
-        scene, primitives, arm, object = self.scene, self.primitives, self.arm.manipulator, self.object
-        gap = min(pair_distance(scene, q_beside, frame_a=link, frame_b=object) for link in arm.contact_links)
+        scene, primitives, arm, object = (
+            self.scene,
+            self.primitives,
+            self.arm.manipulator,
+            self.object,
+        )
+        gap = min(
+            pair_distance(scene, q_beside, frame_a=link, frame_b=object)
+            for link in arm.contact_links
+        )
         if math.isinf(gap):
             reason = reason_without_distance(scene, arm.contact_links[0], object)
             raise PrimitiveFailedError("push", reason, kind=FailureKind.GRIP, q=q_beside)
-        touching = primitives.translation(self.before, q_beside, (gap - _GAP) * self.ahead, label="approach")[-1]
+        touching = primitives.translation(
+            self.before, q_beside, (gap - _GAP) * self.ahead, label="approach"
+        )[-1]
         away = _ABOVE * _UP - _BEHIND * self.ahead
         coming = primitives.translation(self.before, touching, away, label="approach")
         phase = primitives.phase(
-            pushed_scene(scene, touching, arm, object=object), self.near, contact_object=object, support=self.support
+            pushed_scene(scene, touching, arm, object=object),
+            self.near,
+            contact_object=object,
+            support=self.support,
         )
         path = primitives.translation(phase, touching, self.distance * self.ahead, label="push")
         faults = push_faults(scene, path, arm, object=object)
@@ -134,7 +169,9 @@ class _Pushing:
         leaving = primitives.translation(left, path[-1], away, label="retreat")
         free = primitives.phase(scene, self.near)
         primitives.require_free_fingers(free, self.q, self.q_closed, label="closing the hand")
-        transit = primitives.plan_path(free, self.q_closed, coming[-1][None], seed=self.seed, label="transit")
+        transit = primitives.plan_path(
+            free, self.q_closed, coming[-1][None], seed=self.seed, label="transit"
+        )
         make, q = self.arm.segment, self.q_closed
         segments = (
             make(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free),
@@ -146,12 +183,18 @@ class _Pushing:
         return ActionMotion(segments, after, leaving[-1], f"by ({x:.3f}, {y:.3f})")
 
 
-def pushed_scene(scene: SceneGraph, q: Configuration, arm: Manipulator, *, object: str) -> SceneGraph:
+def pushed_scene(
+    scene: SceneGraph, q: Configuration, arm: Manipulator, *, object: str
+) -> SceneGraph:
     """Return the scene along a push that begins at ``q``: the object keeps its pose in the hand."""
-    return Attachment(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q)).applied(scene, q)
+    return Attachment(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q)).applied(
+        scene, q
+    )
 
 
-def push_faults(scene: SceneGraph, path: Configuration, arm: Manipulator, *, object: str) -> list[str]:
+def push_faults(
+    scene: SceneGraph, path: Configuration, arm: Manipulator, *, object: str
+) -> list[str]:
     """Return why an object would not stay in place before the fingers along a push, on its support; none if it would.
 
     Args:
@@ -159,7 +202,9 @@ def push_faults(scene: SceneGraph, path: Configuration, arm: Manipulator, *, obj
         path: (k, n_joints) configurations of the push, along a straight line of the tool.
     """
     root, start = scene.root(object), path[0]
-    first, last = (scene.pose(arm.tool, relative_to=root, q=q).translation for q in (start, path[-1]))
+    first, last = (
+        scene.pose(arm.tool, relative_to=root, q=q).translation for q in (start, path[-1])
+    )
     way = last - first
     length = norm(way)
     if abs(way[2]) > _LEVEL or length <= abs(way[2]):
@@ -172,31 +217,43 @@ def push_faults(scene: SceneGraph, path: Configuration, arm: Manipulator, *, obj
     faults = []
     for link in arm.contact_links:
         gap = pair_distance(scene, start, frame_a=link, frame_b=object)
-        if pair_distance(moved, start, frame_a=link, frame_b=object) - gap < _PERPENDICULAR * _PROBE:
+        if (
+            pair_distance(moved, start, frame_a=link, frame_b=object) - gap
+            < _PERPENDICULAR * _PROBE
+        ):
             faults.append(f"'{link}' does not push perpendicularly to a face of '{object}'")
         elif math.isinf(gap):
             faults.append(reason_without_distance(scene, link, object))
         elif gap > _TOUCHES:
-            faults.append(f"'{link}' is {gap * 1000:.1f} mm away from '{object}', which all fingers should touch")
+            faults.append(
+                f"'{link}' is {gap * 1000:.1f} mm away from '{object}', which all fingers should"
+                " touch"
+            )
     beside = abs(dot(np.cross(_UP, ahead), first - centre))
     if beside > _OFF_CENTRE:
         faults.append(
-            f"the line passes {beside * 1000:.1f} mm beside the centre of mass of '{object}', which would turn"
+            f"the line passes {beside * 1000:.1f} mm beside the centre of mass of '{object}', which"
+            " would turn"
         )
     base = reach(solids, into(ahead)) - dot(ahead, centre - root_from_object.translation)
     height = first[2] - (root_from_object.translation[2] - reach(solids, into(-_UP)))
     if height * OBJECT_FRICTION > base:
         faults.append(
-            f"'{object}' would tip: it is pushed {height * 1000:.0f} mm high, with {base * 1000:.0f} mm ahead"
+            f"'{object}' would tip: it is pushed {height * 1000:.0f} mm high, with"
+            f" {base * 1000:.0f} mm ahead"
         )
     return [*faults, *_fall(scene, centre + way, start, object)]
 
 
-def _fall(scene: SceneGraph, centre: NDArray[np.float64], q: Configuration, object: str) -> Iterator[str]:
+def _fall(
+    scene: SceneGraph, centre: NDArray[np.float64], q: Configuration, object: str
+) -> Iterator[str]:
     """Yield that the centre of mass leaves the support, by the box around that."""
     support = str(scene.parent(object))
     at = scene.pose(support, relative_to=scene.root(support), q=q).inverse().apply(centre)
     solids = solids_of(scene, support)
     axes = np.eye(3)[:2]
-    if any(sign * dot(axis, at) >= reach(solids, sign * axis) for axis in axes for sign in (1.0, -1.0)):
+    if any(
+        sign * dot(axis, at) >= reach(solids, sign * axis) for axis in axes for sign in (1.0, -1.0)
+    ):
         yield f"'{object}' would fall off '{support}': its centre of mass leaves it"

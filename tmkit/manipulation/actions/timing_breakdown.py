@@ -1,9 +1,10 @@
 """Time of planning by phase: a clock for the phases of a run.
 
-The planner says which phase it is in with :meth:`StageClock.phase`; phases nest, and each second belongs to the
-innermost. What belongs to none is *bookkeeping*: the search itself.
+The planner says which phase it is in with :meth:`StageClock.phase`; phases nest, and each second
+belongs to the innermost. What belongs to none is *bookkeeping*: the search itself.
 
-Invariants: the times of all phases and of bookkeeping add up to the total; the clock is never read to decide anything.
+Invariants: the times of all phases and of bookkeeping add up to the total; the clock is never read
+    to decide anything.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class StageClock:
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(PlanningStage, 0.0)
-        self._inner: list[float] = []  # of the phases that are open: seconds that belong to phases within them
+        # of the phases that are open: seconds that belong to phases within them
+        self._inner: list[float] = []
 
     @contextmanager
     def phase(self, phase: PlanningStage) -> Iterator[None]:

@@ -1,9 +1,11 @@
 """A hand, or an object, that moves freely among bodies that stand still: collision checks of many poses as one batch.
 
-The moving body is put on six joints of its own, so a pose is a configuration. A hand without its arm answers in
-microseconds what inverse kinematics would answer in tenths of a millisecond: whether the fingers fit at all.
+The moving body is put on six joints of its own, so a pose is a configuration. A hand without its
+arm answers in microseconds what inverse kinematics would answer in tenths of a millisecond: whether
+the fingers fit at all.
 
-Invariants: the result depends on the shapes, the poses and the joint values alone, with the same bits on every CPU.
+Invariants: the result depends on the shapes, the poses and the joint values alone, with the same
+    bits on every CPU.
 """
 
 from __future__ import annotations
@@ -31,18 +33,22 @@ _AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (0, 1, 0), (1, 0, 0))
 def hand_alone(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
     """Return the hand of an arm, without what it holds, as a scene of its own; None without shapes.
 
-    A hand with fingers begins at the tip, one that sucks at the arm's last joint, since the flange is wider than the
-    pad.
+    A hand with fingers begins at the tip, one that sucks at the arm's last joint, since the flange
+    is wider than the pad.
     """
     root = manipulator.tip
     if manipulator.gripper_kind == "suction":
         chain = (root, *scene.ancestors(root))
-        root = next((frame for frame in chain if scene.joint(frame).name in manipulator.joints), root)
+        root = next(
+            (frame for frame in chain if scene.joint(frame).name in manipulator.joints), root
+        )
     hand = scene.extract(root)
     for frame in movable_frames(hand):
         if frame in hand and frame != root:
             hand = hand.remove_frame(frame, subtree=True)
-    has_shapes = any(attached.collision for frame in hand.frame_names for attached in hand.shapes(frame))
+    has_shapes = any(
+        attached.collision for frame in hand.frame_names for attached in hand.shapes(frame)
+    )
     return hand if has_shapes else None
 
 
@@ -58,7 +64,9 @@ def bodies_at_rest(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | 
     return rest
 
 
-def with_floating_joints(bodies: SceneGraph, *, root: str, shapes: Sequence[AttachedShape] = ()) -> SceneGraph:
+def with_floating_joints(
+    bodies: SceneGraph, *, root: str, shapes: Sequence[AttachedShape] = ()
+) -> SceneGraph:
     """Return bodies with six joints on which another moves freely.
 
     Args:
@@ -67,8 +75,14 @@ def with_floating_joints(bodies: SceneGraph, *, root: str, shapes: Sequence[Atta
     above = root
     with bodies.edit() as edit:
         for name, axis in zip(FLOATING_JOINTS, _AXES, strict=True):
-            joint = Prismatic(axis, name=name) if name in FLOATING_JOINTS[:3] else Continuous(axis, name=name)
-            edit.add_frame(name, above, joint=joint, shapes=shapes if name == FLOATING_JOINTS[-1] else ())
+            joint = (
+                Prismatic(axis, name=name)
+                if name in FLOATING_JOINTS[:3]
+                else Continuous(axis, name=name)
+            )
+            edit.add_frame(
+                name, above, joint=joint, shapes=shapes if name == FLOATING_JOINTS[-1] else ()
+            )
             above = name
     return edit.finish()
 
@@ -105,7 +119,9 @@ class FloatingBody:
         """Return a configuration (n_joints,) of the body's joints, radians or metres, for :meth:`collides`."""
         return np.asarray(self.scene.configuration(dict(values), base=self._base), dtype=float)
 
-    def collides(self, poses: NDArray[np.float64], fingers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def collides(
+        self, poses: NDArray[np.float64], fingers: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
         """Return for each pose (m,) whether the body collides there.
 
         Args:
@@ -116,7 +132,9 @@ class FloatingBody:
         rows[:, self._columns] = poses
         return np.asarray(self.world.in_collision_batch(rows))
 
-    def contacts(self, poses: NDArray[np.float64], fingers: NDArray[np.float64]) -> list[list[Contact]]:
+    def contacts(
+        self, poses: NDArray[np.float64], fingers: NDArray[np.float64]
+    ) -> list[list[Contact]]:
         """Return for each pose (m,) what the body collides with there; arguments as for :meth:`collides`."""
         rows = np.array(fingers)
         rows[:, self._columns] = poses

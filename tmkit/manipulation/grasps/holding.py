@@ -1,17 +1,20 @@
 """Holding capacity of a closed hand: one model of friction, the same for planner, checker and simulator.
 
-Coulomb friction bears a force across a contact up to ``mu N``; ``mu`` is the product of the coefficients of the two
-surfaces. A fingertip is soft and touches by a patch, so it also bears a moment about the line through the contact: of a
-round patch of radius ``R`` under even pressure ``mu N * integral of r * 2 pi r dr / (pi R^2) = mu N * 2/3 R``.
+Coulomb friction bears a force across a contact up to ``mu N``; ``mu`` is the product of the
+coefficients of the two surfaces. A fingertip is soft and touches by a patch, so it also bears a
+moment about the line through the contact: of a round patch of radius ``R`` under even pressure ``mu
+N * integral of r * 2 pi r dr / (pi R^2) = mu N * 2/3 R``.
 
-A hand with two fingers that press with F newtons each thus holds ``2 mu F`` newtons across the line between its
-fingers, and ``2 mu F * 2/3 R`` newton metres about it. It holds both at once as long as the squares of the two shares
-sum up to no more than one (Howe and Cutkosky, "Practical force-motion models for sliding manipulation", 1996). Moments
-across that line the fingers bear as a pair, by their distance.
+A hand with two fingers that press with F newtons each thus holds ``2 mu F`` newtons across the line
+between its fingers, and ``2 mu F * 2/3 R`` newton metres about it. It holds both at once as long as
+the squares of the two shares sum up to no more than one (Howe and Cutkosky, "Practical force-motion
+models for sliding manipulation", 1996). Moments across that line the fingers bear as a pair, by
+their distance.
 
-A vacuum of V newtons, in a cup of radius R, is pulled at by T along the axis: that leaves ``N = V - T`` to press the
-rim on. The object comes off when N is gone, slides when the force across exceeds ``mu N``, and peels off when the
-bending moment exceeds ``N R``. The load of what is carried is its weight, and :data:`SWING` of it for its acceleration.
+A vacuum of V newtons, in a cup of radius R, is pulled at by T along the axis: that leaves ``N = V -
+T`` to press the rim on. The object comes off when N is gone, slides when the force across exceeds
+``mu N``, and peels off when the bending moment exceeds ``N R``. The load of what is carried is its
+weight, and :data:`SWING` of it for its acceleration.
 
 Invariants: functions of their arguments alone. A share of 1 is all that a hand can hold.
 """
@@ -70,7 +73,9 @@ def vacuum_overload(
     bending = norm(moment - dot(moment, axis) * axis)
     pressing = vacuum - pull
     if pressing <= 0.0:
-        return max(pull / vacuum, math.nextafter(1.0, 2.0)) if vacuum else math.inf, f"it pulls with {pull:.0f} N"
+        return (
+            max(pull / vacuum, math.nextafter(1.0, 2.0)) if vacuum else math.inf
+        ), f"it pulls with {pull:.0f} N"
     shares = [(_ratio(across, friction * pressing), f"it shears with {across:.0f} N")]
     if radius > 0.0:
         shares.append((bending / (pressing * radius), f"it bends the cup with {bending:.2f} N m"))
@@ -97,16 +102,28 @@ class Load:
 
     @classmethod
     def of(
-        cls, scene: SceneGraph, object: str, *, manipulator: Manipulator, tool_from_object: Pose, rim: float
+        cls,
+        scene: SceneGraph,
+        object: str,
+        *,
+        manipulator: Manipulator,
+        tool_from_object: Pose,
+        rim: float,
     ) -> Load:
         """Return an object of a scene, with its descendants, at tool_from_object, as a load; ``rim`` is in metres."""
         frames = tuple(dict.fromkeys((object, *scene.subtree(object))))
         inertia = lumped_inertia(scene, frames, density=DENSITY)
         centre = np.asarray(tool_from_object.apply(inertia.center), dtype=float)
-        fingers = [_friction(scene, (link,), FINGER_FRICTION) for link in manipulator.contact_links if link in scene]
+        fingers = [
+            _friction(scene, (link,), FINGER_FRICTION)
+            for link in manipulator.contact_links
+            if link in scene
+        ]
         friction = FINGER_FRICTION
         if manipulator.gripper_kind != "suction":
-            friction = min(fingers, default=FINGER_FRICTION) * _friction(scene, frames, OBJECT_FRICTION)
+            friction = min(fingers, default=FINGER_FRICTION) * _friction(
+                scene, frames, OBJECT_FRICTION
+            )
         return cls(manipulator, inertia.mass, centre, friction, rim)
 
     @property
@@ -130,7 +147,8 @@ class Load:
         if self.mass <= self.manipulator.payload:
             return None
         return (
-            f"its mass is {self.mass:.3g} kg, and arm '{self.manipulator.name}' carries {self.manipulator.payload:g} kg"
+            f"its mass is {self.mass:.3g} kg, and arm '{self.manipulator.name}' carries"
+            f" {self.manipulator.payload:g} kg"
         )
 
     def share(self, down: Vector) -> tuple[float, str]:
@@ -161,7 +179,9 @@ class Load:
         if pressing <= 0.0:
             return math.inf
         bending = weight * norm(self.centre) / (pressing * self.rim) if self.rim > 0.0 else 0.0
-        return max(weight / self.manipulator.grip_force, _ratio(weight, self.friction * pressing), bending)
+        return max(
+            weight / self.manipulator.grip_force, _ratio(weight, self.friction * pressing), bending
+        )
 
     def _pinched(self, force: float, moment: float) -> tuple[float, str]:
         """Return the share of a force across the line between the fingers and a moment about it."""
@@ -181,5 +201,10 @@ def _ratio(load: float, capacity: float) -> float:
 
 def _friction(scene: SceneGraph, frames: Iterable[str], default: float) -> float:
     """Return the friction of frames that are one body: the largest that a shape gives, as the simulator takes it."""
-    given = [attached.friction for frame in frames for attached in scene.shapes(frame) if attached.friction is not None]
+    given = [
+        attached.friction
+        for frame in frames
+        for attached in scene.shapes(frame)
+        if attached.friction is not None
+    ]
     return max(given, default=default)

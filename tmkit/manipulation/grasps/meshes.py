@@ -1,12 +1,12 @@
 """Grasps of meshes: antipodal ones for parallel hands, flat patches for suction cups (docs/howto/samplers.md).
 
-A pair is *antipodal* when the line between its points lies in the friction cones of both (Nguyen, "Constructing
-force-closure grasps", 1988). A suction cup needs a flat patch with room for its rim: triangles that lie in one plane
-and hang together; the places are the middle of its area and points of a grid. Of meshes with more than 20,000 triangles
-the hull is sampled.
+A pair is *antipodal* when the line between its points lies in the friction cones of both (Nguyen,
+"Constructing force-closure grasps", 1988). A suction cup needs a flat patch with room for its rim:
+triangles that lie in one plane and hang together; the places are the middle of its area and points
+of a grid. Of meshes with more than 20,000 triangles the hull is sampled.
 
-Invariants: finitely many grasps for a seed, best first: antipodal pairs whose normals are the most opposite and that
-hold near the centre of mass, and patches whose line of pull passes near it.
+Invariants: finitely many grasps for a seed, best first: antipodal pairs whose normals are the most
+opposite and that hold near the centre of mass, and patches whose line of pull passes near it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import circle, cos, dot, norm, norms, product
 from tmkit.graph import Shape
-from tmkit.motion.regions.patches import closed_triangles, flat_patches, triangle_areas, triangle_normals
+from tmkit.motion.regions.patches import (
+    closed_triangles,
+    flat_patches,
+    triangle_areas,
+    triangle_normals,
+)
 
 FRICTION = 0.5
 """Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals.
@@ -38,7 +43,8 @@ _SAMPLED_PAIRS = 480
 _SAMPLED_PAIRS_OF_AXIS = 160
 """Most of these that are nearly parallel."""
 
-_NEAR, _PARALLEL = 0.008, cos(math.radians(12.0))  # pairs nearer and more parallel than this are one
+# pairs nearer and more parallel than this are one
+_NEAR, _PARALLEL = 0.008, cos(math.radians(12.0))
 _RAYS_AT_ONCE = 1_000_000  # rays times triangles
 _PATCH_POINTS = 6  # places kept on one patch
 _TRIANGLE_TOLERANCE = 1e-9
@@ -93,7 +99,8 @@ def antipodal_pairs(
 ) -> list[ContactPair]:
     """Return pairs of contacts on a mesh with a centre of mass (3,), of widths in metres, best first.
 
-    Those come last that lie deeper in the mesh's hull than fingers of a ``depth`` in metres reach, from every side.
+    Those come last that lie deeper in the mesh's hull than fingers of a ``depth`` in metres reach,
+    from every side.
     """
     triangles = closed_triangles(shape)
     if not len(triangles):
@@ -107,12 +114,18 @@ def antipodal_pairs(
 
     def badness(pair: ContactPair) -> tuple[bool, float, float, float, float, float]:
         offset = norm(np.cross(pair.middle - centre, pair.axis)) / size
-        above = np.einsum("ij,kj->ik", corners - pair.middle, -approaches(pair.axis)) if depth < size else np.zeros(1)
+        above = (
+            np.einsum("ij,kj->ik", corners - pair.middle, -approaches(pair.axis))
+            if depth < size
+            else np.zeros(1)
+        )
         is_deep = float(np.min(np.max(above, axis=0))) > depth
         badness = round(1.0 - pair.alignment + offset, 6)
         return (is_deep, badness, round(pair.width, 9), *np.round(pair.middle, 9).tolist())
 
-    return distinct_pairs(sorted(found, key=badness), limit=_SAMPLED_PAIRS, of_axis=_SAMPLED_PAIRS_OF_AXIS)
+    return distinct_pairs(
+        sorted(found, key=badness), limit=_SAMPLED_PAIRS, of_axis=_SAMPLED_PAIRS_OF_AXIS
+    )
 
 
 def approaches(axis: Vectors) -> Vectors:
@@ -161,7 +174,9 @@ def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[Suction
     return sorted(found, key=badness)
 
 
-def _samples(triangles: Vectors, normals: Vectors, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
+def _samples(
+    triangles: Vectors, normals: Vectors, rng: np.random.Generator
+) -> tuple[Vectors, Vectors]:
     """Return points (n, 3) on the surface with their inward normals."""
     areas = triangle_areas(triangles)
     points, inward = [], []
@@ -182,7 +197,12 @@ def _samples(triangles: Vectors, normals: Vectors, rng: np.random.Generator) -> 
 
 
 def _pairs(
-    triangles: Vectors, normals: Vectors, points: Vectors, inward: Vectors, widths: tuple[float, float], least: float
+    triangles: Vectors,
+    normals: Vectors,
+    points: Vectors,
+    inward: Vectors,
+    widths: tuple[float, float],
+    least: float,
 ) -> Iterator[ContactPair]:
     """Yield the pairs that rays from points find, with both normals within the cone."""
     again: list[tuple[Vectors, Vectors, Vectors, float]] = []
@@ -198,7 +218,10 @@ def _pairs(
                 again.append((start, own, mean / length, distance))
     if not again:
         return
-    starts, axes = np.array([start for start, *_ in again]), np.array([axis for _, _, axis, _ in again])
+    starts, axes = (
+        np.array([start for start, *_ in again]),
+        np.array([axis for _, _, axis, _ in again]),
+    )
     for (start, own, axis, near), hits in zip(again, _rays(triangles, starts, axes), strict=True):
         exits = _exits(hits, normals, axis)
         if exits:
@@ -208,16 +231,25 @@ def _pairs(
                 yield ContactPair(start + distance / 2 * axis, axis, distance, min(1.0, alignment))
 
 
-def _exits(hits: list[tuple[float, int]], normals: Vectors, axis: Vectors) -> list[tuple[float, int]]:
+def _exits(
+    hits: list[tuple[float, int]], normals: Vectors, axis: Vectors
+) -> list[tuple[float, int]]:
     """Return the hits of a ray at which it leaves the object, nearest first."""
-    return [(distance, index) for distance, index in hits if dot(normals[index], axis) > _TRIANGLE_TOLERANCE]
+    return [
+        (distance, index)
+        for distance, index in hits
+        if dot(normals[index], axis) > _TRIANGLE_TOLERANCE
+    ]
 
 
-def _rays(triangles: Vectors, starts: Vectors, directions: Vectors) -> list[list[tuple[float, int]]]:
+def _rays(
+    triangles: Vectors, starts: Vectors, directions: Vectors
+) -> list[list[tuple[float, int]]]:
     """Return for each ray the distances and triangles that it meets beyond its start, nearest first.
 
-    A triangle is looked at only when the ray's line passes through the ball around it, which matrix products tell.
-    They are those of BLAS, whose last bits do not matter, since the balls are larger than rounding is by far.
+    A triangle is looked at only when the ray's line passes through the ball around it, which matrix
+    products tell. They are those of BLAS, whose last bits do not matter, since the balls are larger
+    than rounding is by far.
     """
     middles = triangles.mean(axis=1)
     balls = norms(triangles - middles[:, None]).max(axis=1) + _STARTED
@@ -226,11 +258,17 @@ def _rays(triangles: Vectors, starts: Vectors, directions: Vectors) -> list[list
     for begin in range(0, len(starts), at_once):
         start, along = starts[begin : begin + at_once], directions[begin : begin + at_once]
         ahead = along @ middles.T - np.einsum("ij,ij->i", start, along)[:, None]
-        squares = (middles**2).sum(axis=1)[None] - 2.0 * start @ middles.T + (start**2).sum(axis=1)[:, None]
+        squares = (
+            (middles**2).sum(axis=1)[None]
+            - 2.0 * start @ middles.T
+            + (start**2).sum(axis=1)[:, None]
+        )
         rows, indices = np.nonzero(squares - ahead**2 <= balls**2)
         distances = _distances(triangles[indices], start[rows], along[rows])
         hits: list[list[tuple[float, int]]] = [[] for _ in range(len(start))]
-        for row, index, distance in zip(rows.tolist(), indices.tolist(), distances.tolist(), strict=True):
+        for row, index, distance in zip(
+            rows.tolist(), indices.tolist(), distances.tolist(), strict=True
+        ):
             if distance > _STARTED:
                 hits[row].append((distance, index))
         found += [sorted(of_ray) for of_ray in hits]
@@ -249,11 +287,17 @@ def _distances(triangles: Vectors, starts: Vectors, directions: Vectors) -> NDAr
     turned = np.cross(offset, first)
     u = np.einsum("ij,ij->i", across, offset) / volume
     v = np.einsum("ij,ij->i", directions, turned) / volume
-    is_met &= (u >= -_TRIANGLE_TOLERANCE) & (v >= -_TRIANGLE_TOLERANCE) & (u + v <= 1.0 + _TRIANGLE_TOLERANCE)
+    is_met &= (
+        (u >= -_TRIANGLE_TOLERANCE)
+        & (v >= -_TRIANGLE_TOLERANCE)
+        & (u + v <= 1.0 + _TRIANGLE_TOLERANCE)
+    )
     return np.where(is_met, np.einsum("ij,ij->i", second, turned) / volume, -1.0)
 
 
-def _patch_points(triangles: Vectors, edges: Vectors, rim: float, centre: Vectors) -> list[SuctionPoint]:
+def _patch_points(
+    triangles: Vectors, edges: Vectors, rim: float, centre: Vectors
+) -> list[SuctionPoint]:
     """Return places on one patch with room for the rim, those nearest to the centre of mass first."""
     areas = triangle_areas(triangles)
     if areas.sum() < math.pi * rim * rim or not len(edges):
@@ -266,12 +310,19 @@ def _patch_points(triangles: Vectors, edges: Vectors, rim: float, centre: Vector
     tangent /= norm(tangent)
     axes = np.column_stack([tangent, np.cross(normal, tangent)])
     origin = (triangles.mean(axis=1) * areas[:, None]).sum(axis=0) / areas.sum()
-    flat, outline = (np.einsum("...i,ij->...j", corners - origin, axes) for corners in (triangles, edges))
+    flat, outline = (
+        np.einsum("...i,ij->...j", corners - origin, axes) for corners in (triangles, edges)
+    )
     target = product(centre - origin, axes)
     low, high = flat.reshape(-1, 2).min(axis=0), flat.reshape(-1, 2).max(axis=0)
     step = max(rim, float(np.max(high - low)) / 16, 1e-3)
-    grid = [np.arange(math.ceil(a / step), math.floor(b / step) + 1) * step for a, b in zip(low, high, strict=True)]
-    points = np.concatenate([np.zeros((1, 2)), target[None], np.array(np.meshgrid(*grid)).reshape(2, -1).T])
+    grid = [
+        np.arange(math.ceil(a / step), math.floor(b / step) + 1) * step
+        for a, b in zip(low, high, strict=True)
+    ]
+    points = np.concatenate(
+        [np.zeros((1, 2)), target[None], np.array(np.meshgrid(*grid)).reshape(2, -1).T]
+    )
     room = np.where(_is_in_any(points, flat), _distance_to_sides(points, outline), -1.0)
     order = np.lexsort((points[:, 1], points[:, 0], np.round(norms(points - target), 9)))
     kept: list[int] = []
@@ -279,7 +330,10 @@ def _patch_points(triangles: Vectors, edges: Vectors, rim: float, centre: Vector
         is_new = all(norm(points[i] - points[j]) > max(rim, _NEAR) for j in kept)
         if room[i] >= max(rim, 1e-4) and is_new and len(kept) < _PATCH_POINTS:
             kept.append(i)
-    return [SuctionPoint(origin + product(axes, points[i]), normal, tangent, float(room[i])) for i in kept]
+    return [
+        SuctionPoint(origin + product(axes, points[i]), normal, tangent, float(room[i]))
+        for i in kept
+    ]
 
 
 def _is_in_any(points: Vectors, triangles: Vectors) -> NDArray[np.bool_]:
@@ -296,5 +350,7 @@ def _distance_to_sides(points: Vectors, sides: Vectors) -> NDArray[np.float64]:
     """Return the distance (n,) of points (n, 2) to the nearest of some segments (m, 2, 2)."""
     start, along = sides[:, 0], sides[:, 1] - sides[:, 0]
     offset = points[:, None] - start[None]
-    share = np.clip(np.einsum("ijk,jk->ij", offset, along) / np.einsum("jk,jk->j", along, along), 0.0, 1.0)
+    share = np.clip(
+        np.einsum("ijk,jk->ij", offset, along) / np.einsum("jk,jk->j", along, along), 0.0, 1.0
+    )
     return np.asarray(norms(offset - share[..., None] * along[None]).min(axis=1))

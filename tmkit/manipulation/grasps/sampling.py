@@ -1,12 +1,13 @@
 """Grasps: where a hand may hold an object; docs/howto/samplers.md has them for every kind of shape.
 
-A :class:`Grasp` is the pose of the tool frame relative to the object, ``object_from_tool``, with the distance of the
-fingers. The tool's z axis points at the object and a parallel hand closes along the tool's y axis. Grasps of meshes and
-of several shapes are tried with the hand itself (:mod:`tmkit.manipulation.grasps.hand`) when the scene has it; without
-a hand in the scene, several shapes have the grasps of the box alone.
+A :class:`Grasp` is the pose of the tool frame relative to the object, ``object_from_tool``, with
+the distance of the fingers. The tool's z axis points at the object and a parallel hand closes along
+the tool's y axis. Grasps of meshes and of several shapes are tried with the hand itself
+(:mod:`tmkit.manipulation.grasps.hand`) when the scene has it; without a hand in the scene, several
+shapes have the grasps of the box alone.
 
-Invariants: the grasps of an object are finitely many, in a fixed order for a seed; each is feasible for the hand alone
-(whether the arm gets there is another question).
+Invariants: the grasps of an object are finitely many, in a fixed order for a seed; each is feasible
+for the hand alone (whether the arm gets there is another question).
 """
 
 from __future__ import annotations
@@ -23,8 +24,20 @@ from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, Mesh, SceneGraph, Shape
 from tmkit.manipulation.grasps.hand import HandCheck
 from tmkit.manipulation.grasps.holding import Load
-from tmkit.manipulation.grasps.meshes import ContactPair, antipodal_pairs, approaches, distinct_pairs, suction_points
-from tmkit.manipulation.grasps.shapes import ball_grasps, box_grasps, cylinder_grasps, suction_caps, suction_faces
+from tmkit.manipulation.grasps.meshes import (
+    ContactPair,
+    antipodal_pairs,
+    approaches,
+    distinct_pairs,
+    suction_points,
+)
+from tmkit.manipulation.grasps.shapes import (
+    ball_grasps,
+    box_grasps,
+    cylinder_grasps,
+    suction_caps,
+    suction_faces,
+)
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp as Grasp, tool_pose
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion.masses import solid_centre
@@ -37,7 +50,8 @@ from tmkit.spatial import Pose
 _RIM_POINTS = 8
 _RIM_DEPTH = 0.002  # metres from the tool's plane within which the foot of a cup lies
 _ROUND_KINDS = ("sphere", "capsule", "cone")  # on which no rim seals
-_HOLD_RESOLUTION = 0.05  # radians between the configurations at which a hand is asked whether it holds
+# radians between the configurations at which a hand is asked whether it holds
+_HOLD_RESOLUTION = 0.05
 _SAME_BOX = 0.002  # metres by which the box of a mesh and that of its pieces may differ
 _MOVED, _ARM = 1e-4, 0.05  # metres by which closing fingers may move an object, this far from them
 _USABLE_PAIRS = 40
@@ -46,12 +60,17 @@ _USABLE_PAIRS = 40
 _USABLE_PAIRS_OF_AXIS = 10
 """Most of these that are nearly parallel."""
 
-_ENOUGH, _ROUNDS = 24, 3  # grasps that hold an object upright, and how often it is sampled where there are fewer
+# grasps that hold an object upright, and how often it is sampled where there are fewer
+_ENOUGH, _ROUNDS = 24, 3
 _NARROW_PAIRS = 24  # of those where the hand has room only when it is a little open
 
 
 def grasps_of(
-    scene: SceneGraph, object: str, *, manipulator: Manipulator, rng: np.random.Generator | None = None
+    scene: SceneGraph,
+    object: str,
+    *,
+    manipulator: Manipulator,
+    rng: np.random.Generator | None = None,
 ) -> tuple[Grasp, ...]:
     """Return the grasps of an object by one hand, in a fixed order; none when nothing of it fits the hand.
 
@@ -89,7 +108,10 @@ def grasps_of(
     if hand.is_whole and len(solids) > 1:  # a hand around what is convex needs no hole
         for number, solid in enumerate(solids, start=1):
             of_part = _of_one(hand, solid, solid_centre(solid))
-            found += [Grasp(grasp.object_from_tool, grasp.width, f"part {number}: {grasp.name}") for grasp in of_part]
+            found += [
+                Grasp(grasp.object_from_tool, grasp.width, f"part {number}: {grasp.name}")
+                for grasp in of_part
+            ]
         found = hand.feasible(solids, found)
     return tuple(found)
 
@@ -97,8 +119,9 @@ def grasps_of(
 def all_grasps_are_known(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> bool:
     """Return whether an empty result of :func:`grasps_of` proves that the object cannot be grasped.
 
-    It does for one box, cylinder, ball or capsule that a cup has no face on, or that is wider in every direction than
-    the hand opens. Of narrower ones, of meshes and of several shapes some grasps are not tried.
+    It does for one box, cylinder, ball or capsule that a cup has no face on, or that is wider in
+    every direction than the hand opens. Of narrower ones, of meshes and of several shapes some
+    grasps are not tried.
     """
     solids = [attached for attached in scene.shapes(object) if attached.collision]
     if len(solids) != 1 or solids[0].shape.kind not in ("box", "cylinder", "sphere", "capsule"):
@@ -124,11 +147,18 @@ def grasp_contact_faults(
     return tuple(faults)
 
 
-def payload_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> str | None:
+def payload_fault(
+    scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, object: str
+) -> str | None:
     """Return why a hand cannot hold an object, in it in the scene, along a path (k, n_joints); None when it can."""
-    root, tool_from_object = scene.root(manipulator.tool), scene.pose(object, relative_to=manipulator.tool, q=path[0])
+    root, tool_from_object = (
+        scene.root(manipulator.tool),
+        scene.pose(object, relative_to=manipulator.tool, q=path[0]),
+    )
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
-    load = Load.of(scene, object, manipulator=manipulator, tool_from_object=tool_from_object, rim=rim)
+    load = Load.of(
+        scene, object, manipulator=manipulator, tool_from_object=tool_from_object, rim=rim
+    )
     if load.overweight is not None:
         return f"'{object}' is too heavy: {load.overweight}"
     if load.without_grip is not None and load.mass > 0.0:
@@ -141,21 +171,30 @@ def payload_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Man
     if share <= 1.0:
         return None
     grip = "its vacuum" if manipulator.gripper_kind == "suction" else "the friction of its fingers"
-    much = f"{share:.1f} times what {grip} holds" if math.isfinite(share) else f"and {grip} holds nothing"
+    much = (
+        f"{share:.1f} times what {grip} holds"
+        if math.isfinite(share)
+        else f"and {grip} holds nothing"
+    )
     return f"'{object}' is too heavy for the hand so: {said}, {much}"
 
 
-def firmly_held(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[bool]:
+def firmly_held(
+    scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator
+) -> list[bool]:
     """Return for each grasp whether the gripper bears the object's weight in every orientation."""
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=rim)
     inverses = (grasp.object_from_tool.inverse() for grasp in grasps)
     return [
-        replace(load, centre=tool_from_grasp.apply(load.centre)).largest_share() <= 1.0 for tool_from_grasp in inverses
+        replace(load, centre=tool_from_grasp.apply(load.centre)).largest_share() <= 1.0
+        for tool_from_grasp in inverses
     ]
 
 
-def held_upright(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[Grasp]:
+def held_upright(
+    scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator
+) -> list[Grasp]:
     """Return the grasps that bear the weight of an object while its z axis points up."""
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=rim)
@@ -170,7 +209,9 @@ def held_upright(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipu
 class _Hand:
     """A hand in a scene, and what chance it is given."""
 
-    def __init__(self, scene: SceneGraph, manipulator: Manipulator, rng: np.random.Generator) -> None:
+    def __init__(
+        self, scene: SceneGraph, manipulator: Manipulator, rng: np.random.Generator
+    ) -> None:
         self.scene, self.manipulator, self.rng = scene, manipulator, rng
         self.is_suction = manipulator.gripper_kind == "suction"
         self.rim = _rim_radius(scene, manipulator) if self.is_suction else 0.0
@@ -178,13 +219,19 @@ class _Hand:
 
     def box_grasps(self, size: NDArray[np.float64]) -> Iterator[Grasp]:
         """Yield the grasps of a box (3,)."""
-        return suction_faces(size, self.rim) if self.is_suction else box_grasps(size, self.manipulator)
+        return (
+            suction_faces(size, self.rim) if self.is_suction else box_grasps(size, self.manipulator)
+        )
 
     def feasible(self, solids: Sequence[AttachedShape], grasps: Sequence[Grasp]) -> list[Grasp]:
         """Return the grasps that the hand itself can take; by its fingers' depth alone where the scene has no hand."""
         if self.is_whole:
             check = HandCheck(self.scene, solids, manipulator=self.manipulator)
-            return [grasp for grasp, is_good in zip(grasps, check.passed(grasps), strict=True) if is_good]
+            return [
+                grasp
+                for grasp, is_good in zip(grasps, check.passed(grasps), strict=True)
+                if is_good
+            ]
         found = []
         for grasp in grasps:
             back = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
@@ -206,11 +253,13 @@ class _Hand:
         return self.feasible(solids, moved)
 
 
-def _in_pieces(shapes: Sequence[AttachedShape], solids: Sequence[AttachedShape]) -> AttachedShape | None:
+def _in_pieces(
+    shapes: Sequence[AttachedShape], solids: Sequence[AttachedShape]
+) -> AttachedShape | None:
     """Return the mesh that is drawn where hulls of meshes collide that fill the same box, else all of these as one.
 
-    A mesh that is neither drawn nor collides comes first: the collision mesh of which pieces were made. None where no
-    mesh is drawn alone, or other shapes collide.
+    A mesh that is neither drawn nor collides comes first: the collision mesh of which pieces were
+    made. None where no mesh is drawn alone, or other shapes collide.
     """
     meshes = [part for part in shapes if not part.collision and part.shape.kind == "mesh"]
     drawn = [part for part in meshes if not part.visual] or meshes
@@ -221,7 +270,9 @@ def _in_pieces(shapes: Sequence[AttachedShape], solids: Sequence[AttachedShape])
         return drawn[0]
     points = [part.pose.apply(part.shape.vertices) for part in solids]
     starts = np.cumsum([0, *map(len, points[:-1])])
-    faces = [np.asarray(part.shape.faces) + start for part, start in zip(solids, starts, strict=True)]
+    faces = [
+        np.asarray(part.shape.faces) + start for part, start in zip(solids, starts, strict=True)
+    ]
     return AttachedShape(Mesh(np.concatenate(points), np.concatenate(faces)))
 
 
@@ -242,7 +293,11 @@ def _of_one(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> l
         return hand.feasible((solid,), cups)
     if kind == "cylinder":
         radius, length = shape.dimensions
-        made = suction_caps(radius, length, hand.rim) if hand.is_suction else cylinder_grasps(radius, length, arm)
+        made = (
+            suction_caps(radius, length, hand.rim)
+            if hand.is_suction
+            else cylinder_grasps(radius, length, arm)
+        )
     elif hand.is_suction and hand.rim > 0.0 and kind in _ROUND_KINDS:
         made = ()
     elif not hand.is_suction and kind == "sphere":
@@ -281,20 +336,25 @@ def _pinches(
 ) -> list[Grasp]:
     """Return the grasps of a mesh by a parallel hand: those from eight sides of each contact pair that the hand can.
 
-    Contact pairs at which only a hand has room that is a little open come last. ``solids`` are what the hand meets: the
-    mesh, or its pieces.
+    Contact pairs at which only a hand has room that is a little open come last. ``solids`` are what
+    the hand meets: the mesh, or its pieces.
     """
     arm = hand.manipulator
     widths = max(arm.width_closed, 1e-4), arm.width_open - 2.0 * FINGER_CLEARANCE
-    pairs = antipodal_pairs(solid.shape, centre=centre, widths=widths, rng=hand.rng, depth=arm.finger_depth)
+    pairs = antipodal_pairs(
+        solid.shape, centre=centre, widths=widths, rng=hand.rng, depth=arm.finger_depth
+    )
     made = [(pair, _moved(grasp, solid.pose)) for pair in pairs for grasp in _around(pair)]
     named, usable = _usable(hand, solids, pairs, made, limit=_USABLE_PAIRS)
     if hand.is_whole and len(solids) > 1:  # a hand around what is convex needs no hole
-        left = [pair for pair in pairs if id(pair) not in usable]  # first those that are level when the mesh stands
+        # first those that are level when the mesh stands
+        left = [pair for pair in pairs if id(pair) not in usable]
         left.sort(key=lambda pair: round(float(np.min(np.abs(pair.axis))), 1))
         left = distinct_pairs(left, limit=_NARROW_PAIRS, of_axis=_USABLE_PAIRS_OF_AXIS)
         ids, check = {id(pair) for pair in left}, HandCheck(hand.scene, solids, manipulator=arm)
-        narrow = [(pair, grasp) for pair, wide in made if id(pair) in ids for grasp in check.narrow(wide)]
+        narrow = [
+            (pair, grasp) for pair, wide in made if id(pair) in ids for grasp in check.narrow(wide)
+        ]
         named += _usable(hand, solids, left, narrow, limit=_NARROW_PAIRS)[0]
     return named if len(solids) == 1 else hand.settled(solids, named)
 
@@ -310,7 +370,9 @@ def _usable(
     """Return the feasible grasps of distinct contact pairs, and the ids of all pairs that have some."""
     feasible = set(hand.feasible(solids, [grasp for _, grasp in made]))
     usable = {id(pair) for pair, grasp in made if grasp in feasible}
-    chosen = distinct_pairs((p for p in pairs if id(p) in usable), limit=limit, of_axis=_USABLE_PAIRS_OF_AXIS)
+    chosen = distinct_pairs(
+        (p for p in pairs if id(p) in usable), limit=limit, of_axis=_USABLE_PAIRS_OF_AXIS
+    )
     numbers = {id(pair): number for number, pair in enumerate(chosen, start=1)}
     named = [
         replace(grasp, name=f"between points {numbers[id(pair)]}, {grasp.name}")
@@ -325,7 +387,9 @@ def _around(pair: ContactPair) -> Iterator[Grasp]:
     found = approaches(pair.axis)
     for k, approach in enumerate(found):
         for turn in (1.0, -1.0):
-            name = f"turned {360.0 * k / len(found):.0f} degrees{', turned over' if turn < 0 else ''}"
+            name = (
+                f"turned {360.0 * k / len(found):.0f} degrees{', turned over' if turn < 0 else ''}"
+            )
             yield Grasp(tool_pose(pair.middle, approach, turn * pair.axis), pair.width, name)
 
 
@@ -341,7 +405,8 @@ def _cups(shape: Shape, centre: NDArray[np.float64], rim: float) -> Iterator[Gra
 def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:
     """Return points (n, 3) of the foot of a suction cup, in the tool frame: its middle and its rim.
 
-    The cup is what the contact links have in the tool's plane; where they have nothing there, it is the tool point.
+    The cup is what the contact links have in the tool's plane; where they have nothing there, it is
+    the tool point.
     """
     radius = _rim_radius(scene, manipulator)
     turns = np.arange(_RIM_POINTS) * (2.0 * math.pi / _RIM_POINTS)
@@ -369,7 +434,9 @@ def _outline(attached: AttachedShape) -> NDArray[np.float64]:
         return np.asarray(shape.vertices, dtype=float)
     lower, upper = shape.bounds
     if shape.kind in ("cylinder", "cone"):
-        return np.array([[x, y, z] for z in (lower[2], upper[2]) for x, y in ((upper[0], 0.0), (0.0, upper[1]))])
+        return np.array(
+            [[x, y, z] for z in (lower[2], upper[2]) for x, y in ((upper[0], 0.0), (0.0, upper[1]))]
+        )
     if shape.kind == "box":
         return np.array(np.meshgrid(*np.array([lower, upper]).T)).reshape(3, -1).T
     return np.zeros((0, 3))

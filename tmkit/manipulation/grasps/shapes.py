@@ -1,10 +1,10 @@
 """Grasps of boxes, cylinders, balls and capsules, by formulas (docs/howto/samplers.md).
 
-The tool point lies as near to the object's middle as the fingers reach. A suction cup takes a flat face from outside,
-when its whole rim finds room on it.
+The tool point lies as near to the object's middle as the fingers reach. A suction cup takes a flat
+face from outside, when its whole rim finds room on it.
 
-Invariants: the grasps of a shape are finitely many, in a fixed order: those along the shape's axes first, tilted ones
-last. Poses are relative to the shape's own frame.
+Invariants: the grasps of a shape are finitely many, in a fixed order: those along the shape's axes
+first, tilted ones last. Poses are relative to the shape's own frame.
 """
 
 from __future__ import annotations
@@ -53,12 +53,16 @@ def box_grasps(size: Vector, manipulator: Manipulator) -> Iterator[Grasp]:
                 where = f"{_side(side, first)}{_side(other, second)}"
                 name = f"tilted from {where}, closing along {_side(turn, across)}"
                 pose = tool_pose(
-                    product(np.array(back), towards), -_DIAGONAL * towards.sum(axis=0), turn * axes[across]
+                    product(np.array(back), towards),
+                    -_DIAGONAL * towards.sum(axis=0),
+                    turn * axes[across],
                 )
                 yield Grasp(pose, float(size[across]), name)
 
 
-def cylinder_grasps(radius: float, length: float, manipulator: Manipulator, *, cap: float = 0.0) -> Iterator[Grasp]:
+def cylinder_grasps(
+    radius: float, length: float, manipulator: Manipulator, *, cap: float = 0.0
+) -> Iterator[Grasp]:
     """Yield the grasps of a cylinder, or of a capsule, by its mantle by a parallel hand.
 
     Args:
@@ -76,17 +80,28 @@ def cylinder_grasps(radius: float, length: float, manipulator: Manipulator, *, c
                 yield Grasp(tool_pose(side * end * _Z, -side * _Z, closing), 2.0 * radius, name)
     for angle, outward in _directions():
         for turn in (1.0, -1.0):
-            name = f"from the side at {math.degrees(angle):.0f} degrees{', turned over' if turn < 0 else ''}"
+            name = (
+                f"from the side at {math.degrees(angle):.0f}"
+                f" degrees{', turned over' if turn < 0 else ''}"
+            )
             position = _depth(2.0 * radius, manipulator) * outward
-            yield Grasp(tool_pose(position, -outward, turn * np.cross(_Z, outward)), 2.0 * radius, name)
+            yield Grasp(
+                tool_pose(position, -outward, turn * np.cross(_Z, outward)), 2.0 * radius, name
+            )
     tilted = max(0.0, length / 2 + cap - (manipulator.finger_depth / _DIAGONAL - radius))
-    if tilted > length / 2 - min(_GRIPPED, length / 2) or _DIAGONAL * radius > manipulator.finger_depth:
+    if (
+        tilted > length / 2 - min(_GRIPPED, length / 2)
+        or _DIAGONAL * radius > manipulator.finger_depth
+    ):
         return
     for side in (1.0, -1.0):
         for angle, outward in _directions():
             for turn in (1.0, -1.0):
                 over = ", turned over" if turn < 0 else ""
-                name = f"tilted from {_side(side, 2)} and the side at {math.degrees(angle):.0f} degrees{over}"
+                name = (
+                    f"tilted from {_side(side, 2)} and the side at {math.degrees(angle):.0f}"
+                    f" degrees{over}"
+                )
                 approach = -_DIAGONAL * (side * _Z + outward)
                 pose = tool_pose(side * tilted * _Z, approach, turn * np.cross(_Z, outward))
                 yield Grasp(pose, 2.0 * radius, name)
@@ -97,13 +112,19 @@ def ball_grasps(radius: float, manipulator: Manipulator) -> Iterator[Grasp]:
     if not fits(2.0 * radius, manipulator) or radius > manipulator.finger_depth:
         return
     straight = [sign * axis for axis in np.eye(3)[[2, 0, 1]] for sign in (1.0, -1.0)]
-    tilted = [_DIAGONAL * (a + b) for a, b in itertools.combinations(straight, 2) if abs(dot(a, b)) < 0.5]
+    tilted = [
+        _DIAGONAL * (a + b) for a, b in itertools.combinations(straight, 2) if abs(dot(a, b)) < 0.5
+    ]
     for outward in (*straight, *tilted):
         first = np.cross(outward, np.roll(np.eye(3), 1, axis=0)[int(np.argmax(np.abs(outward)))])
         first /= norm(first)
         where = "".join(_side(number, i) for i, number in enumerate(outward.tolist()) if number)
-        for quarter, closing in enumerate((first, np.cross(outward, first), -first, np.cross(first, outward))):
-            name = f"{'tilted ' if len(where) > 2 else ''}from {where}, turned {90 * quarter} degrees"
+        for quarter, closing in enumerate(
+            (first, np.cross(outward, first), -first, np.cross(first, outward))
+        ):
+            name = (
+                f"{'tilted ' if len(where) > 2 else ''}from {where}, turned {90 * quarter} degrees"
+            )
             yield Grasp(tool_pose(np.zeros(3), -outward, closing), 2.0 * radius, name)
 
 
@@ -116,7 +137,11 @@ def suction_faces(size: Vector, rim: float) -> Iterator[Grasp]:
         for side in (1.0, -1.0):
             for across in (i for i in range(3) if i != along):
                 for turn in (1.0, -1.0):
-                    tool = tool_pose(side * size[along] / 2 * axes[along], -side * axes[along], turn * axes[across])
+                    tool = tool_pose(
+                        side * size[along] / 2 * axes[along],
+                        -side * axes[along],
+                        turn * axes[across],
+                    )
                     yield Grasp(tool, 0.0, f"on the {_side(side, along)} face")
 
 
@@ -142,10 +167,13 @@ def _depth(extent: float, manipulator: Manipulator) -> float:
     return max(0.0, extent / 2 - manipulator.finger_depth)
 
 
-def _back_towards_edge(first: float, second: float, manipulator: Manipulator) -> tuple[float, float] | None:
+def _back_towards_edge(
+    first: float, second: float, manipulator: Manipulator
+) -> tuple[float, float] | None:
     """Return how far from the middle of a rectangle, towards a corner, the tool point lies when coming over it.
 
-    Given are half the sides, in metres. None when the fingers are so short that the palm would touch the corner.
+    Given are half the sides, in metres. None when the fingers are so short that the palm would
+    touch the corner.
     """
     limits = [max(0.0, half - _GRIPPED) for half in (first, second)]
     needed = max(0.0, first + second - manipulator.finger_depth / _DIAGONAL)

@@ -33,7 +33,9 @@ class Grasp:
     opening: float | None = None
 
 
-def tool_pose(position: NDArray[np.float64], approach: NDArray[np.float64], closing: NDArray[np.float64]) -> Pose:
+def tool_pose(
+    position: NDArray[np.float64], approach: NDArray[np.float64], closing: NDArray[np.float64]
+) -> Pose:
     """Return the pose of the tool frame at (3,); its z axis is ``approach``, its y axis ``closing``, unit vectors."""
     (a, b, c), (x, y, z) = closing.tolist(), approach.tolist()
     across = (b * z - c * y, c * x - a * z, a * y - b * x)

@@ -1,12 +1,13 @@
 """Packings: places for several objects in one region, chosen together.
 
-Objects are inserted one after the other. Each goes to the point that is farthest in one direction, among the corners of
-the polygons in which it fits and the points where these cross, as :mod:`tmkit.manipulation.placements.sampling` places
-one object. The order and the direction vary from packing to packing; objects that did not fit come earlier next time
-("squeaky wheel" optimisation; Joslin & Clements 1999).
+Objects are inserted one after the other. Each goes to the point that is farthest in one direction,
+among the corners of the polygons in which it fits and the points where these cross, as
+:mod:`tmkit.manipulation.placements.sampling` places one object. The order and the direction vary
+from packing to packing; objects that did not fit come earlier next time ("squeaky wheel"
+optimisation; Joslin & Clements 1999).
 
-Invariants: each object's outline lies in the region and keeps the spacing to the others. Equal arguments and generators
-in equal states give equal packings.
+Invariants: each object's outline lies in the region and keeps the spacing to the others. Equal
+arguments and generators in equal states give equal packings.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import circle, norm, norms, product
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.placements.sampling import INSIDE_TOLERANCE, Placement, PlacementSettings, Posture, postures_on
+from tmkit.manipulation.placements.sampling import (
+    INSIDE_TOLERANCE,
+    Placement,
+    PlacementSettings,
+    Posture,
+    postures_on,
+)
 from tmkit.motion.regions import convex
 from tmkit.motion.regions.polygons import ConvexPolygon, blocking
 from tmkit.motion.regions.solids import collision_solids, outline
@@ -70,7 +77,8 @@ class RegionPacker:
         objects: frames of the objects that are packed.
         region: frame of the region.
         q: (n_joints,) configuration; None where no joint is between the frames.
-        manipulator: the arm, whose links are no obstacles, and which fills the region from its far side.
+        manipulator: the arm, whose links are no obstacles, and which fills the region from its far
+            side.
 
     Raises:
         SceneError: if the frame is no region, or an object cannot rest.
@@ -78,7 +86,13 @@ class RegionPacker:
     """
 
     def __init__(
-        self, scene: SceneGraph, objects: Sequence[str], region: str, *, q: ArrayLike | None, manipulator: Manipulator
+        self,
+        scene: SceneGraph,
+        objects: Sequence[str],
+        region: str,
+        *,
+        q: ArrayLike | None,
+        manipulator: Manipulator,
     ) -> None:
         self.objects = tuple(objects)
         surface = region_surface(scene, region, q=q)
@@ -95,7 +109,8 @@ class RegionPacker:
             postures = postures_on(bare, name, surface, q, manipulator, settings, parts=())
             shapes = (_Shape(posture, outline(solids, posture.rotation)) for posture in postures)
             unique = {
-                np.round(shape.footprint.vertices, _POINT_DIGITS).tobytes(): shape for shape in reversed([*shapes])
+                np.round(shape.footprint.vertices, _POINT_DIGITS).tobytes(): shape
+                for shape in reversed([*shapes])
             }
             self._shapes[name] = tuple(reversed(unique.values()))
         self._sizes = {name: _size(shapes) for name, shapes in self._shapes.items()}
@@ -103,11 +118,15 @@ class RegionPacker:
         self._away = self._away_from(scene, manipulator, surface, q)
 
     @staticmethod
-    def _away_from(scene: SceneGraph, manipulator: Manipulator, surface: SupportSurface, q: ArrayLike | None) -> Points:
+    def _away_from(
+        scene: SceneGraph, manipulator: Manipulator, surface: SupportSurface, q: ArrayLike | None
+    ) -> Points:
         """Return the direction (2,) in the surface away from the base of an arm."""
         if scene.root(manipulator.base) != scene.root(surface.support):
             return np.array([1.0, 0.0])
-        base = surface.support_from_surface.inverse() @ scene.pose(manipulator.base, relative_to=surface.support, q=q)
+        base = surface.support_from_surface.inverse() @ scene.pose(
+            manipulator.base, relative_to=surface.support, q=q
+        )
         direction = surface.polygon.centroid - base.translation[:2]
         length = norm(direction)
         return np.asarray(direction / length) if length > INSIDE_TOLERANCE else np.array([1.0, 0.0])
@@ -115,7 +134,10 @@ class RegionPacker:
     def avoid(self, places: Sequence[Placement]) -> None:
         """Keep all objects a centimetre away from places."""
         support_from_surface = self._surface.support_from_surface
-        points = [(support_from_surface.inverse() @ place.support_from_object).translation[:2] for place in places]
+        points = [
+            (support_from_surface.inverse() @ place.support_from_object).translation[:2]
+            for place in places
+        ]
         self._avoided = np.array(points).reshape(-1, 2)
 
     def packings(self, rng: np.random.Generator, *, count: int) -> Iterator[dict[str, Placement]]:
@@ -151,7 +173,9 @@ class RegionPacker:
 
     def place(self, name: str, others: Mapping[str, Placement]) -> Iterator[Placement]:
         """Yield places of one object beside others that have theirs, those far from the arm first."""
-        placed = [self._placed(other, placement) for other, placement in others.items() if other != name]
+        placed = [
+            self._placed(other, placement) for other, placement in others.items() if other != name
+        ]
         for shape in self._shapes[name]:
             for point in self._points(shape, placed, self._away):
                 yield self._placement(_Placed(shape, point))
@@ -172,7 +196,9 @@ class RegionPacker:
         fit = shape.posture.fit
         blocks = [*shape.posture.blocks]
         blocks += [
-            blocking(other.shape.footprint, shape.footprint, spacing=self._spacing).moved(other.point)
+            blocking(other.shape.footprint, shape.footprint, spacing=self._spacing).moved(
+                other.point
+            )
             for other in placed
         ]
         outlines = [polygon.vertices for polygon in (fit, *blocks)]
@@ -184,19 +210,28 @@ class RegionPacker:
         points = points[kept]
         for avoided in self._avoided:
             points = points[norms(points - avoided) > _AVOIDED]
-        distances = np.round(product(points, direction), _POINT_DIGITS) if len(points) else np.zeros(0)
+        distances = (
+            np.round(product(points, direction), _POINT_DIGITS) if len(points) else np.zeros(0)
+        )
         return points[np.lexsort((points[:, 1], points[:, 0], -distances))]
 
     def _placement(self, placed: _Placed) -> Placement:
         x, y = placed.point.tolist()
         posture = placed.shape.posture
         support_from_object = self._surface.support_from_surface @ posture.at(placed.point)
-        return Placement(self._surface.support, support_from_object, f"packed at ({x:.3f}, {y:.3f}), {posture.name}")
+        return Placement(
+            self._surface.support,
+            support_from_object,
+            f"packed at ({x:.3f}, {y:.3f}), {posture.name}",
+        )
 
     def _placed(self, name: str, placement: Placement) -> _Placed:
         """Return an object at a place that was found before."""
         pose = self._surface.support_from_surface.inverse() @ placement.support_from_object
-        shape = min(self._shapes[name], key=lambda each: pose.distance(each.posture.at(pose.translation[:2])))
+        shape = min(
+            self._shapes[name],
+            key=lambda each: pose.distance(each.posture.at(pose.translation[:2])),
+        )
         return _Placed(shape, np.asarray(pose.translation[:2]))
 
 

@@ -1,19 +1,22 @@
 """Placements: where an object may be put down (docs/howto/samplers.md).
 
-Candidates come lazily, in one of three orders. Packed order is for regions that are to hold many things. It has the
-corners, then places that touch the edge and a neighbour, then those between two neighbours, then a grid, then random
-ones. Of each kind, the farthest from the arm's base comes first. Near order is for large surfaces. It has a grid,
-nearest to the object first, and the corners last. Scattered order has all of these kinds in turn, in random order.
+Candidates come lazily, in one of three orders. Packed order is for regions that are to hold many
+things. It has the corners, then places that touch the edge and a neighbour, then those between two
+neighbours, then a grid, then random ones. Of each kind, the farthest from the arm's base comes
+first. Near order is for large surfaces. It has a grid, nearest to the object first, and the corners
+last. Scattered order has all of these kinds in turn, in random order.
 
-A :class:`Posture` is an object on one of its stable faces, in one of the quarter turns that lay it along the sides of
-an area. The positions at which it fits are polygons: where the outline lies in the area, less where it would come too
-near to something that stands at its height. That is exact for upright prisms; of an overhanging neighbour it takes the
-outline for the whole, and so misses places under it, but gives none that collide. Postures that look alike from above
-share these polygons.
+A :class:`Posture` is an object on one of its stable faces, in one of the quarter turns that lay it
+along the sides of an area. The positions at which it fits are polygons: where the outline lies in
+the area, less where it would come too near to something that stands at its height. That is exact
+for upright prisms; of an overhanging neighbour it takes the outline for the whole, and so misses
+places under it, but gives none that collide. Postures that look alike from above share these
+polygons.
 
-Invariants: each placement's outline lies in the area. A frame none of whose surfaces has room is the exception. On it
-the centre of mass of an object is over the middle of a surface, or of a rim of several, if the object stays there.
-Equal arguments and generators in equal states give equal sequences.
+Invariants: each placement's outline lies in the area. A frame none of whose surfaces has room is
+the exception. On it the centre of mass of an object is over the middle of a surface, or of a rim of
+several, if the object stays there. Equal arguments and generators in equal states give equal
+sequences.
 """
 
 from __future__ import annotations
@@ -31,7 +34,14 @@ from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.placements.stable_faces import LEAST_MARGIN, StableFace, stable_faces
 from tmkit.motion.regions.polygons import REMEMBERED, ConvexPolygon, blocking, crossings, fitting
-from tmkit.motion.regions.solids import collision_solids, outline, outlines, reach, solids_of, solids_under
+from tmkit.motion.regions.solids import (
+    collision_solids,
+    outline,
+    outlines,
+    reach,
+    solids_of,
+    solids_under,
+)
 from tmkit.motion.regions.surfaces import SupportSurface, region_surface, support_surfaces
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
@@ -44,7 +54,8 @@ INSIDE_TOLERANCE = 1e-9
 
 _MOST_PARTS = 8  # shapes of an object that count each by itself
 _FULL = 0.95  # of the area of a hull that shapes fill where the hull stands for them
-_WITHOUT_OUTLINE = ("height_field", "point_cloud", "plane")  # their outlines say nothing of where they are
+# their outlines say nothing of where they are
+_WITHOUT_OUTLINE = ("height_field", "point_cloud", "plane")
 _GRID_POINTS = 24  # along the longer side of an area, at most
 
 
@@ -59,7 +70,8 @@ class PlacementSettings:
         samples: random placements at the end.
         is_packed: corners and edges first; else near to where the object is.
         is_random: all of these in random order instead.
-        any_face: whether to put it down on any stable face; else upright, if its upright face is stable.
+        any_face: whether to put it down on any stable face; else upright, if its upright face is
+            stable.
 
     Raises:
         ConfigurationError: a number that is negative or not finite, or a grid of no width.
@@ -77,7 +89,9 @@ class PlacementSettings:
         for name in ("spacing", "clearance", "grid", "samples"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0) or (name == "grid" and value == 0.0):
-                raise ConfigurationError(f"{name} of placements must be a finite number of at least 0, not {value}")
+                raise ConfigurationError(
+                    f"{name} of placements must be a finite number of at least 0, not {value}"
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +157,8 @@ def placements_in_region(
         region: frame with a flat box, or part of a surface; see :func:`region_surface`.
         q: (n_joints,) configuration; None where no joint is between the frames asked about.
         rng: for the random placements at the end.
-        manipulator: the arm, whose links are no obstacles, and which fills a region from its far side.
+        manipulator: the arm, whose links are no obstacles, and which fills a region from its far
+            side.
         settings: how to sample.
 
     Raises:
@@ -151,7 +166,9 @@ def placements_in_region(
         UnknownNameError: no such frame.
     """
     surface = region if isinstance(region, SupportSurface) else region_surface(scene, region, q=q)
-    yield from _placements(scene, object, (surface,), q, rng, manipulator, settings or PlacementSettings())
+    yield from _placements(
+        scene, object, (surface,), q, rng, manipulator, settings or PlacementSettings()
+    )
 
 
 def placements_on_surface(
@@ -182,7 +199,9 @@ def placements_on_surface(
     surfaces = support_surfaces(scene, support, q=q)
     if not surfaces:
         raise SceneError(f"'{support}' has no level top that anything could rest on", frame=support)
-    yield from _placements(scene, object, surfaces, q, rng, manipulator, settings or PlacementSettings(is_packed=False))
+    yield from _placements(
+        scene, object, surfaces, q, rng, manipulator, settings or PlacementSettings(is_packed=False)
+    )
 
 
 def _placements(
@@ -196,13 +215,25 @@ def _placements(
 ) -> Iterator[Placement]:
     for may_overhang in (False, True):
         rows = []
-        for surface, parts in ((surface, ()) for surface in surfaces) if not may_overhang else _rims(surfaces):
-            postures = list(postures_on(scene, object, surface, q, manipulator, settings, parts=parts))
-            frame = object if not settings.is_packed else surface.support if manipulator is None else manipulator.base
+        for surface, parts in (
+            ((surface, ()) for surface in surfaces) if not may_overhang else _rims(surfaces)
+        ):
+            postures = list(
+                postures_on(scene, object, surface, q, manipulator, settings, parts=parts)
+            )
+            frame = (
+                object
+                if not settings.is_packed
+                else surface.support
+                if manipulator is None
+                else manipulator.base
+            )
             if scene.root(frame) != scene.root(surface.support):
                 frame = surface.support
             support_from_frame = scene.pose(frame, relative_to=surface.support, q=q)
-            origin = np.asarray((surface.support_from_surface.inverse() @ support_from_frame).translation[:2])
+            origin = np.asarray(
+                (surface.support_from_surface.inverse() @ support_from_frame).translation[:2]
+            )
             if postures:
                 rows.append(_on_one(surface, postures, origin, rng, settings))
         has_room = False
@@ -215,13 +246,21 @@ def _placements(
             return
 
 
-def _rims(surfaces: Sequence[SupportSurface]) -> Iterator[tuple[SupportSurface, tuple[ConvexPolygon, ...]]]:
+def _rims(
+    surfaces: Sequence[SupportSurface],
+) -> Iterator[tuple[SupportSurface, tuple[ConvexPolygon, ...]]]:
     """Yield what the highest surfaces of one height lie around, as a rim, with its parts; then each surface, as one."""
     axes = surfaces[0].support_from_surface
     tops = [axes.inverse() @ surface.support_from_surface for surface in surfaces]
-    level = [i for i, top in enumerate(tops) if np.max(np.abs([*top.translation[2:], *top.rotation[2, :2]])) <= _LEVEL]
+    level = [
+        i
+        for i, top in enumerate(tops)
+        if np.max(np.abs([*top.translation[2:], *top.rotation[2, :2]])) <= _LEVEL
+    ]
     flat = [
-        top.apply(np.column_stack([surface.polygon.vertices, np.zeros(len(surface.polygon.vertices))]))[:, :2]
+        top.apply(
+            np.column_stack([surface.polygon.vertices, np.zeros(len(surface.polygon.vertices))])
+        )[:, :2]
         for top, surface in zip(tops, surfaces, strict=True)
     ]
     if len(level) > 1:
@@ -246,21 +285,31 @@ def _on_one(
 
 
 def _ranked_places(
-    postures: Sequence[Posture], origin: NDArray[np.float64], rng: np.random.Generator, settings: PlacementSettings
+    postures: Sequence[Posture],
+    origin: NDArray[np.float64],
+    rng: np.random.Generator,
+    settings: PlacementSettings,
 ) -> Iterator[tuple[str, Iterator[tuple[Posture, NDArray[np.float64]]]]]:
     """Yield kinds of positions with their positions, best kind first, by their distance from ``origin`` (2,)."""
     sign = -1.0 if settings.is_packed else 1.0
     kinds = ("in a corner", "beside a neighbour", "between neighbours", "on the grid")
     if settings.is_random:
-        yield "anywhere", _scattered([(posture, kind) for posture in postures for kind in kinds], rng, settings)
+        yield (
+            "anywhere",
+            _scattered([(posture, kind) for posture in postures for kind in kinds], rng, settings),
+        )
         return
     for kind in kinds if settings.is_packed else reversed(kinds):
-        points: dict[tuple[int, int], NDArray[np.float64]] = {}  # by the polygons, which alike postures share
+        # by the polygons, which alike postures share
+        points: dict[tuple[int, int], NDArray[np.float64]] = {}
         keys = [(id(posture.fit), id(posture.blocks)) for posture in postures]
         for posture, key in zip(postures, keys, strict=True):
             if key not in points:
                 points[key] = _sorted(_points(kind, posture, settings), origin, sign)
-        yield kind, _merged([(posture, points[key]) for posture, key in zip(postures, keys, strict=True)])
+        yield (
+            kind,
+            _merged([(posture, points[key]) for posture, key in zip(postures, keys, strict=True)]),
+        )
     yield "anywhere", _random(postures, rng, settings)
 
 
@@ -274,24 +323,35 @@ def _points(kind: str, posture: Posture, settings: PlacementSettings) -> NDArray
         found = [crossings(fit, block) for block in blocks]
     elif kind == "between neighbours":
         pairs = ((first, second) for i, first in enumerate(blocks) for second in blocks[:i])
-        found = [block.vertices for block in blocks] + [crossings(first, second) for first, second in pairs]
+        found = [block.vertices for block in blocks] + [
+            crossings(first, second) for first, second in pairs
+        ]
     else:
         low, high = fit.vertices.min(axis=0), fit.vertices.max(axis=0)
         step = max(settings.grid, float(np.max(high - low)) / _GRID_POINTS)
         counts = np.floor((high - low) / step + INSIDE_TOLERANCE)
-        axes = [(a + b) / 2 + step * (np.arange(n + 1) - n / 2) for a, b, n in zip(low, high, counts, strict=True)]
-        return posture.free(np.round(np.array(np.meshgrid(*axes, indexing="ij")).reshape(2, -1).T, 9))
+        axes = [
+            (a + b) / 2 + step * (np.arange(n + 1) - n / 2)
+            for a, b, n in zip(low, high, counts, strict=True)
+        ]
+        return posture.free(
+            np.round(np.array(np.meshgrid(*axes, indexing="ij")).reshape(2, -1).T, 9)
+        )
     points = np.concatenate([np.zeros((0, 2)), *found])
     return posture.free(np.unique(np.round(points, 9), axis=0))
 
 
-def _sorted(points: NDArray[np.float64], origin: NDArray[np.float64], sign: float) -> NDArray[np.float64]:
+def _sorted(
+    points: NDArray[np.float64], origin: NDArray[np.float64], sign: float
+) -> NDArray[np.float64]:
     """Return positions by their distance to a point, the nearest first when ``sign`` is 1; ties by x, then y."""
     distances = sign * np.round(norms(points - origin), 6)
     return points[np.lexsort((points[:, 1], points[:, 0], distances))]
 
 
-def _merged(found: Sequence[tuple[Posture, NDArray[np.float64]]]) -> Iterator[tuple[Posture, NDArray[np.float64]]]:
+def _merged(
+    found: Sequence[tuple[Posture, NDArray[np.float64]]],
+) -> Iterator[tuple[Posture, NDArray[np.float64]]]:
     """Yield the places of all postures, those first that come early in their posture's list and of an early posture."""
     last = max((rank + len(points) for rank, (_, points) in enumerate(found)), default=0)
     for total in range(last):
@@ -324,7 +384,8 @@ def _random(
             yield posture, point
 
 
-# --- postures ---------------------------------------------------------------------------------------------------------
+# --- postures
+# ---------------------------------------------------------------------------------------------------------
 
 
 def postures_on(
@@ -346,13 +407,19 @@ def postures_on(
     if upright and not settings.any_face:
         faces = tuple(upright)
     now = _rotation_now(scene, object, surface, q)
-    known: dict[tuple[str, bytes | float], tuple[ConvexPolygon | None, tuple[ConvexPolygon, ...]]] = {}
+    known: dict[
+        tuple[str, bytes | float], tuple[ConvexPolygon | None, tuple[ConvexPolygon, ...]]
+    ] = {}
     for face in sorted(faces, key=lambda face: not face.is_upright):
         height = face.height + settings.clearance
         top = height + reach(solids, face.rotation.inverse().rotate([0.0, 0.0, 1.0]))
         obstacles = list(_obstacles(scene, object, surface, top, q, manipulator, settings.spacing))
-        for angle in _turns(surface.polygon, outline(solids, face.rotation), now @ face.rotation.inverse()):
-            rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)]) @ face.rotation
+        for angle in _turns(
+            surface.polygon, outline(solids, face.rotation), now @ face.rotation.inverse()
+        ):
+            rotation = (
+                Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)]) @ face.rotation
+            )
             footprint = outline(solids, rotation)
             fit = None if parts else fitting(surface.polygon, footprint)
             sides = _parts(solids, rotation, footprint)
@@ -363,7 +430,11 @@ def postures_on(
                 near = obstacles if fit is not None else ()
                 known[key] = (
                     fit,
-                    tuple(blocking(near_by, side, spacing=settings.spacing) for near_by in near for side in sides),
+                    tuple(
+                        blocking(near_by, side, spacing=settings.spacing)
+                        for near_by in near
+                        for side in sides
+                    ),
                 )
             fit, blocks = known[key]
             if fit is not None:
@@ -371,7 +442,9 @@ def postures_on(
                 yield Posture(rotation, height, name, fit, blocks)
 
 
-def _parts(solids: tuple[AttachedShape, ...], rotation: Pose, footprint: ConvexPolygon) -> tuple[ConvexPolygon, ...]:
+def _parts(
+    solids: tuple[AttachedShape, ...], rotation: Pose, footprint: ConvexPolygon
+) -> tuple[ConvexPolygon, ...]:
     """Return the outlines of an object's shapes if the hull around them is much larger, as of an L; else the hull."""
     if not 1 < len(solids) <= _MOST_PARTS:
         return (footprint,)
@@ -382,9 +455,13 @@ def _parts(solids: tuple[AttachedShape, ...], rotation: Pose, footprint: ConvexP
 def _turns(area: ConvexPolygon, footprint: ConvexPolygon, wanted: Pose) -> list[float]:
     """Return quarter turns that lay an outline along the sides of an area, the nearest to a rotation first."""
     aligned = _side_angle(area) - _side_angle(footprint)
-    now = atan2(wanted.rotation[1, 0] - wanted.rotation[0, 1], wanted.rotation[0, 0] + wanted.rotation[1, 1])
+    now = atan2(
+        wanted.rotation[1, 0] - wanted.rotation[0, 1], wanted.rotation[0, 0] + wanted.rotation[1, 1]
+    )
     quarters = (math.remainder(aligned + k * math.pi / 2, math.tau) for k in range(4))
-    return sorted(quarters, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 6), -turn))
+    return sorted(
+        quarters, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 6), -turn)
+    )
 
 
 def _balanced(
@@ -398,7 +475,10 @@ def _balanced(
     position = middle - turn.apply([*face.centre, 0.0])[:2]
     under = face.outline.turned(angle).moved(position)
     contacts = [contact.vertices for part in parts if (contact := part.clipped(under)) is not None]
-    if not contacts or ConvexPolygon.around(np.concatenate(contacts)).depth(middle)[0] < LEAST_MARGIN:
+    if (
+        not contacts
+        or ConvexPolygon.around(np.concatenate(contacts)).depth(middle)[0] < LEAST_MARGIN
+    ):
         return None
     return ConvexPolygon.around(position)
 
@@ -406,7 +486,9 @@ def _balanced(
 def _side_angle(polygon: ConvexPolygon) -> float:
     """Return the direction, modulo a quarter turn, of the sides of the smallest rectangle around a polygon."""
     sides = np.roll(polygon.vertices, -1, axis=0) - polygon.vertices
-    angles = np.round(np.array([atan2(y, x) for x, y in sides.tolist()]) % (math.pi / 2), 9) % round(math.pi / 2, 9)
+    angles = np.round(
+        np.array([atan2(y, x) for x, y in sides.tolist()]) % (math.pi / 2), 9
+    ) % round(math.pi / 2, 9)
 
     def area_around(angle: float) -> float:
         vertices = polygon.turned(-angle).vertices
@@ -416,11 +498,15 @@ def _side_angle(polygon: ConvexPolygon) -> float:
     return float(min(sorted(set(angles.tolist())), key=area_around))
 
 
-def _rotation_now(scene: SceneGraph, object: str, surface: SupportSurface, q: ArrayLike | None) -> Pose:
+def _rotation_now(
+    scene: SceneGraph, object: str, surface: SupportSurface, q: ArrayLike | None
+) -> Pose:
     """Return surface_from_object without translation, as the object is now."""
     if scene.root(object) != scene.root(surface.support):
         return Pose()
-    now = surface.support_from_surface.inverse() @ scene.pose(object, relative_to=surface.support, q=q)
+    now = surface.support_from_surface.inverse() @ scene.pose(
+        object, relative_to=surface.support, q=q
+    )
     return Pose([0.0, 0.0, 0.0], now.quat_xyzw)
 
 
@@ -455,11 +541,14 @@ def _obstacles(
             if not _is_near(attached, surface_from_frame, surface.polygon, around):
                 continue
             low, high = lift - reach((attached,), -up), lift + reach((attached,), up)
-            if high > _ABOVE and low < height + spacing:  # what hangs just above comes as near as what stands beside
+            # what hangs just above comes as near as what stands beside
+            if high > _ABOVE and low < height + spacing:
                 yield outline((attached,), surface_from_frame)
 
 
-def _is_near(attached: AttachedShape, surface_from_frame: Pose, polygon: ConvexPolygon, distance: float) -> bool:
+def _is_near(
+    attached: AttachedShape, surface_from_frame: Pose, polygon: ConvexPolygon, distance: float
+) -> bool:
     """Return whether a ball around a shape, seen from above, comes so near to the rectangle around a polygon."""
     middle, radius = _ball(attached)
     x, y, _ = surface_from_frame.apply(middle).tolist()

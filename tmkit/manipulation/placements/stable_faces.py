@@ -1,14 +1,15 @@
 """Stable faces: the ways in which an object can rest on a level surface.
 
-An object stays on a facet of its convex hull if its centre of mass is above the inside of that facet. How far inside is
-the face's *margin*: the object falls over when its support is narrower by so much. Round solids have no facets where
-they are round. A cylinder stands on its caps, and a cylinder, a capsule or a ball may also lie, in any of a few turns
-about its axis, and *rolls* then. The masses of the scene give the centre of mass. Where it gives none, the solids are
-of one density, and a mesh that encloses no volume is as heavy as its hull.
+An object stays on a facet of its convex hull if its centre of mass is above the inside of that
+facet. How far inside is the face's *margin*: the object falls over when its support is narrower by
+so much. Round solids have no facets where they are round. A cylinder stands on its caps, and a
+cylinder, a capsule or a ball may also lie, in any of a few turns about its axis, and *rolls* then.
+The masses of the scene give the centre of mass. Where it gives none, the solids are of one density,
+and a mesh that encloses no volume is as heavy as its hull.
 
-Invariants: each face's outline holds the point below the centre of mass, by the margin asked for at least (unless it
-rolls). Faces are in a fixed order, the most stable first, and equal solids have equal faces. A round mesh has 64 at
-most, of the largest facets.
+Invariants: each face's outline holds the point below the centre of mass, by the margin asked for at
+least (unless it rolls). Faces are in a fixed order, the most stable first, and equal solids have
+equal faces. A round mesh has 64 at most, of the largest facets.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _ROUND_WITHIN = 1e-4  # metres by which a round object's height may differ from 
 _MOST, _AT_ONCE = 64, 4_000_000  # faces of an object; points times directions
 _MOST_KNOWN = 512  # objects whose faces are kept
 _ROLLS = 8  # turns about the axis in which a round object may lie
-_ROUND = ("sphere", "capsule", "cone")  # solids whose hull's triangles are no facets (a cone's cap apart)
+# solids whose hull's triangles are no facets (a cone's cap apart)
+_ROUND = ("sphere", "capsule", "cone")
 
 Vector = NDArray[np.float64]
 
@@ -74,7 +76,11 @@ class StableFace:
 
 
 def stable_faces(
-    scene: SceneGraph, object: str, *, q: ArrayLike | None = None, least_margin: float = LEAST_MARGIN
+    scene: SceneGraph,
+    object: str,
+    *,
+    q: ArrayLike | None = None,
+    least_margin: float = LEAST_MARGIN,
 ) -> tuple[StableFace, ...]:
     """Return the ways in which an object can rest, with its descendants, the most stable first.
 
@@ -82,8 +88,8 @@ def stable_faces(
         scene: the scene.
         object: frame of the object.
         q: (n_joints,) configuration; None where the object has no joints.
-        least_margin: metres that the centre of mass must be inside a face; a tenth of it where no face has that, as
-            those of rounded meshes, on which the object may rock.
+        least_margin: metres that the centre of mass must be inside a face; a tenth of it where no
+            face has that, as those of rounded meshes, on which the object may rock.
 
     Raises:
         SceneError: the object has no collision shape, or a plane.
@@ -105,12 +111,15 @@ def _ordered_faces(solids: tuple[AttachedShape, ...], mass_centre: bytes) -> tup
 
     def instability(face: StableFace) -> tuple[bool, float]:
         height = face.height + float(face.rotation.rotate(centre)[2])  # of the centre of mass
-        return face.is_rolling, -round(face.margin / max(1e-9, height), 9)  # of the tangent by which it falls over
+        # of the tangent by which it falls over
+        return face.is_rolling, -round(face.margin / max(1e-9, height), 9)
 
     return tuple(sorted(_faces(solids, centre), key=instability))
 
 
-def resting_height(scene: SceneGraph, object: str, down: ArrayLike, *, tolerance: float = 0.05) -> float | None:
+def resting_height(
+    scene: SceneGraph, object: str, down: ArrayLike, *, tolerance: float = 0.05
+) -> float | None:
     """Return the metres of an object's origin above a level surface on which it rests, None where it would tip over.
 
     Args:
@@ -124,7 +133,9 @@ def resting_height(scene: SceneGraph, object: str, down: ArrayLike, *, tolerance
     """
     towards = plain_numbers(down, "down")
     for face in stable_faces(scene, object):
-        height = reach(solids_under(scene, object, q=None), towards) if face.is_rolling else face.height
+        height = (
+            reach(solids_under(scene, object, q=None), towards) if face.is_rolling else face.height
+        )
         leans = dot(towards, face.rotation.inverse().rotate([0.0, 0.0, -1.0])) < cos(tolerance)
         if not leans or (face.is_rolling and abs(height - face.height) <= _ROUND_WITHIN):
             return height
@@ -141,7 +152,9 @@ def centre_of_mass(scene: SceneGraph, object: str, *, q: ArrayLike | None = None
     for frame in scene.subtree(object):
         inertia = scene.inertia(frame)
         if inertia is not None and inertia.mass > 0.0:
-            masses.append((inertia.mass, scene.pose(frame, relative_to=object, q=q).apply(inertia.center)))
+            masses.append(
+                (inertia.mass, scene.pose(frame, relative_to=object, q=q).apply(inertia.center))
+            )
     if not masses:
         masses = [volume_and_centre(attached) for attached in solids_under(scene, object, q=q)]
     total = sum(mass for mass, _ in masses)
@@ -167,10 +180,14 @@ def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[Stable
     elif kind != "cone":
         for k in range(_ROLLS):
             angle = k * math.tau / _ROLLS
-            yield _face(solids, centre, cos(angle) * axes[:, 0] + sin(angle) * axes[:, 1], is_rolling=True)
+            yield _face(
+                solids, centre, cos(angle) * axes[:, 0] + sin(angle) * axes[:, 1], is_rolling=True
+            )
 
 
-def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, is_rolling: bool = False) -> StableFace:
+def _face(
+    solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, is_rolling: bool = False
+) -> StableFace:
     """Return the face on which an object rests when a direction of its frame points down."""
     rotation = _turned_down(down)
     height = reach(solids, down)
@@ -180,7 +197,9 @@ def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, is
     outline = ConvexPolygon.around(rotation.apply(lowest)[:, :2])
     below = rotation.apply(centre)[:2]
     margin = 0.0 if is_rolling else float(outline.depth(below)[0])
-    return StableFace(rotation, outline, below, height, margin, is_rolling, f"{_direction(-down)} up")
+    return StableFace(
+        rotation, outline, below, height, margin, is_rolling, f"{_direction(-down)} up"
+    )
 
 
 def _facet_normals(solids: Sequence[AttachedShape]) -> Vector:
@@ -189,7 +208,10 @@ def _facet_normals(solids: Sequence[AttachedShape]) -> Vector:
 
     clouds = [solid_points(attached) for attached in solids]
     is_round = np.concatenate(
-        [np.full(len(cloud), attached.shape.kind in _ROUND) for attached, cloud in zip(solids, clouds, strict=True)]
+        [
+            np.full(len(cloud), attached.shape.kind in _ROUND)
+            for attached, cloud in zip(solids, clouds, strict=True)
+        ]
     )
     try:
         hull = ConvexHull(np.concatenate(clouds))
@@ -209,20 +231,28 @@ def _facet_normals(solids: Sequence[AttachedShape]) -> Vector:
 def _under(downs: Vector, solids: Sequence[AttachedShape], centre: Vector) -> Vector:
     """Return those of some directions (n, 3) on whose face the centre of mass may be inside, :data:`_MOST` at most.
 
-    A face's margin is no more than what its box has around that point. BLAS computes it: its last bits do not matter.
+    A face's margin is no more than what its box has around that point. BLAS computes it: its last
+    bits do not matter.
     """
     points, bounds = np.concatenate([solid_points(attached) for attached in solids]), []
     for down in np.array_split(downs, math.ceil(len(downs) * len(points) / _AT_ONCE)):
         depths = down @ points.T
-        rows, touching = np.nonzero(depths >= depths.max(axis=1, keepdims=True) - 2.0 * _SAME_HEIGHT)
+        rows, touching = np.nonzero(
+            depths >= depths.max(axis=1, keepdims=True) - 2.0 * _SAME_HEIGHT
+        )
         first = np.cross(down, np.eye(3)[np.argmin(np.abs(down), axis=1)])
         first /= norms(first)[:, None]
-        axes, starts = np.stack([first, np.cross(down, first)], axis=1), np.flatnonzero(np.diff(rows, prepend=-1))
+        axes, starts = (
+            np.stack([first, np.cross(down, first)], axis=1),
+            np.flatnonzero(np.diff(rows, prepend=-1)),
+        )
         away = np.einsum("nij,nj->ni", axes[rows], points[touching] - centre)
         room = np.minimum(np.maximum.reduceat(away, starts), -np.minimum.reduceat(away, starts))
         bounds.append(room.min(axis=1))
     bound = np.concatenate(bounds) if bounds else np.empty(0)
-    best = np.argsort(-np.round(bound, 9), kind="stable")[: min(_MOST, np.count_nonzero(bound > 0.0))]
+    best = np.argsort(-np.round(bound, 9), kind="stable")[
+        : min(_MOST, np.count_nonzero(bound > 0.0))
+    ]
     return downs[np.sort(best)]
 
 

@@ -1,17 +1,19 @@
 """OMPL's sampling-based planners as motion planners; wants the extra ``planners``.
 
-The collision checks are the core's: each question passes through Python twice, so this costs several times what the
-core's own search does.
+The collision checks are the core's: each question passes through Python twice, so this costs
+several times what the core's own search does.
 
-OMPL has one generator of seeds in a process, from which every sampler takes its seed when it is made.
-:meth:`OmplPlanner.search` sets it before it makes any: the same query gives the same path. This holds only while no
-other thread of the process uses OMPL. Whatever else in the process draws seeds from OMPL afterwards goes on from there.
-Planners of OMPL that run threads of their own are not offered, as their answers depend on the clock.
+OMPL has one generator of seeds in a process, from which every sampler takes its seed when it is
+made. :meth:`OmplPlanner.search` sets it before it makes any: the same query gives the same path.
+This holds only while no other thread of the process uses OMPL. Whatever else in the process draws
+seeds from OMPL afterwards goes on from there. Planners of OMPL that run threads of their own are
+not offered, as their answers depend on the clock.
 
-Iterations are counted in OMPL's termination condition. OMPL's optimising planners (names with ``star``) use all of them
-and search for ever shorter paths; the others end with the first.
+Iterations are counted in OMPL's termination condition. OMPL's optimising planners (names with
+``star``) use all of them and search for ever shorter paths; the others end with the first.
 
-Invariants: OMPL's messages are silent while it searches, and its level of messages is as before afterwards.
+Invariants: OMPL's messages are silent while it searches, and its level of messages is as before
+    afterwards.
 """
 
 from __future__ import annotations
@@ -30,7 +32,16 @@ from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.motion.motion_planner import PathQuery
 from tmkit.robots.manipulator import LIMIT_TOLERANCE
 
-OMPL_PLANNERS = ("RRTConnect", "RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1", "BITstar", "InformedRRTstar", "RRTstar")
+OMPL_PLANNERS = (
+    "RRTConnect",
+    "RRT",
+    "KPIECE1",
+    "BKPIECE1",
+    "LBKPIECE1",
+    "BITstar",
+    "InformedRRTstar",
+    "RRTstar",
+)
 """The planners that are offered: those that repeat themselves."""
 
 
@@ -40,7 +51,8 @@ class OmplPlanner:
 
     Args:
         name: the planner's class in ``ompl.geometric``, one of :data:`OMPL_PLANNERS`.
-        step: longest motion that is added to a tree, in radians; planners without such a number do not look at it.
+        step: longest motion that is added to a tree, in radians; planners without such a number do
+            not look at it.
         shortcut_steps: attempts at a shorter path when one was found; 0 for none.
 
     Raises:
@@ -63,10 +75,13 @@ class OmplPlanner:
 
         Raises:
             MissingExtraError: OMPL is not installed.
-            ConfigurationError: a joint without limits, in which OMPL cannot sample, or path constraints.
+            ConfigurationError: a joint without limits, in which OMPL cannot sample, or path
+                constraints.
         """
         if query.constraints:
-            raise ConfigurationError("OMPL's planners keep no path constraints; tmkit.motion.RrtConnect does")
+            raise ConfigurationError(
+                "OMPL's planners keep no path constraints; tmkit.motion.RrtConnect does"
+            )
         with importing("ompl", "planners", "OMPL's planners need"):
             from ompl import base, geometric, util
         start, goals = query.to_arm(query.start), query.to_arm(query.goals)
@@ -157,7 +172,9 @@ class _Search:
         return Edges(information)
 
 
-def _unusable_ends(query: PathQuery, start: NDArray[np.float64], goals: NDArray[np.float64]) -> PathResult | None:
+def _unusable_ends(
+    query: PathQuery, start: NDArray[np.float64], goals: NDArray[np.float64]
+) -> PathResult | None:
     """Return the result where the start, or every goal, collides or is outside the limits."""
     none = query.unsolved().path
     for status, colliding, rows in (

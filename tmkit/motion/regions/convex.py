@@ -1,8 +1,8 @@
 """Hull, common part, crossings, area and centroid of convex polygons in the plane.
 
-A polygon is an (n, 2) array of corners [m], counter-clockwise; two corners are a segment and one is a point, as for
-GEOS and CGAL. Orientations in hulls are exact. All results follow from sums, products and quotients that IEEE 754
-rounds in one way, so they have the same bits on every CPU.
+A polygon is an (n, 2) array of corners [m], counter-clockwise; two corners are a segment and one is
+a point, as for GEOS and CGAL. Orientations in hulls are exact. All results follow from sums,
+products and quotients that IEEE 754 rounds in one way, so they have the same bits on every CPU.
 """
 
 from __future__ import annotations
@@ -48,10 +48,13 @@ def hull(points: Points) -> Points:
     return np.array(lower[:-1] + upper[:-1])
 
 
-def clip(corners: Points, normals: Points, offsets: NDArray[np.float64], *, tolerance: float) -> Points:
+def clip(
+    corners: Points, normals: Points, offsets: NDArray[np.float64], *, tolerance: float
+) -> Points:
     """Return the part (m, 2) of a polygon in half planes; none of its points if it lies outside (Sutherland-Hodgman).
 
-    The corners of the part are in order, but may occur twice or lie on a straight edge. O(n k) for k half planes.
+    The corners of the part are in order, but may occur twice or lie on a straight edge. O(n k) for
+    k half planes.
 
     Args:
         corners: (n, 2) polygon [m].
@@ -81,13 +84,21 @@ def crossings(outlines: Sequence[Points]) -> Points:
     ends = np.concatenate([np.roll(corners, -1, axis=0) for corners in outlines])
     owner = np.repeat(np.arange(len(outlines)), [len(corners) for corners in outlines])
     low, high = np.minimum(starts, ends), np.maximum(starts, ends)
-    is_near = np.all((low[:, None] <= high[None] + _BEYOND) & (low[None] <= high[:, None] + _BEYOND), axis=2)
+    is_near = np.all(
+        (low[:, None] <= high[None] + _BEYOND) & (low[None] <= high[:, None] + _BEYOND), axis=2
+    )
     first, second = np.nonzero(is_near & (owner[:, None] < owner[None]))
 
-    along, other, offset = (ends - starts)[first], (ends - starts)[second], starts[second] - starts[first]
+    along, other, offset = (
+        (ends - starts)[first],
+        (ends - starts)[second],
+        starts[second] - starts[first],
+    )
     cross = _cross(along, other)
     is_crossing = np.abs(cross) > _PARALLEL * norms(along) * norms(other)
-    starts, along, other, offset, cross = (each[is_crossing] for each in (starts[first], along, other, offset, cross))
+    starts, along, other, offset, cross = (
+        each[is_crossing] for each in (starts[first], along, other, offset, cross)
+    )
     s, t = _cross(offset, other) / cross, _cross(offset, along) / cross
     is_inside = (s >= -_BEYOND) & (s <= 1.0 + _BEYOND) & (t >= -_BEYOND) & (t <= 1.0 + _BEYOND)
     return np.asarray(starts[is_inside] + s[is_inside, None] * along[is_inside])
@@ -105,7 +116,9 @@ def centroid(corners: Points) -> Points:
     weights = _cross(first, second)  # twice the areas of the triangles at the first corner
     if len(corners) < 3 or not np.sum(weights) > 0.0:
         return np.asarray(np.mean(corners, axis=0))
-    return np.asarray(corners[0] + np.einsum("i,ij->j", weights, first + second) / (3.0 * np.sum(weights)))
+    return np.asarray(
+        corners[0] + np.einsum("i,ij->j", weights, first + second) / (3.0 * np.sum(weights))
+    )
 
 
 def _chain(corners: Iterable[Corner]) -> list[Corner]:

@@ -60,7 +60,9 @@ def flat_patches(
     corners, faces = np.unique(np.round(triangles.reshape(-1, 3), 9), axis=0, return_inverse=True)
     mesh = trimesh.Trimesh(corners, np.asarray(faces).reshape(-1, 3), process=False, validate=False)
     pairs = mesh.face_adjacency[mesh.face_adjacency_angles <= _COPLANAR]
-    joined = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(mesh.faces),) * 2)
+    joined = coo_matrix(
+        (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(mesh.faces),) * 2
+    )
     labels = np.asarray(connected_components(joined, directed=False)[1])
     areas = np.bincount(labels, weights=triangle_areas(triangles))
     largest = np.argsort(-np.round(areas, 12), kind="stable")[:most]

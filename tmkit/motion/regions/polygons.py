@@ -1,12 +1,14 @@
 """Convex polygons in the plane: footprints of objects, the areas that they rest on, and where one fits into the other.
 
-All positions at which a footprint lies in an area are the area with each edge moved inwards by as much as the footprint
-reaches beyond its origin that way (:func:`fitting`). All positions at which it overlaps another polygon are the
-Minkowski sum of that polygon and the footprint turned by half a turn (:func:`blocking`). The corners of these polygons,
-and the points where they cross, are candidates of every good packing.
+All positions at which a footprint lies in an area are the area with each edge moved inwards by as
+much as the footprint reaches beyond its origin that way (:func:`fitting`). All positions at which
+it overlaps another polygon are the Minkowski sum of that polygon and the footprint turned by half a
+turn (:func:`blocking`). The corners of these polygons, and the points where they cross, are
+candidates of every good packing.
 
-Invariants: a :class:`ConvexPolygon` is immutable, counter-clockwise, has no corner twice and none on a straight edge;
-it may be a segment or a point. :mod:`~tmkit.motion.regions.convex` computes with bare corners.
+Invariants: a :class:`ConvexPolygon` is immutable, counter-clockwise, has no corner twice and none
+on a straight edge; it may be a segment or a point. :mod:`~tmkit.motion.regions.convex` computes
+with bare corners.
 """
 
 from __future__ import annotations
@@ -23,11 +25,14 @@ from tmkit.errors import ShapeError
 from tmkit.motion.regions import convex
 from tmkit.spatial.plain import plain_numbers, read_only
 
-_SIDES = 32  # of the polygons that stand for circles; a multiple of 8: some are along the axes and diagonals
+# of the polygons that stand for circles; a multiple of 8: some are along the axes and diagonals
+_SIDES = 32
 _FLAT = 1e-12  # square metres of a triangle that counts as flat
-_DIGITS = 10  # decimals of a metre, far above rounding: nearly equal points would have sides of any direction
+# decimals of a metre, far above rounding: nearly equal points would have sides of any direction
+_DIGITS = 10
 _GRID = 1e-10  # metres, for the same reason: of the corners of intersections
-REMEMBERED = 4096  # sums and intersections of polygons that are not computed again: most obstacles stand still
+# sums and intersections of polygons that are not computed again: most obstacles stand still
+REMEMBERED = 4096
 
 Points = NDArray[np.float64]
 
@@ -57,7 +62,9 @@ class ConvexPolygon:
         """
         given = plain_numbers(points, "points").reshape(-1, 2)
         if not len(given) or not np.all(np.abs(given) < _GREATEST):
-            raise ShapeError(f"a polygon needs points of finite numbers, not {np.asarray(points)!r}")
+            raise ShapeError(
+                f"a polygon needs points of finite numbers, not {np.asarray(points)!r}"
+            )
         return cls(read_only(convex.hull(_round(given))))
 
     @classmethod
@@ -125,7 +132,11 @@ class ConvexPolygon:
         sides = np.concatenate([np.roll(part, -1, axis=0) - part for part in (first, second)])
         angles = np.array([atan2(y, x) for x, y in sides.tolist()]) % math.tau
         order = np.argsort(angles, kind="stable")
-        corners = first[0] + second[0] + np.concatenate([np.zeros((1, 2)), np.cumsum(sides[order], axis=0)[:-1]])
+        corners = (
+            first[0]
+            + second[0]
+            + np.concatenate([np.zeros((1, 2)), np.cumsum(sides[order], axis=0)[:-1]])
+        )
         return ConvexPolygon.around(corners)
 
     def clipped(self, other: ConvexPolygon) -> ConvexPolygon | None:
@@ -149,13 +160,20 @@ def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | No
 def _fitting(area: bytes, footprint: bytes) -> ConvexPolygon | None:
     normals, offsets = _polygon(area).edges
     corners = _polygon(footprint).vertices
-    return _clip(_polygon(area).vertices - corners[0], normals, offsets - np.max(product(normals, corners.T), axis=1))
+    return _clip(
+        _polygon(area).vertices - corners[0],
+        normals,
+        offsets - np.max(product(normals, corners.T), axis=1),
+    )
 
 
-def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: float = 0.0) -> ConvexPolygon:
+def blocking(
+    obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: float = 0.0
+) -> ConvexPolygon:
     """Return the positions of a footprint's origin at which it is nearer to an obstacle than a distance.
 
-    On the polygon's edges it is that far away, at its corners up to 8 % farther: an octagon stands for the circle.
+    On the polygon's edges it is that far away, at its corners up to 8 % farther: an octagon stands
+    for the circle.
 
     Args:
         footprint: polygon relative to its origin.
@@ -222,7 +240,9 @@ def _edges_of_thin(vertices: Points) -> tuple[Points, NDArray[np.float64]]:
 
 def _from_lowest(vertices: Points) -> Points:
     """Return the corners beginning with the lowest, of these the leftmost, from which the edges' angles grow."""
-    return np.asarray(np.roll(vertices, -int(np.lexsort((vertices[:, 0], vertices[:, 1]))[0]), axis=0))
+    return np.asarray(
+        np.roll(vertices, -int(np.lexsort((vertices[:, 0], vertices[:, 1]))[0]), axis=0)
+    )
 
 
 def _common(first: ConvexPolygon, second: ConvexPolygon) -> ConvexPolygon | None:

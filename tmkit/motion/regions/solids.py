@@ -1,11 +1,12 @@
 """Extents of objects: the support function of shapes, and their outlines from above.
 
-For a placement an object is a set of convex solids, one for each collision shape. As the collision checker sees it, a
-mesh is its convex hull unless its level says ``box`` or ``exact`` (whose outline from above is that of the hull, too).
-Each is a hull of points, widened by a radius: a ball is one point, a capsule two, a cloud many.
+For a placement an object is a set of convex solids, one for each collision shape. As the collision
+checker sees it, a mesh is its convex hull unless its level says ``box`` or ``exact`` (whose outline
+from above is that of the hull, too). Each is a hull of points, widened by a radius: a ball is one
+point, a capsule two, a cloud many.
 
-Invariants: :func:`reach` is exact for all kinds but height fields, of which it takes the box; :func:`outline` holds the
-true outline, and has circles as polygons of 32 corners around them.
+Invariants: :func:`reach` is exact for all kinds but height fields, of which it takes the box;
+:func:`outline` holds the true outline, and has circles as polygons of 32 corners around them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
 Solids = tuple[AttachedShape, ...]
-_UPPER = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)  # which bounds a corner has
+# which bounds a corner has
+_UPPER = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)
 
 
 def solids_of(scene: SceneGraph, frame: str) -> Solids:
@@ -44,7 +46,9 @@ def solids_under(scene: SceneGraph, frame: str, *, q: ArrayLike | None) -> Solid
         here = solids_of(scene, below)
         if here and below != frame:
             frame_from_below = scene.pose(below, relative_to=frame, q=q)
-            here = tuple(attached.replace(pose=frame_from_below @ attached.pose) for attached in here)
+            here = tuple(
+                attached.replace(pose=frame_from_below @ attached.pose) for attached in here
+            )
         found.extend(here)
     return tuple(found)
 
@@ -60,9 +64,13 @@ def collision_solids(scene: SceneGraph, object: str, q: ArrayLike | None) -> Sol
     """
     solids = solids_under(scene, object, q=q)
     if not solids_of(scene, object):
-        raise SceneError(f"object '{object}' has no collision shape, so it cannot rest on anything", frame=object)
+        raise SceneError(
+            f"object '{object}' has no collision shape, so it cannot rest on anything", frame=object
+        )
     if any(attached.shape.kind == "plane" for attached in solids):
-        raise SceneError(f"object '{object}' has a plane, which cannot be put anywhere", frame=object)
+        raise SceneError(
+            f"object '{object}' has a plane, which cannot be put anywhere", frame=object
+        )
     return solids
 
 
@@ -75,7 +83,8 @@ def reach(solids: Solids, direction: ArrayLike) -> float:
 def _reach_of(solids: Solids, direction: tuple[float, ...]) -> float:
     along = np.array(direction)
     return max(
-        dot(along, attached.pose.translation) + _reach(attached, attached.pose.inverse().rotate(along))
+        dot(along, attached.pose.translation)
+        + _reach(attached, attached.pose.inverse().rotate(along))
         for attached in solids
     )
 
@@ -90,7 +99,9 @@ def outline(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
         ShapeError: no solids.
     """
     if not solids:
-        raise ShapeError("what has no collision shape has no outline, so nothing can rest on it or be put down")
+        raise ShapeError(
+            "what has no collision shape has no outline, so nothing can rest on it or be put down"
+        )
     return _outline_of(tuple(solids), plane_from_frame)
 
 
@@ -103,7 +114,8 @@ def _outline_of(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
 def solid_points(attached: AttachedShape) -> NDArray[np.float64]:
     """Return points (n, 3) whose hull holds a solid, in the frame that it is attached to.
 
-    They are its corners; circles count as polygons around them, and round ends as the boxes around them.
+    They are its corners; circles count as polygons around them, and round ends as the boxes around
+    them.
     """
     points, radius = _points(attached)
     if radius > 0.0:
@@ -151,7 +163,9 @@ def _points(attached: AttachedShape) -> tuple[NDArray[np.float64], float]:
         return np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]]), radius
     rim = circle_around(radius).vertices
     low = np.column_stack([rim, np.full(len(rim), -length / 2)])
-    high = low * [1.0, 1.0, -1.0] if shape.kind == "cylinder" else np.array([[0.0, 0.0, length / 2]])
+    high = (
+        low * [1.0, 1.0, -1.0] if shape.kind == "cylinder" else np.array([[0.0, 0.0, length / 2]])
+    )
     return np.concatenate([low, high]), 0.0
 
 

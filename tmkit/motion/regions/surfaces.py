@@ -1,15 +1,16 @@
 """Support surfaces: flat, level areas of a scene.
 
-A box gives its upper side, whichever that is, a cylinder its upper cap, a mesh the highest level facet of its hull. A
-mesh whose level is ``exact`` gives its level patches, each cut into convex pieces along sides of its triangles. Nothing
-else is flat.
+A box gives its upper side, whichever that is, a cylinder its upper cap, a mesh the highest level
+facet of its hull. A mesh whose level is ``exact`` gives its level patches, each cut into convex
+pieces along sides of its triangles. Nothing else is flat.
 
-A *region* is part of a surface: a frame (of class ``region``, say) with a flat box. Where the box takes part in
-collisions it is a surface of its own, and is the parent of objects that stand on it. Where it is only drawn, surface
-and parent are that of the frame that it lies on, the nearest one above it in the tree that has any.
+A *region* is part of a surface: a frame (of class ``region``, say) with a flat box. Where the box
+takes part in collisions it is a surface of its own, and is the parent of objects that stand on it.
+Where it is only drawn, surface and parent are that of the frame that it lies on, the nearest one
+above it in the tree that has any.
 
-Invariants: the z axis of a surface points along the root's z at the configuration asked about, within a degree; its
-polygon lies wholly on what supports it.
+Invariants: the z axis of a surface points along the root's z at the configuration asked about,
+within a degree; its polygon lies wholly on what supports it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,11 @@ class SupportSurface:
     def clipped(self, polygon: ConvexPolygon) -> SupportSurface | None:
         """Return the part of it that lies in a polygon of its own x and y, or None where that is nothing."""
         common = self.polygon.clipped(polygon)
-        return None if common is None else SupportSurface(self.support, self.support_from_surface, common)
+        return (
+            None
+            if common is None
+            else SupportSurface(self.support, self.support_from_surface, common)
+        )
 
     def rectangle(self, lower: ArrayLike, upper: ArrayLike) -> SupportSurface:
         """Return a rectangle of this surface.
@@ -69,12 +74,15 @@ class SupportSurface:
         wanted = ConvexPolygon.rectangle(lower, upper)
         if not self.polygon.holds(wanted):
             raise SceneError(
-                f"the rectangle from {lower!r} to {upper!r} reaches beyond the surface of '{self.support}'"
+                f"the rectangle from {lower!r} to {upper!r} reaches beyond the surface of"
+                f" '{self.support}'"
             )
         return SupportSurface(self.support, self.support_from_surface, wanted)
 
 
-def support_surfaces(scene: SceneGraph, support: str, *, q: ArrayLike | None) -> tuple[SupportSurface, ...]:
+def support_surfaces(
+    scene: SceneGraph, support: str, *, q: ArrayLike | None
+) -> tuple[SupportSurface, ...]:
     """Return the level areas on top of a frame's collision shapes, the highest first.
 
     Args:
@@ -83,8 +91,14 @@ def support_surfaces(scene: SceneGraph, support: str, *, q: ArrayLike | None) ->
         q: (n_joints,) configuration; None where no joint is between the frame and its root.
     """
     up = scene.pose(support, relative_to=scene.root(support), q=q).inverse().rotate([0.0, 0.0, 1.0])
-    found = [surface for attached in solids_of(scene, support) for surface in _tops(attached, support, up)]
-    return tuple(sorted(found, key=lambda surface: -dot(up, surface.support_from_surface.translation)))
+    found = [
+        surface
+        for attached in solids_of(scene, support)
+        for surface in _tops(attached, support, up)
+    ]
+    return tuple(
+        sorted(found, key=lambda surface: -dot(up, surface.support_from_surface.translation))
+    )
 
 
 def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> SupportSurface:
@@ -104,15 +118,20 @@ def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> Su
     up = scene.pose(region, relative_to=scene.root(region), q=q).inverse().rotate([0.0, 0.0, 1.0])
     marks = [mark for attached in scene.shapes(region) for mark in _tops(attached, region, up)]
     if not marks:
-        raise SceneError(f"region '{region}' has no level box, which would define its size", frame=region)
+        raise SceneError(
+            f"region '{region}' has no level box, which would define its size", frame=region
+        )
     below = next((frame for frame in scene.ancestors(region) if solids_of(scene, frame)), None)
     if below is None:
         raise SceneError(
-            f"region '{region}' has no collision shape and no ancestor with one, so nothing can rest on it",
+            f"region '{region}' has no collision shape and no ancestor with one, so nothing can"
+            " rest on it",
             frame=region,
         )
     for surface in support_surfaces(scene, below, q=q):
-        surface_from_region = surface.support_from_surface.inverse() @ scene.pose(region, relative_to=below, q=q)
+        surface_from_region = surface.support_from_surface.inverse() @ scene.pose(
+            region, relative_to=below, q=q
+        )
         mark = marks[0]
         corners = np.column_stack([mark.polygon.vertices, np.zeros(len(mark.polygon.vertices))])
         marked = (surface_from_region @ mark.support_from_surface).apply(corners)
@@ -120,11 +139,18 @@ def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> Su
             found = surface.clipped(ConvexPolygon.around(marked[:, :2]))
             if found is not None:
                 return found
-    raise SceneError(f"region '{region}' does not lie on a level top of its parent '{below}'", frame=region)
+    raise SceneError(
+        f"region '{region}' does not lie on a level top of its parent '{below}'", frame=region
+    )
 
 
 def lies_in_region(
-    scene: SceneGraph, object: str, region: str | SupportSurface, *, q: ArrayLike | None, tolerance: float = 0.001
+    scene: SceneGraph,
+    object: str,
+    region: str | SupportSurface,
+    *,
+    q: ArrayLike | None,
+    tolerance: float = 0.001,
 ) -> bool:
     """Return whether an object is a child of what a region belongs to, with its outline in the region.
 
@@ -139,20 +165,28 @@ def lies_in_region(
     if scene.parent(object) != surface.support:
         return False
     surface_from_object = surface.support_from_surface.inverse() @ scene.local_pose(object)
-    return surface.polygon.holds(outline(collision_solids(scene, object, q), surface_from_object), tolerance=tolerance)
+    return surface.polygon.holds(
+        outline(collision_solids(scene, object, q), surface_from_object), tolerance=tolerance
+    )
 
 
-def _tops(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> tuple[SupportSurface, ...]:
+def _tops(
+    attached: AttachedShape, frame: str, up: NDArray[np.float64]
+) -> tuple[SupportSurface, ...]:
     """Return the level areas on top of one shape; ``up`` is expressed in the frame."""
     return _tops_of(attached, frame, tuple(up.tolist()))
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _tops_of(attached: AttachedShape, frame: str, up: tuple[float, ...]) -> tuple[SupportSurface, ...]:
+def _tops_of(
+    attached: AttachedShape, frame: str, up: tuple[float, ...]
+) -> tuple[SupportSurface, ...]:
     return tuple(_found_tops(attached, frame, np.array(up)))
 
 
-def _found_tops(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> Iterator[SupportSurface]:
+def _found_tops(
+    attached: AttachedShape, frame: str, up: NDArray[np.float64]
+) -> Iterator[SupportSurface]:
     shape, own_up = attached.shape, attached.pose.inverse().rotate(up)
     if shape.kind == "box" or (shape.kind == "mesh" and attached.level == "box"):
         along = int(np.argmax(np.abs(own_up)))
@@ -183,7 +217,9 @@ def _found_tops(attached: AttachedShape, frame: str, up: NDArray[np.float64]) ->
         yield SupportSurface(frame, surface_pose, polygon)
 
 
-def _patches_of(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> Iterator[SupportSurface]:
+def _patches_of(
+    attached: AttachedShape, frame: str, up: NDArray[np.float64]
+) -> Iterator[SupportSurface]:
     """Yield the level patches of a mesh that are large enough to matter, in convex pieces."""
     triangles = closed_triangles(attached.shape)
     own_up = attached.pose.inverse().rotate(up)
@@ -213,7 +249,9 @@ def _convex_pieces(triangles: NDArray[np.float64]) -> Iterator[ConvexPolygon]:
         while grows:
             grows = False
             for i in left:
-                joined = ConvexPolygon.around(np.concatenate([piece.vertices, polygons[i].vertices]))
+                joined = ConvexPolygon.around(
+                    np.concatenate([piece.vertices, polygons[i].vertices])
+                )
                 if joined.area <= (piece.area + polygons[i].area) * (1.0 + _AREA_SLACK):
                     piece, grows = joined, True
                     left.remove(i)
@@ -231,4 +269,6 @@ def _on(points: NDArray[np.float64], normal: NDArray[np.float64]) -> Pose:
     x = forward - dot(forward, normal) * normal
     x /= norm(x)
     height = float(np.max(product(points, normal)))
-    return Pose.from_rotation_matrix(height * normal, np.column_stack([x, np.cross(normal, x), normal]))
+    return Pose.from_rotation_matrix(
+        height * normal, np.column_stack([x, np.cross(normal, x), normal])
+    )

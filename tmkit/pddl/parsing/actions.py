@@ -1,18 +1,21 @@
 """Declarations of an ``:action`` section of a PDDL file.
 
-The idea: the parts of an action may stand in any order, and effects may be nested at will: ``when`` inside ``when``,
-``forall`` inside ``when``, ``and`` inside ``and``. The grammar of pddlpy accepts one order and one level. So the lists
-are parsed here, and the grammar parses the rest: parameters, conditions and single effects. An ``and`` directly inside
-another one is dissolved; otherwise an effect keeps the shape that it was written in.
+The idea: the parts of an action may stand in any order, and effects may be nested at will: ``when``
+inside ``when``, ``forall`` inside ``when``, ``and`` inside ``and``. The grammar of pddlpy accepts
+one order and one level. So the lists are parsed here, and the grammar parses the rest: parameters,
+conditions and single effects. An ``and`` directly inside another one is dissolved; otherwise an
+effect keeps the shape that it was written in.
 
-An effect that is ``oneof`` several, or ``probabilistic``, makes an action of each: ``wash--1``, ``wash--2``.
+An effect that is ``oneof`` several, or ``probabilistic``, makes an action of each: ``wash--1``,
+``wash--2``.
 
 Durative actions, read as actions that are done one after the other.
 
-The idea: an action is *compressed* (D. Long, M. Fox, "Exploiting a graphplan framework in temporal planning", ICAPS
-2003). Its condition is all that it ever needs, but what its own start brings about; its effect is that of the start,
-then that of the end. A plan of such actions is laid out in time afterwards (:mod:`tmkit.task_planning.schedule`). That
-there is none proves nothing: actions may have to overlap.
+The idea: an action is *compressed* (D. Long, M. Fox, "Exploiting a graphplan framework in temporal
+planning", ICAPS 2003). Its condition is all that it ever needs, but what its own start brings
+about; its effect is that of the start, then that of the end. A plan of such actions is laid out in
+time afterwards (:mod:`tmkit.task_planning.schedule`). That there is none proves nothing: actions
+may have to overlap.
 """
 
 from __future__ import annotations
@@ -47,7 +50,16 @@ from tmkit.pddl.formulas import (
 )
 from tmkit.pddl.model import Domain
 from tmkit.pddl.parsing.grammar import ASSIGNMENTS, EFFECTS, is_number
-from tmkit.pddl.parsing.source import UNDEFINED, Group, Source, Token, fresh, function_first, is_call, with_value
+from tmkit.pddl.parsing.source import (
+    UNDEFINED,
+    Group,
+    Source,
+    Token,
+    fresh,
+    function_first,
+    is_call,
+    with_value,
+)
 from tmkit.pddl.parsing.trees import Scope, TreeBuilder, binary, extended, words_of
 from tmkit.pddl.substitution import conjuncts_of, subtrees
 from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_fault
@@ -74,14 +86,23 @@ def timed_parts(source: Source, group: Group) -> Iterator[Timed]:
     elif group.head == "forall" and len(group.parts) == 3 and isinstance(group.parts[2], Group):
         for when, inner in timed_parts(source, group.parts[2]):
             yield Timed(when, group._replace(parts=(*group.parts[:2], inner)))
-    elif words in (START, THROUGHOUT, END) and len(group.parts) == 3 and isinstance(group.parts[2], Group):
+    elif (
+        words in (START, THROUGHOUT, END)
+        and len(group.parts) == 3
+        and isinstance(group.parts[2], Group)
+    ):
         yield Timed(words, group.parts[2])
-    elif group.head in ("increase", "decrease") and any(word.text == "#t" for word in words_of(group)):
+    elif group.head in ("increase", "decrease") and any(
+        word.text == "#t" for word in words_of(group)
+    ):
         raise source.error(group.first, "continuous effects (#t) are not supported")
     elif group.head == "increase":
         yield Timed(END, group)
     elif group.head == "when":
-        raise source.error(group.first, "expected (at start (when ...)) or (at end (when ...)), of one time for both")
+        raise source.error(
+            group.first,
+            "expected (at start (when ...)) or (at end (when ...)), of one time for both",
+        )
     elif group.parts:
         raise source.error(group.first, "expected (at start ...), (over all ...) or (at end ...)")
 
@@ -91,12 +112,21 @@ def duration_of(source: Source, group: Group) -> Token | Group:
     if group.head == "and":
         bounds = [part for part in group.parts[1:] if isinstance(part, Group) and part.head == ">="]
         group = bounds[0] if len(bounds) == 1 else group
-    if group.head not in ("=", ">=") or len(group.parts) != 3 or group.parts[1].first.text != "?duration":
-        raise source.error(group.first, "expected (= ?duration EXPRESSION), or a range with (>= ?duration EXPRESSION)")
+    if (
+        group.head not in ("=", ">=")
+        or len(group.parts) != 3
+        or group.parts[1].first.text != "?duration"
+    ):
+        raise source.error(
+            group.first,
+            "expected (= ?duration EXPRESSION), or a range with (>= ?duration EXPRESSION)",
+        )
     return group.parts[2]
 
 
-def compressed(timing: Timing, derived: frozenset[str], fault: Callable[[str], Exception]) -> tuple[Formula, Effect]:
+def compressed(
+    timing: Timing, derived: frozenset[str], fault: Callable[[str], Exception]
+) -> tuple[Formula, Effect]:
     """Return condition and effect of an action done while no other is; ``fault`` makes an error of a reason."""
     begun, ended = [*simple_effects(timing.start)], [*simple_effects(timing.end)]
     added, deleted = ({e.atom for e in begun if isinstance(e, kind)} for kind in (Add, Delete))
@@ -108,10 +138,15 @@ def compressed(timing: Timing, derived: frozenset[str], fault: Callable[[str], E
         if not _predicates(part) & changed:
             kept.append(part)
         elif part not in added and not (isinstance(part, Not) and part.part in deleted):
-            raise fault(f"what is needed after the start, {part}, may depend on the effect at the start")
+            raise fault(
+                f"what is needed after the start, {part}, may depend on the effect at the start"
+            )
     for tree in subtrees(timing.end):
         if isinstance(tree, When) and _predicates(tree.condition) & changed:
-            raise fault(f"the condition of an effect, {tree.condition}, may depend on the effect at the start")
+            raise fault(
+                f"the condition of an effect, {tree.condition}, may depend on the effect at the"
+                " start"
+            )
     removed = {effect.atom for effect in ended if isinstance(effect, Delete)}
     passing = added & removed  # holds only while the action lasts
     for atom in added - passing:
@@ -125,9 +160,11 @@ def compressed(timing: Timing, derived: frozenset[str], fault: Callable[[str], E
 def with_durations_as_costs(domain: Domain) -> Domain:
     """Return a domain in which an action costs its duration: the time of all, one after the other."""
     actions = tuple(
-        replace(action, effect=EffectAnd((action.effect, IncreaseCost(action.timing.duration))))
-        if action.timing is not None
-        else action
+        (
+            replace(action, effect=EffectAnd((action.effect, IncreaseCost(action.timing.duration))))
+            if action.timing is not None
+            else action
+        )
         for action in domain.actions
     )
     return replace(domain, actions=actions)
@@ -138,7 +175,10 @@ def _predicates(formula: Formula) -> set[str]:
 
 
 _KEYS = (":parameters", ":precondition", ":effect")
-_DURATIVE, _DURATIVE_KEYS = ":durative-action", (":parameters", ":duration", ":condition", ":effect")
+_DURATIVE, _DURATIVE_KEYS = (
+    ":durative-action",
+    (":parameters", ":duration", ":condition", ":effect"),
+)
 _ONE_OF = "oneof"
 _MOST_OUTCOMES = 64
 _CHANCE_ROUNDING = 1e-9  # of chances that add up to one
@@ -166,7 +206,9 @@ class ActionReader(TreeBuilder):
         """Return an action, or one for each of its outcomes."""
         name = group.parts[1] if len(group.parts) > 1 else group.closing
         if not isinstance(name, Token) or not is_writable(name.text):
-            raise self._source.error(name.first if isinstance(name, Group) else name, "expected the name of an action")
+            raise self._source.error(
+                name.first if isinstance(name, Group) else name, "expected the name of an action"
+            )
         given = self._parts(group, _DURATIVE_KEYS if group.head == _DURATIVE else _KEYS)
         parameters: tuple[Parameter, ...] = ()
         if ":parameters" in given:
@@ -185,21 +227,32 @@ class ActionReader(TreeBuilder):
         if len(outcomes) == 1:
             return name, (replace(action, effect=self._effect(outcomes[0], scope)),)
         return name, tuple(
-            replace(action, name=f"{name.text}--{n}", effect=self._effect(outcome, scope), outcome_of=name.text)
+            replace(
+                action,
+                name=f"{name.text}--{n}",
+                effect=self._effect(outcome, scope),
+                outcome_of=name.text,
+            )
             for n, outcome in enumerate(outcomes, start=1)
         )
 
-    def _durative(self, action: Action, name: Token, given: dict[str, tuple[Token, Group]], scope: Scope) -> Action:
+    def _durative(
+        self, action: Action, name: Token, given: dict[str, tuple[Token, Group]], scope: Scope
+    ) -> Action:
         """Return a durative action as one that is done alone."""
         if ":duration" not in given:
             raise self._source.error(name, f"action '{name.text}' has no duration")
         said = given[":duration"][1]
         length = duration_of(self._source, said)
         bounds = (length, said.first._replace(text="0"))
-        self.require(said._replace(parts=(said.first._replace(text=">="), *bounds)), pddlParser.goalDesc)
+        self.require(
+            said._replace(parts=(said.first._replace(text=">="), *bounds)), pddlParser.goalDesc
+        )
         duration = self.expression(length, scope)
         if isinstance(duration, Number) and duration.value < 0.0:
-            raise self._source.error(length.first, f"the duration of '{name.text}' is below zero: {duration}")
+            raise self._source.error(
+                length.first, f"the duration of '{name.text}' is below zero: {duration}"
+            )
         needs: dict[tuple[str, ...], list[Formula]] = {START: [], THROUGHOUT: [], END: []}
         does: dict[tuple[str, ...], list[Effect]] = {START: [], END: []}
         if ":condition" in given:
@@ -208,14 +261,18 @@ class ActionReader(TreeBuilder):
         if ":effect" in given:
             for when, part in timed_parts(self._source, given[":effect"][1]):
                 if when not in does:
-                    raise self._source.error(part.first, "an effect is (at start ...) or (at end ...)")
+                    raise self._source.error(
+                        part.first, "an effect is (at start ...) or (at end ...)"
+                    )
                 does[when].append(self._effect(part, scope))
         conditions = [And(tuple(needs[when])) for when in (START, THROUGHOUT, END)]
         effects = [EffectAnd(tuple(does[when])) for when in (START, END)]
         timing = Timing(duration, *conditions, *effects)  # type: ignore[arg-type]  # mypy takes them for one kind
 
         def fault(reason: str) -> Exception:
-            return self._source.error(name, f"action '{name.text}': {reason}, which is not supported")
+            return self._source.error(
+                name, f"action '{name.text}': {reason}, which is not supported"
+            )
 
         precondition, effect = compressed(timing, self._derived, fault)
         return replace(action, precondition=precondition, effect=effect, timing=timing)
@@ -230,7 +287,9 @@ class ActionReader(TreeBuilder):
         if group.head == _ONE_OF:
             for part in group.parts[1:]:
                 if not isinstance(part, Group):
-                    raise self._source.error(part, f"unexpected '{part.text}'; expected the effect of an outcome")
+                    raise self._source.error(
+                        part, f"unexpected '{part.text}'; expected the effect of an outcome"
+                    )
             if len(inner) < 2:
                 raise self._source.error(group.closing, "expected the outcomes of 'oneof'")
             found = cast(list[Group], [outcome for choices in inner[1:] for outcome in choices])
@@ -240,19 +299,32 @@ class ActionReader(TreeBuilder):
                 count *= len(choices)
             if count > 1 and group.head == "forall":
                 raise self._source.error(group.first, "outcomes inside 'forall' are not supported")
-            found = [group._replace(parts=parts) for parts in product(*inner)] if count <= _MOST_OUTCOMES else []
+            found = (
+                [group._replace(parts=parts) for parts in product(*inner)]
+                if count <= _MOST_OUTCOMES
+                else []
+            )
         if not 0 < len(found) <= _MOST_OUTCOMES:
-            raise self._source.error(group.first, f"an action has at most {_MOST_OUTCOMES} outcomes")
+            raise self._source.error(
+                group.first, f"an action has at most {_MOST_OUTCOMES} outcomes"
+            )
         return found
 
     def _one_of(self, group: Group) -> Group:
         """Return ``(probabilistic CHANCE EFFECT...)`` as ``oneof``; what is left to 1 is that nothing happens."""
         effects = group.parts[2::2]
-        chances = [float(part.first.text) for part in group.parts[1::2] if is_number(part.first.text)]
-        if not len(chances) == len(effects) == (len(group.parts) - 1) / 2 or min(chances, default=-1.0) < 0.0:
+        chances = [
+            float(part.first.text) for part in group.parts[1::2] if is_number(part.first.text)
+        ]
+        if (
+            not len(chances) == len(effects) == (len(group.parts) - 1) / 2
+            or min(chances, default=-1.0) < 0.0
+        ):
             raise self._source.error(group.first, "expected (probabilistic CHANCE EFFECT...)")
         if sum(chances) > 1.0 + _CHANCE_ROUNDING:
-            raise self._source.error(group.first, f"chances add up to {sum(chances):g}; expected at most 1")
+            raise self._source.error(
+                group.first, f"chances add up to {sum(chances):g}; expected at most 1"
+            )
         possible = [effect for chance, effect in zip(chances, effects, strict=True) if chance > 0.0]
         if sum(chances) < 1.0 - _CHANCE_ROUNDING:
             possible.append(group._replace(parts=(group.first._replace(text="and"),)))
@@ -266,7 +338,9 @@ class ActionReader(TreeBuilder):
                 token = key.first if isinstance(key, Group) else key
                 if token.text == ":observe":
                     raise self._source.error(token, "sensing actions (:observe) are not supported")
-                raise self._source.error(token, f"unexpected '{token.text}'; expected {', '.join(keys)} or ')'")
+                raise self._source.error(
+                    token, f"unexpected '{token.text}'; expected {', '.join(keys)} or ')'"
+                )
             if key.text in given:
                 raise self._source.error(key, f"'{key.text}' is given twice")
             value = next(rest, group.closing)
@@ -281,7 +355,9 @@ class ActionReader(TreeBuilder):
     def _effect(self, group: Group, scope: Scope) -> Effect:
         match group.head:
             case "and":
-                return EffectAnd(tuple(self._effect(part, scope) for part in self._dissolved(group)))
+                return EffectAnd(
+                    tuple(self._effect(part, scope) for part in self._dissolved(group))
+                )
             case "when":
                 condition, inner = self._two_lists(group)
                 return When(self._condition(condition, scope), self._effect(inner, scope))
@@ -305,10 +381,16 @@ class ActionReader(TreeBuilder):
         if (lifted := self.lifted(group, scope)) is not None:
             value, call, rest = lifted
             scope = extended(scope, (value,))
-            return ForEach((value,), When(self.formula(call, scope), self._primitive_effect(rest, scope)))
+            return ForEach(
+                (value,), When(self.formula(call, scope), self._primitive_effect(rest, scope))
+            )
         predicates = self._vocabulary.predicates
         group = binary(function_first(group, predicates))
-        if group.head in ("assign", "=") and len(group.parts) == 3 and is_call(group.parts[1], predicates):
+        if (
+            group.head in ("assign", "=")
+            and len(group.parts) == 3
+            and is_call(group.parts[1], predicates)
+        ):
             return self._object_effect(group, scope)
         if group.head in ASSIGNMENTS:
             self.require(group, pddlParser.pEffect)

@@ -1,15 +1,17 @@
 """Asking pddlpy's lexer and grammar whether a list of PDDL is well formed.
 
-The idea: pddlpy's generated ANTLR grammar decides what is well formed, but four things stand between it and real
-files. It reserves words such as ``start`` or ``within`` that may be names. It accepts fewer characters in names, and no
-negative numbers. It requires one order of sections. It takes some hundred microseconds for each short list. So a
-list is handed to it *respelled*: every name becomes ``name``, every variable ``?v``, every number ``0``, and a list
-inside a list, which is judged on its own, ``(name)``. All that is left is the list's shape, of which even a file of a
-million characters has a few dozen: each is parsed once, and what the grammar said of it is remembered. Where the
-grammar lets something stand as often as one likes, a long run is handed over as a short one.
+The idea: pddlpy's generated ANTLR grammar decides what is well formed, but four things stand
+between it and real files. It reserves words such as ``start`` or ``within`` that may be names. It
+accepts fewer characters in names, and no negative numbers. It requires one order of sections. It
+takes some hundred microseconds for each short list. So a list is handed to it *respelled*: every
+name becomes ``name``, every variable ``?v``, every number ``0``, and a list inside a list, which is
+judged on its own, ``(name)``. All that is left is the list's shape, of which even a file of a
+million characters has a few dozen: each is parsed once, and what the grammar said of it is
+remembered. Where the grammar lets something stand as often as one likes, a long run is handed over
+as a short one.
 
-Beside the respelled words stand the original ones, for the line and column of an error. What a list that was accepted
-*says* is read from the list itself (:mod:`tmkit.pddl.parsing.trees`).
+Beside the respelled words stand the original ones, for the line and column of an error. What a list
+that was accepted *says* is read from the list itself (:mod:`tmkit.pddl.parsing.trees`).
 
 ``DomainProblem`` of pddlpy is never used: it swallows errors and flattens goals.
 """
@@ -32,7 +34,8 @@ from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has 
 
 from tmkit.pddl.parsing.source import Group, Source, Token
 
-Rule = Callable[[Any], Any]  # A rule of pddlpy's grammar as an unbound method, such as pddlParser.goalDesc
+# A rule of pddlpy's grammar as an unbound method, such as pddlParser.goalDesc
+Rule = Callable[[Any], Any]
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z")
 _COMPARISONS = frozenset({"=", "<", ">", "<=", ">="})
 _SIGNS = _COMPARISONS | frozenset("(-)+*/")
@@ -40,11 +43,17 @@ _SIGNS = _COMPARISONS | frozenset("(-)+*/")
 ASSIGNMENTS = frozenset({"assign", "increase", "decrease", "scale-up", "scale-down"})
 """The words at the head of a numeric effect."""
 
-LOGIC = frozenset({"and", "or", "not", "imply", "exists", "forall", "either"}) | (_SIGNS - {"(", ")"})
+LOGIC = frozenset({"and", "or", "not", "imply", "exists", "forall", "either"}) | (
+    _SIGNS - {"(", ")"}
+)
 """The words that are keywords at the head of a list in conditions."""
 
-EFFECTS = LOGIC | ASSIGNMENTS | {"when"}  # the words that are keywords at the head of a list in actions
-_TRAJECTORY = "always sometime within at-most-once sometime-after sometime-before always-within hold-during hold-after"
+# the words that are keywords at the head of a list in actions
+EFFECTS = LOGIC | ASSIGNMENTS | {"when"}
+_TRAJECTORY = (
+    "always sometime within at-most-once sometime-after sometime-before always-within hold-during"
+    " hold-after"
+)
 _FEATURES = {
     **dict.fromkeys(_TRAJECTORY.split(), "trajectory constraints are"),
     "preference": "a preference outside of a goal is",
@@ -53,7 +62,8 @@ _FEATURES = {
     "unknown": "an unknown fact is",
     "?duration": "'?duration' in a condition or effect is",
 }
-LONGEST_RUN = 3  # how many equal parts in a row are handed to the grammar: more than any rule counts
+# how many equal parts in a row are handed to the grammar: more than any rule counts
+LONGEST_RUN = 3
 _NO_TERMS = _SIGNS | {"?"}
 _CALCULATING = _SIGNS - {"(", ")", "="}
 _LONGEST_REMEMBERED = 100  # words of a shape
@@ -78,16 +88,23 @@ class Spelling:
     """Builds the shape of a list, and matches it with the grammar.
 
     Args:
-        keywords: words that keep their meaning at the head of a list; all other reserved words become names.
+        keywords: words that keep their meaning at the head of a list; all other reserved words
+            become names.
         functions: names of functions that may be written without parentheses.
         predicates: names of predicates, which name no feature of PDDL that is lacking.
 
-    What looks like a number may be a name, such as the object ``1``. It is a number only directly in a list that
-    compares, calculates or assigns; ``(= a 1)`` does so if an argument is a list or a function.
+    What looks like a number may be a name, such as the object ``1``. It is a number only directly
+    in a list that compares, calculates or assigns; ``(= a 1)`` does so if an argument is a list or
+    a function.
     """
 
     def __init__(
-        self, source: Source, *, keywords: frozenset[str], functions: Iterable[str] = (), predicates: Iterable[str] = ()
+        self,
+        source: Source,
+        *,
+        keywords: frozenset[str],
+        functions: Iterable[str] = (),
+        predicates: Iterable[str] = (),
     ) -> None:
         self._source = source
         self._keywords = keywords
@@ -143,7 +160,11 @@ class Spelling:
                 run = 0
             elif run < LONGEST_RUN:
                 run += 1
-                for spelling, original in (("(", part.opening), ("name", part.first), (")", part.closing)):
+                for spelling, original in (
+                    ("(", part.opening),
+                    ("name", part.first),
+                    (")", part.closing),
+                ):
                     self.verbatim(spelling, original)
 
     def typed(self, parts: Iterable[Token | Group]) -> None:
@@ -154,7 +175,11 @@ class Spelling:
             before = "" if isinstance(part, Group) else part.text
             if isinstance(part, Group):
                 self.group(part)
-            elif len(self._words) == start or is_type or self._words[-1] != self._spell(part.text, head=False):
+            elif (
+                len(self._words) == start
+                or is_type
+                or self._words[-1] != self._spell(part.text, head=False)
+            ):
                 self.word(part)
             if is_type:
                 entry = self._words[start:]
@@ -165,8 +190,12 @@ class Spelling:
     def calculates(self, group: Group) -> bool:
         """Return whether numbers directly in the list are meant as such."""
         if group.head == "=":
-            return any(isinstance(part, Group) or part.text in self._functions for part in group.parts[1:])
-        return group.head in _CALCULATING or (group.head in ASSIGNMENTS and group.head in self._keywords)
+            return any(
+                isinstance(part, Group) or part.text in self._functions for part in group.parts[1:]
+            )
+        return group.head in _CALCULATING or (
+            group.head in ASSIGNMENTS and group.head in self._keywords
+        )
 
     def require(self, rule: Rule) -> None:
         """Check that the words follow a rule of the grammar, from the first to the last."""
@@ -174,7 +203,9 @@ class Spelling:
         if fault := ask(rule, tuple(self._words)):
             index, expected = fault
             original = self._originals[index]
-            for word, before in zip(self._originals[index::-1], self._words[index - 1 :: -1], strict=False):
+            for word, before in zip(
+                self._originals[index::-1], self._words[index - 1 :: -1], strict=False
+            ):
                 is_feature = word.text in _FEATURES and word.text not in self._predicates
                 if is_feature and (before == "(" or word.text[0] == "?"):
                     raise self._source.error(word, f"{_FEATURES[word.text]} not supported")
@@ -186,7 +217,8 @@ def _fault(rule: Rule, words: tuple[str, ...]) -> tuple[int, str] | None:
     """Return which of the words breaks a rule of the grammar, and what was expected there; ``None`` when none does."""
     try:
         _run(rule, words, PredictionMode.SLL)
-    except _UnexpectedError:  # the fast mode may refuse what the full one accepts, never the other way round
+    except _UnexpectedError:
+        # the fast mode may refuse what the full one accepts, never the other way round
         try:
             _run(rule, words, PredictionMode.LL)
         except _UnexpectedError as error:
@@ -220,17 +252,28 @@ class _UnexpectedError(Exception):
 class _Refusal(ErrorListener):  # type: ignore[misc]  # antlr4 has no type information
     """Raises on the first error."""
 
-    def syntaxError(self, recognizer: Any, symbol: Any, _: int, column: int, *others: Any) -> NoReturn:  # noqa: N802
+    def syntaxError(  # noqa: N802
+        self, recognizer: Any, symbol: Any, _: int, column: int, *others: Any
+    ) -> NoReturn:
         """Refuse the token; ANTLR calls this by position, with line, column, message and exception."""
-        wide = isinstance(others[-1], NoViableAltException)  # then what was expected concerns an earlier token
+        # then what was expected concerns an earlier token
+        wide = isinstance(others[-1], NoViableAltException)
         expected = _expected(recognizer) if isinstance(recognizer, pddlParser) and not wide else []
         hint = ""
         if 0 < len(expected) <= 6:
-            hint = f"; expected {', '.join(expected[:-1])}{' or ' if expected[:-1] else ''}{expected[-1]}"
+            hint = (
+                "; expected"
+                f" {', '.join(expected[:-1])}{' or ' if expected[:-1] else ''}{expected[-1]}"
+            )
         raise _UnexpectedError(column if symbol is None else symbol.start, hint)
 
 
-_KIND_NAMES = {"NAME": "a name", "VARIABLE": "a variable", "NUMBER": "a number", "REQUIRE_KEY": "a requirement"}
+_KIND_NAMES = {
+    "NAME": "a name",
+    "VARIABLE": "a variable",
+    "NUMBER": "a number",
+    "REQUIRE_KEY": "a requirement",
+}
 
 
 def _expected(parser: Any) -> list[str]:
@@ -238,7 +281,11 @@ def _expected(parser: Any) -> list[str]:
     words: list[str] = []
     for interval in parser.getExpectedTokens().intervals or ():
         for kind in interval:
-            if 0 < kind < len(parser.literalNames) and parser.literalNames[kind] not in ("<INVALID>", "'at'", "'over'"):
+            if 0 < kind < len(parser.literalNames) and parser.literalNames[kind] not in (
+                "<INVALID>",
+                "'at'",
+                "'over'",
+            ):
                 words.append(parser.literalNames[kind])
             elif 0 < kind < len(parser.symbolicNames):
                 words.append(_KIND_NAMES.get(parser.symbolicNames[kind], ""))

@@ -1,16 +1,18 @@
 """Reading PDDL domains, problems and goals.
 
-The idea: the outer frame of a file, ``(define (domain NAME) SECTION...)``, is read here as nested lists. Each section
-is then given to pddlpy's grammar (:mod:`tmkit.pddl.parsing.grammar`), and its parse tree to a listener that collects
-what the section declares. So sections may stand in any order and an error in one is told in terms of that one.
+The idea: the outer frame of a file, ``(define (domain NAME) SECTION...)``, is read here as nested
+lists. Each section is then given to pddlpy's grammar (:mod:`tmkit.pddl.parsing.grammar`), and its
+parse tree to a listener that collects what the section declares. So sections may stand in any order
+and an error in one is told in terms of that one.
 
-The reader is strict: what it does not understand or support it refuses, with file, line, column and a caret, and it
-never guesses. In particular it refuses double and unknown names, wrong numbers and types of arguments, undeclared
-variables, a problem of another domain, and text after the end. It does *not* ask that ``:requirements`` lists every
-feature used, because most published domains would fail. Everything is lower-cased.
+The reader is strict: what it does not understand or support it refuses, with file, line, column and
+a caret, and it never guesses. In particular it refuses double and unknown names, wrong numbers and
+types of arguments, undeclared variables, a problem of another domain, and text after the end. It
+does *not* ask that ``:requirements`` lists every feature used, because most published domains would
+fail. Everything is lower-cased.
 
-``:derived`` sections, for which pddlpy's grammar rule is of no use, are read as an action with the rule's condition as
-precondition, and lifted out again.
+``:derived`` sections, for which pddlpy's grammar rule is of no use, are read as an action with the
+rule's condition as precondition, and lifted out again.
 """
 
 from __future__ import annotations
@@ -82,7 +84,9 @@ _UNSUPPORTED = {
     ":event": "events are not supported",
     ":length": "plan length bounds are not supported",
     **dict.fromkeys((":task", ":method", ":htn"), "hierarchical tasks (HDDL) are not supported"),
-    ":axiom": "axioms (:axiom) are not supported; expected (:derived (PREDICATE PARAMETERS) CONDITION)",
+    ":axiom": (
+        "axioms (:axiom) are not supported; expected (:derived (PREDICATE PARAMETERS) CONDITION)"
+    ),
     ":timeless": "timeless facts are not supported; expected facts in the :init of problems",
     ":goal-reward": "rewards are not supported",
 }
@@ -99,7 +103,9 @@ def load_domain(path: str | Path) -> Domain:
     return parse_domain(read_pddl(path), source=str(path))
 
 
-def load_problem(path: str | Path, domain: Domain, *, objects: Mapping[str, str | Types] | None = None) -> Problem:
+def load_problem(
+    path: str | Path, domain: Domain, *, objects: Mapping[str, str | Types] | None = None
+) -> Problem:
     """Read a problem file of a domain.
 
     Args:
@@ -133,7 +139,11 @@ def parse_domain(text: str, *, source: str = "domain") -> Domain:
 
 
 def parse_problem(
-    text: str, domain: Domain, *, source: str = "problem", objects: Mapping[str, str | Types] | None = None
+    text: str,
+    domain: Domain,
+    *,
+    source: str = "problem",
+    objects: Mapping[str, str | Types] | None = None,
 ) -> Problem:
     """Read a problem from text.
 
@@ -141,16 +151,21 @@ def parse_problem(
         text: the text.
         domain: the domain that the problem must name.
         source: what to call the text in messages.
-        objects: objects that there are anyway, as those of a scene, with their types. Then the problem need not declare
-            them, and need not have an ``:init``, which is empty if omitted.
+        objects: objects that there are anyway, as those of a scene, with their types. Then the
+            problem need not declare them, and need not have an ``:init``, which is empty if
+            omitted.
 
     Raises:
         TaskError: the text is not a problem of that domain; says where and why.
     """
-    return _Frame(_source(source, text), kind="problem", known=PROBLEM_SECTIONS).problem(domain, objects)
+    return _Frame(_source(source, text), kind="problem", known=PROBLEM_SECTIONS).problem(
+        domain, objects
+    )
 
 
-def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types], source: str = "goal") -> Formula:
+def parse_goal(
+    text: str, domain: Domain, *, objects: Mapping[str, str | Types], source: str = "goal"
+) -> Formula:
     """Read a goal such as ``(on a b)`` or ``(and (on a b) (not (clear c)))``; several in a row are all meant.
 
     Args:
@@ -174,9 +189,15 @@ def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types],
     spelling: dict[str, str] = {}
     for name in objects:
         if spelling.setdefault(name.lower(), name) != name:
-            reason = f"objects '{spelling[name.lower()]}' and '{name}' differ only in case, which PDDL does not see"
+            reason = (
+                f"objects '{spelling[name.lower()]}' and '{name}' differ only in case, which PDDL"
+                " does not see"
+            )
             raise TaskError.at(source, reason)
-    lowered = {n.lower(): (types,) if isinstance(types, str) else tuple(types) for n, types in objects.items()}
+    lowered = {
+        n.lower(): (types,) if isinstance(types, str) else tuple(types)
+        for n, types in objects.items()
+    }
     reader = sections.SectionReader(origin, domain)
     formulas = [reader.goal(group, domain.vocabulary_with(lowered)) for group in groups]
     renamed = [sections.renamed(formula, spelling) for formula in formulas]
@@ -187,7 +208,11 @@ def read_pddl(path: str | Path) -> str:
     """Return the text of a file that may be anything; a byte order mark is omitted."""
     limit = ReadingLimits().text_bytes
     try:
-        data = read_bytes(Path(path), limit=limit, error=lambda reason: TaskError.at(str(path), f"the file {reason}"))
+        data = read_bytes(
+            Path(path),
+            limit=limit,
+            error=lambda reason: TaskError.at(str(path), f"the file {reason}"),
+        )
     except TaskError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             raise _missing(Path(path)) from None
@@ -198,7 +223,9 @@ def read_pddl(path: str | Path) -> str:
     except UnicodeDecodeError as error:
         origin = Source(str(path), data.decode("utf-8", errors="replace"))
         place = Token("", len(data[: error.start].decode("utf-8")))
-        raise origin.error(place, f"the file is not UTF-8 text: byte {error.start} is not valid") from None
+        raise origin.error(
+            place, f"the file is not UTF-8 text: byte {error.start} is not valid"
+        ) from None
 
 
 def _missing(path: Path) -> MissingFileError:
@@ -213,7 +240,9 @@ def _missing(path: Path) -> MissingFileError:
 def _is_chosen(group: Group) -> bool:
     """Return whether a planner chooses an action: not one that is ``:uncontrollable t``, which the world does."""
     words = [part.text if isinstance(part, Token) else "" for part in group.parts]
-    value = words[words.index(":uncontrollable") + 1 :][:1] if ":uncontrollable" in words else ["nil"]
+    value = (
+        words[words.index(":uncontrollable") + 1 :][:1] if ":uncontrollable" in words else ["nil"]
+    )
     return value == ["nil"]
 
 
@@ -225,7 +254,9 @@ class _Frame:
         self.kind = kind
         whole = source.groups()
         if not whole:
-            raise source.error(source.end, f"expected (define ({kind} NAME) ...), but the text is empty")
+            raise source.error(
+                source.end, f"expected (define ({kind} NAME) ...), but the text is empty"
+            )
         for extra in whole[1:]:
             raise source.error(extra.opening, f"stray text after the end of the {kind}")
         self.header, entries = self._split(whole[0])
@@ -239,15 +270,23 @@ class _Frame:
             where = header.first if isinstance(header, Group) else header
             head = header.head if isinstance(header, Group) else ""
             is_other = head in {"domain", "problem"}
-            other = f"; this file is a {head}: give the domain first, then the problem" if is_other else ""
+            other = (
+                f"; this file is a {head}: give the domain first, then the problem"
+                if is_other
+                else ""
+            )
             raise self.source.error(where, f"expected ({self.kind} NAME) after 'define'{other}")
         return header, whole.parts[2:]
 
-    def _sections(self, entries: Iterable[Token | Group], known: tuple[str, ...]) -> dict[str, list[Group]]:
+    def _sections(
+        self, entries: Iterable[Token | Group], known: tuple[str, ...]
+    ) -> dict[str, list[Group]]:
         found: dict[str, list[Group]] = {name: [] for name in known}
         for entry in entries:
             if not isinstance(entry, Group):
-                raise self.source.error(entry, f"stray '{entry.text}'; expected a section such as ({known[-1]} ...)")
+                raise self.source.error(
+                    entry, f"stray '{entry.text}'; expected a section such as ({known[-1]} ...)"
+                )
             if entry.head in _UNSUPPORTED:
                 raise self.source.error(entry.first, _UNSUPPORTED[entry.head])
             if entry.head not in found:
@@ -265,14 +304,20 @@ class _Frame:
 
     def _optional(self, name: str, read: Callable[[Group], Any]) -> Any:
         """Return what ``read`` makes of the section, or an empty tuple when it is omitted or empty."""
-        return read(self.sections[name][0]) if self.sections[name] and len(self.sections[name][0].parts) > 1 else ()
+        return (
+            read(self.sections[name][0])
+            if self.sections[name] and len(self.sections[name][0].parts) > 1
+            else ()
+        )
 
     def _requirements(self) -> tuple[str, ...]:
         for group in self.sections[":requirements"]:
             for part in group.parts[1:]:
                 token = part.first if isinstance(part, Group) else part
                 if token.text not in REQUIREMENTS:
-                    raise self.source.error(token, UnknownNameError.of("requirement", token.text, REQUIREMENTS).message)
+                    raise self.source.error(
+                        token, UnknownNameError.of("requirement", token.text, REQUIREMENTS).message
+                    )
         found: tuple[str, ...] = self._optional(":requirements", self._reader().requirements)
         return found
 
@@ -287,7 +332,8 @@ class _Frame:
         self._declare_derived()
         moved = self._object_functions()
         readers = (reader.types, reader.objects, reader.predicates, reader.functions)
-        for kind, read in zip(reader.declared, readers, strict=True):  # each may speak of those before
+        # each may speak of those before
+        for kind, read in zip(reader.declared, readers, strict=True):
             reader.declared[kind] = self._optional(f":{kind}", read)
             if kind == "predicates" and moved:
                 reader.declared[kind] = as_functions(reader.declared[kind], moved)
@@ -296,7 +342,12 @@ class _Frame:
         listed = [*filter(_is_chosen, self.sections[":action"]), *self.sections[":durative-action"]]
         actions = reader.actions(sorted(listed, key=lambda group: group.opening.offset))
         return Domain(
-            name, requirements=requirements, **reader.declared, actions=actions, axioms=axioms, source=self.source.name
+            name,
+            requirements=requirements,
+            **reader.declared,
+            actions=actions,
+            axioms=axioms,
+            source=self.source.name,
         )
 
     def _declare_derived(self) -> None:
@@ -304,12 +355,18 @@ class _Frame:
         given = self.sections[":predicates"]
         known = {part.head for group in given for part in group.parts if isinstance(part, Group)}
         heads = [group.parts[1] for group in self.sections[":derived"] if len(group.parts) == 3]
-        new = {head.head: head for head in heads if isinstance(head, Group) and head.head and head.head not in known}
+        new = {
+            head.head: head
+            for head in heads
+            if isinstance(head, Group) and head.head and head.head not in known
+        }
         new = {name: head for name, head in new.items() if nearest_name(name, known) is None}
         if new:
             first = given[0] if given else next(iter(self.sections[":derived"]))._replace(parts=())
             keyword = first.opening._replace(text=":predicates")
-            self.sections[":predicates"] = [first._replace(parts=(*(first.parts or (keyword,)), *new.values()))]
+            self.sections[":predicates"] = [
+                first._replace(parts=(*(first.parts or (keyword,)), *new.values()))
+            ]
 
     def _object_functions(self) -> frozenset[str]:
         """Move functions whose values are objects to the predicates; return their names."""
@@ -319,7 +376,9 @@ class _Frame:
         if moved:
             keyword = functions.parts[0].first._replace(text=":predicates")
             declared = self.sections[":predicates"] or [functions._replace(parts=(keyword,))]
-            self.sections[":predicates"] = [declared[0]._replace(parts=(*declared[0].parts, *moved))]
+            self.sections[":predicates"] = [
+                declared[0]._replace(parts=(*declared[0].parts, *moved))
+            ]
             self.sections[":functions"] = [functions]
         return frozenset(group.head for group in moved)
 
@@ -328,14 +387,19 @@ class _Frame:
         name = reader.header(self.header)
         reader.check_domain(self._required(":domain"))
         self._requirements()
-        objects = {name: (types,) if isinstance(types, str) else tuple(types) for name, types in (known or {}).items()}
+        objects = {
+            name: (types,) if isinstance(types, str) else tuple(types)
+            for name, types in (known or {}).items()
+        }
         objects |= {item.name: item.types for item in self._optional(":objects", reader.objects)}
         words = domain.vocabulary_with(objects)
         needs_init = known is None or self.sections[":init"]
         state, values = reader.init(self._required(":init"), words) if needs_init else (State(), {})
         goal_section = self._required(":goal")
         if len(goal_section.parts) != 2 or not isinstance(goal_section.parts[1], Group):
-            raise self.source.error(goal_section.first, "expected exactly one formula in (:goal FORMULA)")
+            raise self.source.error(
+                goal_section.first, "expected exactly one formula in (:goal FORMULA)"
+            )
         metrics = [group for group in self.sections[":metric"] if len(group.parts) > 1]
         plain = reader.preferences(goal_section.parts[1], metrics[0] if metrics else None, words)
         minimize = None if plain.metric is None else reader.metric(plain.metric)

@@ -1,8 +1,9 @@
 """Declarations of the sections of a PDDL file.
 
-The idea: one method per section. It checks with pddlpy's grammar that the section is well formed, and then collects the
-declarations, each checked against everything declared before. This module imports pddlpy (a quarter of a second), so
-the parser imports it only when there is something to read.
+The idea: one method per section. It checks with pddlpy's grammar that the section is well formed,
+and then collects the declarations, each checked against everything declared before. This module
+imports pddlpy (a quarter of a second), so the parser imports it only when there is something to
+read.
 """
 
 from __future__ import annotations
@@ -18,12 +19,28 @@ from tmkit.pddl.formulas import ALWAYS, Action, Axiom, Fact, Formula, FunctionTe
 from tmkit.pddl.model import Domain, Metric
 from tmkit.pddl.parsing.actions import ActionReader, with_durations_as_costs
 from tmkit.pddl.parsing.grammar import Rule, Spelling, is_name, is_number
-from tmkit.pddl.parsing.source import UNDEFINED, Group, Source, Token, function_first, is_call, with_value
+from tmkit.pddl.parsing.source import (
+    UNDEFINED,
+    Group,
+    Source,
+    Token,
+    function_first,
+    is_call,
+    with_value,
+)
 from tmkit.pddl.parsing.trees import PreferenceReader, TreeBuilder, typed_items
 from tmkit.pddl.state import State
 from tmkit.pddl.strata import negative_cycle
 from tmkit.pddl.substitution import substitute
-from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type, Types, Vocabulary, derived_fault
+from tmkit.pddl.vocabulary import (
+    TOTAL_COST,
+    Function,
+    Predicate,
+    Type,
+    Types,
+    Vocabulary,
+    derived_fault,
+)
 
 _LISTS = frozenset({"either"})
 _TIME = "total-time"
@@ -71,7 +88,9 @@ class SectionReader:
         items = typed_items(group.parts[1:])
         for name in (token for item, types in items for token in (item, *types)):
             if name.text.startswith("-"):  # a negative number
-                raise self.source.error(name, f"'{name.text}' is no name; a type is written '- TYPE'")
+                raise self.source.error(
+                    name, f"'{name.text}' is no name; a type is written '- TYPE'"
+                )
         return items
 
     def _unique(self, kind: str, names: Iterable[Token]) -> None:
@@ -83,7 +102,9 @@ class SectionReader:
 
     def header(self, group: Group) -> str:
         """Return the name in ``(domain NAME)`` or ``(problem NAME)``."""
-        return self._name(group, pddlParser.domainName if group.head == "domain" else pddlParser.problemDecl).text
+        return self._name(
+            group, pddlParser.domainName if group.head == "domain" else pddlParser.problemDecl
+        ).text
 
     def _name(self, group: Group, rule: Rule) -> Token:
         spelling = self._spelling(frozenset({"domain", "problem"}))
@@ -95,7 +116,10 @@ class SectionReader:
         """Check that ``(:domain NAME)`` names the domain."""
         token = self._name(group, pddlParser.problemDomain)
         if self._domain is not None and token.text != self._domain.name:
-            reason = f"the problem is one of domain '{token.text}', but the domain given is '{self._domain.name}'"
+            reason = (
+                f"the problem is one of domain '{token.text}', but the domain given is"
+                f" '{self._domain.name}'"
+            )
             raise self.source.error(token, reason)
 
     def requirements(self, group: Group) -> tuple[str, ...]:
@@ -105,7 +129,8 @@ class SectionReader:
     def types(self, group: Group) -> tuple[Type, ...]:
         """Return the types of ``(:types ...)``, and after them the parents that are named but not declared."""
         items = self._typed(group, pddlParser.typesDef)
-        above: dict[str, dict[str, None]] = {}  # a type given twice, as in some published domains, is below both
+        # a type given twice, as in some published domains, is below both
+        above: dict[str, dict[str, None]] = {}
         for item, parents in items:
             above.setdefault(item.text, {}).update(dict.fromkeys(parent.text for parent in parents))
         for name in [parent for parents in above.values() for parent in parents]:
@@ -117,27 +142,43 @@ class SectionReader:
         )
         words = Vocabulary(types, predicates=(), functions=(), objects={})
         if wrong := words.hierarchy_fault():
-            raise self.source.error(next(item for item, _ in items if item.text == wrong[0]), wrong[1].reason)
+            raise self.source.error(
+                next(item for item, _ in items if item.text == wrong[0]), wrong[1].reason
+            )
         return types
 
     def objects(self, group: Group) -> tuple[Parameter, ...]:
         """Return the objects of ``(:objects ...)`` or ``(:constants ...)``."""
-        items = self._typed(group, pddlParser.constantsDef if group.head == ":constants" else pddlParser.objectDecl)
+        items = self._typed(
+            group, pddlParser.constantsDef if group.head == ":constants" else pddlParser.objectDecl
+        )
         builder = self._builder()
         self._unique("object", (item for item, _ in items))
         constants = self._vocabulary().objects
         for item, _ in items:
             if item.text in constants:
-                raise self.source.error(item, f"object '{item.text}' is already a constant of the domain")
-        return tuple(Parameter(item.text, tuple(map(builder.type_name, types)) or ("object",)) for item, types in items)
+                raise self.source.error(
+                    item, f"object '{item.text}' is already a constant of the domain"
+                )
+        return tuple(
+            Parameter(item.text, tuple(map(builder.type_name, types)) or ("object",))
+            for item, types in items
+        )
 
-    def _signatures(self, group: Group, *, whole: Rule, each: Rule) -> list[tuple[Token, tuple[Parameter, ...]]]:
+    def _signatures(
+        self, group: Group, *, whole: Rule, each: Rule
+    ) -> list[tuple[Token, tuple[Parameter, ...]]]:
         """Return the names and parameters that a section declares in lists."""
         spelling, builder = self._spelling(), self._builder()
         spelling.verbatim("(", group.opening)
         before: Token | Group = group.opening
         for part in group.parts:
-            if isinstance(before, Token) and before.text == "-" and isinstance(part, Token) and part.text == "number":
+            if (
+                isinstance(before, Token)
+                and before.text == "-"
+                and isinstance(part, Token)
+                and part.text == "number"
+            ):
                 spelling.verbatim("number", part)
             else:
                 spelling.outlined([part])
@@ -158,8 +199,11 @@ class SectionReader:
         rules = {"whole": pddlParser.predicatesDef, "each": pddlParser.atomicFormulaSkeleton}
         for token, parameters in self._signatures(group, **rules):
             types = [parameter.types for parameter in found.setdefault(token.text, parameters)]
-            if types != [parameter.types for parameter in parameters]:  # the same once more does no harm
-                raise self.source.error(token, f"predicate '{token.text}' is declared twice, with other parameters")
+            # the same once more does no harm
+            if types != [parameter.types for parameter in parameters]:
+                raise self.source.error(
+                    token, f"predicate '{token.text}' is declared twice, with other parameters"
+                )
         return tuple(Predicate(name, parameters) for name, parameters in found.items())
 
     def functions(self, group: Group) -> tuple[Function, ...]:
@@ -173,15 +217,21 @@ class SectionReader:
         """Return the rule of ``(:derived (PREDICATE PARAMETERS) CONDITION)``, read as an action's precondition."""
         parts = group.parts
         if len(parts) != 3 or not isinstance(parts[1], Group) or not isinstance(parts[2], Group):
-            raise self.source.error(group.first, "expected (:derived (PREDICATE PARAMETERS) CONDITION)")
+            raise self.source.error(
+                group.first, "expected (:derived (PREDICATE PARAMETERS) CONDITION)"
+            )
         head, condition = parts[1], parts[2]
         if not head.head:
             raise self.source.error(head.first, "expected the name of a derived predicate")
         builder = self._builder()
         parameters, scope = self._axiom_head(head, builder)
-        return Axiom(head.head, parameters, builder.formula(condition, scope) if condition.parts else ALWAYS)
+        return Axiom(
+            head.head, parameters, builder.formula(condition, scope) if condition.parts else ALWAYS
+        )
 
-    def _axiom_head(self, head: Group, builder: TreeBuilder) -> tuple[tuple[Parameter, ...], dict[str, Types]]:
+    def _axiom_head(
+        self, head: Group, builder: TreeBuilder
+    ) -> tuple[tuple[Parameter, ...], dict[str, Types]]:
         words = self._vocabulary()
         parameters = builder.action_parameters(head.first, head._replace(parts=head.parts[1:]))
         predicate = words.predicates.get(head.head)
@@ -189,7 +239,9 @@ class SectionReader:
             untyped = [not types for _, types in typed_items(head.parts[1:])]
             parameters = tuple(
                 replace(given, types=declared.types) if bare else given
-                for given, declared, bare in zip(parameters, predicate.parameters, untyped, strict=True)
+                for given, declared, bare in zip(
+                    parameters, predicate.parameters, untyped, strict=True
+                )
             )
         scope = {parameter.name: parameter.types for parameter in parameters}
         if fault := words.atom_fault(head.head, tuple(scope), scope):
@@ -200,9 +252,15 @@ class SectionReader:
         """Record the derived predicates; the first axiom of a negative cycle is rejected, by its list."""
         self._derived = frozenset(axiom.predicate for axiom in axioms)
         if cyclic := negative_cycle(axioms):
-            head = next(group.parts[1] for group, axiom in zip(groups, axioms, strict=True) if axiom is cyclic)
+            head = next(
+                group.parts[1]
+                for group, axiom in zip(groups, axioms, strict=True)
+                if axiom is cyclic
+            )
             where = head.first if isinstance(head, Group) else head
-            raise self.source.error(where, f"derived predicate '{cyclic.predicate}' depends on its own negation")
+            raise self.source.error(
+                where, f"derived predicate '{cyclic.predicate}' depends on its own negation"
+            )
 
     def actions(self, groups: Iterable[Group]) -> tuple[Action, ...]:
         """Return the actions of all ``(:action ...)`` sections."""
@@ -225,7 +283,9 @@ class SectionReader:
     def preferences(self, goal: Group, metric: Group | None, words: Vocabulary) -> PreferenceReader:
         """Return goal and metric without preferences, and the domain in which these can be forgone."""
         assert self._domain is not None
-        return PreferenceReader(self.source, self._domain, TreeBuilder(self.source, words), goal, metric)
+        return PreferenceReader(
+            self.source, self._domain, TreeBuilder(self.source, words), goal, metric
+        )
 
     def goal(self, group: Group, words: Vocabulary) -> Formula:
         """Return the formula of a goal; an empty list always holds."""
@@ -245,13 +305,19 @@ class SectionReader:
         spelling.verbatim(")", group.closing)
         spelling.require(pddlParser.metricSpec)
         wanted, measure = group.parts[1:]
-        if measure.first.text == _TIME and wanted.first.text == "minimize" and self._domain is not None:
+        if (
+            measure.first.text == _TIME
+            and wanted.first.text == "minimize"
+            and self._domain is not None
+        ):
             if not self._domain.is_durative:
                 raise self.source.error(measure.first, "no action has a duration")
             return Metric.TOTAL_COST
         plain = isinstance(measure, Token) or len(measure.parts) == 1
         if not plain or measure.first.text != TOTAL_COST or wanted.first.text != "minimize":
-            raise self.source.error(group.first, "expected minimize (total-cost) or, with durations, (total-time)")
+            raise self.source.error(
+                group.first, "expected minimize (total-cost) or, with durations, (total-time)"
+            )
         if fault := self._vocabulary().function_fault(TOTAL_COST, (), {}):
             raise self.source.error(measure.first, fault.reason)
         return Metric.TOTAL_COST
@@ -266,7 +332,12 @@ class _InitReader:
     """Collects facts and values at first; lists of plain names, often thousands, are taken without the grammar."""
 
     def __init__(
-        self, source: Source, words: Vocabulary, *, derived: frozenset[str], durations: frozenset[str]
+        self,
+        source: Source,
+        words: Vocabulary,
+        *,
+        derived: frozenset[str],
+        durations: frozenset[str],
     ) -> None:
         self._source = source
         self._words = words
@@ -282,7 +353,11 @@ class _InitReader:
             part = function_first(part, self._words.predicates) if isinstance(part, Group) else part
             if isinstance(part, Token):
                 self._spelling(group).require(pddlParser.init)
-            elif part.head == "=" and len(part.parts) == 3 and is_call(part.parts[1], self._words.predicates):
+            elif (
+                part.head == "="
+                and len(part.parts) == 3
+                and is_call(part.parts[1], self._words.predicates)
+            ):
                 self._take_object(part)
             elif part.head == "=":
                 self._take_value(part)
@@ -294,7 +369,9 @@ class _InitReader:
 
     def _spelling(self, group: Group) -> Spelling:
         functions, predicates = {*self._words.functions, TOTAL_COST}, self._words.predicates
-        spelling = Spelling(self._source, keywords=_INIT_WORDS, functions=functions, predicates=predicates)
+        spelling = Spelling(
+            self._source, keywords=_INIT_WORDS, functions=functions, predicates=predicates
+        )
         (spelling.outline if group.head == ":init" else spelling.group)(group)
         return spelling
 
@@ -302,13 +379,16 @@ class _InitReader:
         is_denied = group.head == "not"
         fact = None if is_denied else _plain_call(group)
         if fact is None:
-            if group.head == "at" and len(group.parts) == 3 and isinstance(group.parts[2], Group):  # (at 5 (p))
+            # (at 5 (p))
+            if group.head == "at" and len(group.parts) == 3 and isinstance(group.parts[2], Group):
                 raise self._source.error(group.first, "timed initial literals are not supported")
             self._spelling(group).require(pddlParser.initEl)
         atom = group.parts[1] if is_denied else group
         assert isinstance(atom, Group)  # says the grammar
         fact = fact or Fact(atom.head, tuple(part.first.text for part in atom.parts[1:]))
-        if fault := self._words.atom_fault(*fact, {}) or derived_fault(fact.predicate, self._derived):
+        if fault := self._words.atom_fault(*fact, {}) or derived_fault(
+            fact.predicate, self._derived
+        ):
             raise self._source.error(_word(atom, fault.word), fault.reason)
         if is_denied:
             self._denied.setdefault(fact, atom)
@@ -329,7 +409,11 @@ class _InitReader:
 
     def _take_value(self, group: Group) -> None:
         plain = None
-        if len(group.parts) == 3 and isinstance(group.parts[1], Group) and isinstance(group.parts[2], Token):
+        if (
+            len(group.parts) == 3
+            and isinstance(group.parts[1], Group)
+            and isinstance(group.parts[2], Token)
+        ):
             plain = _plain_call(group.parts[1]) if is_number(group.parts[2].text) else None
         if plain is None or not math.isfinite(float(group.parts[2].first.text)):
             self._spelling(group).require(pddlParser.initEl)
@@ -338,7 +422,9 @@ class _InitReader:
         if fault := self._words.function_fault(*call, {}):
             raise self._source.error(_word(term, fault.word), fault.reason)
         if number < 0.0 and call.predicate in self._durations:
-            raise self._source.error(group.parts[2].first, f"the duration {call} is below zero: {number:g}")
+            raise self._source.error(
+                group.parts[2].first, f"the duration {call} is below zero: {number:g}"
+            )
         if self.values.setdefault(call, number) != number:
             where = term.opening if isinstance(term, Group) else term
             raise self._source.error(where, f"{call} is given a second value")

@@ -1,19 +1,21 @@
 """PDDL text as tokens and nested lists that remember where they stand.
 
-The idea: whatever is found wrong, even long after the text was taken apart, must be shown at its line and column. So
-every token keeps its offset in the original text, and :meth:`Source.error` turns any token into an error with the line
-and a caret under it. The text is read as the nested lists that PDDL is; their meaning is left to the grammar.
+The idea: whatever is found wrong, even long after the text was taken apart, must be shown at its
+line and column. So every token keeps its offset in the original text, and :meth:`Source.error`
+turns any token into an error with the line and a caret under it. The text is read as the nested
+lists that PDDL is; their meaning is left to the grammar.
 
-Words are lower-cased, because PDDL does not distinguish case, comments disappear, and a ``?`` begins a new word, so
-that ``(aircraft?a)`` is read as it is meant.
+Words are lower-cased, because PDDL does not distinguish case, comments disappear, and a ``?``
+begins a new word, so that ``(aircraft?a)`` is read as it is meant.
 
-Text may be hostile. Lists nested deeper than :data:`DEEPEST`, words longer than :data:`LONGEST_WORD` and more words
-than :data:`MOST_WORDS` are refused here: all later steps may recurse without counting. Taking a text apart needs
-O(length) time and memory.
+Text may be hostile. Lists nested deeper than :data:`DEEPEST`, words longer than
+:data:`LONGEST_WORD` and more words than :data:`MOST_WORDS` are refused here: all later steps may
+recurse without counting. Taking a text apart needs O(length) time and memory.
 
-Functions whose values are objects, as ``(:functions (position ?x - block) - place)``. They are read as predicates whose
-last argument is the value: ``(= (position a) table)`` is ``(position a table)``, and ``(assign (position a) table)``
-deletes all other values. The value ``undefined`` is that there is none.
+Functions whose values are objects, as ``(:functions (position ?x - block) - place)``. They are read
+as predicates whose last argument is the value: ``(= (position a) table)`` is ``(position a
+table)``, and ``(assign (position a) table)`` deletes all other values. The value ``undefined`` is
+that there is none.
 """
 
 from __future__ import annotations
@@ -39,10 +41,12 @@ _BLANKS = str.maketrans("\t\n\r\f\v", "     ")
 _KEYS_IN_SECTIONS = frozenset({":parameters", ":precondition", ":effect"})
 _HOLDERS = frozenset({"and", "or", "not", "imply", "when", "forall", "exists", "define"})
 _HOLDERS |= {"=", "<", ">", "<=", ">=", "+", "-", "*", "/", "minimize", "maximize"}
-_HOLDERS |= {"increase", "decrease", "assign", "scale-up", "scale-down"}  # lists that begin so may hold lists
+# lists that begin so may hold lists
+_HOLDERS |= {"increase", "decrease", "assign", "scale-up", "scale-down"}
 _LEXEME = re.compile(r"[()]|\??[^ \t\n\r\f\v();?]+|\?")
 _DASHED_NAME = re.compile(
-    r"(?<![^ \t\n\r\f\v()])-(?!(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![^ \t\n\r\f\v();?]))[^ \t\n\r\f\v();?]+"
+    r"(?<![^ \t\n\r\f\v()])-(?!(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![^ \t\n\r\f\v();?]))[^"
+    r" \t\n\r\f\v();?]+"
 )
 """A dash and a name without a blank between."""
 _COMMENT = re.compile(r";[^\n\r]*")
@@ -106,19 +110,32 @@ class Source:
         start = self._line_starts[number - 1]
         end = self._line_starts[number] if number < len(self._line_starts) else len(self.text)
         line = self.text[start:end].rstrip("\r\n")
-        return TaskError.at(self.name, reason, line=number, column=token.offset - start + 1, source_line=line)
+        return TaskError.at(
+            self.name, reason, line=number, column=token.offset - start + 1, source_line=line
+        )
 
     def tokens(self) -> list[Token]:
         """Return parentheses and words in order; words of other characters, too long or too many are refused."""
-        text = _COMMENT.sub(lambda comment: " " * len(comment[0]), self.text) if ";" in self.text else self.text
+        text = (
+            _COMMENT.sub(lambda comment: " " * len(comment[0]), self.text)
+            if ";" in self.text
+            else self.text
+        )
         is_plain = text.isascii() and text.translate(_BLANKS).isprintable()
-        matches = itertools.islice(_LEXEME.finditer(text.lower() if is_plain else text), MOST_WORDS + 1)
+        matches = itertools.islice(
+            _LEXEME.finditer(text.lower() if is_plain else text), MOST_WORDS + 1
+        )
         tokens = [_token((match[0], match.start())) for match in matches]
         if (dashed := _DASHED_NAME.search(text)) is not None:
-            reason = f"'{dashed[0][:LONGEST_WORD]}' is no name; a type is written '- {dashed[0][1:LONGEST_WORD]}'"
+            reason = (
+                f"'{dashed[0][:LONGEST_WORD]}' is no name; a type is written '-"
+                f" {dashed[0][1:LONGEST_WORD]}'"
+            )
             raise self.error(Token(dashed[0], dashed.start()), reason)
         if len(tokens) > MOST_WORDS:
-            raise self.error(tokens[-1], f"the text has more than {MOST_WORDS:,} words; that is too much to read")
+            raise self.error(
+                tokens[-1], f"the text has more than {MOST_WORDS:,} words; that is too much to read"
+            )
         if not is_plain or max(map(len, map(itemgetter(0), tokens)), default=0) > LONGEST_WORD:
             for token in tokens:
                 self._check_word(token.text, token.offset)
@@ -127,7 +144,9 @@ class Source:
 
     def _check_word(self, word: str, offset: int) -> None:
         if len(word) > LONGEST_WORD:
-            reason = f"a word of {len(word):,} characters, where at most {LONGEST_WORD:,} are allowed"
+            reason = (
+                f"a word of {len(word):,} characters, where at most {LONGEST_WORD:,} are allowed"
+            )
             raise self.error(Token(word, offset), reason)
         if not word.isprintable():
             place = next(i for i, character in enumerate(word) if not character.isprintable())
@@ -141,19 +160,24 @@ class Source:
 
     def groups(self) -> list[Group]:
         """Return the parenthesised lists of which the text consists."""
-        opened: list[tuple[Token, list[Token | Group]]] = []  # each list with what there is around it
+        # each list with what there is around it
+        opened: list[tuple[Token, list[Token | Group]]] = []
         whole: list[Group] = []
         parts: list[Token | Group] = []
         for token in self.tokens():
             text = token[0]
             if text == "(":
                 if len(opened) == DEEPEST:
-                    raise self._unbalanced() or self.error(token, f"lists are nested deeper than {DEEPEST}")
+                    raise self._unbalanced() or self.error(
+                        token, f"lists are nested deeper than {DEEPEST}"
+                    )
                 opened.append((token, parts))
                 parts = []
             elif not opened:
                 if text == ")":
-                    raise self._unbalanced() or self.error(token, "this closing parenthesis has no opening one")
+                    raise self._unbalanced() or self.error(
+                        token, "this closing parenthesis has no opening one"
+                    )
                 raise self._unbalanced() or self.error(token, f"stray '{text}'; expected '('")
             elif text == ")":
                 opening, around = opened.pop()
@@ -180,7 +204,8 @@ class Source:
 
     def _atom_not_closed(self, first: Token, last: Token) -> TaskError | None:
         """Return the error that an atom holds a list, as ``(on a b (clear c)``, if one between two tokens does."""
-        opened: list[list[Token]] = []  # each list as its parenthesis and, when it was read, its first word
+        # each list as its parenthesis and, when it was read, its first word
+        opened: list[list[Token]] = []
         for token, following in itertools.pairwise(self.tokens()):
             if not first.offset <= token.offset < last.offset:
                 continue
@@ -188,7 +213,10 @@ class Source:
                 # A list that begins with a plain word is an atom or the like, which holds no lists.
                 head = opened[-1][1].text if opened and opened[-1][1:] else ":"
                 if following.text != "either" and head not in _HOLDERS and head[0] not in ":?":
-                    reason = f"this parenthesis is not closed before the one in line {self.line_of(token)}"
+                    reason = (
+                        "this parenthesis is not closed before the one in line"
+                        f" {self.line_of(token)}"
+                    )
                     return self.error(opened[-1][0], f"{reason}, column {self.column_of(token)}")
                 opened.append([token])
                 if following.text not in "()":
@@ -200,9 +228,10 @@ class Source:
     def _unbalanced(self) -> TaskError | None:
         """Return the error where parentheses first go wrong, as far as the keywords tell; ``None`` when they do not.
 
-        A keyword such as ``:effect`` stands directly in a section, and a section directly in the definition. One that
-        stands deeper shows that the list around it was not closed. One that stands outside shows that the section
-        before it was closed too early. A section's keyword directly in the definition lacks a parenthesis before it.
+        A keyword such as ``:effect`` stands directly in a section, and a section directly in the
+        definition. One that stands deeper shows that the list around it was not closed. One that
+        stands outside shows that the section before it was closed too early. A section's keyword
+        directly in the definition lacks a parenthesis before it.
         """
         opened: list[Token] = []
         closing: Token | None = None
@@ -223,9 +252,16 @@ class Source:
                     reason = f"this parenthesis is not closed before '{token.text}' in line {line}"
                     return self._atom_not_closed(around, token) or self.error(around, reason)
                 if depth <= 1 and not is_head and token.text not in _KEYS_IN_SECTIONS:
-                    return None if depth < 1 else self.error(token, f"expected '(' before '{token.text}'")
+                    return (
+                        None
+                        if depth < 1
+                        else self.error(token, f"expected '(' before '{token.text}'")
+                    )
                 if closing is not None and (depth < 1 or (depth == 1 and not is_head)):
-                    reason = f"this parenthesis closes too much: '{token.text}' in line {line} is outside of its list"
+                    reason = (
+                        f"this parenthesis closes too much: '{token.text}' in line {line} is"
+                        " outside of its list"
+                    )
                     return self.error(closing, reason)
             before = token
         return None
@@ -250,7 +286,11 @@ def split_functions(section: Group) -> tuple[Group, list[Group]]:
             kept += [*waiting, part, *([] if kind is None else [kind])]
         else:
             value = part._replace(text="?value")
-            moved += [one._replace(parts=(*one.parts, value, part, kind)) for one in waiting if isinstance(one, Group)]
+            moved += [
+                one._replace(parts=(*one.parts, value, part, kind))
+                for one in waiting
+                if isinstance(one, Group)
+            ]
         waiting = []
     return section._replace(parts=(*kept, *waiting)), moved
 
@@ -268,7 +308,12 @@ def is_call(part: Token | Group, predicates: Mapping[str, Predicate]) -> bool:
 def function_first(group: Group, predicates: Mapping[str, Predicate]) -> Group:
     """Return ``(= VALUE (FUNCTION TERM...))`` with the function before its value; other lists as they are."""
     parts = group.parts
-    if group.head == "=" and len(parts) == 3 and isinstance(parts[1], Token) and is_call(parts[2], predicates):
+    if (
+        group.head == "="
+        and len(parts) == 3
+        and isinstance(parts[1], Token)
+        and is_call(parts[2], predicates)
+    ):
         return group._replace(parts=(parts[0], parts[2], parts[1]))
     return group
 

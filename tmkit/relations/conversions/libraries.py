@@ -1,8 +1,9 @@
 """Relations in and out of objects of pinocchio, KDL and Drake, which are recognised by their members.
 
 ``docs/concepts/relations.md`` says what their numbers mean: pinocchio's ``LOCAL``, ``WORLD`` and
-``LOCAL_WORLD_ALIGNED``, KDL's types, which keep neither frames nor reference points, and Drake's monogram notation.
-``Motion``, ``Force``, ``Twist`` and ``Wrench`` have the linear part first; Drake's spatial vectors the rotational.
+``LOCAL_WORLD_ALIGNED``, KDL's types, which keep neither frames nor reference points, and Drake's
+monogram notation. ``Motion``, ``Force``, ``Twist`` and ``Wrench`` have the linear part first;
+Drake's spatial vectors the rotational.
 """
 
 from __future__ import annotations
@@ -76,7 +77,11 @@ def _read(
     names = of.get(coord.relation, ())
     missing = [name for name in names if not hasattr(value, name)]
     if missing:
-        raise refusal(what, f"it has {' and '.join(names)}", f"a {type(value).__name__} has no {', no '.join(missing)}")
+        raise refusal(
+            what,
+            f"it has {' and '.join(names)}",
+            f"a {type(value).__name__} has no {', no '.join(missing)}",
+        )
     numbers = [number(name, getattr(value, name)) for name in names]
     return made_of(coord, numbers or [number(coord.relation, value)], what)
 
@@ -133,11 +138,14 @@ def from_pinocchio(value: object, coord: Coord) -> Any:
     """Return the relation that an object of pinocchio's holds.
 
     Args:
-        value: ``SE3`` for a pose, ``Motion`` for a twist, ``Force`` for a wrench, else (3,); orientation (3, 3).
-        coord: what it means; :func:`pinocchio_twist` and :func:`pinocchio_wrench` say it for the reference frames.
+        value: ``SE3`` for a pose, ``Motion`` for a twist, ``Force`` for a wrench, else (3,);
+            orientation (3, 3).
+        coord: what it means; :func:`pinocchio_twist` and :func:`pinocchio_wrench` say it for the
+            reference frames.
 
     Raises:
-        SemanticError: the object is none of that relation, or the coordinates do not allow its numbers.
+        SemanticError: the object is none of that relation, or the coordinates do not allow its
+            numbers.
     """
     halves = ("linear", "angular")
     of = {"Pose": ("translation", "rotation"), "Twist": halves, "Wrench": halves}
@@ -170,11 +178,13 @@ def from_kdl(value: object, coord: Coord) -> Any:
     """Return the relation that an object of KDL's holds.
 
     Args:
-        value: ``Frame`` for a pose, ``Rotation`` for an orientation, ``Twist``, ``Wrench``, ``Vector`` for the others.
+        value: ``Frame`` for a pose, ``Rotation`` for an orientation, ``Twist``, ``Wrench``,
+            ``Vector`` for the others.
         coord: what it means.
 
     Raises:
-        SemanticError: the object is none of that relation, or the coordinates do not allow its numbers.
+        SemanticError: the object is none of that relation, or the coordinates do not allow its
+            numbers.
     """
     of = {"Pose": ("p", "M"), "Twist": ("vel", "rot"), "Wrench": ("force", "torque")}
     return _read(value, coord, "from_kdl", of=of, number=_kdl_numbers)
@@ -184,7 +194,8 @@ def to_kdl(relation: SemanticRelation, kdl: Any) -> Any:
     """Return a relation as an object of KDL's.
 
     Args:
-        relation: the relation. A ``Frame`` relates a frame to a frame, a ``Rotation`` is expressed in its reference.
+        relation: the relation. A ``Frame`` relates a frame to a frame, a ``Rotation`` is expressed
+            in its reference.
         kdl: the module ``PyKDL``, or another with the same classes.
 
     Raises:
@@ -215,42 +226,58 @@ def _kdl_numbers(name: str, value: Any) -> list[Any]:
             return [[float(value[row, column]) for column in range(3)] for row in range(3)]
         return [float(value[index]) for index in range(3)]
     except (TypeError, ValueError, IndexError, KeyError):
-        rule = "a rotation has the elements [0, 0] to [2, 2]" if is_matrix else "a vector has the elements 0, 1 and 2"
+        rule = (
+            "a rotation has the elements [0, 0] to [2, 2]"
+            if is_matrix
+            else "a vector has the elements 0, 1 and 2"
+        )
         raise refusal("from_kdl", rule, f"a {type(value).__name__}") from None
 
 
 def drake_name(coord: Coord) -> str:
     """Return the name of a relation in the monogram notation: of ``TwistCoord("g|C", "D", "[r]")`` it is ``V_DCg_R``.
 
-    Names of frames and bodies begin with a capital; a point of a body is the body's name and the point's in small
-    letters (``Cg``), which names the body that moves. The body that exerts a force is not part of the notation.
+    Names of frames and bodies begin with a capital; a point of a body is the body's name and the
+    point's in small letters (``Cg``), which names the body that moves. The body that exerts a force
+    is not part of the notation.
 
     Raises:
-        SemanticError: the notation has no name for it: a pose that does not relate a frame to a frame, or an
-            orientation that is not expressed in its reference frame.
+        SemanticError: the notation has no name for it: a pose that does not relate a frame to a
+            frame, or an orientation that is not expressed in its reference frame.
     """
     relation_of(coord, "drake_name")
     held = {"Pose": HomogeneousMatrix, "Orientation": RotationMatrix}.get(coord.relation)
     if broken := held.broken_by(coord) if held is not None else ():
         raise SemanticError.of(f"drake_name({coord!r})", broken)
     names = {field: str(getattr(coord, field)) for field in coord.fields}
-    points = {field: name.lower() for field, name in names.items() if field in ("point", "ref_point")}
-    return _MONOGRAMS[coord.relation].format(**{f: n[:1].upper() + n[1:] for f, n in names.items()} | points)
+    points = {
+        field: name.lower() for field, name in names.items() if field in ("point", "ref_point")
+    }
+    return _MONOGRAMS[coord.relation].format(
+        **{f: n[:1].upper() + n[1:] for f, n in names.items()} | points
+    )
 
 
 def from_drake(value: object, coord: Coord) -> Any:
     """Return the relation that an object of Drake's holds.
 
     Args:
-        value: a ``RigidTransform`` for a pose, a ``RotationMatrix`` for an orientation, a ``SpatialVelocity`` for a
-            twist, a ``SpatialForce`` for a wrench, an array (3,) for the others.
+        value: a ``RigidTransform`` for a pose, a ``RotationMatrix`` for an orientation, a
+            ``SpatialVelocity`` for a twist, a ``SpatialForce`` for a wrench, an array (3,) for the
+            others.
         coord: what it means.
 
     Raises:
-        SemanticError: the object is none of that relation, or the coordinates do not allow its numbers.
+        SemanticError: the object is none of that relation, or the coordinates do not allow its
+            numbers.
     """
     halves = ("translational", "rotational")
-    of = {"Pose": ("translation", "rotation"), "Orientation": ("matrix",), "Twist": halves, "Wrench": halves}
+    of = {
+        "Pose": ("translation", "rotation"),
+        "Orientation": ("matrix",),
+        "Twist": halves,
+        "Wrench": halves,
+    }
 
     def number(name: str, value: Any) -> Any:
         held = value() if callable(value) else value

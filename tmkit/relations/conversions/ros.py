@@ -1,6 +1,7 @@
 """Relations in and out of messages of ROS: ``geometry_msgs`` and ``nav_msgs/Odometry``, or dictionaries of that form.
 
-A message says little of what its numbers mean; what it says is compared with the coordinates that it is read by:
+A message says little of what its numbers mean; what it says is compared with the coordinates that
+it is read by:
 
 =====================================  ================================================================================
 ``header.frame_id``                    the axes; for a pose or a point also the reference frame
@@ -8,7 +9,8 @@ A message says little of what its numbers mean; what it says is compared with th
 ``body_frame_id``                      the point of a ``VelocityStamped``
 =====================================  ================================================================================
 
-Messages of ROS 1 and of ROS 2 are accepted, with or without a header or a covariance (which is left alone).
+Messages of ROS 1 and of ROS 2 are accepted, with or without a header or a covariance (which is left
+alone).
 """
 
 from __future__ import annotations
@@ -22,7 +24,14 @@ from tmkit.relations.conversions.libraries import made_of, relation_of
 from tmkit.relations.representations import UnitQuaternion, VectorAndQuaternion
 from tmkit.relations.semantic.base import SemanticRelation, require_one
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose
-from tmkit.relations.semantics import LABELS, Coord, PoseCoord, PositionCoord, TwistCoord, WrenchCoord
+from tmkit.relations.semantics import (
+    LABELS,
+    Coord,
+    PoseCoord,
+    PositionCoord,
+    TwistCoord,
+    WrenchCoord,
+)
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on, refusal
 
 _VECTOR, _QUATERNION = ("x", "y", "z"), ("x", "y", "z", "w")
@@ -46,13 +55,15 @@ def from_ros(message: object, coord: Coord) -> Any:
     """Return the relation that a message holds.
 
     Args:
-        message: the message, with or without a header. A pose is a ``Pose`` or ``Transform``, a position a ``Point`` or
-            ``Vector3``, another vector a ``Vector3``, an orientation a ``Quaternion``, and a wrench a ``Wrench``. A
-            twist is a ``Twist``, ``VelocityStamped`` or ``Odometry``.
+        message: the message, with or without a header. A pose is a ``Pose`` or ``Transform``, a
+            position a ``Point`` or ``Vector3``, another vector a ``Vector3``, an orientation a
+            ``Quaternion``, and a wrench a ``Wrench``. A twist is a ``Twist``, ``VelocityStamped``
+            or ``Odometry``.
         coord: what it means.
 
     Raises:
-        SemanticError: the message is none of that relation, names other frames, or has a quaternion that was never set.
+        SemanticError: the message is none of that relation, names other frames, or has a quaternion
+            that was never set.
     """
     what = "from_ros"
     relation = relation_of(coord, what)
@@ -75,14 +86,16 @@ def to_ros(relation: SemanticRelation, message: object = None) -> Any:
 
     Args:
         relation: the relation.
-        message: the message to fill, such as ``TwistStamped()``, or a dictionary that has its fields; frame ids that it
-            has are set, a time stamp and a covariance are left alone. By default a new dictionary is made, in the
-            form of the message with a header. A ``VelocityStamped`` has to name its ``reference_frame_id`` already.
+        message: the message to fill, such as ``TwistStamped()``, or a dictionary that has its
+            fields; frame ids that it has are set, a time stamp and a covariance are left alone. By
+            default a new dictionary is made, in the form of the message with a header. A
+            ``VelocityStamped`` has to name its ``reference_frame_id`` already.
 
     Raises:
-        SemanticError: the relation is not what the message stands for. A pose or transform relates a frame to a frame
-            and is expressed there. A ``WrenchStamped`` speaks of the origin of its frame, an ``Odometry`` has its twist
-            in the axes and at the origin of its child frame.
+        SemanticError: the relation is not what the message stands for. A pose or transform relates
+            a frame to a frame and is expressed there. A ``WrenchStamped`` speaks of the origin of
+            its frame, an ``Odometry`` has its twist in the axes and at the origin of its child
+            frame.
     """
     what = "to_ros"
     if not isinstance(relation, SemanticRelation):
@@ -121,12 +134,20 @@ def _disagreements(message: Any, coord: Coord) -> list[Violation]:
     header, child = _id_of(message, "header"), _id_of(message, "child_frame_id")
     if isinstance(coord, TwistCoord) and child is not None:
         for field in ("coord", "point"):
-            same("the twist of an Odometry is that of its child_frame_id, in its axes", child, field)
+            same(
+                "the twist of an Odometry is that of its child_frame_id, in its axes", child, field
+            )
         return broken
     if header is not None:
         same("header.frame_id names the axes", header, "coord")
-        if isinstance(coord, PoseCoord) or (isinstance(coord, PositionCoord) and _has(message, "point")):
-            same("header.frame_id names the frame whose origin is the reference point", header, "ref_point")
+        if isinstance(coord, PoseCoord) or (
+            isinstance(coord, PositionCoord) and _has(message, "point")
+        ):
+            same(
+                "header.frame_id names the frame whose origin is the reference point",
+                header,
+                "ref_point",
+            )
     if isinstance(coord, PoseCoord) and child is not None:
         for field in ("ori", "point"):
             same("child_frame_id names the frame of a pose", child, field)
@@ -147,24 +168,52 @@ def _not_what_it_stands_for(message: Any, coord: Coord) -> list[Violation]:
 
     is_stamped = _has(message, "header")
     if isinstance(coord, PoseCoord):
-        same("a pose in a message is that of a frame", "point", "ori", "change the point with change_point")
+        same(
+            "a pose in a message is that of a frame",
+            "point",
+            "ori",
+            "change the point with change_point",
+        )
         repair = "change the reference point with change_reference_point"
         same("a pose in a message is relative to a frame", "ref_point", "ref_ori", repair)
         repair = "express it there with change_coordinate_frame"
         same("a pose in a message is expressed in its reference frame", "ref_ori", "coord", repair)
     elif isinstance(coord, PositionCoord) and is_stamped and _has(message, "point"):
         repair = "change the reference point with change_reference_point, or send a Vector3Stamped"
-        same("a point in a message is relative to the origin of its frame", "ref_point", "coord", repair)
+        same(
+            "a point in a message is relative to the origin of its frame",
+            "ref_point",
+            "coord",
+            repair,
+        )
     elif isinstance(coord, WrenchCoord) and is_stamped:
         repair = "change the point with change_point, or send a Wrench without a header"
-        same("a wrench with a header is taken to act at the origin of its frame", "point", "coord", repair)
+        same(
+            "a wrench with a header is taken to act at the origin of its frame",
+            "point",
+            "coord",
+            repair,
+        )
     elif isinstance(coord, TwistCoord) and _has(message, "child_frame_id"):
         repair = "change the point with change_point, or the axes with change_coordinate_frame"
-        same("the twist of an Odometry is that of its child_frame_id, in its axes", "point", "coord", repair)
-    elif isinstance(coord, TwistCoord) and _has(message, _VELOCITY_STAMPED) and not _get(message, "reference_frame_id"):
+        same(
+            "the twist of an Odometry is that of its child_frame_id, in its axes",
+            "point",
+            "coord",
+            repair,
+        )
+    elif (
+        isinstance(coord, TwistCoord)
+        and _has(message, _VELOCITY_STAMPED)
+        and not _get(message, "reference_frame_id")
+    ):
         repair = "set reference_frame_id to a frame of the reference body first"
         rule = "a VelocityStamped names the frame that it is relative to"
-        broken.append(Violation(rule, "reference_frame_id is empty", f"reference body {coord.ref_body}", repair))
+        broken.append(
+            Violation(
+                rule, "reference_frame_id is empty", f"reference body {coord.ref_body}", repair
+            )
+        )
     return broken
 
 
@@ -198,12 +247,16 @@ def _leaf(message: Any, kind: str, what: str) -> tuple[Any, tuple[str, ...]]:
     part = message
     while True:
         for names in leaves:
-            if all(_has(part, name) for name in names) and (names != _VECTOR or not _has(part, "w")):
+            if all(_has(part, name) for name in names) and (
+                names != _VECTOR or not _has(part, "w")
+            ):
                 return part, names
         deeper = [name for name in inner if _has(part, name)]
         if not deeper:
             wanted = " or ".join(", ".join(names) for names in leaves)
-            rule = f"a message of a {kind} has the members {wanted}, itself or in {' or '.join(inner)}"
+            rule = (
+                f"a message of a {kind} has the members {wanted}, itself or in {' or '.join(inner)}"
+            )
             raise refusal(what, rule, f"a {type(message).__name__} has not")
         part = _get(part, deeper[0])
 

@@ -1,6 +1,7 @@
 """The representations of positions, orientations and poses. Mathematics of rotations is scipy's.
 
-Invariants: ``Class.of(x.numbers).numbers`` are ``x.numbers`` to rounding, for every class of the same relation.
+Invariants: ``Class.of(x.numbers).numbers`` are ``x.numbers`` to rounding, for every class of the
+    same relation.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ class EulerAngles(Multiplied):
 
     Attributes:
         angles: radians, in the order of the sequence.
-        sequence: three of x, y, z: capital letters turn about the axes that move along (``"ZYX"``), small ones about
-            the fixed axes of the reference frame (``"xyz"``: roll, pitch, yaw).
+        sequence: three of x, y, z: capital letters turn about the axes that move along (``"ZYX"``),
+            small ones about the fixed axes of the reference frame (``"xyz"``: roll, pitch, yaw).
     """
 
     angles: Vector
@@ -104,9 +105,14 @@ class EulerAngles(Multiplied):
         is_one_case = sequence in (letters, letters.upper())
         ok = is_one_case and len(letters) == 3 and set(letters) <= set("xyz")
         if not ok or letters[0] == letters[1] or letters[1] == letters[2]:
-            rule = "a sequence is three axes, no two neighbours alike, all capital or all small, as ZYX or xyz"
+            rule = (
+                "a sequence is three axes, no two neighbours alike, all capital or all small, as"
+                " ZYX or xyz"
+            )
             raise refusal("Euler angles", rule, repr(sequence))
-        initialize(self, angles=array_of(angles, (3,), "Euler angles", unit="rad"), sequence=sequence)
+        initialize(
+            self, angles=array_of(angles, (3,), "Euler angles", unit="rad"), sequence=sequence
+        )
 
     def _numbers(self) -> Numbers:
         return (frozen(rotations().from_euler(self.sequence, np.array(self.angles)).as_matrix()),)
@@ -153,7 +159,11 @@ class AxisAngle(Plain):
     relation = "Orientation"
 
     def __init__(self, axis: ArrayLike, angle: float) -> None:
-        initialize(self, axis=unit_vector(axis, 3, "axis"), angle=float(array_of(angle, (), "angle", unit="rad")))
+        initialize(
+            self,
+            axis=unit_vector(axis, 3, "axis"),
+            angle=float(array_of(angle, (), "angle", unit="rad")),
+        )
 
     def _numbers(self) -> Numbers:
         return (frozen(rotations().from_rotvec(self.axis * self.angle).as_matrix()),)
@@ -288,7 +298,9 @@ class VectorAndQuaternion(Multiplied):
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True))
+        return cls(
+            numbers[0], rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +334,8 @@ class DualQuaternion(FrameToFrame):
 
     Args:
         real: (4,) unit quaternion [x, y, z, w] of the rotation.
-        dual: (4,) [x, y, z, w] of half the translation (metres) times ``real``; orthogonal to ``real``.
+        dual: (4,) [x, y, z, w] of half the translation (metres) times ``real``; orthogonal to
+            ``real``.
     """
 
     real: Vector
@@ -351,12 +364,14 @@ class DualQuaternion(FrameToFrame):
 class FiniteScrew(OfFrames):
     """A displacement about and along a line.
 
-    It takes the reference frame to the frame, and may be expressed in any axes; moments are about the reference point.
-    Made from a displacement without rotation, the axis goes through the reference point, along the displacement.
+    It takes the reference frame to the frame, and may be expressed in any axes; moments are about
+    the reference point. Made from a displacement without rotation, the axis goes through the
+    reference point, along the displacement.
 
     Attributes:
         direction: (3,) unit vector along the axis.
-        moment: (3,) metres: a point of the axis, relative to the reference point, times the direction.
+        moment: (3,) metres: a point of the axis, relative to the reference point, times the
+            direction.
         angle: radians about the axis.
         displacement: metres along it.
     """
@@ -368,12 +383,16 @@ class FiniteScrew(OfFrames):
     relation = "Pose"
     what = "a finite screw"
 
-    def __init__(self, direction: ArrayLike, moment: ArrayLike, angle: float, displacement: float) -> None:
+    def __init__(
+        self, direction: ArrayLike, moment: ArrayLike, angle: float, displacement: float
+    ) -> None:
         initialize(self, direction=unit_vector(direction, 3, "direction of a screw axis"))
         initialize(self, moment=array_of(moment, (3,), "moment of a screw axis", unit="m"))
         initialize(self, angle=float(array_of(angle, (), "angle", unit="rad")))
         initialize(self, displacement=float(array_of(displacement, (), "displacement", unit="m")))
-        require_orthogonal(self.direction, self.moment, which="direction and moment of a line", what="screw axis")
+        require_orthogonal(
+            self.direction, self.moment, which="direction and moment of a line", what="screw axis"
+        )
 
     @property
     def point(self) -> Vector:
@@ -382,7 +401,9 @@ class FiniteScrew(OfFrames):
 
     def _numbers(self) -> Numbers:
         turned = rotations().from_rotvec(self.direction * self.angle).as_matrix()
-        return frozen(self.point - turned @ self.point + self.displacement * self.direction), frozen(turned)
+        return frozen(
+            self.point - turned @ self.point + self.displacement * self.direction
+        ), frozen(turned)
 
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
@@ -390,7 +411,13 @@ class FiniteScrew(OfFrames):
         vector = rotations().from_matrix(np.array(turned)).as_rotvec()
         angle, length = float(np.linalg.norm(vector)), float(np.linalg.norm(p))
         if angle < _NO_ANGLE:
-            along = p / length if length > 0.0 else like.direction if like is not None else np.array([1.0, 0.0, 0.0])
+            along = (
+                p / length
+                if length > 0.0
+                else like.direction
+                if like is not None
+                else np.array([1.0, 0.0, 0.0])
+            )
             return cls(along, np.zeros(3), 0.0, length)
         direction = vector / angle
         displacement = float(direction @ p)

@@ -1,10 +1,12 @@
 """The representations of velocities and forces: vectors, six-vectors, lines in space, and rates.
 
-The moment of a line is about the point of the twist or wrench: a point of the axis has moment zero. A rate is a
-velocity seen through an orientation or a pose, as the derivative of its matrix, quaternion or Euler angles. It carries
-that, with its coordinates where it is to be checked that the velocity is expressed in its reference frame.
+The moment of a line is about the point of the twist or wrench: a point of the axis has moment zero.
+A rate is a velocity seen through an orientation or a pose, as the derivative of its matrix,
+quaternion or Euler angles. It carries that, with its coordinates where it is to be checked that the
+velocity is expressed in its reference frame.
 
-Invariants: ``Class.of(x.numbers, like=x).numbers`` are ``x.numbers`` to rounding, for every class of the same relation.
+Invariants: ``Class.of(x.numbers, like=x).numbers`` are ``x.numbers`` to rounding, for every class
+    of the same relation.
 """
 
 from __future__ import annotations
@@ -85,7 +87,8 @@ class Line(Plain):
 
     Args:
         direction: (3,) unit vector along the line.
-        moment: (3,) metres: a point of the line, relative to the point of the relation, times the direction.
+        moment: (3,) metres: a point of the line, relative to the point of the relation, times the
+            direction.
         about: magnitude of the line vector: rad/s of a velocity, N of a force.
         along: magnitude of the free vector along the line: m/s of a velocity, N m of a force.
     """
@@ -95,9 +98,12 @@ class Line(Plain):
     about: float
     along: float
     units: ClassVar[tuple[str, str]]  # about the line, and along it
-    is_turn: ClassVar[bool]  # whether the line vector is the intensity about the line, and the second of the numbers
+    # whether the line vector is the intensity about the line, and the second of the numbers
+    is_turn: ClassVar[bool]
 
-    def __init__(self, direction: ArrayLike, moment: ArrayLike, *, about: float, along: float) -> None:
+    def __init__(
+        self, direction: ArrayLike, moment: ArrayLike, *, about: float, along: float
+    ) -> None:
         initialize(
             self,
             direction=unit_vector(direction, 3, "direction of an axis"),
@@ -105,7 +111,9 @@ class Line(Plain):
             about=float(array_of(about, (), "intensity about an axis", unit=self.units[0])),
             along=float(array_of(along, (), "intensity along an axis", unit=self.units[1])),
         )
-        require_orthogonal(self.direction, self.moment, which="direction and moment of a line", what="axis")
+        require_orthogonal(
+            self.direction, self.moment, which="direction and moment of a line", what="axis"
+        )
 
     @property
     def point(self) -> Vector:
@@ -114,7 +122,10 @@ class Line(Plain):
 
     def _numbers(self) -> Numbers:
         bound, free = (self.about, self.along) if self.is_turn else (self.along, self.about)
-        line, other = frozen(bound * self.direction), frozen(free * self.direction + bound * self.moment)
+        line, other = (
+            frozen(bound * self.direction),
+            frozen(free * self.direction + bound * self.moment),
+        )
         return (other, line) if self.is_turn else (line, other)
 
     @classmethod
@@ -123,14 +134,24 @@ class Line(Plain):
         size = float(np.linalg.norm(bound))
         if size == 0.0:
             along = float(np.linalg.norm(free))
-            axis = free / along if along > 0.0 else like.direction if like is not None else np.array([1.0, 0.0, 0.0])
+            axis = (
+                free / along
+                if along > 0.0
+                else like.direction
+                if like is not None
+                else np.array([1.0, 0.0, 0.0])
+            )
             direction, moment = axis, np.zeros(3)
         else:
             direction = bound / size
             along = float(direction @ free)
             across = free - along * direction
             if float(np.linalg.norm(across)) > _FARTHEST * size:
-                raise refusal("axis", f"the axis lies within {_FARTHEST:.0e} m", "it is farther away: use a six-vector")
+                raise refusal(
+                    "axis",
+                    f"the axis lies within {_FARTHEST:.0e} m",
+                    "it is farther away: use a six-vector",
+                )
             moment = across / size
         if cls.is_turn:
             return cls(direction, moment, about=size, along=along)
@@ -221,7 +242,11 @@ class _Rate(Plain):
         if of is None:
             return []
         broken = []
-        pairs = [("body", of.body, "body"), ("ref_body", of.ref_body, "reference body"), ("coord", of.ref_ori, "")]
+        pairs = [
+            ("body", of.body, "body"),
+            ("ref_body", of.ref_body, "reference body"),
+            ("coord", of.ref_ori, ""),
+        ]
         if isinstance(of, PoseCoord):
             pairs.append(("point", of.point, "point"))
         for name, wanted, label in pairs:
@@ -231,7 +256,11 @@ class _Rate(Plain):
                 broken.append(Violation(rule, f"{label} {given}", f"{label} {wanted} of the pose"))
             elif given != wanted:
                 rule = f"{what} is expressed in the reference orientation frame of its orientation"
-                broken.append(Violation(rule, f"coordinate frame {given}", f"reference orientation frame {wanted}"))
+                broken.append(
+                    Violation(
+                        rule, f"coordinate frame {given}", f"reference orientation frame {wanted}"
+                    )
+                )
         return broken
 
 
@@ -251,7 +280,9 @@ class RotationMatrixRate(_Rate):
     relation = "AngularVelocity"
     what = "the derivative of a rotation matrix"
 
-    def __init__(self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
+    def __init__(
+        self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: OrientationCoord | None = None
+    ) -> None:
         turned = rotation_of(matrix, "rotation matrix")
         initialize(self, matrix=turned, rate=array_of(rate, (3, 3), self.what), coord_of=coord_of)
         _require_skew(self.rate @ self.matrix.T, self.what)
@@ -262,7 +293,9 @@ class RotationMatrixRate(_Rate):
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         matrix = like.matrix if like is not None else np.eye(3)
-        return cls(matrix, skew(numbers[0]) @ matrix, coord_of=like.coord_of if like is not None else None)
+        return cls(
+            matrix, skew(numbers[0]) @ matrix, coord_of=like.coord_of if like is not None else None
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +305,8 @@ class QuaternionRate(_Rate):
     Args:
         quat_xyzw: (4,) unit quaternion [x, y, z, w].
         rate_xyzw: (4,) its derivative in 1/s, orthogonal to it.
-        coord_of: coordinates of the orientation; if given, the velocity must be that of this orientation.
+        coord_of: coordinates of the orientation; if given, the velocity must be that of this
+            orientation.
     """
 
     quat_xyzw: Vector
@@ -281,14 +315,27 @@ class QuaternionRate(_Rate):
     relation = "AngularVelocity"
     what = "the derivative of a unit quaternion"
 
-    def __init__(self, quat_xyzw: ArrayLike, rate_xyzw: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
+    def __init__(
+        self,
+        quat_xyzw: ArrayLike,
+        rate_xyzw: ArrayLike,
+        *,
+        coord_of: OrientationCoord | None = None,
+    ) -> None:
         quat = unit_vector(quat_xyzw, 4, "unit quaternion")
-        initialize(self, quat_xyzw=quat, rate_xyzw=array_of(rate_xyzw, (4,), self.what), coord_of=coord_of)
+        initialize(
+            self, quat_xyzw=quat, rate_xyzw=array_of(rate_xyzw, (4,), self.what), coord_of=coord_of
+        )
         which = "a unit quaternion and its derivative"
         require_orthogonal(self.quat_xyzw, self.rate_xyzw, which=which, what=self.what)
 
     def _numbers(self) -> Numbers:
-        return (frozen(2.0 * quaternion_product(self.rate_xyzw, self.quat_xyzw * [-1.0, -1.0, -1.0, 1.0])[:3]),)
+        return (
+            frozen(
+                2.0
+                * quaternion_product(self.rate_xyzw, self.quat_xyzw * [-1.0, -1.0, -1.0, 1.0])[:3]
+            ),
+        )
 
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
@@ -304,7 +351,8 @@ class EulerAngleRates(_Rate):
     Args:
         angles: Euler angles.
         rates: (3,) their derivatives in rad/s, in the order of the sequence.
-        coord_of: coordinates of the orientation; if given, the velocity must be that of this orientation.
+        coord_of: coordinates of the orientation; if given, the velocity must be that of this
+            orientation.
     """
 
     angles: EulerAngles
@@ -313,8 +361,15 @@ class EulerAngleRates(_Rate):
     relation = "AngularVelocity"
     what = "a set of Euler angle rates"
 
-    def __init__(self, angles: EulerAngles, rates: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
-        initialize(self, angles=angles, rates=array_of(rates, (3,), self.what, unit="rad/s"), coord_of=coord_of)
+    def __init__(
+        self, angles: EulerAngles, rates: ArrayLike, *, coord_of: OrientationCoord | None = None
+    ) -> None:
+        initialize(
+            self,
+            angles=angles,
+            rates=array_of(rates, (3,), self.what, unit="rad/s"),
+            coord_of=coord_of,
+        )
 
     def _numbers(self) -> Numbers:
         return (frozen(_rate_axes(self.angles) @ self.rates),)
@@ -322,7 +377,9 @@ class EulerAngleRates(_Rate):
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         if like is None:
-            raise refusal(cls.what, "rates are rates of angles at an orientation", "no angles were given")
+            raise refusal(
+                cls.what, "rates are rates of angles at an orientation", "no angles were given"
+            )
         axes = _rate_axes(like.angles)
         if abs(float(np.linalg.det(axes))) < ROTATION_TOLERANCE:
             rule = "rates are determined where no two axes of the angles coincide"
@@ -337,7 +394,8 @@ class PoseMatrixRate(_Rate):
     Attributes:
         matrix: the homogeneous matrix.
         rate: its derivative.
-        coord_of: the pose of the matrix; when given, the twist must be that of its point, in its reference axes.
+        coord_of: the pose of the matrix; when given, the twist must be that of its point, in its
+            reference axes.
     """
 
     matrix: Vector
@@ -346,9 +404,13 @@ class PoseMatrixRate(_Rate):
     relation = "Twist"
     what = "the derivative of a homogeneous matrix"
 
-    def __init__(self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: PoseCoord | None = None) -> None:
+    def __init__(
+        self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: PoseCoord | None = None
+    ) -> None:
         made = HomogeneousMatrix(matrix)
-        initialize(self, matrix=made.matrix, rate=array_of(rate, (4, 4), self.what), coord_of=coord_of)
+        initialize(
+            self, matrix=made.matrix, rate=array_of(rate, (4, 4), self.what), coord_of=coord_of
+        )
         if self.rate[3].any():
             raise refusal(self.what, "its last row is zero", np.array2string(self.rate[3]))
         _require_skew(self.rate[:3, :3] @ self.matrix[:3, :3].T, self.what)

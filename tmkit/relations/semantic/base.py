@@ -1,9 +1,11 @@
 """Base of all relations with numbers: coordinates, numbers, inverse, composition, change of axes.
 
-A relation keeps its numbers in two forms, each made from the other when first needed. These are the *representation*,
-as the user gave it, and the *value*, as arithmetic takes it: vectors, or poses of the core.
+A relation keeps its numbers in two forms, each made from the other when first needed. These are the
+*representation*, as the user gave it, and the *value*, as arithmetic takes it: vectors, or poses of
+the core.
 
-Invariants: values are immutable. With the checks on, no value exists whose representation its coordinates do not allow.
+Invariants: values are immutable. With the checks on, no value exists whose representation its
+    coordinates do not allow.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from numpy.typing import ArrayLike
 
 from tmkit.errors import SceneError
 from tmkit.relations.representation import Numbers, Representation, Vector, frozen
-from tmkit.relations.semantic.operations import OPERANDS, Form, Operation, form_of, planned, require_representable
+from tmkit.relations.semantic.operations import (
+    OPERANDS,
+    Form,
+    Operation,
+    form_of,
+    planned,
+    require_representable,
+)
 from tmkit.relations.semantic.values import Value, carried
 from tmkit.relations.semantics import Coord, Semantics
 from tmkit.relations.violations import SemanticError, Violation, are_checked, checks_are_on, refusal
@@ -30,7 +39,8 @@ _Relation = TypeVar("_Relation", bound="SemanticRelation")
 class SemanticRelation:
     """Base of all relations with numbers.
 
-    Numbers may be a batch: arrays with one more dimension in front, of relations with the same coordinates.
+    Numbers may be a batch: arrays with one more dimension in front, of relations with the same
+    coordinates.
 
     Attributes:
         coord: what is related to what, and the frame of expression.
@@ -57,12 +67,15 @@ class SemanticRelation:
 
         Args:
             coord: the coordinates, of the class that belongs to this relation.
-            values: a representation, or an array or pose that suggests one; or a batch, with one more dimension.
-            covariance: (3, 3) or (6, 6) of the error; of a pose in the axes of its frame, ``T = mean @ Exp(xi)``, of
-                others in the axes in which they are expressed. Exact by default.
+            values: a representation, or an array or pose that suggests one; or a batch, with one
+                more dimension.
+            covariance: (3, 3) or (6, 6) of the error; of a pose in the axes of its frame, ``T =
+                mean @ Exp(xi)``, of others in the axes in which they are expressed. Exact by
+                default.
 
         Raises:
-            SemanticError: the representation, by class or constraint, or the covariance is none of this relation.
+            SemanticError: the representation, by class or constraint, or the covariance is none of
+                this relation.
         """
         if not isinstance(coord, self.coord_class):
             raise SemanticError.of(type(self).__name__, [self._no_coordinates(coord)])
@@ -74,12 +87,25 @@ class SemanticRelation:
             require_representable(representation, coord)
         spread = None if covariance is None else self._spread(coord, representation, covariance)
         cls = type(representation)
-        kind, size = (cls if getattr(cls, "is_settled", False) else None), getattr(representation, "size", None)
+        kind, size = (
+            (cls if getattr(cls, "is_settled", False) else None),
+            getattr(representation, "size", None),
+        )
         self._hold(
-            form_of(coord, kind, size, spread is not None), None, covariance=spread, representation=representation
+            form_of(coord, kind, size, spread is not None),
+            None,
+            covariance=spread,
+            representation=representation,
         )
 
-    def _hold(self, form: Form, value: Value, *, covariance: Vector | None = None, representation: Any = None) -> Self:
+    def _hold(
+        self,
+        form: Form,
+        value: Value,
+        *,
+        covariance: Vector | None = None,
+        representation: Any = None,
+    ) -> Self:
         """Set the state of a new relation; the representation is made from the value if it is omitted."""
         self._state, self._covariance = (form, value), covariance
         if representation is not None:
@@ -92,7 +118,10 @@ class SemanticRelation:
             raise refusal(type(self).__name__, "a covariance is that of one relation", "a batch")
         if hasattr(coord, "ref_ori") and coord.coord != coord.ref_ori:
             rule = "a covariance is that of a relation expressed in its reference orientation frame"
-            sides = f"coordinate frame {coord.coord}", f"reference orientation frame {coord.ref_ori}"
+            sides = (
+                f"coordinate frame {coord.coord}",
+                f"reference orientation frame {coord.ref_ori}",
+            )
             raise refusal(type(self).__name__, rule, *sides)
         try:
             return frozen(np.array(checked_covariance(covariance, self.dimension)))
@@ -109,7 +138,9 @@ class SemanticRelation:
         elif isinstance(coord, Coord):
             repair = f"use a Semantic{coord.relation}"
         what = " ".join(repr(coord).split())
-        return Violation(f"a {type(self).__name__} has coordinates of class {wanted}", what[:80], repair=repair)
+        return Violation(
+            f"a {type(self).__name__} has coordinates of class {wanted}", what[:80], repair=repair
+        )
 
     @classmethod
     def _of(cls, coord: Any, representation: Any, covariance: Vector | None = None) -> Self:
@@ -126,7 +157,9 @@ class SemanticRelation:
         kind = type(representation)
         made: Self = _new(cls)
         return made._hold(
-            form_of(coord, kind if kind.is_settled else None, None, False), None, representation=representation
+            form_of(coord, kind if kind.is_settled else None, None, False),
+            None,
+            representation=representation,
         )
 
     @classmethod
@@ -145,18 +178,24 @@ class SemanticRelation:
         if isinstance(values, Representation):
             if values.relation == relation:
                 return values
-            raise refusal(type(self).__name__, f"a representation of a {relation}", type(values).__name__)
+            raise refusal(
+                type(self).__name__, f"a representation of a {relation}", type(values).__name__
+            )
         if isinstance(values, Pose) and () in self.by_shape:
             return self.by_shape[()](values)
         shape = np.shape(getattr(values, "magnitude", values))
-        ways = shape, shape[1:], ("N", *shape[1:])  # of one relation, of a batch, and what only a batch may be
+        # of one relation, of a batch, and what only a batch may be
+        ways = shape, shape[1:], ("N", *shape[1:])
         chosen = next((self.by_shape[way] for way in ways if way and way in self.by_shape), None)
         if chosen is None:
             shapes = ", ".join(str(known).replace("'", "") for known in self.by_shape if known)
             rule = f"the numbers of a {relation} have one of the shapes {shapes}"
             repair = f"or say what they are by a representation of a {relation}"
             if relation == "Pose":
-                repair = "or give a tmkit.Pose, VectorAndQuaternion(vector, quat_xyzw), VectorAndMatrix(vector, matrix)"
+                repair = (
+                    "or give a tmkit.Pose, VectorAndQuaternion(vector, quat_xyzw),"
+                    " VectorAndMatrix(vector, matrix)"
+                )
             raise refusal(type(self).__name__, rule, f"shape {shape}", repair=repair)
         return chosen(values)
 
@@ -221,21 +260,30 @@ class SemanticRelation:
             raise AttributeError(f"a {kind} has no '{name}'")
         if name in type(self).coord_class.fields:  # type: ignore[attr-defined]
             raise AttributeError(f"a {kind} has its names in its coordinates: use .coord.{name}")
-        if any(name in getattr(other, "__dict__", {}) for other in _all_relations(SemanticRelation)):
+        if any(
+            name in getattr(other, "__dict__", {}) for other in _all_relations(SemanticRelation)
+        ):
             hidden = ("by_shape", "coord_class", "of")
-            can = ", ".join(item for item in sorted(dir(type(self))) if item[0] != "_" and item not in hidden)
+            can = ", ".join(
+                item for item in sorted(dir(type(self))) if item[0] != "_" and item not in hidden
+            )
             raise AttributeError(f"there is no {name} of relation {relation}; a {kind} has {can}")
         hint = "its numbers are in .representation as they were given, in .numbers as plain arrays"
-        raise AttributeError(f"a {kind} has no '{name}'; {hint}; .in_representation(...) gives them in another form")
+        raise AttributeError(
+            f"a {kind} has no '{name}'; {hint}; .in_representation(...) gives them in another form"
+        )
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} is no array: its numbers are in .representation and .numbers")
+        raise TypeError(
+            f"a {type(self).__name__} is no array: its numbers are in .representation and .numbers"
+        )
 
     def _no_operator(self, other: object) -> NoReturn:
         del other
         raise TypeError(
-            f"a {type(self).__name__} is not added, subtracted or multiplied: a.compose(b) composes two of one kind, "
-            "a.inverse() turns one round, and change_point, change_coordinate_frame and their like bring one elsewhere"
+            f"a {type(self).__name__} is not added, subtracted or multiplied: a.compose(b) composes"
+            " two of one kind, a.inverse() turns one round, and change_point,"
+            " change_coordinate_frame and their like bring one elsewhere"
         )
 
     __add__ = __sub__ = __mul__ = __matmul__ = __rmul__ = __rmatmul__ = _no_operator
@@ -247,10 +295,15 @@ class SemanticRelation:
         """Whether coordinates, the kind of representation, numbers and covariance are the same, exactly."""
         if not isinstance(other, SemanticRelation):
             return NotImplemented
-        is_alike = self.coord == other.coord and (self.covariance is None) == (other.covariance is None)
+        is_alike = self.coord == other.coord and (self.covariance is None) == (
+            other.covariance is None
+        )
         if not is_alike or type(self.representation) is not type(other.representation):
             return False
-        pairs: list[Any] = [*zip(self.numbers, other.numbers, strict=True), (self.covariance, other.covariance)]
+        pairs: list[Any] = [
+            *zip(self.numbers, other.numbers, strict=True),
+            (self.covariance, other.covariance),
+        ]
         return all(a is b or np.array_equal(a, b) for a, b in pairs)
 
     def __hash__(self) -> int:
@@ -276,19 +329,29 @@ class SemanticRelation:
         numbers: Numbers = self.representation.numbers
         return numbers
 
-    def in_representation(self, representation: type[_Representation], *, like: Any = None) -> _Representation:
+    def in_representation(
+        self, representation: type[_Representation], *, like: Any = None
+    ) -> _Representation:
         """Return the numbers in another representation.
 
         Args:
             representation: its class.
-            like: one whose settings are taken over: the sequence of Euler angles, the orientation of rates.
+            like: one whose settings are taken over: the sequence of Euler angles, the orientation
+                of rates.
 
         Raises:
             SemanticError: the representation cannot say this relation.
         """
-        if not isinstance(representation, type) or getattr(representation, "relation", "") != self.coord.relation:
+        if (
+            not isinstance(representation, type)
+            or getattr(representation, "relation", "") != self.coord.relation
+        ):
             rule = f"a representation of a {self.coord.relation} is given by its class"
-            given_name = representation.__name__ if isinstance(representation, type) else repr(representation)[:60]
+            given_name = (
+                representation.__name__
+                if isinstance(representation, type)
+                else repr(representation)[:60]
+            )
             raise refusal("in_representation", rule, given_name)
         if type(self.representation) is representation and like is None:
             given: _Representation = self.representation
@@ -298,7 +361,9 @@ class SemanticRelation:
             require_representable(made, self.coord)
         return made
 
-    def represented_by(self, representation: type[Representation], *, like: Representation | None = None) -> Self:
+    def represented_by(
+        self, representation: type[Representation], *, like: Representation | None = None
+    ) -> Self:
         """Return the same relation held in another representation.
 
         Args:
@@ -308,7 +373,9 @@ class SemanticRelation:
         Raises:
             SemanticError: the representation cannot say this relation.
         """
-        return self._of(self.coord, self.in_representation(representation, like=like), self.covariance)
+        return self._of(
+            self.coord, self.in_representation(representation, like=like), self.covariance
+        )
 
     @classmethod
     def _value_of(cls, representation: Any) -> Value:
@@ -349,7 +416,8 @@ class SemanticRelation:
         """Return the inverse of the relation, expressed in the same frame.
 
         Raises:
-            SemanticError: the representation does not allow it, as a matrix does not; see ``inverse2``.
+            SemanticError: the representation does not allow it, as a matrix does not; see
+                ``inverse2``.
         """
         try:
             return self._alone("inverse")
@@ -361,9 +429,10 @@ class SemanticRelation:
     def compose(self, other: Self) -> Self:
         """Return the composition with another relation of the same kind, whichever comes first in the chain.
 
-        Where this one says C relative to D, the other says D relative to E, or B relative to C; velocities at one
-        point, and in one set of axes. Forces, torques and wrenches are added. With the checks off, operands are taken
-        in the order given. Errors of the two are taken as independent.
+        Where this one says C relative to D, the other says D relative to E, or B relative to C;
+        velocities at one point, and in one set of axes. Forces, torques and wrenches are added.
+        With the checks off, operands are taken in the order given. Errors of the two are taken as
+        independent.
 
         Raises:
             SemanticError: the two do not chain.
@@ -373,11 +442,12 @@ class SemanticRelation:
     def change_coordinate_frame(self, by: SemanticRelation) -> Self:
         """Return the relation expressed in another frame.
 
-        ``by`` is the orientation of the frame of expression relative to the new one, expressed in the new one.
+        ``by`` is the orientation of the frame of expression relative to the new one, expressed in
+        the new one.
 
         Raises:
-            SemanticError: ``by`` speaks of another frame, or the representation does not allow it; or this is a pose or
-                an orientation with a covariance, which is in its own axes.
+            SemanticError: ``by`` speaks of another frame, or the representation does not allow it;
+                or this is a pose or an orientation with a covariance, which is in its own axes.
         """
         return result_of("change_coordinate_frame", self, by)
 
@@ -400,7 +470,8 @@ def result_of(operation: str, first: _Relation, by: Any) -> _Relation:
         other = by._value
     if form.is_plain:
         made: _Relation = _new(kind)
-        made._state = form, work(value, other)  # set from outside: a call would cost a tenth of the operation
+        # set from outside: a call would cost a tenth of the operation
+        made._state = form, work(value, other)
         return made
     covariance = None
     if form.is_uncertain and jacobians is not None:
@@ -409,7 +480,9 @@ def result_of(operation: str, first: _Relation, by: Any) -> _Relation:
     return first._made(form, work(value, other), covariance)
 
 
-def _restored(cls: type[SemanticRelation], coord: Any, representation: Any, covariance: Any) -> SemanticRelation:
+def _restored(
+    cls: type[SemanticRelation], coord: Any, representation: Any, covariance: Any
+) -> SemanticRelation:
     return cls(coord, representation, covariance=covariance)
 
 
@@ -426,7 +499,10 @@ def coord_of(operand: object, relation: str) -> Any:
         return operand.coord
     repair = f"say what they mean: Semantic{relation}({_EXAMPLES[f'{relation}Coord']}, numbers)"
     if isinstance(operand, Coord):
-        repair = f"give it numbers: Semantic{operand.relation}(coordinates, numbers), or use apply on coordinates alone"
+        repair = (
+            f"give it numbers: Semantic{operand.relation}(coordinates, numbers), or use apply on"
+            " coordinates alone"
+        )
     what = " ".join(repr(operand).split())[:80]
     raise refusal("operand", "an operand is a relation with numbers", what, repair=repair)
 
@@ -435,7 +511,10 @@ _EXAMPLES = {
     "PositionCoord": "PositionCoord('e|C', 'f|D', '[r]')",
     "OrientationCoord": "OrientationCoord('[a]|C', '[b]|D', '[b]')",
     "PoseCoord": "PoseCoord('{g}|C', '{h}|D', '[h]')",
-    **{f"{name}Coord": f"{name}Coord('e|C', 'D', '[r]')" for name in ("LinearVelocity", "Twist", "Torque", "Wrench")},
+    **{
+        f"{name}Coord": f"{name}Coord('e|C', 'D', '[r]')"
+        for name in ("LinearVelocity", "Twist", "Torque", "Wrench")
+    },
     **{f"{name}Coord": f"{name}Coord('C', 'D', '[r]')" for name in ("AngularVelocity", "Force")},
 }
 

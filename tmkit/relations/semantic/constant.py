@@ -25,8 +25,8 @@ class _Constant(SemanticRelation):
     def change_reference_body(self, by: str | _Constant) -> Self:
         """Return the relation relative to another body, rigidly joined to its reference body.
 
-        ``by`` is a position, orientation or pose of one of the two bodies relative to the other, which stays as it is;
-        or the name of the new body. That they are joined is not checked.
+        ``by`` is a position, orientation or pose of one of the two bodies relative to the other,
+        which stays as it is; or the name of the new body. That they are joined is not checked.
 
         Raises:
             SemanticError: ``by`` is not a relation of the reference body.
@@ -45,7 +45,11 @@ class _Constant(SemanticRelation):
 
     def __matmul__(self, other: Self) -> Self:  # type: ignore[override]
         """Return the composition, where only one order of the operands chains; see ``compose``."""
-        return result_of("@", self, other) if isinstance(other, SemanticRelation) else self._no_operator(other)
+        return (
+            result_of("@", self, other)
+            if isinstance(other, SemanticRelation)
+            else self._no_operator(other)
+        )
 
 
 def _coord_or_name(by: Any) -> Any:
@@ -86,7 +90,8 @@ class SemanticPosition(_Constant):
     def change_point_body(self, by: SemanticPosition) -> Self:
         """Return the position of a point of a rigidly joined body; that they are joined is not checked.
 
-        ``by`` is the position of the new point, on the other body, relative to the old one, in the same axes.
+        ``by`` is the position of the new point, on the other body, relative to the old one, in the
+        same axes.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -104,7 +109,8 @@ class SemanticPosition(_Constant):
     def change_reference_point_body(self, by: SemanticPosition) -> Self:
         """Return the position relative to a point of a rigidly joined body; that they are joined is not checked.
 
-        ``by`` is the position of the old reference point relative to the new one, on the other body, in the same axes.
+        ``by`` is the position of the old reference point relative to the new one, on the other
+        body, in the same axes.
 
         Raises:
             SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
@@ -120,7 +126,10 @@ _OF_FRAMES: dict[str, Operation] = {
     "change_point": (values.moved, values.of_moved_frame),
     "change_reference_point": (values.moved, values.of_moved_reference),
     "change_orientation_frame": (values.product, values.of_turned_frame),
-    "change_reference_orientation_frame": (lambda a, turn: values.product(turn, a), values.of_turned_reference),
+    "change_reference_orientation_frame": (
+        lambda a, turn: values.product(turn, a),
+        values.of_turned_reference,
+    ),
     "change_coordinate_frame": (values.turned_pose, None),
 }
 
@@ -143,17 +152,20 @@ class _OfFrames(_Constant):
         """Return the relation with another orientation frame of the body; ``by`` is that relative to the old one.
 
         Raises:
-            SemanticError: ``by`` does not begin at the orientation frame, or the representation does not allow it.
+            SemanticError: ``by`` does not begin at the orientation frame, or the representation
+                does not allow it.
         """
         return result_of("change_orientation_frame", self, by)
 
     def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
         """Return the relation relative to another orientation frame, expressed there.
 
-        ``by`` is the orientation of the old reference frame relative to the new one, expressed in the new one.
+        ``by`` is the orientation of the old reference frame relative to the new one, expressed in
+        the new one.
 
         Raises:
-            SemanticError: ``by`` does not end at the reference frame, or the representation does not allow it.
+            SemanticError: ``by`` does not end at the reference frame, or the representation does
+                not allow it.
         """
         return result_of("change_reference_orientation_frame", self, by)
 
@@ -161,8 +173,8 @@ class _OfFrames(_Constant):
 class SemanticOrientation(_OfFrames):
     """An orientation with numbers.
 
-    Taken are a rotation matrix (3, 3), its columns the axes in the reference frame; a unit quaternion (4,), its vector
-    part first; a rotation vector (3,) in radians; or a representation.
+    Taken are a rotation matrix (3, 3), its columns the axes in the reference frame; a unit
+    quaternion (4,), its vector part first; a rotation vector (3,) in radians; or a representation.
     """
 
     __slots__ = ()
@@ -187,8 +199,8 @@ class SemanticOrientation(_OfFrames):
 class SemanticPose(_OfFrames):
     """A pose with numbers: a homogeneous matrix (4, 4), a :class:`tmkit.Pose`, or a representation.
 
-    A batch is given by matrices (N, 4, 4), or by rows (N, 7) of x, y, z and quaternion x, y, z, w. A
-    :class:`tmkit.GaussianPose` brings its covariance.
+    A batch is given by matrices (N, 4, 4), or by rows (N, 7) of x, y, z and quaternion x, y, z, w.
+    A :class:`tmkit.GaussianPose` brings its covariance.
     """
 
     __slots__ = ()
@@ -223,7 +235,9 @@ class SemanticPose(_OfFrames):
             SemanticError: they speak of different bodies or frames of expression.
         """
         coord = rules.pose_of(coord_of(position, "Position"), coord_of(orientation, "Orientation"))
-        held = reps.VectorAndMatrix if coord.coord == coord.ref_ori else reps.VectorAndRotationVector
+        held = (
+            reps.VectorAndMatrix if coord.coord == coord.ref_ori else reps.VectorAndRotationVector
+        )
         p, matrix = position.numbers[0], orientation.numbers[0]
         covariance = None
         if position.covariance is not None or orientation.covariance is not None:
@@ -236,7 +250,9 @@ class SemanticPose(_OfFrames):
         """The position in it; its covariance is in the axes in which it is expressed."""
         p, matrix = self.numbers
         covariance = None if self.covariance is None else self._spread_by(3, matrix @ np.eye(6)[:3])
-        return SemanticPosition(rules.position_of(self.coord), reps.PositionVector.of((p,)), covariance=covariance)
+        return SemanticPosition(
+            rules.position_of(self.coord), reps.PositionVector.of((p,)), covariance=covariance
+        )
 
     @property
     def orientation(self) -> SemanticOrientation:
@@ -251,7 +267,8 @@ class SemanticPose(_OfFrames):
         """The pose as a :class:`tmkit.Pose`, reference_from_frame.
 
         Raises:
-            SemanticError: it is not the pose of a frame relative to a frame, expressed in the latter; or a batch.
+            SemanticError: it is not the pose of a frame relative to a frame, expressed in the
+                latter; or a batch.
         """
         require_representable(reps.HomogeneousMatrix, self.coord)
         require_one(self, "pose")
@@ -270,10 +287,12 @@ class SemanticPose(_OfFrames):
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the pose with another point of the same body; ``by`` is its position relative to the old one.
 
-        With a covariance, the step is constant in the body, so that errors of the orientation move the new point.
+        With a covariance, the step is constant in the body, so that errors of the orientation move
+        the new point.
 
         Raises:
-            SemanticError: ``by`` does not begin at the point, or the representation does not allow it.
+            SemanticError: ``by`` does not begin at the point, or the representation does not allow
+                it.
         """
         return result_of("change_point", self, by)
 
@@ -281,6 +300,7 @@ class SemanticPose(_OfFrames):
         """Return the pose relative to another point; ``by`` is the position of the old reference point relative to it.
 
         Raises:
-            SemanticError: ``by`` does not end at the reference point, or the representation does not allow it.
+            SemanticError: ``by`` does not end at the reference point, or the representation does
+                not allow it.
         """
         return result_of("change_reference_point", self, by)

@@ -1,7 +1,8 @@
 """Operations on relations as plans: what one has to know of coordinates before it computes.
 
-A plan depends on coordinates alone and is remembered, as a bounded cache of a pure function: the same operation on
-other numbers is one look-up and one call of the arithmetic (:mod:`tmkit.relations.semantic.values`).
+A plan depends on coordinates alone and is remembered, as a bounded cache of a pure function: the
+same operation on other numbers is one look-up and one call of the arithmetic
+(:mod:`tmkit.relations.semantic.values`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ class Form:
     """All that is known of a relation before its numbers. Equal ones are mostly the same object.
 
     Attributes:
-        kind: class of the representation where that alone settles whether it can say a relation, or None.
+        kind: class of the representation where that alone settles whether it can say a relation, or
+            None.
         size: number of relations in a batch; None for one relation.
         is_plain: whether the value of a result is all that has to be computed.
     """
@@ -35,11 +37,18 @@ class Form:
         self.is_plain = kind is not None and not is_uncertain
 
 
-form_of: Callable[[Any, Any, int | None, bool], Form] = functools.lru_cache(maxsize=_REMEMBERED)(Form)
+form_of: Callable[[Any, Any, int | None, bool], Form] = functools.lru_cache(maxsize=_REMEMBERED)(
+    Form
+)
 
 
 def _plan(
-    made: type[Any], operation: str, is_checked: bool, x: Form, y: Form | None = None, z: Form | None = None
+    made: type[Any],
+    operation: str,
+    is_checked: bool,
+    x: Form,
+    y: Form | None = None,
+    z: Form | None = None,
 ) -> tuple[Form, Callable[..., Value], Callable[..., Jacobians] | None]:
     """Return the form of a result, the arithmetic of an operation, and its Jacobians, or raise SemanticError."""
     forms = [form for form in (x, y, z) if form is not None]
@@ -47,11 +56,15 @@ def _plan(
     work, jacobians = made.operations[operation]
     coord, is_turned = _RULES[operation](*coords)
     is_own = coord.relation != "Orientation" or all(c.coord == c.ref_ori for c in coords)
-    if operation in ("compose", "@") and not is_own:  # operators in common axes: the other order of their product
+    # operators in common axes: the other order of their product
+    if operation in ("compose", "@") and not is_own:
         is_turned, jacobians = not is_turned, None
     sizes = [form.size for form in forms if form.size is not None]
     if len(set(sizes)) > 1:
-        rule, shapes = "batches have the same length, or one operand is no batch", " and ".join(map(str, sizes))
+        rule, shapes = (
+            "batches have the same length, or one operand is no batch",
+            " and ".join(map(str, sizes)),
+        )
         raise refusal(f"{operation}({', '.join(map(repr, coords))})", rule, f"lengths {shapes}")
     is_uncertain = any(form.is_uncertain for form in forms)
     if is_uncertain and jacobians is None:
@@ -93,7 +106,9 @@ def require_representable(representation: Any, coord: Any) -> None:
 
 def _composed(x: Any, y: Any, *, is_settled: bool = False) -> tuple[Any, bool]:
     if x.relation != y.relation:
-        raise refusal("compose", f"a {x.relation} is composed with another", f"Semantic{y.relation}")
+        raise refusal(
+            "compose", f"a {x.relation} is composed with another", f"Semantic{y.relation}"
+        )
     return rules.compose(x, y, is_settled=is_settled)
 
 
@@ -101,7 +116,8 @@ def _rule(rule: Callable[..., Any], **settings: bool) -> Callable[..., tuple[Any
     return lambda *coords: (rule(*coords, **settings), False)
 
 
-_RULES: dict[str, Callable[..., tuple[Any, bool]]] = {  # coordinates, and whether the operands change places
+# coordinates, and whether the operands change places
+_RULES: dict[str, Callable[..., tuple[Any, bool]]] = {
     "compose": _composed,
     "@": functools.partial(_composed, is_settled=True),
     "inverse": _rule(rules.inverse, is_matrix=False),
@@ -116,5 +132,7 @@ _RULES: dict[str, Callable[..., tuple[Any, bool]]] = {  # coordinates, and wheth
     "change_reference_body": _rule(rules.change_ref_body),
 }
 OPERANDS = {
-    name: "Orientation" if name.endswith("frame") else "Position" for name in _RULES if name.startswith("change_")
+    name: "Orientation" if name.endswith("frame") else "Position"
+    for name in _RULES
+    if name.startswith("change_")
 }

@@ -1,12 +1,15 @@
 """Arithmetic of relations: on vectors (3,) and six-vectors (6,), on poses of the core, and on batches of them.
 
-A batch is an array with one more dimension: vectors (N, 3), six-vectors (N, 6), poses (N, 7) as x, y, z and quaternion
-x, y, z, w; an orientation is a pose without translation. One value belongs to all of a batch.
+A batch is an array with one more dimension: vectors (N, 3), six-vectors (N, 6), poses (N, 7) as x,
+y, z and quaternion x, y, z, w; an orientation is a pose without translation. One value belongs to
+all of a batch.
 
-The *Jacobians* of an operation give how errors of its operands become the error of its result; None is the identity.
-``docs/concepts/relations.md`` says in which axes errors are: those of poses and orientations in the frame's own.
+The *Jacobians* of an operation give how errors of its operands become the error of its result; None
+is the identity. ``docs/concepts/relations.md`` says in which axes errors are: those of poses and
+orientations in the frame's own.
 
-Source: the adjoint of a rigid transform, Murray, Li, Sastry, "A mathematical introduction to robotic manipulation".
+Source: the adjoint of a rigid transform, Murray, Li, Sastry, "A mathematical introduction to
+    robotic manipulation".
 """
 
 from __future__ import annotations

@@ -36,7 +36,9 @@ class _Vectors(SemanticRelation):
     def _joined(self, by: SemanticPosition, free: Any, wanted: str) -> Self:
         """Return the sum of this vector and the cross product of a free one and a step, with another point."""
         coord_of(by, "Position"), coord_of(free, wanted)
-        form, work, _ = planned(type(self), "change_point", checks_are_on(), self._form, by._form, free._form)
+        form, work, _ = planned(
+            type(self), "change_point", checks_are_on(), self._form, by._form, free._form
+        )
         step, other = by._value, free._value
         covariance = None
         if form.is_uncertain:
@@ -74,16 +76,19 @@ class _Velocity(_Vectors):
     def change_reference_body(self, by: SemanticRelation | str) -> Self:
         """Return the velocity relative to another body.
 
-        ``by`` is the velocity of the old reference body relative to the new one, at the same point and of the same
-        kind. Where the two are rigidly joined, it may be a position, orientation or pose of one relative to the other,
-        or the name of the new body. That they are joined is not checked.
+        ``by`` is the velocity of the old reference body relative to the new one, at the same point
+        and of the same kind. Where the two are rigidly joined, it may be a position, orientation or
+        pose of one relative to the other, or the name of the new body. That they are joined is not
+        checked.
 
         Raises:
             SemanticError: the two do not chain.
         """
         if isinstance(by, type(self)):
             return result_of("change_reference_body", self, by)
-        return self._renamed(rules.change_ref_body(self.coord, by.coord if isinstance(by, SemanticRelation) else by))
+        return self._renamed(
+            rules.change_ref_body(self.coord, by.coord if isinstance(by, SemanticRelation) else by)
+        )
 
 
 class SemanticLinearVelocity(_Velocity):
@@ -93,14 +98,18 @@ class SemanticLinearVelocity(_Velocity):
     coord: sem.LinearVelocityCoord
     coord_class = sem.LinearVelocityCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.LinearVelocityVector}
-    operations: ClassVar[dict[str, Operation]] = {**_SHARED, "change_point": (values.cross, values.of_sum)}
+    operations: ClassVar[dict[str, Operation]] = {
+        **_SHARED,
+        "change_point": (values.cross, values.of_sum),
+    }
 
     def change_point(self, by: SemanticPosition, angular: SemanticAngularVelocity) -> Self:
         """Return the velocity of another point of the body: ``v + w x a``.
 
         Args:
             by: ``a``: the position of the new point relative to the old one, in the same axes.
-            angular: ``w``: the angular velocity of the same body relative to the same body, in the same axes.
+            angular: ``w``: the angular velocity of the same body relative to the same body, in the
+                same axes.
 
         Raises:
             SemanticError: the operands do not belong together.
@@ -131,7 +140,8 @@ class SemanticAngularVelocity(_Velocity):
     def integrate(self, dt: float) -> SemanticOrientation:
         """Return how the body has turned after a time (seconds) in which its angular velocity stays the same.
 
-        It is ``([r]|C, [r]|D, [r])``: the frame of expression, moved with the body, relative to itself before.
+        It is ``([r]|C, [r]|D, [r])``: the frame of expression, moved with the body, relative to
+        itself before.
 
         Raises:
             SemanticError: no finite time.
@@ -139,7 +149,9 @@ class SemanticAngularVelocity(_Velocity):
         coord, dt = ruled(rules.integrate, self.coord), seconds(dt)
         six = np.concatenate([np.zeros_like(self._value), self._value], axis=-1) * dt
         turned = Pose.exp(six) if self.size is None else exp_each(six)
-        covariance = None if self.covariance is None else self._spread_by(3, dt * right_jacobian(six))
+        covariance = (
+            None if self.covariance is None else self._spread_by(3, dt * right_jacobian(six))
+        )
         return SemanticOrientation._valued(coord, reps.RotationMatrix, turned, covariance)
 
 
@@ -150,22 +162,31 @@ class SemanticTwist(_Six, _Velocity):
     coord: sem.TwistCoord
     coord_class = sem.TwistCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(6,): reps.TwistVector}
-    operations: ClassVar[dict[str, Operation]] = {**_SHARED, "change_point": _TWIST, "change_point_body": _TWIST}
+    operations: ClassVar[dict[str, Operation]] = {
+        **_SHARED,
+        "change_point": _TWIST,
+        "change_point_body": _TWIST,
+    }
 
     @property
     def linear(self) -> SemanticLinearVelocity:
         """The velocity of its point."""
-        return self._part(SemanticLinearVelocity, sem.LinearVelocityCoord._of(*self.coord[1:]), slice(3))
+        return self._part(
+            SemanticLinearVelocity, sem.LinearVelocityCoord._of(*self.coord[1:]), slice(3)
+        )
 
     @property
     def angular(self) -> SemanticAngularVelocity:
         """The angular velocity of its body."""
-        return self._part(SemanticAngularVelocity, sem.AngularVelocityCoord._of(*self.coord[2:]), slice(3, 6))
+        return self._part(
+            SemanticAngularVelocity, sem.AngularVelocityCoord._of(*self.coord[2:]), slice(3, 6)
+        )
 
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the twist at another point of the body: ``v + w x a``, and the same ``w``.
 
-        ``by`` is ``a``: the position of the new point relative to the old one, in the axes of the twist.
+        ``by`` is ``a``: the position of the new point relative to the old one, in the axes of the
+        twist.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -175,7 +196,8 @@ class SemanticTwist(_Six, _Velocity):
     def change_point_body(self, by: SemanticPosition) -> Self:
         """Return the twist of a rigidly joined body at a point of it.
 
-        ``by`` is the position of the new point, on the other body, relative to the old one, in the axes of the twist.
+        ``by`` is the position of the new point, on the other body, relative to the old one, in the
+        axes of the twist.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -185,14 +207,20 @@ class SemanticTwist(_Six, _Velocity):
     def integrate(self, dt: float) -> SemanticPose:
         """Return how the body has moved after a time (seconds) with a constant twist, as a homogeneous matrix.
 
-        For a twist ``(g|C, D, [g])`` it is ``({g}|C, {g}|D, [g])``: the frame relative to where it was.
+        For a twist ``(g|C, D, [g])`` it is ``({g}|C, {g}|D, [g])``: the frame relative to where it
+        was.
 
         Raises:
-            SemanticError: its point and its frame of expression are not of one frame, or no finite time.
+            SemanticError: its point and its frame of expression are not of one frame, or no finite
+                time.
         """
         coord, dt = ruled(rules.integrate, self.coord), seconds(dt)
         moved = Pose.exp(self._value * dt) if self.size is None else exp_each(self._value * dt)
-        covariance = None if self.covariance is None else self._spread_by(6, dt * right_jacobian(self._value * dt))
+        covariance = (
+            None
+            if self.covariance is None
+            else self._spread_by(6, dt * right_jacobian(self._value * dt))
+        )
         return SemanticPose._valued(coord, reps.HomogeneousMatrix, moved, covariance)
 
     def power(self, wrench: SemanticRelation) -> float | Vector:
@@ -222,13 +250,17 @@ class SemanticTorque(_Vectors):
     coord: sem.TorqueCoord
     coord_class = sem.TorqueCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.TorqueVector}
-    operations: ClassVar[dict[str, Operation]] = {**_SHARED, "change_point": (values.cross, values.of_sum)}
+    operations: ClassVar[dict[str, Operation]] = {
+        **_SHARED,
+        "change_point": (values.cross, values.of_sum),
+    }
 
     def change_point(self, by: SemanticPosition, force: SemanticForce) -> Self:
         """Return the moment about another point: ``t - a x f``.
 
         Args:
-            by: ``a``: the position of the new point relative to the old one, in the axes of the torque.
+            by: ``a``: the position of the new point relative to the old one, in the axes of the
+                torque.
             force: ``f``: the force on the same body by the same body, in the same axes.
 
         Raises:
@@ -262,7 +294,8 @@ class SemanticWrench(_Six):
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the wrench about another point of the body: the moment is ``t - a x f``, the force the same.
 
-        ``by`` is ``a``: the position of the new point relative to the old one, in the axes of the wrench.
+        ``by`` is ``a``: the position of the new point relative to the old one, in the axes of the
+        wrench.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -273,47 +306,66 @@ class SemanticWrench(_Six):
         """Return the power (W) of the wrench on a twist; of a batch (N,), of uncertain ones that of the means.
 
         Raises:
-            SemanticError: they speak of different bodies or points, or are expressed in different frames.
+            SemanticError: they speak of different bodies or points, or are expressed in different
+                frames.
         """
         ruled(rules.dot, self.coord, coord_of(twist, "Twist"))
         return _power(self._value, twist._value)
 
 
 def _power(wrench: Vector, twist: Vector) -> float | Vector:
-    return float(wrench @ twist) if wrench.ndim == twist.ndim == 1 else (wrench * twist).sum(axis=-1)
+    return (
+        float(wrench @ twist) if wrench.ndim == twist.ndim == 1 else (wrench * twist).sum(axis=-1)
+    )
 
 
 @overload
-def differentiate(before: SemanticPosition, later: SemanticPosition, dt: float) -> SemanticLinearVelocity: ...
+def differentiate(
+    before: SemanticPosition, later: SemanticPosition, dt: float
+) -> SemanticLinearVelocity: ...
 @overload
-def differentiate(before: SemanticOrientation, later: SemanticOrientation, dt: float) -> SemanticAngularVelocity: ...
+def differentiate(
+    before: SemanticOrientation, later: SemanticOrientation, dt: float
+) -> SemanticAngularVelocity: ...
 @overload
-def differentiate(before: SemanticPose, later: SemanticPose, dt: float, *, screw: bool = ...) -> SemanticTwist: ...
+def differentiate(
+    before: SemanticPose, later: SemanticPose, dt: float, *, screw: bool = ...
+) -> SemanticTwist: ...
 def differentiate(
     before: SemanticRelation, later: SemanticRelation, dt: float, *, screw: bool = False
 ) -> SemanticRelation:
     """Return the constant velocity that leads from one position, orientation or pose to another.
 
-    It is the mean velocity (m/s) of the point, the angular velocity (rad/s) of the body, or its twist.
+    It is the mean velocity (m/s) of the point, the angular velocity (rad/s) of the body, or its
+    twist.
 
     Args:
         before: a position, an orientation or a pose.
         later: the same relation later; turned by less than half a turn.
         dt: seconds. The frame of expression of a position is fixed to the reference body meanwhile.
-        screw: of a pose: whether to give the twist at the reference frame's origin in its axes, not the frame's own.
+        screw: of a pose: whether to give the twist at the reference frame's origin in its axes, not
+            the frame's own.
 
     Raises:
-        SemanticError: the two are not the same relation, no poses between frames, or no time went by.
+        SemanticError: the two are not the same relation, no poses between frames, or no time went
+            by.
     """
     first = coord_of(before, "Pose")
     coord = rules.differentiate(first, coord_of(later, first.relation), screw=screw)
     if before.covariance is not None or later.covariance is not None:
-        rule = "what is differentiated is exact: how its errors at two times belong together is not known"
+        rule = (
+            "what is differentiated is exact: how its errors at two times belong together is not"
+            " known"
+        )
         raise refusal("differentiate", rule, "a covariance", repair="with_covariance(None)")
     now, then = before._value, later._value
     if isinstance(before, SemanticPosition):
         return SemanticLinearVelocity(coord, (then - now) / elapsed(dt))
-    own = values.product(then, values.inverse(now)) if screw else values.product(values.inverse(now), then)
+    own = (
+        values.product(then, values.inverse(now))
+        if screw
+        else values.product(values.inverse(now), then)
+    )
     if isinstance(before, SemanticOrientation):
         own = values.product(then, values.inverse(now))
     six = (own.log() if isinstance(own, Pose) else log_each(own)) / elapsed(dt)

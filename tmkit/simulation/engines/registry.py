@@ -17,6 +17,10 @@ def _built_in() -> tuple[PlugIn[Simulation], ...]:
 
 
 ENGINES: MakerGroup[Simulation] = MakerGroup(
-    "tmkit.engines", "physics engine", PlugIn, _built_in, methods=("step", "command", "command_fingers", "pose")
+    "tmkit.engines",
+    "physics engine",
+    PlugIn,
+    _built_in,
+    methods=("step", "command", "command_fingers", "pose"),
 )
 """The physics engines."""

@@ -1,11 +1,13 @@
 """A picture of what was in the way: the scene at the moment of a failure, with the culprits in red.
 
-:func:`draw_failure` draws an example of the diagnosis. The bodies in the way are red, the object that was to be handled
-is blue, everything else that is not the arm is pale. Of the pair that met first the arm's side is orange. A pose out of
-reach has a line from the tool to the object, with the metres that are missing. The caption says what failed, how often.
+:func:`draw_failure` draws an example of the diagnosis. The bodies in the way are red, the object
+that was to be handled is blue, everything else that is not the arm is pale. Of the pair that met
+first the arm's side is orange. A pose out of reach has a line from the tool to the object, with the
+metres that are missing. The caption says what failed, how often.
 
-The example that is drawn is of the action that failed most. Its cause is one whose first pair has a body of a
-suggestion, else one whose first pair has any body that is not only a support, else the most frequent one.
+The example that is drawn is of the action that failed most. Its cause is one whose first pair has a
+body of a suggestion, else one whose first pair has any body that is not only a support, else the
+most frequent one.
 
 Invariants: the bytes are a function of the result; the physics is never run.
 """
@@ -33,7 +35,13 @@ from tmkit.simulation.pieces import partition
 from tmkit.simulation.rendering.studio import Renderer, StillScene, render
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanResult
-from tmkit.tamp.diagnosis.diagnosis import ActionDiagnosis, FailureCause, FailureExample, SuggestionKind, in_centimetres
+from tmkit.tamp.diagnosis.diagnosis import (
+    ActionDiagnosis,
+    FailureCause,
+    FailureExample,
+    SuggestionKind,
+    in_centimetres,
+)
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -60,7 +68,8 @@ def draw_failure(
     Args:
         result: the answer of the planner.
         path: a ``.png`` or ``.jpg``.
-        action: the action whose failure to draw, as in the diagnosis; the one that failed most by default.
+        action: the action whose failure to draw, as in the diagnosis; the one that failed most by
+            default.
         width: pixels.
         height: pixels of the picture above its caption.
         renderer: what draws: ``filament``, ``tiny``, or the better that is there.
@@ -74,16 +83,31 @@ def draw_failure(
     chosen, cause = _choose(result, action)
     example = cause.example
     if example is None:
-        raise SimulationError("the diagnosis has no example to draw: those of other processes stay there")
-    red = tuple(_obstacles(example)) or example.in_the_way  # not what is only a support, unless there is nothing else
+        raise SimulationError(
+            "the diagnosis has no example to draw: those of other processes stay there"
+        )
+    # not what is only a support, unless there is nothing else
+    red = tuple(_obstacles(example)) or example.in_the_way
     scene = _coloured(example, red)
-    focus = [*red, *(example.pairs[0] if example.pairs else ()), *([example.object] if example.object else ())]
-    outlined = {} if example.object is None else {example.object: example.scene.at(example.q).pose(example.object)}
+    focus = [
+        *red,
+        *(example.pairs[0] if example.pairs else ()),
+        *([example.object] if example.object else ()),
+    ]
+    outlined = (
+        {}
+        if example.object is None
+        else {example.object: example.scene.at(example.q).pose(example.object)}
+    )
     still = StillScene(scene, example.q)
     camera = fit_camera(still, include=_points_of(example), focus=focus, width=width, height=height)
     pixels = _with_outlines(render(still, camera, renderer=renderer), camera, scene, outlined)
     is_gap = cause.kind is FailureKind.OUT_OF_REACH and example.object is not None
-    gap = partial(_draw_gap, camera=camera, example=example, text=in_centimetres(cause.excess)) if is_gap else None
+    gap = (
+        partial(_draw_gap, camera=camera, example=example, text=in_centimetres(cause.excess))
+        if is_gap
+        else None
+    )
     return write_picture(target, _composed(pixels, _caption(chosen, cause, red), gap))
 
 
@@ -138,7 +162,9 @@ def _choose(result: PlanResult, action: str | None) -> tuple[ActionDiagnosis, Fa
     """Return the action and the cause to draw, by the rule of this module."""
     actions = result.diagnosis.actions
     if not actions:
-        raise SimulationError(f"no motion failed, so there is nothing to draw: {result.explanation}")
+        raise SimulationError(
+            f"no motion failed, so there is nothing to draw: {result.explanation}"
+        )
     named = {diagnosed.action: diagnosed for diagnosed in actions}
     if action is not None and action not in named:
         raise UnknownNameError.of("action that failed", action, named)
@@ -169,7 +195,8 @@ def _obstacles(example: FailureExample) -> list[str]:
     return [
         frame
         for frame in example.in_the_way
-        if frame in movable or ("surface" not in scene.classes(frame) and movable.isdisjoint(scene.subtree(frame)))
+        if frame in movable
+        or ("surface" not in scene.classes(frame) and movable.isdisjoint(scene.subtree(frame)))
     ]
 
 
@@ -185,7 +212,9 @@ def _coloured(example: FailureExample, red: Iterable[str]) -> SceneGraph:
     return _painted(scene, colors, own)
 
 
-def _painted(scene: SceneGraph, colors: Mapping[str, tuple[float, ...]], kept: Collection[str]) -> SceneGraph:
+def _painted(
+    scene: SceneGraph, colors: Mapping[str, tuple[float, ...]], kept: Collection[str]
+) -> SceneGraph:
     """Return a scene with colours of frames; all others are pale but for those that keep theirs."""
     with scene.edit() as edit:
         for frame in scene.frame_names:
@@ -209,8 +238,18 @@ def _paler(part: AttachedShape) -> tuple[float, ...]:
 def _points_of(example: FailureExample) -> NDArray[np.float64]:
     """Return points (n, 3) in the root frame that the picture must show: tool, object and culprits."""
     at, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
-    names = [example.manipulator.tool, *([example.object] if example.object is not None else []), *_obstacles(example)]
-    return np.array([at.pose(name, relative_to=root).translation for name in names if example.scene.root(name) == root])
+    names = [
+        example.manipulator.tool,
+        *([example.object] if example.object is not None else []),
+        *_obstacles(example),
+    ]
+    return np.array(
+        [
+            at.pose(name, relative_to=root).translation
+            for name in names
+            if example.scene.root(name) == root
+        ]
+    )
 
 
 def _outline(scene: SceneGraph, name: str, pose: Pose, camera: Camera) -> NDArray[np.bool_]:
@@ -222,7 +261,9 @@ def _outline(scene: SceneGraph, name: str, pose: Pose, camera: Camera) -> NDArra
     draw = ImageDraw.Draw(mask)
     for part in scene.shapes(name):
         vertices, faces = drawn_triangles(part.shape)
-        corners = [_projected(camera, point) for point in np.asarray((pose @ part.pose).apply(vertices))]
+        corners = [
+            _projected(camera, point) for point in np.asarray((pose @ part.pose).apply(vertices))
+        ]
         for face in faces if part.visual else ():
             draw.polygon([corners[int(corner)] for corner in face], fill=1)
     alone = np.asarray(mask, dtype=bool)
@@ -237,7 +278,10 @@ def _caption(action: ActionDiagnosis, cause: FailureCause, red: tuple[str, ...])
     """Return what the picture shows, in words."""
     each = f", of these {cause.count} times" if cause.count < action.failures else ","
     named = f" Red: {', '.join(red)}." if red else ""
-    return f"{action.action} failed {action.failures} time{'s' * (action.failures != 1)}{each} {cause}.{named}"
+    return (
+        f"{action.action} failed {action.failures} time{'s' * (action.failures != 1)}{each}"
+        f" {cause}.{named}"
+    )
 
 
 def _composed(
@@ -257,21 +301,37 @@ def _composed(
     if mark is not None:
         mark(draw, font)
     for number, line in enumerate(lines):
-        draw.text((round(0.7 * size), height + round(size * (0.5 + 1.35 * number))), line, fill=_TEXT, font=font)
+        draw.text(
+            (round(0.7 * size), height + round(size * (0.5 + 1.35 * number))),
+            line,
+            fill=_TEXT,
+            font=font,
+        )
     return np.asarray(paper, dtype=np.uint8)
 
 
-def _draw_gap(draw: ImageDraw, font: Any, *, camera: Camera, example: FailureExample, text: str) -> None:
+def _draw_gap(
+    draw: ImageDraw, font: Any, *, camera: Camera, example: FailureExample, text: str
+) -> None:
     """Draw a line from the tool to the object out of reach, with its least length."""
     at, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
-    ends = [at.pose(name, relative_to=root).translation for name in (example.manipulator.tool, str(example.object))]
+    ends = [
+        at.pose(name, relative_to=root).translation
+        for name in (example.manipulator.tool, str(example.object))
+    ]
     seen = [_projected(camera, point) for point in ends]
     draw.line([*seen[0], *seen[1]], fill=(200, 30, 30), width=_LINE)
     words = f"at least {text}"
     width = float(draw.textlength(words, font=font))
     (x, y), run = np.mean(seen, axis=0), abs(seen[1][0] - seen[0][0]) or 1.0
-    rise = 0.5 * width * min(abs(seen[1][1] - seen[0][1]) / run, 2.0)  # of the line within the words
-    draw.text((float(x) - width / 2.0, float(y) - rise - 1.5 * font.size), words, fill=(200, 30, 30), font=font)
+    # of the line within the words
+    rise = 0.5 * width * min(abs(seen[1][1] - seen[0][1]) / run, 2.0)
+    draw.text(
+        (float(x) - width / 2.0, float(y) - rise - 1.5 * font.size),
+        words,
+        fill=(200, 30, 30),
+        font=font,
+    )
 
 
 def _projected(camera: Camera, point: NDArray[np.float64]) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """Films of plans without physics: the scene is put where the plan has it, moment by moment.
 
-The motions are timed as in an execution (:func:`tmkit.plans.execute`), so a film lasts as long as that of
-:func:`tmkit.simulation.simulate`, and what the hand holds moves with it as in the plan. It needs no physics engine when
-the renderer is ``filament``.
+The motions are timed as in an execution (:func:`tmkit.plans.execute`), so a film lasts as long as
+that of :func:`tmkit.simulation.simulate`, and what the hand holds moves with it as in the plan. It
+needs no physics engine when the renderer is ``filament``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def record_plan(
     Args:
         plan: the plan.
         path: a ``.gif`` or ``.webp``, or an ``.mp4`` with the extra ``pictures``.
-        camera: the camera; by default one that shows all places the plan goes to, 640 by 480 pixels.
+        camera: the camera; by default one that shows all places the plan goes to, 640 by 480
+            pixels.
         captions: whether each action is named while it is carried out.
         speed: planned seconds that the film shows in one second.
         supersampling: how many times larger frames are drawn before they are reduced.
@@ -52,7 +53,8 @@ def record_plan(
     Raises:
         SimulationError: a speed that is not positive, or an argument of the renderer.
         OutputError: the film cannot be written; raised before anything is drawn.
-        MissingExtraError: an MP4 is wanted without the extra ``pictures``, or the renderer is not there.
+        MissingExtraError: an MP4 is wanted without the extra ``pictures``, or the renderer is not
+            there.
     """
     if not 0.0 < speed < float("inf"):
         raise SimulationError(f"speed must be a positive number, not {speed}")
@@ -81,7 +83,9 @@ def fit_camera_to_plan(plan: Plan, *, width: int = 640, height: int = 480) -> Ca
 class _Player:
     """Takes the frames: an executor."""
 
-    def __init__(self, plan: Plan, still: StillScene, film: Film, studio: Any, *, captions: bool, rate: float) -> None:
+    def __init__(
+        self, plan: Plan, still: StillScene, film: Film, studio: Any, *, captions: bool, rate: float
+    ) -> None:
         self._rate = rate
         self._still, self._film, self._studio, self._captions = still, film, studio, captions
         self._scene, self._q, self._caption = plan.scene, np.array(plan.q, dtype=float), ""
@@ -99,7 +103,8 @@ class _Player:
     def follow(self, motion: TimedMotion) -> None:
         """Show each sample of a motion."""
         scene, segment = self._scene, motion.segment
-        if segment.kind is SegmentKind.PUSH and segment.held is not None:  # it moves with the hand meanwhile
+        # it moves with the hand meanwhile
+        if segment.kind is SegmentKind.PUSH and segment.held is not None:
             scene = scene.reparent(segment.held, motion.arm.tip, q=self._q)
         entries = [scene.joint_names.index(name) for name in motion.joint_names]
         for sample in motion.timed.positions[1:]:
@@ -108,7 +113,8 @@ class _Player:
             self._frame()
         if segment.kind not in (SegmentKind.GRASP, SegmentKind.RELEASE):
             self._end(segment)
-            self._q[entries] = motion.timed.positions[-1]  # which need not be at rest where the segment ends
+            # which need not be at rest where the segment ends
+            self._q[entries] = motion.timed.positions[-1]
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         """Close or open the hand."""
@@ -131,7 +137,9 @@ class _Player:
         for moment in schedule.moments():
             first, last = (math.ceil(at * self._rate - 1e-9) for at in (moment.begin, moment.end))
             for q in schedule.q(np.arange(first, last) / self._rate):
-                self._caption = [action for begin, action in begins if begin <= moment.begin + 1e-9][-1]
+                self._caption = [
+                    action for begin, action in begins if begin <= moment.begin + 1e-9
+                ][-1]
                 self._scene, self._q = moment.scene, q
                 self._still.move(moment.scene, q)
                 self._frame()

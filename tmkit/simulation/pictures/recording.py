@@ -1,8 +1,9 @@
 """Writing pictures and films of a simulation: whole or not at all.
 
-A film is a GIF, a WebP or an MP4, by the extra ``pictures``, at twice the speed of the
-simulated world, with eight frames for each simulated second. All frames of a GIF share one palette and are not
-dithered: static parts cost next to nothing. The output is checked before the simulation starts (:func:`check_output`).
+A film is a GIF, a WebP or an MP4, by the extra ``pictures``, at twice the speed of the simulated
+world, with eight frames for each simulated second. All frames of a GIF share one palette and are
+not dithered: static parts cost next to nothing. The output is checked before the simulation starts
+(:func:`check_output`).
 """
 
 from __future__ import annotations
@@ -116,7 +117,9 @@ class Film:
         """
         if not self._frames:
             raise _failure(self._target, "there are no frames")
-        write = {".gif": self._gif, ".webp": self._webp, ".mp4": self._mp4}[self._target.suffix.lower()]
+        write = {".gif": self._gif, ".webp": self._webp, ".mp4": self._mp4}[
+            self._target.suffix.lower()
+        ]
         write_files({self._target: write()})
         return self._target
 
@@ -171,12 +174,14 @@ class Film:
     def _mp4(self) -> bytes:
         imageio = importlib.import_module("imageio.v2")  # an extra, which may be absent
 
-        with temporary_folder("film") as folder:  # the encoder is a program, which wants a name to write to
+        # the encoder is a program, which wants a name to write to
+        with temporary_folder("film") as folder:
             path = folder / "film.mp4"
             rate = FRAMES_PER_SECOND * SPEED
             with imageio.get_writer(path, format="FFMPEG", fps=rate, macro_block_size=2) as writer:
                 for frame in self._frames:
                     pixels = np.asarray(frame)
-                    height, width = (max(2, size - size % 2) for size in pixels.shape[:2])  # the codec wants even sizes
+                    # the codec wants even sizes
+                    height, width = (max(2, size - size % 2) for size in pixels.shape[:2])
                     writer.append_data(pixels[:height, :width])
             return path.read_bytes()

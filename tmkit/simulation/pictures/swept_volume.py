@@ -1,7 +1,7 @@
 """A picture of the space that a plan sweeps, over the scene in which the plan starts.
 
-The renderer has no transparency, so two pictures of one camera are mixed: the scene with the cells as a solid of their
-own, and without. What lies behind the cells shows through them.
+The renderer has no transparency, so two pictures of one camera are mixed: the scene with the cells
+as a solid of their own, and without. What lies behind the cells shows through them.
 
 Invariants: the bytes are a function of plan and cells; the physics is never run.
 """
@@ -52,7 +52,9 @@ def draw_swept_volume(
     lower, upper = volume.bounds
     corners = np.array(list(itertools.product(*zip(lower, upper, strict=True))))
     still = StillScene(plan.scene, plan.q)
-    camera = fit_camera(still, include=corners if len(volume.cells) else (), width=width, height=height)
+    camera = fit_camera(
+        still, include=corners if len(volume.cells) else (), width=width, height=height
+    )
     without = render(still, camera, renderer=renderer)
     covered = render(_with_cells(plan.scene, volume), camera, q=plan.q, renderer=renderer)
     mixed = (1.0 - _OPACITY) * without + _OPACITY * covered

@@ -1,11 +1,12 @@
 """Pictures by MuJoCo's Filament renderer, without a screen: soft shadows, ambient occlusion, smooth edges.
 
-Filament draws through Vulkan, on a processor by Mesa's lavapipe. Shapes are given to it as triangles with a pose, so
-nothing of MuJoCo's physics is used. A scene lies in a studio: a pale floor below it, a soft light over the left
-shoulder of the camera (several small ones, each with its own shadow), and even light from everywhere.
+Filament draws through Vulkan, on a processor by Mesa's lavapipe. Shapes are given to it as
+triangles with a pose, so nothing of MuJoCo's physics is used. A scene lies in a studio: a pale
+floor below it, a soft light over the left shoulder of the camera (several small ones, each with its
+own shadow), and even light from everywhere.
 
-Invariants: the same calls give the same pixels on the same machine. Each studio has an engine of its own, which is
-gone with it; what the engine prints goes to the log.
+Invariants: the same calls give the same pixels on the same machine. Each studio has an engine of
+its own, which is gone with it; what the engine prints goes to the log.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from tmkit.spatial import Pose
 
 _LIGHTS = 8  # that together make a soft shadow
 _LIGHT_RADIUS = 0.07  # of the place of the lights, in their distance
-_KEY, _AMBIENT, _FILL = 60_000.0, 8_500.0, 35_000.0  # the soft light, in candela at 1 m; from everywhere; from above
+# the soft light, in candela at 1 m; from everywhere; from above
+_KEY, _AMBIENT, _FILL = 60_000.0, 8_500.0, 35_000.0
 _FLOOR, _BACKDROP = (0.84, 0.85, 0.86), (0.75, 0.76, 0.77)
 _FLOOR_SIZE = 60.0  # metres
 _SMOOTH = math.cos(math.radians(40.0))  # sides of an edge that bends less are shaded as one surface
@@ -61,7 +63,8 @@ class FilamentStudio:
     """A fixed view of a scene, for one picture or the frames of a film.
 
     Args:
-        world: the scene and its poses; its shapes are those of now, its poses those of each picture.
+        world: the scene and its poses; its shapes are those of now, its poses those of each
+            picture.
         supersampling: how many times larger pictures are drawn before they are reduced.
     """
 
@@ -71,11 +74,15 @@ class FilamentStudio:
         self._world, self._camera = world, camera
         self._size = (round(supersampling * camera.width), round(supersampling * camera.height))
         with quiet_output():
-            if not hasattr(collections.abc, "Buffer"):  # of Python 3.12; MuJoCo's module needs the name
+            # of Python 3.12; MuJoCo's module needs the name
+            if not hasattr(collections.abc, "Buffer"):
                 name = "Buffer"
                 setattr(collections.abc, name, importlib.import_module("typing_extensions").Buffer)
             importlib.import_module("mujoco.studio")  # registers the renderer's materials
-            self._mujoco, self._api = importlib.import_module("mujoco"), importlib.import_module("mujoco.mjrf")
+            self._mujoco, self._api = (
+                importlib.import_module("mujoco"),
+                importlib.import_module("mujoco.mjrf"),
+            )
             vulkan = self._api.GraphicsApi.GRAPHICS_API_VULKAN
             self._context = self._api.Context(self._api.ContextConfig(graphics_api=vulkan))
         self._context.set_clear_color(np.array(_BACKDROP))
@@ -86,17 +93,23 @@ class FilamentStudio:
         self._meshes: dict[str, tuple[Any, int]] = {}
         self._drawn: list[tuple[str, Pose, Any]] = []
         slab = 0.5 * _FLOOR_SIZE * np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
-        self._floor = self._renderable(self._mesh(slab, np.array([[0, 1, 2], [0, 2, 3]])), (*_FLOOR, 1.0), rough=1.0)
+        self._floor = self._renderable(
+            self._mesh(slab, np.array([[0, 1, 2], [0, 2, 3]])), (*_FLOOR, 1.0), rough=1.0
+        )
         self._floor.set_pose(ground, np.eye(3).ravel())
         for frame in world.scene.frame_names:
             for part in world.scene.shapes(frame):
                 if part.visual:
                     mesh = self._mesh_of(part.shape)
-                    shown = self._renderable(mesh, part.color if part.color is not None else DEFAULT_COLOR)
+                    shown = self._renderable(
+                        mesh, part.color if part.color is not None else DEFAULT_COLOR
+                    )
                     self._drawn.append((frame, part.pose, shown))
         self._target = self._context.create_render_target(
             self._api.RenderTargetConfig(
-                width=self._size[0], height=self._size[1], color_format=self._api.PixelFormat.PIXEL_FORMAT_RGB8
+                width=self._size[0],
+                height=self._size[1],
+                color_format=self._api.PixelFormat.PIXEL_FORMAT_RGB8,
             )
         )
 
@@ -113,11 +126,16 @@ class FilamentStudio:
         pixels = np.zeros((height, width, 3), dtype=np.uint8)
         read = self._api.ReadRequest(target=self._target)
         read.set_buffer(pixels)
-        request = self._api.RenderRequest(scene=self._scene, target=self._target, camera=self._view())
-        request.viewport.width, request.viewport.height = width, height  # a request takes it in no other way
+        request = self._api.RenderRequest(
+            scene=self._scene, target=self._target, camera=self._view()
+        )
+        # a request takes it in no other way
+        request.viewport.width, request.viewport.height = width, height
         self._context.wait_for_frame(self._context.render([request], [read]))
         size = (self._camera.width, self._camera.height)
-        return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BOX), dtype=np.uint8)
+        return np.asarray(
+            Image.fromarray(pixels).resize(size, Image.Resampling.BOX), dtype=np.uint8
+        )
 
     def _view(self) -> Any:
         camera, near = self._camera, 0.02
@@ -145,14 +163,22 @@ class FilamentStudio:
         up = np.cross(towards, right)
         lights = ""
         for number in range(_LIGHTS):
-            turn, away = 2.39996 * number, _LIGHT_RADIUS * distance * math.sqrt((number + 0.5) / _LIGHTS)
-            place = middle + distance * towards + away * (math.cos(turn) * right + math.sin(turn) * up)
+            turn, away = (
+                2.39996 * number,
+                _LIGHT_RADIUS * distance * math.sqrt((number + 0.5) / _LIGHTS),
+            )
+            place = (
+                middle + distance * towards + away * (math.cos(turn) * right + math.sin(turn) * up)
+            )
             aim = middle - place
             lights += (
-                f'<light type="spot" pos="{" ".join(map(str, place))}" dir="{" ".join(map(str, aim))}" '
-                f'intensity="{_KEY * distance**2 / _LIGHTS}" range="{20.0 * distance}" cutoff="65" castshadow="true"/>'
+                f'<light type="spot" pos="{" ".join(map(str, place))}"'
+                f' dir="{" ".join(map(str, aim))}" intensity="{_KEY * distance**2 / _LIGHTS}"'
+                f' range="{20.0 * distance}" cutoff="65" castshadow="true"/>'
             )
-        model = self._mujoco.MjModel.from_xml_string(_STUDIO.format(ambient=_AMBIENT, fill=_FILL, lights=lights))
+        model = self._mujoco.MjModel.from_xml_string(
+            _STUDIO.format(ambient=_AMBIENT, fill=_FILL, lights=lights)
+        )
         data = self._mujoco.MjData(model)
         self._mujoco.mj_forward(model, data)
         self._scene.configure_from_model(model)
@@ -161,9 +187,13 @@ class FilamentStudio:
         self._lights = self._api.ModelLights(self._scene, self._resources)
         self._lights.update(data)
 
-    def _renderable(self, mesh: tuple[Any, int], color: tuple[float, ...], *, rough: float = 0.5) -> Any:
+    def _renderable(
+        self, mesh: tuple[Any, int], color: tuple[float, ...], *, rough: float = 0.5
+    ) -> Any:
         """Add a mesh in a colour to the scene."""
-        made = self._context.create_renderable(self._api.RenderableParams(cast_shadow=True, receive_shadow=True))
+        made = self._context.create_renderable(
+            self._api.RenderableParams(cast_shadow=True, receive_shadow=True)
+        )
         made.set_mesh(mesh[0], 0, mesh[1])
         made.set_size(np.ones(3))
         made.set_material(self._api.Material(color=np.array(color), roughness=rough, metallic=0.0))
@@ -183,7 +213,8 @@ class FilamentStudio:
         attributes = (
             (usage.VERTEX_ATTRIBUTE_USAGE_POSITION, kind.VERTEX_ATTRIBUTE_TYPE_FLOAT3),
             (usage.VERTEX_ATTRIBUTE_USAGE_NORMAL, kind.VERTEX_ATTRIBUTE_TYPE_FLOAT3),
-            (usage.VERTEX_ATTRIBUTE_USAGE_UV, kind.VERTEX_ATTRIBUTE_TYPE_FLOAT2),  # the materials need some
+            # the materials need some
+            (usage.VERTEX_ATTRIBUTE_USAGE_UV, kind.VERTEX_ATTRIBUTE_TYPE_FLOAT2),
         )
         config = api.MeshConfig(
             max_vertices=count,
@@ -210,7 +241,9 @@ def smooth_normals(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> N
     sizes = np.linalg.norm(areas, axis=1, keepdims=True)
     normals = areas / np.where(sizes > 0.0, sizes, 1.0)
     own = np.repeat(np.arange(len(faces)), 3)
-    at_vertex = csr_matrix((np.ones(len(own)), (faces.ravel(), own)), shape=(len(vertices), len(faces)))
+    at_vertex = csr_matrix(
+        (np.ones(len(own)), (faces.ravel(), own)), shape=(len(vertices), len(faces))
+    )
     pairs = at_vertex[faces.ravel()].tocoo()
     near = np.einsum("ij,ij->i", normals[own[pairs.row]], normals[pairs.col]) > _SMOOTH
     total = np.zeros((len(own), 3))

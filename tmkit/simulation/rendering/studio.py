@@ -1,8 +1,8 @@
 """Pictures of simulations and of scenes at a configuration, made without a screen.
 
-Two renderers draw the same scenes: ``filament`` (:mod:`.filament`, the extra ``engines``), and ``tiny``
-(:mod:`.tiny`), which comes with pybullet. ``auto`` takes the first that is there. Nothing but pixels depends on the
-choice.
+Two renderers draw the same scenes: ``filament`` (:mod:`.filament`, the extra ``engines``), and
+``tiny`` (:mod:`.tiny`), which comes with pybullet. ``auto`` takes the first that is there. Nothing
+but pixels depends on the choice.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def chosen_renderer(renderer: str = "auto") -> str:
 class _FollowingStudio(TinyStudio):
     """Draws a scene by a simulation that is put where the scene is."""
 
-    def __init__(self, world: Posed, simulation: Simulation, camera: Camera, *, supersampling: float) -> None:
+    def __init__(
+        self, world: Posed, simulation: Simulation, camera: Camera, *, supersampling: float
+    ) -> None:
         super().__init__(simulation, camera, supersampling=supersampling)
         self._world, self._still = world, simulation
 
@@ -109,7 +111,8 @@ def open_studio(
         world: a simulation or a :class:`StillScene`, which may move between pictures.
         camera: the camera.
         supersampling: how many times larger pictures are drawn before they are reduced; 1 is fast.
-        renderer: ``auto``, ``filament`` or ``tiny``; the studio's attribute ``renderer`` is the one that draws.
+        renderer: ``auto``, ``filament`` or ``tiny``; the studio's attribute ``renderer`` is the one
+            that draws.
 
     Raises:
         SimulationError: a supersampling below 1, or no such renderer.

@@ -1,8 +1,8 @@
 """From the log of a planning run to its diagnosis: blocking bodies, and facts that exclude each other.
 
-A failure speaks of pairs of frames. Of each pair one usually belongs to what the arm moves, its links, its hand, what
-it carries or is about to take; the other is *in the way*. Where both do, the object is, and not the arm; where the arm
-meets itself, nothing is.
+A failure speaks of pairs of frames. Of each pair one usually belongs to what the arm moves, its
+links, its hand, what it carries or is about to take; the other is *in the way*. Where both do, the
+object is, and not the arm; where the arm meets itself, nothing is.
 
 Invariants: the diagnosis is a function of the log; ties are in order of name.
 """
@@ -34,7 +34,9 @@ from tmkit.task_planning import FastDownward
 from tmkit.task_planning.translated_task import find_conflict
 
 
-def diagnose_actions(log: FailureLog, manipulators: Sequence[Manipulator]) -> tuple[ActionDiagnosis, ...]:
+def diagnose_actions(
+    log: FailureLog, manipulators: Sequence[Manipulator]
+) -> tuple[ActionDiagnosis, ...]:
     """Return what became of each action that failed, most often first; the first arm acts where no other is named."""
     by_name = {arm.name: arm for arm in manipulators}
     by_action: dict[str, list[FailureCause]] = {}
@@ -45,8 +47,14 @@ def diagnose_actions(log: FailureLog, manipulators: Sequence[Manipulator]) -> tu
     return tuple(sorted(found, key=lambda action: (-action.failures, action.action)))
 
 
-def _cause(log: FailureLog, records: Sequence[FailureRecord], manipulator: Manipulator) -> FailureCause:
-    failure, scene, key = records[0].failure, records[0].scene, (str(records[0].action), str(records[0].failure))
+def _cause(
+    log: FailureLog, records: Sequence[FailureRecord], manipulator: Manipulator
+) -> FailureCause:
+    failure, scene, key = (
+        records[0].failure,
+        records[0].scene,
+        (str(records[0].action), str(records[0].failure)),
+    )
     moved = moved_frames(scene, manipulator)
     counts = Counter[str]()
     for pairs, count in log.pairs.get(key, Counter()).items():
@@ -82,7 +90,12 @@ def _summary(failure: MotionFailure) -> str:
     text = failure.cause
     for a, b in failure.pairs[:1]:
         named = f"'{a}' and '{b}'"
-        for words in (f", mostly {named}", f", {named} being in the way", f", {named}", f": {named}"):
+        for words in (
+            f", mostly {named}",
+            f", {named} being in the way",
+            f", {named}",
+            f": {named}",
+        ):
             text = text.replace(words, "")
     return text
 
@@ -103,10 +116,16 @@ def _action(action: str, causes: list[FailureCause]) -> ActionDiagnosis:
 
 
 def bodies_in_the_way(
-    pairs: tuple[tuple[str, str], ...], scene: SceneGraph, *, moved: frozenset[str], object: str | None
+    pairs: tuple[tuple[str, str], ...],
+    scene: SceneGraph,
+    *,
+    moved: frozenset[str],
+    object: str | None,
 ) -> tuple[str, ...]:
     """Return which frames of pairs were in the way, by the rule of this module, when an arm moved others; each once."""
-    handled = frozenset(scene.subtree(object)) if object is not None and object in scene else frozenset()
+    handled = (
+        frozenset(scene.subtree(object)) if object is not None and object in scene else frozenset()
+    )
     found: dict[str, None] = {}
     for pair in pairs:
         passive = [frame for frame in pair if frame not in moved and frame not in handled]
@@ -119,7 +138,9 @@ def bodies_in_the_way(
 def merged_constraints(learned: list[LearnedConstraint]) -> tuple[LearnedConstraint, ...]:
     """Return constraints without repetitions, each with how often it was learned, in order of the first time."""
     counts = Counter(learned)
-    return tuple(LearnedConstraint(c.action, c.context, c.is_proved, count) for c, count in counts.items())
+    return tuple(
+        LearnedConstraint(c.action, c.context, c.is_proved, count) for c, count in counts.items()
+    )
 
 
 def goal_parts(goal: Formula) -> Iterator[Formula]:
@@ -133,8 +154,14 @@ def goal_parts(goal: Formula) -> Iterator[Formula]:
 
 def find_goal_conflict(problem: Problem, *, time_limit: float) -> GoalConflict | None:
     """Return which facts of a goal exclude each other, whatever the motions; None when pairs of facts prove nothing."""
-    atoms = ((part.part if isinstance(part, Not) else part, part) for part in goal_parts(problem.goal))
-    literals = [(Fact(atom.predicate, atom.terms), atom is part) for atom, part in atoms if isinstance(atom, Atom)]
+    atoms = (
+        (part.part if isinstance(part, Not) else part, part) for part in goal_parts(problem.goal)
+    )
+    literals = [
+        (Fact(atom.predicate, atom.terms), atom is part)
+        for atom, part in atoms
+        if isinstance(atom, Atom)
+    ]
     if not literals:
         return None
     free = replace(problem, goal=And(()), metric=Metric.PLAN_LENGTH)

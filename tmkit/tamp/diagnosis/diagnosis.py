@@ -2,8 +2,9 @@
 
 The paragraph of :mod:`tmkit.tamp.diagnosis.explanation` is made of nothing else.
 
-Invariants: plain values, equal for equal runs: no times, and nothing that depends on a clock unless the time limit
-ended the search (``ended_by``). Scenes and configurations, which pictures need, are no part of equality.
+Invariants: plain values, equal for equal runs: no times, and nothing that depends on a clock unless
+the time limit ended the search (``ended_by``). Scenes and configurations, which pictures need, are
+no part of equality.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class FailureExample:
 
     Attributes:
         scene: the version in which it happened.
-        q: (n_joints,) configuration: the one in collision, the nearest to a pose out of reach, or else that at the
-            start of the action.
+        q: (n_joints,) configuration: the one in collision, the nearest to a pose out of reach, or
+            else that at the start of the action.
         object: frame of the object that was being handled; None when none was.
         pairs: frames that were in each other's way.
         in_the_way: of these, the bodies that neither the arm nor its hand moves.
@@ -71,7 +72,8 @@ class FailureCause(Displayed):
         cause: why it failed, in words; the same cause has the same words.
         kind: the sort of obstacle.
         count: how often.
-        summary: the cause without the frames that it names, when these are among the bodies in the way.
+        summary: the cause without the frames that it names, when these are among the bodies in the
+            way.
         excess: metres by which the nearest of the poses was out of reach, at least; else 0.
         in_the_way: the bodies that were in the way, most often first.
         examples: the first such failures, one for each grasp or placement, for pictures.
@@ -93,7 +95,9 @@ class FailureCause(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cause as plain values, without the examples."""
-        values = Displayed.to_dict(replace(self, examples=())) | {"in_the_way": _body_values(self.in_the_way)}
+        values = Displayed.to_dict(replace(self, examples=())) | {
+            "in_the_way": _body_values(self.in_the_way)
+        }
         del values["examples"]
         return values
 
@@ -125,7 +129,10 @@ class ActionDiagnosis(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """Return the action's failures as plain values."""
         kinds = {kind.value: count for kind, count in self.kinds}
-        return Displayed.to_dict(self) | {"kinds": kinds, "in_the_way": _body_values(self.in_the_way)}
+        return Displayed.to_dict(self) | {
+            "kinds": kinds,
+            "in_the_way": _body_values(self.in_the_way),
+        }
 
 
 @dataclass(frozen=True)
@@ -135,8 +142,8 @@ class LearnedConstraint(Displayed):
     Attributes:
         action: the ground action.
         context: the facts while which it is not to be done; none means never.
-        is_proved: whether every failure behind it is proved for the poses that were tried; else none was found within
-            the budget of an iteration.
+        is_proved: whether every failure behind it is proved for the poses that were tried; else
+            none was found within the budget of an iteration.
         count: how often it was learned: once an iteration, if it is not proved.
     """
 
@@ -236,12 +243,19 @@ class Diagnosis(Displayed):
     limit: float | None = None
 
     def __repr__(self) -> str:
-        counts = f"{self.skeletons} task plans, {self.attempts} attempts, {len(self.actions)} actions failed"
+        counts = (
+            f"{self.skeletons} task plans, {self.attempts} attempts, {len(self.actions)} actions"
+            " failed"
+        )
         ended = f", ended by {self.ended_by.value}" if self.ended_by is not None else ""
-        return f"Diagnosis({self.iterations} iterations, {counts}, {len(self.proofs)} proofs{ended})"
+        return (
+            f"Diagnosis({self.iterations} iterations, {counts}, {len(self.proofs)} proofs{ended})"
+        )
 
     def _repr_html_(self) -> str:
-        return to_html(repr(self), self.to_dict() | {"actions": [action.action for action in self.actions]})
+        return to_html(
+            repr(self), self.to_dict() | {"actions": [action.action for action in self.actions]}
+        )
 
     @property
     def in_the_way(self) -> tuple[BlockingBody, ...]:

@@ -1,9 +1,11 @@
 """Explanations: the answer of the planner in words, made of the :class:`~tmkit.tamp.Diagnosis` and of nothing else.
 
-The user learns what was tried, which action failed how often and why, what is proved and what is not, and what would
-help. Where the time limit ended the search, counts depend on the speed of the machine, and none are stated.
+The user learns what was tried, which action failed how often and why, what is proved and what is
+not, and what would help. Where the time limit ended the search, counts depend on the speed of the
+machine, and none are stated.
 
-Invariants: the same diagnosis gives the same words, and the same cause has the same words wherever it comes up.
+Invariants: the same diagnosis gives the same words, and the same cause has the same words wherever
+    it comes up.
 """
 
 from __future__ import annotations
@@ -33,34 +35,61 @@ def explain(status: PlanStatus, diagnosis: Diagnosis, *, goal: str, plan: Plan |
         motions = "their motions" if len(plan.steps) != 1 else "its motions"
         found = f"{_counted(len(plan.steps), 'action')} with {motions}"
         return f"Found {found} for {goal}, after {_counted(diagnosis.skeletons, 'task plan')}."
-    cause = [f"No plan found. Likely cause: {'; and '.join(diagnosis.causes[:_MOST])}."] if diagnosis.causes else []
-    paragraphs = cause, _what_was_found(status, diagnosis, goal), map(_suggestion, diagnosis.suggestions[:_MOST])
+    cause = (
+        [f"No plan found. Likely cause: {'; and '.join(diagnosis.causes[:_MOST])}."]
+        if diagnosis.causes
+        else []
+    )
+    paragraphs = (
+        cause,
+        _what_was_found(status, diagnosis, goal),
+        map(_suggestion, diagnosis.suggestions[:_MOST]),
+    )
     return "\n".join(filter(None, map(" ".join, paragraphs)))
 
 
 def _what_was_found(status: PlanStatus, diagnosis: Diagnosis, goal: str) -> Iterator[str]:
     """Yield sentences: what was tried, and why it failed."""
     if diagnosis.proofs:
-        yield f"No plan leads to {goal}, whatever the actions and motions: {'; and '.join(diagnosis.proofs[:_MOST])}."
+        yield (
+            f"No plan leads to {goal}, whatever the actions and motions:"
+            f" {'; and '.join(diagnosis.proofs[:_MOST])}."
+        )
     elif status is PlanStatus.PROVED_UNSOLVABLE:
-        start = f"No sequence of the domain's actions leads from the state of the scene to {goal}, whatever the motions"
+        start = (
+            f"No sequence of the domain's actions leads from the state of the scene to {goal},"
+            " whatever the motions"
+        )
         yield f"{start}: {_conflict(diagnosis)}."
     elif not diagnosis.skeletons:
-        yield f"The task planner found no sequence of actions for {goal} within the limits; there may be one."
+        yield (
+            f"The task planner found no sequence of actions for {goal} within the limits; there may"
+            " be one."
+        )
         yield from _ending(diagnosis)
     else:
         counts = diagnosis.ended_by is not SearchEnd.TIME_LIMIT
         if counts:
             one = diagnosis.skeletons == 1
-            tried = f"{_counted(diagnosis.skeletons, 'task plan')} {'was' if one else 'were'} tried for {goal}"
-            yield f"{tried}, with {_counted(diagnosis.attempts, 'attempt')} at motions, and none could be carried out."
+            tried = (
+                f"{_counted(diagnosis.skeletons, 'task plan')} {'was' if one else 'were'} tried for"
+                f" {goal}"
+            )
+            yield (
+                f"{tried}, with {_counted(diagnosis.attempts, 'attempt')} at motions, and none"
+                " could be carried out."
+            )
         else:
             yield f"Task plans were tried for {goal}, and none could be carried out."
         yield from _ending(diagnosis)
         yield "Infeasibility is not proven."
         yield from (_action(action, counts=counts) for action in diagnosis.actions[:_MOST])
         if len(diagnosis.actions) > _MOST:
-            others = _counted(len(diagnosis.actions) - _MOST, "other action") if counts else "Other actions"
+            others = (
+                _counted(len(diagnosis.actions) - _MOST, "other action")
+                if counts
+                else "Other actions"
+            )
             yield f"{others} failed too."
         yield from _what_is_proved(diagnosis)
 
@@ -131,14 +160,20 @@ def _what_is_proved(diagnosis: Diagnosis) -> Iterator[str]:
     if impossible:
         yield f"It is proved that {listed(_first(impossible))} cannot be carried out in any state."
     if beyond:
-        yield f"It is proved that no pose tried for {listed(_first(beyond))} is within reach in that state."
+        yield (
+            f"It is proved that no pose tried for {listed(_first(beyond))} is within reach in that"
+            " state."
+        )
 
 
 def _suggestion(suggestion: Suggestion) -> str:
     """Return a sentence about a change of the question with which there is a plan."""
     steps = f"there is a plan of {_counted(len(suggestion.actions), 'action')}"
     if suggestion.kind is SuggestionKind.WITHOUT_GOALS:
-        return f"Without the goal{'s' if len(suggestion.names) > 1 else ''} {listed(suggestion.names)} {steps}."
+        return (
+            f"Without the goal{'s' if len(suggestion.names) > 1 else ''} {listed(suggestion.names)}"
+            f" {steps}."
+        )
     bodies = [f"'{name}'" for name in suggestion.names]
     return f"With {listed(bodies)} out of the way {steps}."
 

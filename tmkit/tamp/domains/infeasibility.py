@@ -1,23 +1,26 @@
 """Proofs that a goal is impossible, from geometry alone and before anything is searched.
 
-That no motion was found proves nothing. But some goals cannot be reached whatever the motions: three plates of 0.1 m do
-not stand side by side on a shelf of 0.2 m. A domain returns such arguments as :class:`Infeasibility` values from
-:meth:`tmkit.tamp.DomainSemantics.infeasibilities`, which receives the facts that hold in *every* state that satisfies
-the goal. The functions here are the arguments, for any domain:
+That no motion was found proves nothing. But some goals cannot be reached whatever the motions:
+three plates of 0.1 m do not stand side by side on a shelf of 0.2 m. A domain returns such arguments
+as :class:`Infeasibility` values from :meth:`tmkit.tamp.DomainSemantics.infeasibilities`, which
+receives the facts that hold in *every* state that satisfies the goal. The functions here are the
+arguments, for any domain:
 
-* :func:`crowded`: what is to stand on one level region needs more area than that has. It holds for upright prisms
-  (boxes and cylinders along z), which all pass through one level just above the region, where their sections are
-  disjoint. Of other shapes, and of objects that are not stable upright, no area is counted. Or the circles inside
-  their sections do not fit: their middles lie in a rectangle, and of more points than that has cells, two are in one
-  cell, no further apart than its diagonal.
-* :func:`oversized`: an object does not fit on its region at any turn. For a rectangle in a rectangle the condition is
-  exact (Carver, "A problem in geometry", American Mathematical Monthly 1957).
+* :func:`crowded`: what is to stand on one level region needs more area than that has. It holds for
+  upright prisms (boxes and cylinders along z), which all pass through one level just above the
+  region, where their sections are disjoint. Of other shapes, and of objects that are not stable
+  upright, no area is counted. Or the circles inside their sections do not fit: their middles lie in
+  a rectangle, and of more points than that has cells, two are in one cell, no further apart than
+  its diagonal.
+* :func:`oversized`: an object does not fit on its region at any turn. For a rectangle in a
+  rectangle the condition is exact (Carver, "A problem in geometry", American Mathematical Monthly
+  1957).
 * :func:`too_high`: an object is to stand higher than the arm lifts its hand.
-* :func:`ungraspable`: an object that has to be moved is wider than the hand opens, has no face for its cup, or is
-  heavier than what the arm carries, with nothing on it.
+* :func:`ungraspable`: an object that has to be moved is wider than the hand opens, has no face for
+  its cup, or is heavier than what the arm carries, with nothing on it.
 
-Invariants: all are one-sided. What they say cannot be is impossible, with every tolerance of the domain and the checker
-counted in favour of the goal; what they let pass may still be impossible.
+Invariants: all are one-sided. What they say cannot be is impossible, with every tolerance of the
+domain and the checker counted in favour of the goal; what they let pass may still be impossible.
 """
 
 from __future__ import annotations
@@ -49,11 +52,13 @@ _PROOF_LEAN = 1e-3
 """Angle by which a shape may lean in a proof, which allows for rounding alone [rad]."""
 
 _ARM_ERROR = 1e-3  # metres by which inverse kinematics may be off, and more
-_OPENINGS = 9  # of the hand, between which a finger of 20 cm that turns by 1 rad rises by less than the next
+# of the hand, between which a finger of 20 cm that turns by 1 rad rises by less than the next
+_OPENINGS = 9
 _BETWEEN = 1e-3  # metres
 _MOST_FACTS = 100_000  # that are looked for in a goal; fewer prove less, never more
 _LOWEST = 0.02  # metres that a shape must be high: then all pass through one level
-_LOWEST_DRAWN = 0.06  # the same on a region that is drawn only, perhaps some centimetres off its support
+# the same on a region that is drawn only, perhaps some centimetres off its support
+_LOWEST_DRAWN = 0.06
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,10 @@ class Infeasibility:
         cause: the argument, in words; a clause without a full stop.
         facts: the facts that contradict each other, or the one that cannot be.
         frames: the frames that the argument is about.
-        ungraspable: the object that cannot be held, when the argument is that; a grasp sampler may know better.
-        upright: the objects that it takes to be put down upright; a placement sampler may do otherwise.
+        ungraspable: the object that cannot be held, when the argument is that; a grasp sampler may
+            know better.
+        upright: the objects that it takes to be put down upright; a placement sampler may do
+            otherwise.
     """
 
     cause: str
@@ -82,11 +89,15 @@ def necessary_facts(problem: Problem) -> tuple[Fact, ...]:
     """
     constants = {constant.name for constant in problem.domain.constants}
     names = {*problem.objects, *constants}
-    found = (fact for fact in _joined(problem.goal, problem, {}) if names.issuperset(fact.arguments))
+    found = (
+        fact for fact in _joined(problem.goal, problem, {}) if names.issuperset(fact.arguments)
+    )
     return tuple(dict.fromkeys(itertools.islice(found, _MOST_FACTS)))
 
 
-def _joined(formula: Formula, problem: Problem, ranges: Mapping[str, tuple[str, ...]]) -> Iterator[Fact]:
+def _joined(
+    formula: Formula, problem: Problem, ranges: Mapping[str, tuple[str, ...]]
+) -> Iterator[Fact]:
     """Yield the facts that a formula joins for all values of variables; nothing when one of these has no value."""
     if isinstance(formula, Atom):
         own = [name for name in ranges if name in formula.terms]
@@ -96,7 +107,9 @@ def _joined(formula: Formula, problem: Problem, ranges: Mapping[str, tuple[str, 
         for part in formula.parts:
             yield from _joined(part, problem, ranges)
     elif isinstance(formula, Forall):
-        more = {parameter.name: problem.objects_of(parameter.types) for parameter in formula.parameters}
+        more = {
+            parameter.name: problem.objects_of(parameter.types) for parameter in formula.parameters
+        }
         if all(more.values()):
             yield from _joined(formula.body, problem, {**ranges, **more})
 
@@ -107,14 +120,21 @@ def crowded(
     """Refute that objects stand on a region together, when their footprints have more area than it; else return None.
 
     Args:
-        scene: the scene at the start. What stands on the region there already, but leans, is not counted.
+        scene: the scene at the start. What stands on the region there already, but leans, is not
+            counted.
         region: frame whose top is level; it counts with the rectangle around its shapes.
-        objects: for each frame that is to stand on it, upright and with all of its footprint, the fact that says so.
+        objects: for each frame that is to stand on it, upright and with all of its footprint, the
+            fact that says so.
         overhang: metres by which a footprint may reach beyond the region.
     """
     available = float(np.prod(_size(scene, region) + 2.0 * overhang))
-    alone = [one for one in objects if not any(scene.is_allowed(one, other) for other in objects if other != one)]
-    areas = {object: _area(scene, object, region) for object in alone}  # what may overlap with others is not counted
+    alone = [
+        one
+        for one in objects
+        if not any(scene.is_allowed(one, other) for other in objects if other != one)
+    ]
+    # what may overlap with others is not counted
+    areas = {object: _area(scene, object, region) for object in alone}
     counted = {object: area for object, area in areas.items() if area > 0.0}
     if not math.isfinite(available):
         return None
@@ -124,18 +144,25 @@ def crowded(
     names = ", ".join(f"'{object}'" for object in counted)
     has = float(np.prod(_size(scene, region)))
     cause = (
-        f"{names} do not fit upright on '{region}' together: their footprints have {needed * 1e4:.4g} cm^2, and it has "
-        f"{has * 1e4:.4g} cm^2"
+        f"{names} do not fit upright on '{region}' together: their footprints have"
+        f" {needed * 1e4:.4g} cm^2, and it has {has * 1e4:.4g} cm^2"
     )
     return Infeasibility(
-        cause, tuple(objects[object] for object in counted), (*counted, region), upright=tuple(counted)
+        cause,
+        tuple(objects[object] for object in counted),
+        (*counted, region),
+        upright=tuple(counted),
     )
 
 
-def _packed(scene: SceneGraph, region: str, objects: Mapping[str, Fact], overhang: float) -> Infeasibility | None:
+def _packed(
+    scene: SceneGraph, region: str, objects: Mapping[str, Fact], overhang: float
+) -> Infeasibility | None:
     """Refute that objects stand on a region together, by the circles inside their sections; see :func:`crowded`."""
     radii = {
-        object: max(float(np.min(size)) / 2.0 for size, _ in _bottom_sections(scene, object, region))
+        object: max(
+            float(np.min(size)) / 2.0 for size, _ in _bottom_sections(scene, object, region)
+        )
         for object in objects
     }
     ordered = sorted(radii, key=lambda object: (-radii[object], object))
@@ -148,10 +175,14 @@ def _packed(scene: SceneGraph, region: str, objects: Mapping[str, Fact], overhan
         if apart < 2.0 * radius:
             names = ", ".join(f"'{object}'" for object in ordered[:count])
             cause = (
-                f"{names} do not fit upright on '{region}' together: of {count} circles of {200.0 * radius:.4g} cm "
-                f"inside their footprints, two have their middles at most {100.0 * apart:.4g} cm apart there"
+                f"{names} do not fit upright on '{region}' together: of {count} circles of"
+                f" {200.0 * radius:.4g} cm inside their footprints, two have their middles at most"
+                f" {100.0 * apart:.4g} cm apart there"
             )
-            facts, chosen = tuple(objects[object] for object in ordered[:count]), tuple(ordered[:count])
+            facts, chosen = (
+                tuple(objects[object] for object in ordered[:count]),
+                tuple(ordered[:count]),
+            )
             return Infeasibility(cause, facts, (*chosen, region), upright=chosen)
     return None
 
@@ -175,8 +206,14 @@ def oversized(
         size, is_round = _section(attached), attached.shape.kind == "cylinder"
         if size is None or _fits(*sorted(size - 2.0 * _EROSION), *sorted(room), is_round=is_round):
             continue
-        has, needs = (" x ".join(f"{side * 100:.4g}" for side in sides) for sides in (_size(scene, region), size))
-        cause = f"'{object}' does not fit upright on '{region}': it is {needs} cm wide and long, and that is {has} cm"
+        has, needs = (
+            " x ".join(f"{side * 100:.4g}" for side in sides)
+            for sides in (_size(scene, region), size)
+        )
+        cause = (
+            f"'{object}' does not fit upright on '{region}': it is {needs} cm wide and long, and"
+            f" that is {has} cm"
+        )
         return Infeasibility(cause, (fact,), (object, region), upright=(object,))
     return None
 
@@ -194,7 +231,8 @@ def too_high(
         manipulator: the only arm that could.
 
     Returns:
-        The refutation; None when the arm may reach, or when joints that are none of its own move its base.
+        The refutation; None when the arm may reach, or when joints that are none of its own move
+        its base.
 
     Raises:
         SceneError: the object has no shape.
@@ -204,15 +242,19 @@ def too_high(
     if not moved <= set(manipulator.joints):
         return None
     heights = reach_heights(scene, manipulator, q=scene.zero_configuration())
-    touched = (points for points in contact_points(scene, manipulator).values())  # in the tool frame
-    lifts = (norms(points) if heights.up is None else product(points, heights.up) for points in touched)
+    # in the tool frame
+    touched = (points for points in contact_points(scene, manipulator).values())
+    lifts = (
+        norms(points) if heights.up is None else product(points, heights.up) for points in touched
+    )
     above = _BETWEEN + max((float(np.max(lift)) for lift in lifts), default=math.inf)
     needed = bottom - manipulator.contact_tolerance - above
     if needed <= heights.highest + _ARM_ERROR:
         return None
     cause = (
-        f"'{object}' would stand at least {bottom:.2f} m high; to touch it there the hand '{manipulator.tip}' would be "
-        f"at {needed:.2f} m or higher, and the arm never gets higher than {heights.highest:.2f} m"
+        f"'{object}' would stand at least {bottom:.2f} m high; to touch it there the hand"
+        f" '{manipulator.tip}' would be at {needed:.2f} m or higher, and the arm never gets higher"
+        f" than {heights.highest:.2f} m"
     )
     return Infeasibility(cause, (fact,), (object, manipulator.tip))
 
@@ -220,22 +262,29 @@ def too_high(
 def contact_points(scene: SceneGraph, manipulator: Manipulator) -> dict[str, NDArray[np.float64]]:
     """Return by contact link points (n, 3) in the tool frame whose hull holds it, at openings of the hand.
 
-    Between the openings a point is at most a millimetre from the nearest hull. It is empty where a link has no shapes.
+    Between the openings a point is at most a millimetre from the nearest hull. It is empty where a
+    link has no shapes.
     """
     found: dict[str, list[NDArray[np.float64]]] = {}
     closed, opened = manipulator.gripper_closed, manipulator.gripper_open
     for share in np.linspace(0.0, 1.0, _OPENINGS).tolist():
-        q = scene.configuration({joint: closed[joint] + share * (opened[joint] - closed[joint]) for joint in closed})
+        q = scene.configuration(
+            {joint: closed[joint] + share * (opened[joint] - closed[joint]) for joint in closed}
+        )
         for link in manipulator.contact_links:
             at = scene.pose(link, relative_to=manipulator.tool, q=q)
             solids = [attached for attached in scene.shapes(link) if attached.collision]
             if not solids:
                 return {}
-            found.setdefault(link, []).extend(at.apply(solid_points(attached)) for attached in solids)
+            found.setdefault(link, []).extend(
+                at.apply(solid_points(attached)) for attached in solids
+            )
     return {link: np.concatenate(points) for link, points in found.items()}
 
 
-def ungraspable(scene: SceneGraph, object: str, *, fact: Fact, manipulator: Manipulator) -> Infeasibility | None:
+def ungraspable(
+    scene: SceneGraph, object: str, *, fact: Fact, manipulator: Manipulator
+) -> Infeasibility | None:
     """Refute that an object is moved which the hand cannot hold.
 
     Args:
@@ -250,15 +299,25 @@ def ungraspable(scene: SceneGraph, object: str, *, fact: Fact, manipulator: Mani
     alone = _without_load(scene, object)
     load = Load.of(alone, object, manipulator=manipulator, tool_from_object=Pose(), rim=0.0)
     if load.overweight is not None:
-        is_known = any(alone.inertia(frame) is not None for frame in (object, *alone.subtree(object)))
-        source = "" if is_known else f" (taken from its shapes with {DENSITY:g} kg/m^3, since the scene gives none)"
+        is_known = any(
+            alone.inertia(frame) is not None for frame in (object, *alone.subtree(object))
+        )
+        source = (
+            ""
+            if is_known
+            else f" (taken from its shapes with {DENSITY:g} kg/m^3, since the scene gives none)"
+        )
         cause = f"'{object}' has to be moved, and {load.overweight}{source}"
         return Infeasibility(cause, (fact,), (object, manipulator.tip))
     if grasps_of(scene, object, manipulator=manipulator):
         return None
     if not all_grasps_are_known(scene, object, manipulator=manipulator):
         return None
-    hand, tip = ("cup", manipulator.tip) if manipulator.gripper_kind == "suction" else ("hand", manipulator.tip)
+    hand, tip = (
+        ("cup", manipulator.tip)
+        if manipulator.gripper_kind == "suction"
+        else ("hand", manipulator.tip)
+    )
     room = f", which opens to {manipulator.width_open * 100:.4g} cm" if hand == "hand" else ""
     cause = f"'{object}' has to be moved, and nothing of it fits the {hand} '{tip}'{room}"
     return Infeasibility(cause, (fact,), (object, tip), object)
@@ -278,7 +337,9 @@ def stays_upright(scene: SceneGraph, object: str) -> bool:
     return any(face.is_upright for face in faces)
 
 
-def _fits(short: float, long: float, room_short: float, room_long: float, *, is_round: bool) -> bool:
+def _fits(
+    short: float, long: float, room_short: float, room_long: float, *, is_round: bool
+) -> bool:
     """Return whether a rectangle, or an ellipse in it when its sides are equal, fits into another at some turn."""
     if short <= room_short and long <= room_long:
         return True
@@ -299,7 +360,9 @@ def _size(scene: SceneGraph, region: str) -> NDArray[np.float64]:
         if not np.all(np.isfinite(bounds)):
             return np.full(2, math.inf)
         corners.append(attached.pose.apply(np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T))
-    return np.asarray(np.ptp(np.concatenate(corners), axis=0)[:2]) if corners else np.full(2, math.inf)
+    return (
+        np.asarray(np.ptp(np.concatenate(corners), axis=0)[:2]) if corners else np.full(2, math.inf)
+    )
 
 
 def _section(attached: AttachedShape) -> NDArray[np.float64] | None:
@@ -324,7 +387,9 @@ def _area(scene: SceneGraph, object: str, region: str, *, erosion: float = _EROS
     return max(areas, default=0.0)
 
 
-def _bottom_sections(scene: SceneGraph, object: str, region: str) -> Iterator[tuple[NDArray[np.float64], bool]]:
+def _bottom_sections(
+    scene: SceneGraph, object: str, region: str
+) -> Iterator[tuple[NDArray[np.float64], bool]]:
     """Yield the sections (2,) of an upright object just above its bottom, with whether they are round."""
     if not stays_upright(scene, object):
         return

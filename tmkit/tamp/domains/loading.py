@@ -1,12 +1,13 @@
 """Loading domains: PDDL and its semantics, from a folder of both or from two places.
 
-Semantics are Python that is run, so a domain must come from a trusted source; see docs/concepts/security.md. A plan
-file may not. So a plan gives the name of its domain and a digest over words and meaning: the name is looked up among
-the built-in domains only, and whatever else it says is no path. The caller gives any other domain, and the digest tells
-whether it is the one that the plan was made with.
+Semantics are Python that is run, so a domain must come from a trusted source; see
+docs/concepts/security.md. A plan file may not. So a plan gives the name of its domain and a digest
+over words and meaning: the name is looked up among the built-in domains only, and whatever else it
+says is no path. The caller gives any other domain, and the digest tells whether it is the one that
+the plan was made with.
 
-Invariants: what is run and what the digest speaks of are the same bytes; nothing is written beside the files; two files
-of one name do not meet.
+Invariants: what is run and what the digest speaks of are the same bytes; nothing is written beside
+the files; two files of one name do not meet.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ _KINDS = {
     _PDDL: "a domain is a folder or a file that ends in .pddl",
     _SEMANTICS: "semantics are a domain's folder or a Python file",
 }
-_HOW_TO_DERIVE = "write 'from tmkit.tamp import DomainSemantics' and 'class Semantics(DomainSemantics):'"
+_HOW_TO_DERIVE = (
+    "write 'from tmkit.tamp import DomainSemantics' and 'class Semantics(DomainSemantics):'"
+)
 _REMEMBERED_TEXTS = 16  # texts that are not parsed or compiled again
 
 
@@ -55,7 +58,8 @@ _REMEMBERED_TEXTS = 16  # texts that are not parsed or compiled again
 class PythonDomain:
     """A domain built in Python: for :func:`tmkit.plan` in the place of a folder.
 
-    Plans hold its words as PDDL. To check a plan, the domain is given again, because states are derived anew.
+    Plans hold its words as PDDL. To check a plan, the domain is given again, because states are
+    derived anew.
 
     Attributes:
         domain: the words, e.g. from :func:`tmkit.pddl.make_domain`; all names in lower case.
@@ -67,9 +71,14 @@ class PythonDomain:
 
     def source(self) -> bytes:
         """Return the text of the files that the semantics are written in; their names, where there are no files."""
-        paths = dict.fromkeys(function.__code__.co_filename for function in functions_of(self.semantics))
+        paths = dict.fromkeys(
+            function.__code__.co_filename for function in functions_of(self.semantics)
+        )
         texts = [Path(path).read_bytes() for path in paths if os.path.isfile(path)]
-        return b"\0".join(texts) or f"{self.semantics.__module__}.{self.semantics.__qualname__}".encode()
+        return (
+            b"\0".join(texts)
+            or f"{self.semantics.__module__}.{self.semantics.__qualname__}".encode()
+        )
 
 
 def load_planning_domain(
@@ -82,25 +91,31 @@ def load_planning_domain(
     """Load a domain.
 
     Args:
-        domain: a bare name is a built-in one, in ``domains/``; anything with a separator or suffix is a folder, or a
-            file that ends in ``.pddl``; or a domain that was built in Python. A folder without ``domain.pddl`` is one
-            whose ``Semantics`` is composed (:func:`tmkit.tamp.parts.compose_domain`).
+        domain: a bare name is a built-in one, in ``domains/``; anything with a separator or suffix
+            is a folder, or a file that ends in ``.pddl``; or a domain that was built in Python. A
+            folder without ``domain.pddl`` is one whose ``Semantics`` is composed
+            (:func:`tmkit.tamp.parts.compose_domain`).
         manipulator: the arm that carries out the actions, or several.
-        semantics: domain semantics: a bare name means that of a built-in domain, else a folder with a
-            ``semantics.py`` or a Python file. By default the ``semantics.py`` beside the PDDL.
+        semantics: domain semantics: a bare name means that of a built-in domain, else a folder with
+            a ``semantics.py`` or a Python file. By default the ``semantics.py`` beside the PDDL.
         pddl: the text of the PDDL, when it need not be read because it is known, as from a plan.
 
     Raises:
         MissingFileError: no such folder or file, or one of the two parts is missing.
         TaskError: the PDDL is wrong.
-        FileFormatError: the file defines no class ``Semantics`` derived from :class:`tmkit.tamp.DomainSemantics`, the
-            class lacks a required method, or the file cannot be run.
+        FileFormatError: the file defines no class ``Semantics`` derived from
+            :class:`tmkit.tamp.DomainSemantics`, the class lacks a required method, or the file
+            cannot be run.
         RobotError: the semantics take another number of arms.
     """
     arms = (manipulator,) if isinstance(manipulator, Manipulator) else tuple(manipulator)
     if isinstance(domain, PythonDomain):
         return _built(domain, arms, semantics)
-    if pddl is None and semantics is None and (composed := _composed(resolve_name(domain, "domains"))) is not None:
+    if (
+        pddl is None
+        and semantics is None
+        and (composed := _composed(resolve_name(domain, "domains"))) is not None
+    ):
         return _built(composed, arms, semantics)
     if pddl is not None and semantics is not None:
         pddl_path = Path(domain)
@@ -122,7 +137,11 @@ def load_planning_domain(
     name = _name(pddl_path.parent) if pddl_path.name == _PDDL else pddl_path.name
     named = "" if semantics is None else _name(semantics)
     beside = semantics_path.parent / _PDDL
-    native = _parsed(read_pddl(beside), str(beside)) if semantics is not None and os.path.isfile(beside) else parsed
+    native = (
+        _parsed(read_pddl(beside), str(beside))
+        if semantics is not None and os.path.isfile(beside)
+        else parsed
+    )
     return PlanningDomain(name, parsed, text, digest, made, named, _stored(made, parsed, native))
 
 
@@ -133,15 +152,26 @@ def _composed(folder: Path) -> PythonDomain | None:
     source = read_bytes(folder / _SEMANTICS, limit=ReadingLimits().text_bytes)
     semantics = getattr(_run(folder / _SEMANTICS, source), "Semantics", None)
     words = getattr(semantics, "domain", None)
-    return PythonDomain(words, cast("type[DomainSemantics]", semantics)) if isinstance(words, Domain) else None
+    return (
+        PythonDomain(words, cast("type[DomainSemantics]", semantics))
+        if isinstance(words, Domain)
+        else None
+    )
 
 
 def _stored(semantics: DomainSemantics, domain: Domain, native: Domain) -> frozenset[str]:
     """Return the predicates whose facts are stored: those declared so, and those that the native domain lacks."""
-    names = [predicate.name for predicate in domain.predicates if predicate.name not in domain.derived_predicates]
+    names = [
+        predicate.name
+        for predicate in domain.predicates
+        if predicate.name not in domain.derived_predicates
+    ]
     for name in sorted(semantics.stored_predicates.difference(names)):
         what = UnknownNameError.of("predicate", name, names).message
-        raise TaskError.at(domain.source or f"domain '{domain.name}'", f"'stored_predicates' of the semantics: {what}")
+        raise TaskError.at(
+            domain.source or f"domain '{domain.name}'",
+            f"'stored_predicates' of the semantics: {what}",
+        )
     return semantics.stored_predicates.union(names).difference(
         {predicate.name for predicate in native.predicates} - semantics.stored_predicates
     )
@@ -152,17 +182,24 @@ def _name(path: str | Path) -> str:
     return Path(os.path.abspath(path)).name
 
 
-def _built(built: PythonDomain, arms: tuple[Manipulator, ...], semantics: str | Path | None) -> PlanningDomain:
+def _built(
+    built: PythonDomain, arms: tuple[Manipulator, ...], semantics: str | Path | None
+) -> PlanningDomain:
     """Return a domain built in Python as one read from a file would be."""
     name = built.domain.name
     if semantics is not None:
-        raise TaskError.at(f"domain '{name}'", f"it brings its own semantics, so those of '{semantics}' are too many")
+        raise TaskError.at(
+            f"domain '{name}'",
+            f"it brings its own semantics, so those of '{semantics}' are too many",
+        )
     text = domain_to_pddl(built.domain)
     parsed = _parsed(text, f"domain '{name}'")
     where = Path(f"semantics of domain '{name}'")
     digest = hashlib.sha256(text.encode() + b"\0" + built.source()).hexdigest()
     made = _made(where, built.semantics, arms)
-    return PlanningDomain(name, parsed, text, digest, made, stored_predicates=_stored(made, parsed, parsed))
+    return PlanningDomain(
+        name, parsed, text, digest, made, stored_predicates=_stored(made, parsed, parsed)
+    )
 
 
 @functools.lru_cache(maxsize=_REMEMBERED_TEXTS)
@@ -194,8 +231,8 @@ def _semantics_beside(pddl_path: Path, domain: str | Path) -> Path:
     if pddl_path.name == _PDDL or os.path.isfile(path):
         return _file(pddl_path.parent, domain, _SEMANTICS)
     raise MissingFileError(
-        f"{pddl_path}: there is no {_SEMANTICS} beside it, which relates its predicates to a scene; name "
-        "a domain with the same predicates, as 'blocks' (semantics=, --semantics)",
+        f"{pddl_path}: there is no {_SEMANTICS} beside it, which relates its predicates to a scene;"
+        " name a domain with the same predicates, as 'blocks' (semantics=, --semantics)",
         path=str(path),
         nearest=None,
     )
@@ -211,7 +248,10 @@ def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> D
     except MissingExtraError:
         raise
     except Exception as error:
-        what = f"'{name}({', '.join(['manipulator'] * len(arms))})' fails: {type(error).__name__}: {error}"
+        what = (
+            f"'{name}({', '.join(['manipulator'] * len(arms))})' fails: {type(error).__name__}:"
+            f" {error}"
+        )
         raise FileFormatError.at(path, what) from error
     return cast(DomainSemantics, semantics)
 
@@ -220,20 +260,35 @@ def _require_derived(path: Path, semantics_class: type) -> None:
     """Refuse a class that is no semantics, lacks a required method, or has one with other arguments."""
     name = semantics_class.__name__
     if not issubclass(semantics_class, DomainSemantics):
-        raise FileFormatError.at(path, f"class '{name}' does not derive from DomainSemantics; {_HOW_TO_DERIVE}")
+        raise FileFormatError.at(
+            path, f"class '{name}' does not derive from DomainSemantics; {_HOW_TO_DERIVE}"
+        )
     if missing := sorted(semantics_class.__abstractmethods__):
         known = set(dir(semantics_class)).difference(dir(DomainSemantics))
         near = {method: nearest_name(method, known) for method in missing}
-        hint = "".join(f"; found '{match}', did you mean '{method}'?" for method, match in near.items() if match)
-        raise FileFormatError.at(path, f"class '{name}' must define the methods {', '.join(missing)}{hint}")
+        hint = "".join(
+            f"; found '{match}', did you mean '{method}'?"
+            for method, match in near.items()
+            if match
+        )
+        raise FileFormatError.at(
+            path, f"class '{name}' must define the methods {', '.join(missing)}{hint}"
+        )
     for method, expected in vars(DomainSemantics).items():
         own = getattr(semantics_class, method)
-        if isinstance(expected, FunctionType) and isinstance(own, FunctionType) and not method.startswith("_"):
+        if (
+            isinstance(expected, FunctionType)
+            and isinstance(own, FunctionType)
+            and not method.startswith("_")
+        ):
             arguments = list(inspect.signature(expected).parameters)
             try:
                 inspect.signature(own).bind(*arguments)
             except TypeError as error:
-                what = f"'{name}.{method}' is called as {method}({', '.join(arguments[1:])}), and cannot be: {error}"
+                what = (
+                    f"'{name}.{method}' is called as {method}({', '.join(arguments[1:])}), and"
+                    f" cannot be: {error}"
+                )
                 raise FileFormatError.at(path, what, line=own.__code__.co_firstlineno) from error
 
 
@@ -286,17 +341,25 @@ def load_plan_domain(
     pddl = None
     if semantics is None and plan.semantics and not isinstance(domain, PythonDomain):
         semantics = _built_in(
-            plan.semantics, f"semantics '{plan.semantics}' are", "they lie ('semantics', --semantics)"
+            plan.semantics,
+            f"semantics '{plan.semantics}' are",
+            "they lie ('semantics', --semantics)",
         )
-    if domain is None and semantics is not None:  # the plan has the words, so only their meaning is needed
+    # the plan has the words, so only their meaning is needed
+    if domain is None and semantics is not None:
         domain, pddl = plan.domain, plan.domain_pddl
     elif domain is None:
-        domain = _built_in(plan.domain, f"domain '{plan.domain}' is", "it lies ('domain', --domain)")
+        domain = _built_in(
+            plan.domain, f"domain '{plan.domain}' is", "it lies ('domain', --domain)"
+        )
     return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics, pddl=pddl)
 
 
 def check_plan_domain(
-    plan: Plan, path: str | Path, domain: str | Path | PythonDomain | None, semantics: str | Path | None
+    plan: Plan,
+    path: str | Path,
+    domain: str | Path | PythonDomain | None,
+    semantics: str | Path | None,
 ) -> None:
     """Raise an error unless the caller's domain is the one that a plan was made with.
 
@@ -311,7 +374,10 @@ def check_plan_domain(
     if domain is None and semantics is None:
         return
     if load_plan_domain(plan, domain, semantics).digest != plan.domain_digest:
-        reason = f"its domain '{plan.domain}' (digest {plan.domain_digest[:12]}) is not the one that was given"
+        reason = (
+            f"its domain '{plan.domain}' (digest {plan.domain_digest[:12]}) is not the one that was"
+            " given"
+        )
         raise PlanFileError.at(path, reason)
 
 

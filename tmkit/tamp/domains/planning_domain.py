@@ -39,7 +39,8 @@ class PlanningDomain:
         pddl: its text.
         digest: 64 hexadecimal digits over the text and the semantics' source.
         semantics: the meaning, for the arms that it was loaded for.
-        semantics_name: where the meaning comes from when it was named apart, without folders; else empty.
+        semantics_name: where the meaning comes from when it was named apart, without folders; else
+            empty.
         stored_predicates: predicates whose facts are kept in the scene, not derived.
     """
 
@@ -52,26 +53,37 @@ class PlanningDomain:
     stored_predicates: frozenset[str] = frozenset()
 
     def state(
-        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
+        self,
+        scene: SceneGraph,
+        objects: Mapping[str, str],
+        q: Configuration,
+        *,
+        view: TracedScene | None = None,
     ) -> State:
         """Return the basic facts that hold in a scene at a configuration (n_joints,).
 
-        All of them are derived; :class:`tmkit.tamp.StateDeriver` derives those of versions from one another.
+        All of them are derived; :class:`tmkit.tamp.StateDeriver` derives those of versions from one
+        another.
 
         Args:
             scene: the scene.
             objects: the PDDL objects with their types.
             q: the configuration.
-            view: the scene with values kept from other versions, for a semantics that can be traced.
+            view: the scene with values kept from other versions, for a semantics that can be
+                traced.
 
         Raises:
             SceneError: the scene cannot be told in the domain's predicates.
-            TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
+            TaskError: the semantics raises an error that is none of tmkit's; the message names its
+                file and line.
         """
-        # Without a view nothing is known from elsewhere: each kept function is called once for its arguments.
+        # Without a view nothing is known from elsewhere: each kept function is called once for its
+        # arguments.
         traced = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
         with self.blamed("the state of a scene"):
-            found = self.semantics.state(traced if self.semantics.is_incremental else scene, objects, q)
+            found = self.semantics.state(
+                traced if self.semantics.is_incremental else scene, objects, q
+            )
             plain = self.returned("state", found, State)
         stored = self._stored(plain, scene)
         added = self._added(plain, scene, objects, q)
@@ -82,14 +94,19 @@ class PlanningDomain:
         if self.stored_predicates:
             for fact in plain:
                 if fact.predicate in self.stored_predicates:
-                    raise TaskError.at(self._meaning, f"derives {fact}, but facts of '{fact.predicate}' are stored")
+                    raise TaskError.at(
+                        self._meaning, f"derives {fact}, but facts of '{fact.predicate}' are stored"
+                    )
         if not (kept := task_facts(scene)):
             return []
         declared = {predicate.name for predicate in self.domain.predicates}
         facts = [Fact(*fact) for fact in sorted(kept) if fact[0] in declared]
         for fact in facts:
             if fact.predicate not in self.stored_predicates:
-                raise TaskError.at("scene", f"stores {fact}, but {self._meaning} derives facts of '{fact.predicate}'")
+                raise TaskError.at(
+                    "scene",
+                    f"stores {fact}, but {self._meaning} derives facts of '{fact.predicate}'",
+                )
         return facts
 
     @property
@@ -105,19 +122,31 @@ class PlanningDomain:
         """
         if not self.stored_predicates:
             return ()
-        wanted: set[TaskFact] = {(*fact,) for fact in predicted if fact.predicate in self.stored_predicates}
+        wanted: set[TaskFact] = {
+            (*fact,) for fact in predicted if fact.predicate in self.stored_predicates
+        }
         held = {fact for fact in task_facts(scene) if fact[0] in self.stored_predicates}
-        return (FactEffect(tuple(sorted(wanted - held)), tuple(sorted(held - wanted))),) if wanted != held else ()
+        return (
+            (FactEffect(tuple(sorted(wanted - held)), tuple(sorted(held - wanted))),)
+            if wanted != held
+            else ()
+        )
 
     def is_moving(self, action: GroundAction) -> bool:
         """Return whether an action has effects on other than stored facts and numbers, or moves nevertheless."""
         outcomes = self.domain.outcomes(action.name)
         parts = [part for outcome in outcomes for part in simple_effects(outcome.effect)]
         changed = {part.atom.predicate for part in parts if isinstance(part, Add | Delete)}
-        is_still = changed <= self.stored_predicates and (changed or any(isinstance(p, ChangeNumber) for p in parts))
-        return not is_still or (outcomes[0].outcome_of or action.name) in self.semantics.moving_actions
+        is_still = changed <= self.stored_predicates and (
+            changed or any(isinstance(p, ChangeNumber) for p in parts)
+        )
+        return (
+            not is_still or (outcomes[0].outcome_of or action.name) in self.semantics.moving_actions
+        )
 
-    def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
+    def _added(
+        self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration
+    ) -> list[Fact]:
         """Return the facts that hold besides, in a domain that was extended for planning."""
         del self, plain, scene, objects, q
         return []
@@ -128,8 +157,8 @@ class PlanningDomain:
 
         Args:
             what: what was wanted of it.
-            if_traced: whether the error must have passed through a method of the semantics, since the block runs much
-                else.
+            if_traced: whether the error must have passed through a method of the semantics, since
+                the block runs much else.
 
         Raises:
             TaskError: in the place of that error; the message has its file and line.
@@ -140,13 +169,15 @@ class PlanningDomain:
             raise
         except Exception as error:
             codes = {function.__code__ for function in functions_of(type(self.semantics))}
-            if if_traced and not any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)):
+            if if_traced and not any(
+                frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)
+            ):
                 raise
             files = {code.co_filename for code in codes}
             path, line = innermost(error, files) or (self.semantics_name or self.name, None)
             reason = (
-                f"{what}: {type(error).__name__}: {error}; a semantics defines every action and predicate of its "
-                f"domain '{self.name}'"
+                f"{what}: {type(error).__name__}: {error}; a semantics defines every action and"
+                f" predicate of its domain '{self.name}'"
             )
             raise TaskError.at(path, reason, line=line) from error
 
@@ -163,10 +194,14 @@ class PlanningDomain:
         """
         if isinstance(value, kind):
             return value
-        kinds = " or ".join(part.__name__ for part in (kind if isinstance(kind, tuple) else (kind,)))
+        kinds = " or ".join(
+            part.__name__ for part in (kind if isinstance(kind, tuple) else (kind,))
+        )
         code = getattr(getattr(type(self.semantics), method), "__code__", None)
         path, line = (self.name, None) if code is None else (code.co_filename, code.co_firstlineno)
-        raise TaskError.at(path, f"'{method}' returns {repr(value)[:60]}, which is no {kinds}", line=line)
+        raise TaskError.at(
+            path, f"'{method}' returns {repr(value)[:60]}, which is no {kinds}", line=line
+        )
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield candidates of an action, best first.
@@ -176,7 +211,8 @@ class PlanningDomain:
             context: scene and configuration before the action, samplers and arms.
 
         Raises:
-            TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
+            TaskError: the semantics raises an error that is none of tmkit's; the message names its
+                file and line.
         """
         return self._candidates(action, context)
 
@@ -184,9 +220,13 @@ class PlanningDomain:
         if not self.is_moving(action):
             yield ApplyEffects((), "without motion")
             return
-        stated = GroundAction(self.domain.outcomes(action.name)[0].outcome_of or action.name, action.arguments)
+        stated = GroundAction(
+            self.domain.outcomes(action.name)[0].outcome_of or action.name, action.arguments
+        )
         with self.blamed(f"candidates of {action}"):
-            for candidate in self.returned("candidates", self.semantics.candidates(stated, context), Iterable):
+            for candidate in self.returned(
+                "candidates", self.semantics.candidates(stated, context), Iterable
+            ):
                 if not callable(getattr(candidate, "refine", None)):
                     self.returned("candidates", candidate, Candidate)
                 yield candidate
@@ -205,7 +245,9 @@ class PlanningDomain:
         del self, action
         return False
 
-    def candidates_elsewhere(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+    def candidates_elsewhere(
+        self, action: GroundAction, context: ActionContext
+    ) -> Iterator[Candidate]:
         """Yield candidates of an action that achieves a goal, as if there were no such goal.
 
         Args:
@@ -247,5 +289,9 @@ class PlanningDomain:
 
 def innermost(error: Exception, files: Collection[str]) -> tuple[str, int | None] | None:
     """Return the file and line in which an error arose, the innermost in some files; None for none."""
-    places = [(at.filename, at.lineno) for at in traceback.extract_tb(error.__traceback__) if at.filename in files]
+    places = [
+        (at.filename, at.lineno)
+        for at in traceback.extract_tb(error.__traceback__)
+        if at.filename in files
+    ]
     return places[-1] if places else None

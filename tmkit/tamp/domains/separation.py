@@ -1,18 +1,21 @@
 """A proof that no hand touches an object: what never moves encloses it, and no gap lets a part of the hand through.
 
-A ball inside a rigid link of the hand moves with it. On the way from the start to a contact its centre never comes
-nearer to what stands still than its radius. Space is divided into cells, and a cell counts as closed only if the ball
-collides wherever in the cell its centre is. It does if a ball smaller by half the cell's diagonal does at the middle.
-If the open cells at which the link may touch the object are connected neither with the outside nor with the start,
-through faces of cells, the object is not touched.
+A ball inside a rigid link of the hand moves with it. On the way from the start to a contact its
+centre never comes nearer to what stands still than its radius. Space is divided into cells, and a
+cell counts as closed only if the ball collides wherever in the cell its centre is. It does if a
+ball smaller by half the cell's diagonal does at the middle. If the open cells at which the link may
+touch the object are connected neither with the outside nor with the start, through faces of cells,
+the object is not touched.
 
-A contact link of one convex solid also contains the hull of its ball and the point of contact. So near the contact a
-ball of a share of the radius comes to the same share of the distance. Small balls prove tight enclosures, large ones
-those with gaps. Of a mesh the ball is inside the planes of all faces, where every point of the mesh is seen from; how
-far vertices are outside of these planes is taken off the radius.
+A contact link of one convex solid also contains the hull of its ball and the point of contact. So
+near the contact a ball of a share of the radius comes to the same share of the distance. Small
+balls prove tight enclosures, large ones those with gaps. Of a mesh the ball is inside the planes of
+all faces, where every point of the mesh is seen from; how far vertices are outside of these planes
+is taken off the radius.
 
-Only exact shapes count: boxes, balls, cylinders, capsules, and the triangles of meshes, never their hulls; what is
-movable, or moved by a joint, is taken away. A failure to prove anything means nothing.
+Only exact shapes count: boxes, balls, cylinders, capsules, and the triangles of meshes, never their
+hulls; what is movable, or moved by a joint, is taken away. A failure to prove anything means
+nothing.
 """
 
 from __future__ import annotations
@@ -74,7 +77,15 @@ def separated(
     if bounds is None:
         return None
     if _stands_still(scene, object, movable - {object}):
-        found = _enclosed(scene, object, bounds, what=f"'{object}'", q=q, fact=handled.fact, manipulator=manipulator)
+        found = _enclosed(
+            scene,
+            object,
+            bounds,
+            what=f"'{object}'",
+            q=q,
+            fact=handled.fact,
+            manipulator=manipulator,
+        )
         if found is not None:
             return found
     proofs, wide = [], norm(bounds[1] - bounds[0]) + _OFF
@@ -86,14 +97,25 @@ def separated(
         low, high = around[0] - _OFF, around[1] + [_OFF, _OFF, wide]
         space = np.array([low[0], low[1], around[1][2] - sunk]), high  # what stands there is above
         what = f"'{object}' on '{region}'"
-        proofs.append(_enclosed(scene, region, space, what=what, q=q, fact=handled.fact, manipulator=manipulator))
+        proofs.append(
+            _enclosed(
+                scene, region, space, what=what, q=q, fact=handled.fact, manipulator=manipulator
+            )
+        )
         if proofs[-1] is None:
             return None
     return proofs[0] if proofs else None
 
 
 def _enclosed(
-    scene: SceneGraph, frame: str, bounds: _Bounds, *, what: str, q: ArrayLike, fact: Fact, manipulator: Manipulator
+    scene: SceneGraph,
+    frame: str,
+    bounds: _Bounds,
+    *,
+    what: str,
+    q: ArrayLike,
+    fact: Fact,
+    manipulator: Manipulator,
 ) -> Infeasibility | None:
     """Refute that a hand touches anything inside a box of a frame."""
     place = scene.pose(frame, relative_to=scene.root(frame), q=q)
@@ -105,8 +127,8 @@ def _enclosed(
                 " and others" if len(around) > NAMED_BODIES else ""
             )
             cause = (
-                f"{what} has to be touched, and what never moves encloses it ({named}): no gap lets a ball of "
-                f"{2000.0 * ball.radius:.1f} mm through, which is inside '{ball.link}'"
+                f"{what} has to be touched, and what never moves encloses it ({named}): no gap lets"
+                f" a ball of {2000.0 * ball.radius:.1f} mm through, which is inside '{ball.link}'"
             )
             return Infeasibility(cause, (fact,), (frame, *around))
     return None
@@ -127,9 +149,14 @@ def _balls(scene: SceneGraph, manipulator: Manipulator) -> Iterator[_Ball]:
     if not touching or manipulator.tip not in scene:
         return
     tip = manipulator.tip
-    rigid = [tip, *(f for f in scene.subtree(tip) if f not in touching and _is_rigid(scene, f, tip))]
+    rigid = [
+        tip,
+        *(f for f in scene.subtree(tip) if f not in touching and _is_rigid(scene, f, tip)),
+    ]
     movable = frozenset(movable_frames(scene))
-    for link in dict.fromkeys([next(iter(touching)), *(frame for frame in rigid if not _is_in(scene, frame, movable))]):
+    for link in dict.fromkeys(
+        [next(iter(touching)), *(frame for frame in rigid if not _is_in(scene, frame, movable))]
+    ):
         solids = [attached for attached in scene.shapes(link) if attached.collision]
         inside = [found for attached in solids if (found := _inscribed(attached)) is not None]
         if not inside:
@@ -139,15 +166,25 @@ def _balls(scene: SceneGraph, manipulator: Manipulator) -> Iterator[_Ball]:
             own = np.concatenate([solid_points(attached) for attached in solids])
             far = float(np.max(norms(own - centre)))
         else:
-            at = scene.pose(link, relative_to=manipulator.tool, q=scene.zero_configuration()).apply(centre)
+            at = scene.pose(link, relative_to=manipulator.tool, q=scene.zero_configuration()).apply(
+                centre
+            )
             far = min(float(np.max(norms(found - at))) for found in touching.values()) + _SLACK
         for share in _SHARES if link in touching and len(solids) == 1 else (1.0,):
             reach = share * far + manipulator.contact_tolerance
-            yield _Ball(link, centre, share * radius - (1.0 - share) * beyond - _SLACK, reach + _SLACK)
+            yield _Ball(
+                link, centre, share * radius - (1.0 - share) * beyond - _SLACK, reach + _SLACK
+            )
 
 
 def _enclosing(
-    scene: SceneGraph, q: ArrayLike, ball: _Ball, *, place: Pose, bounds: _Bounds, start: NDArray[np.float64]
+    scene: SceneGraph,
+    q: ArrayLike,
+    ball: _Ball,
+    *,
+    place: Pose,
+    bounds: _Bounds,
+    start: NDArray[np.float64],
 ) -> list[str] | None:
     """Return what encloses a box at a place against a ball, most often met first; None where nothing is proved."""
     side = _CELL * ball.radius
@@ -155,7 +192,9 @@ def _enclosing(
     bodies, names = _still(scene, q, ball.link)
     if small <= 0.0 or not names:
         return None
-    alone = SceneGraph("ball/root").add_frame("ball/solid", "ball/root", shapes=[AttachedShape(Sphere(small))])
+    alone = SceneGraph("ball/root").add_frame(
+        "ball/solid", "ball/root", shapes=[AttachedShape(Sphere(small))]
+    )
     world = FloatingBody(bodies, alone, root="still", margin=0.0)
     fingers = world.fingers({})[None]
     middle = place.apply((bounds[0] + bounds[1]) / 2)
@@ -170,7 +209,10 @@ def _enclosing(
     count = math.ceil((norm(bounds[1] - bounds[0]) / 2 + near) / side)
     if count >= _HALF:
         return None
-    directions = [np.array(ahead) for ahead in itertools.product((0, 1, -1), repeat=3) if any(ahead)]  # up comes first
+    # up comes first
+    directions = [
+        np.array(ahead) for ahead in itertools.product((0, 1, -1), repeat=3) if any(ahead)
+    ]
     outwards = np.arange(_HALF)[:, None]
     if any(np.all(is_open(outwards * ahead)) for ahead in directions):
         return None  # straight out from the middle
@@ -178,7 +220,10 @@ def _enclosing(
     cells = np.array(np.meshgrid(steps, steps, steps)).reshape(3, -1).T
     local = place.inverse().apply(middle + side * cells)
     cells = cells[norms(local - np.clip(local, *bounds)) <= near]
-    if any(np.all(is_open(cells[int(np.argmax(cells @ ahead))] + outwards * ahead)) for ahead in directions):
+    if any(
+        np.all(is_open(cells[int(np.argmax(cells @ ahead))] + outwards * ahead))
+        for ahead in directions
+    ):
         return None  # straight out
     known = np.zeros((2 * _HALF + 1,) * 3, dtype=bool)
     opened, closed, checked = known.copy(), [], 0
@@ -194,7 +239,9 @@ def _enclosing(
         cells = np.unique((cells[:, None] + _FACES).reshape(-1, 3), axis=0)
         cells = cells[~known[tuple((cells + _HALF).T)]]
     begin = np.rint((start - middle) / side).astype(int)
-    if np.max(np.abs(begin)) < _HALF and np.any(opened[tuple(slice(i + _HALF - 1, i + _HALF + 2) for i in begin)]):
+    if np.max(np.abs(begin)) < _HALF and np.any(
+        opened[tuple(slice(i + _HALF - 1, i + _HALF + 2) for i in begin)]
+    ):
         return None
     boundary = np.concatenate(closed)
     sample = boundary[:: max(1, len(boundary) // 500)]
@@ -212,9 +259,11 @@ def _still(scene: SceneGraph, q: ArrayLike, link: str) -> tuple[SceneGraph, dict
     with bodies.edit() as edit:
         for number, frame in enumerate(scene.frame_names):
             kept = tuple(
-                AttachedShape(attached.shape, pose=attached.pose, level="exact")
-                if attached.shape.kind == "mesh"
-                else AttachedShape(attached.shape, pose=attached.pose)
+                (
+                    AttachedShape(attached.shape, pose=attached.pose, level="exact")
+                    if attached.shape.kind == "mesh"
+                    else AttachedShape(attached.shape, pose=attached.pose)
+                )
                 for attached in scene.shapes(frame)
                 if attached.collision and attached.shape.kind in _EXACT
             )
@@ -243,7 +292,8 @@ def _is_rigid(scene: SceneGraph, frame: str, top: str | None) -> bool:
 def _inscribed(attached: AttachedShape) -> tuple[NDArray[np.float64], float, float] | None:
     """Return the centre (3,), in the frame that it is attached to, and the radius of a ball inside a convex solid.
 
-    The third number is by how many metres the solid may reach beyond the planes that the ball is inside of.
+    The third number is by how many metres the solid may reach beyond the planes that the ball is
+    inside of.
     """
     shape = attached.shape
     if shape.kind in ("box", "sphere", "cylinder", "capsule"):
@@ -252,9 +302,15 @@ def _inscribed(attached: AttachedShape) -> tuple[NDArray[np.float64], float, flo
     import trimesh  # both are slow to import
     from scipy.optimize import linprog
 
-    if shape.kind != "mesh" or not (mesh := trimesh.Trimesh(shape.vertices, shape.outward_faces)).is_volume:
+    if (
+        shape.kind != "mesh"
+        or not (mesh := trimesh.Trimesh(shape.vertices, shape.outward_faces)).is_volume
+    ):
         return None
-    normals, offsets = mesh.face_normals, np.einsum("ij,ij->i", mesh.face_normals, mesh.triangles[:, 0])
+    normals, offsets = (
+        mesh.face_normals,
+        np.einsum("ij,ij->i", mesh.face_normals, mesh.triangles[:, 0]),
+    )
     planes = np.column_stack([normals, np.ones(len(normals))])
     found = linprog([0.0, 0.0, 0.0, -1.0], planes, offsets, bounds=[(None, None)] * 4)
     if found.x is None or found.x[3] <= 0.0:

@@ -1,8 +1,8 @@
 """Deriving PDDL states of scene versions from one another: what a version did not change is not derived again.
 
-:class:`StateDeriver` keeps the values of the functions that a semantics marks with :func:`tmkit.tamp.incremental`, with
-what each of them read of the scene. It calls such a function again only when something that it read has changed. For
-example::
+:class:`StateDeriver` keeps the values of the functions that a semantics marks with
+:func:`tmkit.tamp.incremental`, with what each of them read of the scene. It calls such a function
+again only when something that it read has changed. For example::
 
     @incremental
     def _standing(scene: SceneGraph, object: str) -> Fact:        # reads this object and its parent
@@ -15,13 +15,15 @@ example::
         def state(self, scene, objects, q):
             return State(_standing(scene, object) for object in scene.frames_of_class("movable"))
 
-Rules: a kept function depends on its arguments and the scene alone, and its result is not modified. A configuration is
-no argument and may be read outside. ``state`` and what it calls use methods of the scene, and pass it to functions of
-Python only: it may be a :class:`~tmkit.tamp.domains.traced_scene.TracedScene`.
+Rules: a kept function depends on its arguments and the scene alone, and its result is not modified.
+A configuration is no argument and may be read outside. ``state`` and what it calls use methods of
+the scene, and pass it to functions of Python only: it may be a
+:class:`~tmkit.tamp.domains.traced_scene.TracedScene`.
 
-Costs: the difference of the versions, O(changes log n); a copy of the table of kept values; and the functions called
-again. A function over many frames that calls a kept one for each is called again for every change. One over groups of
-groups of them, as :mod:`tmkit.tamp.parts` has, calls only the groups in which something changed.
+Costs: the difference of the versions, O(changes log n); a copy of the table of kept values; and the
+functions called again. A function over many frames that calls a kept one for each is called again
+for every change. One over groups of groups of them, as :mod:`tmkit.tamp.parts` has, calls only the
+groups in which something changed.
 """
 
 from __future__ import annotations
@@ -33,7 +35,15 @@ from tmkit.graph import SceneGraph, diff
 from tmkit.pddl import State
 from tmkit.plans.values import Configuration
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.traced_scene import JOINTS, WHOLE, Dependents, Key, Memo, TracedScene, forget
+from tmkit.tamp.domains.traced_scene import (
+    JOINTS,
+    WHOLE,
+    Dependents,
+    Key,
+    Memo,
+    TracedScene,
+    forget,
+)
 
 _FIELDS = ("there", "parent", "pose", "joint", "classes", "shapes", "attributes", "children")
 
@@ -55,8 +65,8 @@ class DerivedState:
 class StateDeriver:
     """Derives the PDDL states of versions of a scene, one from another.
 
-    Any number of searches may use one, in any threads, and derive from any version that they have. What it has of its
-    own is a table of which functions ever read what, which only grows.
+    Any number of searches may use one, in any threads, and derive from any version that they have.
+    What it has of its own is a table of which functions ever read what, which only grows.
 
     Args:
         domain: the domain.
@@ -67,14 +77,16 @@ class StateDeriver:
         self.domain, self.objects = domain, dict(objects)
         self._dependents = Dependents()
 
-    def derive(self, scene: SceneGraph, q: Configuration, previous: DerivedState | None = None) -> DerivedState:
+    def derive(
+        self, scene: SceneGraph, q: Configuration, previous: DerivedState | None = None
+    ) -> DerivedState:
         """Return the state of a version at a configuration (n_joints,): that of ``domain.state``, fact by fact.
 
         Args:
             scene: the version.
             q: the configuration.
-            previous: the state of another version, by this deriver; the fewer changes lie between, the less is derived
-                again. If omitted, all is derived.
+            previous: the state of another version, by this deriver; the fewer changes lie between,
+                the less is derived again. If omitted, all is derived.
 
         Raises:
             SceneError: the scene cannot be described in the domain's predicates.
@@ -84,7 +96,9 @@ class StateDeriver:
             changed = set() if previous.scene is scene else _changed(previous.scene, scene)
             if changed is not None:
                 memo = forget(previous._memo, changed, self._dependents)
-        state = self.domain.state(scene, self.objects, q, view=TracedScene(scene, memo, self._dependents))
+        state = self.domain.state(
+            scene, self.objects, q, view=TracedScene(scene, memo, self._dependents)
+        )
         return DerivedState(state, scene, memo)
 
 

@@ -1,11 +1,11 @@
 """Objects that stand on objects: helpers for the semantics of towers, trays, places and tables.
 
-In such domains an object stands upright on the top of its parent, its frame's z axis along that of the parent. These
-functions measure how high it stands, compute poses and turns in which it may be put down, order its grasps, and refuse
-an object that does not stand.
+In such domains an object stands upright on the top of its parent, its frame's z axis along that of
+the parent. These functions measure how high it stands, compute poses and turns in which it may be
+put down, order its grasps, and refuse an object that does not stand.
 
-Invariants: functions of their arguments alone, in a fixed order; tops and bottoms are those of the collision shapes,
-in the frame's own axes. All lengths are in metres, angles in radians.
+Invariants: functions of their arguments alone, in a fixed order; tops and bottoms are those of the
+collision shapes, in the frame's own axes. All lengths are in metres, angles in radians.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def shape_bounds(
     bounds = _bounds(scene.shapes(frame), only_solid)
     if bounds is None:
         what = (
-            f"frame '{frame}' has no {'collision ' if only_solid else ''}shape, so nothing can rest on it or be grasped"
+            f"frame '{frame}' has no {'collision ' if only_solid else ''}shape, so nothing can rest"
+            " on it or be grasped"
         )
         raise SceneError(what, frame=frame)
     return bounds
@@ -114,7 +115,9 @@ def object_symmetries(scene: SceneGraph, frames: Iterable[str]) -> list[list[str
     """
     groups: dict[object, list[str]] = {}
     for frame in frames:
-        solids = tuple((part.shape, part.pose, part.level) for part in scene.shapes(frame) if part.collision)
+        solids = tuple(
+            (part.shape, part.pose, part.level) for part in scene.shapes(frame) if part.collision
+        )
         inertia = scene.inertia(frame)
         weight = None if inertia is None else (inertia.mass, *inertia.center.tolist())
         groups.setdefault((solids, weight), []).append(frame)
@@ -126,7 +129,9 @@ def quat_xyzw_about_z(angle: float) -> list[float]:
     return [0.0, 0.0, sin(angle / 2), cos(angle / 2)]
 
 
-def turns_nearest_first(context: ActionContext, object: str, support: str, *, count: int = 4) -> list[float]:
+def turns_nearest_first(
+    context: ActionContext, object: str, support: str, *, count: int = 4
+) -> list[float]:
     """Return turns about the support's z axis in equal steps, the one that turns the object least first, in radians.
 
     Args:
@@ -138,14 +143,18 @@ def turns_nearest_first(context: ActionContext, object: str, support: str, *, co
     x_axis = context.scene.pose(object, relative_to=support, q=context.q).rotate([1.0, 0.0, 0.0])
     now = atan2(x_axis[1], x_axis[0])
     turns = (math.remainder(math.tau * k / count, math.tau) for k in range(count))
-    return sorted(turns, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 9), turn))
+    return sorted(
+        turns, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 9), turn)
+    )
 
 
-def grasps_steepest_first(context: ActionContext, object: str, *, manipulator: Manipulator) -> list[Grasp]:
+def grasps_steepest_first(
+    context: ActionContext, object: str, *, manipulator: Manipulator
+) -> list[Grasp]:
     """Return the grasps of an object in a good order for picking it from a table.
 
-    First come the grasps that hold it however the hand turns, among these the ones from above, and among these the ones
-    for which the hand turns least.
+    First come the grasps that hold it however the hand turns, among these the ones from above, and
+    among these the ones for which the hand turns least.
 
     Args:
         context: the scene and configuration before the action, and its samplers.
@@ -188,7 +197,9 @@ def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> Dea
     return DeadEnd(cause, is_proved=is_proved)
 
 
-def pick_candidates(context: ActionContext, object: str, *, manipulator: Manipulator) -> Iterator[Pick | DeadEnd]:
+def pick_candidates(
+    context: ActionContext, object: str, *, manipulator: Manipulator
+) -> Iterator[Pick | DeadEnd]:
     """Yield picks of an object, ordered as by :func:`grasps_steepest_first`, or :func:`no_grasp`.
 
     Args:
@@ -211,7 +222,8 @@ def _named(context: ActionContext, manipulator: Manipulator) -> str | None:
 def require_standing(scene: SceneGraph, object: str, *, kind: str = "") -> None:
     """Refuse an object that leans, floats, is sunk in, or stands beside its parent.
 
-    It may lean by 0.1 rad, and its bottom may be :data:`STANDING_TOLERANCE` above or below the parent's top.
+    It may lean by 0.1 rad, and its bottom may be :data:`STANDING_TOLERANCE` above or below the
+    parent's top.
 
     Args:
         scene: the scene.
@@ -235,12 +247,16 @@ def require_standing(scene: SceneGraph, object: str, *, kind: str = "") -> None:
     gap = z + float(shape_bounds(scene, object)[0][2] - upper[2])
     if abs(gap) > STANDING_TOLERANCE:
         where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{below}'"
-        raise SceneError(f"{named} has its bottom {where}, its parent, on which it should stand", frame=object)
+        raise SceneError(
+            f"{named} has its bottom {where}, its parent, on which it should stand", frame=object
+        )
     if not (lower[0] <= x <= upper[0] and lower[1] <= y <= upper[1]):
         raise SceneError(f"{named} has parent '{below}', but stands beside it", frame=object)
 
 
-def standing_pose(scene: SceneGraph, object: str, support: str, *, point: Sequence[float], turn: float) -> Pose:
+def standing_pose(
+    scene: SceneGraph, object: str, support: str, *, point: Sequence[float], turn: float
+) -> Pose:
     """Return support_from_object of an object that is released upright on its support's top.
 
     Args:
@@ -253,7 +269,9 @@ def standing_pose(scene: SceneGraph, object: str, support: str, *, point: Sequen
     Raises:
         SceneError: one of them has no collision shape.
     """
-    height = float(shape_bounds(scene, support)[1][2] - shape_bounds(scene, object)[0][2]) + RELEASE_GAP
+    height = (
+        float(shape_bounds(scene, support)[1][2] - shape_bounds(scene, object)[0][2]) + RELEASE_GAP
+    )
     return Pose([point[0], point[1], height], quat_xyzw_about_z(turn))
 
 

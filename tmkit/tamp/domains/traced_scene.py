@@ -1,8 +1,9 @@
 """Scenes that record what is read of them; values that depend on nothing else can be cached.
 
-A :class:`TracedScene` stands for a version of a scene while the state of a domain is derived. Functions marked with
-:func:`incremental` are called once for their arguments, and what they read is noted beside their value.
-:mod:`tmkit.tamp.domains.state_derivation` tells the rules, and carries values from version to version.
+A :class:`TracedScene` stands for a version of a scene while the state of a domain is derived.
+Functions marked with :func:`incremental` are called once for their arguments, and what they read is
+noted beside their value. :mod:`tmkit.tamp.domains.state_derivation` tells the rules, and carries
+values from version to version.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def forget(memo: Memo, changed: Iterable[Key], dependents: Dependents) -> Memo:
     Args:
         memo: the values.
         changed: what may differ from what they were derived from.
-        dependents: by what was read, all that ever read it, in any version. Takes time linear in these.
+        dependents: by what was read, all that ever read it, in any version. Takes time linear in
+            these.
     """
     left = dict(memo)
     waiting: list[Key | Call] = [*changed]
@@ -71,7 +73,9 @@ def forget(memo: Memo, changed: Iterable[Key], dependents: Dependents) -> Memo:
     return left
 
 
-def incremental(function: Callable[Concatenate[SceneGraph, _P], _T]) -> Callable[Concatenate[SceneGraph, _P], _T]:
+def incremental(
+    function: Callable[Concatenate[SceneGraph, _P], _T],
+) -> Callable[Concatenate[SceneGraph, _P], _T]:
     """Mark a function of a scene and hashable arguments whose values :class:`StateDeriver` may keep.
 
     Args:
@@ -105,8 +109,9 @@ def _query(name: str, field: str) -> Callable[[TracedScene, str], Any]:
 class TracedScene:
     """A version of a scene that notes what kept functions read of it; ``memo`` has the values that hold in it.
 
-    It has the queries of the scene. Those that are not defined here are the scene's own, and count as read of the whole
-    scene. It is no :class:`tmkit.SceneGraph`: no function of the core reads it unnoticed.
+    It has the queries of the scene. Those that are not defined here are the scene's own, and count
+    as read of the whole scene. It is no :class:`tmkit.SceneGraph`: no function of the core reads it
+    unnoticed.
     """
 
     def __init__(self, scene: SceneGraph, memo: Memo, dependents: Dependents | None = None) -> None:
@@ -178,9 +183,15 @@ class TracedScene:
     parent, children = _query("parent", "parent"), _query("children", "children")
     classes, frames_of_class = _query("classes", "classes"), _query("frames_of_class", "class")
     shapes, attributes = _query("shapes", "shapes"), _query("attributes", "attributes")
-    joint, local_pose, frame_id = _query("joint", "joint"), _query("local_pose", "pose"), _query("frame_id", "there")
+    joint, local_pose, frame_id = (
+        _query("joint", "joint"),
+        _query("local_pose", "pose"),
+        _query("frame_id", "there"),
+    )
 
-    def pose(self, frame: str, *, relative_to: str | None = None, q: ArrayLike | None = None) -> Pose:
+    def pose(
+        self, frame: str, *, relative_to: str | None = None, q: ArrayLike | None = None
+    ) -> Pose:
         """Return the pose of a frame relative to another, by default the root; of joints at q (n_joints,)."""
         if q is not None:
             self._reads.add(JOINTS)
@@ -189,6 +200,8 @@ class TracedScene:
         except TmkitError:
             self._reads.add(WHOLE)
             raise
-        for name in self._scene.path(frame, self._scene.root(frame) if relative_to is None else relative_to):
+        for name in self._scene.path(
+            frame, self._scene.root(frame) if relative_to is None else relative_to
+        ):
             self._reads.update(((name, "parent"), (name, "pose"), (name, "joint")))
         return found

@@ -1,18 +1,21 @@
 """Planning for goals that facts cannot say: a domain that is extended by them.
 
-Wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a table__0__0)``, a
-*goal fact*. The task gets a constant ``goal-k`` for each goal, and a fact ``(goal-met goal-k)``, which goal facts bring
-along and take away, by one quantified effect. With one effect for each goal, the search for invariants took seconds
-from 16 goals on. So the task planner moves the object even if it is at the wrong place in the right cell. An action
-that achieves puts it where the goal wants it, exactly first and then sampled within its tolerance; the derived state
-has ``(goal-met goal-k)`` where the goal holds.
+Wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a
+table__0__0)``, a *goal fact*. The task gets a constant ``goal-k`` for each goal, and a fact
+``(goal-met goal-k)``, which goal facts bring along and take away, by one quantified effect. With
+one effect for each goal, the search for invariants took seconds from 16 goals on. So the task
+planner moves the object even if it is at the wrong place in the right cell. An action that achieves
+puts it where the goal wants it, exactly first and then sampled within its tolerance; the derived
+state has ``(goal-met goal-k)`` where the goal holds.
 
-Which facts achieve a goal is found by trying. In a copy of the scene, all else out of the way, the object is put there
-on everything that could carry it. The semantics is asked what holds then and does not while it is in the hand. A
-semantics may compute them itself (:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`). For a goal of the arm, the
-arm moves on when the last action has been refined (:func:`move_on`).
+Which facts achieve a goal is found by trying. In a copy of the scene, all else out of the way, the
+object is put there on everything that could carry it. The semantics is asked what holds then and
+does not while it is in the hand. A semantics may compute them itself
+(:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`). For a goal of the arm, the arm moves on
+when the last action has been refined (:func:`move_on`).
 
-Invariants: only the planner sees the extended domain; a plan names the domain as it is, and its goals apart.
+Invariants: only the planner sees the extended domain; a plan names the domain as it is, and its
+    goals apart.
 """
 
 from __future__ import annotations
@@ -32,7 +35,18 @@ from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
 from tmkit.manipulation.placements.sampling import placements_in_region
 from tmkit.motion.regions.surfaces import SupportSurface, lies_in_region, region_surface
 from tmkit.pddl import And, Domain, Fact, GroundAction, Predicate, State, Type
-from tmkit.pddl.formulas import Add, Atom, Delete, Effect, EffectAnd, ForEach, Formula, Parameter, When, simple_effects
+from tmkit.pddl.formulas import (
+    Add,
+    Atom,
+    Delete,
+    Effect,
+    EffectAnd,
+    ForEach,
+    Formula,
+    Parameter,
+    When,
+    simple_effects,
+)
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import Manipulator, movable_frames
@@ -100,7 +114,9 @@ class GoalDomain(PlanningDomain):
 
     goals: tuple[ObjectGoal, ...] = ()
 
-    def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
+    def _added(
+        self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration
+    ) -> list[Fact]:
         """Return the facts of continuous goals."""
         known = {*objects, *(constant.name for constant in self.domain.constants)}
         added: list[Fact] = []
@@ -125,7 +141,9 @@ class GoalDomain(PlanningDomain):
         added = set(added_facts(self.domain, action))
         return any(goal.facts & added for goal in self.goals)
 
-    def candidates_elsewhere(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+    def candidates_elsewhere(
+        self, action: GroundAction, context: ActionContext
+    ) -> Iterator[Candidate]:
         """Yield candidates of an action that meet no goal.
 
         Args:
@@ -134,7 +152,9 @@ class GoalDomain(PlanningDomain):
         """
         for candidate in PlanningDomain._candidates(self, action, context):
             if isinstance(candidate, Place):
-                scene = context.scene.reparent(candidate.object, candidate.support, pose=candidate.pose)
+                scene = context.scene.reparent(
+                    candidate.object, candidate.support, pose=candidate.pose
+                )
                 goals = [goal.goal for goal in self.goals if goal.goal.frame == candidate.object]
                 if not all(goal.fault(scene, context.q) for goal in goals):
                     continue
@@ -152,10 +172,13 @@ class GoalDomain(PlanningDomain):
         self, goals: Sequence[ObjectGoal], action: GroundAction, context: ActionContext
     ) -> Iterator[Candidate]:
         sampling = context.sampling
-        if sampling is not None and isinstance(goals[0].goal, ObjectAt):  # only their heights and turns are used
+        # only their heights and turns are used
+        if sampling is not None and isinstance(goals[0].goal, ObjectAt):
             context = replace(context, sampling=replace(sampling, is_random=False))
         own = super()._candidates(action, context)
-        wanted = {fact for goal in goals for fact in goal.facts} & set(added_facts(self.domain, action))
+        wanted = {fact for goal in goals for fact in goal.facts} & set(
+            added_facts(self.domain, action)
+        )
         regions = dict(_fixed_regions(goals, context))
         deriver = StateDeriver(self, self.semantics.objects(context.scene))
         derived: DerivedState | None = None  # places differ in one frame
@@ -173,16 +196,23 @@ class GoalDomain(PlanningDomain):
                 yield place
 
 
-def _fixed_regions(goals: Sequence[ObjectGoal], context: ActionContext) -> Iterator[tuple[object, SupportSurface]]:
+def _fixed_regions(
+    goals: Sequence[ObjectGoal], context: ActionContext
+) -> Iterator[tuple[object, SupportSurface]]:
     """Yield the surfaces of regions that do not move with the object: tens of thousands of places may be compared."""
     for goal in goals:
         wanted = goal.goal
-        if isinstance(wanted, ObjectIn) and wanted.frame not in context.scene.ancestors(wanted.region):
+        if isinstance(wanted, ObjectIn) and wanted.frame not in context.scene.ancestors(
+            wanted.region
+        ):
             yield wanted, region_surface(context.scene, wanted.region, q=context.q)
 
 
 def _is_met(
-    wanted: ObjectAt | ObjectIn, scene: SceneGraph, q: Configuration, regions: Mapping[object, SupportSurface]
+    wanted: ObjectAt | ObjectIn,
+    scene: SceneGraph,
+    q: Configuration,
+    regions: Mapping[object, SupportSurface],
 ) -> bool:
     """Whether a goal holds in a scene, with the surfaces of regions that are known."""
     if wanted in regions:
@@ -205,23 +235,30 @@ def _places(
             break
     if isinstance(wanted, ObjectIn):
         yield from places
-        for placement in placements_in_region(context.scene, wanted.frame, wanted.region, q=context.q, rng=context.rng):
+        for placement in placements_in_region(
+            context.scene, wanted.frame, wanted.region, q=context.q, rng=context.rng
+        ):
             yield Place(wanted.frame, placement.support, placement.support_from_object)
         return
     assert goal.support is not None
-    pose = context.scene.pose(wanted.relative_to, relative_to=goal.support, q=context.q) @ wanted.pose
+    pose = (
+        context.scene.pose(wanted.relative_to, relative_to=goal.support, q=context.q) @ wanted.pose
+    )
     for sample in _samples(
         pose, wanted, [place.pose for place in places if place.support == goal.support], context.rng
     ):
         yield Place(wanted.frame, goal.support, sample)
 
 
-def _samples(pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Generator) -> Iterator[Pose]:
+def _samples(
+    pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Generator
+) -> Iterator[Pose]:
     """Yield poses within the tolerance of a pose, all relative to the support; ``own`` are the domain's."""
     heights = [float(place.translation[2]) for place in own]
     x, y, z = pose.translation
     near = [height for height in heights if abs(height - z) < _USED * goal.metres]
-    height = near[0] if near else float(z)  # the domain defines the height at which an object is released
+    # the domain defines the height at which an object is released
+    height = near[0] if near else float(z)
     turns = [pose] if goal.radians is not None else [pose, *own]
     for turned in turns:
         yield Pose([x, y, height], turned.quat_xyzw)
@@ -236,7 +273,8 @@ def _samples(pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Gen
         yield Pose(point, (about @ Pose([0.0, 0.0, 0.0], pose.quat_xyzw)).quat_xyzw)
 
 
-# --- extending --------------------------------------------------------------------------------------------------------
+# --- extending
+# --------------------------------------------------------------------------------------------------------
 
 
 def extended_domain(
@@ -279,7 +317,9 @@ def extended_domain(
     )
 
 
-def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGraph) -> tuple[Formula, str]:
+def extended_goal(
+    texts: Sequence[str], domain: PlanningDomain, scene: SceneGraph
+) -> tuple[Formula, str]:
     """Return the conjunction of PDDL goals and continuous goals, and the text of the PDDL goals alone."""
     objects = scene_objects(scene, domain)
     plain = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
@@ -293,15 +333,22 @@ def _with_words(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
     """Return the domain whose actions say which goals they meet."""
     declared = {predicate.name: predicate for predicate in domain.predicates}
     names = frozenset(fact.predicate for goal in goals for fact in goal.facts)
-    added = [Predicate(achieving(name), (_ANY_GOAL, *declared[name].parameters)) for name in sorted(names)]
+    added = [
+        Predicate(achieving(name), (_ANY_GOAL, *declared[name].parameters))
+        for name in sorted(names)
+    ]
     added += [Predicate(some_achieving(name), declared[name].parameters) for name in sorted(names)]
     return replace(
         domain,
-        requirements=tuple(dict.fromkeys((*domain.requirements, ":typing", ":conditional-effects"))),
+        requirements=tuple(
+            dict.fromkeys((*domain.requirements, ":typing", ":conditional-effects"))
+        ),
         types=(*domain.types, Type(_GOAL_TYPE)),
         constants=(*domain.constants, *(Parameter(goal.name, (_GOAL_TYPE,)) for goal in goals)),
         predicates=(*domain.predicates, Predicate(GOAL_MET, (_ANY_GOAL,)), *added),
-        actions=tuple(replace(action, effect=_effect(action.effect, names)) for action in domain.actions),
+        actions=tuple(
+            replace(action, effect=_effect(action.effect, names)) for action in domain.actions
+        ),
     )
 
 
@@ -313,7 +360,9 @@ def _effect(effect: Effect, achievers: frozenset[str]) -> Effect:
             return leaf
         kind, goal = Add if isinstance(leaf, Add) else Delete, _ANY_GOAL.name
         achieved = Atom(achieving(leaf.atom.predicate), (goal, *leaf.atom.terms))
-        return EffectAnd((leaf, ForEach((_ANY_GOAL,), When(achieved, kind(Atom(GOAL_MET, (goal,)))))))
+        return EffectAnd(
+            (leaf, ForEach((_ANY_GOAL,), When(achieved, kind(Atom(GOAL_MET, (goal,))))))
+        )
 
     return mapped_effect(effect, meeting)
 
@@ -334,17 +383,26 @@ def mapped_effect(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:
 def added_facts(domain: Domain, action: GroundAction) -> Iterator[Fact]:
     """Yield the facts that an action adds, regardless of conditions."""
     schema = domain.action(action.name)
-    binding = dict(zip((parameter.name for parameter in schema.parameters), action.arguments, strict=True))
+    binding = dict(
+        zip((parameter.name for parameter in schema.parameters), action.arguments, strict=True)
+    )
     for effect in simple_effects(schema.effect):
         if isinstance(effect, Add):
-            yield Fact(effect.atom.predicate, tuple(binding.get(term, term) for term in effect.atom.terms))
+            yield Fact(
+                effect.atom.predicate, tuple(binding.get(term, term) for term in effect.atom.terms)
+            )
 
 
-# --- facts that achieve a goal ----------------------------------------------------------------------------------------
+# --- facts that achieve a goal
+# ----------------------------------------------------------------------------------------
 
 
 def _facts_of_goal(
-    domain: PlanningDomain, goal: ObjectAt | ObjectIn, scene: SceneGraph, q: Configuration, arm: Manipulator
+    domain: PlanningDomain,
+    goal: ObjectAt | ObjectIn,
+    scene: SceneGraph,
+    q: Configuration,
+    arm: Manipulator,
 ) -> tuple[frozenset[Fact], str | None]:
     """Return the facts that achieve a goal and, for a pose, what the object is to rest on."""
     if isinstance(goal, ObjectAt) and goal.relative_to == goal.frame:
@@ -354,12 +412,18 @@ def _facts_of_goal(
     anchor = goal.region if isinstance(goal, ObjectIn) else goal.relative_to
     alone = _alone(scene, goal.frame, anchor, q)
     for support, pose in _resting(goal, alone, q, arm):
-        if isinstance(goal, ObjectAt) and goal.relative_to in movable_frames(scene) and support != goal.relative_to:
+        if (
+            isinstance(goal, ObjectAt)
+            and goal.relative_to in movable_frames(scene)
+            and support != goal.relative_to
+        ):
             refusals.append(f"'{goal.relative_to}' is movable, and it would not stand on that")
             continue
         resting = alone.reparent(goal.frame, support, pose=pose)
         try:
-            facts |= _facts_of(domain, goal.frame, resting, alone.reparent(goal.frame, arm.tip, q=q), q)
+            facts |= _facts_of(
+                domain, goal.frame, resting, alone.reparent(goal.frame, arm.tip, q=q), q
+            )
         except SceneError as error:
             refusals.append(str(error))
             continue
@@ -367,17 +431,25 @@ def _facts_of_goal(
             return _said(domain, goal, scene, q, facts), support
     if not facts:
         reason = refusals[0] if refusals else "nothing there could carry it"
-        raise TaskError.at("goal", f"domain '{domain.name}' has no predicates that describe {goal}: {reason}")
+        raise TaskError.at(
+            "goal", f"domain '{domain.name}' has no predicates that describe {goal}: {reason}"
+        )
     return _said(domain, goal, scene, q, facts), None
 
 
 def _said(
-    domain: PlanningDomain, goal: ObjectAt | ObjectIn, scene: SceneGraph, q: Configuration, facts: set[Fact]
+    domain: PlanningDomain,
+    goal: ObjectAt | ObjectIn,
+    scene: SceneGraph,
+    q: Configuration,
+    facts: set[Fact],
 ) -> frozenset[Fact]:
     try:
         stated = domain.semantics.continuous_goal_facts(goal, scene, q)
     except SceneError as error:
-        raise TaskError.at("goal", f"domain '{domain.name}' has no predicates that describe {goal}: {error}") from error
+        raise TaskError.at(
+            "goal", f"domain '{domain.name}' has no predicates that describe {goal}: {error}"
+        ) from error
     return frozenset(facts if stated is None else stated)
 
 
@@ -401,8 +473,15 @@ def _resting(
         for placement, _ in zip(placements, range(_PLACEMENTS), strict=False):
             yield placement.support, placement.support_from_object
         return
-    solid = [frame for frame in scene.frame_names if any(attached.collision for attached in scene.shapes(frame))]
-    below = {goal.frame, *(frame for frame in scene.frame_names if goal.frame in scene.ancestors(frame))}
+    solid = [
+        frame
+        for frame in scene.frame_names
+        if any(attached.collision for attached in scene.shapes(frame))
+    ]
+    below = {
+        goal.frame,
+        *(frame for frame in scene.frame_names if goal.frame in scene.ancestors(frame)),
+    }
     first = [goal.relative_to] if goal.relative_to in solid else []
     moved = moved_frames(scene, arm)
     for support in dict.fromkeys([*first, *solid, goal.relative_to]):
@@ -410,7 +489,9 @@ def _resting(
             yield support, scene.pose(goal.relative_to, relative_to=support, q=q) @ goal.pose
 
 
-def _facts_of(domain: PlanningDomain, frame: str, resting: SceneGraph, held: SceneGraph, q: Configuration) -> set[Fact]:
+def _facts_of(
+    domain: PlanningDomain, frame: str, resting: SceneGraph, held: SceneGraph, q: Configuration
+) -> set[Fact]:
     """Return the facts that say where an object rests and do not hold while it is in the hand."""
     semantics, name = domain.semantics, pddl_name(frame)
     objects = semantics.objects(resting)
@@ -420,16 +501,24 @@ def _facts_of(domain: PlanningDomain, frame: str, resting: SceneGraph, held: Sce
         in_hand = domain.state(held, objects, q)
     except SceneError:  # another object is in the hand
         in_hand = State()
-    found = {fact for fact in stated if fact in state and fact not in in_hand and fact.arguments[:1] == (name,)}
+    found = {
+        fact
+        for fact in stated
+        if fact in state and fact not in in_hand and fact.arguments[:1] == (name,)
+    }
     relations = {fact for fact in found if len(fact.arguments) > 1}
     return relations or found
 
 
-# --- goals of the arm -------------------------------------------------------------------------------------------------
+# --- goals of the arm
+# -------------------------------------------------------------------------------------------------
 
 
 def move_on(
-    node: SceneVersion, goals: Sequence[ContinuousGoal], arms: Mapping[str, ArmMotionPlanner], domain: PlanningDomain
+    node: SceneVersion,
+    goals: Sequence[ContinuousGoal],
+    arms: Mapping[str, ArmMotionPlanner],
+    domain: PlanningDomain,
 ) -> PlanStep | None:
     """Return the step that led to a node with motions to the goals of the arm, which change no fact; None for none."""
     step = node.step
@@ -440,10 +529,16 @@ def move_on(
         arm = next(arm for arm in arms.values() if set(goal.joints) <= set(arm.manipulator.joints))
         key = hashlib.blake2b(node.key + str(goal).encode(), digest_size=4).digest()
         seed = int.from_bytes(key, "little")
-        found = next(iter(arm.move(step.scene, step.q, joints=goal.joints, name="the goal", seed=seed)), None)
+        found = next(
+            iter(arm.move(step.scene, step.q, joints=goal.joints, name="the goal", seed=seed)), None
+        )
         if not isinstance(found, ActionMotion):
             return None
-        step = replace(step, segments=(*step.segments, *found.segments), scene=found.scene, q=found.q)
+        step = replace(
+            step, segments=(*step.segments, *found.segments), scene=found.scene, q=found.q
+        )
     types = domain.semantics.objects(step.scene)
     is_same = domain.state(step.scene, types, step.q) == domain.state(node.scene, types, node.q)
-    return step if is_same and all(goal.fault(step.scene, step.q) is None for goal in goals) else None
+    return (
+        step if is_same and all(goal.fault(step.scene, step.q) is None for goal in goals) else None
+    )

@@ -48,7 +48,11 @@ class Access(Regions):
 
     def facts_accessible(self, scene: SceneGraph, q: Configuration) -> Arguments:
         """Yield the regions that no part closes."""
-        yield from ((region,) for region in self.region_frames(scene) if not self.is_closed(scene, q, region))
+        yield from (
+            (region,)
+            for region in self.region_frames(scene)
+            if not self.is_closed(scene, q, region)
+        )
 
 
 class _Mechanism(Access):
@@ -57,7 +61,11 @@ class _Mechanism(Access):
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield also the drawers and doors of the domain."""
         yield from super().kinds(scene)
-        yield from ((kind, scene.frames_of_class(kind)) for kind in ("drawer", "door") if kind in self._declared.types)
+        yield from (
+            (kind, scene.frames_of_class(kind))
+            for kind in ("drawer", "door")
+            if kind in self._declared.types
+        )
 
     def limits(self, scene: SceneGraph, frame: str) -> tuple[int, float, float]:
         """Return the entry in the configuration of the joint of a drawer or door, and where that is closed and open.
@@ -66,13 +74,18 @@ class _Mechanism(Access):
             SceneError: it has no joint of its own, or one without limits.
         """
         name = scene.joint(frame).name
-        what = f"the {_kind(scene, frame)} '{frame}' has no joint of its own, so it cannot be opened"
+        what = (
+            f"the {_kind(scene, frame)} '{frame}' has no joint of its own, so it cannot be opened"
+        )
         if name in scene.joint_names:
             entry = scene.joint_names.index(name)
             lower, upper = scene.joint_limits[entry]
             if np.isfinite(upper - lower):
                 return entry, float(lower), float(upper)
-            what = f"the joint of the {_kind(scene, frame)} '{frame}' has no limits, so it is never open or closed"
+            what = (
+                f"the joint of the {_kind(scene, frame)} '{frame}' has no limits, so it is never"
+                " open or closed"
+            )
         raise SceneError(what, frame=frame)
 
     def is_open(self, scene: SceneGraph, q: Configuration, frame: str) -> bool:
@@ -102,7 +115,9 @@ class _Mechanism(Access):
 
         def order(grasp: Grasp) -> tuple[float, float]:
             held = root_from_handle @ grasp.object_from_tool
-            return -round(float(held.rotate([0.0, 0.0, 1.0]) @ inwards), 4), round(held.distance(tool)[1], 6)
+            return -round(float(held.rotate([0.0, 0.0, 1.0]) @ inwards), 4), round(
+                held.distance(tool)[1], 6
+            )
 
         named = None if len(self.arms) == 1 else arm.name
         for grasp in sorted(context.grasps(handle, arm=named), key=order):
@@ -112,8 +127,8 @@ class _Mechanism(Access):
 class Drawer(_Mechanism):
     """Drawers: regions in which objects lie, accessible when open.
 
-    A drawer is a frame of class ``drawer`` on a joint, with a frame of class ``handle`` rigidly joined to it, closed at
-    the lower limit of its joint and open at the upper one.
+    A drawer is a frame of class ``drawer`` on a joint, with a frame of class ``handle`` rigidly
+    joined to it, closed at the lower limit of its joint and open at the upper one.
     """
 
     pddl: ClassVar[str] = """
@@ -136,7 +151,11 @@ class Drawer(_Mechanism):
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
         """Return the drawer that is the parent of an object, or the region that it is on."""
         parent = str(scene.parent(object))
-        return parent if parent in scene.frames_of_class("drawer") else super().region_of(scene, object)
+        return (
+            parent
+            if parent in scene.frames_of_class("drawer")
+            else super().region_of(scene, object)
+        )
 
     def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
         """Return whether a region is a drawer that is not open."""
@@ -146,18 +165,26 @@ class Drawer(_Mechanism):
 
     def facts_closed(self, scene: SceneGraph, q: Configuration) -> Arguments:
         """Yield the drawers that are closed."""
-        yield from ((frame,) for frame in scene.frames_of_class("drawer") if self.is_shut(scene, q, frame))
+        yield from (
+            (frame,) for frame in scene.frames_of_class("drawer") if self.is_shut(scene, q, frame)
+        )
 
-    def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
+    def places(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Place]:
         """Yield places in random order: those nearest to where the object is now are all under the open drawer."""
         found = list(islice(super().places(context, arm, object, region), _PLACEMENTS))
         yield from (found[index] for index in context.rng.permutation(len(found)))
 
-    def do_open_drawer(self, context: ActionContext, arm: Manipulator, drawer: str) -> Iterator[Candidate]:
+    def do_open_drawer(
+        self, context: ActionContext, arm: Manipulator, drawer: str
+    ) -> Iterator[Candidate]:
         """Yield ways to pull the handle."""
         yield from self.operations(context, arm, drawer, is_opened=True)
 
-    def do_close_drawer(self, context: ActionContext, arm: Manipulator, drawer: str) -> Iterator[Candidate]:
+    def do_close_drawer(
+        self, context: ActionContext, arm: Manipulator, drawer: str
+    ) -> Iterator[Candidate]:
         """Yield ways to push the handle."""
         yield from self.operations(context, arm, drawer, is_opened=False)
 
@@ -165,9 +192,9 @@ class Drawer(_Mechanism):
 class Door(_Mechanism):
     """Doors: the regions behind one are accessible when it is open.
 
-    A door is a frame of class ``door`` on a joint, with a frame of class ``handle`` rigidly joined to it, shut at the
-    lower limit of its joint and open at the upper one. Behind it are the regions that have the door's parent, such as
-    the boards of a cabinet.
+    A door is a frame of class ``door`` on a joint, with a frame of class ``handle`` rigidly joined
+    to it, shut at the lower limit of its joint and open at the upper one. Behind it are the regions
+    that have the door's parent, such as the boards of a cabinet.
     """
 
     pddl: ClassVar[str] = """
@@ -188,30 +215,43 @@ class Door(_Mechanism):
 
     def facts_shut(self, scene: SceneGraph, q: Configuration) -> Arguments:
         """Yield the doors that are shut."""
-        yield from ((frame,) for frame in scene.frames_of_class("door") if self.is_shut(scene, q, frame))
+        yield from (
+            (frame,) for frame in scene.frames_of_class("door") if self.is_shut(scene, q, frame)
+        )
 
     def facts_ajar(self, scene: SceneGraph, q: Configuration) -> Arguments:
         """Yield the doors that are open."""
-        yield from ((frame,) for frame in scene.frames_of_class("door") if self.is_open(scene, q, frame))
+        yield from (
+            (frame,) for frame in scene.frames_of_class("door") if self.is_open(scene, q, frame)
+        )
 
     def facts_behind(self, scene: SceneGraph) -> Arguments:
         """Yield the regions with the doors before them."""
         for door in scene.frames_of_class("door"):
             regions = self.region_frames(scene)
-            yield from ((region, door) for region in regions if scene.parent(region) == scene.parent(door))
+            yield from (
+                (region, door) for region in regions if scene.parent(region) == scene.parent(door)
+            )
 
     def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
         """Return whether a region is behind a door that is not open."""
         doors = scene.frames_of_class("door")
-        if any(scene.parent(region) == scene.parent(door) and not self.is_open(scene, q, door) for door in doors):
+        if any(
+            scene.parent(region) == scene.parent(door) and not self.is_open(scene, q, door)
+            for door in doors
+        ):
             return True
         return super().is_closed(scene, q, region)
 
-    def do_open_door(self, context: ActionContext, arm: Manipulator, door: str) -> Iterator[Candidate]:
+    def do_open_door(
+        self, context: ActionContext, arm: Manipulator, door: str
+    ) -> Iterator[Candidate]:
         """Yield ways to pull the handle."""
         yield from self.operations(context, arm, door, is_opened=True)
 
-    def do_close_door(self, context: ActionContext, arm: Manipulator, door: str) -> Iterator[Candidate]:
+    def do_close_door(
+        self, context: ActionContext, arm: Manipulator, door: str
+    ) -> Iterator[Candidate]:
         """Yield ways to push the handle."""
         yield from self.operations(context, arm, door, is_opened=False)
 
@@ -219,9 +259,9 @@ class Door(_Mechanism):
 class ContainerWithLid(Access):
     """Containers: objects lie in them, and a lid on top makes them inaccessible.
 
-    A container is a frame of class ``container`` with walls around a floor, a lid a movable frame that has the class
-    ``lid`` too. A lid covers the container that is its parent when it stands on top of it; elsewhere it is an object
-    like others.
+    A container is a frame of class ``container`` with walls around a floor, a lid a movable frame
+    that has the class ``lid`` too. A lid covers the container that is its parent when it stands on
+    top of it; elsewhere it is an object like others.
     """
 
     place_predicates = frozenset({"covers"})
@@ -248,7 +288,9 @@ class ContainerWithLid(Access):
         containers, movable = scene.frames_of_class("container"), movable_frames(scene)
         for frame in containers:
             if frame in movable:
-                raise SceneError(f"container '{frame}' is movable, and so cannot be a region", frame=frame)
+                raise SceneError(
+                    f"container '{frame}' is movable, and so cannot be a region", frame=frame
+                )
         yield "container", containers
         yield "lid", [frame for frame in movable if "lid" in scene.classes(frame)]
 
@@ -264,7 +306,11 @@ class ContainerWithLid(Access):
             object: frame of the object.
         """
         parent = scene.parent(object)
-        if parent is None or "container" not in scene.classes(parent) or "lid" not in scene.classes(object):
+        if (
+            parent is None
+            or "container" not in scene.classes(parent)
+            or "lid" not in scene.classes(object)
+        ):
             return None
         bottom = float(scene.local_pose(object).translation[2] + shape_bounds(scene, object)[0][2])
         is_on_top = abs(bottom - float(shape_bounds(scene, parent)[1][2])) <= STANDING_TOLERANCE
@@ -275,7 +321,11 @@ class ContainerWithLid(Access):
         parent = str(scene.parent(object))
         if self.covered_by(scene, object) is not None:
             return None
-        return parent if parent in scene.frames_of_class("container") else super().region_of(scene, object)
+        return (
+            parent
+            if parent in scene.frames_of_class("container")
+            else super().region_of(scene, object)
+        )
 
     def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
         """Return whether a region is a container with a lid on it."""
@@ -289,11 +339,15 @@ class ContainerWithLid(Access):
         if (container := self.covered_by(scene, object)) is not None:
             yield self.fact("covers", object, container)
 
-    def do_uncover(self, context: ActionContext, arm: Manipulator, lid: str, container: str) -> Iterator[Candidate]:
+    def do_uncover(
+        self, context: ActionContext, arm: Manipulator, lid: str, container: str
+    ) -> Iterator[Candidate]:
         """Yield grasps of the lid."""
         yield from self.do_pick(context, arm, lid, container)
 
-    def do_cover(self, context: ActionContext, arm: Manipulator, lid: str, container: str) -> Iterator[Candidate]:
+    def do_cover(
+        self, context: ActionContext, arm: Manipulator, lid: str, container: str
+    ) -> Iterator[Candidate]:
         """Yield turns in which the lid is put on top, in the middle."""
         yield from in_the_middle(context, lid, container, arm=arm if len(self.arms) > 1 else None)
 
@@ -307,7 +361,8 @@ def _handle(scene: SceneGraph, frame: str) -> str:
         if "handle" in scene.classes(inner):
             return str(inner)
     raise SceneError(
-        f"the {_kind(scene, frame)} '{frame}' has no handle: no descendant has the class 'handle'", frame=frame
+        f"the {_kind(scene, frame)} '{frame}' has no handle: no descendant has the class 'handle'",
+        frame=frame,
     )
 
 

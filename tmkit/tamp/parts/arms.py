@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects, Candidate, DeadEnd, MoveTo, Sequence
+from tmkit.manipulation.actions.candidates import (
+    ActionContext,
+    ApplyEffects,
+    Candidate,
+    DeadEnd,
+    MoveTo,
+    Sequence,
+)
 from tmkit.manipulation.actions.handover import handovers
 from tmkit.pddl import GroundAction
 from tmkit.robots import Manipulator
@@ -25,19 +32,21 @@ _ROOM = 0.11  # metres around hands and object that should be free where they me
 class TwoArms(Regions):
     """Arms, two or more, that act and hand objects over to each other.
 
-    The domain does not state which arm reaches which region: the planner computes it, and plans a handover where
-    needed. Hands meet between the bases of the two arms, in front of them, where the regions are.
+    The domain does not state which arm reaches which region: the planner computes it, and plans a
+    handover where needed. Hands meet between the bases of the two arms, in front of them, where the
+    regions are.
 
     Attributes:
-        steps_aside: whether an arm that is in the way of another goes to its ready configuration. With :class:`Home`,
-            it is at home then, which the PDDL does not predict.
+        steps_aside: whether an arm that is in the way of another goes to its ready configuration.
+            With :class:`Home`, it is at home then, which the PDDL does not predict.
 
     Args:
         manipulators: the arms, one or more.
     """
 
     has_arms = True
-    probabilistic_predicates = frozenset({"athome"})  # those of arms that stepped aside hold beyond what is predicted
+    # those of arms that stepped aside hold beyond what is predicted
+    probabilistic_predicates = frozenset({"athome"})
     steps_aside: ClassVar[bool] = True
     pddl: ClassVar[str] = """
     (:requirements :typing :equality :negative-preconditions)
@@ -72,25 +81,41 @@ class TwoArms(Regions):
         points = self._points(context, giver, taker)
         yield from handovers(context, object, giver=giver.name, taker=taker.name, points=points)
 
-    def _points(self, context: ActionContext, giver: Manipulator, taker: Manipulator) -> Iterable[NDArray[np.float64]]:
+    def _points(
+        self, context: ActionContext, giver: Manipulator, taker: Manipulator
+    ) -> Iterable[NDArray[np.float64]]:
         """Return where hands may meet: before the middle of the two bases, on the side on which the regions are.
 
         Points with room around them come first: above a wall between the arms, for example.
         """
         scene, q = context.scene, context.q
         root = scene.root(scene.frame_names[0])
-        first, second = (scene.pose(arm.base, relative_to=root, q=q).translation for arm in (giver, taker))
-        regions = [scene.pose(region, relative_to=root, q=q).translation for region in self.region_frames(scene)]
+        first, second = (
+            scene.pose(arm.base, relative_to=root, q=q).translation for arm in (giver, taker)
+        )
+        regions = [
+            scene.pose(region, relative_to=root, q=q).translation
+            for region in self.region_frames(scene)
+        ]
         middle, across = (first + second) / 2, second - first
         ahead = np.cross(across, [0.0, 0.0, 1.0])
         ahead /= norm(ahead) or 1.0
         if regions and dot(ahead, np.mean(regions, axis=0) - middle) < 0.0:
             ahead = -ahead
-        points = [middle + distance * ahead + np.array([0.0, 0.0, height]) for height in _ABOVE for distance in _AHEAD]
+        points = [
+            middle + distance * ahead + np.array([0.0, 0.0, height])
+            for height in _ABOVE
+            for distance in _AHEAD
+        ]
         near = [self._nearest(context.scene, q, point) for point in points]
-        return [points[k] for k in sorted(range(len(points)), key=lambda k: -min(_ROOM, round(near[k], 3)))]
+        return [
+            points[k]
+            for k in sorted(range(len(points)), key=lambda k: -min(_ROOM, round(near[k], 3)))
+        ]
 
-    def _nearest(self, scene: SceneGraph, q: NDArray[np.float64], point: NDArray[np.float64]) -> float:
+    def _nearest(
+        self, scene: SceneGraph, q: NDArray[np.float64], point: NDArray[np.float64]
+    ) -> float:
         """Return the metres from a point of the root to the nearest box around a shape that stands still."""
         arms = {frame for arm in self.arms.values() for frame in scene.subtree(arm.base)}
         least = np.inf
@@ -100,6 +125,10 @@ class TwoArms(Regions):
             for attached in scene.shapes(frame):
                 if attached.collision:
                     low, high = attached.shape.bounds
-                    at = (scene.pose(frame, relative_to=scene.root(frame), q=q) @ attached.pose).inverse().apply(point)
+                    at = (
+                        (scene.pose(frame, relative_to=scene.root(frame), q=q) @ attached.pose)
+                        .inverse()
+                        .apply(point)
+                    )
                     least = min(least, norm(np.maximum(0.0, np.maximum(low - at, at - high))))
         return float(least)

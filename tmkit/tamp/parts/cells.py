@@ -42,15 +42,17 @@ _SAMPLES = 12  # placements away from the middle of a cell
 class Cells(Slots):
     """Regions are the cells of a grid on each surface, with room for one object each.
 
-    The cell ``SURFACE__i__j`` is centred i and j cells from the origin of a frame of class ``surface``, along its x and
-    y axes; an object is in the cell that holds its frame's origin. It is put at the middle of a cell first, then
-    elsewhere in it, turned by quarter turns first, and never over the edge of the surface.
+    The cell ``SURFACE__i__j`` is centred i and j cells from the origin of a frame of class
+    ``surface``, along its x and y axes; an object is in the cell that holds its frame's origin. It
+    is put at the middle of a cell first, then elsewhere in it, turned by quarter turns first, and
+    never over the edge of the surface.
 
     Attributes:
         resolution: metres between the middles of neighbouring cells.
     """
 
-    excludes = (Access, Driving, Orientation, Pushing, Treatment, TwoArms)  # these look at the frames of regions
+    # these look at the frames of regions
+    excludes = (Access, Driving, Orientation, Pushing, Treatment, TwoArms)
     region_classes = ("surface",)
     resolution: ClassVar[float] = 0.1
 
@@ -80,7 +82,9 @@ class Cells(Slots):
             return super().region_of(scene, object)
         cell = self._cell_of(scene, object)
         if pddl_name(cell) not in objects:
-            raise SceneError(f"the goal puts '{object}' at '{pddl_name(cell)}', which the start does not have")
+            raise SceneError(
+                f"the goal puts '{object}' at '{pddl_name(cell)}', which the start does not have"
+            )
         return cell
 
     def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
@@ -95,7 +99,9 @@ class Cells(Slots):
         for object in objects:
             if scene.parent(object) in scene.frames_of_class("surface"):
                 useful.add(pddl_name(self._cell_of(scene, object)))
-        heights = [float(np.ptp([bound[2] for bound in shape_bounds(scene, object)])) for object in objects]
+        heights = [
+            float(np.ptp([bound[2] for bound in shape_bounds(scene, object)])) for object in objects
+        ]
         middle = np.array([0.0, 0.0, max(heights, default=0.0) / 2])
         arms = [(arm, wrist_bound(scene, arm, q=q)) for arm in self.arms.values()]
         for cell in cells:
@@ -110,7 +116,9 @@ class Cells(Slots):
         """Return these facts; of the cells, those that are objects of the planning run are free."""
         return _of_objects(scene, self, tuple(objects))
 
-    def do_place(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
+    def do_place(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Candidate]:
         """Yield places in a cell, its middle first."""
         surface, _ = self._middle(context.scene, region)
         poses = list(self._in_cell(context, object, region))
@@ -126,7 +134,9 @@ class Cells(Slots):
         is_near = max(abs(x), abs(y)) / self.resolution < math.inf
         name = _named(surface, *self._at(x, y)) if is_near else ""
         if name not in _cells(scene, surface, self.resolution):
-            what = f"{self.named(object)} stands at ({x:.3f}, {y:.3f}), beside the surface '{surface}'"
+            what = (
+                f"{self.named(object)} stands at ({x:.3f}, {y:.3f}), beside the surface '{surface}'"
+            )
             raise SceneError(what, frame=object)
         return name
 
@@ -148,10 +158,13 @@ class Cells(Slots):
         for k in range(_SAMPLES):
             shift = context.rng.uniform(-0.3 * self.resolution, 0.3 * self.resolution, size=2)
             turn = float(context.rng.uniform(-math.pi, math.pi))
-            quarters = round(turn / (math.pi / 2)) * math.pi / 2  # a block as wide as a cell fits beside others only so
+            # a block as wide as a cell fits beside others only so
+            quarters = round(turn / (math.pi / 2)) * math.pi / 2
             shifts.append((shift, turn if k % 2 else quarters))
         for shift, turn in shifts:
-            moved = _moved_inside(scene, middle + np.array([*shift, 0.0]), turn, object=object, surface=surface)
+            moved = _moved_inside(
+                scene, middle + np.array([*shift, 0.0]), turn, object=object, surface=surface
+            )
             if _named(surface, *self._at(moved[0], moved[1])) == cell:
                 yield Pose(moved, quat_xyzw_about_z(turn))
 
@@ -167,7 +180,9 @@ def _all_cells(scene: SceneGraph, resolution: float) -> tuple[str, ...]:
         found += _cells(scene, surface, resolution)
     for cell in found:
         if cell in scene:
-            raise SceneError(f"frame '{cell}' has the name of a cell of a surface; rename it", frame=cell)
+            raise SceneError(
+                f"frame '{cell}' has the name of a cell of a surface; rename it", frame=cell
+            )
     return tuple(found)
 
 
@@ -183,13 +198,18 @@ def _cells(scene: SceneGraph, surface: str, resolution: float) -> dict[str, None
     """Return the cells whose middle lies on a surface, row by row."""
     lower, upper = shape_bounds(scene, surface)
     rows, columns = (
-        range(math.ceil(lower[axis] / resolution - 1e-9), math.floor(upper[axis] / resolution + 1e-9) + 1)
+        range(
+            math.ceil(lower[axis] / resolution - 1e-9),
+            math.floor(upper[axis] / resolution + 1e-9) + 1,
+        )
         for axis in (0, 1)
     )
     return {_named(surface, i, j): None for i in rows for j in columns}
 
 
-def _reaches(scene: SceneGraph, root_from_point: Pose, q: Configuration, arm: Manipulator, wrist: WristBound) -> bool:
+def _reaches(
+    scene: SceneGraph, root_from_point: Pose, q: Configuration, arm: Manipulator, wrist: WristBound
+) -> bool:
     """Return whether an arm brings its tool to a point, pointing down, in any of four directions."""
     for turn in range(4):
         down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
@@ -197,7 +217,12 @@ def _reaches(scene: SceneGraph, root_from_point: Pose, q: Configuration, arm: Ma
         if wrist.excess(target) > STANDING_TOLERANCE:
             continue
         found = inverse_kinematics(
-            scene, arm.tool, target_pose=target, joints=arm.joints, q=q, settings=IkSettings(restarts=10)
+            scene,
+            arm.tool,
+            target_pose=target,
+            joints=arm.joints,
+            q=q,
+            settings=IkSettings(restarts=10),
         )
         if found.status is InverseKinematicsStatus.SOLVED:
             return True

@@ -1,14 +1,16 @@
 """Domains from parts: fragments of PDDL with their semantics, combined into one domain.
 
-A *part* is a class: its attribute ``pddl`` declares types, predicates and actions, its methods give them their meaning.
-Parts are mixins. :func:`compose_domain` makes one class of several, whose methods call each other by ``super()``, and
-one domain of their fragments. A part that derives from another brings it along.
+A *part* is a class: its attribute ``pddl`` declares types, predicates and actions, its methods give
+them their meaning. Parts are mixins. :func:`compose_domain` makes one class of several, whose
+methods call each other by ``super()``, and one domain of their fragments. A part that derives from
+another brings it along.
 
-A fragment consists of the sections of a domain, ``(:types ...) (:predicates ...) (:action ...)``, and of extensions,
-``(:extend (pick place) :precondition (accessible ?r))``: what is written there is added to each of these actions that
-the domain has; ``:extend-any`` also where it has none. The same definition twice does no harm; two that differ are
-refused. By convention ``?x`` is the object that an action moves, ``?r`` its region and ``?arm`` the arm, which is
-omitted throughout in a domain for one arm.
+A fragment consists of the sections of a domain, ``(:types ...) (:predicates ...) (:action ...)``,
+and of extensions, ``(:extend (pick place) :precondition (accessible ?r))``: what is written there
+is added to each of these actions that the domain has; ``:extend-any`` also where it has none. The
+same definition twice does no harm; two that differ are refused. By convention ``?x`` is the object
+that an action moves, ``?r`` its region and ``?arm`` the arm, which is omitted throughout in a
+domain for one arm.
 
 Invariants: errors name the file and line of the fragment; equal parts give equal domains.
 """
@@ -36,7 +38,16 @@ from tmkit.tamp.parts.fragments import MergedFragments, spelled
 
 _GROUPS = 11  # of objects whose facts are kept together, and of groups of these
 _PICKING = frozenset(
-    {"do_pick", "do_place", "do_stack", "do_unstack", "do_move_home", "do_clean", "do_cook", "do_hand_over"}
+    {
+        "do_pick",
+        "do_place",
+        "do_stack",
+        "do_unstack",
+        "do_move_home",
+        "do_clean",
+        "do_cook",
+        "do_hand_over",
+    }
 )
 """Methods of actions that move objects only by picks, if at all."""
 
@@ -46,12 +57,13 @@ _WORDS_SHOWN = lru_cache(4096)(pddl_name)
 class DomainPart(DomainSemantics):
     """A part of a domain.
 
-    A predicate ``P`` of its fragment is derived by a method ``facts_P(scene)`` that yields its arguments as tuples of
-    frames or names of arms. The method is ``facts_P(scene, q)`` where it depends on the configuration, and so is never
-    kept. Otherwise the predicate is named in ``place_predicates``, of which :meth:`place_facts` yields the facts, or in
-    ``stored_predicates``. An action ``A`` is carried out by a method ``do_A(context, *arguments)`` that yields
-    candidates, given frames and, for ``?arm``, a :class:`tmkit.Manipulator`; ``-`` becomes ``_`` in both. :meth:`kinds`
-    yields frames that are objects in PDDL.
+    A predicate ``P`` of its fragment is derived by a method ``facts_P(scene)`` that yields its
+    arguments as tuples of frames or names of arms. The method is ``facts_P(scene, q)`` where it
+    depends on the configuration, and so is never kept. Otherwise the predicate is named in
+    ``place_predicates``, of which :meth:`place_facts` yields the facts, or in
+    ``stored_predicates``. An action ``A`` is carried out by a method ``do_A(context, *arguments)``
+    that yields candidates, given frames and, for ``?arm``, a :class:`tmkit.Manipulator`; ``-``
+    becomes ``_`` in both. :meth:`kinds` yields frames that are objects in PDDL.
 
     Attributes:
         pddl: the fragment.
@@ -89,18 +101,26 @@ class DomainPart(DomainSemantics):
         """
         kinds = {frame: kind for kind, frames in self.kinds(scene) for frame in frames}
         named = [*((name, "arm", arm.name) for name, arm in self.arms.items() if self.has_arms)]
-        named += [(_WORDS_SHOWN(frame), self.words.get(kind, kind), frame) for frame, kind in kinds.items()]
+        named += [
+            (_WORDS_SHOWN(frame), self.words.get(kind, kind), frame)
+            for frame, kind in kinds.items()
+        ]
         found: dict[str, tuple[str, str]] = {}
         for name, kind, frame in named:
             if name in found:
-                what = f"{found[name][0]} '{found[name][1]}' and {kind} '{frame}' have the same name in PDDL: '{name}'"
+                what = (
+                    f"{found[name][0]} '{found[name][1]}' and {kind} '{frame}' have the same name"
+                    f" in PDDL: '{name}'"
+                )
                 raise SceneError(f"{what}; rename one", frame=frame)
             found[name] = kind, frame
         return {name: kind for name, (kind, _) in found.items()}
 
     def frames(self, scene: SceneGraph) -> dict[str, str]:
         """Return the frames of all objects by PDDL name."""
-        return pddl_names(dict.fromkeys(chain.from_iterable(frames for _, frames in self.kinds(scene))))
+        return pddl_names(
+            dict.fromkeys(chain.from_iterable(frames for _, frames in self.kinds(scene)))
+        )
 
     def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
         """Yield the facts that follow from where an object is.
@@ -143,15 +163,21 @@ class DomainPart(DomainSemantics):
 
         Args:
             predicate: a predicate of a fragment.
-            arguments: frames and names of arms; that of ``?arm`` is omitted in a domain for one arm.
+            arguments: frames and names of arms; that of ``?arm`` is omitted in a domain for one
+                arm.
         """
-        named = arguments[1:] if predicate in self._declared.armed and not self.has_arms else arguments
+        named = (
+            arguments[1:] if predicate in self._declared.armed and not self.has_arms else arguments
+        )
         return _fact(self.words.get(predicate, predicate), named)
 
     @property
     def is_moved_by_picks(self) -> bool:
         """Whether all actions are built-in ones that neither push objects nor move mechanisms or the robot's base."""
-        names = (spelled(self._declared.own_actions.get(action.name, action.name)) for action in self.domain.actions)
+        names = (
+            spelled(self._declared.own_actions.get(action.name, action.name))
+            for action in self.domain.actions
+        )
         methods = (getattr(type(self), f"do_{name}", None) for name in names)
         own = f"{__package__}."
         return type(self).candidates.__module__.startswith(own) and all(
@@ -171,7 +197,10 @@ class DomainPart(DomainSemantics):
         """
         placed, taken = _placed(scene, self, _objects(scene))
         found = [self.kept_facts(scene, objects)]
-        found += [self._facts(name, getattr(self, f"facts_{spelled(name)}")(scene, q)) for name in self._declared.fresh]
+        found += [
+            self._facts(name, getattr(self, f"facts_{spelled(name)}")(scene, q))
+            for name in self._declared.fresh
+        ]
         return State(placed.union(*found) - taken)
 
     def kept_facts(self, scene: SceneGraph, objects: Mapping[str, str]) -> frozenset[Fact]:
@@ -206,8 +235,8 @@ def compose_domain(
 
     ``compose_domain("kitchen", [parts.Stacking, parts.Drawer, parts.Washing, parts.TwoArms])``
 
-    In a file ``semantics.py`` without ``domain.pddl`` beside it, ``Semantics = compose_domain(...).semantics`` is a
-    domain.
+    In a file ``semantics.py`` without ``domain.pddl`` beside it, ``Semantics =
+    compose_domain(...).semantics`` is a domain.
 
     Args:
         name: its name.
@@ -215,15 +244,16 @@ def compose_domain(
         words: other words for types, predicates and actions, by those of the fragments.
 
     Raises:
-        TaskError: a part that is given twice, one that another needs and that is missing, two that do not go together.
-            Or there are definitions that differ, a predicate or an action without semantics, or an error in a fragment.
-            With its file and line.
+        TaskError: a part that is given twice, one that another needs and that is missing, two that
+            do not go together. Or there are definitions that differ, a predicate or an action
+            without semantics, or an error in a fragment. With its file and line.
     """
     given: list[type[DomainPart]] = []
     for part in parts:
         if not (isinstance(part, type) and issubclass(part, DomainPart)):
             raise TaskError.at(
-                f"domain '{name}'", f"{part!r:.60} is no part: a class derived from tmkit.tamp.parts.DomainPart"
+                f"domain '{name}'",
+                f"{part!r:.60} is no part: a class derived from tmkit.tamp.parts.DomainPart",
             )
         if part in given:
             _refuse(part, f"part '{part.__name__}' is given twice to domain '{name}'")
@@ -232,15 +262,25 @@ def compose_domain(
 
 
 @lru_cache(maxsize=32)
-def _composed(name: str, given: tuple[type[DomainPart], ...], words: tuple[tuple[str, str], ...]) -> PythonDomain:
+def _composed(
+    name: str, given: tuple[type[DomainPart], ...], words: tuple[tuple[str, str], ...]
+) -> PythonDomain:
     """Return what different parts make together."""
-    bases = [part for part in given if not any(part is not other and issubclass(other, part) for other in given)]
+    bases = [
+        part
+        for part in given
+        if not any(part is not other and issubclass(other, part) for other in given)
+    ]
     mixed = type("Semantics", tuple(reversed(bases)) or (DomainPart,), {"words": dict(words)})
     for part in mixed.__mro__:
         for missing in vars(part).get("needs", ()):
             if not issubclass(mixed, missing):
                 known = ", ".join(one.__name__ for one in given)
-                _refuse(part, f"part '{part.__name__}' needs part '{missing.__name__}', which is not among {known}")
+                _refuse(
+                    part,
+                    f"part '{part.__name__}' needs part '{missing.__name__}', which is not among"
+                    f" {known}",
+                )
         for other in vars(part).get("excludes", ()):
             if issubclass(mixed, other):
                 named = next((one for one in given if issubclass(one, other)), other).__name__
@@ -250,7 +290,9 @@ def _composed(name: str, given: tuple[type[DomainPart], ...], words: tuple[tuple
         "domain": merged.domain(),
         "_declared": merged,
         "stored_predicates": merged.named("stored_predicates"),
-        "probabilistic_predicates": merged.named("probabilistic_predicates").intersection(merged.own_predicates),
+        "probabilistic_predicates": (
+            merged.named("probabilistic_predicates").intersection(merged.own_predicates)
+        ),
     }
     semantics = cast(type[DomainPart], type("Semantics", (mixed,), attributes))
     merged.require_semantics(semantics, semantics.domain)
@@ -280,7 +322,8 @@ class _Objects:
         return tuple(_Objects(self.frames[i : i + size]) for i in range(0, len(self.frames), size))
 
 
-_grouped = lru_cache(maxsize=256)(_Objects)  # the same objects are the same groups, also after other changes
+# the same objects are the same groups, also after other changes
+_grouped = lru_cache(maxsize=256)(_Objects)
 
 
 @incremental
@@ -289,11 +332,15 @@ def _objects(scene: SceneGraph) -> _Objects:
 
 
 @incremental
-def _placed(scene: SceneGraph, part: DomainPart, objects: _Objects) -> tuple[frozenset[Fact], frozenset[Fact]]:
+def _placed(
+    scene: SceneGraph, part: DomainPart, objects: _Objects
+) -> tuple[frozenset[Fact], frozenset[Fact]]:
     """Return what follows from where objects are, and what they take."""
     if len(objects.frames) == 1:
         (object,) = objects.frames
-        return frozenset(part.place_facts(scene, object)), frozenset(part.taken_facts(scene, object))
+        return frozenset(part.place_facts(scene, object)), frozenset(
+            part.taken_facts(scene, object)
+        )
     groups = [_placed(scene, part, group) for group in objects.groups]
     none = frozenset[Fact]()
     taken = none.union(*[group for _, group in groups])
@@ -308,7 +355,9 @@ def _placed(scene: SceneGraph, part: DomainPart, objects: _Objects) -> tuple[fro
 
 @incremental
 def _derived(scene: SceneGraph, part: DomainPart) -> frozenset[Fact]:
-    return frozenset[Fact]().union(*(_derived_of(scene, part, predicate) for predicate in part._declared.kept))
+    return frozenset[Fact]().union(
+        *(_derived_of(scene, part, predicate) for predicate in part._declared.kept)
+    )
 
 
 @incremental
@@ -324,6 +373,8 @@ def _fact(word: str, named: tuple[str, ...]) -> Fact:
 def _refuse(part: type, reason: str) -> NoReturn:
     """Raise an error at the class statement of a part."""
     try:
-        raise TaskError.at(inspect.getsourcefile(part), reason, line=inspect.getsourcelines(part)[1])
+        raise TaskError.at(
+            inspect.getsourcefile(part), reason, line=inspect.getsourcelines(part)[1]
+        )
     except (OSError, TypeError):
         raise TaskError.at(f"part '{part.__name__}'", reason) from None

@@ -24,17 +24,18 @@ from tmkit.tamp.parts.regions import Arguments, Regions
 _AT_STATION = 0.01  # metres and radians within which the base is at a station
 _AT_SURFACE = 1.0  # metres from the edge of a surface within which the base is at it
 _GAP = 0.03  # metres between the chassis and the edge of a surface, at least
-_NEAREST, _STEP, _STEPS = 0.45, 0.08, 3  # metres from an object to the base: where to begin, and how to go on
+# metres from an object to the base: where to begin, and how to go on
+_NEAREST, _STEP, _STEPS = 0.45, 0.08, 3
 _DIRECTIONS = 12
 
 
 class Driving(Regions):
     """An arm on a mobile base, whose joints are two slides and a turn in the plane.
 
-    It picks and places where it stands. A *station* (type ``location``) is a frame of class ``station``: a pose in the
-    plane for the base. The base is at a station when it is at its pose, else at the nearest region. It drives to a
-    region to one of several poses at its edge, with its front towards an object there, while the arm is at its ready
-    configuration. Drives alone cost.
+    It picks and places where it stands. A *station* (type ``location``) is a frame of class
+    ``station``: a pose in the plane for the base. The base is at a station when it is at its pose,
+    else at the nearest region. It drives to a region to one of several poses at its edge, with its
+    front towards an object there, while the arm is at its ready configuration. Drives alone cost.
 
     Args:
         manipulator: the arm.
@@ -67,9 +68,14 @@ class Driving(Regions):
         """Yield where the base is."""
         yield (self._location(scene, q),)
 
-    def conflict_facts(self, frames: frozenset[str], state: State, scene: SceneGraph) -> Iterable[Fact]:
+    def conflict_facts(
+        self, frames: frozenset[str], state: State, scene: SceneGraph
+    ) -> Iterable[Fact]:
         """Return where the objects of these frames are, and the base: on both depends what the arm reaches."""
-        return (*super().conflict_facts(frames, state, scene), *(fact for fact in state if self.word(fact) == "at"))
+        return (
+            *super().conflict_facts(frames, state, scene),
+            *(fact for fact in state if self.word(fact) == "at"),
+        )
 
     def _location(self, scene: SceneGraph, q: Configuration) -> str:
         """Return the station or region that the base is at.
@@ -80,13 +86,21 @@ class Driving(Regions):
         at = np.asarray(q)[self.base.joint_indices(scene)]
         for station in scene.frames_of_class("station"):
             x, y, yaw = self._planar(scene, station)
-            if max(abs(at[0] - x), abs(at[1] - y), abs(math.remainder(at[2] - yaw, math.tau))) <= _AT_STATION:
+            if (
+                max(abs(at[0] - x), abs(at[1] - y), abs(math.remainder(at[2] - yaw, math.tau)))
+                <= _AT_STATION
+            ):
                 return station
         gaps = {surface: self._gap(scene, surface, at) for surface in self.region_frames(scene)}
         nearest = min(gaps, key=lambda surface: gaps[surface], default=None)
         if nearest is None or gaps[nearest] > _AT_SURFACE:
-            where = "there is none" if nearest is None else f"'{nearest}' is {gaps[nearest]:.2f} m away"
-            what = f"the base '{self.base.tip}' is at no station and within {_AT_SURFACE:g} m of no surface: {where}"
+            where = (
+                "there is none" if nearest is None else f"'{nearest}' is {gaps[nearest]:.2f} m away"
+            )
+            what = (
+                f"the base '{self.base.tip}' is at no station and within {_AT_SURFACE:g} m of no"
+                f" surface: {where}"
+            )
             raise SceneError(what, frame=self.base.tip)
         return nearest
 
@@ -106,7 +120,11 @@ class Driving(Regions):
             yaw += math.tau * (int(yaw < lower) - int(yaw > upper))
             joints = dict(zip(self.base.joints, (x, y, yaw), strict=True))
             drive = MoveTo(joints, f"({x:.2f}, {y:.2f})", arm=self.base.name)
-            yield drive if folded else Sequence((MoveTo(arm.ready, "the carrying configuration"), drive))
+            yield (
+                drive
+                if folded
+                else Sequence((MoveTo(arm.ready, "the carrying configuration"), drive))
+            )
 
     def _poses_at(
         self, context: ActionContext, surface: str, now: NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Fragments of PDDL as one domain: what :func:`tmkit.tamp.parts.compose_domain` makes of the texts of parts.
 
-Definitions of the same thing must be the same. Extensions are added to the actions that they name. Words are renamed.
-An error in the composed text is told at its place in the fragment.
+Definitions of the same thing must be the same. Extensions are added to the actions that they name.
+Words are renamed. An error in the composed text is told at its place in the fragment.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ def _fragment(part: type) -> tuple[Source, tuple[Group, ...]]:
     text = str(vars(part)["pddl"])
     try:
         file = str(inspect.getsourcefile(part))
-        lines = enumerate(linecache.getlines(file))  # inspect would parse the module, which takes long
-        next(number for number, written in lines if re.match(rf"\s*class {part.__name__}\b", written))
+        # inspect would parse the module, which takes long
+        lines = enumerate(linecache.getlines(file))
+        next(
+            number for number, written in lines if re.match(rf"\s*class {part.__name__}\b", written)
+        )
         before = next(number for number, written in lines if written.lstrip().startswith("pddl"))
         source = Source(file, "\n" * before + text)
     except (OSError, TypeError, StopIteration):
@@ -64,8 +67,10 @@ class MergedFragments:
         name: of the domain.
         made: the class of its semantics.
         armed: predicates and actions that have an argument ``?arm``.
-        own_predicates: those of the fragments, by their words in the domain; likewise ``own_actions``.
-        kept: predicates that methods derive from the scene alone; ``fresh`` those that need a configuration.
+        own_predicates: those of the fragments, by their words in the domain; likewise
+            ``own_actions``.
+        kept: predicates that methods derive from the scene alone; ``fresh`` those that need a
+            configuration.
     """
 
     name: str
@@ -85,7 +90,10 @@ class MergedFragments:
                     self._add(_Piece(source, group))
         self.armed = {
             name
-            for name, pieces in {**self.actions, **{k: [v] for k, v in self.predicates.items()}}.items()
+            for name, pieces in {
+                **self.actions,
+                **{k: [v] for k, v in self.predicates.items()},
+            }.items()
             if any(_ARM in _texts(piece.group) for piece in pieces)
         }
         self.own_predicates = {self._renamed(name): name for name in self.predicates}
@@ -96,7 +104,9 @@ class MergedFragments:
             self._extend(piece)
         for word in self.made.words:
             if word not in (known := [*self.types, *self.predicates, *self.actions]):
-                raise TaskError.at(f"domain '{self.name}'", UnknownNameError.of("word", word, known).message)
+                raise TaskError.at(
+                    f"domain '{self.name}'", UnknownNameError.of("word", word, known).message
+                )
 
     def _add(self, piece: _Piece) -> None:
         group = piece.group
@@ -108,16 +118,29 @@ class MergedFragments:
         elif head == ":predicates":
             for inner in group.parts[1:]:
                 own = _Piece(piece.source, cast(Group, inner))
-                _require_same("predicate", inner.first, own, self.predicates.setdefault(inner.first.text, own))
+                _require_same(
+                    "predicate", inner.first, own, self.predicates.setdefault(inner.first.text, own)
+                )
         elif head == ":action" and len(group.parts) > 1:
             token = group.parts[1].first
             _require_same("action", token, piece, self.actions.setdefault(token.text, [piece])[0])
-        elif head in (":extend", ":extend-any") and len(group.parts) > 1 and isinstance(group.parts[1], Group):
+        elif (
+            head in (":extend", ":extend-any")
+            and len(group.parts) > 1
+            and isinstance(group.parts[1], Group)
+        ):
             self.extensions.append(piece)
         elif head in (":functions", ":derived", ":constants"):
             self.others.append(piece)
         else:
-            known = (*_LISTS, ":action", ":functions", ":derived", ":constants", ":extend (ACTION...)")
+            known = (
+                *_LISTS,
+                ":action",
+                ":functions",
+                ":derived",
+                ":constants",
+                ":extend (ACTION...)",
+            )
             raise piece.error(UnknownNameError.of("section of a part", head, known).message)
 
     def _add_types(self, piece: _Piece) -> None:
@@ -131,8 +154,12 @@ class MergedFragments:
                     parents, before, _ = self.types.setdefault(item.text, ([], piece, item))
                     if above.text not in (*parents, "object"):
                         if parents:
-                            where = f"{before.source.name}:{before.source.line_of(before.group.first)}"
-                            raise piece.error(f"type '{item.text}' is below '{parents[0]}' in {where}", item)
+                            where = (
+                                f"{before.source.name}:{before.source.line_of(before.group.first)}"
+                            )
+                            raise piece.error(
+                                f"type '{item.text}' is below '{parents[0]}' in {where}", item
+                            )
                         parents.append(above.text)
                 waiting.clear()
             else:
@@ -145,7 +172,9 @@ class MergedFragments:
         named = [token.first for token in cast(Group, piece.group.parts[1]).parts]
         found = [token.text for token in named if token.text in self.actions]
         if not found and piece.group.head == ":extend":
-            raise piece.error(UnknownNameError.of("action", named[0].text if named else "", self.actions).message)
+            raise piece.error(
+                UnknownNameError.of("action", named[0].text if named else "", self.actions).message
+            )
         for name in found:
             self.actions[name].append(piece)
 
@@ -156,7 +185,9 @@ class MergedFragments:
         lines.append((f"(:requirements {' '.join(requirements)}) (:types", None))
         for name, (parents, piece, _) in self.types.items():
             if (written := self._renamed(name)) != "object":
-                lines.append((f"{written} - {self._renamed(parents[0]) if parents else 'object'}", piece))
+                lines.append(
+                    (f"{written} - {self._renamed(parents[0]) if parents else 'object'}", piece)
+                )
         lines.append((") (:predicates", None))
         lines += [(text, piece) for text, piece in self._predicates().values()]
         lines.append((")", None))
@@ -172,7 +203,9 @@ class MergedFragments:
             lines.append((")", None))
         lines.append((")", None))
         try:
-            return parse_domain("\n".join(line for line, _ in lines), source=f"domain '{self.name}'")
+            return parse_domain(
+                "\n".join(line for line, _ in lines), source=f"domain '{self.name}'"
+            )
         except TaskError as error:
             number = error.data.get("line")
             origin = lines[number - 1][1] if number and number <= len(lines) else None
@@ -195,12 +228,20 @@ class MergedFragments:
             if isinstance(word, Token) and word.text == key and isinstance(value, Group):
                 if key == ":parameters":
                     return self._written(value)[1:-1]
-                return " ".join(map(self._written, value.parts[1:])) if value.head == "and" else self._written(value)
+                return (
+                    " ".join(map(self._written, value.parts[1:]))
+                    if value.head == "and"
+                    else self._written(value)
+                )
         return ""
 
     def named(self, attribute: str) -> frozenset[str]:
         """Return the predicates that an attribute of any part names."""
-        return frozenset(self._renamed(name) for part in self.made.__mro__ for name in vars(part).get(attribute, ()))
+        return frozenset(
+            self._renamed(name)
+            for part in self.made.__mro__
+            for name in vars(part).get(attribute, ())
+        )
 
     def _renamed(self, word: str) -> str:
         return str(self.made.words.get(word, word))
@@ -224,15 +265,27 @@ class MergedFragments:
         for name, piece in self.predicates.items():
             if (method := getattr(made, f"facts_{spelled(name)}", None)) is not None:
                 (fresh if "q" in inspect.signature(method).parameters else kept).append(name)
-            elif not {self._renamed(name)} & (domain.derived_predicates | made.stored_predicates | placed):
-                what = f"predicate '{name}' has no semantics: define 'facts_{spelled(name)}(self, scene)'"
-                raise piece.error(f"{what}, or name it in 'place_predicates' or 'stored_predicates'")
+            elif not {self._renamed(name)} & (
+                domain.derived_predicates | made.stored_predicates | placed
+            ):
+                what = (
+                    f"predicate '{name}' has no semantics: define 'facts_{spelled(name)}(self,"
+                    " scene)'"
+                )
+                raise piece.error(
+                    f"{what}, or name it in 'place_predicates' or 'stored_predicates'"
+                )
         self.kept, self.fresh = tuple(kept), tuple(fresh)
         for name, pieces in self.actions.items():
             effects = simple_effects(domain.action(self._renamed(name)).effect)
-            changed = {effect.atom.predicate for effect in effects if isinstance(effect, Add | Delete)}
+            changed = {
+                effect.atom.predicate for effect in effects if isinstance(effect, Add | Delete)
+            }
             if changed - made.stored_predicates and not hasattr(made, f"do_{spelled(name)}"):
-                what = f"action '{name}' has no semantics: define 'do_{spelled(name)}(self, context, *arguments)'"
+                what = (
+                    f"action '{name}' has no semantics: define 'do_{spelled(name)}(self, context,"
+                    " *arguments)'"
+                )
                 raise pieces[0].error(what, pieces[0].group.parts[1].first)
 
 

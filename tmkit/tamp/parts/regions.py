@@ -29,7 +29,8 @@ from tmkit.tamp.domains.tabletop import footprint, pddl_names, pick_candidates, 
 from tmkit.tamp.domains.traced_scene import incremental
 from tmkit.tamp.parts.composition import DomainPart
 
-_SIDES = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)  # which bounds a corner has
+# which bounds a corner has
+_SIDES = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)
 _STANDS = 0.005  # metres that an object may be above or below the top of its region
 _MARKED = 0.025  # the same for a region that only marks an area, and may be drawn above or below it
 _REGION_LEAN = 0.05
@@ -64,7 +65,11 @@ class Region:
             scene: the scene.
             object: frame of the object.
         """
-        return scene.local_pose(object) if self.support == self.frame else scene.pose(object, relative_to=self.frame)
+        return (
+            scene.local_pose(object)
+            if self.support == self.frame
+            else scene.pose(object, relative_to=self.frame)
+        )
 
     def overhang(self, scene: SceneGraph, object: str) -> float:
         """Return by how many metres the footprint of an object reaches beyond the region; negative inside.
@@ -84,12 +89,13 @@ class Region:
 class Regions(DomainPart):
     """Objects on regions, picked and placed by arms.
 
-    An object (type ``item``) is a frame of class ``movable``, a region one of the classes in ``region_classes``: a
-    table, a stove, a tray, on whose top objects stand. A region without collision shapes marks an area of its parent.
-    An object is ``on`` the smallest region of its parent that holds all of its footprint, upright or on another of its
-    stable faces; one that leans, floats, or stands over the edge is refused. On a region of class ``rack`` it is in
-    whatever way it rests there: hung on a peg, put over a post. Placements come from the samplers of the planning run.
-    Regions count with the rectangles around their shapes.
+    An object (type ``item``) is a frame of class ``movable``, a region one of the classes in
+    ``region_classes``: a table, a stove, a tray, on whose top objects stand. A region without
+    collision shapes marks an area of its parent. An object is ``on`` the smallest region of its
+    parent that holds all of its footprint, upright or on another of its stable faces; one that
+    leans, floats, or stands over the edge is refused. On a region of class ``rack`` it is in
+    whatever way it rests there: hung on a peg, put over a post. Placements come from the samplers
+    of the planning run. Regions count with the rectangles around their shapes.
 
     Attributes:
         region_classes: classes that mark a frame as a region.
@@ -195,27 +201,38 @@ class Regions(DomainPart):
         on_parent = [region for region in regions if region.support == parent]
         if on_parent and RACK in scene.classes(str(parent)):
             if not rests(scene, object):
-                raise SceneError(f"{self.named(object)} does not rest on '{parent}': it would fall off", frame=object)
+                raise SceneError(
+                    f"{self.named(object)} does not rest on '{parent}': it would fall off",
+                    frame=object,
+                )
             return parent
         if not on_parent:
             known = ", ".join(region.frame for region in regions) or "none"
             hands = "', '".join(arm.tip for arm in self.arms.values())
             raise SceneError(
-                f"{self.named(object)} has parent '{parent}', which is no {self._also_on}{self.region_classes[0]} "
-                f"(class {' or '.join(self.region_classes)}: {known}) and not the hand '{hands}'",
+                f"{self.named(object)} has parent '{parent}', which is no"
+                f" {self._also_on}{self.region_classes[0]} (class"
+                f" {' or '.join(self.region_classes)}: {known}) and not the hand '{hands}'",
                 frame=object,
             )
         beyond = {region.frame: region.overhang(scene, object) for region in on_parent}
         holding = [region for region in on_parent if beyond[region.frame] <= self.overhang]
         if not holding:
             nearest = min(on_parent, key=lambda region: beyond[region.frame]).frame
-            what = f"{self.named(object)} reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of '{nearest}'"
-            raise SceneError(f"{what}; an object is on a region with all of its footprint", frame=object)
+            what = (
+                f"{self.named(object)} reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of"
+                f" '{nearest}'"
+            )
+            raise SceneError(
+                f"{what}; an object is on a region with all of its footprint", frame=object
+            )
         found = min(holding, key=lambda region: region.area)
         _require_standing(scene, object, found)
         return found.frame
 
-    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
+    def goal_facts(
+        self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]
+    ) -> Iterator[Fact]:
         """Yield on which region each stated object is to be, or that a hand is to hold it.
 
         Raises:
@@ -242,16 +259,22 @@ class Regions(DomainPart):
                 scene = scene.set_classes(region, ())
         return self.region_of(scene, object)
 
-    def do_pick(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
+    def do_pick(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Candidate]:
         """Yield grasps, from above first."""
         del region
         yield from pick_candidates(context, object, manipulator=arm)
 
-    def do_place(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
+    def do_place(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Candidate]:
         """Yield places at which an object is on a region, and on no smaller one."""
         yield from self.places(context, arm, object, region)
 
-    def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
+    def places(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Place]:
         """Yield places at which an object is on a region, and on no smaller one.
 
         Args:
@@ -261,10 +284,17 @@ class Regions(DomainPart):
             region: frame of the region.
         """
         named = None if len(self.arms) == 1 else arm.name
-        yield from self.resting(context, arm, object, region, context.placements(object, region, arm=named))
+        yield from self.resting(
+            context, arm, object, region, context.placements(object, region, arm=named)
+        )
 
     def resting(
-        self, context: ActionContext, arm: Manipulator, object: str, region: str, placements: Iterable[Placement]
+        self,
+        context: ActionContext,
+        arm: Manipulator,
+        object: str,
+        region: str,
+        placements: Iterable[Placement],
     ) -> Iterator[Place]:
         """Yield those of some placements at which an object is on a region, and on no smaller one.
 
@@ -280,7 +310,8 @@ class Regions(DomainPart):
             resting = scene.reparent(object, placement.support, pose=placement.support_from_object)
             try:
                 found = self.region_of(resting, object)
-            except SceneError:  # a place of which the domain has no words, as the lower board of a shelf
+            except SceneError:
+                # a place of which the domain has no words, as the lower board of a shelf
                 continue
             if found == region:
                 motion = PickPlaceOptions(lift_distance=_lift_among(resting, object))
@@ -295,14 +326,20 @@ class Regions(DomainPart):
         """
         if self.word(fact) != "on":
             return ()
-        return tuple(region for region in self.region_frames(scene) if pddl_name(region) == fact.arguments[1])
+        return tuple(
+            region for region in self.region_frames(scene) if pddl_name(region) == fact.arguments[1]
+        )
 
-    def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
+    def infeasibilities(
+        self, goal_facts: Iterable[Fact], scene: SceneGraph
+    ) -> Iterator[Infeasibility]:
         """Yield proofs that a goal is impossible: regions too small for their objects, objects no hand can hold."""
         objects, facts = pddl_names(movable_frames(scene)), tuple(goal_facts)
         together: dict[str, dict[str, Fact]] = {}
         for fact in facts:
-            level = [place for place in self.places_for(fact, scene) if RACK not in scene.classes(place)]
+            level = [
+                place for place in self.places_for(fact, scene) if RACK not in scene.classes(place)
+            ]
             if self.word(fact) == "on" and fact.arguments[0] in objects and level:
                 together.setdefault(level[0], {})[objects[fact.arguments[0]]] = fact
         moved: dict[str, Fact] = {}
@@ -311,11 +348,24 @@ class Regions(DomainPart):
             moved.setdefault(object, fact)
             if any(RACK in scene.classes(place) for place in places):
                 continue
-            misfits = [oversized(scene, place, object=object, fact=fact, overhang=self.overhang) for place in places]
+            misfits = [
+                oversized(scene, place, object=object, fact=fact, overhang=self.overhang)
+                for place in places
+            ]
             if misfits and all(misfits):
-                yield from (replace(proof, frames=(object, *places)) for proof in misfits[:1] if proof is not None)
-        crowds = (crowded(scene, region, objects=group, overhang=self.overhang) for region, group in together.items())
-        alike = {tuple((a.shape, a.pose) for a in scene.shapes(object)): (object, f) for object, f in moved.items()}
+                yield from (
+                    replace(proof, frames=(object, *places))
+                    for proof in misfits[:1]
+                    if proof is not None
+                )
+        crowds = (
+            crowded(scene, region, objects=group, overhang=self.overhang)
+            for region, group in together.items()
+        )
+        alike = {
+            tuple((a.shape, a.pose) for a in scene.shapes(object)): (object, f)
+            for object, f in moved.items()
+        }
         held = (
             [ungraspable(scene, object, fact=fact, manipulator=arm) for arm in self.arms.values()]
             for object, fact in alike.values()
@@ -335,7 +385,9 @@ class Regions(DomainPart):
                 yield ObjectToMove(object, fact, places)
 
 
-def class_facts(name: str, *, of_regions: bool = False) -> Callable[[Regions, SceneGraph], Arguments]:
+def class_facts(
+    name: str, *, of_regions: bool = False
+) -> Callable[[Regions, SceneGraph], Arguments]:
     """Return the method of a part that yields the objects of a class, or the regions."""
 
     def facts(self: Regions, scene: SceneGraph) -> Arguments:
@@ -346,7 +398,9 @@ def class_facts(name: str, *, of_regions: bool = False) -> Callable[[Regions, Sc
 
 
 @incremental
-def _ready(scene: SceneGraph, part: Regions, name: str) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _ready(
+    scene: SceneGraph, part: Regions, name: str
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return the entries of an arm in the configuration, and their values when it is ready."""
     arm = part.arms[name]
     return arm.joint_indices(scene), np.array([arm.ready[joint] for joint in arm.joints])
@@ -363,7 +417,9 @@ def kept_regions(scene: SceneGraph, part: Regions) -> tuple[Region, ...]:
     for frame in Regions.region_frames(part, scene):
         is_solid = any(attached.collision for attached in scene.shapes(frame))
         above = (
-            other for other in scene.ancestors(frame) if any(attached.collision for attached in scene.shapes(other))
+            other
+            for other in scene.ancestors(frame)
+            if any(attached.collision for attached in scene.shapes(other))
         )
         support = frame if is_solid else next(above, None)
         if support is None:
@@ -376,7 +432,8 @@ def kept_regions(scene: SceneGraph, part: Regions) -> tuple[Region, ...]:
 def _lift_among(scene: SceneGraph, object: str) -> float | None:
     """Return how far above its place an object is when it is lowered: above its neighbours where it has several.
 
-    Between them a path would have to be found through a gap of its own size. None for the usual lift.
+    Between them a path would have to be found through a gap of its own size. None for the usual
+    lift.
     """
     own_low, own_high = _extent(scene, object)
     tops = []
@@ -400,12 +457,24 @@ def _require_standing(scene: SceneGraph, object: str, region: Region) -> None:
     pose, height = region.pose_of(scene, object), -float(shape_bounds(scene, object)[0][2])
     tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _REGION_LEAN:
-        lying = resting_height(scene, object, pose.inverse().rotate([0.0, 0.0, -1.0]), tolerance=_REGION_LEAN)
+        lying = resting_height(
+            scene, object, pose.inverse().rotate([0.0, 0.0, -1.0]), tolerance=_REGION_LEAN
+        )
         if lying is None:
-            what = f"object '{object}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
-            raise SceneError(f"{what}; an object stands upright, or lies on one of its stable faces", frame=object)
+            what = (
+                f"object '{object}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
+            )
+            raise SceneError(
+                f"{what}; an object stands upright, or lies on one of its stable faces",
+                frame=object,
+            )
         height = lying
     gap = float(pose.translation[2] - height - region.upper[2])
     if abs(gap) > (_STANDS if region.support == region.frame else _MARKED):
-        where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{region.frame}'"
-        raise SceneError(f"object '{object}' has its bottom {where}, on which it should stand", frame=object)
+        where = (
+            f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of"
+            f" '{region.frame}'"
+        )
+        raise SceneError(
+            f"object '{object}' has its bottom {where}, on which it should stand", frame=object
+        )

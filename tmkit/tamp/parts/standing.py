@@ -58,14 +58,19 @@ class Slots(Regions):
     def taken_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
         """Yield that the region on which an object stands is not free."""
         yield from super().taken_facts(scene, object)
-        if scene.parent(object) not in self.hands and (region := self.region_of(scene, object)) is not None:
+        if (
+            scene.parent(object) not in self.hands
+            and (region := self.region_of(scene, object)) is not None
+        ):
             yield self.fact("free", region)
 
     def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
         """Yield objects that have to be picked; their footprints need no room on regions."""
         yield from (replace(one, regions=()) for one in super().handled(goal_facts, scene))
 
-    def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
+    def places(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Place]:
         """Yield quarter turns in the middle of a region, the one that turns the object least first."""
         yield from in_the_middle(context, object, region, arm=arm if len(self.arms) > 1 else None)
 
@@ -73,7 +78,8 @@ class Slots(Regions):
 class Stacking(Regions):
     """Objects stand on objects, one on one.
 
-    An object is ``stacked`` on the object that is its parent, upright on its top; it is put there in the middle.
+    An object is ``stacked`` on the object that is its parent, upright on its top; it is put there
+    in the middle.
     """
 
     place_predicates = frozenset({"stacked", "clear"})
@@ -120,10 +126,14 @@ class Stacking(Regions):
         if _is_stacked(scene, object):
             yield self.fact("clear", str(scene.parent(object)))
 
-    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
+    def goal_facts(
+        self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]
+    ) -> Iterator[Fact]:
         """Yield also on which object each stated one is to stand; where on it, and whether well, does not count."""
         stacked = [frame for frame in stated if _is_stacked(scene, frame)]
-        yield from super().goal_facts(scene, objects, [frame for frame in stated if frame not in stacked])
+        yield from super().goal_facts(
+            scene, objects, [frame for frame in stated if frame not in stacked]
+        )
         yield from (self.fact("stacked", frame, str(scene.parent(frame))) for frame in stacked)
 
     def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
@@ -136,40 +146,59 @@ class Stacking(Regions):
                 if scene.parent(object) not in (below, *self.hands):
                     yield ObjectToMove(object, fact)
 
-    def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
+    def infeasibilities(
+        self, goal_facts: Iterable[Fact], scene: SceneGraph
+    ) -> Iterator[Infeasibility]:
         """Yield also that a tower is higher than the arms reach, for the lowest object that is."""
         facts, objects = tuple(goal_facts), pddl_names(movable_frames(scene))
         yield from super().infeasibilities(facts, scene)
         wanted = {fact.arguments[0]: fact for fact in facts if self.word(fact) == "stacked"}
-        floor = min((_floor(scene, region) for region in kept_regions(scene, self)), default=-math.inf)
+        floor = min(
+            (_floor(scene, region) for region in kept_regions(scene, self)), default=-math.inf
+        )
         towers: list[tuple[float, str, str]] = []
         for name, fact in wanted.items():
             under: list[str] = []
             while name in wanted and len(under) < len(objects):
                 name = wanted[name].arguments[1]
                 under.append(objects[name])
-            if scene.parent(objects[fact.arguments[0]]) != under[0] and _is_upright(scene, under[-1]):
+            if scene.parent(objects[fact.arguments[0]]) != under[0] and _is_upright(
+                scene, under[-1]
+            ):
                 bounds = (shape_bounds(scene, frame) for frame in under)
-                height = sum(float(upper[2] - lower[2]) - STANDING_TOLERANCE for lower, upper in bounds)
+                height = sum(
+                    float(upper[2] - lower[2]) - STANDING_TOLERANCE for lower, upper in bounds
+                )
                 towers.append((floor + height - STANDING_TOLERANCE, fact.arguments[0], under[-1]))
         for bottom, name, lowest in sorted(towers):
             arms, fact = self.arms.values(), wanted[name]
-            found = [too_high(scene, objects[name], bottom=bottom, fact=fact, manipulator=arm) for arm in arms]
+            found = [
+                too_high(scene, objects[name], bottom=bottom, fact=fact, manipulator=arm)
+                for arm in arms
+            ]
             if all(found):
-                yield from (replace(proof, upright=(lowest,)) for proof in found[:1] if proof is not None)
+                yield from (
+                    replace(proof, upright=(lowest,)) for proof in found[:1] if proof is not None
+                )
                 return
 
-    def do_stack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
+    def do_stack(
+        self, context: ActionContext, arm: Manipulator, object: str, below: str
+    ) -> Iterator[Candidate]:
         """Yield turns in which the object is put on the other."""
         yield from in_the_middle(context, object, below, arm=arm if len(self.arms) > 1 else None)
 
-    def do_unstack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
+    def do_unstack(
+        self, context: ActionContext, arm: Manipulator, object: str, below: str
+    ) -> Iterator[Candidate]:
         """Yield grasps."""
         del below
         yield from pick_candidates(context, object, manipulator=arm)
 
 
-def in_the_middle(context: ActionContext, object: str, below: str, *, arm: Manipulator | None) -> Iterator[Place]:
+def in_the_middle(
+    context: ActionContext, object: str, below: str, *, arm: Manipulator | None
+) -> Iterator[Place]:
     """Yield quarter turns in which an object stands in the middle of what is below it; an arm is named of several."""
     for turn in turns_nearest_first(context, object, below):
         pose = standing_pose(context.scene, object, below, point=(0.0, 0.0), turn=turn)
@@ -178,18 +207,32 @@ def in_the_middle(context: ActionContext, object: str, below: str, *, arm: Manip
 
 def _floor(scene: SceneGraph, region: Region) -> float:
     """Return the height in the root at or above which objects are on a region; -inf when joints move it."""
-    if any(scene.joint(frame).is_actuated for frame in (region.frame, *scene.ancestors(region.frame))):
+    if any(
+        scene.joint(frame).is_actuated for frame in (region.frame, *scene.ancestors(region.frame))
+    ):
         return -math.inf
     height = (region.upper if "surface" in scene.classes(region.frame) else region.lower)[2]
-    corners = [[x, y, height] for x in (region.lower[0], region.upper[0]) for y in (region.lower[1], region.upper[1])]
+    corners = [
+        [x, y, height]
+        for x in (region.lower[0], region.upper[0])
+        for y in (region.lower[1], region.upper[1])
+    ]
     q = scene.zero_configuration()
-    return float(scene.pose(region.frame, relative_to=scene.root(region.frame), q=q).apply(corners)[:, 2].min())
+    return float(
+        scene.pose(region.frame, relative_to=scene.root(region.frame), q=q)
+        .apply(corners)[:, 2]
+        .min()
+    )
 
 
 def _is_upright(scene: SceneGraph, object: str) -> bool:
     """Return whether the lowest object of a tower is upright, and will be: what stands on it must be, by its facts."""
-    root_from_object = scene.pose(object, relative_to=scene.root(object), q=scene.zero_configuration())
-    return bool(root_from_object.rotate([0.0, 0.0, 1.0])[2] > _TOWER_UPRIGHT) and stays_upright(scene, object)
+    root_from_object = scene.pose(
+        object, relative_to=scene.root(object), q=scene.zero_configuration()
+    )
+    return bool(root_from_object.rotate([0.0, 0.0, 1.0])[2] > _TOWER_UPRIGHT) and stays_upright(
+        scene, object
+    )
 
 
 def _is_stacked(scene: SceneGraph, object: str) -> bool:

@@ -6,8 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects, Candidate, MoveTo, Place
-from tmkit.manipulation.placements.sampling import PlacementSettings, placements_in_region, placements_on_surface
+from tmkit.manipulation.actions.candidates import (
+    ActionContext,
+    ApplyEffects,
+    Candidate,
+    MoveTo,
+    Place,
+)
+from tmkit.manipulation.placements.sampling import (
+    PlacementSettings,
+    placements_in_region,
+    placements_on_surface,
+)
 from tmkit.pddl import Fact
 from tmkit.plans.class_changes import ClassEffect
 from tmkit.plans.values import Configuration
@@ -70,17 +80,29 @@ class Orientation(Regions):
         """Yield ``upright`` or ``upside-down``, by the z axis of an object in the axes of what it is on, if it is."""
         if (parent := str(scene.parent(object))) not in self.hands:
             up = _up(scene, object, self.region_of(scene, object) or parent)
-            yield from ["upright"] * (up >= _RIGHT_WAY_UP) + ["upside-down"] * (up <= -_RIGHT_WAY_UP)
+            yield from ["upright"] * (up >= _RIGHT_WAY_UP) + ["upside-down"] * (
+                up <= -_RIGHT_WAY_UP
+            )
 
-    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
+    def goal_facts(
+        self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]
+    ) -> Iterator[Fact]:
         """Yield also which way up each stated object is to be."""
         yield from super().goal_facts(scene, objects, stated)
-        yield from (self.fact(word, frame) for frame in stated for word in self._ways_up(scene, frame))
+        yield from (
+            self.fact(word, frame) for frame in stated for word in self._ways_up(scene, frame)
+        )
 
-    def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
+    def places(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Place]:
         """Yield places at which an object is upright."""
         found = super().places(context, arm, object, region)
-        yield from (p for p in found if _points_up(context.scene, p.support, p.pose, region) >= _RIGHT_WAY_UP)
+        yield from (
+            p
+            for p in found
+            if _points_up(context.scene, p.support, p.pose, region) >= _RIGHT_WAY_UP
+        )
 
     def do_place_upside_down(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
@@ -97,7 +119,9 @@ class Orientation(Regions):
             settings=PlacementSettings(is_packed=is_region, any_face=True),
         )
         down = (
-            p for p in found if _points_up(context.scene, p.support, p.support_from_object, region) <= -_RIGHT_WAY_UP
+            p
+            for p in found
+            if _points_up(context.scene, p.support, p.support_from_object, region) <= -_RIGHT_WAY_UP
         )
         yield from self.resting(context, arm, object, region, down)
 
@@ -113,17 +137,30 @@ class Treatment(Regions):
 
     def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
         """Return the regions on one of which an object must be for a fact about it to become true."""
-        made_by = {word: kind for part in reversed(type(self).__mro__) for word, kind in _made_by(part).items()}
+        made_by = {
+            word: kind
+            for part in reversed(type(self).__mro__)
+            for word, kind in _made_by(part).items()
+        }
         kind = made_by.get(self.word(fact))
         if kind is None:
             return super().places_for(fact, scene)
-        return tuple(region for region in self.region_frames(scene) if kind in scene.classes(region))
+        return tuple(
+            region for region in self.region_frames(scene) if kind in scene.classes(region)
+        )
 
-    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
+    def goal_facts(
+        self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]
+    ) -> Iterator[Fact]:
         """Yield also what each stated object is to be."""
         yield from super().goal_facts(scene, objects, stated)
         words = dict.fromkeys(word for part in type(self).__mro__ for word in _made_by(part))
-        yield from (self.fact(word, frame) for frame in stated for word in words if word in scene.classes(frame))
+        yield from (
+            self.fact(word, frame)
+            for frame in stated
+            for word in words
+            if word in scene.classes(frame)
+        )
 
 
 class Washing(Treatment):
@@ -169,7 +206,9 @@ class Cooking(Treatment):
     def do_cook(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
         """Yield the change of classes."""
         gained = _gain(context.scene, object, "cooked")
-        yield ApplyEffects((*gained, ClassEffect(object, removed=("clean",))), f"cooked on {region}")
+        yield ApplyEffects(
+            (*gained, ClassEffect(object, removed=("clean",))), f"cooked on {region}"
+        )
 
 
 def _made_by(part: type) -> Mapping[str, str]:

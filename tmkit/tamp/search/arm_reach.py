@@ -15,7 +15,12 @@ import numpy as np
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import Place
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
-from tmkit.motion import CollisionWorld, IkSettings, InverseKinematicsStatus, inverse_kinematics_solutions
+from tmkit.motion import (
+    CollisionWorld,
+    IkSettings,
+    InverseKinematicsStatus,
+    inverse_kinematics_solutions,
+)
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration
@@ -52,7 +57,9 @@ class ArmReach:
         self._crowding: dict[object, tuple[SceneGraph, CollisionWorld] | None] = {}
         self._still: tuple[SceneGraph, CollisionWorld] | None = None
 
-    def contact(self, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> Configuration | None:
+    def contact(
+        self, table: HandTables, transfer: Transfer, option: int, pose: Pose
+    ) -> Configuration | None:
         """Return a configuration at a grasp at root_from_object, free of what stands still, without movable objects."""
         key = _key(transfer, option, pose)
         if key not in self._contacts:
@@ -61,7 +68,9 @@ class ArmReach:
             self._contacts[key] = self._reached(table, transfer, option, pose, still, world, q)
         return self._contacts[key]
 
-    def reaches(self, node: SearchNode, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> bool:
+    def reaches(
+        self, node: SearchNode, table: HandTables, transfer: Transfer, option: int, pose: Pose
+    ) -> bool:
         """Return whether the arm reaches a grasp, at root_from_object, among the other objects of a version."""
         key = _key(transfer, option, pose)
         if key not in node.reached:
@@ -70,7 +79,9 @@ class ArmReach:
                 rules = self._arm(transfer).primitives.rules
                 bare = scene.remove_frame(name, subtree=True)
                 source = self._without_movables(self._arm(transfer))[1]
-                world = rules.world(bare, rules.allowed_contacts(bare), margin=PLANNING_MARGIN, source=source)
+                world = rules.world(
+                    bare, rules.allowed_contacts(bare), margin=PLANNING_MARGIN, source=source
+                )
                 node.keep_world(name, bare, world)
             bare, world = node.worlds[name]
             q = _values_by_name(scene, node.version.q, bare)
@@ -82,7 +93,12 @@ class ArmReach:
         return node.reached[key]
 
     def _is_free_at_contact(
-        self, transfer: Transfer, key: object, scene: SceneGraph, world: CollisionWorld, q: Configuration
+        self,
+        transfer: Transfer,
+        key: object,
+        scene: SceneGraph,
+        world: CollisionWorld,
+        q: Configuration,
     ) -> bool:
         """Return whether the configuration known from :meth:`contact` is free of collision in another world."""
         known = self._contacts.get(key)
@@ -95,13 +111,21 @@ class ArmReach:
         return not world.is_in_collision(scene.configuration(own, base=q))
 
     def is_reachable(
-        self, node: SearchNode, table: HandTables, transfer: Transfer, option: int, ends: Sequence[Pose], *, draw: int
+        self,
+        node: SearchNode,
+        table: HandTables,
+        transfer: Transfer,
+        option: int,
+        ends: Sequence[Pose],
+        *,
+        draw: int,
     ) -> bool:
         """Return whether the arm reaches a grasp at several poses of an object.
 
         Args:
             ends: root_from_object.
-            draw: number of the draw; in late ones, only what stands still counts, as other seeds may find more.
+            draw: number of the draw; in late ones, only what stands still counts, as other seeds
+                may find more.
         """
         if any(self.contact(table, transfer, option, end) is None for end in ends):
             return False
@@ -112,7 +136,13 @@ class ArmReach:
         return all(self.reaches(node, table, transfer, option, end) for end in ends)
 
     def note(
-        self, node: SearchNode, table: HandTables, transfer: Transfer, option: int, pose: Pose, failure: object
+        self,
+        node: SearchNode,
+        table: HandTables,
+        transfer: Transfer,
+        option: int,
+        pose: Pose,
+        failure: object,
     ) -> None:
         """Remember for early draws that a motion failed at a grasp, however far open, at root_from_object."""
         if not isinstance(failure, MotionFailure):
@@ -125,7 +155,11 @@ class ArmReach:
             node.note_reach({_key(transfer, k, pose): False for k in same})
 
     def samples(
-        self, table: HandTables, transfer: Transfer, here: Pose, places: Sequence[tuple[Place, Pose]]
+        self,
+        table: HandTables,
+        transfer: Transfer,
+        here: Pose,
+        places: Sequence[tuple[Place, Pose]],
     ) -> list[Sample]:
         """Return ways of putting an object down, from ``here``, at some of its places, all root_from_object."""
         key = transfer, digits(here), tuple(digits(end) for _, end in places)
@@ -136,7 +170,9 @@ class ArmReach:
             order = dict.fromkeys((*_spread(numbers, settings.samples_per_transfer), *numbers))
             for count, number in itertools.product(settings.grasps_per_place, order):
                 place, end = places[number]
-                if len(found) >= (settings.samples_per_transfer if count == settings.grasps_per_place[0] else 1):
+                if len(found) >= (
+                    settings.samples_per_transfer if count == settings.grasps_per_place[0] else 1
+                ):
                     continue
                 free = np.flatnonzero(rest & table.at_rest(transfer.name, end).is_free).tolist()
                 for option in _spread(free, count):
@@ -153,14 +189,18 @@ class ArmReach:
     ) -> Counter[str]:
         """Return the movable objects in the way of the arm at every sample, with counts; none if one is reached."""
         found: Counter[str] = Counter()
-        if any(self.reaches(node, table, transfer, sample.option, sample.end) for sample in samples):
+        if any(
+            self.reaches(node, table, transfer, sample.option, sample.end) for sample in samples
+        ):
             return found
         movable = set(movable_frames(node.version.scene))
         for sample in samples:
             bare, world = node.worlds[transfer.name]
             q = _values_by_name(self._without_movables(self._arm(transfer))[0], sample.q, bare)
             pairs = world.contacts(q)
-            found.update({name for pair in pairs for name in (pair.frame_a, pair.frame_b) if name in movable})
+            found.update(
+                {name for pair in pairs for name in (pair.frame_a, pair.frame_b) if name in movable}
+            )
         return found
 
     def crowding(
@@ -181,13 +221,16 @@ class ArmReach:
             met = beside[1].in_collision_batch(reached)
             alone = {transfer.name: end}
             lost = [
-                bool(is_met) or bool(table.overlapping(other.name, sample.end, alone, support=sample.support))
+                bool(is_met)
+                or bool(table.overlapping(other.name, sample.end, alone, support=sample.support))
                 for is_met, sample in zip(met[::2] | met[1::2], samples, strict=True)
             ]
             crowding += sum(lost) / len(lost) + self.settings.crowding_limit * all(lost)
         return crowding
 
-    def _beside(self, transfer: Transfer, place: Place, end: Pose) -> tuple[SceneGraph, CollisionWorld] | None:
+    def _beside(
+        self, transfer: Transfer, place: Place, end: Pose
+    ) -> tuple[SceneGraph, CollisionWorld] | None:
         """Return the world of what stands still with one object at a place; None where it overlaps or is elsewhere."""
         key = transfer.name, place.support, digits(end)
         if key not in self._crowding:
@@ -204,7 +247,9 @@ class ArmReach:
                     classes=start.classes(transfer.name),
                 )
                 rules = arm.primitives.rules
-                world = rules.world(scene, rules.allowed_contacts(scene), margin=PLANNING_MARGIN, source=source)
+                world = rules.world(
+                    scene, rules.allowed_contacts(scene), margin=PLANNING_MARGIN, source=source
+                )
                 if not world.is_in_collision(_values_by_name(start, self.tree.root.q, scene)):
                     self._crowding[key] = scene, world
         return self._crowding[key]
@@ -216,7 +261,10 @@ class ArmReach:
                 if name in still:
                     still = still.remove_frame(name, subtree=True)
             rules = arm.primitives.rules
-            self._still = still, rules.world(still, rules.allowed_contacts(still), margin=PLANNING_MARGIN)
+            self._still = (
+                still,
+                rules.world(still, rules.allowed_contacts(still), margin=PLANNING_MARGIN),
+            )
         return self._still
 
     def _reached(
@@ -231,7 +279,11 @@ class ArmReach:
     ) -> Configuration | None:
         manipulator = self._arm(transfer).manipulator
         choice = table.options(transfer.name)[option]
-        opened = manipulator.gripper_open if choice.opening is None else manipulator.finger_values(choice.opening)
+        opened = (
+            manipulator.gripper_open
+            if choice.opening is None
+            else manipulator.finger_values(choice.opening)
+        )
         found = inverse_kinematics_solutions(
             world,
             manipulator.tool,
@@ -259,5 +311,9 @@ def _spread(values: Sequence[_T], count: int) -> list[_T]:
 def _values_by_name(scene: SceneGraph, q: Configuration, other: SceneGraph) -> Configuration:
     """Return the configuration (n_joints,) of another scene with the values of this one's joints."""
     names = other.joint_names
-    values = {name: float(value) for name, value in zip(scene.joint_names, q, strict=True) if name in names}
+    values = {
+        name: float(value)
+        for name, value in zip(scene.joint_names, q, strict=True)
+        if name in names
+    }
     return np.asarray(other.configuration(values))

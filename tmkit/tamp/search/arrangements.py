@@ -1,13 +1,14 @@
 """Arrangements: places in a region for all objects that a task plan puts there, chosen together.
 
-Where the refinement of a task plan finds no room for an object in a region, the objects that the plan puts there are
-packed (:mod:`tmkit.manipulation.placements.packing`). The order of placing follows from the packing: the hand takes one
-object after the other out of the full region, each with a grasp that is free among those that are left. The objects
-are placed in the reverse order. If not all fit, the last place is used in turn: every object beyond the capacity has to
-fit there. So a packing gives the capacity of the region, the places and the order.
+Where the refinement of a task plan finds no room for an object in a region, the objects that the
+plan puts there are packed (:mod:`tmkit.manipulation.placements.packing`). The order of placing
+follows from the packing: the hand takes one object after the other out of the full region, each
+with a grasp that is free among those that are left. The objects are placed in the reverse order. If
+not all fit, the last place is used in turn: every object beyond the capacity has to fit there. So a
+packing gives the capacity of the region, the places and the order.
 
-The task plan then gets that order: objects that are interchangeable in it change their roles. The places come first
-among the candidates of the domain, which still checks them.
+The task plan then gets that order: objects that are interchangeable in it change their roles. The
+places come first among the candidates of the domain, which still checks them.
 
 Invariants: functions of the version, the task plan and the seed; nothing is proved.
 """
@@ -60,7 +61,8 @@ class Arrangement:
 
     Attributes:
         region: frame of the region.
-        facts: pairs (variable, value) of the facts that say that an object is in the region, by the object's PDDL name.
+        facts: pairs (variable, value) of the facts that say that an object is in the region, by the
+            object's PDDL name.
         order: PDDL names of the objects in the order of placing.
         capacity: number of objects that are in the region at once.
         places: placement of each object, by its frame.
@@ -83,7 +85,9 @@ class Arrangements:
         seed: seed of all random numbers.
     """
 
-    def __init__(self, tree: VersionTree, guide: TaskGuide, comparison: TransferComparison, *, seed: int) -> None:
+    def __init__(
+        self, tree: VersionTree, guide: TaskGuide, comparison: TransferComparison, *, seed: int
+    ) -> None:
         self._tree, self._guide, self._comparison, self._seed = tree, guide, comparison, seed
         self._frames = {pddl_name(name): name for name in movable_frames(tree.root.scene)}
         self._known: dict[str, Arrangement] = {}
@@ -93,7 +97,9 @@ class Arrangements:
         self.number = 0
         """The number of changes of the arrangements, each of which gives other places."""
 
-    def arrange(self, plan: Sequence[int], action: GroundAction, facts: Iterable[Pair]) -> Arrangement | None:
+    def arrange(
+        self, plan: Sequence[int], action: GroundAction, facts: Iterable[Pair]
+    ) -> Arrangement | None:
         """Return an arrangement of the objects that a task plan from the root puts into a region; None without one.
 
         Args:
@@ -102,15 +108,30 @@ class Arrangements:
             facts: facts that say that an object is in the region.
         """
         scene, q = self._tree.root.scene, self._tree.root.q
-        by_object = {fact.arguments[0]: pair for pair in facts if (fact := self._guide.task.fact_of(pair)) is not None}
-        if not by_object or len(self._tree.arms) > 1:  # of several arms, the one that places is not known
+        by_object = {
+            fact.arguments[0]: pair
+            for pair in facts
+            if (fact := self._guide.task.fact_of(pair)) is not None
+        }
+        # of several arms, the one that places is not known
+        if not by_object or len(self._tree.arms) > 1:
             return None
-        region = next((name for name in scene.frame_names if pddl_name(name) == action.arguments[-1]), "")
-        entered = list(dict.fromkeys(name for _, name in _entries(self._guide, plan, by_object, self._root_values())))
+        region = next(
+            (name for name in scene.frame_names if pddl_name(name) == action.arguments[-1]), ""
+        )
+        entered = list(
+            dict.fromkeys(
+                name for _, name in _entries(self._guide, plan, by_object, self._root_values())
+            )
+        )
         frames = [self._frames[name] for name in entered if name in self._frames]
         is_region = region in scene and "region" in scene.classes(region)
         is_known = is_region and self._comparison.table(None).is_usable
-        if not is_known or len(frames) < max(_FEWEST, len(entered)) or self._tries[region] == _TRIES:
+        if (
+            not is_known
+            or len(frames) < max(_FEWEST, len(entered))
+            or self._tries[region] == _TRIES
+        ):
             self._drop(region)
             return None
         self._tries[region] += 1
@@ -123,7 +144,9 @@ class Arrangements:
         packer.avoid(self._failed.get(region, ()))
         known = self._known.get(region)
         seed = seed_of(self._seed, f"{region} {self._tries[region]}")
-        capacity, order, places = self._best_packing(packer, seed, enough=known.capacity if known else len(frames))
+        capacity, order, places = self._best_packing(
+            packer, seed, enough=known.capacity if known else len(frames)
+        )
         if capacity < 2:
             self._drop(region)
             return None
@@ -137,7 +160,11 @@ class Arrangements:
         """Avoid the arranged place to or from which an action moves an object; return whether there is one."""
         for arrangement in self._known.values():
             if pddl_name(arrangement.region) in action.arguments:
-                named = [place for name, place in arrangement.places.items() if pddl_name(name) in action.arguments]
+                named = [
+                    place
+                    for name, place in arrangement.places.items()
+                    if pddl_name(name) in action.arguments
+                ]
                 self._failed.setdefault(arrangement.region, []).extend(named)
                 return bool(named)
         return False
@@ -156,7 +183,9 @@ class Arrangements:
 
     def _apply(self) -> None:
         known = self._known.values() if self._are_used else ()
-        self._tree.arrange({(name, each.region): place for each in known for name, place in each.places.items()})
+        self._tree.arrange(
+            {(name, each.region): place for each in known for name, place in each.places.items()}
+        )
 
     def ordered(self, plan: tuple[int, ...]) -> tuple[int, ...]:
         """Return a task plan from the root in the orders of the arrangements, as far as objects may change roles."""
@@ -168,7 +197,7 @@ class Arrangements:
         """Allow more arrangements of each region."""
         self._tries.clear()
 
-    # ------------------------------------------------------------------------------------------------------ places
+    # --------------------------------------------------------------------------------------- places
 
     def _best_packing(
         self, packer: RegionPacker, seed: int, *, enough: int
@@ -179,7 +208,9 @@ class Arrangements:
             enough: capacity at which no better packing is looked for.
         """
         table, rng = self._comparison.table(None), np.random.default_rng(seed)
-        packings = sorted(packer.packings(rng, count=self._comparison.settings.packings), key=len, reverse=True)
+        packings = sorted(
+            packer.packings(rng, count=self._comparison.settings.packings), key=len, reverse=True
+        )
         best: tuple[int, list[str], dict[str, Placement]] = (0, [], {})
         for packing in packings[:_PACKINGS_COMPARED]:
             best = max(best, self._in_order(packer, packing, table), key=lambda made: made[0])
@@ -210,7 +241,9 @@ class Arrangements:
                 return capacity, [*placed, *rest], {**placed, **last}
         return 0, order, {}
 
-    def _order(self, packer: RegionPacker, packing: Mapping[str, Placement], table: HandTables) -> list[str]:
+    def _order(
+        self, packer: RegionPacker, packing: Mapping[str, Placement], table: HandTables
+    ) -> list[str]:
         """Return the objects of a packing in an order in which the hand can place them, without those it cannot."""
         poses = {name: self._root_pose(place) for name, place in packing.items()}
         ways = {name: self._ways(name, poses, table) for name in poses}
@@ -219,7 +252,10 @@ class Arrangements:
         present = sum(table.bit(name) for name in poses)
         while True:
             tallest_first = sorted(left, key=packer.objects.index, reverse=True)
-            taken = next((name for name in tallest_first if self._is_free(name, poses, ways[name], present)), None)
+            taken = next(
+                (name for name in tallest_first if self._is_free(name, poses, ways[name], present)),
+                None,
+            )
             if taken is None:
                 return removed[::-1]
             del left[taken]
@@ -229,11 +265,16 @@ class Arrangements:
     def _ways(self, name: str, poses: Mapping[str, Pose], table: HandTables) -> dict[int, int]:
         """Return the grasps that are free of what stands still here and at the start, with the objects in their way."""
         others = {other: at for other, at in poses.items() if other != name}
-        is_free = table.at_rest(name, poses[name]).is_free & table.at_rest(name, self._start_pose(name)).is_free
+        is_free = (
+            table.at_rest(name, poses[name]).is_free
+            & table.at_rest(name, self._start_pose(name)).is_free
+        )
         blockers = table.blockers(name, poses[name], others)
         return {option: bits for option, bits in enumerate(blockers) if is_free[option]}
 
-    def _is_free(self, name: str, poses: Mapping[str, Pose], ways: Mapping[int, int], present: int) -> bool:
+    def _is_free(
+        self, name: str, poses: Mapping[str, Pose], ways: Mapping[int, int], present: int
+    ) -> bool:
         """Return whether no object that is present is in the way of a grasp that the arm reaches.
 
         It has to reach it where the object is at the start, too, and above the place.
@@ -272,9 +313,12 @@ class Arrangements:
     def _root_pose(self, place: Placement) -> Pose:
         """Return root_from_object at a place."""
         scene, q = self._tree.root.scene, self._tree.root.q
-        return scene.pose(place.support, relative_to=scene.root(place.support), q=q) @ place.support_from_object
+        return (
+            scene.pose(place.support, relative_to=scene.root(place.support), q=q)
+            @ place.support_from_object
+        )
 
-    # --------------------------------------------------------------------------------------------------- task plans
+    # ----------------------------------------------------------------------------------- task plans
 
     def _root_values(self) -> Values:
         return self._guide.values(self._tree.root.state)
@@ -282,7 +326,9 @@ class Arrangements:
     def _in_order_of(self, arrangement: Arrangement, plan: tuple[int, ...]) -> tuple[int, ...]:
         """Return a plan whose objects enter a region in an order, and where the last one leaves it first."""
         values, facts = self._root_values(), arrangement.facts
-        entered = list(dict.fromkeys(name for _, name in _entries(self._guide, plan, facts, values)))
+        entered = list(
+            dict.fromkeys(name for _, name in _entries(self._guide, plan, facts, values))
+        )
         wanted = [name for name in arrangement.order if name in entered]
         wanted += [name for name in entered if name not in wanted]
         plan = self._with_roles(plan, 0, dict(zip(entered, wanted, strict=True)), values)
@@ -295,8 +341,13 @@ class Arrangements:
                 roles = {gone[0]: present[-1], present[-1]: gone[0]}
                 plan = self._with_roles(plan, index, roles, values)
                 after = self._guide.apply(plan[index], values)
-                held = [name for name, (variable, value) in facts.items() if after[variable] == value]
-            present = [*(name for name in present if name in held), *(name for name in held if name not in present)]
+                held = [
+                    name for name, (variable, value) in facts.items() if after[variable] == value
+                ]
+            present = [
+                *(name for name in present if name in held),
+                *(name for name in held if name not in present),
+            ]
             values = after
         return plan
 

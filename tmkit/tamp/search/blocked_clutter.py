@@ -4,12 +4,14 @@
     . x .      neighbour to be moved first, which needs its own neighbour to be moved first, and so on in a circle.
     . . .
 
-The objects that can be picked are taken away, one after the other, as if nothing but the hand mattered. Those that
-are left form the clutter. In any plan, the first of them to be picked would be picked while all others are where they
-were at the start. There another one, or something that never moves, meets the hand at each of its grasps.
+The objects that can be picked are taken away, one after the other, as if nothing but the hand
+mattered. Those that are left form the clutter. In any plan, the first of them to be picked would be
+picked while all others are where they were at the start. There another one, or something that never
+moves, meets the hand at each of its grasps.
 
-Invariants: one-sided. The proof holds for the grasps of the default sampler, fully open and with little room, also by
-the fingertips, and where objects are moved by picks alone. It is a function of the start scene.
+Invariants: one-sided. The proof holds for the grasps of the default sampler, fully open and with
+little room, also by the fingertips, and where objects are moved by picks alone. It is a function of
+the start scene.
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ def blocked_clutter(context: PlanningContext) -> Infeasibility | None:
     objects = movable_frames(scene)
     if not handled or len(objects) > _MOST_OBJECTS:
         return None
-    tables = [HandTables(scene, context.q, manipulator=arm, sampling=context.sampling) for arm in context.manipulators]
+    tables = [
+        HandTables(scene, context.q, manipulator=arm, sampling=context.sampling)
+        for arm in context.manipulators
+    ]
     tips = {arm.tip for arm in context.manipulators}
     poses = {
         name: scene.pose(name, relative_to=scene.root(name), q=context.q)
@@ -57,10 +62,12 @@ def blocked_clutter(context: PlanningContext) -> Infeasibility | None:
         others = _blocked_with(context, tables, poses, one.object)
         count = sum(len(table.options(one.object)) for table in tables)
         if others and count:
-            named = ", ".join(f"'{name}'" for name in others[:_NAMED]) + (" and others" if len(others) > _NAMED else "")
+            named = ", ".join(f"'{name}'" for name in others[:_NAMED]) + (
+                " and others" if len(others) > _NAMED else ""
+            )
             cause = (
-                f"'{one.object}' has to be picked, and no grasp of the list of {count} is free before another of "
-                f"{named} is moved, of which none can be picked first"
+                f"'{one.object}' has to be picked, and no grasp of the list of {count} is free"
+                f" before another of {named} is moved, of which none can be picked first"
             )
             return Infeasibility(cause, (one.fact,), (one.object, *others))
     return None
@@ -97,16 +104,23 @@ def _clutter(scene: SceneGraph, needs: Mapping[str, list[frozenset[str]]]) -> li
         more = {
             name
             for name in needs.keys() - picked
-            if any(blockers <= picked for blockers in needs[name]) or picked & set(scene.ancestors(name))
+            if any(blockers <= picked for blockers in needs[name])
+            or picked & set(scene.ancestors(name))
         }
         if not more:
             return [name for name in needs if name not in picked]
         picked |= more
 
 
-def _needs(tables: list[HandTables], name: str, poses: Mapping[str, Pose]) -> Iterator[frozenset[str]]:
+def _needs(
+    tables: list[HandTables], name: str, poses: Mapping[str, Pose]
+) -> Iterator[frozenset[str]]:
     """Yield for each grasp that the fixed bodies leave free the movable objects in its way."""
     for table in tables:
         is_free = table.at_rest(name, poses[name]).is_free
-        sets = {bits for bits, free in zip(table.blockers(name, poses[name], poses), is_free, strict=True) if free}
+        sets = {
+            bits
+            for bits, free in zip(table.blockers(name, poses[name], poses), is_free, strict=True)
+            if free
+        }
         yield from (frozenset(table.names(bits)) for bits in sorted(sets))

@@ -41,7 +41,9 @@ def without_detours(
     return moves
 
 
-def _windows(moves: tuple[Move, ...], tree: VersionTree, guide: TaskGuide) -> Iterator[tuple[int, int]]:
+def _windows(
+    moves: tuple[Move, ...], tree: VersionTree, guide: TaskGuide
+) -> Iterator[tuple[int, int]]:
     """Yield windows without which the task plan reaches the goal, the longest first."""
     before = [guide.values(tree.root.state)]
     for move in moves:
@@ -72,7 +74,9 @@ def _followed(
     return (tuple(made) if guide.is_goal(guide.values(version.state)) else None), len(made)
 
 
-def _after(version: SceneVersion, move: Move, tree: VersionTree, guide: TaskGuide, seed: int) -> SceneVersion | None:
+def _after(
+    version: SceneVersion, move: Move, tree: VersionTree, guide: TaskGuide, seed: int
+) -> SceneVersion | None:
     """Return the version after a move, with its candidate or else another of the domain; None where all fail."""
     action = guide.actions[move.operator]
     if move.candidate is not None:

@@ -1,11 +1,12 @@
 """Tables of free grasps of a hand without its arm, kept for all versions of a scene.
 
-An object has *grasp options*: a grasp, perhaps by the fingertips alone, with an opening of the fingers. What stands
-still rules an option out at a pose; a movable object in its way is a *blocker*. Both are computed once for each pair of
-poses, whatever else a version of the scene has changed.
+An object has *grasp options*: a grasp, perhaps by the fingertips alone, with an opening of the
+fingers. What stands still rules an option out at a pose; a movable object in its way is a
+*blocker*. Both are computed once for each pair of poses, whatever else a version of the scene has
+changed.
 
-Invariants: functions of the shapes and poses alone. Blockers are bits, one for each movable object, in the order of
-the start scene.
+Invariants: functions of the shapes and poses alone. Blockers are bits, one for each movable object,
+in the order of the start scene.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from tmkit.spatial import Pose
 _BACK = (0.006, 0.012)  # metres behind the grasp at which the open hand must be free
 _FAR = (0.06, 0.12, 0.2)  # metres behind it at which it should be
 _HIGH = 0.15  # metres above the grasp at which there is no roof, if the closed hand is free there
-_FINGERTIP = 0.004  # metres from the edge of an object at which the tool point is where fingertips hold it
+# metres from the edge of an object at which the tool point is where fingertips hold it
+_FINGERTIP = 0.004
 _NARROW = 0.001  # metres between an object and either finger where there is little room
 _KEPT = 9  # digits to which poses are compared
 
@@ -79,7 +81,8 @@ class _Table:
     is_needed: NDArray[np.bool_]  # (m,) whether the option is ruled out when the pose is not free
     is_roof: NDArray[np.bool_]  # (m,) whether the pose looks for a roof; then it is raised by _HIGH
     far: NDArray[np.bool_]  # (m,) whether the pose is far back
-    angles: dict[tuple[float, ...], NDArray[np.float64]] = field(default_factory=dict)  # (n, 3) by turn of the object
+    # (n, 3) by turn of the object
+    angles: dict[tuple[float, ...], NDArray[np.float64]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +108,17 @@ class HandTables:
 
     Attributes:
         objects: the movable objects, in the order of their bits.
-        is_usable: whether the arm has a hand with collision shapes; without, nothing is known of it.
+        is_usable: whether the arm has a hand with collision shapes; without, nothing is known of
+            it.
     """
 
     def __init__(
-        self, scene: SceneGraph, q: Configuration, *, manipulator: Manipulator, sampling: SeededSamplers
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        manipulator: Manipulator,
+        sampling: SeededSamplers,
     ) -> None:
         self.manipulator, self._sampling, self._start = manipulator, sampling, scene
         self.objects = tuple(movable_frames(scene))
@@ -176,9 +185,13 @@ class HandTables:
         """
         if self.options(name)[option].opening is None:
             return option
-        return self.widest_of(name, option, self.at_rest(name, pose).is_free, self.blockers(name, pose, others))
+        return self.widest_of(
+            name, option, self.at_rest(name, pose).is_free, self.blockers(name, pose, others)
+        )
 
-    def widest_of(self, name: str, option: int, free: NDArray[np.bool_], blockers: Sequence[int]) -> int:
+    def widest_of(
+        self, name: str, option: int, free: NDArray[np.bool_], blockers: Sequence[int]
+    ) -> int:
         """Return what :meth:`widest` does, for what :meth:`at_rest` and :meth:`blockers` give.
 
         Args:
@@ -189,7 +202,11 @@ class HandTables:
         options = self.options(name)
         if options[option].opening is None:
             return option
-        same = (k for k, other in enumerate(options) if other.grasp is options[option].grasp and other.opening is None)
+        same = (
+            k
+            for k, other in enumerate(options)
+            if other.grasp is options[option].grasp and other.opening is None
+        )
         return next((k for k in same if free[k] and not blockers[k]), option)
 
     def blockers(self, name: str, pose: Pose, others: Mapping[str, Pose]) -> list[int]:
@@ -214,11 +231,18 @@ class HandTables:
         if not names:
             return names
         points = np.array([others[other].translation for other in names])
-        reach = self._hand_radius + self._radius(name) + _HIGH + np.array([self._radius(other) for other in names])
+        reach = (
+            self._hand_radius
+            + self._radius(name)
+            + _HIGH
+            + np.array([self._radius(other) for other in names])
+        )
         is_near = norms(points - pose.translation) <= reach
         return [names[index] for index in np.flatnonzero(is_near).tolist()]
 
-    def overlapping(self, name: str, pose: Pose, others: Mapping[str, Pose], *, support: str) -> int:
+    def overlapping(
+        self, name: str, pose: Pose, others: Mapping[str, Pose], *, support: str
+    ) -> int:
         """Return the bits of the objects that overlap with an object at root_from_object, its support excepted."""
         found = 0
         for other, other_pose in others.items():
@@ -226,7 +250,7 @@ class HandTables:
                 found |= self._bits[other]
         return found
 
-    # ------------------------------------------------------------------------------------------------------ tables
+    # --------------------------------------------------------------------------------------- tables
 
     def _blocked_by(self, name: str, pose: Pose, other: str, other_pose: Pose) -> NDArray[np.bool_]:
         shapes, table = (self._shape(name), self._shape(other)), self._table(name)
@@ -242,7 +266,9 @@ class HandTables:
         return self._blocked[key]
 
     def _overlap(self, name: str, pose: Pose, other: str, other_pose: Pose) -> bool:
-        if norm(pose.translation - other_pose.translation) > self._radius(name) + self._radius(other):
+        if norm(pose.translation - other_pose.translation) > self._radius(name) + self._radius(
+            other
+        ):
             return False
         key = self._shape(name), self._shape(other), digits(pose), digits(other_pose)
         if key not in self._overlaps:
@@ -253,7 +279,12 @@ class HandTables:
         return self._overlaps[key]
 
     def _hits(
-        self, world: FloatingBody, table: _Table, pose: Pose, reference: Pose, rows: NDArray[np.intp]
+        self,
+        world: FloatingBody,
+        table: _Table,
+        pose: Pose,
+        reference: Pose,
+        rows: NDArray[np.intp],
     ) -> NDArray[np.bool_]:
         """Return for these poses of the hand whether each is met by the bodies of a world, whose root is at a pose."""
         reference_from_object = reference.inverse() @ pose
@@ -265,7 +296,9 @@ class HandTables:
             if x == y == 0.0 and turned != (none := digits(Pose())):  # about z: it adds to the yaw
                 base = table.angles.get(none)
                 if base is None:
-                    base = table.angles[none] = np.array([yaw_pitch_roll(rotation) for rotation in table.rotations])
+                    base = table.angles[none] = np.array(
+                        [yaw_pitch_roll(rotation) for rotation in table.rotations]
+                    )
                 angles = base + np.array([2.0 * atan2(z, w), 0.0, 0.0])
                 angles[:, 0] -= math.tau * np.round(angles[:, 0] / math.tau)
             else:
@@ -275,9 +308,13 @@ class HandTables:
         if not len(rows):
             return np.zeros(0, dtype=bool)
         points = np.array(reference_from_object.apply(table.offsets[rows]))
-        points[table.is_roof[rows]] += _HIGH * np.asarray(reference.inverse().rotate([0.0, 0.0, 1.0]))
+        points[table.is_roof[rows]] += _HIGH * np.asarray(
+            reference.inverse().rotate([0.0, 0.0, 1.0])
+        )
         fingers = np.array([world.fingers(values) for values in table.fingers])
-        return world.collides(np.hstack([points, angles[table.option[rows]]]), fingers[table.finger[rows]])
+        return world.collides(
+            np.hstack([points, angles[table.option[rows]]]), fingers[table.finger[rows]]
+        )
 
     def _pair(self, body: object, other: str, moving: SceneGraph) -> FloatingBody | None:
         """Return the world of a moving body and one object, whose frame is the root; None without shapes."""
@@ -292,7 +329,9 @@ class HandTables:
     def _table(self, name: str) -> _Table:
         key = self._shape(name)
         if key not in self._tables:
-            self._tables[key] = self._made(name, self._sampling.grasps(self._start, name, manipulator=self.manipulator))
+            self._tables[key] = self._made(
+                name, self._sampling.grasps(self._start, name, manipulator=self.manipulator)
+            )
         return self._tables[key]
 
     def _made(self, name: str, grasps: Sequence[Grasp]) -> _Table:
@@ -306,17 +345,25 @@ class HandTables:
             depth = reach(solids, outward) - dot(outward, grasp.object_from_tool.translation)
             if depth > _FINGERTIP:
                 pose = grasp.object_from_tool @ Pose([0.0, 0.0, _FINGERTIP - depth])
-                tips.append(replace(grasp, object_from_tool=pose, name=f"{grasp.name}, by the fingertips"))
+                tips.append(
+                    replace(grasp, object_from_tool=pose, name=f"{grasp.name}, by the fingertips")
+                )
         if tips and HandCheck.fits(self._start, arm):
             check = HandCheck(self._start, solids, manipulator=arm)
-            tips = [grasp for grasp, is_good in zip(tips, check.passed(tips), strict=True) if is_good]
+            tips = [
+                grasp for grasp, is_good in zip(tips, check.passed(tips), strict=True) if is_good
+            ]
         for room, chosen in ((None, grasps), (_NARROW, grasps), (None, tips), (_NARROW, tips)):
             for grasp in chosen:
                 opening = grasp.opening if room is None else grasp.width + 2.0 * room
-                if opening is not None and (not has_fingers or opening + 2.0 * FINGER_CLEARANCE > arm.width_open):
+                if opening is not None and (
+                    not has_fingers or opening + 2.0 * FINGER_CLEARANCE > arm.width_open
+                ):
                     continue
                 axis = grasp.object_from_tool.rotate([0.0, 0.0, 1.0]).tolist()
-                options.append(GraspOption(grasp, opening, tuple(round(2.0 * value) for value in axis)))
+                options.append(
+                    GraspOption(grasp, opening, tuple(round(2.0 * value) for value in axis))
+                )
         return self._rows(options)
 
     def _rows(self, options: Sequence[GraspOption]) -> _Table:
@@ -344,7 +391,11 @@ class HandTables:
                 *((back, opened, "far") for back in _FAR),
                 (0.0, closed, "roof"),
             ):
-                pose = choice.grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ self._hand_from_tool.inverse()
+                pose = (
+                    choice.grasp.object_from_tool
+                    @ Pose([0.0, 0.0, -back])
+                    @ self._hand_from_tool.inverse()
+                )
                 offsets.append(pose.translation)
                 option.append(number)
                 finger.append(at)
@@ -366,7 +417,9 @@ class HandTables:
     def _shape(self, name: str) -> int:
         """Return a number that is the same for objects of the same shapes and grasps."""
         if name not in self._shapes:
-            solids = tuple((a.shape, a.pose, a.level) for a in self._start.shapes(name) if a.collision)
+            solids = tuple(
+                (a.shape, a.pose, a.level) for a in self._start.shapes(name) if a.collision
+            )
             inertia = self._start.inertia(name)
             weight = () if inertia is None else (inertia.mass, *inertia.center.tolist())
             key = solids, weight, self._sampling.samplers.grasp_sampler(self._start, name)

@@ -1,21 +1,22 @@
 """Lessons: what failed motions say about the task, in general terms, as constraints on its operators.
 
-All lessons have one form (:class:`~tmkit.task_planning.guide.OperatorConstraint`): operators apply only while at most
-so many of some facts hold.
+All lessons have one form (:class:`~tmkit.task_planning.guide.OperatorConstraint`): operators apply
+only while at most so many of some facts hold.
 
-* *Capacity*: no room was found for an object, or for the hand, on a region. At most as many objects are put there as
-  an arrangement of them holds (:mod:`tmkit.tamp.search.arrangements`), else as were there. It is never below what the
-  goal demands or the start has.
-* *Context*: an action failed because of the bodies in some places, so it is not done while the facts hold that say
-  where they are. Where several objects may be at one such place, a fact does not say where its object is, and is left
-  out.
+* *Capacity*: no room was found for an object, or for the hand, on a region. At most as many objects
+  are put there as an arrangement of them holds (:mod:`tmkit.tamp.search.arrangements`), else as
+  were there. It is never below what the goal demands or the start has.
+* *Context*: an action failed because of the bodies in some places, so it is not done while the
+  facts hold that say where they are. Where several objects may be at one such place, a fact does
+  not say where its object is, and is left out.
 * *Impossible*: the domain proves that an action has no motions in any state.
 
-A lesson about an object in the hand holds for every object of the same shapes and mass, since where it was before has
-no part in it.
+A lesson about an object in the hand holds for every object of the same shapes and mass, since where
+it was before has no part in it.
 
-Soundness: only *impossible* is proved. The others are assumptions drawn from samples. They choose among task plans and
-prove nothing: one that leaves no task plan is dropped at once, and each round of the search begins without them.
+Soundness: only *impossible* is proved. The others are assumptions drawn from samples. They choose
+among task plans and prove nothing: one that leaves no task plan is dropped at once, and each round
+of the search begins without them.
 """
 
 from __future__ import annotations
@@ -67,7 +68,11 @@ class Lessons:
     def blockers(self, cause: Cause) -> set[str]:
         """Return the movable objects that were in the way of an action which does not name them."""
         movable = set(movable_frames(cause.version.scene))
-        return {name for name in movable & (cause.frames or set()) if pddl_name(name) not in cause.action.arguments}
+        return {
+            name
+            for name in movable & (cause.frames or set())
+            if pddl_name(name) not in cause.action.arguments
+        }
 
     def of(self, outcome: RefinementOutcome) -> OperatorConstraint | None:
         """Return the lesson of a failed refinement; None where nothing general follows.
@@ -77,13 +82,17 @@ class Lessons:
         """
         guide, cause = self._guide, outcome.cause
         if outcome.impossible is not None:
-            return OperatorConstraint((), -1, tuple(guide.by_action[outcome.impossible]), is_proved=True)
+            return OperatorConstraint(
+                (), -1, tuple(guide.by_action[outcome.impossible]), is_proved=True
+            )
         if cause is None:
             return None
         kinds = Counter(record.failure.kind for record in outcome.records)
         is_full = bool(kinds) and kinds.most_common(1)[0][0] is FailureKind.NO_ROOM
         facts, vague = self._facts(cause)
-        if (is_full or vague) and (capacity := self.capacity(cause, self.region(cause))) is not None:
+        if (is_full or vague) and (
+            capacity := self.capacity(cause, self.region(cause))
+        ) is not None:
             return capacity
         if is_full:  # whichever object fills the region, it has to leave
             facts = tuple(sorted({*facts, *vague}))
@@ -96,7 +105,9 @@ class Lessons:
     def region(self, cause: Cause) -> Region:
         """Return the region that an action puts an object into; one without facts for other actions."""
         guide, place = self._guide, cause.action.arguments[1:]
-        same = [n for n in guide.by_name[cause.action.name] if guide.actions[n].arguments[1:] == place]
+        same = [
+            n for n in guide.by_name[cause.action.name] if guide.actions[n].arguments[1:] == place
+        ]
         facts: set[Pair] = set()
         for number in same:
             for effect in guide.task.operators[number].effects:
@@ -108,7 +119,9 @@ class Lessons:
                     facts.add(pair)
         return Region(place[-1] if place else "", tuple(sorted(facts)), tuple(same))
 
-    def capacity(self, cause: Cause, region: Region, arranged: int = 0) -> OperatorConstraint | None:
+    def capacity(
+        self, cause: Cause, region: Region, arranged: int = 0
+    ) -> OperatorConstraint | None:
         """Return that a region holds no more objects than it does, as far as the goal allows that.
 
         Args:
@@ -130,9 +143,15 @@ class Lessons:
         if cause.frames is None:
             return tuple(state), set()
         placed = domain.semantics.conflict_facts(cause.frames, state, scene)
-        facts = {fact for fact in placed if fact in state and fact.predicate not in domain.stored_predicates}
+        facts = {
+            fact
+            for fact in placed
+            if fact in state and fact.predicate not in domain.stored_predicates
+        }
         names = set(map(pddl_name, self.blockers(cause)))
-        relations = [fact for fact in facts if len(fact.arguments) > 1 and fact.arguments[0] in names]
+        relations = [
+            fact for fact in facts if len(fact.arguments) > 1 and fact.arguments[0] in names
+        ]
         vague = set(filter(self._may_hold_several, relations))
         return tuple(sorted(facts - vague)), vague
 
@@ -161,7 +180,9 @@ class Lessons:
     def _operators(self, cause: Cause) -> tuple[int, ...]:
         """Return the operators of an action, and of those that do the same with an object like the one in the hand."""
         guide, action, scene = self._guide, cause.action, cause.version.scene
-        held = {pddl_name(name) for name in movable_frames(scene) if scene.parent(name) in self._hands}
+        held = {
+            pddl_name(name) for name in movable_frames(scene) if scene.parent(name) in self._hands
+        }
         names = [name for name in action.arguments if name in held]
         actions = {action}
         if len(names) == 1:

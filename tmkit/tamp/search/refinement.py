@@ -1,12 +1,13 @@
 """Refinement: from a task plan to motions, over the tree of scene versions.
 
-Each action is refined in the scene version that the previous one left. When it cannot be, the search goes back to an
-earlier one and takes its next motion, as told by the *conflict*. These are the steps that put the frames where they are
-that the failures speak of (conflict-directed backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction
-problem", 1993). Since a failure within bounds proves nothing, later iterations go back step by step.
+Each action is refined in the scene version that the previous one left. When it cannot be, the
+search goes back to an earlier one and takes its next motion, as told by the *conflict*. These are
+the steps that put the frames where they are that the failures speak of (conflict-directed
+backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction problem", 1993). Since a
+failure within bounds proves nothing, later iterations go back step by step.
 
-Invariants: iterations decide, clocks only stop; equal arguments give equal results. What failed is said as a
-:class:`Cause`: an action and the frames on which its failure depends.
+Invariants: iterations decide, clocks only stop; equal arguments give equal results. What failed is
+said as a :class:`Cause`: an action and the frames on which its failure depends.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from tmkit.tamp.costs import CostBound
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.version_tree import Expansion, FailureRecord, SceneVersion, VersionTree
 
-_VISITS_PER_ATTEMPT = 20  # how often nodes may be visited again, for each new attempt that is allowed
-_SCENES_OF_FIXTURES = 3  # in which nothing but arm and fixtures makes an action fail, before another skeleton is tried
+# how often nodes may be visited again, for each new attempt that is allowed
+_VISITS_PER_ATTEMPT = 20
+# in which nothing but arm and fixtures makes an action fail, before another skeleton is tried
+_SCENES_OF_FIXTURES = 3
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,11 @@ class RefinementBudget:
     Attributes:
         attempts_per_node: motions tried of one action in one node.
         attempts: new motions tried for the skeleton as a whole.
-        restarts: how often the candidates of an action may begin anew in a node when they have come to an end.
+        restarts: how often the candidates of an action may begin anew in a node when they have come
+            to an end.
         is_chronological: whether to go back step by step, whatever the conflict.
-        width: how many motions of an action are looked for, of which the cheapest by the bound is taken first.
+        width: how many motions of an action are looked for, of which the cheapest by the bound is
+            taken first.
     """
 
     attempts_per_node: int = 16
@@ -85,9 +90,10 @@ class RefinementOutcome:
 class _Level:
     """One action on the way down: its expansion, the next child to try, and the conflict collected so far.
 
-    ``dead_end`` is what was tried in vain in the same scene with the arm elsewhere; then nothing is tried here.
-    ``refuted`` are the scenes, by key, of children that led to a failure which does not depend on where the arm is:
-    their like would lead to the same. ``depends_on_way`` tells of a failure, here or further down, that does.
+    ``dead_end`` is what was tried in vain in the same scene with the arm elsewhere; then nothing is
+    tried here. ``refuted`` are the scenes, by key, of children that led to a failure which does not
+    depend on where the arm is: their like would lead to the same. ``depends_on_way`` tells of a
+    failure, here or further down, that does.
     """
 
     expansion: Expansion
@@ -116,7 +122,8 @@ class _Level:
 
         Args:
             conflict: the steps before this one on which it depends.
-            refuted: key of the scenes that would lead to the same; None where it depends on where the arm is.
+            refuted: key of the scenes that would lead to the same; None where it depends on where
+                the arm is.
         """
         self.conflict |= conflict
         if refuted is None:
@@ -147,7 +154,8 @@ def refine_skeleton(
         is_over: tells whether the time is up; asked before each attempt.
         on_step: told the number of steps refined so far, for progress.
         bound: what the steps together must cost less than; by default anything will do.
-        finish: given what the last action led to, returns its step as it is to end, or None when it cannot end so.
+        finish: given what the last action led to, returns its step as it is to end, or None when it
+            cannot end so.
 
     Raises:
         SemanticsMismatchError: a scene whose state differs from what PDDL predicts.
@@ -167,7 +175,13 @@ class _Descent:
         finish: Callable[[SceneVersion], PlanStep | None] | None,
         start: SceneVersion | None,
     ) -> None:
-        self.skeleton, self.tree, self.budget, self.is_over, self.on_step = skeleton, tree, budget, is_over, on_step
+        self.skeleton, self.tree, self.budget, self.is_over, self.on_step = (
+            skeleton,
+            tree,
+            budget,
+            is_over,
+            on_step,
+        )
         self.bound, self.finish = bound, finish
         self.last_step: PlanStep | None = None
         self.nodes = [tree.root if start is None else start]
@@ -215,7 +229,9 @@ class _Descent:
         movable = set(movable_frames(self.tree.root.scene))
         return not any(
             record.frames is None
-            or any(pddl_name(frame) not in record.action.arguments for frame in record.frames & movable)
+            or any(
+                pddl_name(frame) not in record.action.arguments for frame in record.frames & movable
+            )
             for record in self.records
         )
 
@@ -225,7 +241,9 @@ class _Descent:
         if level.is_dead_end(self.tree.dead_end(expansion, attempts=self.budget.attempts_per_node)):
             return None
         while not self._is_used_up():
-            may_grow = not expansion.is_exhausted and expansion.attempts < self.budget.attempts_per_node
+            may_grow = (
+                not expansion.is_exhausted and expansion.attempts < self.budget.attempts_per_node
+            )
             is_wide = len(expansion.children) >= self.budget.width or not may_grow
             if is_wide and level.next_child < len(expansion.children):
                 child = self._ordered(expansion)[level.take_child()]
@@ -237,7 +255,11 @@ class _Descent:
                 if len(self.levels) > 1:
                     level.depend_on(len(self.levels) - 2)
                 continue
-            if expansion.is_exhausted and expansion.restarts < self.budget.restarts and not expansion.is_impossible:
+            if (
+                expansion.is_exhausted
+                and expansion.restarts < self.budget.restarts
+                and not expansion.is_impossible
+            ):
                 expansion.restart()
             if expansion.is_exhausted or expansion.attempts >= self.budget.attempts_per_node:
                 return None
@@ -253,7 +275,9 @@ class _Descent:
         width, bound, index = self.budget.width, self.bound, len(self.levels) - 1
         if width == 1 or bound is None:
             return expansion.children
-        cheapest = sorted(expansion.children[:width], key=lambda child: bound.worth(index, _step(child)))
+        cheapest = sorted(
+            expansion.children[:width], key=lambda child: bound.worth(index, _step(child))
+        )
         return [*cheapest, *expansion.children[width:]]
 
     def _can_end(self, child: SceneVersion) -> bool:
@@ -277,7 +301,9 @@ class _Descent:
         if not conflict:
             return None
         back = max(conflict)
-        depends_on_way = failed.depends_on_way or failed.expansion.depends_on_way or self.budget.is_chronological
+        depends_on_way = (
+            failed.depends_on_way or failed.expansion.depends_on_way or self.budget.is_chronological
+        )
         refuted = None if depends_on_way else self.nodes[back + 1].scene_key
         del self.levels[back + 1 :], self.nodes[back + 1 :]
         self.levels[back].resume(conflict - {back}, refuted)
@@ -298,7 +324,12 @@ class _Descent:
     def _steps_that_moved(self, frames: frozenset[str], index: int) -> Iterator[int]:
         """Yield for each frame the last step that put it, or what it stands on, where it is."""
         scene = self.nodes[index].scene
-        carriers = {above for frame in frames if frame in scene for above in (frame, *scene.ancestors(frame))}
+        carriers = {
+            above
+            for frame in frames
+            if frame in scene
+            for above in (frame, *scene.ancestors(frame))
+        }
         for step in range(index - 1, -1, -1):
             moved = carriers & self.nodes[step + 1].changed
             if moved:
@@ -309,7 +340,8 @@ class _Descent:
         records = self.records or level.failures
         known = [record.frames for record in records if record.frames is not None]
         frames = frozenset().union(*known) if len(known) == len(records) and known else None
-        proved = () if self.tree.carriers else (FailureKind.OUT_OF_REACH,)  # from where a mobile base stands
+        # from where a mobile base stands
+        proved = () if self.tree.carriers else (FailureKind.OUT_OF_REACH,)
         is_proved = (
             bool(records)
             and not level.expansion.arrangement

@@ -42,7 +42,8 @@ class Analysis:
 
     Attributes:
         places: the places that were compared.
-        direct: pairs of an option and an index of a place that nothing is in the way of, in good order.
+        direct: pairs of an option and an index of a place that nothing is in the way of, in good
+            order.
         blockers: smallest sets of movable objects in the way, as bits, where ``direct`` is empty.
     """
 
@@ -62,7 +63,8 @@ class Move:
 
     Attributes:
         operator: its operator.
-        candidate: the grasp, placement or other choice; None where it is unknown, so that it cannot be repeated.
+        candidate: the grasp, placement or other choice; None where it is unknown, so that it cannot
+            be repeated.
         version: the version after it.
     """
 
@@ -78,7 +80,8 @@ class Attempt:
     Attributes:
         moves: the moves, in order.
         arm: name of the arm that acts last; None for the first.
-        is_confined: whether the hand ends under a roof or beside the object, where the arm may find no way out.
+        is_confined: whether the hand ends under a roof or beside the object, where the arm may find
+            no way out.
     """
 
     moves: tuple[Move, ...]
@@ -100,7 +103,8 @@ class SearchNode:
         refinements: number of times that the plan was refined.
         refinement_cost: attempts of these refinements, as far as they count against the node.
         tries: number of attempts at transfers.
-        transfers: transfers of the plan that may come first, with their analyses; None before they are compared.
+        transfers: transfers of the plan that may come first, with their analyses; None before they
+            are compared.
         others: operators of the plan that may come first and are no transfers.
         attempts: makes an attempt at each advance.
         picked: results of picks, by operator, grasp option and kind of motion.
@@ -148,7 +152,9 @@ class SearchNode:
         self.plan, self.transfers, self.penalty = plan, None, 0.0
         return True
 
-    def compare(self, transfers: list[tuple[Transfer, Analysis]], others: list[int], penalty: float) -> None:
+    def compare(
+        self, transfers: list[tuple[Transfer, Analysis]], others: list[int], penalty: float
+    ) -> None:
         """Keep the transfers and other actions of the plan that may come first."""
         self.transfers, self.others, self.penalty = transfers, others, penalty
 

@@ -51,7 +51,9 @@ class _Stage:
         self.turns += 1
         if self._task is None:
             with log.clock.phase(PlanningStage.TASK):
-                self._task = context.task_planner.prepare(self.problem, time_limit=log.seconds_left())
+                self._task = context.task_planner.prepare(
+                    self.problem, time_limit=log.seconds_left()
+                )
             if isinstance(self._task, UnsolvabilityTask) and self._task.is_goal_impossible():
                 self.status = SearchStatus.PROVED
                 return None
@@ -62,7 +64,9 @@ class _Stage:
         return None if steps is None else FoundPlan(steps, self.problem, self._task)
 
 
-def find_plan(context: PlanningContext, log: SearchLog, useful: Problem | None) -> tuple[PlanStatus, FoundPlan | None]:
+def find_plan(
+    context: PlanningContext, log: SearchLog, useful: Problem | None
+) -> tuple[PlanStatus, FoundPlan | None]:
     """Search until there is a plan or a proof, nothing is left to try, or a limit is reached.
 
     Args:
@@ -109,12 +113,20 @@ def _separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
 def _is_proved(context: PlanningContext, log: SearchLog) -> bool:
     """Return whether PDDL alone proves that the whole task has no plan, where goals are poses or regions.
 
-    The task represents poses by facts, and two poses in one cell exclude each other only in its facts.
+    The task represents poses by facts, and two poses in one cell exclude each other only in its
+    facts.
     """
     if not isinstance(context.domain, GoalDomain):
         return True
     goal = context.problem.goal
     parts = goal.parts if isinstance(goal, And) else (goal,)
-    stated = And(tuple(part for part in parts if not (isinstance(part, Atom) and part.predicate == GOAL_MET)))
-    task = context.task_planner.prepare(replace(context.problem, goal=stated), time_limit=log.seconds_left())
-    return context.task_planner.search(task, time_limit=log.seconds_left()).status is TaskPlanStatus.UNSOLVABLE
+    stated = And(
+        tuple(part for part in parts if not (isinstance(part, Atom) and part.predicate == GOAL_MET))
+    )
+    task = context.task_planner.prepare(
+        replace(context.problem, goal=stated), time_limit=log.seconds_left()
+    )
+    return (
+        context.task_planner.search(task, time_limit=log.seconds_left()).status
+        is TaskPlanStatus.UNSOLVABLE
+    )

@@ -93,7 +93,9 @@ class TaskGuide(TaskPlanSource):
         if self.constraints:
             return self.plan(values)
         goal = self.task.goal
-        plan, *_ = self._search.plan(values, goal, _FIRST_WORK, _FIRST_IMPROVEMENT_WORK, self._agenda_work)
+        plan, *_ = self._search.plan(
+            values, goal, _FIRST_WORK, _FIRST_IMPROVEMENT_WORK, self._agenda_work
+        )
         return None if plan is None else self._keep("searched", values, plan)
 
     def plan_anyway(self, values: Values, *, hint: Sequence[int] = ()) -> tuple[int, ...] | None:

@@ -41,7 +41,13 @@ class TransferComparison:
     """Compares places and grasps of transfers; of the log only the clock is used."""
 
     def __init__(
-        self, context: PlanningContext, log: SearchLog, tree: VersionTree, guide: TaskGuide, *, seed: int
+        self,
+        context: PlanningContext,
+        log: SearchLog,
+        tree: VersionTree,
+        guide: TaskGuide,
+        *,
+        seed: int,
     ) -> None:
         self.context, self.log, self.tree, self.guide, self.seed = context, log, tree, guide, seed
         self.settings = context.options.search
@@ -65,13 +71,19 @@ class TransferComparison:
         """Return the object that an operator picks and the arm that does it; None for another kind of action."""
         if index not in self._handling:
             context = self.tree.context(node.version, seed=self.seed)
-            first = next(iter(self.tree.domain.candidates(self.guide.actions[index], context)), None)
-            self._handling[index] = (object_of(first), first.arm) if isinstance(first, Pick) else None
+            first = next(
+                iter(self.tree.domain.candidates(self.guide.actions[index], context)), None
+            )
+            self._handling[index] = (
+                (object_of(first), first.arm) if isinstance(first, Pick) else None
+            )
         return self._handling[index]
 
     def transfers_of(self, node: SearchNode, name: str) -> Iterator[Transfer]:
         """Yield the transfers of an object that can be done in a version."""
-        for index in self.guide.applicable_anyway(node.values, self._of_object.get(pddl_name(name), ())):
+        for index in self.guide.applicable_anyway(
+            node.values, self._of_object.get(pddl_name(name), ())
+        ):
             handled = self.handled(index, node)
             if handled is not None and handled[0] == name:
                 for transfer in self.transfers(node, index, handled):
@@ -80,7 +92,12 @@ class TransferComparison:
                     yield transfer
 
     def transfers(
-        self, node: SearchNode, pick: int, handled: tuple[str, str | None], *, among: set[int] | None = None
+        self,
+        node: SearchNode,
+        pick: int,
+        handled: tuple[str, str | None],
+        *,
+        among: set[int] | None = None,
     ) -> Iterator[Transfer]:
         """Yield the transfers that begin with a pick and end with one of the operators ``among``, by default of any."""
         after = self.guide.apply(pick, node.values)
@@ -95,12 +112,16 @@ class TransferComparison:
             scene = self._in_hand(node.version.scene, name, arm)
             context = self.tree.context(node.version, scene=scene, seed=self.seed)
             try:
-                first = next(iter(self.tree.domain.candidates(self.guide.actions[index], context)), None)
+                first = next(
+                    iter(self.tree.domain.candidates(self.guide.actions[index], context)), None
+                )
             except _ELSEWHERE:
                 first = None
             if first is None:  # there may be one elsewhere
                 return False
-            self._placing[index] = (object_of(first), first.arm) if isinstance(first, Place) else None
+            self._placing[index] = (
+                (object_of(first), first.arm) if isinstance(first, Place) else None
+            )
         return self._placing[index] == (name, arm)
 
     def _in_hand(self, scene: SceneGraph, name: str, arm: str | None) -> SceneGraph:
@@ -116,7 +137,10 @@ class TransferComparison:
         arm = self.arm(name).manipulator
         if arm.name not in self._tables:
             self._tables[arm.name] = HandTables(
-                self.tree.root.scene, self.tree.root.q, manipulator=arm, sampling=self.context.sampling
+                self.tree.root.scene,
+                self.tree.root.q,
+                manipulator=arm,
+                sampling=self.context.sampling,
             )
         return self._tables[arm.name]
 
@@ -129,7 +153,9 @@ class TransferComparison:
             if not hands & {str(scene.parent(name)), *scene.ancestors(name)}
         }
 
-    def candidates(self, node: SearchNode, transfer: Transfer, *, count: int, draw: int = 0) -> tuple[Place, ...]:
+    def candidates(
+        self, node: SearchNode, transfer: Transfer, *, count: int, draw: int = 0
+    ) -> tuple[Place, ...]:
         """Return places of a transfer, as if the other movable objects were not there.
 
         Args:
@@ -137,7 +163,11 @@ class TransferComparison:
         """
         scene, action = node.version.scene, self.guide.actions[transfer.place]
         named = {frame for frame in movable_frames(scene) if pddl_name(frame) in action.arguments}
-        kept = {transfer.name, *named, *(above for frame in named for above in scene.ancestors(frame))}
+        kept = {
+            transfer.name,
+            *named,
+            *(above for frame in named for above in scene.ancestors(frame)),
+        }
         poses = self.poses(scene)
         stay = tuple((name, digits(poses[name])) for name in sorted(kept) if name in poses)
         key = transfer, self.generation, draw, count, stay
@@ -148,13 +178,21 @@ class TransferComparison:
         for name in movable_frames(held):
             if name not in kept and name in bare:
                 bare = bare.remove_frame(name, subtree=True)
-        seed = seed_of(self.seed, f"{transfer} {draw}" + f" {self.generation}" * bool(self.generation))
+        seed = seed_of(
+            self.seed, f"{transfer} {draw}" + f" {self.generation}" * bool(self.generation)
+        )
         found: list[Place] = []
-        for proposing, is_random in ((bare, False), (held, False), (held, True)) if draw == 0 else ((held, True),):
-            context = self.tree.context(node.version, scene=proposing, seed=seed, is_random=is_random)
+        for proposing, is_random in (
+            ((bare, False), (held, False), (held, True)) if draw == 0 else ((held, True),)
+        ):
+            context = self.tree.context(
+                node.version, scene=proposing, seed=seed, is_random=is_random
+            )
             try:
                 domain = self.tree.domain
-                proposed = domain.candidates_elsewhere if transfer.is_elsewhere else domain.candidates
+                proposed = (
+                    domain.candidates_elsewhere if transfer.is_elsewhere else domain.candidates
+                )
                 listed = list(itertools.islice(proposed(action, context), count))
             except _ELSEWHERE:  # a domain that looks for what was taken away
                 continue
@@ -165,7 +203,10 @@ class TransferComparison:
         alike = Counter[object]()
         places: tuple[Place, ...] = ()
         for place in unique.values():  # many at one point bring little, but each has its price
-            point = place.support, tuple(np.round(place.pose.translation / self.settings.place_spacing).tolist())
+            point = (
+                place.support,
+                tuple(np.round(place.pose.translation / self.settings.place_spacing).tolist()),
+            )
             alike[point] += 1
             if alike[point] <= self.settings.alike_places:
                 places = (*places, place)
@@ -180,16 +221,27 @@ class TransferComparison:
         """
         places = self.candidates(node, transfer, count=self.settings.places_compared)
         found = self.compared(node.version.scene, transfer, places)
-        return found if not found.direct or self.samples(node, transfer, found) else replace(found, direct=())
+        return (
+            found
+            if not found.direct or self.samples(node, transfer, found)
+            else replace(found, direct=())
+        )
 
-    def compared(self, scene: SceneGraph, transfer: Transfer, places: tuple[Place, ...]) -> Analysis:
+    def compared(
+        self, scene: SceneGraph, transfer: Transfer, places: tuple[Place, ...]
+    ) -> Analysis:
         """Return how a transfer to some places may be done by the hand alone."""
         table, poses = self.table(transfer.arm), self.poses(scene)
         name = transfer.name
         pose = poses[name]
         others = {other: at for other, at in poses.items() if other != name}
         ends = [self.root_pose(scene, place) for place in places]
-        key = transfer, digits(pose), tuple(map(digits, ends)), tuple((o, digits(p)) for o, p in others.items())
+        key = (
+            transfer,
+            digits(pose),
+            tuple(map(digits, ends)),
+            tuple((o, digits(p)) for o, p in others.items()),
+        )
         if key in self._analyses:
             return self._analyses[key]
         rest = table.at_rest(name, pose)
@@ -242,7 +294,9 @@ class TransferComparison:
         support = place.support
         return scene.pose(support, relative_to=scene.root(support), q=self.tree.root.q) @ place.pose
 
-    def is_reachable(self, node: SearchNode, transfer: Transfer, option: int, place: Place, *, draw: int = 0) -> bool:
+    def is_reachable(
+        self, node: SearchNode, transfer: Transfer, option: int, place: Place, *, draw: int = 0
+    ) -> bool:
         """Return whether the arm reaches a grasp where the object is and at a place.
 
         Args:
@@ -252,7 +306,9 @@ class TransferComparison:
         with self.log.clock.phase(PlanningStage.INVERSE_KINEMATICS):
             here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
             ends = here, self.root_pose(scene, place)
-            return self.reach.is_reachable(node, self.table(transfer.arm), transfer, option, ends, draw=draw)
+            return self.reach.is_reachable(
+                node, self.table(transfer.arm), transfer, option, ends, draw=draw
+            )
 
     def crowding(
         self,
@@ -278,7 +334,9 @@ class TransferComparison:
     def _left(self, node: SearchNode, transfer: Transfer, samples: list[Sample]) -> list[Sample]:
         """Return the samples that the arm reaches in a version; all where it reaches none."""
         table = self.table(transfer.arm)
-        return [one for one in samples if self.reach.reaches(node, table, transfer, one.option, one.end)] or samples
+        return [
+            one for one in samples if self.reach.reaches(node, table, transfer, one.option, one.end)
+        ] or samples
 
     def in_the_way(self, node: SearchNode, transfer: Transfer, analysis: Analysis) -> Counter[str]:
         """Return the movable objects in the way of the arm wherever a transfer was sampled, with counts."""
@@ -322,7 +380,9 @@ class TransferComparison:
 
 def seed_of(seed: int, what: str) -> int:
     """Return a seed that depends on another and on what it is for."""
-    return int.from_bytes(hashlib.blake2b(f"{seed} {what}".encode(), digest_size=4).digest(), "little")
+    return int.from_bytes(
+        hashlib.blake2b(f"{seed} {what}".encode(), digest_size=4).digest(), "little"
+    )
 
 
 def object_of(candidate: object) -> str:

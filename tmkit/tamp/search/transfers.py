@@ -1,7 +1,7 @@
 """Attempts at a version: transfers of its task plan, blockers aside, regrasps, other actions, at last any action.
 
-A transfer is a pick and a place. A grasp is free at both ends, by tables of the hand alone and by the arm's reach,
-before any motion is computed.
+A transfer is a pick and a place. A grasp is free at both ends, by tables of the hand alone and by
+the arm's reach, before any motion is computed.
 
 Invariants: the same arguments give the same attempts; nothing is proved.
 """
@@ -56,7 +56,13 @@ class TransferAttempts:
     """
 
     def __init__(
-        self, context: PlanningContext, log: SearchLog, tree: VersionTree, guide: TaskGuide, *, seed: int
+        self,
+        context: PlanningContext,
+        log: SearchLog,
+        tree: VersionTree,
+        guide: TaskGuide,
+        *,
+        seed: int,
     ) -> None:
         self.context, self.log, self.tree, self.guide, self.seed = context, log, tree, guide, seed
         self.settings = context.options.search
@@ -79,7 +85,10 @@ class TransferAttempts:
             if free >= settings.transfers_compared:
                 break
             transfers: Iterable[Transfer] = ()
-            if following is not None and (handled := comparison.handled(operator, node)) is not None:
+            if (
+                following is not None
+                and (handled := comparison.handled(operator, node)) is not None
+            ):
                 transfers = comparison.transfers(node, operator, handled, among={following})
             is_transfer = False
             for transfer in transfers:
@@ -99,7 +108,9 @@ class TransferAttempts:
                 free += 1
         penalty += settings.cost_per_blocker * blockers.bit_count()
         if comparison.generation:
-            rng = np.random.default_rng(seed_of(self.seed, f"{self._number} {comparison.generation}"))
+            rng = np.random.default_rng(
+                seed_of(self.seed, f"{self._number} {comparison.generation}")
+            )
             found = [found[k] for k in rng.permutation(len(found)).tolist()]
         found.sort(key=lambda pair: (pair[1].needs_regrasp, _fewest(pair[1])))
         node.compare(found, others, penalty)
@@ -118,7 +129,9 @@ class TransferAttempts:
             ):
                 following = None
             front = [operator] if following is None else [operator, following]
-            if index == 0 or guide.reaches(values, [*front, *plan[:index], *plan[index + len(front) :]]):
+            if index == 0 or guide.reaches(
+                values, [*front, *plan[:index], *plan[index + len(front) :]]
+            ):
                 yield operator, following
 
     def _attempts(self, node: SearchNode) -> Iterator[Attempt | None]:
@@ -135,7 +148,8 @@ class TransferAttempts:
         anything = self._anything(node)
         while True:
             made = False
-            for attempts in [*free, *(blocked if turn else ())]:  # what is blocked may be free at other places
+            # what is blocked may be free at other places
+            for attempts in [*free, *(blocked if turn else ())]:
                 for attempt in itertools.islice(attempts, self.settings.attempts_per_transfer):
                     made = True
                     yield attempt
@@ -157,9 +171,11 @@ class TransferAttempts:
                 return
             turn += 1
 
-    # ----------------------------------------------------------------------------------------------------- transfers
+    # ------------------------------------------------------------------------------------ transfers
 
-    def _directly(self, node: SearchNode, transfer: Transfer, analysis: Analysis) -> Iterator[Attempt | None]:
+    def _directly(
+        self, node: SearchNode, transfer: Transfer, analysis: Analysis
+    ) -> Iterator[Attempt | None]:
         """Carry out a transfer by its free options, again and again, with growing budgets."""
         comparison, settings = self.comparison, self.settings
         scene = node.version.scene
@@ -168,7 +184,10 @@ class TransferAttempts:
             made, is_early = False, draw <= settings.early_draws
             for option, number in self._clear_first(node, transfer, analysis, is_early=is_early):
                 place = analysis.places[number]
-                near = place.support, tuple(np.round(place.pose.translation / settings.place_spacing).tolist())
+                near = (
+                    place.support,
+                    tuple(np.round(place.pose.translation / settings.place_spacing).tolist()),
+                )
                 if is_early and near in done:
                     continue
                 if comparison.is_reachable(node, transfer, option, place, draw=draw):
@@ -179,8 +198,12 @@ class TransferAttempts:
                     yield attempt
                 elif self._is_long():
                     yield None
-            places = comparison.candidates(node, transfer, count=settings.places_compared, draw=draw)
-            analysis = comparison.compared(scene, transfer, (*analysis.places[: settings.places_compared], *places))
+            places = comparison.candidates(
+                node, transfer, count=settings.places_compared, draw=draw
+            )
+            analysis = comparison.compared(
+                scene, transfer, (*analysis.places[: settings.places_compared], *places)
+            )
             if not made and draw > _VAIN_DRAWS:
                 return
 
@@ -192,7 +215,9 @@ class TransferAttempts:
         if len(node.wanted) < 2 or len(numbers) < 2:
             return list(analysis.direct)
         places = [analysis.places[number] for number in numbers]
-        crowding = dict(zip(numbers, self.comparison.crowding(node, transfer, places, node.wanted), strict=True))
+        crowding = dict(
+            zip(numbers, self.comparison.crowding(node, transfer, places, node.wanted), strict=True)
+        )
         limit = self.settings.crowding_limit
         direct = (pair for pair in analysis.direct if not is_early or crowding[pair[1]] < limit)
         return sorted(direct, key=lambda pair: round(crowding[pair[1]], 1))
@@ -202,7 +227,9 @@ class TransferAttempts:
         self._checks += 1
         return self._checks % self.settings.checks_per_attempt == 0
 
-    def _carry_out(self, node: SearchNode, transfer: Transfer, option: int, place: Place, draw: int) -> Attempt | None:
+    def _carry_out(
+        self, node: SearchNode, transfer: Transfer, option: int, place: Place, draw: int
+    ) -> Attempt | None:
         """Attempt one transfer."""
         comparison, settings = self.comparison, self.settings
         table, scene, name = comparison.table(transfer.arm), node.version.scene, transfer.name
@@ -211,12 +238,21 @@ class TransferAttempts:
         there = comparison.root_pose(scene, place)
         start, end = table.at_rest(name, here), table.at_rest(name, there)
         roofs = bool(start.has_roof[option]), bool(end.has_roof[option])
-        sides = [abs((at @ grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]) < 0.5 for at in (here, there)]
-        is_far = tuple((roof or side) != (draw % 2 == 0) for roof, side in zip(roofs, sides, strict=True))
+        sides = [
+            abs((at @ grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]) < 0.5
+            for at in (here, there)
+        ]
+        is_far = tuple(
+            (roof or side) != (draw % 2 == 0) for roof, side in zip(roofs, sides, strict=True)
+        )
         iterations = settings.first_path_iterations << min(
             node.tries // settings.tries_per_doubling, settings.path_doublings
         )
-        self.tree.use_arms(self.context.arms(self.log.clock, 0, path_iterations=iterations, corridors=self._corridors))
+        self.tree.use_arms(
+            self.context.arms(
+                self.log.clock, 0, path_iterations=iterations, corridors=self._corridors
+            )
+        )
         self._number += 1
         seed = seed_of(self.seed, f"{self._number}")
         others = {other: pose for other, pose in comparison.poses(scene).items() if other != name}
@@ -224,7 +260,9 @@ class TransferAttempts:
         # Pick the object, if it was not picked so before.
         key = transfer.pick, option, is_far[0]
         if not isinstance(node.picked.get(key), Move):
-            motions = self._motions(table, transfer, option, here, others, is_far=is_far[0], has_roof=roofs[0])
+            motions = self._motions(
+                table, transfer, option, here, others, is_far=is_far[0], has_roof=roofs[0]
+            )
             picks = (Pick(name, grasp, transfer.arm, motion=motion) for motion in motions)
             node.picked[key] = self._first_move(node, node.version, transfer.pick, picks, seed)
         picked = node.picked[key]
@@ -233,13 +271,22 @@ class TransferAttempts:
             return None
 
         # Place it.
-        motions = self._motions(table, transfer, option, there, others, is_far=is_far[1], has_roof=roofs[1])
-        puts = (Place(name, place.support, place.pose, transfer.arm, motion=motion) for motion in motions)
+        motions = self._motions(
+            table, transfer, option, there, others, is_far=is_far[1], has_roof=roofs[1]
+        )
+        puts = (
+            Place(name, place.support, place.pose, transfer.arm, motion=motion)
+            for motion in motions
+        )
         placed = self._first_move(node, picked.version, transfer.place, puts, seed)
         if not isinstance(placed, Move):
             comparison.reach.note(node, table, transfer, option, there, placed)
             return None
-        _logger.debug("transfer: %s, %s", self.guide.actions[transfer.pick], self.guide.actions[transfer.place])
+        _logger.debug(
+            "transfer: %s, %s",
+            self.guide.actions[transfer.pick],
+            self.guide.actions[transfer.place],
+        )
         return Attempt((picked, placed), transfer.arm, is_confined=roofs[1] or sides[1])
 
     def finds_exit(self, version: SceneVersion, arm: str | None) -> bool:
@@ -247,7 +294,11 @@ class TransferAttempts:
         motion = self.comparison.arm(arm)
         ready = dict(motion.manipulator.ready)
         seed = seed_of(self.seed, f"{self._number}")
-        found = next(motion.move(version.scene, version.q, joints=ready, name="the ready configuration", seed=seed))
+        found = next(
+            motion.move(
+                version.scene, version.q, joints=ready, name="the ready configuration", seed=seed
+            )
+        )
         if isinstance(found, MotionFailure):
             return False
         self._corridors = [found.segments[0].path, *self._corridors[: self.settings.corridors - 1]]
@@ -273,7 +324,12 @@ class TransferAttempts:
         yield motion
 
     def _first_move(
-        self, node: SearchNode, before: SceneVersion, operator: int, candidates: Iterable[Pick | Place], seed: int
+        self,
+        node: SearchNode,
+        before: SceneVersion,
+        operator: int,
+        candidates: Iterable[Pick | Place],
+        seed: int,
     ) -> Move | MotionFailure | None:
         """Return the move by the first of some candidates that has motions, or the failure of the last."""
         failure: MotionFailure | None = None
@@ -285,12 +341,20 @@ class TransferAttempts:
         return failure
 
     def _follow(
-        self, node: SearchNode, before: SceneVersion, operator: int, candidate: Pick | Place, seed: int
+        self,
+        node: SearchNode,
+        before: SceneVersion,
+        operator: int,
+        candidate: Pick | Place,
+        seed: int,
     ) -> SceneVersion | MotionFailure | None:
         action = self.guide.actions[operator]
         try:
-            result = self.tree.follow(before, action, candidate, seed=seed, attempts=_MOTIONS_PER_CANDIDATE)
-        except SemanticsMismatchError:  # the place was proposed for another version, and is none in this one
+            result = self.tree.follow(
+                before, action, candidate, seed=seed, attempts=_MOTIONS_PER_CANDIDATE
+            )
+        except SemanticsMismatchError:
+            # the place was proposed for another version, and is none in this one
             return None
         if isinstance(result, MotionFailure):
             _logger.debug("%s fails: %s", action, result)
@@ -311,9 +375,13 @@ class TransferAttempts:
             result = expansion.advance()
         except SemanticsMismatchError:
             return None
-        return Attempt((Move(operator, result.candidate, result),)) if isinstance(result, SceneVersion) else None
+        return (
+            Attempt((Move(operator, result.candidate, result),))
+            if isinstance(result, SceneVersion)
+            else None
+        )
 
-    # ------------------------------------------------------------------------------------------- blockers, regrasps
+    # --------------------------------------------------------------------------- blockers, regrasps
 
     def _aside(self, node: SearchNode) -> Iterator[Attempt | None]:
         """Move the blockers of the plan's transfers to other places."""
@@ -336,14 +404,18 @@ class TransferAttempts:
                     return
                 yield None  # later attempts may tell what is in the way, and other places
 
-    def _moved(self, node: SearchNode, name: str, draw: int, *, is_any: bool = False) -> Iterator[Attempt | None]:
+    def _moved(
+        self, node: SearchNode, name: str, draw: int, *, is_any: bool = False
+    ) -> Iterator[Attempt | None]:
         """Attempt to move an object to a random place that leaves the plan's transfers a way, or to any place."""
         comparison, scene = self.comparison, node.version.scene
         transfers = list(comparison.transfers_of(node, name))
         rng = np.random.default_rng(seed_of(self.seed, f"{self._number} {name} {draw}"))
         for k in rng.permutation(len(transfers)).tolist():
             transfer = transfers[k]
-            for place in comparison.candidates(node, transfer, count=self.settings.places_compared, draw=draw):
+            for place in comparison.candidates(
+                node, transfer, count=self.settings.places_compared, draw=draw
+            ):
                 if self._is_long():
                     yield None
                 if not is_any and self._is_crowded(node, transfer, place):
@@ -352,42 +424,68 @@ class TransferAttempts:
                 if is_any:
                     direct = tuple(direct[i] for i in rng.permutation(len(direct)).tolist())
                 option = next(
-                    (o for o, _ in direct if comparison.is_reachable(node, transfer, o, place, draw=draw)), None
+                    (
+                        o
+                        for o, _ in direct
+                        if comparison.is_reachable(node, transfer, o, place, draw=draw)
+                    ),
+                    None,
                 )
                 is_late = draw > self.settings.early_draws
-                if option is not None and (is_late or comparison.lets_go_at(scene, transfer, option, place)):
+                if option is not None and (
+                    is_late or comparison.lets_go_at(scene, transfer, option, place)
+                ):
                     yield self._carry_out(node, transfer, option, place, draw)
                     return
 
     def _is_crowded(self, node: SearchNode, transfer: Transfer, place: Place) -> bool:
         """Return whether an object at a place leaves another transfer of the plan no way."""
-        return self.comparison.crowding(node, transfer, [place], node.wanted)[0] >= self.settings.crowding_limit
+        return (
+            self.comparison.crowding(node, transfer, [place], node.wanted)[0]
+            >= self.settings.crowding_limit
+        )
 
-    def _regrasped(self, node: SearchNode, transfer: Transfer, analysis: Analysis) -> Iterator[Attempt | None]:
+    def _regrasped(
+        self, node: SearchNode, transfer: Transfer, analysis: Analysis
+    ) -> Iterator[Attempt | None]:
         """Put an object down where the arm can take it by a grasp that is free at its destination."""
         comparison, settings = self.comparison, self.settings
         scene, table, name = node.version.scene, comparison.table(transfer.arm), transfer.name
         poses = comparison.poses(scene)
         others = {other: pose for other, pose in poses.items() if other != name}
-        ends = [table.at_rest(name, comparison.root_pose(scene, place)).is_free for place in analysis.places]
+        ends = [
+            table.at_rest(name, comparison.root_pose(scene, place)).is_free
+            for place in analysis.places
+        ]
         wanted = np.any(ends, axis=0) if ends else np.zeros(len(table.options(name)), dtype=bool)
         for draw in itertools.count(1):
             made = False
             for other in comparison.transfers_of(node, name):
                 attempts = 0
-                for place in comparison.candidates(node, other, count=settings.places_compared, draw=draw):
+                for place in comparison.candidates(
+                    node, other, count=settings.places_compared, draw=draw
+                ):
                     if self._is_long():
                         yield None
                     between = comparison.root_pose(scene, place)
                     is_checked = draw <= settings.checked_draws
-                    if is_checked and not comparison.samples(node, transfer, analysis, here=between):
+                    if is_checked and not comparison.samples(
+                        node, transfer, analysis, here=between
+                    ):
                         continue
-                    blocked = np.array([bool(bits) for bits in table.blockers(name, between, others)])
+                    blocked = np.array(
+                        [bool(bits) for bits in table.blockers(name, between, others)]
+                    )
                     if not np.any(table.at_rest(name, between).is_free & ~blocked & wanted):
                         continue
                     direct = comparison.compared(scene, other, (place,)).direct
                     option = next(
-                        (o for o, _ in direct if comparison.is_reachable(node, other, o, place, draw=draw)), None
+                        (
+                            o
+                            for o, _ in direct
+                            if comparison.is_reachable(node, other, o, place, draw=draw)
+                        ),
+                        None,
                     )
                     if option is not None:
                         made = True

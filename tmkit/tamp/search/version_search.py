@@ -5,25 +5,28 @@ r"""One best-first search over versions of the scene, guided by a task plan from
     root --pick b--> . --place b shelf--> . --...--> goal      refinement of a task plan, action by action
       \--pick c, place c aside--> . --...                       transfers, with grasps that are free at both ends
 
-A node is a version with the task plan that is left from its state. Its entries in the queue are of two kinds:
+A node is a version with the task plan that is left from its state. Its entries in the queue are of
+two kinds:
 
-* *Refinement* carries out its task plan as the domain proposes the actions, depth first with conflict-directed
-  backjumping (:mod:`tmkit.tamp.search.refinement`).
-* *Transfers* make one attempt each (:mod:`tmkit.tamp.search.transfers`): transfers of the plan that may come first,
-  blockers aside, regrasps, other actions, at last any action.
+* *Refinement* carries out its task plan as the domain proposes the actions, depth first with
+  conflict-directed backjumping (:mod:`tmkit.tamp.search.refinement`).
+* *Transfers* make one attempt each (:mod:`tmkit.tamp.search.transfers`): transfers of the plan that
+  may come first, blockers aside, regrasps, other actions, at last any action.
 
-Order: the actions done, plus ``heuristic_weight`` times those expected (the task plan left, two for each blocker), plus
-``cost_per_try`` for each attempt already made there. After ``restart_after`` attempts at transfers the search begins
-anew at the root with other random numbers, then goes on with all nodes, and so on in turns that grow.
+Order: the actions done, plus ``heuristic_weight`` times those expected (the task plan left, two for
+each blocker), plus ``cost_per_try`` for each attempt already made there. After ``restart_after``
+attempts at transfers the search begins anew at the root with other random numbers, then goes on
+with all nodes, and so on in turns that grow.
 
-Lessons (:mod:`tmkit.tamp.search.lessons`): where the refinement of a task plan failed, the task planner gets a
-constraint, and the node another plan, which is refined next. A lesson that leaves no task plan is dropped. When all of
-them together leave none, they are lifted, and a *round* ends: budgets double.
+Lessons (:mod:`tmkit.tamp.search.lessons`): where the refinement of a task plan failed, the task
+planner gets a constraint, and the node another plan, which is refined next. A lesson that leaves no
+task plan is dropped. When all of them together leave none, they are lifted, and a *round* ends:
+budgets double.
 
-Completeness: a node is dropped only where a bounded search finds no task plan from its state under proved constraints,
-or where an equal version is known. Every other entry that is taken returns to the queue with a priority that each
-attempt lowers. So each is taken again and again, and any applicable action comes up at each node again and again, with
-places drawn anew.
+Completeness: a node is dropped only where a bounded search finds no task plan from its state under
+proved constraints, or where an equal version is known. Every other entry that is taken returns to
+the queue with a priority that each attempt lowers. So each is taken again and again, and any
+applicable action comes up at each node again and again, with places drawn anew.
 
 Invariants: the same arguments give the same results; the time limit only stops.
 """
@@ -103,7 +106,9 @@ class VersionSearch:
         rounds: number of rounds that have ended.
     """
 
-    def __init__(self, context: PlanningContext, log: SearchLog, problem: Problem, task: PreparedTask) -> None:
+    def __init__(
+        self, context: PlanningContext, log: SearchLog, problem: Problem, task: PreparedTask
+    ) -> None:
         self.context, self.log, self.problem = context, log, problem
         self.status, self.rounds = SearchStatus.RUNNING, 0
         self._settings = context.options.search
@@ -119,9 +124,12 @@ class VersionSearch:
         self._tree = context.tree(log, problem, context.domain, seed=seed)
         self._guide = TaskGuide(translated)
         self._transfers = TransferAttempts(context, log, self._tree, self._guide, seed=seed)
-        self._arrangements = Arrangements(self._tree, self._guide, self._transfers.comparison, seed=seed)
+        self._arrangements = Arrangements(
+            self._tree, self._guide, self._transfers.comparison, seed=seed
+        )
         self._lessons = Lessons(self._tree, self._guide)
-        is_exact = not context.domain.probabilistic_predicates  # tables of grasps take poses to be exact
+        # tables of grasps take poses to be exact
+        is_exact = not context.domain.probabilistic_predicates
         self._has_transfers = is_exact and self._transfers.comparison.table(None).is_usable
 
         self._queue: list[tuple[float, int, SearchNode, str]] = []
@@ -131,7 +139,8 @@ class VersionSearch:
         self._turn, self._left = 0, self._settings.restart_after
         self._attempts_of_plans = 0
         self._attempts_of_transfers = 0  # of this round
-        self._work, self._due = 0.0, math.inf  # attempts so far, and after which the root's plan is refined again
+        # attempts so far, and after which the root's plan is refined again
+        self._work, self._due = 0.0, math.inf
         self._is_repeated, self._all_proved = False, True
         self._dropped: set[OperatorConstraint] = set()  # in this round
         self._first_plans: dict[int, tuple[tuple[int, ...] | None, bool]] = {}
@@ -140,12 +149,14 @@ class VersionSearch:
         if self._give_root_a_plan():
             self._push(self._root, REFINEMENT)
 
-    # ----------------------------------------------------------------------------------------------------- the queue
+    # ------------------------------------------------------------------------------------ the queue
 
     def advance(self) -> tuple[PlanStep, ...] | None:
         """Search until a round ends, the status changes or the time is up; return the steps of a plan, if found."""
         rounds = self.rounds
-        while self.status is SearchStatus.RUNNING and self.rounds == rounds and not self.log.is_over():
+        while (
+            self.status is SearchStatus.RUNNING and self.rounds == rounds and not self.log.is_over()
+        ):
             if not self._queue and self._work < self._due and not self._refill():
                 continue
             node, kind = (self._root, REFINEMENT) if self._work >= self._due else self._pop()
@@ -166,7 +177,11 @@ class VersionSearch:
         node.enter_queue(kind)
         settings = self._settings
         tries = node.tries if kind == TRANSFERS else node.refinement_cost
-        priority = len(node.moves) + settings.heuristic_weight * node.estimate + settings.cost_per_try * tries
+        priority = (
+            len(node.moves)
+            + settings.heuristic_weight * node.estimate
+            + settings.cost_per_try * tries
+        )
         heapq.heappush(self._queue, (priority, next(self._numbers), node, kind))
 
     def _pop(self) -> tuple[SearchNode, str]:
@@ -229,7 +244,7 @@ class VersionSearch:
             self._push(self._root, REFINEMENT)
         self._push(self._root, TRANSFERS)
 
-    # -------------------------------------------------------------------------------------------------------- nodes
+    # ---------------------------------------------------------------------------------------- nodes
 
     def _node(self, parent: SearchNode, moves: tuple[Move, ...]) -> SearchNode | None:
         """Return the node of the version after moves; None where no task plan is left or the version is known."""
@@ -253,7 +268,10 @@ class VersionSearch:
 
     def _key(self, version: SceneVersion) -> object:
         """Return a key that is the same for versions in which everything is at the same place."""
-        poses = tuple((name, digits(pose)) for name, pose in self._transfers.comparison.poses(version.scene).items())
+        poses = tuple(
+            (name, digits(pose))
+            for name, pose in self._transfers.comparison.poses(version.scene).items()
+        )
         return poses, version.state, tuple(np.round(version.q, 6).tolist())
 
     def _note(self, node: SearchNode) -> None:
@@ -261,7 +279,7 @@ class VersionSearch:
         if self.context.options.record_tree:
             self.log.record(node)
 
-    # ---------------------------------------------------------------------------------------------------- transfers
+    # ------------------------------------------------------------------------------------ transfers
 
     def _attempt(self, node: SearchNode) -> tuple[PlanStep, ...] | None:
         """Make one attempt at a node; return the steps of a plan, if it led to the goal."""
@@ -283,13 +301,20 @@ class VersionSearch:
             node.tries,
             len(node.moves),
             node.estimate,
-            "fails" if attempt is None else " ".join(str(self._guide.actions[move.operator]) for move in attempt.moves),
+            (
+                "fails"
+                if attempt is None
+                else " ".join(str(self._guide.actions[move.operator]) for move in attempt.moves)
+            ),
         )
         steps = None if attempt is None else self._enter(node, attempt)
         self._left -= 1
         if self._left <= 0:
             self._restart()
-        if steps is None and self._attempts_of_transfers >= self._settings.transfers_per_round * self._growth:
+        if (
+            steps is None
+            and self._attempts_of_transfers >= self._settings.transfers_per_round * self._growth
+        ):
             self._end_round()
         return steps
 
@@ -313,11 +338,14 @@ class VersionSearch:
         self._tree.use_arms(self.context.arms(self.log.clock, 0, path_iterations=iterations))
         try:
             settings, seed = self._settings, self.context.options.seed
-            shorter = without_detours(moves, self._tree, self._guide, limit=settings.detour_actions, seed=seed)
+            shorter = without_detours(
+                moves, self._tree, self._guide, limit=settings.detour_actions, seed=seed
+            )
         except SemanticsMismatchError:  # a place of another version
             shorter = moves
         finish = self.context.finish(self.log.clock)
-        for made in (shorter, moves):  # the arm may reach its goal only from the end of the longer plan
+        # the arm may reach its goal only from the end of the longer plan
+        for made in (shorter, moves):
             steps = tuple(move.version.step for move in made if move.version.step is not None)
             if finish is None or not steps:
                 return steps
@@ -326,7 +354,7 @@ class VersionSearch:
                 return (*steps[:-1], last)
         return None
 
-    # --------------------------------------------------------------------------------------------------- refinement
+    # ----------------------------------------------------------------------------------- refinement
 
     def _refine(self, node: SearchNode) -> tuple[PlanStep, ...] | None:
         """Refine the task plan of a node; return the steps of a plan, if all its actions have motions."""
@@ -369,7 +397,10 @@ class VersionSearch:
 
     def _is_new_round(self) -> bool:
         """Begin a new round where the task plans of this one are tried; return whether it did."""
-        if not self._is_repeated and self._task_plans < self.context.options.skeletons_per_iteration:
+        if (
+            not self._is_repeated
+            and self._task_plans < self.context.options.skeletons_per_iteration
+        ):
             return False
         self._end_round()
         self._due = self._work
@@ -418,7 +449,10 @@ class VersionSearch:
     def _moves_along(self, node: SearchNode, path: Sequence[SceneVersion]) -> tuple[Move, ...]:
         """Return the moves to the end of a path from a node along its plan."""
         made = zip(node.plan, path[1:], strict=False)
-        return (*node.moves, *(Move(operator, version.candidate, version) for operator, version in made))
+        return (
+            *node.moves,
+            *(Move(operator, version.candidate, version) for operator, version in made),
+        )
 
     def _learn(self, node: SearchNode, outcome: RefinementOutcome, moves: tuple[Move, ...]) -> None:
         """Learn from a refinement that failed, and queue what is tried next."""
@@ -440,7 +474,9 @@ class VersionSearch:
             return
         settings = self._settings
         cost = max(1.0, outcome.attempts / settings.refinement_attempts_per_try)
-        if is_other and (is_arranged or (not is_blocked and self._attempts_of_plans < settings.patience)):
+        if is_other and (
+            is_arranged or (not is_blocked and self._attempts_of_plans < settings.patience)
+        ):
             node.count_refinement(cost / 6.0)
             self._push(node, REFINEMENT)
             return
@@ -477,7 +513,7 @@ class VersionSearch:
                 if child is not None:
                     yield child
 
-    # ------------------------------------------------------------------------------------------ lessons, task plans
+    # -------------------------------------------------------------------------- lessons, task plans
 
     def _take_lesson(self, node: SearchNode, outcome: RefinementOutcome) -> bool:
         """Add the lesson of a failure to the task; return whether there is one that is new and of use."""
@@ -527,7 +563,9 @@ class VersionSearch:
         tried = self._tree.expansion(outcome.cause.version, outcome.cause.action)
         return tried.is_exhausted or tried.attempts >= self._settings.attempts_per_action_of_repair
 
-    def _record_lesson(self, lesson: OperatorConstraint, outcome: RefinementOutcome, *, is_proved: bool) -> None:
+    def _record_lesson(
+        self, lesson: OperatorConstraint, outcome: RefinementOutcome, *, is_proved: bool
+    ) -> None:
         """Record a lesson for the explanation."""
         action = outcome.impossible or (outcome.cause.action if outcome.cause is not None else None)
         assert action is not None, "a lesson is about an action"
@@ -588,8 +626,12 @@ class VersionSearch:
         task, guide = self._task, self._guide
         for lesson in guide.constraints:
             if lesson.limit == len(lesson.facts) - 1:
-                facts = [fact for pair in lesson.facts if (fact := guide.task.fact_of(pair)) is not None]
-                for action in dict.fromkeys(guide.actions[operator] for operator in lesson.operators):
+                facts = [
+                    fact for pair in lesson.facts if (fact := guide.task.fact_of(pair)) is not None
+                ]
+                for action in dict.fromkeys(
+                    guide.actions[operator] for operator in lesson.operators
+                ):
                     task = task.forbid(action, facts)
         return task
 
@@ -601,7 +643,10 @@ class VersionSearch:
     def _is_allowed(self, action: GroundAction, state: State) -> bool:
         """Return whether the lessons allow an action in a state."""
         values = self._guide.values(state)
-        return any(self._guide.is_applicable(operator, values) for operator in self._guide.by_action[action])
+        return any(
+            self._guide.is_applicable(operator, values)
+            for operator in self._guide.by_action[action]
+        )
 
     def _ordered(self, actions: Sequence[GroundAction]) -> tuple[int, ...]:
         """Return the operators of a task plan, in which arms take turns where they act at once."""
@@ -609,7 +654,13 @@ class VersionSearch:
         if self.context.options.arms_at_once:
             arms = [pddl_name(arm.name) for arm in self.context.manipulators]
             if self.rounds < 2:  # later, as the task planner has it
-                actions = shared(self.problem, tuple(actions), arms, is_allowed=self._is_allowed, effort=self._distance)
+                actions = shared(
+                    self.problem,
+                    tuple(actions),
+                    arms,
+                    is_allowed=self._is_allowed,
+                    effort=self._distance,
+                )
             actions = by_turns(self.problem, tuple(actions), arms, is_allowed=self._is_allowed)
         operators: list[int] = []
         for action in actions:
@@ -624,4 +675,7 @@ class VersionSearch:
         bases = {pddl_name(each.name): each.base for each in self.context.manipulators}
         named = {name for action in actions for name in action.arguments if name not in bases}
         frames = [frame for frame in scene.frame_names if pddl_name(frame) in named]
-        return sum(round(norm(scene.pose(bases[arm], relative_to=frame, q=q).translation), 6) for frame in frames)
+        return sum(
+            round(norm(scene.pose(bases[arm], relative_to=frame, q=q).translation), 6)
+            for frame in frames
+        )

@@ -1,8 +1,9 @@
 """Probability that a Gaussian lies in a region: numbers only, without frames.
 
-A domain that plans under uncertainty uses probabilities: that a block stands on another, that a point lies inside a
-region, that a hand keeps clear of what is near. For a Gaussian and the sets that occur, most of them are known in
-closed form, and most others are an integral over one variable:
+A domain that plans under uncertainty uses probabilities: that a block stands on another, that a
+point lies inside a region, that a hand keeps clear of what is near. For a Gaussian and the sets
+that occur, most of them are known in closed form, and most others are an integral over one
+variable:
 
 =====================================  ====================================================================
 set                                    method
@@ -16,14 +17,15 @@ errors of the same axis
 anything else                          sampling, seeded
 =====================================  ====================================================================
 
-Errors that do not reach a set's boundary in some direction (a variance of zero) are ordinary: they are taken out first.
-What has no closed form and no single integral is sampled. Each answer is a :class:`Probability`, which says how it was
-found and how far it may be off.
+Errors that do not reach a set's boundary in some direction (a variance of zero) are ordinary: they
+are taken out first. What has no closed form and no single integral is sampled. Each answer is a
+:class:`Probability`, which says how it was found and how far it may be off.
 
-The idea for ellipsoids is a change of coordinates, in which one is the unit ball and the axes are those of the errors.
-The question then is how probable a sum of squares of independent normal numbers is at most 1. Where all have one
-variance that is the (noncentral) chi-square distribution. Where all but one have, it is integrated along that one's
-axis, since what is cut across it is a ball again. All else is sampled.
+The idea for ellipsoids is a change of coordinates, in which one is the unit ball and the axes are
+those of the errors. The question then is how probable a sum of squares of independent normal
+numbers is at most 1. Where all have one variance that is the (noncentral) chi-square distribution.
+Where all but one have, it is integrated along that one's axis, since what is cut across it is a
+ball again. All else is sampled.
 
 Invariants: the same arguments give the same bits; the value lies in [0, 1].
 """
@@ -39,7 +41,19 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._support.elementary import asin, circle, cos, dot, eigen, erf, erfc, exp, product, sin, standard_normals
+from tmkit._support.elementary import (
+    asin,
+    circle,
+    cos,
+    dot,
+    eigen,
+    erf,
+    erfc,
+    exp,
+    product,
+    sin,
+    standard_normals,
+)
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
@@ -70,8 +84,8 @@ class Probability:
     Attributes:
         value: from 0 to 1.
         method: how it was found.
-        standard_error: of the value: zero for closed forms, an estimate of the quadrature's error, or that of sampling,
-            which is never below one over the number of samples.
+        standard_error: of the value: zero for closed forms, an estimate of the quadrature's error,
+            or that of sampling, which is never below one over the number of samples.
     """
 
     value: float
@@ -90,7 +104,9 @@ class Probability:
         return f"{self.value:.4g}{off}"
 
 
-def inside_box(mean: ArrayLike, covariance: ArrayLike, *, lower: ArrayLike, upper: ArrayLike) -> Probability:
+def inside_box(
+    mean: ArrayLike, covariance: ArrayLike, *, lower: ArrayLike, upper: ArrayLike
+) -> Probability:
     """Return the probability that a Gaussian vector lies in a box along its axes.
 
     Args:
@@ -103,7 +119,9 @@ def inside_box(mean: ArrayLike, covariance: ArrayLike, *, lower: ArrayLike, uppe
         ConfigurationError: shapes that do not fit, or a corner that is not below the other.
     """
     centre = np.atleast_1d(plain_numbers(mean, "mean"))
-    return inside_slabs(centre, covariance, directions=np.eye(len(centre)), lower=lower, upper=upper)
+    return inside_slabs(
+        centre, covariance, directions=np.eye(len(centre)), lower=lower, upper=upper
+    )
 
 
 def inside_half_spaces(
@@ -138,8 +156,8 @@ def inside_slabs(
 ) -> Probability:
     """Return the probability that ``lower <= directions @ x <= upper`` in every row.
 
-    Slabs whose numbers are independent of all others give factors, pairs that are correlated a quadrature; three and
-    more that are correlated with each other are sampled.
+    Slabs whose numbers are independent of all others give factors, pairs that are correlated a
+    quadrature; three and more that are correlated with each other are sampled.
 
     Args:
         mean: (n,) of x.
@@ -156,15 +174,28 @@ def inside_slabs(
     centre, spread = _checked_gaussian(mean, covariance)
     rows = plain_numbers(directions, "directions")
     low, high = (np.atleast_1d(plain_numbers(bound, "bounds")) for bound in (lower, upper))
-    if rows.ndim != 2 or rows.shape[1] != len(centre) or low.shape != (len(rows),) or high.shape != low.shape:
+    if (
+        rows.ndim != 2
+        or rows.shape[1] != len(centre)
+        or low.shape != (len(rows),)
+        or high.shape != low.shape
+    ):
         shapes = f"{rows.shape}, {low.shape} and {high.shape}"
-        raise ConfigurationError(f"directions and bounds of a vector of {len(centre)} numbers have shapes {shapes}")
+        raise ConfigurationError(
+            f"directions and bounds of a vector of {len(centre)} numbers have shapes {shapes}"
+        )
     if np.any(low > high) or np.any(np.isnan(low)) or np.any(np.isnan(high)):
-        raise ConfigurationError(f"each lower bound must be at most its upper one, not {low.tolist()}, {high.tolist()}")
-    return _slabs(product(rows, centre), product(rows, spread, rows.T), low, high, seed=seed, count=count)
+        raise ConfigurationError(
+            f"each lower bound must be at most its upper one, not {low.tolist()}, {high.tolist()}"
+        )
+    return _slabs(
+        product(rows, centre), product(rows, spread, rows.T), low, high, seed=seed, count=count
+    )
 
 
-def _slabs(mean: Vector, covariance: Vector, low: Vector, high: Vector, *, seed: int, count: int) -> Probability:
+def _slabs(
+    mean: Vector, covariance: Vector, low: Vector, high: Vector, *, seed: int, count: int
+) -> Probability:
     """Return the probability of a box, axes taken apart where nothing couples them."""
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     floor = math.sqrt(_NOISE_FLOOR) * float(deviations.max(initial=0.0))
@@ -175,7 +206,8 @@ def _slabs(mean: Vector, covariance: Vector, low: Vector, high: Vector, *, seed:
     scale = deviations[:, None] * deviations[None, :]
     correlation = np.divide(covariance, scale, out=np.zeros_like(covariance), where=scale > 0.0)
     first, last = (
-        np.divide(bound - mean, deviations, out=np.zeros_like(mean), where=deviations > 0.0) for bound in (low, high)
+        np.divide(bound - mean, deviations, out=np.zeros_like(mean), where=deviations > 0.0)
+        for bound in (low, high)
     )
     found = Probability(1.0)
     while left:
@@ -236,17 +268,29 @@ def _pair(rho: float, one: tuple[float, float], two: tuple[float, float]) -> Pro
         return Probability(0.0)
     if rest < 1e-7:  # one number in two scales: the intervals meet on a line
         a, b = sorted((float(two[0]) / rho, float(two[1]) / rho))
-        return Probability(_between(max(a, float(one[0])), min(b, float(one[1]))) if a < one[1] and b > one[0] else 0.0)
+        return Probability(
+            _between(max(a, float(one[0])), min(b, float(one[1])))
+            if a < one[1] and b > one[0]
+            else 0.0
+        )
 
     def density(u: float) -> float:
-        return exp(-0.5 * u * u) / math.sqrt(math.tau) * _between((two[0] - rho * u) / rest, (two[1] - rho * u) / rest)
+        return (
+            exp(-0.5 * u * u)
+            / math.sqrt(math.tau)
+            * _between((two[0] - rho * u) / rest, (two[1] - rho * u) / rest)
+        )
 
     edges = [edge / rho for edge in two if math.isfinite(edge)]
     width = rest / abs(rho)
-    return _integral(density, first, last, turns=[edge + k * width for edge in edges for k in (-6, -2, 0, 2, 6)])
+    return _integral(
+        density, first, last, turns=[edge + k * width for edge in edges for k in (-6, -2, 0, 2, 6)]
+    )
 
 
-def _integral(density: Callable[[float], float], first: float, last: float, *, turns: list[float]) -> Probability:
+def _integral(
+    density: Callable[[float], float], first: float, last: float, *, turns: list[float]
+) -> Probability:
     """Return an integral by Gauss-Legendre quadrature, in intervals of at most one unit.
 
     ``turns`` are points at which the integrand is not smooth.
@@ -291,7 +335,9 @@ def angle_within(variance: float, limit: float, *, mean: float = 0.0) -> Probabi
         ConfigurationError: a negative variance or limit.
     """
     if not variance >= 0.0 or not limit >= 0.0:
-        raise ConfigurationError(f"a variance and a limit must not be negative, not {variance} and {limit}")
+        raise ConfigurationError(
+            f"a variance and a limit must not be negative, not {variance} and {limit}"
+        )
     return inside_box([mean], [[variance]], lower=[-limit], upper=[limit])
 
 
@@ -300,7 +346,8 @@ def clearance_at_least(distance: float, variance: float, *, margin: float = 0.0)
 
     Args:
         distance: metres between the bodies where both are expected, negative when they overlap.
-        variance: m^2 of the distance: that of the relative error along the normal at the nearest points.
+        variance: m^2 of the distance: that of the relative error along the normal at the nearest
+            points.
         margin: metres that are to be kept.
 
     Raises:
@@ -336,7 +383,9 @@ def sampled_probability(
         raise ConfigurationError(f"count must be at least 1, not {count}")
     variances, directions = eigen(spread)
     root = directions * np.sqrt(np.maximum(variances, 0.0))
-    samples = centre + product(standard_normals(seed, count * len(centre)).reshape(count, -1), root.T)
+    samples = centre + product(
+        standard_normals(seed, count * len(centre)).reshape(count, -1), root.T
+    )
     return share_of(holds(samples))
 
 
@@ -350,16 +399,23 @@ def share_of(holds: NDArray[np.bool_]) -> Probability:
 
 def _checked_gaussian(mean: ArrayLike, covariance: ArrayLike) -> tuple[Vector, Vector]:
     """Return a mean (n,) and a covariance (n, n) as arrays, the covariance symmetric; refuse what is none."""
-    centre, spread = np.atleast_1d(plain_numbers(mean, "mean")), np.atleast_2d(plain_numbers(covariance, "covariance"))
+    centre, spread = (
+        np.atleast_1d(plain_numbers(mean, "mean")),
+        np.atleast_2d(plain_numbers(covariance, "covariance")),
+    )
     if centre.ndim != 1 or spread.shape != (len(centre), len(centre)):
-        raise ConfigurationError(f"a mean of shape {centre.shape} has no covariance of shape {spread.shape}")
+        raise ConfigurationError(
+            f"a mean of shape {centre.shape} has no covariance of shape {spread.shape}"
+        )
     if not (np.all(np.isfinite(centre)) and np.all(np.isfinite(spread))):
         raise ConfigurationError("a mean or covariance has entries that are not finite")
     values, _ = eigen((spread + spread.T) / 2)
-    if np.max(np.abs(spread - spread.T)) > 1e-9 * (1e-300 + np.max(np.abs(spread))) or values[0] < -1e-9 * abs(
-        values[-1]
-    ):
-        raise ConfigurationError(f"a covariance is not symmetric positive semi-definite; eigenvalues {values.tolist()}")
+    if np.max(np.abs(spread - spread.T)) > 1e-9 * (1e-300 + np.max(np.abs(spread))) or values[
+        0
+    ] < -1e-9 * abs(values[-1]):
+        raise ConfigurationError(
+            f"a covariance is not symmetric positive semi-definite; eigenvalues {values.tolist()}"
+        )
     return centre, (spread + spread.T) / 2
 
 
@@ -378,7 +434,8 @@ def inside_ellipsoid(
         mean: (n,) of the point.
         covariance: (n, n) of the point; it may be singular.
         centre: (n,) of the ellipsoid.
-        axes: (n, n), its half axes as columns; orthogonal, of any length but zero. A ball of radius r has ``r * I``.
+        axes: (n, n), its half axes as columns; orthogonal, of any length but zero. A ball of radius
+            r has ``r * I``.
         seed: of the samples, should they be needed.
         count: of the samples.
 
@@ -390,16 +447,21 @@ def inside_ellipsoid(
     middle = plain_numbers(centre, "centre")
     if half_axes.shape != spread.shape or middle.shape != point.shape:
         raise ConfigurationError(
-            f"an ellipsoid around {middle.shape} with axes {half_axes.shape} is not in {point.shape}"
+            f"an ellipsoid around {middle.shape} with axes {half_axes.shape} is not in"
+            f" {point.shape}"
         )
     products = product(half_axes.T, half_axes)
     squares = np.diag(products)
-    if np.any(squares <= 0.0) or np.max(np.abs(products - np.diag(squares))) > 1e-9 * float(squares.max()):
+    if np.any(squares <= 0.0) or np.max(np.abs(products - np.diag(squares))) > 1e-9 * float(
+        squares.max()
+    ):
         raise ConfigurationError("the half axes of an ellipsoid must be orthogonal and not zero")
     to_ball = half_axes.T / squares[:, None]  # the inverse, since the axes are orthogonal
     variances, directions = eigen(product(to_ball, spread, to_ball.T))
     offset = product(directions.T, to_ball, point - middle)
-    variances = np.where(variances > _NOISE_FLOOR * max(float(variances.max(initial=0.0)), 0.0), variances, 0.0)
+    variances = np.where(
+        variances > _NOISE_FLOOR * max(float(variances.max(initial=0.0)), 0.0), variances, 0.0
+    )
     return _in_ball(offset, variances, seed=seed, count=count)
 
 
@@ -412,28 +474,45 @@ def _in_ball(offset: Vector, variances: Vector, *, seed: int, count: int) -> Pro
         return Probability(float(room >= 0.0))
     if np.ptp(sigma2) <= 1e-12 * float(sigma2.max()):
         return Probability(float(_chi_square(np.array(room), mu, float(sigma2[0]))))
-    for alone in (0, len(mu) - 1):  # the eigenvalues are in order, so what differs from equal others is at an end
+    # the eigenvalues are in order, so what differs from equal others is at an end
+    for alone in (0, len(mu) - 1):
         others = np.delete(np.arange(len(mu), dtype=np.intp), alone)
         if np.ptp(sigma2[others]) <= 1e-12 * float(sigma2.max()):
             return _of_revolution(room, mu, sigma2, alone=alone, others=others)
     return sampled_probability(
-        mu, np.diag(sigma2), lambda x: np.asarray(np.sum(x * x, axis=1) <= room), seed=seed, count=count
+        mu,
+        np.diag(sigma2),
+        lambda x: np.asarray(np.sum(x * x, axis=1) <= room),
+        seed=seed,
+        count=count,
     )
 
 
-def _of_revolution(room: float, mu: Vector, sigma2: Vector, *, alone: int, others: NDArray[np.intp]) -> Probability:
+def _of_revolution(
+    room: float, mu: Vector, sigma2: Vector, *, alone: int, others: NDArray[np.intp]
+) -> Probability:
     """Integrate along the axis of revolution; across it the chi-square distribution is known."""
     deviation, radius = math.sqrt(float(sigma2[alone])), math.sqrt(room)
     centre = float(mu[alone])
-    first, last = max(-radius, centre - _REACH * deviation), min(radius, centre + _REACH * deviation)
+    first, last = (
+        max(-radius, centre - _REACH * deviation),
+        min(radius, centre + _REACH * deviation),
+    )
     if first >= last:
         return Probability(0.0)
 
-    def density(angle: float) -> float:  # x = radius sin(angle): the root at the poles becomes smooth
+    # x = radius sin(angle): the root at the poles becomes smooth
+    def density(angle: float) -> float:
         x = radius * sin(angle)
         across = float(_chi_square(np.array(room - x * x), mu[others], float(sigma2[others[0]])))
         scaled = (x - centre) / deviation
-        return exp(-0.5 * scaled * scaled) / (deviation * math.sqrt(math.tau)) * across * radius * cos(angle)
+        return (
+            exp(-0.5 * scaled * scaled)
+            / (deviation * math.sqrt(math.tau))
+            * across
+            * radius
+            * cos(angle)
+        )
 
     ends = [asin(max(-1.0, min(1.0, x / radius))) for x in (first, last)]
     turns = [asin(x / radius) for k in range(-8, 9) if abs(x := centre + k * deviation) < radius]

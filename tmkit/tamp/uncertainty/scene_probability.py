@@ -1,14 +1,16 @@
 """Probabilities of geometric facts about frames in a scene.
 
 Semantics of domains that plan under uncertainty ask these functions: ``P(on(a, b)) >= 0.95`` is
-``stands_on(scene, "a", "b", q=q).is_at_least(0.95)``. Each takes the covariance of a relative pose from the scene, in
-which common errors cancel (:meth:`SceneGraph.gaussian_pose`), and the rest from
-:mod:`tmkit.tamp.uncertainty.probability`. What is not linear enough is sampled from the scene, seeded.
+``stands_on(scene, "a", "b", q=q).is_at_least(0.95)``. Each takes the covariance of a relative pose
+from the scene, in which common errors cancel (:meth:`SceneGraph.gaussian_pose`), and the rest from
+:mod:`tmkit.tamp.uncertainty.probability`. What is not linear enough is sampled from the scene,
+seeded.
 
-:func:`sample_scene` goes the other way: it draws one exact scene from all that an uncertain one holds possible, for
-simulating what comes of a plan.
+:func:`sample_scene` goes the other way: it draws one exact scene from all that an uncertain one
+holds possible, for simulating what comes of a plan.
 
-Invariants: the same arguments give the same bits. First order, unless the answer says that it was sampled.
+Invariants: the same arguments give the same bits. First order, unless the answer says that it was
+    sampled.
 """
 
 from __future__ import annotations
@@ -92,11 +94,13 @@ def point_inside(
     return inside_box(mean, covariance, lower=lower, upper=upper)
 
 
-def stands_on(scene: SceneGraph, object: str, support: str, *, q: Configuration | None = None) -> Probability:
+def stands_on(
+    scene: SceneGraph, object: str, support: str, *, q: Configuration | None = None
+) -> Probability:
     """Return the probability that the middle of an object is above the top of what it stands on.
 
-    The top is the rectangle around the support's collision shapes; how high and how upright the object stands is not
-    asked.
+    The top is the rectangle around the support's collision shapes; how high and how upright the
+    object stands is not asked.
 
     Args:
         scene: the scene.
@@ -124,8 +128,8 @@ def footprint_inside(
 ) -> Probability:
     """Return the probability that the whole of an object lies above a rectangle along the axes of a frame.
 
-    When the object's turn is exact the rectangle shrinks by the object's extent, which leaves a closed form or a
-    quadrature. When it is not, poses are sampled.
+    When the object's turn is exact the rectangle shrinks by the object's extent, which leaves a
+    closed form or a quadrature. When it is not, poses are sampled.
 
     Args:
         scene: the scene.
@@ -140,7 +144,9 @@ def footprint_inside(
         SceneError: the object has no collision shape.
     """
     bounds = np.array(shape_bounds(scene, object))
-    corners = np.array([[x, y, z] for x in bounds[:, 0] for y in bounds[:, 1] for z in bounds[:, 2]])
+    corners = np.array(
+        [[x, y, z] for x in bounds[:, 0] for y in bounds[:, 1] for z in bounds[:, 2]]
+    )
     low, high = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
     known = scene.gaussian_pose(object, relative_to=relative_to, q=q)
     if float(np.max(np.diag(known.covariance)[3:])) <= _EXACT_TURN:
@@ -179,17 +185,19 @@ def pose_probability(
     Args:
         scene: the scene.
         frame: the frame whose pose it is.
-        relative_to: the frame from which it is reached for, such as the base of an arm; the root of its tree if
-            omitted.
-        directions: (m, 6) rows that take the error [rho, theta], in metres and radians in the axes of the frame, to a
-            number.
+        relative_to: the frame from which it is reached for, such as the base of an arm; the root of
+            its tree if omitted.
+        directions: (m, 6) rows that take the error [rho, theta], in metres and radians in the axes
+            of the frame, to a number.
         tolerances: (m,) greatest absolute value of each number, metres or radians.
         q: (n_joints,) configuration; may be omitted if no joint is on the path.
         seed: of the samples, should they be needed.
     """
     limits = plain_numbers(tolerances, "tolerances")
     covariance = scene.gaussian_pose(frame, relative_to=relative_to, q=q).covariance
-    return inside_slabs(np.zeros(6), covariance, directions=directions, lower=-limits, upper=limits, seed=seed)
+    return inside_slabs(
+        np.zeros(6), covariance, directions=directions, lower=-limits, upper=limits, seed=seed
+    )
 
 
 def turned_within(
@@ -220,7 +228,13 @@ def turned_within(
 
 
 def clears_at(
-    scene: SceneGraph, world: CollisionWorld, q: Configuration, *, frame_a: str, frame_b: str, margin: float = 0.0
+    scene: SceneGraph,
+    world: CollisionWorld,
+    q: Configuration,
+    *,
+    frame_a: str,
+    frame_b: str,
+    margin: float = 0.0,
 ) -> Probability:
     """Return the probability that two frames keep a margin at a configuration, to first order; closed form.
 
@@ -253,8 +267,9 @@ def clears_along(
 ) -> Probability:
     """Return the probability that pairs of frames keep a margin along a path: at all of its configurations.
 
-    Each distance is linear in the noise sources, so one sample of the sources is one world for the whole path: a
-    corridor is not met by a new error at each step. With a single distance the answer is a closed form.
+    Each distance is linear in the noise sources, so one sample of the sources is one world for the
+    whole path: a corridor is not met by a new error at each step. With a single distance the answer
+    is a closed form.
 
     Args:
         scene: the scene of ``world``.
@@ -265,14 +280,24 @@ def clears_along(
         seed: of the samples.
         count: of the samples.
     """
-    rows = [found for q in path for a, b in pairs if (found := _distance_and_maps(scene, world, q, a, b)) is not None]
+    rows = [
+        found
+        for q in path
+        for a, b in pairs
+        if (found := _distance_and_maps(scene, world, q, a, b)) is not None
+    ]
     if not rows:
         return Probability(1.0)
     if len(rows) == 1:
-        return clearance_at_least(rows[0][0], sum(dot(row, row) for row in rows[0][1].values()), margin=margin)
+        return clearance_at_least(
+            rows[0][0], sum(dot(row, row) for row in rows[0][1].values()), margin=margin
+        )
     sources = list(dict.fromkeys(source for _, maps in rows for source in maps))
     maps = np.array(
-        [np.concatenate([own.get(s, np.zeros(s.dimension)) for s in sources] or [np.zeros(0)]) for _, own in rows]
+        [
+            np.concatenate([own.get(s, np.zeros(s.dimension)) for s in sources] or [np.zeros(0)])
+            for _, own in rows
+        ]
     )
     distances = np.array([distance for distance, _ in rows])
     if not maps.size or not np.any(maps):
@@ -297,25 +322,29 @@ def _distance_and_maps(
     root = scene.root(frame_a)
     normal = np.asarray(contact.normal, dtype=float)
     maps: dict[NoiseSource, NDArray[np.float64]] = {}
-    first, second = ((frame_a, -1.0), (frame_b, 1.0))  # the normal leads from the first to the second
+    # the normal leads from the first to the second
+    first, second = ((frame_a, -1.0), (frame_b, 1.0))
     for (frame, sign), point in ((first, contact.point_a), (second, contact.point_b)):
         noise = path_noise(scene, frame, relative_to=root, q=q)
         if noise is None:
             continue
         root_from_frame = scene.pose(frame, relative_to=root, q=q)
-        turned = root_from_frame.inverse().rotate(sign * normal)  # the normal in the axes of the frame
+        # the normal in the axes of the frame
+        turned = root_from_frame.inverse().rotate(sign * normal)
         at = root_from_frame.inverse().apply(np.asarray(point, dtype=float))
         row = np.concatenate([turned, np.cross(at, turned)])
         for source in noise.sources:
-            maps[source] = maps.get(source, np.zeros(source.dimension)) + product(row, noise.map(source))
+            maps[source] = maps.get(source, np.zeros(source.dimension)) + product(
+                row, noise.map(source)
+            )
     return float(contact.distance), maps
 
 
 def sample_scene(scene: SceneGraph, *, seed: int) -> SceneGraph:
     """Return one exact scene drawn from all that an uncertain scene holds possible.
 
-    Every noise source is drawn once and moves each frame that it reaches, so what is correlated stays so. Joint noise
-    is drawn too: it moves the frame behind its joint. So are twists.
+    Every noise source is drawn once and moves each frame that it reaches, so what is correlated
+    stays so. Joint noise is drawn too: it moves the frame behind its joint. So are twists.
 
     Args:
         scene: the uncertain scene.
@@ -336,10 +365,16 @@ def sample_scene(scene: SceneGraph, *, seed: int) -> SceneGraph:
 
     with scene.edit() as edit:
         for frame in scene.noisy_frames:
-            edit.set_pose(frame, scene.local_pose(frame) @ Pose.exp(drawn_error(scene.noise(frame))))
+            edit.set_pose(
+                frame, scene.local_pose(frame) @ Pose.exp(drawn_error(scene.noise(frame)))
+            )
             edit.set_covariance(frame, None)
         for frame in scene.twist_frames:
             edge = scene.twist_edge(frame)
             if edge is not None:
-                edit.set_twist(frame, edge[1] + drawn_error(twist_noise(scene, frame)), relative_to_body=edge[0])
+                edit.set_twist(
+                    frame,
+                    edge[1] + drawn_error(twist_noise(scene, frame)),
+                    relative_to_body=edge[0],
+                )
     return edit.finish()

@@ -1,16 +1,18 @@
 """Validating a plan: everything is computed again, at finer steps than the planner's.
 
-The checker trusts only the first scene, the arms and the goal. It derives the states from the scene versions and
-validates the actions by the domain. It follows every segment from where the last one ended, derives again what may
-touch, and checks limits and collisions without margin at 0.003 rad and 1 mm of tool travel. It checks the grasps.
-:mod:`segment_rules` proves that contact is exempt only where it is part of handling an object. The timing of motions
-is checked where the plan keeps it (:mod:`timing_check`).
+The checker trusts only the first scene, the arms and the goal. It derives the states from the scene
+versions and validates the actions by the domain. It follows every segment from where the last one
+ended, derives again what may touch, and checks limits and collisions without margin at 0.003 rad
+and 1 mm of tool travel. It checks the grasps. :mod:`segment_rules` proves that contact is exempt
+only where it is part of handling an object. The timing of motions is checked where the plan keeps
+it (:mod:`timing_check`).
 
-A check says that the plan is valid *in its scene*. Whether that is the scene that somebody has is told where the caller
-gives one to compare with; the pairs that overlap because the scene allows it are told as assumptions.
+A check says that the plan is valid *in its scene*. Whether that is the scene that somebody has is
+told where the caller gives one to compare with; the pairs that overlap because the scene allows it
+are told as assumptions.
 
-Invariants: :attr:`ValidationReport.is_valid` is true only when no problem was found; all problems are listed, not just
-the first, up to one after which the rest has no meaning.
+Invariants: :attr:`ValidationReport.is_valid` is true only when no problem was found; all problems
+are listed, not just the first, up to one after which the rest has no meaning.
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ _JOIN_TOLERANCE = 1e-9  # radians: consecutive segments share an end
 _LONGEST_PATH = 1000.0  # radians or metres of one segment
 _GRASP_TOLERANCE = 1e-5  # metres and radians: what the hand takes does not move
 _SUPPORT_TOLERANCE = 0.002  # metres between what is let go and what it settles on
-_OVERLAP_STEP = 0.05  # radians or metres between the configurations at which overlaps are looked for
+# radians or metres between the configurations at which overlaps are looked for
+_OVERLAP_STEP = 0.05
 _SHOWN_PAIRS = 3  # pairs of a robot's own links that are named
 _RELEASE_TOLERANCE = 1e-4  # metres and radians: inverse kinematics brings it so near to its place
 
@@ -79,9 +82,10 @@ class ValidationReport(Report):
         actions: number of actions checked.
         segments: number of segments checked.
         configurations: number of configurations checked for collision.
-        assumptions: in words, what the validity rests on that was not checked. It is the plan's own scene, unless the
-            caller gave one to compare with. It is pairs of frames that overlap because the scene allows it. It is
-            timings of the file that are not used, since they do not fit the paths.
+        assumptions: in words, what the validity rests on that was not checked. It is the plan's own
+            scene, unless the caller gave one to compare with. It is pairs of frames that overlap
+            because the scene allows it. It is timings of the file that are not used, since they do
+            not fit the paths.
     """
 
     problems: tuple[str, ...]
@@ -91,7 +95,10 @@ class ValidationReport(Report):
     assumptions: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"ValidationReport({self.summary}, {self.actions} actions, {self.configurations} configurations)"
+        return (
+            f"ValidationReport({self.summary}, {self.actions} actions, {self.configurations}"
+            " configurations)"
+        )
 
 
 def validate_plan(
@@ -107,25 +114,32 @@ def validate_plan(
 
     Args:
         plan: the plan.
-        domain: name, folder or PDDL file of the domain, or a domain built in Python, when it is not the a built-in one
-            that the plan names.
-        semantics: name, folder or file of the semantics, when the plan was made with some of their own that are not
-            ours.
+        domain: name, folder or PDDL file of the domain, or a domain built in Python, when it is not
+            the a built-in one that the plan names.
+        semantics: name, folder or file of the semantics, when the plan was made with some of their
+            own that are not ours.
         scene: the caller's scene at the start; every difference of the plan's from it is a problem.
         robot: the caller's arms; likewise.
         on_progress: called before each action is checked, and at the end.
 
     Raises:
         MissingFileError: the domain is not there.
-        TaskError: the plan's goal is none in the domain's predicates, or the values of functions are none.
+        TaskError: the plan's goal is none in the domain's predicates, or the values of functions
+            are none.
         SceneError: the plan's first scene cannot be told in the domain's predicates.
     """
     check_argument(plan, Plan, "plan", function="validate_plan", hint=plan_hint(plan))
     domain_of_plan = load_plan_domain(plan, domain, semantics)
-    check = _Check(plan, domain_of_plan, on_progress, problems=[*_scene_differences(plan, scene, robot)])
+    check = _Check(
+        plan, domain_of_plan, on_progress, problems=[*_scene_differences(plan, scene, robot)]
+    )
     check.run()
     return ValidationReport(
-        tuple(check.problems), len(plan.steps), check.segments, check.configurations, tuple(_assumptions(plan, scene))
+        tuple(check.problems),
+        len(plan.steps),
+        check.segments,
+        check.configurations,
+        tuple(_assumptions(plan, scene)),
     )
 
 
@@ -137,7 +151,8 @@ def step_check(
     Args:
         plan: a plan with the arms and the start, from which follows what may touch.
         domain: the domain.
-        known: segments of a valid plan with the same objects: what their motion asks of motors and fingers is known.
+        known: segments of a valid plan with the same objects: what their motion asks of motors and
+            fingers is known.
     """
     return _Check(plan, domain, known=frozenset(known)).step_faults
 
@@ -145,9 +160,14 @@ def step_check(
 def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
     if scene is None:
         size = f"{len(plan.scene)} frames and {len(plan.scene.allowed_pairs)} allowed pairs"
-        yield f"the validity depends on the plan's own scene of {size}; compare it with yours (--scene, --robot)"
+        yield (
+            f"the validity depends on the plan's own scene of {size}; compare it with yours"
+            " (--scene, --robot)"
+        )
     for misfit in plan._misfits:
-        yield f"motions are timed anew, since the timing of the file does not fit the plan: {misfit}"
+        yield (
+            f"motions are timed anew, since the timing of the file does not fit the plan: {misfit}"
+        )
     try:
         yield from _allowed_overlaps(plan)
     except TmkitError:  # it speaks of what is not there, which is a problem already
@@ -166,12 +186,19 @@ class _Check:
 
     def __post_init__(self) -> None:
         first, *others = self.plan.robots
-        self.rules = CollisionRules.from_start(first, self.plan.scene, q=self.plan.q, others=tuple(others))
+        self.rules = CollisionRules.from_start(
+            first, self.plan.scene, q=self.plan.q, others=tuple(others)
+        )
         self.began = time.monotonic()
 
     def run(self) -> None:
-        if self.domain.digest != self.plan.domain_digest or self.domain.pddl != self.plan.domain_pddl:
-            self.problems.append(f"domain '{self.plan.domain}' is not the one that the plan was made with")
+        if (
+            self.domain.digest != self.plan.domain_digest
+            or self.domain.pddl != self.plan.domain_pddl
+        ):
+            self.problems.append(
+                f"domain '{self.plan.domain}' is not the one that the plan was made with"
+            )
         problem = derive_problem(
             self.plan.scene,
             self.domain,
@@ -183,7 +210,9 @@ class _Check:
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
         moved = {joint for arm in self.plan.robots for joint in (*arm.joints, *arm.gripper_joints)}
-        for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
+        for joint, value, (lower, upper) in zip(
+            scene.joint_names, q, scene.joint_limits, strict=True
+        ):
             if joint in moved and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
                 self.problems.append(f"at the start: joint '{joint}' is outside its limits")
         self._check_rest(scene, q, "at the start")
@@ -192,7 +221,8 @@ class _Check:
             where = f"step {number} {step.action}"
             try:
                 scene, q = self._check_step(step, scene, q, where)
-            except TmkitError as error:  # it speaks of what is not there; what follows has no meaning
+            except TmkitError as error:
+                # it speaks of what is not there; what follows has no meaning
                 self.problems.append(f"{where}: {error}")
                 return
         for goal in self.plan.continuous_goals:
@@ -218,7 +248,9 @@ class _Check:
     def _tell(self, step: int, action: str) -> None:
         if self.on_progress is not None:
             seconds = time.monotonic() - self.began
-            self.on_progress(ValidationProgress("check", step, len(self.plan.steps), seconds, action))
+            self.on_progress(
+                ValidationProgress("check", step, len(self.plan.steps), seconds, action)
+            )
 
     def _check_task(self, problem: Problem) -> None:
         if self.domain.probabilistic_predicates:
@@ -275,12 +307,21 @@ class _Check:
             scene, q = segment.end(scene, q)
             before = segment
         for look in step.observations:
-            if (unseen := CameraModel.of(scene, look.camera).fault(scene, look.frame, q=q)) is not None:
+            if (
+                unseen := CameraModel.of(scene, look.camera).fault(scene, look.frame, q=q)
+            ) is not None:
                 self.problems.append(f"{where}: {unseen}")
-        poured = {frame for part in step.segments if part.into is not None for frame in (part.held, part.into)}
+        poured = {
+            frame
+            for part in step.segments
+            if part.into is not None
+            for frame in (part.held, part.into)
+        }
         for change in step.changes:
             if poured and isinstance(change, ClassEffect) and change.frame not in poured:
-                self.problems.append(f"{where}: it pours nothing into '{change.frame}', whose classes change")
+                self.problems.append(
+                    f"{where}: it pours nothing into '{change.frame}', whose classes change"
+                )
         scene = with_class_changes(with_observations(scene, step.observations, q=q), step.changes)
         self._check_rest(scene, q, f"after {where}")
         if step.scene != scene or np.max(np.abs(step.q - q), initial=0.0) > _JOIN_TOLERANCE:
@@ -306,12 +347,16 @@ class _Check:
         allowed_contacts = segment_allowed_contacts(segment, scene, rules=rules, support=support)
         for exemption in sorted(set(segment.allowed_contacts) ^ set(allowed_contacts)):
             said = (
-                "it lets touch what the rules do not" if exemption in segment.allowed_contacts else "it leaves unsaid"
+                "it lets touch what the rules do not"
+                if exemption in segment.allowed_contacts
+                else "it leaves unsaid"
             )
             self.problems.append(f"{where}: {said}: {exemption}")
         length = _length(path)
         if not length <= _LONGEST_PATH:  # a file may hold any number, and the time grows with it
-            self.problems.append(f"{where}: its path of {length:.3g} rad or m is too long to be checked")
+            self.problems.append(
+                f"{where}: its path of {length:.3g} rad or m is too long to be checked"
+            )
             return
         result = recheck_path(
             rules.check_world(scene, allowed_contacts),
@@ -329,22 +374,40 @@ class _Check:
         if segment not in self.known:
             self._check_forces(segment, scene, path, rules, where)
         if segment.kind is SegmentKind.GRASP and is_at_handle(segment, scene):
-            for fault in grasp_contact_faults(scene, path[-1], rules.manipulator, object=str(segment.held)):
+            for fault in grasp_contact_faults(
+                scene, path[-1], rules.manipulator, object=str(segment.held)
+            ):
                 self.problems.append(f"{where}: {fault} when the hand has closed")
         if segment.reparenting is not None:
-            self._check_reparenting(segment, segment.reparenting, scene, path[-1], rules.manipulator, where)
+            self._check_reparenting(
+                segment, segment.reparenting, scene, path[-1], rules.manipulator, where
+            )
 
     def _check_forces(
-        self, segment: Segment, scene: SceneGraph, path: Configuration, rules: CollisionRules, where: str
+        self,
+        segment: Segment,
+        scene: SceneGraph,
+        path: Configuration,
+        rules: CollisionRules,
+        where: str,
     ) -> None:
         if (weak := torque_fault(scene, path, rules.manipulator)) is not None:
             self.problems.append(f"{where}: {weak}")
-        if segment.kind in LOADED and segment.held is not None and segment.held == rules.held(scene):
+        if (
+            segment.kind in LOADED
+            and segment.held is not None
+            and segment.held == rules.held(scene)
+        ):
             too_heavy = payload_fault(scene, path, rules.manipulator, object=segment.held)
             self.problems += [] if too_heavy is None else [f"{where}: {too_heavy}"]
 
     def _check_constraints(
-        self, segment: Segment, scene: SceneGraph, path: Configuration, rules: CollisionRules, where: str
+        self,
+        segment: Segment,
+        scene: SceneGraph,
+        path: Configuration,
+        rules: CollisionRules,
+        where: str,
     ) -> None:
         pours = segment.kind is SegmentKind.POUR
         if pours and segment.held is not None and segment.into is not None:
@@ -352,14 +415,20 @@ class _Check:
             self.problems += [f"{where}: {fault}" for fault in faults]
         for constraint in () if pours else carrying_constraints(scene, rules.held(scene)):
             if constraint not in segment.constraints:
-                self.problems.append(f"{where}: it leaves out the path constraint that it needs: {constraint}")
+                self.problems.append(
+                    f"{where}: it leaves out the path constraint that it needs: {constraint}"
+                )
         fault = path_fault(scene, path, segment.constraints, resolution=CHECK_RESOLUTION)
         if fault is not None:
             self.problems.append(f"{where}: joint path leaves the constraint: {fault}")
 
-    def _full_path(self, segment: Segment, scene: SceneGraph, q: Configuration, where: str) -> Configuration:
+    def _full_path(
+        self, segment: Segment, scene: SceneGraph, q: Configuration, where: str
+    ) -> Configuration:
         """Return the path as full configurations, the fingers moving while the arm stands still."""
-        arm = np.array([scene.joint_names.index(joint) for joint in segment.joint_names], dtype=np.intp)
+        arm = np.array(
+            [scene.joint_names.index(joint) for joint in segment.joint_names], dtype=np.intp
+        )
         if np.max(np.abs(segment.path[0] - q[arm])) > _JOIN_TOLERANCE:
             self.problems.append(f"{where}: it does not begin where the arm is")
         moves_fingers = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
@@ -370,9 +439,14 @@ class _Check:
         rows = [start]
         if not moves_fingers:
             rows.append(np.array(scene.configuration(dict(segment.gripper), base=start)))
-            holds = segment.kind in LOADED or segment.kind in (SegmentKind.OPERATE, SegmentKind.PUSH)
+            holds = segment.kind in LOADED or segment.kind in (
+                SegmentKind.OPERATE,
+                SegmentKind.PUSH,
+            )
             if np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE and holds:
-                self.problems.append(f"{where}: the fingers move while the hand holds '{segment.held}'")
+                self.problems.append(
+                    f"{where}: the fingers move while the hand holds '{segment.held}'"
+                )
         for waypoint in segment.path[1:]:
             row = rows[-1].copy()
             row[arm] = waypoint
@@ -382,7 +456,13 @@ class _Check:
         return np.array(rows)
 
     def _check_reparenting(
-        self, segment: Segment, change: Attachment, scene: SceneGraph, q: Configuration, arm: Manipulator, where: str
+        self,
+        segment: Segment,
+        change: Attachment,
+        scene: SceneGraph,
+        q: Configuration,
+        arm: Manipulator,
+        where: str,
     ) -> None:
         """What changes hands stays where it is; a grasp is one, and what is released rests on its new parent."""
         root = scene.root(change.frame)
@@ -393,24 +473,35 @@ class _Check:
         limit = _GRASP_TOLERANCE if segment.kind is SegmentKind.GRASP else _RELEASE_TOLERANCE
         if metres > limit or radians > limit:
             moved = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
-            self.problems.append(f"{where}: '{change.frame}' jumps by {moved} when it changes hands")
+            self.problems.append(
+                f"{where}: '{change.frame}' jumps by {moved} when it changes hands"
+            )
         if segment.kind is SegmentKind.GRASP:
             for fault in grasp_contact_faults(scene, q, arm, object=change.frame):
                 self.problems.append(f"{where}: {fault} when the hand has closed")
-        elif (gap := pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)) > _SUPPORT_TOLERANCE:
+        elif (
+            gap := pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)
+        ) > _SUPPORT_TOLERANCE:
             apart = f"{gap * 1000:.1f} mm off '{change.parent}'"
             if math.isinf(gap):
-                apart = f"on '{change.parent}': {reason_without_distance(after, change.frame, change.parent)}"
+                apart = (
+                    f"on '{change.parent}':"
+                    f" {reason_without_distance(after, change.frame, change.parent)}"
+                )
             self.problems.append(f"{where}: '{change.frame}' is let go {apart}")
 
     def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
         """The whole scene, still objects included, is free of collision without margin, and what is held, is held."""
-        world = self.rules.check_world(scene, self.rules.allowed_contacts(scene, contact_object=self.rules.held(scene)))
+        world = self.rules.check_world(
+            scene, self.rules.allowed_contacts(scene, contact_object=self.rules.held(scene))
+        )
         for contact in world.contacts(q):
             self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
         for arm in self.plan.robots:
             held = held_by(scene, arm)
-            for fault in grasp_contact_faults(scene, q, arm, object=held) if held is not None else ():
+            for fault in (
+                grasp_contact_faults(scene, q, arm, object=held) if held is not None else ()
+            ):
                 self.problems.append(f"{where}: {fault}, which it holds")
 
 
@@ -421,16 +512,22 @@ def _length(path: Configuration) -> float:
 
 def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
     """Refuse a segment that moves anything but its arm and hand."""
-    count = len(arm.joints) + (segment.kind is SegmentKind.OPERATE)  # which joint it moves besides, the rules say
-    is_own = segment.joint_names[: len(arm.joints)] == arm.joints and len(segment.joint_names) == count
+    # which joint it moves besides, the rules say
+    count = len(arm.joints) + (segment.kind is SegmentKind.OPERATE)
+    is_own = (
+        segment.joint_names[: len(arm.joints)] == arm.joints and len(segment.joint_names) == count
+    )
     if not is_own or segment.path.shape[1:] != (len(segment.joint_names),):
         raise ConfigurationError(f"{segment.kind.value}: it moves other joints than the arm's")
     for joint in segment.gripper:
         if joint not in arm.gripper_joints:
-            raise ConfigurationError(f"{segment.kind.value}: it moves '{joint}', which is no joint of the hand")
+            raise ConfigurationError(
+                f"{segment.kind.value}: it moves '{joint}', which is no joint of the hand"
+            )
 
 
-# --- what the validity rests on ---------------------------------------------------------------------------------------
+# --- what the validity rests on
+# ---------------------------------------------------------------------------------------
 
 
 def _scene_differences(plan: Plan, scene: SceneGraph | None, robot: Robots | None) -> Iterator[str]:
@@ -439,7 +536,9 @@ def _scene_differences(plan: Plan, scene: SceneGraph | None, robot: Robots | Non
         yield from _frame_differences(plan.scene, with_shapes_of(scene, plan.scene))
     if robot is None:
         return
-    arms = {arm.name: arm for arm in find_manipulators(robot, plan.scene if scene is None else scene)}
+    arms = {
+        arm.name: arm for arm in find_manipulators(robot, plan.scene if scene is None else scene)
+    }
     for own in plan.robots:
         other = arms.pop(own.name, None)
         if other is None:
@@ -461,13 +560,21 @@ def _frame_differences(plan: SceneGraph, own: SceneGraph) -> Iterator[str]:
             yield f"the plan's frame '{name}' differs from yours: {parts}"
     for name, arguments in sorted(set(task_facts(plan)) ^ set(task_facts(own))):
         yield f"the task fact {Fact(name, arguments)} holds in one of the plan's scene and yours"
-    theirs, yours = ({frozenset(pair[:2]): pair for pair in scene.allowed_pairs} for scene in (plan, own))
+    theirs, yours = (
+        {frozenset(pair[:2]): pair for pair in scene.allowed_pairs} for scene in (plan, own)
+    )
     for key, (first, second, reason) in theirs.items():
         if key not in yours:
-            yield f"the plan's scene lets '{first}' and '{second}' overlap (reason '{reason}'), yours does not"
+            yield (
+                f"the plan's scene lets '{first}' and '{second}' overlap (reason '{reason}'), yours"
+                " does not"
+            )
     for key, (first, second, reason) in yours.items():
         if key not in theirs:
-            yield f"your scene lets '{first}' and '{second}' overlap (reason '{reason}'), the plan's does not"
+            yield (
+                f"your scene lets '{first}' and '{second}' overlap (reason '{reason}'), the plan's"
+                " does not"
+            )
 
 
 def _parts(name: str, plan: SceneGraph, own: SceneGraph) -> str:
@@ -476,7 +583,9 @@ def _parts(name: str, plan: SceneGraph, own: SceneGraph) -> str:
     metres, radians = one.pose.distance(other.pose)
     parts = {
         f"parent ('{one.parent}', not '{other.parent}')": one.parent != other.parent,
-        f"pose (by {metres * 1000:.4g} mm, {math.degrees(radians):.4g} degrees)": one.pose != other.pose,
+        f"pose (by {metres * 1000:.4g} mm, {math.degrees(radians):.4g} degrees)": (
+            one.pose != other.pose
+        ),
         "joint or its limits": one.joint != other.joint,
         "shapes": one.shapes != other.shapes,
         "classes": tuple(one.classes) != tuple(other.classes),
@@ -488,12 +597,14 @@ def _parts(name: str, plan: SceneGraph, own: SceneGraph) -> str:
 def _allowed_overlaps(plan: Plan) -> Iterator[str]:
     """Yield which pairs overlap at the start or along the paths, because the plan's scene allows them.
 
-    Pairs of links next to each other are omitted. The paths are looked at every 0.05 radians or metres.
+    Pairs of links next to each other are omitted. The paths are looked at every 0.05 radians or
+    metres.
     """
     pairs = {
         (first, second): reason
         for first, second, reason in plan.scene.allowed_pairs
-        if first not in plan.scene or second not in (plan.scene.parent(first), *plan.scene.children(first))
+        if first not in plan.scene
+        or second not in (plan.scene.parent(first), *plan.scene.children(first))
     }
     if not pairs:
         return
@@ -514,7 +625,10 @@ def _allowed_overlaps(plan: Plan) -> Iterator[str]:
     for first, second in (pair for pair in deepest if pair not in own):
         depth, where = deepest[first, second]
         reason = pairs[first, second]
-        yield f"'{first}' and '{second}' overlap by {-depth * 1000:.3g} mm {where}: allowed (reason '{reason}')"
+        yield (
+            f"'{first}' and '{second}' overlap by {-depth * 1000:.3g} mm {where}: allowed (reason"
+            f" '{reason}')"
+        )
     if own:
         shown = ", ".join(f"'{first}' and '{second}'" for first, second in own[:_SHOWN_PAIRS])
         more = ", ..." if own[_SHOWN_PAIRS:] else ""
@@ -540,6 +654,9 @@ def _motions(plan: Plan) -> Iterator[tuple[str, SceneGraph, Configuration]]:
 def _are_of_one_arm(plan: Plan, first: str, second: str) -> bool:
     scene, movable = plan.scene, {*movable_frames(plan.scene)}
     return any(
-        all(arm.base in (frame, *scene.ancestors(frame)) and frame not in movable for frame in (first, second))
+        all(
+            arm.base in (frame, *scene.ancestors(frame)) and frame not in movable
+            for frame in (first, second)
+        )
         for arm in plan.robots
     )

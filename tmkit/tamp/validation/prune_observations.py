@@ -1,13 +1,15 @@
 """Leaving out what an uncertain scene does not need: looks, and what moves nothing.
 
-The task planner sees only what actions promise; how probable things are the scenes say, once there are motions. An
-expected look moves no mean, so motions stay what they are when it is omitted. So each step without a motion is left out
-on trial, and the scenes are made anew. If every action finds what it needs, brings about what it promises, and the goal
-holds at the end, the step was not needed. This is the action elimination of Nakhost and Mueller ("Action elimination
-and plan neighborhood graph search", 2010) on scenes instead of facts.
+The task planner sees only what actions promise; how probable things are the scenes say, once there
+are motions. An expected look moves no mean, so motions stay what they are when it is omitted. So
+each step without a motion is left out on trial, and the scenes are made anew. If every action finds
+what it needs, brings about what it promises, and the goal holds at the end, the step was not
+needed. This is the action elimination of Nakhost and Mueller ("Action elimination and plan
+neighborhood graph search", 2010) on scenes instead of facts.
 
-Invariants: motions do not change; what comes back passes the same check as what went in. A look for which the arm moves
-is not omitted, because the motion after it begins where it ends. Quadratic in the number of steps.
+Invariants: motions do not change; what comes back passes the same check as what went in. A look for
+which the arm moves is not omitted, because the motion after it begins where it ends. Quadratic in
+the number of steps.
 """
 
 from __future__ import annotations
@@ -22,7 +24,12 @@ from tmkit.tamp.domains.planning_domain import PlanningDomain
 
 
 def prune_observations(
-    steps: Sequence[PlanStep], scene: SceneGraph, q: Configuration, *, problem: Problem, domain: PlanningDomain
+    steps: Sequence[PlanStep],
+    scene: SceneGraph,
+    q: Configuration,
+    *,
+    problem: Problem,
+    domain: PlanningDomain,
 ) -> tuple[PlanStep, ...]:
     """Return a plan's steps without those that move nothing and are not needed.
 
@@ -51,19 +58,28 @@ def broken_promises(
 ) -> list[str]:
     """Return what the scene after a step lacks of what the domain promises, or has beyond it.
 
-    What is a matter of probability may be there beyond them, and may cease to hold unless the action promises it.
+    What is a matter of probability may be there beyond them, and may cease to hold unless the
+    action promises it.
     """
     if failed := problem.why_not(before, step.action):
         return [f"{formula} does not hold" for formula in failed]
     difference = problem.apply(before, step.action).difference(after)
     probabilistic = domain.probabilistic_predicates
-    missing = (fact for fact in difference.missing if fact.predicate not in probabilistic or fact not in before)
+    missing = (
+        fact
+        for fact in difference.missing
+        if fact.predicate not in probabilistic or fact not in before
+    )
     beyond = (fact for fact in difference.unexpected if fact.predicate not in probabilistic)
     return [*(f"missing {fact}" for fact in missing), *(f"unexpected {fact}" for fact in beyond)]
 
 
 def _followed(
-    steps: Sequence[PlanStep], scene: SceneGraph, q: Configuration, problem: Problem, domain: PlanningDomain
+    steps: Sequence[PlanStep],
+    scene: SceneGraph,
+    q: Configuration,
+    problem: Problem,
+    domain: PlanningDomain,
 ) -> tuple[PlanStep, ...] | None:
     """Return steps with the scenes they lead to now, without those that no longer can be done; None when that fails."""
     done: list[PlanStep] = []

@@ -21,15 +21,17 @@ from tmkit.robots.mechanisms import moved_frames
 from tmkit.tamp.validation.segment_rules import handling_supports, segment_allowed_contacts
 
 _END = 1e-6  # radians or metres that joints may be off at the end
-_CHECKED = 0.01  # seconds between configurations, between which is checked at the resolution of a validation
+# seconds between configurations, between which is checked at the resolution of a validation
+_CHECKED = 0.01
 _SHOWN_COLLISIONS = 3  # collisions that are named
 
 
 def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
     """Return what is wrong with the schedule of a plan, and how many configurations were checked.
 
-    Checked are the order of steps that interfere, that no arm does two things at once. The timed motion of all arms
-    together is checked in the scene of each moment, as finely as any motion of a validation.
+    Checked are the order of steps that interfere, that no arm does two things at once. The timed
+    motion of all arms together is checked in the scene of each moment, as finely as any motion of a
+    validation.
     """
     schedule, worlds = Schedule.of(plan), ScheduleWorlds(plan)
     times, steps, faults = schedule.step_times(), plan.steps, list[str]()
@@ -40,16 +42,23 @@ def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
             faults.append(f"step {j + 1} starts at {begin:.2f} s, not {plan.starts[j]:.2f}")
         for i in range(j):
             if (i in before[j] or arms[i] & arms[j]) and times[i][1] > begin + TICK / 2:
-                reason = "both move one arm" if arms[i] & arms[j] else "one changes what the other needs"
+                reason = (
+                    "both move one arm" if arms[i] & arms[j] else "one changes what the other needs"
+                )
                 faults.append(f"step {j + 1} starts before step {i + 1} has ended, but {reason}")
     scene = plan.scene
     for change in schedule.changes():
         scene = schedule.changed(scene, *change[1:])
-    if scene != plan.final_scene or np.max(np.abs(schedule.q(np.array([math.inf]))[0] - plan.final_q)) > _END:
+    if (
+        scene != plan.final_scene
+        or np.max(np.abs(schedule.q(np.array([math.inf]))[0] - plan.final_q)) > _END
+    ):
         faults.append("it does not lead to the end of the plan")
     if not faults:
         found = (worlds.fault(schedule, moment) for moment in schedule.moments())
-        faults += itertools.islice((fault for fault in found if fault is not None), _SHOWN_COLLISIONS)
+        faults += itertools.islice(
+            (fault for fault in found if fault is not None), _SHOWN_COLLISIONS
+        )
     return faults, worlds.checks
 
 
@@ -76,13 +85,21 @@ class ScheduleWorlds:
         arms = [self.plan.arm(phase.segment.arm) for phase in moment.phases] or [self.plan.robot]
         world = self._world(moment, 0.0, q[0])
         for arm in arms:
-            result = recheck_path(world, q, resolution=CHECK_RESOLUTION, tool_frame=arm.tool, tool_travel=CHECK_TRAVEL)
+            result = recheck_path(
+                world, q, resolution=CHECK_RESOLUTION, tool_frame=arm.tool, tool_travel=CHECK_TRAVEL
+            )
             self.checks += result.checks
             if not result.is_ok:
-                at = times[0] if result.q is None else times[np.argmin(np.max(np.abs(q - result.q), axis=1))]
+                at = (
+                    times[0]
+                    if result.q is None
+                    else times[np.argmin(np.max(np.abs(q - result.q), axis=1))]
+                )
                 contacts = [] if result.q is None else world.contacts(result.q)
                 what = (
-                    f"'{contacts[0].frame_a}' and '{contacts[0].frame_b}' collide" if contacts else result.status.value
+                    f"'{contacts[0].frame_a}' and '{contacts[0].frame_b}' collide"
+                    if contacts
+                    else result.status.value
                 )
                 return f"at {at:.2f} s: {what}"
         return None
@@ -94,16 +111,24 @@ class ScheduleWorlds:
             return self._known[key]
         for phase in phases:
             if phase.segment.kind is SegmentKind.PUSH and phase.segment.held is not None:
-                scene = scene.reparent(phase.segment.held, self.plan.arm(phase.segment.arm).tip, q=q)
+                scene = scene.reparent(
+                    phase.segment.held, self.plan.arm(phase.segment.arm).tip, q=q
+                )
         margins: dict[tuple[str, str], float] = {}
         if clearance > 0.0:
-            margins = {pair: clearance for a, b in self._apart(moment) for pair in _pairs(scene, a, b)}
+            margins = {
+                pair: clearance for a, b in self._apart(moment) for pair in _pairs(scene, a, b)
+            }
         for exemption in self._allowed_contacts(moment, scene):
             margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration
         movable = movable_frames(scene)
         if self._source is None:
-            self._source = CollisionWorld(scene, movable=movable, margin=-TOUCHING, pair_margins=margins)
-        world = self._source.moved_to(scene, movable=movable, margin=-TOUCHING, pair_margins=margins)
+            self._source = CollisionWorld(
+                scene, movable=movable, margin=-TOUCHING, pair_margins=margins
+            )
+        world = self._source.moved_to(
+            scene, movable=movable, margin=-TOUCHING, pair_margins=margins
+        )
         self._known[key] = world
         return world
 
@@ -120,10 +145,14 @@ class ScheduleWorlds:
             step, rules = self.plan.steps[phase.step - 1], self.rules.acting(phase.segment.arm)
             before = self.plan.steps[phase.step - 2].scene if phase.step > 1 else self.plan.scene
             support = handling_supports(step.segments, before, tips)[phase.index]
-            found.update(segment_allowed_contacts(phase.segment, scene, rules=rules, support=support))
+            found.update(
+                segment_allowed_contacts(phase.segment, scene, rules=rules, support=support)
+            )
         return found
 
 
 def _pairs(scene: SceneGraph, first: Manipulator, second: Manipulator) -> Iterator[tuple[str, str]]:
-    one, other = ({f for f in moved_frames(scene, arm) if scene.shapes(f)} for arm in (first, second))
+    one, other = (
+        {f for f in moved_frames(scene, arm) if scene.shapes(f)} for arm in (first, second)
+    )
     yield from ((min(a, b), max(a, b)) for a in sorted(one) for b in sorted(other))

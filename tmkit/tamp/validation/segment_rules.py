@@ -1,18 +1,20 @@
 """The rules of each kind of segment, which hold before any collision check.
 
-Contact is allowed in some segments and not in others, so a plan could call a stroke that sweeps through an object an
-approach. Hence the rules here: what the hand holds, what changes at the end, which kind comes before or after, and that
-those along which contact is allowed are straight.
+Contact is allowed in some segments and not in others, so a plan could call a stroke that sweeps
+through an object an approach. Hence the rules here: what the hand holds, what changes at the end,
+which kind comes before or after, and that those along which contact is allowed are straight.
 
-An object goes from hand to hand without a support: the taking hand's grasp gives it its new parent, and the giving
-hand's release, which must follow, changes nothing. So both hands touch it from the taker's approach to the giver's
-retreat, and at no other time.
+An object goes from hand to hand without a support: the taking hand's grasp gives it its new parent,
+and the giving hand's release, which must follow, changes nothing. So both hands touch it from the
+taker's approach to the giver's retreat, and at no other time.
 
-A handle moves a drawer or a door; nothing changes its parent. The hand, empty, approaches, grasps, operates, releases
-and retreats, in this order and without a gap: contact with the handle is allowed only where it is part of moving it.
-While it operates, the tool stays where it took the handle: within 0.1 mm and 1 mrad, at the checker's fine steps.
+A handle moves a drawer or a door; nothing changes its parent. The hand, empty, approaches, grasps,
+operates, releases and retreats, in this order and without a gap: contact with the handle is allowed
+only where it is part of moving it. While it operates, the tool stays where it took the handle:
+within 0.1 mm and 1 mrad, at the checker's fine steps.
 
-Invariants: a function of the segment, its neighbours in the step, the scene version and the arms alone.
+Invariants: a function of the segment, its neighbours in the step, the scene version and the arms
+    alone.
 """
 
 from __future__ import annotations
@@ -31,11 +33,25 @@ from tmkit.plans.values import Configuration, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, closure_error, mechanism_joint
 
-LOADED = frozenset({SegmentKind.LIFT, SegmentKind.TRANSFER, SegmentKind.POUR, SegmentKind.LOWER, SegmentKind.RELEASE})
+LOADED = frozenset(
+    {
+        SegmentKind.LIFT,
+        SegmentKind.TRANSFER,
+        SegmentKind.POUR,
+        SegmentKind.LOWER,
+        SegmentKind.RELEASE,
+    }
+)
 """Kinds of segments during which the object is a child of the hand."""
 
-_NEXT = {SegmentKind.APPROACH: (SegmentKind.GRASP, SegmentKind.PUSH), SegmentKind.LOWER: (SegmentKind.RELEASE,)}
-_PREVIOUS = {SegmentKind.LIFT: (SegmentKind.GRASP,), SegmentKind.RETREAT: (SegmentKind.RELEASE, SegmentKind.PUSH)}
+_NEXT = {
+    SegmentKind.APPROACH: (SegmentKind.GRASP, SegmentKind.PUSH),
+    SegmentKind.LOWER: (SegmentKind.RELEASE,),
+}
+_PREVIOUS = {
+    SegmentKind.LIFT: (SegmentKind.GRASP,),
+    SegmentKind.RETREAT: (SegmentKind.RELEASE, SegmentKind.PUSH),
+}
 _NEXT_AT_HANDLE = {
     SegmentKind.APPROACH: (SegmentKind.GRASP,),
     SegmentKind.GRASP: (SegmentKind.OPERATE,),
@@ -74,7 +90,11 @@ def segment_faults(
     if kind is not SegmentKind.TRANSIT and segment.held is None:
         yield "it names no object that it handles"
     if (kind is SegmentKind.POUR) != (segment.into is not None):
-        yield "it names no container" if segment.into is None else f"it is no pour into '{segment.into}'"
+        yield (
+            "it names no container"
+            if segment.into is None
+            else f"it is no pour into '{segment.into}'"
+        )
     if kind in LOADED and in_hand != segment.held and not gives_way:
         found = "nothing" if in_hand is None else f"'{in_hand}'"
         yield f"it is to carry '{segment.held}', but in the hand is {found}"
@@ -99,7 +119,9 @@ def _neighbour_faults(
     for neighbour, rule, side in ((after, followed, "followed"), (before, preceded, "preceded")):
         wanted, handling = rule.get(segment.kind, ()), (segment.held, segment.arm)
         if wanted and not (
-            neighbour is not None and neighbour.kind in wanted and (neighbour.held, neighbour.arm) == handling
+            neighbour is not None
+            and neighbour.kind in wanted
+            and (neighbour.held, neighbour.arm) == handling
         ):
             yield f"it is not {side} by the {' or '.join(wanted)} of '{segment.held}'"
 
@@ -125,7 +147,9 @@ def _handle_faults(
         yield f"the hand is not empty, it holds '{in_hand}'"
     if segment.reparenting is not None:
         yield f"it reparents '{segment.reparenting.frame}', though it handles the handle '{handle}'"
-    yield from _neighbour_faults(segment, before, after, followed=_NEXT_AT_HANDLE, preceded=_PREVIOUS_AT_HANDLE)
+    yield from _neighbour_faults(
+        segment, before, after, followed=_NEXT_AT_HANDLE, preceded=_PREVIOUS_AT_HANDLE
+    )
     if kind is SegmentKind.OPERATE:
         yield from _operation_faults(segment, scene, q, rules, joint)
 
@@ -145,8 +169,11 @@ def _operation_faults(
     path = np.repeat(np.array(q)[None], len(segment.path), axis=0)
     path[:, entries] = segment.path
     longest = float(np.max(np.abs(np.diff(path, axis=0)), initial=0.0))
-    steps = max(2, math.ceil(longest / min(CHECK_RESOLUTION, CHECK_TRAVEL)))  # no joint moves by more in any
-    metres, radians = closure_error(scene, path, tool=rules.manipulator.tool, handle=str(segment.held), steps=steps)
+    # no joint moves by more in any
+    steps = max(2, math.ceil(longest / min(CHECK_RESOLUTION, CHECK_TRAVEL)))
+    metres, radians = closure_error(
+        scene, path, tool=rules.manipulator.tool, handle=str(segment.held), steps=steps
+    )
     if metres > CLOSURE_DISTANCE or radians > CLOSURE_ANGLE:
         strayed = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
         yield f"the tool strays by {strayed} from where it took the handle"
@@ -169,14 +196,18 @@ def _is_giving_way(segment: Segment, before: Segment | None) -> bool:
     )
 
 
-def handling_supports(segments: Sequence[Segment], scene: SceneGraph, tips: Collection[str]) -> tuple[str | None, ...]:
+def handling_supports(
+    segments: Sequence[Segment], scene: SceneGraph, tips: Collection[str]
+) -> tuple[str | None, ...]:
     """Return, for each segment of a step, what its object is taken from or set down on; None where that is a hand."""
     parents: list[str | None] = []  # for grasp and release: parent of the object before, or after
     for segment in segments:
         change = segment.reparenting
         parent = None
         if change is not None:
-            parent = scene.parent(change.frame) if segment.kind is SegmentKind.GRASP else change.parent
+            parent = (
+                scene.parent(change.frame) if segment.kind is SegmentKind.GRASP else change.parent
+            )
             scene = scene.reparent(change.frame, change.parent, pose=change.pose)
         parents.append(None if parent in tips else parent)
     supports = list(parents)
@@ -199,9 +230,15 @@ def segment_allowed_contacts(
     return rules.allowed_contacts(scene, contact_object=segment.held, support=support)
 
 
-def _change_faults(segment: Segment, scene: SceneGraph, rules: CollisionRules, after: Segment | None) -> Iterator[str]:
+def _change_faults(
+    segment: Segment, scene: SceneGraph, rules: CollisionRules, after: Segment | None
+) -> Iterator[str]:
     """A grasp and a release change the parent of what they handle, a push its pose; nothing else changes anything."""
-    change, tip, others = segment.reparenting, rules.manipulator.tip, [arm.tip for arm in rules.others]
+    change, tip, others = (
+        segment.reparenting,
+        rules.manipulator.tip,
+        [arm.tip for arm in rules.others],
+    )
     if segment.kind not in (SegmentKind.GRASP, SegmentKind.RELEASE, SegmentKind.PUSH):
         if change is not None:
             yield f"it reparents '{change.frame}', which only a grasp, release or push does"
@@ -213,18 +250,28 @@ def _change_faults(segment: Segment, scene: SceneGraph, rules: CollisionRules, a
         yield f"it handles '{segment.held}' but reparents '{change.frame}'"
     if segment.kind is SegmentKind.PUSH:
         if change.parent != scene.parent(change.frame):
-            yield f"it pushes '{change.frame}' from '{scene.parent(change.frame)}' to '{change.parent}'"
+            yield (
+                f"it pushes '{change.frame}' from '{scene.parent(change.frame)}' to"
+                f" '{change.parent}'"
+            )
         return
     if (change.parent == tip) != (segment.kind is SegmentKind.GRASP) or change.parent in others:
         yield f"it gives '{change.frame}' to '{change.parent}'"
     if segment.kind is SegmentKind.GRASP:
         giver = next((arm for arm in rules.others if scene.parent(change.frame) == arm.tip), None)
-        if giver is not None and not (after is not None and after.arm == giver.name and _is_giving_way(after, segment)):
-            yield f"it takes '{change.frame}' from the arm '{giver.name}', which does not let go of it then"
+        if giver is not None and not (
+            after is not None and after.arm == giver.name and _is_giving_way(after, segment)
+        ):
+            yield (
+                f"it takes '{change.frame}' from the arm '{giver.name}', which does not let go of"
+                " it then"
+            )
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a file may hold any number
-def line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> list[str]:
+def line_faults(
+    path: Configuration, scene: SceneGraph, q: Configuration, manipulator: Manipulator
+) -> list[str]:
     """Return that a path (k, n_arm) of the tool strays from a straight line or turns; nothing if it does neither."""
     root, arm = scene.root(manipulator.tool), manipulator.joint_indices(scene)
     between = (path[:-1] + path[1:]) / 2
@@ -241,6 +288,7 @@ def line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manipu
         offset = pose.translation - first.translation
         share = min(max(dot(offset, direction), 0.0), length)
         stray = norm(offset - share * direction)
-        if not (stray <= _LINE_TOLERANCE and first.distance(pose)[1] <= _TURN_TOLERANCE):  # NaN is no line
+        # NaN is no line
+        if not (stray <= _LINE_TOLERANCE and first.distance(pose)[1] <= _TURN_TOLERANCE):
             return [f"the tool strays from the straight line by {stray * 1000:.1f} mm or turns"]
     return []

@@ -59,22 +59,39 @@ def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRule
         if not np.max(shares) <= _EXCESS:
             joint = first.joint_names[int(np.argmax(shares))]
             yield f"joint '{joint}' takes {np.max(shares):.4g} of its limit of {name}"
-    line = np.stack([np.interp(along, blended.distances, column) for column in blended.polyline.T], axis=1)
+    line = np.stack(
+        [np.interp(along, blended.distances, column) for column in blended.polyline.T], axis=1
+    )
     if not np.max(np.sqrt(np.sum(np.square(q - line), axis=1))) <= _EXCESS * DEVIATION:
         yield "it leaves its path"
     ends = np.interp(motion.ends, times, along)
     if not np.max(np.abs(ends - check.ends[1:])) <= _ALONG:
         yield "segments do not end where its path has them"
     for piece, begin, end, said, near in zip(
-        run, (0.0, *motion.ends), motion.ends, motion.straight, check.straight(blended, motion.ends), strict=False
+        run,
+        (0.0, *motion.ends),
+        motion.ends,
+        motion.straight,
+        check.straight(blended, motion.ends),
+        strict=False,
     ):
-        if (said is None) != (near is None) or np.max(np.abs(np.subtract(said or 0.0, near or 0.0))) > _SECONDS:
-            yield f"during {piece.segment.kind.value}, the tool is near a contact at other times than it has"
+        if (said is None) != (near is None) or np.max(
+            np.abs(np.subtract(said or 0.0, near or 0.0))
+        ) > _SECONDS:
+            yield (
+                f"during {piece.segment.kind.value}, the tool is near a contact at other times than"
+                " it has"
+            )
         rows = piece.full(q[(times >= begin) & (times <= end)][::_COARSE])
-        yield from (f"during {piece.segment.kind.value}, {fault}" for fault in _faults(piece, rows, check, rules))
+        yield from (
+            f"during {piece.segment.kind.value}, {fault}"
+            for fault in _faults(piece, rows, check, rules)
+        )
 
 
-def _faults(piece: Piece, rows: np.ndarray, check: RunCheck, rules: CollisionRules) -> Iterator[str]:
+def _faults(
+    piece: Piece, rows: np.ndarray, check: RunCheck, rules: CollisionRules
+) -> Iterator[str]:
     scene, segment = piece.scene, piece.segment
     if not len(rows):
         return
@@ -87,7 +104,11 @@ def _faults(piece: Piece, rows: np.ndarray, check: RunCheck, rules: CollisionRul
         scene = scene.reparent(segment.held, piece.arm.tip, q=rows[0])
     world = rules.acting(segment.arm).check_world(scene, segment.allowed_contacts)
     found = recheck_path(
-        world, rows, resolution=TIMING_RESOLUTION, tool_frame=piece.arm.tool, tool_travel=TIMING_TRAVEL
+        world,
+        rows,
+        resolution=TIMING_RESOLUTION,
+        tool_frame=piece.arm.tool,
+        tool_travel=TIMING_TRAVEL,
     )
     if found.pair is not None:
         yield f"'{found.pair[0]}' and '{found.pair[1]}' collide"

@@ -1,15 +1,17 @@
 """Plans out of the original's plan files, ``.tmp`` (docs/reference/plan_files.md).
 
-Such a file is read *for* a scene, a domain and an arm, and what it does not say is computed. The kind of a motion
-follows from its position in the plan. Before an object changes hands, the last motion is the straight approach or
-lowering. After it the first is the straight lift or retreat. All others are transits and transfers. What may touch
-follows from the rules of contact, and what an action changes that moves nothing
-(:class:`tmkit.manipulation.ApplyEffects`) from the domain's semantics.
+Such a file is read *for* a scene, a domain and an arm, and what it does not say is computed. The
+kind of a motion follows from its position in the plan. Before an object changes hands, the last
+motion is the straight approach or lowering. After it the first is the straight lift or retreat. All
+others are transits and transfers. What may touch follows from the rules of contact, and what an
+action changes that moves nothing (:class:`tmkit.manipulation.ApplyEffects`) from the domain's
+semantics.
 
-Invariants: reading proves form and names, with file, line and column, not that the motions hold; that is for the
-checker. The plan that is read has the actions, waypoints (bit for bit) and changes of parent of the one that was
-written. An object that is released lies where the hand leaves it, which is within the tolerance of inverse kinematics
-of where the planner wanted it. Writing what was read gives the same bytes.
+Invariants: reading proves form and names, with file, line and column, not that the motions hold;
+that is for the checker. The plan that is read has the actions, waypoints (bit for bit) and changes
+of parent of the one that was written. An object that is released lies where the hand leaves it,
+which is within the tolerance of inverse kinematics of where the planner wanted it. Writing what was
+read gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +26,15 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._support.data import is_built_in
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, PlanFileError, RobotError, TaskError, TmkitError
-from tmkit.formats.tmp_file import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp
+from tmkit.formats.tmp_file import (
+    TmpAction,
+    TmpComment,
+    TmpEntry,
+    TmpMotion,
+    TmpReparent,
+    Waypoint,
+    read_tmp,
+)
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects
 from tmkit.manipulation.samplers import Samplers, SeededSamplers
@@ -41,7 +51,11 @@ from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.domains.loading import PythonDomain, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem
-from tmkit.tamp.validation.segment_rules import handling_supports, line_faults, segment_allowed_contacts
+from tmkit.tamp.validation.segment_rules import (
+    handling_supports,
+    line_faults,
+    segment_allowed_contacts,
+)
 
 _STANDING = 1e-9  # radians or metres: joints that change by less stand still
 _BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
@@ -63,18 +77,19 @@ def load_tmp_plan(
     Args:
         path: the file.
         scene: the scene at the start.
-        q: (n_joints,) start values of the joints that the file does not name, radians or metres; by default the ready
-            configuration of the arm.
-        domain: as for :func:`tmkit.plan`; by default the built-in domain named in the header of a file that tmkit has
-            written, else ``blocks``.
+        q: (n_joints,) start values of the joints that the file does not name, radians or metres; by
+            default the ready configuration of the arm.
+        domain: as for :func:`tmkit.plan`; by default the built-in domain named in the header of a
+            file that tmkit has written, else ``blocks``.
         semantics: as for :func:`tmkit.plan`.
-        robot: as for :func:`tmkit.plan`; by default the built-in arms named in such a header, else ``panda``.
+        robot: as for :func:`tmkit.plan`; by default the built-in arms named in such a header, else
+            ``panda``.
         goal: the goal in PDDL, for validation; by default the one in such a header, else none.
 
     Raises:
         MissingFileError: no such file, domain or robot.
-        PlanFileError: the file is broken, or names joints, frames, actions or objects that do not exist; the message
-            gives the line and the nearest valid name.
+        PlanFileError: the file is broken, or names joints, frames, actions or objects that do not
+            exist; the message gives the line and the nearest valid name.
         TaskError: the goal is not valid in the domain.
         RobotError: the arm does not fit the scene.
     """
@@ -82,10 +97,14 @@ def load_tmp_plan(
         all_entries = read_tmp(path).entries
         header = _header(all_entries, path)
         manipulators = find_manipulators(header.robots if robot is None else robot, scene)
-        words = load_planning_domain(domain or header.domain, manipulator=manipulators, semantics=semantics)
+        words = load_planning_domain(
+            domain or header.domain, manipulator=manipulators, semantics=semantics
+        )
         objects = words.semantics.objects(scene)
         names = (*objects, *(constant.name for constant in words.domain.constants))
-        base = np.array(home_configuration(manipulators, scene) if q is None else plain_numbers(q, "q"))
+        base = np.array(
+            home_configuration(manipulators, scene) if q is None else plain_numbers(q, "q")
+        )
         scene.at(base)
         if goal is not None:
             parse_goal(goal, words.domain, objects=objects)
@@ -96,7 +115,9 @@ def load_tmp_plan(
             try:  # the goal in the header may be none in the domain's predicates
                 parse_goal(header.goal, words.domain, objects=objects)
             except TaskError as error:
-                raise PlanFileError.at(path, f"its header's goal is none here: {error.data['reason']}") from error
+                raise PlanFileError.at(
+                    path, f"its header's goal is none here: {error.data['reason']}"
+                ) from error
         return read
     except (PlanFileError, RobotError, TaskError):
         raise
@@ -134,13 +155,19 @@ def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
     comments = [entry.text for entry in entries if isinstance(entry, TmpComment)]
     if not entries or entries[0] != TmpComment(TMP_HEADER):
         if not actions:
-            raise PlanFileError.at(path, "has no actions, so it is no plan; expected lines 'a ACTION ARGUMENT ...'")
+            raise PlanFileError.at(
+                path, "has no actions, so it is no plan; expected lines 'a ACTION ARGUMENT ...'"
+            )
         return TmpHeader()
     if entries[-1] != TmpComment(tmp_footer(actions)):
-        raise PlanFileError.at(path, f"is cut off: expected '# {tmp_footer(actions)}' as its last line")
+        raise PlanFileError.at(
+            path, f"is cut off: expected '# {tmp_footer(actions)}' as its last line"
+        )
     said = dict(text.split(": ", 1) for text in reversed(comments) if ": " in text)
     domain, robots = said.get("Task Domain", ""), tuple(said.get("Robot", "").split())
-    are_built_in = bool(robots) and all(is_built_in(name, "scenes/robots", suffix=".toml") for name in robots)
+    are_built_in = bool(robots) and all(
+        is_built_in(name, "scenes/robots", suffix=".toml") for name in robots
+    )
     return TmpHeader(
         domain if is_built_in(domain, "domains") else TmpHeader.domain,
         robots if are_built_in else TmpHeader.robots,
@@ -173,8 +200,16 @@ class _PlanReader:
                 self.q = self.configuration(entry, entry.waypoints[0])
                 begun = True
             else:
-                place = entry.waypoints[-1].place if isinstance(entry, TmpMotion) and not begun else entry.place
-                raise _error(place, "expected the configuration at the start before the first action: one 'm', one 'p'")
+                place = (
+                    entry.waypoints[-1].place
+                    if isinstance(entry, TmpMotion) and not begun
+                    else entry.place
+                )
+                raise _error(
+                    place,
+                    "expected the configuration at the start before the first action: one 'm',"
+                    " one 'p'",
+                )
         first_scene, first_q = self.scene, read_only(self.q)
         return Plan(
             scene=first_scene,
@@ -196,7 +231,10 @@ class _PlanReader:
             if joint not in names:
                 raise _error(place, f"the scene has no joint '{joint}'{did_you_mean(joint, names)}")
         return np.array(
-            self.scene.configuration(dict(zip(motion.joints, waypoint.values, strict=True)), base=self.q), dtype=float
+            self.scene.configuration(
+                dict(zip(motion.joints, waypoint.values, strict=True)), base=self.q
+            ),
+            dtype=float,
         )
 
     def step(self, named: TmpAction, entries: Sequence[TmpMotion | TmpReparent]) -> PlanStep:
@@ -229,7 +267,9 @@ class _PlanReader:
             facts = self.domain.fact_changes(scene, problem.apply(problem.init, action))
         except TmkitError:
             return ()  # the checker will say so
-        context = ActionContext(scene, q, np.random.default_rng(0), SeededSamplers(Samplers(), self.robots[0]))
+        context = ActionContext(
+            scene, q, np.random.default_rng(0), SeededSamplers(Samplers(), self.robots[0])
+        )
         first = None if has_motion else next(self.domain.candidates(action, context), None)
         return (*first.changes, *facts) if isinstance(first, ApplyEffects) else facts
 
@@ -238,23 +278,36 @@ class _PlanReader:
         schemas = {schema.name: schema for schema in self.domain.domain.actions}
         name = _known(entry.words[0], schemas)
         if name is None:
-            raise _error(entry.place, f"unknown action '{entry.words[0]}'{did_you_mean(entry.words[0], schemas)}")
+            raise _error(
+                entry.place,
+                f"unknown action '{entry.words[0]}'{did_you_mean(entry.words[0], schemas)}",
+            )
         arguments = []
         for word in entry.words[1:]:
             found = _known(word, self.objects)
             if found is None:
-                raise _error(entry.place, f"the scene has no object '{word}'{did_you_mean(word, self.objects)}")
+                raise _error(
+                    entry.place,
+                    f"the scene has no object '{word}'{did_you_mean(word, self.objects)}",
+                )
             arguments.append(found)
         wanted = len(schemas[name].parameters)
         if len(arguments) != wanted:
-            raise _error(entry.place, f"the action '{name}' takes {wanted} objects, received {len(arguments)}")
+            raise _error(
+                entry.place,
+                f"the action '{name}' takes {wanted} objects, received {len(arguments)}",
+            )
         return GroundAction(name, tuple(arguments))
 
     def change(self, entry: TmpReparent) -> tuple[str, str]:
         """Return object and new parent of a change, proved to be there; what is a child of the hand is the hand."""
         movable = movable_frames(self.scene)
         if entry.frame not in movable:
-            what = "is no movable frame of the scene" if entry.frame in self.scene else "is no frame of the scene"
+            what = (
+                "is no movable frame of the scene"
+                if entry.frame in self.scene
+                else "is no frame of the scene"
+            )
             raise _error(entry.place, f"'{entry.frame}' {what}{did_you_mean(entry.frame, movable)}")
         if entry.parent not in self.scene:
             near = did_you_mean(entry.parent, self.scene.frame_names)
@@ -268,7 +321,10 @@ class _PlanReader:
         """Return the arm that a motion is of: whose joints it moves, or names when nothing moves; else the first."""
         rows = self.rows(motion)
         names = self.scene.joint_names
-        moving = {names[column] for column in np.flatnonzero(np.max(np.abs(rows - self.q), axis=0) > _STANDING)}
+        moving = {
+            names[column]
+            for column in np.flatnonzero(np.max(np.abs(rows - self.q), axis=0) > _STANDING)
+        }
         for named in (moving, set(motion.joints)):
             for arm in self.robots:
                 if named & {*arm.joints, *arm.gripper_joints}:
@@ -279,12 +335,18 @@ class _PlanReader:
         """Return the configurations (k, n_joints) of a motion's waypoints."""
         return np.array([self.configuration(motion, waypoint) for waypoint in motion.waypoints])
 
-    def handling(self, motions: list[TmpMotion], entry: TmpReparent, before: Segment | None) -> list[Segment]:
+    def handling(
+        self, motions: list[TmpMotion], entry: TmpReparent, before: Segment | None
+    ) -> list[Segment]:
         """Return the segments up to a change of parent, the last of which is the hand that closes or opens."""
         object, parent = self.change(entry)
         taker = next((arm for arm in self.robots if arm.tip == parent), None)
-        giver = next((arm for arm in self.robots if arm.tip == self.scene.parent(object)), self.robots[0])
-        kind, arm = (SegmentKind.GRASP, taker) if taker is not None else (SegmentKind.RELEASE, giver)
+        giver = next(
+            (arm for arm in self.robots if arm.tip == self.scene.parent(object)), self.robots[0]
+        )
+        kind, arm = (
+            (SegmentKind.GRASP, taker) if taker is not None else (SegmentKind.RELEASE, giver)
+        )
         hand = motions[-1] if motions and self.is_hand(motions[-1], arm) else None
         segments = self.moves(motions[:-1] if hand is not None else motions, before, (kind, object))
         if hand is not None:
@@ -301,7 +363,10 @@ class _PlanReader:
         return segments
 
     def moves(
-        self, motions: Sequence[TmpMotion], before: Segment | None, coming: tuple[SegmentKind, str] | None
+        self,
+        motions: Sequence[TmpMotion],
+        before: Segment | None,
+        coming: tuple[SegmentKind, str] | None,
     ) -> list[Segment]:
         """Return motions of the arms between two changes of parent of an action, if there are any, as segments."""
         segments: list[Segment] = []
@@ -310,11 +375,19 @@ class _PlanReader:
             path, gripper = self.path(motion, arm)
             held = held_by(self.scene, arm)
             kind, object = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER, held
-            last, first = coming is not None and index == len(motions) - 1, before is not None and index == 0
+            last, first = (
+                coming is not None and index == len(motions) - 1,
+                before is not None and index == 0,
+            )
             if first and before is not None and before.arm != arm.name:
                 first = False
-                if before.kind is SegmentKind.GRASP and self.is_hand(motion, arm):  # of the hand that gives
-                    segments.append(self.segment(SegmentKind.RELEASE, arm, path[-1:], gripper, before.held, None))
+                # of the hand that gives
+                if before.kind is SegmentKind.GRASP and self.is_hand(motion, arm):
+                    segments.append(
+                        self.segment(
+                            SegmentKind.RELEASE, arm, path[-1:], gripper, before.held, None
+                        )
+                    )
                     continue
             if index == 1 and segments[0].kind is SegmentKind.RELEASE:
                 first, before = True, segments[0]
@@ -342,7 +415,9 @@ class _PlanReader:
         self.scene, self.q = scene, np.array(q, dtype=float)
         return segment
 
-    def with_allowed_contacts(self, segments: Sequence[Segment], scene: SceneGraph) -> list[Segment]:
+    def with_allowed_contacts(
+        self, segments: Sequence[Segment], scene: SceneGraph
+    ) -> list[Segment]:
         """Return the segments of a step that begins in a version of the scene with what the rules let touch in them."""
         first, *others = self.robots
         rules = CollisionRules(first, others=tuple(others))
@@ -352,20 +427,31 @@ class _PlanReader:
             own = rules.acting(segment.arm)
             allowed_contacts = segment_allowed_contacts(segment, scene, rules=own, support=support)
             constraints = carrying_constraints(scene, own.held(scene))
-            made.append(replace(segment, allowed_contacts=allowed_contacts, constraints=constraints))
+            made.append(
+                replace(segment, allowed_contacts=allowed_contacts, constraints=constraints)
+            )
             change = segment.reparenting
-            scene = scene if change is None else scene.reparent(change.frame, change.parent, pose=change.pose)
+            scene = (
+                scene
+                if change is None
+                else scene.reparent(change.frame, change.parent, pose=change.pose)
+            )
         return made
 
     def is_hand(self, motion: TmpMotion, arm: Manipulator) -> bool:
         """Whether a motion is of this arm and in it only fingers move, or nothing does."""
         values = self.rows(motion)[:, arm.joint_indices(self.scene)]
-        return self.arm_of(motion) is arm and bool(np.max(np.abs(values - values[0]), initial=0.0) <= _STANDING)
+        return self.arm_of(motion) is arm and bool(
+            np.max(np.abs(values - values[0]), initial=0.0) <= _STANDING
+        )
 
-    def path(self, motion: TmpMotion, robot: Manipulator) -> tuple[NDArray[np.float64], dict[str, float]]:
+    def path(
+        self, motion: TmpMotion, robot: Manipulator
+    ) -> tuple[NDArray[np.float64], dict[str, float]]:
         """Return the path (k, n_arm) of an arm in a motion, and the fingers at its end.
 
-        Fingers may move while the arm stands at the beginning; other joints than those of arm and hand do not move.
+        Fingers may move while the arm stands at the beginning; other joints than those of arm and
+        hand do not move.
         """
         rows = self.rows(motion)
         names = self.scene.joint_names
@@ -373,7 +459,9 @@ class _PlanReader:
         for joint, place in zip(motion.joints, motion.joint_places, strict=True):
             column = names.index(joint)
             if joint not in own and np.max(np.abs(rows[:, column] - self.q[column])) > _STANDING:
-                raise _error(place, f"the joint '{joint}' moves, which is none of the arm '{robot.name}'")
+                raise _error(
+                    place, f"the joint '{joint}' moves, which is none of the arm '{robot.name}'"
+                )
         arm = np.array(rows[:, robot.joint_indices(self.scene)])
         hand = rows[:, [names.index(joint) for joint in robot.gripper_joints]]
         still = 0  # the first row from which on the fingers stand
@@ -381,7 +469,10 @@ class _PlanReader:
             if np.max(np.abs(hand[row] - hand[row - 1]), initial=0.0) > 0.0:
                 still = row
                 if np.max(np.abs(arm[row] - arm[0])) > _STANDING:
-                    reason = "the fingers move while the arm does; let them move first, or in a motion of their own"
+                    reason = (
+                        "the fingers move while the arm does; let them move first, or in a motion"
+                        " of their own"
+                    )
                     raise _error(motion.waypoints[row].place, reason)
         return arm[still:], self.fingers(rows[-1], robot)
 

@@ -1,8 +1,9 @@
 """Tasks of unified-planning (``unified_planning.model.Problem``) and of this package, turned into one another.
 
-Names become lower case, objects that actions name become constants, ``>`` and ``>=`` become ``<`` and ``<=``, and the
-domain has the name of the problem. Durations are fixed, and only starts and ends have a time. What the other side lacks
-is refused by its name, so what was turned there and back means the same, and is equal when it is turned again.
+Names become lower case, objects that actions name become constants, ``>`` and ``>=`` become ``<``
+and ``<=``, and the domain has the name of the problem. Durations are fixed, and only starts and
+ends have a time. What the other side lacks is refused by its name, so what was turned there and
+back means the same, and is equal when it is turned again.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ def problem_from_unified(problem: object) -> Problem:
         problem: the problem.
 
     Raises:
-        TaskError: a feature that this package lacks, by the name that unified-planning has for it, or a name that PDDL
-            lacks.
+        TaskError: a feature that this package lacks, by the name that unified-planning has for it,
+            or a name that PDDL lacks.
         MissingExtraError: unified-planning is not installed.
 
     Complexity: O(facts), including those that are false.
@@ -122,20 +123,38 @@ class _Import:
         given = self.given
         costs, metric = self.costs()
         actions = tuple(self.action(action, costs.get(action)) for action in given.actions)
-        types = [Type(self.name(kind), self.types(kind.father)) for kind in given.user_types if kind.father is not None]
-        types += [Type(self.name(kind)) for kind in given.user_types if kind.father is None and kind.name != "object"]
+        types = [
+            Type(self.name(kind), self.types(kind.father))
+            for kind in given.user_types
+            if kind.father is not None
+        ]
+        types += [
+            Type(self.name(kind))
+            for kind in given.user_types
+            if kind.father is None and kind.name != "object"
+        ]
         if any(kind.name == "object" for kind in types):
             raise TaskError.at(self.where, "tmkit has no type 'object' below another")
         order = {self.name(kind): number for number, kind in enumerate(given.user_types)}
-        signatures = [(self.name(f), self.parameters(f.signature), f.name in self.numeric) for f in given.fluents]
-        functions = [Function(name, parameters) for name, parameters, is_number in signatures if is_number]
+        signatures = [
+            (self.name(f), self.parameters(f.signature), f.name in self.numeric)
+            for f in given.fluents
+        ]
+        functions = [
+            Function(name, parameters) for name, parameters, is_number in signatures if is_number
+        ]
         objects = {self.name(thing): self.types(thing.type) for thing in given.all_objects}
         domain = Domain(
             self.word(given.name or "problem"),
             types=tuple(sorted(types, key=lambda kind: order[kind.name])),
             constants=tuple(Parameter(name, objects[name]) for name in self.constants),
-            predicates=tuple(Predicate(name, those) for name, those, is_number in signatures if not is_number),
-            functions=(*functions, *([Function(TOTAL_COST)] if metric is Metric.TOTAL_COST else ())),
+            predicates=tuple(
+                Predicate(name, those) for name, those, is_number in signatures if not is_number
+            ),
+            functions=(
+                *functions,
+                *([Function(TOTAL_COST)] if metric is Metric.TOTAL_COST else ()),
+            ),
             actions=actions,
         )
         if any(metric.is_minimize_makespan() for metric in given.quality_metrics):
@@ -168,7 +187,9 @@ class _Import:
         if not metrics or not metrics[0].is_minimize_action_costs():
             return {}, Metric.PLAN_LENGTH
         costs = {action: metrics[0].get_action_cost(action) for action in self.given.actions}
-        return {action: cost for action, cost in costs.items() if cost is not None}, Metric.TOTAL_COST
+        return {
+            action: cost for action, cost in costs.items() if cost is not None
+        }, Metric.TOTAL_COST
 
     def action(self, action: Any, cost: Any) -> Action:
         made = Action(self.name(action), self.parameters(action.parameters))
@@ -176,12 +197,16 @@ class _Import:
         if hasattr(action, "duration"):
             return self.durative(made, action, costs)
         needs = _all([self.formula(part, is_action=True) for part in action.preconditions])
-        return replace(made, precondition=needs, effect=_does([*map(self.effect, action.effects), *costs]))
+        return replace(
+            made, precondition=needs, effect=_does([*map(self.effect, action.effects), *costs])
+        )
 
     def durative(self, made: Action, action: Any, costs: list[Effect]) -> Action:
         """Return an action with its timing; an interval that has its start or end needs its part then too."""
         if action.duration.lower != action.duration.upper:
-            raise TaskError.at(self.where, f"tmkit has no ranges of durations: {made.name} takes {action.duration}")
+            raise TaskError.at(
+                self.where, f"tmkit has no ranges of durations: {made.name} takes {action.duration}"
+            )
         needs: tuple[list[Formula], ...] = ([], [], [])
         for span, parts in action.conditions.items():
             is_long = span.lower != span.upper
@@ -209,9 +234,13 @@ class _Import:
             assert isinstance(term, FunctionTerm), "a fluent"
             made = ChangeNumber(effect.kind.name.lower(), term, self.expression(effect.value))
         elif effect.value.is_bool_constant():
-            made = (Add if effect.value.is_true() else Delete)(self.atom(effect.fluent, is_action=True))
+            made = (Add if effect.value.is_true() else Delete)(
+                self.atom(effect.fluent, is_action=True)
+            )
         else:
-            raise TaskError.at(self.where, f"tmkit has no facts whose truth is that of a formula: {effect}")
+            raise TaskError.at(
+                self.where, f"tmkit has no facts whose truth is that of a formula: {effect}"
+            )
         if not effect.condition.is_true():
             made = When(self.formula(effect.condition, is_action=True), made)
         return ForEach(self.parameters(effect.forall), made) if effect.forall else made
@@ -243,7 +272,10 @@ class _Import:
         return self.name(node.object())
 
     def atom(self, node: Any, *, is_action: bool) -> Atom:
-        return Atom(self.name(node.fluent()), tuple(self.term(arg, is_action=is_action) for arg in node.args))
+        return Atom(
+            self.name(node.fluent()),
+            tuple(self.term(arg, is_action=is_action) for arg in node.args),
+        )
 
     def formula(self, node: Any, *, is_action: bool = False) -> Formula:
         def inner(part: Any) -> Formula:
@@ -263,13 +295,17 @@ class _Import:
             one, other = map(inner, node.args)
             return And((Imply(one, other), Imply(other, one)))
         if node.is_exists() or node.is_forall():
-            return (Exists if node.is_exists() else Forall)(self.parameters(node.variables()), inner(node.arg(0)))
+            return (Exists if node.is_exists() else Forall)(
+                self.parameters(node.variables()), inner(node.arg(0))
+            )
         if node.is_equals() and node.arg(0).type.is_user_type():
             left, right = (self.term(part, is_action=is_action) for part in node.args)
             return Equals(left, right)
         for sign, is_it in (("<", node.is_lt), ("<=", node.is_le), ("=", node.is_equals)):
             if is_it():
-                return Comparison(sign, *(self.expression(part, is_action=is_action) for part in node.args))
+                return Comparison(
+                    sign, *(self.expression(part, is_action=is_action) for part in node.args)
+                )
         raise TaskError.at(self.where, f"tmkit has no formulas such as {node}")
 
     def expression(self, node: Any, *, is_action: bool = True) -> Expression:
@@ -278,7 +314,12 @@ class _Import:
         if node.is_fluent_exp():
             terms = tuple(self.term(arg, is_action=is_action) for arg in node.args)
             return FunctionTerm(self.name(node.fluent()), terms)
-        for sign, is_it in (("+", node.is_plus), ("-", node.is_minus), ("*", node.is_times), ("/", node.is_div)):
+        for sign, is_it in (
+            ("+", node.is_plus),
+            ("-", node.is_minus),
+            ("*", node.is_times),
+            ("/", node.is_div),
+        ):
             if is_it():
                 parts = (self.expression(part, is_action=is_action) for part in node.args)
                 return reduce(lambda left, right: Arithmetic(sign, (left, right)), parts)
@@ -292,12 +333,12 @@ def problem_to_unified(problem: Problem, environment: object = None) -> Any:
 
     Args:
         problem: the task.
-        environment: the environment of unified-planning; its global one by default, which takes no predicate and
-            action of one name unless its flag ``error_used_name`` is off.
+        environment: the environment of unified-planning; its global one by default, which takes no
+            predicate and action of one name unless its flag ``error_used_name`` is off.
 
     Raises:
-        TaskError: what unified-planning lacks: derived predicates, objects of several types, costs with conditions, or
-            one name for two kinds of things.
+        TaskError: what unified-planning lacks: derived predicates, objects of several types, costs
+            with conditions, or one name for two kinds of things.
         MissingExtraError: unified-planning is not installed.
     """
     library = _library()
@@ -337,18 +378,32 @@ class _Export:
         for name, kinds in given.all_objects.items():
             self.objects[name] = made.add_object(name, self.kinds[self.only(kinds)])
         for predicate in domain.predicates:
-            fluent = self.up.Fluent(predicate.name, types.BoolType(), self.signature(predicate.parameters), self.env)
+            fluent = self.up.Fluent(
+                predicate.name, types.BoolType(), self.signature(predicate.parameters), self.env
+            )
             self.fluents[predicate.name] = made.add_fluent(fluent, default_initial_value=False)
-        whole = {name for action in domain.actions if action.timing for name in _functions(action.timing.duration)}
+        whole = {
+            name
+            for action in domain.actions
+            if action.timing
+            for name in _functions(action.timing.duration)
+        }
         whole -= {term.predicate for term, value in given.values.items() if not value.is_integer()}
         for function in domain.functions:
             if function.name != TOTAL_COST:
-                kind = types.IntType() if function.name in whole else types.RealType()  # engines lack real durations
-                fluent = self.up.Fluent(function.name, kind, self.signature(function.parameters), self.env)
+                # engines lack real durations
+                kind = types.IntType() if function.name in whole else types.RealType()
+                fluent = self.up.Fluent(
+                    function.name, kind, self.signature(function.parameters), self.env
+                )
                 self.fluents[function.name] = made.add_fluent(fluent)
         costs = {}
         for action in domain.actions:
-            action_made, cost = self.action(action) if action.timing is None else self.durative(action, action.timing)
+            action_made, cost = (
+                self.action(action)
+                if action.timing is None
+                else self.durative(action, action.timing)
+            )
             made.add_action(action_made)
             if cost is not None:
                 costs[action_made] = cost
@@ -356,7 +411,9 @@ class _Export:
             made.set_initial_value(self.fluent(fact.predicate, fact.arguments, {}), True)
         for term, value in given.values.items():
             if term.predicate != TOTAL_COST:
-                made.set_initial_value(self.fluent(term.predicate, term.arguments, {}), self.number(value))
+                made.set_initial_value(
+                    self.fluent(term.predicate, term.arguments, {}), self.number(value)
+                )
         for part in _conjuncts(given.goal):
             made.add_goal(self.formula(part, {}))
         if given.metric is Metric.TOTAL_COST and domain.is_durative and not costs:
@@ -367,11 +424,15 @@ class _Export:
 
     def only(self, kinds: tuple[str, ...]) -> str:
         if len(kinds) != 1:
-            raise self.given.error(f"unified-planning has no objects of several types: (either {' '.join(kinds)})")
+            raise self.given.error(
+                f"unified-planning has no objects of several types: (either {' '.join(kinds)})"
+            )
         return kinds[0]
 
     def signature(self, parameters: Iterable[Parameter]) -> OrderedDict[str, Any]:
-        return OrderedDict((one.name.removeprefix("?"), self.kinds[self.only(one.types)]) for one in parameters)
+        return OrderedDict(
+            (one.name.removeprefix("?"), self.kinds[self.only(one.types)]) for one in parameters
+        )
 
     def action(self, action: Action) -> tuple[Any, Any]:
         made = self.up.InstantaneousAction(action.name, self.signature(action.parameters), self.env)
@@ -388,7 +449,9 @@ class _Export:
         made.set_fixed_duration(self.expression(timing.duration, scope))
         start, end, costs = self.up.StartTiming(), self.up.EndTiming(), list[Any]()
         spans = (start, self.up.OpenTimeInterval(start, end), end)
-        for span, needs in zip(spans, (timing.at_start, timing.over_all, timing.at_end), strict=True):
+        for span, needs in zip(
+            spans, (timing.at_start, timing.over_all, timing.at_end), strict=True
+        ):
             for part in _conjuncts(needs):
                 made.add_condition(span, self.formula(part, scope))
         for time, effect in ((start, timing.start), (end, timing.end)):
@@ -418,7 +481,9 @@ class _Export:
                 self.effects(made, inner, scope, costs, (*variables, *found), conditions, when)
             case IncreaseCost(amount):
                 if variables or conditions:
-                    raise self.given.error(f"unified-planning has no costs with conditions or quantifiers: {effect}")
+                    raise self.given.error(
+                        f"unified-planning has no costs with conditions or quantifiers: {effect}"
+                    )
                 costs.append(self.expression(amount, scope))
             case Add(atom) | Delete(atom):
                 fluent = self.fluent(atom.predicate, atom.terms, scope)
@@ -428,14 +493,18 @@ class _Export:
                 fluent, value = self.expression(term, scope), self.expression(amount, scope)
                 holds = self.make.And(*conditions) if conditions else True
                 if sign in ("scale-up", "scale-down"):
-                    value = (self.make.Times if sign == "scale-up" else self.make.Div)(fluent, value)
+                    value = (self.make.Times if sign == "scale-up" else self.make.Div)(
+                        fluent, value
+                    )
                 kind = {"increase": made.add_increase_effect, "decrease": made.add_decrease_effect}
                 kind.get(sign, made.add_effect)(*when, fluent, value, holds, forall=variables)
 
     def scope(
         self, parameters: Iterable[Parameter], outer: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        found = tuple(self.up.Variable(n, kind, self.env) for n, kind in self.signature(parameters).items())
+        found = tuple(
+            self.up.Variable(n, kind, self.env) for n, kind in self.signature(parameters).items()
+        )
         return found, {**outer, **{f"?{one.name}": self.make.VariableExp(one) for one in found}}
 
     def term(self, term: str, scope: Mapping[str, Any]) -> Any:
@@ -467,7 +536,9 @@ class _Export:
                 kind = make.Exists if isinstance(formula, Exists) else make.Forall
                 return kind(self.formula(body, inner), *found)
             case Comparison(sign, left, right):
-                return getattr(make, _COMPARISONS[sign])(self.expression(left, scope), self.expression(right, scope))
+                return getattr(make, _COMPARISONS[sign])(
+                    self.expression(left, scope), self.expression(right, scope)
+                )
 
     def expression(self, expression: Expression, scope: Mapping[str, Any]) -> Any:
         match expression:
@@ -488,7 +559,9 @@ def _all(parts: Sequence[Formula]) -> Formula:
 
 def _functions(length: Expression) -> set[str]:
     parts = length.parts if isinstance(length, Arithmetic) else ()
-    return {length.name} if isinstance(length, FunctionTerm) else set().union(*map(_functions, parts))
+    return (
+        {length.name} if isinstance(length, FunctionTerm) else set().union(*map(_functions, parts))
+    )
 
 
 def _does(parts: Sequence[Effect]) -> Effect:
@@ -507,4 +580,7 @@ def _names_root(problem: Problem) -> bool:
     lists += [typed_list(action.parameters) for action in domain.actions]
     formulas = [f"{action.precondition} {action.effect}" for action in domain.actions]
     text = "\n".join([*lists, typed_list(domain.constants), *formulas, str(problem.goal)])
-    return re.search(r"- object($|[ )])", text, re.M) is not None or ("object",) in problem.objects.values()
+    return (
+        re.search(r"- object($|[ )])", text, re.M) is not None
+        or ("object",) in problem.objects.values()
+    )

@@ -1,7 +1,7 @@
 """Planners of unified-planning as task planners: for tasks with numbers or in time, which Fast Downward does not take.
 
-A search runs in a Python of its own, since engines need not keep to time limits, and some never return. Starting it
-takes about a second, which is most of a small search.
+A search runs in a Python of its own, since engines need not keep to time limits, and some never
+return. Starting it takes about a second, which is most of a small search.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class UnifiedTask:
         facts = tuple(sorted(context))
         for fact in facts:
             derived, words = self.problem.domain.derived_predicates, self.problem.vocabulary
-            fault = derived_fault(fact.predicate, derived) or words.atom_fault(fact.predicate, fact.arguments, {})
+            fault = derived_fault(fact.predicate, derived) or words.atom_fault(
+                fact.predicate, fact.arguments, {}
+            )
             if fault is not None:
                 raise self.problem.error(f"context {fact}: {fault.reason}")
         return replace(self, forbidden=(*self.forbidden, (action, facts)))
@@ -73,8 +75,9 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
     """Plans with an engine of unified-planning.
 
     Args:
-        engine: the name of an engine that is installed, as ``"tamer"`` (``pip install up-tamer``). Of a task with
-            durations it makes a schedule, in which actions may overlap, and whose makespan is the cost.
+        engine: the name of an engine that is installed, as ``"tamer"`` (``pip install up-tamer``).
+            Of a task with durations it makes a schedule, in which actions may overlap, and whose
+            makespan is the cost.
     """
 
     engine: str
@@ -87,16 +90,22 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
             time_limit: seconds; the check takes few.
 
         Raises:
-            TaskPlannerError: the engine is not installed, or lacks features of the task, which are named.
+            TaskPlannerError: the engine is not installed, or lacks features of the task, which are
+                named.
             TaskError: unified-planning lacks something of the task.
             MissingExtraError: unified-planning is not installed.
         """
         del time_limit
         given = _unified(problem)
         with _engine(self.engine, given) as engine:
-            lacking = sorted(set(given.kind.features) - set(engine.supported_kind().features) - {_MAKESPAN})
+            lacking = sorted(
+                set(given.kind.features) - set(engine.supported_kind().features) - {_MAKESPAN}
+            )
         if lacking:
-            raise _error(f"engine '{self.engine}' lacks {', '.join(lacking)}, which task '{problem.name}' needs")
+            raise _error(
+                f"engine '{self.engine}' lacks {', '.join(lacking)}, which task '{problem.name}'"
+                " needs"
+            )
         return UnifiedTask(problem)
 
     def search(self, task: UnifiedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
@@ -117,12 +126,16 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
                 folder=folder,
                 time_limit=time_limit,
                 standard_input=given,
-                environment=environment({"PYTHONHASHSEED": "0", "PYTHONPATH": ":".join(filter(None, sys.path))}),
+                environment=environment(
+                    {"PYTHONHASHSEED": "0", "PYTHONPATH": ":".join(filter(None, sys.path))}
+                ),
             ) as program:
                 finished = program.finished(seconds=time_limit)
             answer = folder / "answer.json"
             if finished.code is None:
-                return TaskPlanResult(TaskPlanStatus.LIMIT, message="no plan was found within the time given")
+                return TaskPlanResult(
+                    TaskPlanStatus.LIMIT, message="no plan was found within the time given"
+                )
             if not answer.exists():
                 raise finished.error(f"engine '{self.engine}' ended with exit code {finished.code}")
             status, steps = json.loads(answer.read_text(encoding="utf-8"))
@@ -132,19 +145,30 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
             return TaskPlanResult(ended, message=f"engine '{self.engine}' ended with {status}")
         plan = tuple(GroundAction(name, tuple(arguments)) for _, _, name, *arguments in steps)
         if task.problem.domain.is_durative:
-            return self._in_time(task.problem, plan, [(float(start), float(length)) for start, length, *_ in steps])
+            return self._in_time(
+                task.problem, plan, [(float(start), float(length)) for start, length, *_ in steps]
+            )
         validation = validate_task_plan(task.problem, plan)
         if not validation.is_valid:
             raise _error(f"engine '{self.engine}' gives a plan that is none: {validation.message}")
-        return TaskPlanResult(TaskPlanStatus.SOLVED, plan, validation.cost, f"a plan was found by '{self.engine}'")
+        return TaskPlanResult(
+            TaskPlanStatus.SOLVED, plan, validation.cost, f"a plan was found by '{self.engine}'"
+        )
 
-    def _in_time(self, problem: Problem, plan: Steps, times: Iterable[tuple[float, float]]) -> TaskPlanResult:
+    def _in_time(
+        self, problem: Problem, plan: Steps, times: Iterable[tuple[float, float]]
+    ) -> TaskPlanResult:
         pairs = zip(plan, times, strict=True)
-        timed = sorted((TimedAction(start, step, length) for step, (start, length) in pairs), key=lambda one: one.start)
+        timed = sorted(
+            (TimedAction(start, step, length) for step, (start, length) in pairs),
+            key=lambda one: one.start,
+        )
         if fault := schedule_fault(problem, timed):
             raise _error(f"engine '{self.engine}' gives a schedule that is none: {fault}")
         steps, found = tuple(one.action for one in timed), f"a plan was found by '{self.engine}'"
-        return TaskPlanResult(TaskPlanStatus.SOLVED, steps, makespan(timed), found, schedule=tuple(timed))
+        return TaskPlanResult(
+            TaskPlanStatus.SOLVED, steps, makespan(timed), found, schedule=tuple(timed)
+        )
 
 
 def _error(what: str) -> TaskPlannerError:
@@ -159,8 +183,12 @@ def _unified(problem: Problem) -> Any:
 
         environment = Environment()
         environment.credits_stream = None
-    actions = tuple(replace(action, name=f"{_ACTION}{action.name}") for action in problem.domain.actions)
-    return problem_to_unified(replace(problem, domain=replace(problem.domain, actions=actions)), environment)
+    actions = tuple(
+        replace(action, name=f"{_ACTION}{action.name}") for action in problem.domain.actions
+    )
+    return problem_to_unified(
+        replace(problem, domain=replace(problem.domain, actions=actions)), environment
+    )
 
 
 def _engine(name: str, problem: Any) -> Any:
@@ -171,7 +199,9 @@ def _engine(name: str, problem: Any) -> Any:
         return factory.OneshotPlanner(name=name)
     except UPNoRequestedEngineAvailableException as error:
         known = ", ".join(sorted(factory.engines))
-        raise _error(f"unified-planning has no engine '{name}' here; install it (known: {known})") from error
+        raise _error(
+            f"unified-planning has no engine '{name}' here; install it (known: {known})"
+        ) from error
 
 
 def main() -> None:
@@ -181,12 +211,20 @@ def main() -> None:
     with _engine(name, given) as engine:
         if _MAKESPAN not in engine.supported_kind().features:  # then it finds some schedule
             given.clear_quality_metrics()
-        _forbid(given, task.forbidden, by_effects="CONDITIONAL_EFFECTS" in engine.supported_kind().features)
+        _forbid(
+            given,
+            task.forbidden,
+            by_effects="CONDITIONAL_EFFECTS" in engine.supported_kind().features,
+        )
         found = engine.solve(given)
     steps = None
     if found.plan is not None:
         plan = found.plan
-        timed = plan.timed_actions if hasattr(plan, "timed_actions") else [(0, step, None) for step in plan.actions]
+        timed = (
+            plan.timed_actions
+            if hasattr(plan, "timed_actions")
+            else [(0, step, None) for step in plan.actions]
+        )
         steps = [
             [
                 float(start),
@@ -203,7 +241,8 @@ def main() -> None:
 def _forbid(given: Any, forbidden: Forbidden, *, by_effects: bool) -> None:
     """Add what is forbidden: as effects that make the goal unreachable, or as preconditions.
 
-    Translators take a conjunction of negated conjunctions apart into as many actions as the product of their lengths.
+    Translators take a conjunction of negated conjunctions apart into as many actions as the product
+    of their lengths.
     """
     from unified_planning.shortcuts import BoolType, StartTiming
 
@@ -215,7 +254,10 @@ def _forbid(given: Any, forbidden: Forbidden, *, by_effects: bool) -> None:
         schema = given.action(f"{_ACTION}{action.name}")
         pairs = zip(schema.parameters, action.arguments, strict=True)
         same = [make.Equals(parameter, given.object(argument)) for parameter, argument in pairs]
-        case = make.And(*same, *(given.fluent(fact.predicate)(*map(given.object, fact.arguments)) for fact in context))
+        case = make.And(
+            *same,
+            *(given.fluent(fact.predicate)(*map(given.object, fact.arguments)) for fact in context),
+        )
         at_start = (StartTiming(),) if hasattr(schema, "duration") else ()
         if by_effects:
             schema.add_effect(*at_start, broken, True, case)

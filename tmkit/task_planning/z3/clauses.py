@@ -1,23 +1,25 @@
 """A translated task as propositional clauses, one block of variables for each step.
 
-The idea: a plan of h steps is an assignment to h + 1 copies of the facts and h copies of the operators. The clauses
-that tie step t to step t + 1 are the same for every t but for the numbers of the variables. So they are made once, as
-one array of integers, and moved along by adding a block's width. What they say:
+The idea: a plan of h steps is an assignment to h + 1 copies of the facts and h copies of the
+operators. The clauses that tie step t to step t + 1 are the same for every t but for the numbers of
+the variables. So they are made once, as one array of integers, and moved along by adding a block's
+width. What they say:
 
 * each variable of the task has exactly one value, and groups that exclude each other do;
 * exactly one operator happens; it needs its conditions before and brings about its effects after;
-* a value that is new was brought about by an operator that can [explanatory frame axioms: Haas, The Case for
-  Domain-Specific Frame Axioms, 1987];
-* a derived variable differs from its initial value exactly if an axiom says so; those that depend on each other in
-  circles are computed in as many rounds as there are of them;
-* a forbidden operator does not happen while the facts of the learned constraint hold: one clause, at every step;
+* a value that is new was brought about by an operator that can [explanatory frame axioms: Haas, The
+  Case for Domain-Specific Frame Axioms, 1987];
+* a derived variable differs from its initial value exactly if an axiom says so; those that depend
+  on each other in circles are computed in as many rounds as there are of them;
+* a forbidden operator does not happen while the facts of the learned constraint hold: one clause,
+  at every step;
 * of objects that are as good as each other, none is used before those that come first.
 
-"At most one operator" arranges the operators in a square, of which at most one row and one column is chosen [Chen, A
-New SAT Encoding of the At-Most-One Constraint, 2010].
+"At most one operator" arranges the operators in a square, of which at most one row and one column
+is chosen [Chen, A New SAT Encoding of the At-Most-One Constraint, 2010].
 
-Invariants: a shortest plan of h steps exists exactly if the clauses for h steps can be satisfied and those for fewer
-cannot. Numbers depend on the task alone.
+Invariants: a shortest plan of h steps exists exactly if the clauses for h steps can be satisfied
+and those for fewer cannot. Numbers depend on the task alone.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ _FEW = 8  # so many exclude each other pair by pair
 class StepClauses:
     """The clauses of a task, patched or not, for any number of steps; derived variables have two values at most."""
 
-    def __init__(self, task: TranslatedTask, *, interchangeable: Iterable[tuple[str, ...]] = ()) -> None:
+    def __init__(
+        self, task: TranslatedTask, *, interchangeable: Iterable[tuple[str, ...]] = ()
+    ) -> None:
         self._task = task
         self._width = 0
         self._blocked = {number: context for context, number in task.blocked.items()}
@@ -54,7 +58,9 @@ class StepClauses:
         one_operator = [tuple(self._operators), *self._at_most_one(self._operators)]
         moves = [*one_operator, *self._changes(), *self._order_of_use(interchangeable)]
         self._state, self._move = (self._numbered(clauses) for clauses in (state, moves))
-        self._first = self._numbered((literal,) for literal in (*map(self._literal, self._initial()), *self._unused))
+        self._first = self._numbered(
+            (literal,) for literal in (*map(self._literal, self._initial()), *self._unused)
+        )
         self._last = self._numbered((self._literal(pair),) for pair in task.goal)
 
     @property
@@ -70,7 +76,11 @@ class StepClauses:
         parts.append(self._at(self._last, steps))
         whole = np.concatenate(parts)
         count = int(np.count_nonzero(whole == 0))
-        return f"p cnf {(steps + 1) * self._width} {count}\n" + " ".join(map(str, whole.tolist())) + "\n"
+        return (
+            f"p cnf {(steps + 1) * self._width} {count}\n"
+            + " ".join(map(str, whole.tolist()))
+            + "\n"
+        )
 
     def chosen(self, true: Iterable[int], *, steps: int) -> tuple[int, ...]:
         """Return the index of the operator of each of some steps, by the variables that are true in an assignment."""
@@ -96,7 +106,9 @@ class StepClauses:
 
     def _numbered(self, clauses: Iterable[_Clause]) -> NDArray[np.int64]:
         """Return clauses one behind the other, each ended by 0, with numbers in the place of marks."""
-        flat = np.array([literal for clause in _timely(clauses) for literal in (*clause, 0)], dtype=np.int64)
+        flat = np.array(
+            [literal for clause in _timely(clauses) for literal in (*clause, 0)], dtype=np.int64
+        )
         return np.where(np.abs(flat) > _NEXT, flat - np.sign(flat) * (_NEXT - self._width), flat)
 
     def _at_most_one(self, literals: Sequence[int]) -> Iterator[_Clause]:
@@ -104,7 +116,9 @@ class StepClauses:
             yield from ((-first, -second) for first, second in itertools.combinations(literals, 2))
             return
         side = math.isqrt(len(literals) - 1) + 1
-        rows, columns = ([self._new() for _ in range(size)] for size in (-(-len(literals) // side), side))
+        rows, columns = (
+            [self._new() for _ in range(size)] for size in (-(-len(literals) // side), side)
+        )
         for position, literal in enumerate(literals):
             yield -literal, rows[position // side]
             yield -literal, columns[position % side]
@@ -132,7 +146,9 @@ class StepClauses:
         return self._facts[pair]
 
     def _initial(self) -> Iterator[Pair]:
-        for number, (variable, value) in enumerate(zip(self._task.variables, self._task.init, strict=True)):
+        for number, (variable, value) in enumerate(
+            zip(self._task.variables, self._task.init, strict=True)
+        ):
             if variable.layer < 0:
                 yield number, value
 
@@ -146,7 +162,9 @@ class StepClauses:
     def _mutexes(self) -> Iterator[_Clause]:
         for group in self._task.mutexes:
             variables = {variable for variable, _ in group}
-            if len(variables) > 1 and not any(self._task.variables[number].layer >= 0 for number in variables):
+            if len(variables) > 1 and not any(
+                self._task.variables[number].layer >= 0 for number in variables
+            ):
                 yield from self._at_most_one([self._literal(pair) for pair in group])
 
     def _axioms(self) -> Iterator[_Clause]:
@@ -155,22 +173,30 @@ class StepClauses:
         for axiom in self._task.axioms:
             if axiom.variable not in self._blocked:
                 rules.setdefault(axiom.variable, []).append(axiom)
-        derived = [number for number, variable in enumerate(self._task.variables) if variable.layer >= 0]
+        derived = [
+            number for number, variable in enumerate(self._task.variables) if variable.layer >= 0
+        ]
         free = {number: rules.get(number, []) for number in derived if number not in self._blocked}
         needs = {
-            n: {pair[0] for axiom in axioms for pair in axiom.conditions} & free.keys() for n, axioms in free.items()
+            n: {pair[0] for axiom in axioms for pair in axiom.conditions} & free.keys()
+            for n, axioms in free.items()
         }
         for members in components({number: sorted(others) for number, others in needs.items()}):
             yield from self._circle(members, rules)
 
-    def _circle(self, members: Sequence[int], rules: dict[int, list[SasAxiom]]) -> Iterator[_Clause]:
+    def _circle(
+        self, members: Sequence[int], rules: dict[int, list[SasAxiom]]
+    ) -> Iterator[_Clause]:
         """Yield the values of variables that depend on each other, in rounds; before the first none is derived."""
         own = set(members)
         init = self._task.init
         rounds = len(members)
         before: dict[int, int] = {}
         for turn in range(1, rounds + 1):
-            now = {n: self._literal((n, 1 - init[n])) if turn == rounds else self._new() for n in members}
+            now = {
+                n: self._literal((n, 1 - init[n])) if turn == rounds else self._new()
+                for n in members
+            }
             for number in members:
                 bodies = []
                 for axiom in rules.get(number, []):
@@ -204,7 +230,9 @@ class StepClauses:
             if self._task.variables[variable].layer < 0:
                 yield (-self._after(literal), literal, *reasons.get((variable, value), ()))
 
-    def _operator(self, number: int, operator: SasOperator, reasons: dict[Pair, list[int]]) -> Iterator[_Clause]:
+    def _operator(
+        self, number: int, operator: SasOperator, reasons: dict[Pair, list[int]]
+    ) -> Iterator[_Clause]:
         for variable, value in operator.needs:
             if variable in self._blocked and value == 1:
                 yield (-number, *(-self._literal(pair) for pair in sorted(self._blocked[variable])))
@@ -224,7 +252,9 @@ class StepClauses:
 
     def _order_of_use(self, groups: Iterable[tuple[str, ...]]) -> Iterator[_Clause]:
         """Yield that an object is used no earlier than the one before it in its group."""
-        arguments = [set(self._task.action_of(operator.name).arguments) for operator in self._task.operators]
+        arguments = [
+            set(self._task.action_of(operator.name).arguments) for operator in self._task.operators
+        ]
         self._unused: list[int] = []
         for group in groups:
             used = {name: self._new() for name in group[:-1]}

@@ -1,23 +1,26 @@
 """Task planning with the solver Z3: shortest plans.
 
-"There is a plan of h steps" is a formula (:mod:`tmkit.task_planning.z3.clauses`). The horizon h grows until it can be
-satisfied, from a bound that needs no search (:mod:`tmkit.task_planning.z3.step_bounds`); what was proved about short
-horizons stays true when more is forbidden. A learned constraint is a clause at every step.
+"There is a plan of h steps" is a formula (:mod:`tmkit.task_planning.z3.clauses`). The horizon h
+grows until it can be satisfied, from a bound that needs no search
+(:mod:`tmkit.task_planning.z3.step_bounds`); what was proved about short horizons stays true when
+more is forbidden. A learned constraint is a clause at every step.
 
-That there is *no* plan is said only when the goal is beyond reach even in a relaxed task, or when two of its facts can
-never meet. It is also said when all reachable states have been looked at, some of which is done after each horizon
-(:mod:`tmkit.task_planning.z3.step_bounds`).
+That there is *no* plan is said only when the goal is beyond reach even in a relaxed task, or when
+two of its facts can never meet. It is also said when all reachable states have been looked at, some
+of which is done after each horizon (:mod:`tmkit.task_planning.z3.step_bounds`).
 
-Determinism: each horizon is solved by a solver of its own, with fixed seeds, and given up after an amount of work, not
-of time. So the plan depends on the task alone. A time limit only stops.
+Determinism: each horizon is solved by a solver of its own, with fixed seeds, and given up after an
+amount of work, not of time. So the plan depends on the task alone. A time limit only stops.
 
-Which objects of a problem are as good as each other. The idea: two objects are interchangeable when the whole task
-stays the same after each is called by the other's name: its types, its initial facts, its goal, and what has been
-forbidden. Of forty free places on a table all are, until one of them is where something failed. A planner that may
-choose among them need not try them all; the first that was not used yet does.
+Which objects of a problem are as good as each other. The idea: two objects are interchangeable when
+the whole task stays the same after each is called by the other's name: its types, its initial
+facts, its goal, and what has been forbidden. Of forty free places on a table all are, until one of
+them is where something failed. A planner that may choose among them need not try them all; the
+first that was not used yet does.
 
-Invariants: objects in one group can be permuted at will, since being exchangeable is an equivalence. Objects that the
-goal mentions are omitted, which is more than needed. O(facts + learned constraints * objects).
+Invariants: objects in one group can be permuted at will, since being exchangeable is an
+equivalence. Objects that the goal mentions are omitted, which is more than needed. O(facts +
+learned constraints * objects).
 """
 
 from __future__ import annotations
@@ -38,12 +41,18 @@ from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
 from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.fast_downward import FastDownward
-from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
+from tmkit.task_planning.protocol import (
+    TaskPlanner,
+    TaskPlanResult,
+    TaskPlanStatistics,
+    TaskPlanStatus,
+)
 from tmkit.task_planning.translated_task import TranslatedTask
 from tmkit.task_planning.z3.clauses import StepClauses
 from tmkit.task_planning.z3.step_bounds import Exploration, least_steps
 
-ForbiddenAction = tuple[GroundAction, frozenset[Fact]]  # an action, and the facts in whose presence it is forbidden
+# an action, and the facts in whose presence it is forbidden
+ForbiddenAction = tuple[GroundAction, frozenset[Fact]]
 _SELF = "?"  # stands for the object itself where its facts are compared with another's
 
 
@@ -52,7 +61,9 @@ def interchangeable_objects(
 ) -> tuple[tuple[str, ...], ...]:
     """Return the groups of two and more interchangeable objects, each in the order of the problem."""
     mentioned = set(re.findall(r"[^\s()]+", str(problem.goal)))
-    about: dict[str, set[tuple[str, ...]]] = {name: set() for name in problem.objects if name not in mentioned}
+    about: dict[str, set[tuple[str, ...]]] = {
+        name: set() for name in problem.objects if name not in mentioned
+    }
     for fact in problem.init:
         _tell(about, fact.predicate, fact.arguments)
     for term, value in problem.values.items():
@@ -68,7 +79,9 @@ def interchangeable_objects(
 def _tell(about: dict[str, set[tuple[str, ...]]], what: str, arguments: tuple[str, ...]) -> None:
     for name in dict.fromkeys(arguments):
         if name in about:
-            about[name].add((what, *(_SELF if argument == name else argument for argument in arguments)))
+            about[name].add(
+                (what, *(_SELF if argument == name else argument for argument in arguments))
+            )
 
 
 def _parted(names: Iterable[str], constraints: frozenset[ForbiddenAction]) -> list[tuple[str, ...]]:
@@ -77,7 +90,9 @@ def _parted(names: Iterable[str], constraints: frozenset[ForbiddenAction]) -> li
     for name in names:
         check_time()
         for group in groups:
-            if all(_exchanged(constraint, group[0], name) in constraints for constraint in constraints):
+            if all(
+                _exchanged(constraint, group[0], name) in constraints for constraint in constraints
+            ):
                 group.append(name)
                 break
         else:
@@ -159,7 +174,8 @@ class Z3Planner(TaskPlanner[SmtTask]):
     Args:
         most_steps: the longest horizon that is tried.
         work: how much the solver may do for each horizon, in its own unit (``rlimit``).
-        states: how many states are looked at after each horizon without a plan, for a proof that there is none.
+        states: how many states are looked at after each horizon without a plan, for a proof that
+            there is none.
     """
 
     most_steps: int = 100
@@ -189,10 +205,13 @@ class Z3Planner(TaskPlanner[SmtTask]):
 
         Raises:
             MissingExtraError: Z3 is not installed.
-            TaskPlannerError: the plan does not reach the goal, which would be an error of a program.
+            TaskPlannerError: the plan does not reach the goal, which would be an error of a
+                program.
         """
         if not task.translation.is_complete:
-            return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
+            return TaskPlanResult(
+                TaskPlanStatus.LIMIT, message="the translation ran out of time or memory"
+            )
         search = _Search(self, task, time_limit)
         try:
             with time_limits.time_limit(time_limit):
@@ -214,7 +233,9 @@ class _Search:
         translation, planner = self._task.translation, self._planner
         least = least_steps(translation)
         if least is None or self._task.is_goal_impossible():
-            return self._result(TaskPlanStatus.UNSOLVABLE, "there is no plan: the goal is out of reach")
+            return self._result(
+                TaskPlanStatus.UNSOLVABLE, "there is no plan: the goal is out of reach"
+            )
         groups = interchangeable_objects(translation.problem, self._task.constraints)
         clauses = StepClauses(translation, interchangeable=groups)
         exploration = Exploration(translation)
@@ -227,7 +248,8 @@ class _Search:
             looked = wanted
             if exploration.exhausted:
                 return self._result(
-                    TaskPlanStatus.UNSOLVABLE, "there is no plan: no reachable state is one of the goal"
+                    TaskPlanStatus.UNSOLVABLE,
+                    "there is no plan: no reachable state is one of the goal",
                 )
             if steps >= exploration.depth:
                 found = self._solved(clauses, steps)
@@ -247,11 +269,15 @@ class _Search:
         if result.is_satisfiable is False:
             return None
         if result.is_satisfiable is None:
-            message = f"no plan was found within the limits, which were reached looking for one of {steps} steps"
+            message = (
+                "no plan was found within the limits, which were reached looking for one of"
+                f" {steps} steps"
+            )
             return self._result(TaskPlanStatus.LIMIT, message)
         operators = self._task.translation.operators
         plan = tuple(
-            self._task.translation.action_of(operators[n].name) for n in clauses.chosen(result.true, steps=steps)
+            self._task.translation.action_of(operators[n].name)
+            for n in clauses.chosen(result.true, steps=steps)
         )
         validation = validate_task_plan(self._task.problem, plan)
         if not validation.is_valid:
@@ -306,19 +332,28 @@ class _Beside:
         context = z3.Context()
         self._contexts.append(context)
         solver = z3.SolverFor("QF_FD", ctx=context)
-        for name, value in (("ctrl_c", False), ("random_seed", 0), ("rlimit", work), ("timeout", milliseconds)):
+        for name, value in (
+            ("ctrl_c", False),
+            ("random_seed", 0),
+            ("rlimit", work),
+            ("timeout", milliseconds),
+        ):
             solver.set(name, value)
         solver.from_string(text)
         result = solver.check()
         true: tuple[int, ...] = ()
         if result == z3.sat:
             model = solver.model()
-            true = tuple(int(str(name.name())[2:]) for name in model.decls() if z3.is_true(model[name]))
+            true = tuple(
+                int(str(name.name())[2:]) for name in model.decls() if z3.is_true(model[name])
+            )
         statistics = solver.statistics()
         counts = {name: statistics.get_key_value(name) for name in statistics.keys()}  # noqa: SIM118  it is no mapping
         self._contexts.clear()
         is_satisfiable = None if result == z3.unknown else result == z3.sat
-        return _SatResult(is_satisfiable, true, counts.get("sat decisions", 0), counts.get("sat conflicts", 0))
+        return _SatResult(
+            is_satisfiable, true, counts.get("sat decisions", 0), counts.get("sat conflicts", 0)
+        )
 
 
 def _z3() -> Any:

@@ -17,6 +17,10 @@ def _make() -> TaskPlanner[Any]:
 
 
 SMT: PlugIn[TaskPlanner[Any]] = PlugIn(
-    "smt", _make, "Plans with the fewest actions, by the SMT solver Z3.", extra="planners", module="z3"
+    "smt",
+    _make,
+    "Plans with the fewest actions, by the SMT solver Z3.",
+    extra="planners",
+    module="z3",
 )
 """The task planner by Z3."""

@@ -1,20 +1,24 @@
 """Looking at the states of a translated task one after another, nearest first.
 
-When all states that can be reached have been looked at and the goal holds in none, there is no plan; when all up to
-some distance have, no plan is that short. An :class:`Exploration` continues where it stopped.
+When all states that can be reached have been looked at and the goal holds in none, there is no
+plan; when all up to some distance have, no plan is that short. An :class:`Exploration` continues
+where it stopped.
 
-Invariants: states come in an order that depends on the task alone. Axioms are evaluated by layers, each until nothing
-changes, a variable that no axiom sets having its initial value. O(states * applicable operators).
+Invariants: states come in an order that depends on the task alone. Axioms are evaluated by layers,
+each until nothing changes, a variable that no axiom sets having its initial value. O(states *
+applicable operators).
 
-How many actions a plan needs at least, without a search. It is the heuristic LM-cut, at the initial state [Helmert and
-Domshlak, Landmarks, Critical Paths and Abstractions: What's the Difference Anyway?, ICAPS 2009]. Landmarks (sets of
-actions of which every plan has one) that share no action add up. They are cuts in the relaxed task, in which actions
-delete nothing. One thing that deletions do is kept. A fact that holds at first and is wanted in the end has to be
-brought about again, when all actions of some landmark delete it, as of a hand that comes home.
+How many actions a plan needs at least, without a search. It is the heuristic LM-cut, at the initial
+state [Helmert and Domshlak, Landmarks, Critical Paths and Abstractions: What's the Difference
+Anyway?, ICAPS 2009]. Landmarks (sets of actions of which every plan has one) that share no action
+add up. They are cuts in the relaxed task, in which actions delete nothing. One thing that deletions
+do is kept. A fact that holds at first and is wanted in the end has to be brought about again, when
+all actions of some landmark delete it, as of a hand that comes home.
 
-Invariants: the bound is never too high. Derived variables are taken to have any value and conditional effects to happen
-always, which makes a task easier, never harder. Ties are broken by the order of facts and operators: the bound depends
-on the task alone. O(cuts * size of the operators * log facts).
+Invariants: the bound is never too high. Derived variables are taken to have any value and
+conditional effects to happen always, which makes a task easier, never harder. Ties are broken by
+the order of facts and operators: the bound depends on the task alone. O(cuts * size of the
+operators * log facts).
 """
 
 from __future__ import annotations
@@ -33,14 +37,17 @@ class Exploration:
 
     Attributes:
         depth: no state of the goal is nearer to the initial state than this many steps.
-        found: whether a state of the goal has been seen; then it is ``depth`` steps away, and nothing is left to do.
+        found: whether a state of the goal has been seen; then it is ``depth`` steps away, and
+            nothing is left to do.
         exhausted: whether every reachable state has been looked at.
     """
 
     def __init__(self, task: SasTask) -> None:
         self._goal = task.goal
         self._layers = _axiom_layers(task)
-        self._derived = tuple((n, task.init[n]) for n, variable in enumerate(task.variables) if variable.layer >= 0)
+        self._derived = tuple(
+            (n, task.init[n]) for n, variable in enumerate(task.variables) if variable.layer >= 0
+        )
         self._always: list[_Move] = []
         self._keyed: dict[Pair, list[_Move]] = {}
         for operator in task.operators:
@@ -102,7 +109,9 @@ class Exploration:
                 is_changing = False
                 for axiom in axioms:
                     is_new = state[axiom.variable] != axiom.after
-                    if is_new and all(state[variable] == value for variable, value in axiom.conditions):
+                    if is_new and all(
+                        state[variable] == value for variable, value in axiom.conditions
+                    ):
                         state[axiom.variable] = axiom.after
                         is_changing = True
         return tuple(state)
@@ -132,7 +141,11 @@ class _Relaxed:
         for number, variable in enumerate(task.variables):
             for value in range(len(variable.values)):
                 self._numbers[number, value] = 0 if number in derived else len(self._numbers) + 1
-        kept = [(number, value) for number, value in task.goal if number not in derived and task.init[number] == value]
+        kept = [
+            (number, value)
+            for number, value in task.goal
+            if number not in derived and task.init[number] == value
+        ]
         self._again = {pair: len(self._numbers) + 1 + index for index, pair in enumerate(kept)}
         self._deleters = {pair: _deleters(task.operators, pair) for pair in kept}
         self._wanted = task.goal
@@ -153,7 +166,9 @@ class _Relaxed:
 
     def _added(self, operator: SasOperator) -> list[int]:
         pairs = {(effect.variable, effect.after) for effect in operator.effects}
-        return sorted([*self._facts(pairs), *(self._again[pair] for pair in pairs if pair in self._again)])
+        return sorted(
+            [*self._facts(pairs), *(self._again[pair] for pair in pairs if pair in self._again)]
+        )
 
     def _want(self, restored: set[Pair]) -> None:
         """Set what the goal needs: some facts as they are, those restored once more."""
@@ -215,7 +230,8 @@ class _Relaxed:
             values[fact] = value
             for number in self.needed_by[fact]:
                 missing[number] -= 1
-                if not missing[number]:  # facts come in the order of their value, so this is the hardest of its needs
+                # facts come in the order of their value, so this is the hardest of its needs
+                if not missing[number]:
                     for added in self.adds[number]:
                         if values[added] is None:
                             heapq.heappush(waiting, (value + costs[number], added))
@@ -225,7 +241,11 @@ class _Relaxed:
         """Return the actions across the border of the facts from which the goal is free."""
         # The first of the facts of the highest value, None when one of them cannot be had.
         hardest = [
-            None if any(values[fact] is None for fact in needs) else max(needs, key=lambda fact: values[fact] or 0)
+            (
+                None
+                if any(values[fact] is None for fact in needs)
+                else max(needs, key=lambda fact: values[fact] or 0)
+            )
             for needs in self.needs
         ]
         free = {self.goal}
@@ -260,5 +280,8 @@ def _deleters(operators: Iterable[SasOperator], pair: Pair) -> frozenset[int]:
     return frozenset(
         number
         for number, operator in enumerate(operators)
-        if any(e.variable == variable and e.after != value and not e.conditions for e in operator.effects)
+        if any(
+            e.variable == variable and e.after != value and not e.conditions
+            for e in operator.effects
+        )
     )

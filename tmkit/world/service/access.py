@@ -34,7 +34,8 @@ class ServiceLimits:
         followers_per_token: those of one token, or of one session where there are no tokens.
         kept_versions: versions that can be fetched and edited from.
         upload_bytes: size of the shapes that were sent and are in no frame yet.
-        log_bytes: size of the versions after which a log begins anew with the whole scene; at least eight times it.
+        log_bytes: size of the versions after which a log begins anew with the whole scene; at least
+            eight times it.
     """
 
     message_bytes: int = 16_000_000
@@ -56,7 +57,9 @@ class Access:
     """Knows the roles of tokens, or lets anyone write if there are none, and counts what each takes."""
 
     def __init__(self, tokens: Mapping[str, str] | None, limits: ServiceLimits) -> None:
-        self._roles = None if tokens is None else {_hashed(token): role for token, role in tokens.items()}
+        self._roles = (
+            None if tokens is None else {_hashed(token): role for token, role in tokens.items()}
+        )
         self._limits = limits
         self._buckets: OrderedDict[bytes, list[float]] = OrderedDict()
         self._lock = threading.Lock()
@@ -75,7 +78,9 @@ class Access:
         """Count a request, or the bytes of an answer, and refuse what comes too fast."""
         limits, now = self._limits, clock.monotonic()
         with self._lock:
-            bucket = self._buckets.setdefault(principal, [limits.requests_per_second, limits.bytes_per_second, now])
+            bucket = self._buckets.setdefault(
+                principal, [limits.requests_per_second, limits.bytes_per_second, now]
+            )
             self._buckets.move_to_end(principal)
             if len(self._buckets) > _REMEMBERED:
                 self._buckets.popitem(last=False)
@@ -83,7 +88,9 @@ class Access:
             for place, rate in enumerate((limits.requests_per_second, limits.bytes_per_second)):
                 bucket[place] = min(rate, bucket[place] + passed * rate)
             if requests and (bucket[0] < 1.0 or bucket[1] <= 0.0):
-                raise ServiceError("too many requests or bytes a second; this server takes less", kind="rate")
+                raise ServiceError(
+                    "too many requests or bytes a second; this server takes less", kind="rate"
+                )
             bucket[0] -= requests
             bucket[1] -= size
 
@@ -107,7 +114,9 @@ def read_tokens(path: str | os.PathLike[str]) -> dict[str, str]:
     tokens = {}
     for number, line in enumerate(lines, start=1):
         words = line.partition("#")[0].split()
-        if words and (len(words) != 2 or words[0] not in ("read", "write") or not 16 <= len(words[1]) <= 1000):
+        if words and (
+            len(words) != 2 or words[0] not in ("read", "write") or not 16 <= len(words[1]) <= 1000
+        ):
             reason = "expected 'read' or 'write' and a token of 16 to 1,000 characters"
             raise FileFormatError.at(path, reason, line=number)
         if words:
@@ -118,7 +127,8 @@ def read_tokens(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _hashed(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()  # found by its digest, so timing reveals nothing of it
+    # found by its digest, so timing reveals nothing of it
+    return hashlib.sha256(token.encode()).digest()
 
 
 class Waiter:
@@ -150,7 +160,9 @@ class Followers:
         self._waiters: list[Waiter] = []
         self._news = threading.Condition()
         self._has_news = self._is_closed = False
-        self._thread = threading.Thread(target=self._answer_followers, name="tmkit followers", daemon=True)
+        self._thread = threading.Thread(
+            target=self._answer_followers, name="tmkit followers", daemon=True
+        )
         self._thread.start()
 
     def add(self, waiter: Waiter) -> None:
@@ -158,7 +170,10 @@ class Followers:
         with self._news:
             of_one = sum(other.principal == waiter.principal for other in self._waiters)
             if of_one >= self._limits.followers_per_token:
-                reason = f"{of_one} requests of this token or session wait for changes; at most as many may"
+                reason = (
+                    f"{of_one} requests of this token or session wait for changes; at most as"
+                    " many may"
+                )
                 raise ServiceError(reason, kind="busy")
             if len(self._waiters) >= self._limits.followers:
                 reason = f"{len(self._waiters)} requests wait for changes; at most as many may"
@@ -213,7 +228,9 @@ def matching(scene: SceneGraph, asked: m.Filter) -> set[str]:
     if asked.subtree is not None:
         names = set(scene.subtree(asked.subtree)) if asked.subtree in scene else set()
     if asked.classes:
-        names.intersection_update(*[{f for name in asked.classes for f in scene.frames_of_class(name)}])
+        names.intersection_update(
+            *[{f for name in asked.classes for f in scene.frames_of_class(name)}]
+        )
     if asked.near is not None and names:
         center, distance = asked.near
         if center not in scene:
@@ -221,5 +238,9 @@ def matching(scene: SceneGraph, asked: m.Filter) -> set[str]:
         at = scene.at(scene.zero_configuration() if asked.q is None else asked.q)
         here, root = at.pose(center).translation, scene.root(center)
         names = {name for name in names if scene.root(name) == root}
-        names = {name for name in names if float(((at.pose(name).translation - here) ** 2).sum()) <= distance**2}
+        names = {
+            name
+            for name in names
+            if float(((at.pose(name).translation - here) ** 2).sum()) <= distance**2
+        }
     return names

@@ -1,7 +1,8 @@
 """Clients of a served world, and replicas that follow it.
 
-A client sends a request again until it is answered or its time is up; the server executes an edit once, so a lost
-answer does no harm. One thread at a time edits by one client; queries may run beside each other.
+A client sends a request again until it is answered or its time is up; the server executes an edit
+once, so a lost answer does no harm. One thread at a time edits by one client; queries may run
+beside each other.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class Client(WorldEdits, Closing):
         retry: seconds until a request that is not answered is sent again.
     """
 
-    def __init__(self, transport: Transport, *, token: str = "", timeout: float = 10.0, retry: float = 1.0) -> None:
+    def __init__(
+        self, transport: Transport, *, token: str = "", timeout: float = 10.0, retry: float = 1.0
+    ) -> None:
         self._transport, self._token, self._timeout, self._retry = transport, token, timeout, retry
         self._session, self._numbers = os.urandom(16), itertools.count()
         self._editing = threading.RLock()
@@ -77,7 +80,12 @@ class Client(WorldEdits, Closing):
         self._transport.close()
 
     def pose(
-        self, frame: str, *, relative_to: str | None = None, q: npt.ArrayLike | None = None, stamp: float | None = None
+        self,
+        frame: str,
+        *,
+        relative_to: str | None = None,
+        q: npt.ArrayLike | None = None,
+        stamp: float | None = None,
     ) -> Pose:
         """Return the pose of a frame.
 
@@ -88,13 +96,19 @@ class Client(WorldEdits, Closing):
             stamp: a time, for edges that have stamped poses: the pose then, interpolated.
 
         Raises:
-            ServiceError: an unknown frame, or whatever :meth:`~tmkit.graph.SceneGraph.pose` refuses.
+            ServiceError: an unknown frame, or whatever :meth:`~tmkit.graph.SceneGraph.pose`
+                refuses.
         """
         query = m.PoseQuery(frame, relative_to, covariance=False, q=numbers(q), stamp=stamp)
         return _pose(self._ask(m.Poses([query]), m.Value).value[0][0])
 
     def gaussian_pose(
-        self, frame: str, *, relative_to: str | None = None, q: npt.ArrayLike | None = None, stamp: float | None = None
+        self,
+        frame: str,
+        *,
+        relative_to: str | None = None,
+        q: npt.ArrayLike | None = None,
+        stamp: float | None = None,
     ) -> GaussianPose:
         """Return the pose of a frame with its covariance; see :meth:`gaussian_poses`.
 
@@ -107,7 +121,11 @@ class Client(WorldEdits, Closing):
         return self.gaussian_poses([(frame, relative_to)], q=q, stamp=stamp)[0]
 
     def gaussian_poses(
-        self, queries: Sequence[tuple[str, str | None]], *, q: npt.ArrayLike | None = None, stamp: float | None = None
+        self,
+        queries: Sequence[tuple[str, str | None]],
+        *,
+        q: npt.ArrayLike | None = None,
+        stamp: float | None = None,
     ) -> list[GaussianPose]:
         """Return poses of frames relative to others, with covariance, all in one version.
 
@@ -116,7 +134,10 @@ class Client(WorldEdits, Closing):
             q: the configuration; needed with joints on a path.
             stamp: a time, as for :func:`tmkit.graph.gaussian_pose`.
         """
-        asked = [m.PoseQuery(frame, relative_to, q=numbers(q), stamp=stamp) for frame, relative_to in queries]
+        asked = [
+            m.PoseQuery(frame, relative_to, q=numbers(q), stamp=stamp)
+            for frame, relative_to in queries
+        ]
         found = self._ask(m.Poses(asked), m.Value).value
         return [GaussianPose(_pose(mean), m.matrix(covariance)) for mean, covariance in found]
 
@@ -124,8 +145,9 @@ class Client(WorldEdits, Closing):
         """Return a fact about the tree or a frame.
 
         Args:
-            what: ``exists``, ``frames``, ``roots``, ``joints``, ``parent``, ``children``, ``ancestors``, ``root``,
-                ``subtree``, ``body``, ``classes``, ``class`` (the frames of a class), ``groups`` or ``attributes``.
+            what: ``exists``, ``frames``, ``roots``, ``joints``, ``parent``, ``children``,
+                ``ancestors``, ``root``, ``subtree``, ``body``, ``classes``, ``class`` (the frames
+                of a class), ``groups`` or ``attributes``.
             frame: the frame, or the class, that it is about.
         """
         return self._ask(m.Look(what, frame), m.Value).value
@@ -165,14 +187,18 @@ class Client(WorldEdits, Closing):
         yield edits
         self._send(edits.operations, edits.shapes, version=version)
 
-    def update(self, edit: Callable[[SceneGraph], SceneGraph], *, is_exact: bool = False) -> SceneGraph:
+    def update(
+        self, edit: Callable[[SceneGraph], SceneGraph], *, is_exact: bool = False
+    ) -> SceneGraph:
         """Make any edit of a scene, as :meth:`~tmkit.world.LiveScene.update` does.
 
-        The function takes the version of now; what it changes is sent, and merged frame by frame with what others have
-        changed meanwhile. Where both changed the same, it is called again with the new version, 20 times at most.
+        The function takes the version of now; what it changes is sent, and merged frame by frame
+        with what others have changed meanwhile. Where both changed the same, it is called again
+        with the new version, 20 times at most.
 
         Args:
-            edit: a function of the present version, such as ``lambda scene: scene.set_shapes("cup", [shape])``.
+            edit: a function of the present version, such as ``lambda scene: scene.set_shapes("cup",
+                [shape])``.
             is_exact: call it again whatever others have changed.
 
         Returns:
@@ -188,13 +214,18 @@ class Client(WorldEdits, Closing):
                 writer = DifferenceWriter(self._mirror.keys.key)
                 record = writer.encode(diff(before, made), made)
                 if record is None:
-                    reason = "a name comes to mean another frame, and its old one goes on: make two edits of it"
+                    reason = (
+                        "a name comes to mean another frame, and its old one goes on: make two"
+                        " edits of it"
+                    )
                     raise ServiceError(reason, kind="edit")
                 if made is before:
                     return made
                 base = self._mirror.version
                 try:
-                    self._send([m.Change(base, record)], writer.blobs(), version=base if is_exact else None)
+                    self._send(
+                        [m.Change(base, record)], writer.blobs(), version=base if is_exact else None
+                    )
                 except ServiceError as error:
                     if attempt == _ATTEMPTS or error.data["kind"] not in ("conflict", "gone"):
                         raise
@@ -202,7 +233,9 @@ class Client(WorldEdits, Closing):
                 return made
         raise AssertionError
 
-    def _send(self, operations: list[m.Operation], shapes: Sequence[Shape], *, version: int | None = None) -> int:
+    def _send(
+        self, operations: list[m.Operation], shapes: Sequence[Shape], *, version: int | None = None
+    ) -> int:
         """Send an edit, after the shapes that it needs, and return its version."""
         with self._editing:
             for attempt in range(2):
@@ -211,11 +244,14 @@ class Client(WorldEdits, Closing):
                         self._ask(m.PutBlob(blob_of_shape(shape)), m.Done)
                         self._sent.add(shape.digest)
                 try:
-                    done: m.Done = self._ask(m.Edit(operations, self._mirror.world, version), m.Done)
+                    done: m.Done = self._ask(
+                        m.Edit(operations, self._mirror.world, version), m.Done
+                    )
                     return done.version
                 except ServiceError as error:
                     self._sent.clear()
-                    if attempt or not shapes or error.data["kind"] != "unknown":  # else the server has forgotten one
+                    # else the server has forgotten one
+                    if attempt or not shapes or error.data["kind"] != "unknown":
                         raise
         raise AssertionError
 
@@ -231,7 +267,8 @@ class Client(WorldEdits, Closing):
     ) -> Iterator[WorldChange]:
         """Yield changes of some frames: first all of them, then what changes, enters or leaves.
 
-        Versions between may be skipped, the last is always told. A frame is followed while all that is given holds.
+        Versions between may be skipped, the last is always told. A frame is followed while all that
+        is given holds.
 
         Args:
             subtree: it is this frame, or below it.
@@ -273,7 +310,8 @@ class Client(WorldEdits, Closing):
             begun = clock.monotonic()
             data = self._transport.request(message, timeout=min(left, self._retry + wait))
             if data is None:
-                clock.sleep(max(0.0, min(left, 0.02 - (clock.monotonic() - begun))))  # no server is there yet
+                # no server is there yet
+                clock.sleep(max(0.0, min(left, 0.02 - (clock.monotonic() - begun))))
                 continue
             try:
                 answer = _answers.decode(data)
@@ -290,15 +328,16 @@ class Client(WorldEdits, Closing):
 class Replica(LiveScene, Closing):
     """A copy of a served world: a live scene whose versions are those of the server, some skipped.
 
-    An edit (:meth:`update`) goes to the server, and is in the replica when it returns. While the server cannot be
-    reached, the last version stays, and :attr:`failure` says why.
+    An edit (:meth:`update`) goes to the server, and is in the replica when it returns. While the
+    server cannot be reached, the last version stays, and :attr:`failure` says why.
 
     Args:
         client: of the server; it is not closed with the replica.
         rate: versions a second that it takes at most; each as soon as it comes if omitted.
 
     Attributes:
-        failure: why the last request failed, or what listeners raised of this version; None while all is well.
+        failure: why the last request failed, or what listeners raised of this version; None while
+            all is well.
 
     Raises:
         ServiceError: the server refuses to be followed.

@@ -57,7 +57,13 @@ class WorldEdits:
             attributes: JSON values by key.
         """
         frame = FrameSpecification(
-            name, parent, pose=pose or Pose(), joint=joint or Fixed(), body=body, classes=classes, shapes=shapes
+            name,
+            parent,
+            pose=pose or Pose(),
+            joint=joint or Fixed(),
+            body=body,
+            classes=classes,
+            shapes=shapes,
         ).replace(attributes=attributes or {})
         writer = DifferenceWriter(lambda *_: os.urandom(16))
         record = m.record_of_frames([frame], m.EMPTY, writer)
@@ -89,7 +95,9 @@ class WorldEdits:
         """
         self._operate(m.AddStampedPose(frame, seven(pose), stamp, covariance_bytes(covariance)))
 
-    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: npt.ArrayLike | None = None) -> None:
+    def reparent(
+        self, frame: str, parent: str, *, pose: Pose | None = None, q: npt.ArrayLike | None = None
+    ) -> None:
         """Move a frame, with all below it, under another parent.
 
         Args:
@@ -183,15 +191,26 @@ class Mirror:
 
     def frames(self, record: bytes) -> list[FrameSpecification]:
         """Return frames that are sent by themselves."""
-        return [frame.after for frame in self._read(record, m.EMPTY).frames if frame.after is not None]
+        return [
+            frame.after for frame in self._read(record, m.EMPTY).frames if frame.after is not None
+        ]
 
     def _read(self, record: bytes, base: SceneGraph) -> Any:
         try:
             return decode_difference(record, base, shape=self._shape, source=self.keys.source)
         except ServiceError:
             raise
-        except (TmkitError, ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
-            raise ServiceError(f"what the server sent is no scene: {error}", kind="format") from error
+        except (
+            TmkitError,
+            ValueError,
+            TypeError,
+            LookupError,
+            OverflowError,
+            RecursionError,
+        ) as error:
+            raise ServiceError(
+                f"what the server sent is no scene: {error}", kind="format"
+            ) from error
 
     def _shape(self, digest: str, source: str) -> Shape:
         known = m.shape_named(self.scene, digest)

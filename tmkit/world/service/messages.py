@@ -1,10 +1,12 @@
 """Messages of the service, format 1: MessagePack arrays, each value checked when it is read.
 
-A request is ``[format, token, session, number, body]``, an answer ``[format, number, body]``; a body is an array that
-begins with its tag. The page on the wire format (docs/reference/wire_format.md) lists them for other languages. Scenes
-and differences are records of :mod:`tmkit.store.encoding`, shapes with arrays blobs of :mod:`tmkit.store.blobs`.
+A request is ``[format, token, session, number, body]``, an answer ``[format, number, body]``; a
+body is an array that begins with its tag. The page on the wire format
+(docs/reference/wire_format.md) lists them for other languages. Scenes and differences are records
+of :mod:`tmkit.store.encoding`, shapes with arrays blobs of :mod:`tmkit.store.blobs`.
 
-Invariant: reading a message runs no code and reads no file. What its values mean is checked by the core.
+Invariant: reading a message runs no code and reads no file. What its values mean is checked by the
+    core.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ FORMAT = 1
 EMPTY = SceneGraph(root=None)
 Seven = tuple[float, float, float, float, float, float, float]
 Name = Annotated[str, msgspec.Meta(max_length=10_000)]
-Covariance = Annotated[bytes, msgspec.Meta(min_length=288, max_length=288)]  # 36 numbers, little-endian, row by row
+# 36 numbers, little-endian, row by row
+Covariance = Annotated[bytes, msgspec.Meta(min_length=288, max_length=288)]
 SessionId = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=60.0)]
 
@@ -169,7 +172,8 @@ class Filter(_Message):
 
     subtree: Name | None = None  # the frame and all below it
     classes: list[Name] = []  # has one of them
-    near: tuple[Name, float] | None = None  # its origin lies within this distance of the frame's, metres
+    # its origin lies within this distance of the frame's, metres
+    near: tuple[Name, float] | None = None
     q: list[float] | None = None  # the configuration at which; zero by default
 
 
@@ -296,7 +300,9 @@ bodies: msgspec.msgpack.Decoder[Body] = msgspec.msgpack.Decoder(Body, ext_hook=r
 replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply, ext_hook=received)
 
 
-def apply(operation: SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttribute, edit: SceneEdit) -> None:
+def apply(
+    operation: SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttribute, edit: SceneEdit
+) -> None:
     """Make an edit."""
     match operation:
         case SetPose(frame, pose):
@@ -319,9 +325,13 @@ def matrix(data: bytes) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.ndarray((6, 6), "<f8", data)
 
 
-def record_of_frames(frames: Sequence[FrameSpecification], scene: SceneGraph, writer: DifferenceWriter) -> bytes:
+def record_of_frames(
+    frames: Sequence[FrameSpecification], scene: SceneGraph, writer: DifferenceWriter
+) -> bytes:
     """Return the record of frames alone, as if they were new."""
-    difference = SceneDifference([FrameDifference(k + 1, None, frame) for k, frame in enumerate(frames)])
+    difference = SceneDifference(
+        [FrameDifference(k + 1, None, frame) for k, frame in enumerate(frames)]
+    )
     return writer.encode(difference, scene) or b""
 
 
@@ -358,8 +368,14 @@ class SourceKeys:
         """Forget now and then the sources that a scene lacks: nothing else holds them for long. O(1) in the mean."""
         if len(self._keys) > self._room:
             noises = [noise for f in scene.noisy_frames if (noise := scene.noise(f)) is not None]
-            noises += [f.twist_noise for n in scene.twist_frames if (f := scene.specification(n)).twist_noise]
-            self._keys = {s: self._keys[s] for noise in noises for s in noise.sources if s in self._keys}
+            noises += [
+                f.twist_noise
+                for n in scene.twist_frames
+                if (f := scene.specification(n)).twist_noise
+            ]
+            self._keys = {
+                s: self._keys[s] for noise in noises for s in noise.sources if s in self._keys
+            }
             self._sources = {key: source for source, key in self._keys.items()}
             self._room = 10_000 + 2 * len(self._keys)
 

@@ -1,23 +1,26 @@
 """A transport that records: what it keeps is on disk before any answer that was given after it leaves.
 
-It wraps another transport. A record is appended to one file at once; if it cannot be, as on a full disk, what was
-written of it is cut, and the caller receives the error. A thread synchronises the file (``fdatasync``), and then sends
-the answers that waited for it: many edits share one synchronisation, and queries wait only while records do. If the
-synchronisation fails, no answer leaves any more, and :attr:`RecordingTransport.failure` is the reason.
+It wraps another transport. A record is appended to one file at once; if it cannot be, as on a full
+disk, what was written of it is cut, and the caller receives the error. A thread synchronises the
+file (``fdatasync``), and then sends the answers that waited for it: many edits share one
+synchronisation, and queries wait only while records do. If the synchronisation fails, no answer
+leaves any more, and :attr:`RecordingTransport.failure` is the reason.
 
-A restart, a record that makes those before it needless, begins a new file, which is written beside the log and
-synchronised, and then takes its name. A kill leaves the one or the other, whole. Where the disk has no room for both,
-it is appended like any other.
+A restart, a record that makes those before it needless, begins a new file, which is written beside
+the log and synchronised, and then takes its name. A kill leaves the one or the other, whole. Where
+the disk has no room for both, it is appended like any other.
 
-A record is a header of 21 bytes (magic ``tmkr``, length, CRC-32, size of the file that was synchronised when it was
-written, flag) and its bytes. The last record of a new file is empty and says that those before it are on disk. When the
-file is opened, all of it is checked. A record that is damaged while a later one says that it had been synchronised is
-damage of what was acknowledged: an error that names the offset. Without such a one it is what a killed process or a
-power cut left of records that were never acknowledged: it is cut, with a note in the log of the program. Invariant:
-what is read is what was kept since the last restart, in order, and all of it that was acknowledged.
+A record is a header of 21 bytes (magic ``tmkr``, length, CRC-32, size of the file that was
+synchronised when it was written, flag) and its bytes. The last record of a new file is empty and
+says that those before it are on disk. When the file is opened, all of it is checked. A record that
+is damaged while a later one says that it had been synchronised is damage of what was acknowledged:
+an error that names the offset. Without such a one it is what a killed process or a power cut left
+of records that were never acknowledged: it is cut, with a note in the log of the program.
+Invariant: what is read is what was kept since the last restart, in order, and all of it that was
+acknowledged.
 
-:class:`WorldLog` keeps the versions of a world so, and in a folder beside the file the shapes with arrays that they
-name.
+:class:`WorldLog` keeps the versions of a world so, and in a folder beside the file the shapes with
+arrays that they name.
 """
 
 from __future__ import annotations
@@ -50,7 +53,8 @@ with importing("msgspec", "world", "a served world needs"):
 
 _logger = logging.getLogger(__name__)
 _MAGIC = b"tmkr"
-_HEADER = struct.Struct("<4sIIQB")  # magic, length, checksum of what follows it, synchronised size, flag
+# magic, length, checksum of what follows it, synchronised size, flag
+_HEADER = struct.Struct("<4sIIQB")
 _CHECKED = 12  # offset of what the checksum is of
 _LARGEST = 2**30
 _PLAIN, _RESTART, _MARK = 0, 1, 2  # flags; a mark only says what is synchronised
@@ -80,7 +84,8 @@ class RecordingTransport(Transport):
         self.failure: str | None = None
         self.notes: tuple[str, ...] = ()
         self.restarts = 0
-        self._disk = threading.Lock()  # of synchronisation, and of the file that is begun anew; before the next one
+        # of synchronisation, and of the file that is begun anew; before the next one
+        self._disk = threading.Lock()
         self._changed = threading.Condition()
         self._waiting: list[tuple[Reply, bytes]] = []
         self._is_dirty = self._is_busy = self._is_closed = False
@@ -95,7 +100,9 @@ class RecordingTransport(Transport):
                 if not os.path.samestat(os.fstat(self._file), os.stat(self._path)):
                     raise BlockingIOError  # another process has just begun it anew
                 if os.pread(self._file, 4, 0)[:4] != _MAGIC[: os.fstat(self._file).st_size]:
-                    raise ServiceError(f"{path}: this is no log of a world; it is left as it is", kind="log")
+                    raise ServiceError(
+                        f"{path}: this is no log of a world; it is left as it is", kind="log"
+                    )
                 self._restart = self._checked()
             except BaseException:
                 os.close(self._file)
@@ -103,13 +110,17 @@ class RecordingTransport(Transport):
         except BlockingIOError:
             raise ServiceError(f"{path}: another process uses the log", kind="log") from None
         except OSError as error:
-            raise OutputError(f"{path}: {error.strerror}", path=str(path), reason=error.strerror) from None
+            raise OutputError(
+                f"{path}: {error.strerror}", path=str(path), reason=error.strerror
+            ) from None
         self._thread = threading.Thread(target=self._synchronise, name="tmkit log", daemon=True)
         self._thread.start()
 
     def serve(self, handler: Handler) -> None:
         """Begin to hand requests to a server; its answers leave after the records before them are on disk."""
-        self._transport.serve(lambda message, reply: handler(message, lambda answer: self._answer(reply, answer)))
+        self._transport.serve(
+            lambda message, reply: handler(message, lambda answer: self._answer(reply, answer))
+        )
 
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
         """Send a request by the wrapped transport."""
@@ -120,7 +131,8 @@ class RecordingTransport(Transport):
 
         Args:
             record: bytes of the server's own.
-            is_restart: a new server needs no records from before this one; the file begins anew with it.
+            is_restart: a new server needs no records from before this one; the file begins anew
+                with it.
 
         Raises:
             OutputError: if the record is too large or cannot be written; the file is as it was.
@@ -172,11 +184,15 @@ class RecordingTransport(Transport):
 
     def _fail(self, error: OSError) -> None:
         self.failure = f"{self._path}: {error.strerror}"
-        _logger.error("the log cannot be written; no edit is acknowledged any more: %s", self.failure)
+        _logger.error(
+            "the log cannot be written; no edit is acknowledged any more: %s", self.failure
+        )
 
     def _error(self, reason: str | None) -> OutputError:
         reason = reason or "unknown reason"
-        return OutputError(f"the log cannot be written: {reason}", path=str(self._path), reason=reason)
+        return OutputError(
+            f"the log cannot be written: {reason}", path=str(self._path), reason=reason
+        )
 
     def recorded(self) -> Iterator[bytes]:
         """Yield the records that were there when the file was opened, from the last restart on."""
@@ -272,7 +288,10 @@ class RecordingTransport(Transport):
                 if _end_of_record(view, later, size) and _HEADER.unpack_from(view, later)[3] > at:
                     raise LogDamageError.of(self._path, at)
         if at < size:
-            note = f"{self._path}: {size - at} bytes at offset {at} were never acknowledged and are cut"
+            note = (
+                f"{self._path}: {size - at} bytes at offset {at} were never acknowledged and"
+                " are cut"
+            )
             _logger.warning("%s", note)
             self.notes = (note,)
             os.ftruncate(self._file, at)
@@ -283,7 +302,9 @@ class RecordingTransport(Transport):
 
     def _synchronise_folder(self) -> None:
         """Bring the name of a new file to the disk."""
-        folder = os.open(os.path.dirname(os.path.realpath(self._path)), os.O_RDONLY | os.O_DIRECTORY)
+        folder = os.open(
+            os.path.dirname(os.path.realpath(self._path)), os.O_RDONLY | os.O_DIRECTORY
+        )
         try:
             os.fsync(folder)
         finally:
@@ -339,7 +360,9 @@ class _Snapshot(msgspec.Struct, array_like=True, tag="snapshot", gc=False):
     record: bytes
 
 
-_log_records: msgspec.msgpack.Decoder[_Version | _Snapshot] = msgspec.msgpack.Decoder(_Version | _Snapshot)
+_log_records: msgspec.msgpack.Decoder[_Version | _Snapshot] = msgspec.msgpack.Decoder(
+    _Version | _Snapshot
+)
 
 
 class Recovered(NamedTuple):
@@ -355,7 +378,11 @@ class WorldLog:
     """Writes versions to the log of a transport, and reads what it holds; its folder has its name and ``.blobs``."""
 
     def __init__(
-        self, transport: RecordingTransport, path: str | os.PathLike[str], limits: ServiceLimits, keys: m.SourceKeys
+        self,
+        transport: RecordingTransport,
+        path: str | os.PathLike[str],
+        limits: ServiceLimits,
+        keys: m.SourceKeys,
     ) -> None:
         self._transport, self._limits, self._keys = transport, limits, keys
         self._blobs = BlobFolder(Path(f"{os.fspath(path)}.blobs"), largest=limits.message_bytes)
@@ -380,7 +407,9 @@ class WorldLog:
         """Whether the versions since the last snapshot have outgrown it."""
         return self._room < 0
 
-    def keep_version(self, number: int, session: bytes, request: int, record: bytes, *, is_whole: bool) -> None:
+    def keep_version(
+        self, number: int, session: bytes, request: int, record: bytes, *, is_whole: bool
+    ) -> None:
         """Keep a version; OutputError where it cannot be written."""
         data = m.encode(_Version(number, session, request, is_whole, record))
         self._transport.keep(data)
@@ -422,13 +451,16 @@ class WorldLog:
     def recovered(self) -> Recovered | None:
         """Return what the log holds, None if it is new; ValueError where it is no log of versions."""
         replay, world, at = None, b"", 0
-        last: OrderedDict[bytes, tuple[int, int]] = OrderedDict()  # requests of sessions and their versions
+        # requests of sessions and their versions
+        last: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
         decode, add = _log_records.decode, None
         for data in self._transport.recorded():
             record = decode(data)
             if isinstance(record, _Snapshot):
                 world = record.world
-                last.update((session, (request, version)) for session, request, version in record.sessions)
+                last.update(
+                    (session, (request, version)) for session, request, version in record.sessions
+                )
                 self._room = max(self._limits.log_bytes, 8 * len(data))
             elif add is None or record.number != at + 1:
                 raise ValueError(f"version {record.number} comes after version {at}")
@@ -445,7 +477,10 @@ class WorldLog:
             return None
         scene = replay.finish()
         self._keys.forget(scene)
-        done = [(session, (request, m.Done(world, version))) for session, (request, version) in last.items()]
+        done = [
+            (session, (request, m.Done(world, version)))
+            for session, (request, version) in last.items()
+        ]
         return Recovered(world, at, scene, OrderedDict(done))
 
     def _named_shape(self, scene: SceneGraph, digest: str, source: str) -> Shape:

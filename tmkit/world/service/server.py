@@ -1,16 +1,17 @@
 """A server that holds a world: it answers requests of clients over a transport, and executes their edits in turn.
 
-Requests are answered by the thread that the transport calls with; a thread of its own answers followers. Versions are
-immutable, so queries wait for nothing. An edit is all or nothing and makes one version; versions are numbered from 0.
-The last edit of each session is remembered, so an edit that arrives twice is executed once, also across a restart from
-a log.
+Requests are answered by the thread that the transport calls with; a thread of its own answers
+followers. Versions are immutable, so queries wait for nothing. An edit is all or nothing and makes
+one version; versions are numbered from 0. The last edit of each session is remembered, so an edit
+that arrives twice is executed once, also across a restart from a log.
 
-With a log, the transport is wrapped (:mod:`~tmkit.world.service.recording`), the record of each version is kept before
-any client receives it, and now and then the whole scene, with which the log begins anew. The next time, the shapes that
-only older records name are removed.
+With a log, the transport is wrapped (:mod:`~tmkit.world.service.recording`), the record of each
+version is kept before any client receives it, and now and then the whole scene, with which the log
+begins anew. The next time, the shapes that only older records name are removed.
 
-Invariants: whatever bytes come in, they are answered or refused with a reason and counted. No request runs code of its
-sender, and none reads or writes a file but the log and its folder of shapes.
+Invariants: whatever bytes come in, they are answered or refused with a reason and counted. No
+request runs code of its sender, and none reads or writes a file but the log and its folder of
+shapes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ from typing import Any, NamedTuple
 from tmkit._core import SceneDifference
 from tmkit._support.closing import Closing
 from tmkit._support.extras import importing
-from tmkit.errors import ListenerError, MergeConflictError, MissingFileError, ServiceError, TmkitError
+from tmkit.errors import (
+    ListenerError,
+    MergeConflictError,
+    MissingFileError,
+    ServiceError,
+    TmkitError,
+)
 from tmkit.graph import SceneGraph, Shape, diff, gaussian_pose
 from tmkit.graph.attributes import plain_attributes
 from tmkit.store import merge_scenes
@@ -42,7 +49,15 @@ with importing("msgspec", "world", "a served world needs"):
 
 _logger = logging.getLogger(__name__)
 _REMEMBERED_SESSIONS = 10_000  # whose last edit is remembered
-_WRONG = (TmkitError, ValueError, TypeError, LookupError, OverflowError, RecursionError, MemoryError)
+_WRONG = (
+    TmkitError,
+    ValueError,
+    TypeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+)
 
 LOOKS: Mapping[str, Callable[[SceneGraph, str], Any]] = {
     "exists": SceneGraph.__contains__,
@@ -71,12 +86,14 @@ class WorldServer(Closing):
     """Holds a world for clients in other threads, processes and machines (:class:`~tmkit.world.Client`).
 
     Args:
-        transport: how clients reach it, such as a :class:`~tmkit.world.service.zenoh.transport.ZenohTransport`; closed
-            with the server.
-        scene: the first version, or a live scene that others in this process change, too; an empty scene if omitted.
-            A log that holds a world takes its place.
-        log: a file that records all versions; shapes with arrays lie in the folder of this name with ``.blobs``.
-        tokens: roles, ``read`` or ``write``, by the token that a client has to send; anyone may write if omitted.
+        transport: how clients reach it, such as a
+            :class:`~tmkit.world.service.zenoh.transport.ZenohTransport`; closed with the server.
+        scene: the first version, or a live scene that others in this process change, too; an empty
+            scene if omitted. A log that holds a world takes its place.
+        log: a file that records all versions; shapes with arrays lie in the folder of this name
+            with ``.blobs``.
+        tokens: roles, ``read`` or ``write``, by the token that a client has to send; anyone may
+            write if omitted.
         limits: how much it takes and gives.
 
     Attributes:
@@ -116,7 +133,9 @@ class WorldServer(Closing):
             self._recover(RecordingTransport(transport, log), log)
         self._now = self._number, self.live.scene
         self._versions = OrderedDict([self._now])
-        self._followers = Followers(self.limits, news=self._news_for, nothing=self._nothing_for, refused=self._refused)
+        self._followers = Followers(
+            self.limits, news=self._news_for, nothing=self._nothing_for, refused=self._refused
+        )
         self._remove_recorder = self.live.record_by(self)
         self._remove_listener = self.live.on_change(self._changed)
         self._transport.serve(self._receive)
@@ -165,7 +184,10 @@ class WorldServer(Closing):
         number, principal = -1, b""
         try:
             if len(message) > self.limits.message_bytes:
-                reason = f"the message has {len(message)} bytes; this server takes {self.limits.message_bytes}"
+                reason = (
+                    f"the message has {len(message)} bytes; this server takes"
+                    f" {self.limits.message_bytes}"
+                )
                 raise ServiceError(reason, kind="size")
             try:
                 received = _prefixes.decode(message).format
@@ -183,7 +205,9 @@ class WorldServer(Closing):
             except (msgspec.MsgspecError, RecursionError) as error:
                 raise ServiceError(f"no request: {error}", kind="format") from None
             if role != "write" and isinstance(body, m.Edit | m.PutBlob):
-                raise ServiceError("this token may read; edits need one that may write", kind="role")
+                raise ServiceError(
+                    "this token may read; edits need one that may write", kind="role"
+                )
             answer = self._answer(request, body, reply, principal)
         except Exception as error:
             answer = self._refused(error)
@@ -202,7 +226,9 @@ class WorldServer(Closing):
         except Exception as error:
             return m.encode((m.FORMAT, number, self._refused(error)))
 
-    def _answer(self, request: m.Request, body: m.Body, reply: Reply, principal: bytes) -> m.Reply | None:
+    def _answer(
+        self, request: m.Request, body: m.Body, reply: Reply, principal: bytes
+    ) -> m.Reply | None:
         number, scene = self._now
         match body:
             case m.Edit():
@@ -235,7 +261,9 @@ class WorldServer(Closing):
 
     def _check_count(self, count: int) -> None:
         if count > self.limits.operations:
-            reason = f"{count} operations in one request; this server takes {self.limits.operations}"
+            reason = (
+                f"{count} operations in one request; this server takes {self.limits.operations}"
+            )
             raise ServiceError(reason, kind="size")
 
     def _refused(self, error: BaseException) -> m.Refused:
@@ -255,7 +283,9 @@ class WorldServer(Closing):
             known = self._sessions.get(session)
             if known is not None and request.number <= known[0]:
                 if request.number < known[0]:
-                    raise ServiceError(f"request {request.number} comes after request {known[0]}", kind="repeated")
+                    raise ServiceError(
+                        f"request {request.number} comes after request {known[0]}", kind="repeated"
+                    )
                 outcome.append(known[1])
                 return scene
             made = scene
@@ -269,7 +299,8 @@ class WorldServer(Closing):
             if made is scene:
                 self._remember(session, request.number, answer)
             else:
-                self._editing = session, request.number  # remembered when the version is recorded, or is not
+                # remembered when the version is recorded, or is not
+                self._editing = session, request.number
             outcome.append(answer)
             return made
 
@@ -292,7 +323,10 @@ class WorldServer(Closing):
         is_here = body.world in (b"", self.world)
         if body.version is not None and not (is_here and body.version == self._number):
             world = "" if is_here else ", of another world"
-            reason = f"the edit was made for version {body.version}{world}; the world is at version {self._number}"
+            reason = (
+                f"the edit was made for version {body.version}{world}; the world is at version"
+                f" {self._number}"
+            )
             raise ServiceError(reason, kind="conflict")
         edit = None
         for operation in body.operations:
@@ -304,26 +338,38 @@ class WorldServer(Closing):
                 m.apply(operation, edit)
         scene = scene if edit is None else edit.finish()
         if len(scene) > self.limits.frames:
-            raise ServiceError(f"the world would have {len(scene)} frames; at most {self.limits.frames}", kind="size")
+            raise ServiceError(
+                f"the world would have {len(scene)} frames; at most {self.limits.frames}",
+                kind="size",
+            )
         return scene
 
     def _merged(self, scene: SceneGraph, change: m.Change, world: bytes) -> SceneGraph:
         """Return a scene with the changes that a client made to a version: a merge when it is not that of now."""
         base = m.EMPTY if change.base == -1 else self._version(change.base, world)
-        difference = decode_difference(change.record, base, shape=self._shape, source=self._keys.source)
+        difference = decode_difference(
+            change.record, base, shape=self._shape, source=self._keys.source
+        )
         if change.base == -1 or base is scene:
             return scene.apply(difference)
-        both = _changed_frames(difference) & _changed_frames(diff(base, scene))  # alike, too: each may be one more
+        # alike, too: each may be one more
+        both = _changed_frames(difference) & _changed_frames(diff(base, scene))
         if both:
-            reason = f"others have changed {', '.join(sorted(both))[:200]} since version {change.base}"
+            reason = (
+                f"others have changed {', '.join(sorted(both))[:200]} since version {change.base}"
+            )
             raise ServiceError(reason, kind="conflict")
         return merge_scenes(base, scene, base.apply(difference))
 
     def _version(self, number: int, world: bytes) -> SceneGraph:
         if world != self.world:
-            raise ServiceError("the version is of another world: the server has begun anew", kind="gone")
+            raise ServiceError(
+                "the version is of another world: the server has begun anew", kind="gone"
+            )
         if number not in self._versions:
-            raise ServiceError(f"version {number} is not kept; the world is at version {self._number}", kind="gone")
+            raise ServiceError(
+                f"version {number} is not kept; the world is at version {self._number}", kind="gone"
+            )
         return self._versions[number]
 
     def _upload(self, shape: Shape, size: int) -> m.Done:
@@ -359,17 +405,21 @@ class WorldServer(Closing):
         (session, request), self._editing = self._editing, (b"", 0)
         number = self._number + 1
         try:
-            # An edit of a client was decoded, so it can be encoded: without a log, it is when a follower receives it.
+            # An edit of a client was decoded, so it can be encoded: without a log, it is when a
+            # follower receives it.
             is_needed = self._log is not None or not session
             record = self._encoded(self._now[1], scene) if is_needed else None
-            self._recorded = _Recorded(session, request, record, 0 if self._log is None else self._log.size)
+            self._recorded = _Recorded(
+                session, request, record, 0 if self._log is None else self._log.size
+            )
             if self._log is not None:
                 data = self._whole(number, scene).record if record is None else record
                 self._log.keep_version(number, session, request, data, is_whole=record is None)
         except Exception as error:
             self._recorded = None
             refused = ServiceError(
-                f"version {number} cannot be recorded: {error or type(error).__name__}", kind=_kind(error)
+                f"version {number} cannot be recorded: {error or type(error).__name__}",
+                kind=_kind(error),
             )
             if session:
                 self._remember(session, request, _refusal(refused))
@@ -383,7 +433,11 @@ class WorldServer(Closing):
         if self._log is not None:
             self._log.withdraw(size)
         if session:
-            self._remember(session, request, m.Refused("edit", "another recorder of the world rejected the edit"))
+            self._remember(
+                session,
+                request,
+                m.Refused("edit", "another recorder of the world rejected the edit"),
+            )
 
     def _changed(self, scene: SceneGraph) -> None:
         """Number a new version that was recorded, and let others see it; the world's lock is held."""
@@ -393,7 +447,10 @@ class WorldServer(Closing):
         if session:
             self._remember(session, request, m.Done(self.world, number))
         if record is not None:
-            self._records = {**dict(list(self._records.items())[-15:]), (number - 1, number): record}
+            self._records = {
+                **dict(list(self._records.items())[-15:]),
+                (number - 1, number): record,
+            }
         self._versions[number] = scene
         self._number, self._now = number, (number, scene)
         if len(self._versions) > self.limits.kept_versions:
@@ -407,9 +464,13 @@ class WorldServer(Closing):
         self._followers.wake()
 
     def _keep_snapshot(self, log: WorldLog, number: int, scene: SceneGraph) -> None:
-        log.keep_snapshot(self.world, number, self._sessions, lambda: self._whole(number, scene).record)
+        log.keep_snapshot(
+            self.world, number, self._sessions, lambda: self._whole(number, scene).record
+        )
 
-    def _record(self, since: int, number: int, before: SceneGraph, after: SceneGraph) -> bytes | None:
+    def _record(
+        self, since: int, number: int, before: SceneGraph, after: SceneGraph
+    ) -> bytes | None:
         """Return the difference between two versions; None where there is none that edits could make."""
         known = self._records.get((since, number))
         if known is None and (known := self._encoded(before, after)) is not None:
@@ -452,19 +513,31 @@ class WorldServer(Closing):
         number, scene = self._now
         return m.Changes(waiter.since, b"", scene.fingerprint if waiter.since == number else "")
 
-    def _view(self, waiter: Waiter, before: SceneGraph | None, after: SceneGraph, number: int) -> m.View | None:
+    def _view(
+        self, waiter: Waiter, before: SceneGraph | None, after: SceneGraph, number: int
+    ) -> m.View | None:
         asked = waiter.body.filter
         assert asked is not None
         old, new = set[str]() if before is None else matching(before, asked), matching(after, asked)
         names = new - old
         if before is not None:
-            names.update(f.after.name for f in diff(before, after).frames if f.after and f.after.name in new)
+            names.update(
+                f.after.name for f in diff(before, after).frames if f.after and f.after.name in new
+            )
         if before is not None and not names and old <= new:
             waiter.advance(number)
             return None
         frames = [after.specification(name) for name in after.frame_names if name in names]
-        record = m.record_of_frames(frames, after, DifferenceWriter(self._keys.key)) if frames else b""
-        return m.View(self.world, -1 if before is None else waiter.body.since, number, sorted(old - new), record)
+        record = (
+            m.record_of_frames(frames, after, DifferenceWriter(self._keys.key)) if frames else b""
+        )
+        return m.View(
+            self.world,
+            -1 if before is None else waiter.body.since,
+            number,
+            sorted(old - new),
+            record,
+        )
 
 
 class _Recorded(NamedTuple):
@@ -495,7 +568,12 @@ def _refusal(error: BaseException) -> m.Refused:
 
 
 def _changed_frames(difference: SceneDifference) -> set[str]:
-    return {one.name for frame in difference.frames for one in (frame.before, frame.after) if one is not None}
+    return {
+        one.name
+        for frame in difference.frames
+        for one in (frame.before, frame.after)
+        if one is not None
+    }
 
 
 def _pose(scene: SceneGraph, query: m.PoseQuery) -> tuple[bytes, bytes | None]:

@@ -21,7 +21,12 @@ TRANSPORTS: MakerGroup[Transport] = MakerGroup(
 
 
 def load_transport(
-    name: str, address: str, *, listen: bool, world: str = "world", settings: Mapping[str, Any] | None = None
+    name: str,
+    address: str,
+    *,
+    listen: bool,
+    world: str = "world",
+    settings: Mapping[str, Any] | None = None,
 ) -> Transport:
     """Return a transport by its name.
 
@@ -37,4 +42,6 @@ def load_transport(
         PlugInError: if the plug-in cannot be loaded or fails.
         MissingExtraError: if it needs an extra.
     """
-    return TRANSPORTS.make(name, address, keywords={"listen": listen, "world": world, "settings": settings})
+    return TRANSPORTS.make(
+        name, address, keywords={"listen": listen, "world": world, "settings": settings}
+    )

@@ -1,9 +1,10 @@
 """Transport of requests and replies: the protocol, and the transport within one process.
 
-A transport carries bytes and does not read them. It may lose, delay, repeat and reorder messages: clients send a
-request again until it is answered, and a server executes an edit once. So a transport needs neither sessions nor
-acknowledgements. Others are registered by name (:mod:`.transport_registry`) and made with an address, ``listen``,
-``world`` and ``settings``, as :class:`~tmkit.world.service.zenoh.transport.ZenohTransport`.
+A transport carries bytes and does not read them. It may lose, delay, repeat and reorder messages:
+clients send a request again until it is answered, and a server executes an edit once. So a
+transport needs neither sessions nor acknowledgements. Others are registered by name
+(:mod:`.transport_registry`) and made with an address, ``listen``, ``world`` and ``settings``, as
+:class:`~tmkit.world.service.zenoh.transport.ZenohTransport`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Transport(ABC):
         """Begin to hand requests to a server.
 
         Args:
-            handler: takes the bytes of a request, and a function that sends the answer, from any thread.
+            handler: takes the bytes of a request, and a function that sends the answer, from any
+                thread.
 
         Raises:
             ServiceError: the transport cannot listen.
@@ -83,7 +85,8 @@ def require_port(address: str) -> None:
     """Check the port of an address.
 
     Args:
-        address: an endpoint of zenoh, such as ``tcp/127.0.0.1:7447``. Those of other protocols are left to zenoh.
+        address: an endpoint of zenoh, such as ``tcp/127.0.0.1:7447``. Those of other protocols are
+            left to zenoh.
 
     Raises:
         ServiceError: if a protocol with ports has no port, or one outside 0 to 65535.

@@ -28,7 +28,11 @@ class Semantics(DomainSemantics):
         facts = []
         for object in movable_frames(scene):
             parent = scene.parent(object) or ""
-            facts.append(Fact.of("held", object) if parent == self.manipulator.tip else Fact.of("at", object, parent))
+            facts.append(
+                Fact.of("held", object)
+                if parent == self.manipulator.tip
+                else Fact.of("at", object, parent)
+            )
         return State([*facts, Fact.of("free")])
 
     def relevant_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:

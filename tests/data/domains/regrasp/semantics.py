@@ -25,8 +25,17 @@ class Semantics(DomainSemantics):
         """Return which object is held, and whether the fingers close across it."""
         del q
         held = [object for object in objects if scene.parent(object) == self.manipulator.tip]
-        across = [object for object in held if _is_across(scene.pose(self.manipulator.tool, relative_to=object))]
-        return State([*(Fact.of("held", object) for object in held), *(Fact.of("across", object) for object in across)])
+        across = [
+            object
+            for object in held
+            if _is_across(scene.pose(self.manipulator.tool, relative_to=object))
+        ]
+        return State(
+            [
+                *(Fact.of("held", object) for object in held),
+                *(Fact.of("across", object) for object in across),
+            ]
+        )
 
     def relevant_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
         """Return all."""
@@ -38,7 +47,9 @@ class Semantics(DomainSemantics):
         (object,) = action.arguments
         grasps = [grasp for grasp in context.grasps(object) if "from +z" in grasp.name]
         if action.name == "take":
-            yield from (Pick(object, grasp) for grasp in grasps if not _is_across(grasp.object_from_tool))
+            yield from (
+                Pick(object, grasp) for grasp in grasps if not _is_across(grasp.object_from_tool)
+            )
             return
         for placement in context.placements(object, "table"):
             for grasp in grasps:

@@ -31,7 +31,11 @@ from tmkit.spatial import Pose
 
 @pytest.mark.parametrize(
     "scene",
-    [branching_robot(), two_blocks(), branching_robot().rename_frame("world", "map").rename_frame("pedestal", "world")],
+    [
+        branching_robot(),
+        two_blocks(),
+        branching_robot().rename_frame("world", "map").rename_frame("pedestal", "world"),
+    ],
     ids=["branching", "gantry", "a frame called as MuJoCo's own"],
 )
 def test_link_poses_equal_forward_kinematics(scene: SceneGraph) -> None:
@@ -46,7 +50,9 @@ def test_link_poses_equal_forward_kinematics(scene: SceneGraph) -> None:
                 at = scene.at(simulation.q)
                 for frame in scene.frame_names:
                     if frame not in simulation.objects:
-                        assert at.pose(frame).distance(simulation.pose(frame)) == pytest.approx((0.0, 0.0), abs=1e-6)
+                        assert at.pose(frame).distance(simulation.pose(frame)) == pytest.approx(
+                            (0.0, 0.0), abs=1e-6
+                        )
                 simulation.step(5)
 
 
@@ -65,7 +71,12 @@ def test_link_poses_equal_forward_kinematics(scene: SceneGraph) -> None:
 @pytest.mark.parametrize("ground", ["box", "field", "cloud", "plane"])
 def test_falling_object_rests_at_the_known_height(shape: Shape, height: float, ground: str) -> None:
     """Each kind of shape comes to rest on each kind of ground, whose top is at 0."""
-    points = np.stack(np.meshgrid(np.arange(-10, 11), np.arange(-10, 11), [-1.0]), axis=-1).reshape(-1, 3) * 0.01
+    points = (
+        np.stack(np.meshgrid(np.arange(-10, 11), np.arange(-10, 11), [-1.0]), axis=-1).reshape(
+            -1, 3
+        )
+        * 0.01
+    )
     floor = {
         "box": AttachedShape(Box([1.0, 1.0, 0.2]), Pose([0.0, 0.0, -0.1])),
         "field": AttachedShape(HeightField(np.zeros((9, 9)), size=[0.4, 0.4], floor=-0.1)),
@@ -92,7 +103,10 @@ def test_real_fingers_stack_a_block_as_in_pybullet() -> None:
     assert report.worst_position < 0.001
     assert report.notes == ()
     assert report.to_dict().keys() == other.to_dict().keys()
-    assert (list(report.errors), list(report.tracking)) == (list(other.errors), list(other.tracking))
+    assert (list(report.errors), list(report.tracking)) == (
+        list(other.errors),
+        list(other.tracking),
+    )
     assert [(slip.step, slip.object, slip.lost) for slip in report.slips] == [(1, "red", None)]
     assert max(report.tracking.values()) < 1e-4
     assert simulate(stacking_plan(), options=SimulationOptions(engine="mujoco")) == report
@@ -101,8 +115,13 @@ def test_real_fingers_stack_a_block_as_in_pybullet() -> None:
 def test_a_block_without_friction_is_lost() -> None:
     """The friction that a shape gives counts: what slides out of the fingers is reported lost."""
     plan = stacking_plan()
-    slippery = [AttachedShape(part.shape, part.pose, friction=0.001) for part in plan.scene.shapes("red")]
-    report = simulate(plan, options=SimulationOptions(world=plan.scene.set_shapes("red", slippery), engine="mujoco"))
+    slippery = [
+        AttachedShape(part.shape, part.pose, friction=0.001) for part in plan.scene.shapes("red")
+    ]
+    report = simulate(
+        plan,
+        options=SimulationOptions(world=plan.scene.set_shapes("red", slippery), engine="mujoco"),
+    )
     assert report.missed == ("red",)
     assert report.slips[0].lost is not None
 
@@ -115,11 +134,13 @@ def test_contacts_are_told_by_frames() -> None:
         with engine.from_scene(scene, robot=GANTRY) as simulation:
             simulation.step(200)
             told.append((simulation.touching("red"), simulation.contacts_of(["red"])))
-            assert simulation.distance_to("red", simulation.pose("red").translation, reach=1.0) == pytest.approx(
-                -BLOCK / 2, abs=1e-3
-            )
+            assert simulation.distance_to(
+                "red", simulation.pose("red").translation, reach=1.0
+            ) == pytest.approx(-BLOCK / 2, abs=1e-3)
             above = simulation.pose("red").apply([0.0, 0.0, BLOCK])
-            assert simulation.distance_to("red", above, reach=1.0) == pytest.approx(BLOCK / 2, abs=1e-3)
+            assert simulation.distance_to("red", above, reach=1.0) == pytest.approx(
+                BLOCK / 2, abs=1e-3
+            )
             assert simulation.distance_to("red", above, reach=0.01) == math.inf
     assert told[0] == told[1]
 
@@ -146,7 +167,9 @@ def test_what_is_attached_moves_along_and_loads_what_holds_it() -> None:
 
 def test_a_cup_lifts_a_block() -> None:
     """Suction seals, lifts and lets go, without its cup pushing the block."""
-    result = tk.plan(tk.load_scene("iiwa_table", "blocks2"), domain="blocks", goal="(on a b)", robot="iiwa")
+    result = tk.plan(
+        tk.load_scene("iiwa_table", "blocks2"), domain="blocks", goal="(on a b)", robot="iiwa"
+    )
     assert result.plan is not None
     report = simulate(result.plan, options=SimulationOptions(engine="mujoco"))
     assert report.is_successful, report.notes
@@ -166,7 +189,9 @@ def test_pictures_show_either_engine() -> None:
 def test_errors_name_what_is_wrong() -> None:
     """Engines, windows, shapes and frames that are not there are refused."""
     scene = two_blocks()
-    with pytest.raises(SimulationError, match=r"unknown physics engine 'bullet'; .*\(known: mujoco, pybullet\)"):
+    with pytest.raises(
+        SimulationError, match=r"unknown physics engine 'bullet'; .*\(known: mujoco, pybullet\)"
+    ):
         simulate(stacking_plan(), options=SimulationOptions(engine="bullet"))
     with pytest.raises(SimulationError, match="has no window"):
         MujocoSimulation.from_scene(scene, gui=True)

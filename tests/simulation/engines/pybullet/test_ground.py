@@ -10,7 +10,18 @@ from support.gantry import gantry_scene
 
 from tmkit.errors import SimulationError
 from tmkit.formats.mesh.solids import mesh_of_cloud, mesh_of_field
-from tmkit.graph import AttachedShape, Box, Free, HeightField, Mesh, Plane, PointCloud, SceneGraph, Shape, Sphere
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Free,
+    HeightField,
+    Mesh,
+    Plane,
+    PointCloud,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
 from tmkit.simulation import Simulation
 from tmkit.simulation.camera import fit_camera
 from tmkit.simulation.engines.pybullet.shapes import MOST_POINTS
@@ -19,10 +30,14 @@ from tmkit.spatial import Pose
 RADIUS = 0.03
 
 
-def with_ball(scene: SceneGraph, x: float, y: float, z: float, *, shape: Shape | None = None) -> SceneGraph:
+def with_ball(
+    scene: SceneGraph, x: float, y: float, z: float, *, shape: Shape | None = None
+) -> SceneGraph:
     """A ball, or another shape, that may fall."""
     part = AttachedShape(shape or Sphere(RADIUS), friction=1.0)
-    return scene.add_frame("ball", "world", pose=Pose([x, y, z]), joint=Free(), classes=["moveable"], shapes=[part])
+    return scene.add_frame(
+        "ball", "world", pose=Pose([x, y, z]), joint=Free(), classes=["moveable"], shapes=[part]
+    )
 
 
 def ground(*shapes: AttachedShape) -> SceneGraph:
@@ -39,7 +54,10 @@ def rest(scene: SceneGraph, steps: int = 900) -> list[float]:
 
 def test_a_ball_rests_on_a_plane() -> None:
     """A plane is where its pose says, also beside another shape on one body."""
-    scene = ground(AttachedShape(Plane(), Pose([0, 0, 0.2])), AttachedShape(Box([0.1, 0.1, 1]), Pose([1, 0, 0])))
+    scene = ground(
+        AttachedShape(Plane(), Pose([0, 0, 0.2])),
+        AttachedShape(Box([0.1, 0.1, 1]), Pose([1, 0, 0])),
+    )
     x, y, z = rest(with_ball(scene, 3.3, 0.1, 0.24))
     assert (x, y, z) == pytest.approx((0.3, 0.1, 0.2 + RADIUS), abs=3e-4)
 
@@ -71,7 +89,9 @@ def cup() -> Shape:
     return Mesh(vertices, [[quad[0], quad[k], quad[k + 1]] for quad in quads for k in (1, 2)])
 
 
-@pytest.mark.parametrize(("level", "height"), [("exact", RADIUS), (None, 0.2 + RADIUS), ("box", 0.2 + RADIUS)])
+@pytest.mark.parametrize(
+    ("level", "height"), [("exact", RADIUS), (None, 0.2 + RADIUS), ("box", 0.2 + RADIUS)]
+)
 def test_levels_of_meshes_that_stand_still(level: str | None, height: float) -> None:
     """A ball falls into a cup whose level is exact, and lies on its hull or its box otherwise."""
     _, _, z = rest(with_ball(ground(AttachedShape(cup(), level=level)), 3.0, 0.0, 0.24))
@@ -88,28 +108,44 @@ def test_what_moves_is_a_hull() -> None:
 
 def test_what_cannot_be_simulated_is_refused() -> None:
     """A plane that moves, and a cloud of too many points, are errors that name the frame; a box of it is none."""
-    with pytest.raises(SimulationError, match="frame 'ball': a plane cannot be simulated on a body that moves"):
+    with pytest.raises(
+        SimulationError, match="frame 'ball': a plane cannot be simulated on a body that moves"
+    ):
         Simulation.from_scene(with_ball(gantry_scene(), 0, 0, 1, shape=Plane()))
     points = np.random.default_rng(0).uniform(-1, 0, (MOST_POINTS + 1, 3))
-    with pytest.raises(SimulationError, match=r"frame 'ground': a cloud of 50001 points .* at most 50000; thin it out"):
+    with pytest.raises(
+        SimulationError,
+        match=r"frame 'ground': a cloud of 50001 points .* at most 50000; thin it out",
+    ):
         Simulation.from_scene(ground(AttachedShape(PointCloud(points, radius=0.01), visual=False)))
     boxed = AttachedShape(PointCloud(points, radius=0.01), visual=False, level="box")
-    assert rest(with_ball(ground(boxed), 2.5, -0.5, 0.05))[2] == pytest.approx(0.01 + RADIUS, abs=1e-3)
+    assert rest(with_ball(ground(boxed), 2.5, -0.5, 0.05))[2] == pytest.approx(
+        0.01 + RADIUS, abs=1e-3
+    )
 
 
 def test_pictures_look_at_what_has_an_end() -> None:
     """A plane does not move the camera away to infinity."""
-    scene = with_ball(ground(AttachedShape(Plane()), AttachedShape(PointCloud([[0, 0, 1]], radius=0.1))), 3, 0, 0.03)
+    scene = with_ball(
+        ground(AttachedShape(Plane()), AttachedShape(PointCloud([[0, 0, 1]], radius=0.1))),
+        3,
+        0,
+        0.03,
+    )
     with Simulation.from_scene(scene) as simulation:
         camera = fit_camera(simulation)
-        assert all(math.isfinite(value) and abs(value) < 50 for value in (*camera.position, *camera.target))
+        assert all(
+            math.isfinite(value) and abs(value) < 50 for value in (*camera.position, *camera.target)
+        )
 
 
 def test_skins_are_closed() -> None:
     """The meshes that stand for a field and a cloud face outwards: their volumes are those of field and cubes."""
     field = HeightField(np.random.default_rng(0).uniform(0, 1, (5, 4)), size=[2, 1], floor=-0.5)
     assert mesh_of_field(field).volume == pytest.approx(field.volume)
-    assert [bound.tolist() for bound in mesh_of_field(field).bounds] == [bound.tolist() for bound in field.bounds]
+    assert [bound.tolist() for bound in mesh_of_field(field).bounds] == [
+        bound.tolist() for bound in field.bounds
+    ]
     cloud = PointCloud(np.arange(9).reshape(3, 3), radius=0.1)
     assert mesh_of_cloud(cloud).volume == pytest.approx(3 * 0.2**3)
     assert np.allclose(mesh_of_cloud(cloud).bounds, cloud.bounds)

@@ -45,12 +45,16 @@ def run(code: str, *arguments: str | Path, folder: Path) -> subprocess.Completed
 def test_a_plan_for_the_panda_is_the_same(tmp_path: Path) -> None:
     """Planning and validating work with the Panda that tmkit contains; the motions are those with pybullet's Panda."""
     ended = run(PLANNED, "plan.json", folder=tmp_path)
-    assert ended.stdout.startswith("True\nsimulating needs pybullet: pip install 'pybullet>=3.2.7'"), ended.stderr
+    assert ended.stdout.startswith(
+        "True\nsimulating needs pybullet: pip install 'pybullet>=3.2.7'"
+    ), ended.stderr
     scene = tk.load_scene("panda_table", "blocks2")
     result = tk.plan(scene, goal="(on a b)", robot="panda", seed=3)
     assert result.plan is not None
     tk.save_plan(result.plan, tmp_path / "with.json")
-    without, with_it = (json.loads((tmp_path / name).read_text()) for name in ("plan.json", "with.json"))
+    without, with_it = (
+        json.loads((tmp_path / name).read_text()) for name in ("plan.json", "with.json")
+    )
     assert without["steps"] == with_it["steps"]
     assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).is_valid
 
@@ -66,8 +70,13 @@ def test_the_contained_panda_is_that_of_pybullet() -> None:
         assert contained.parent(frame) == original.parent(frame)
         assert contained.joint(frame) == original.joint(frame)
         assert contained.inertia(frame) == original.inertia(frame)
-        solid, its = ([shape for shape in scene.shapes(frame) if shape.collision] for scene in (contained, original))
-        assert [(shape.shape, shape.pose) for shape in solid] == [(shape.shape, shape.pose) for shape in its]
+        solid, its = (
+            [shape for shape in scene.shapes(frame) if shape.collision]
+            for scene in (contained, original)
+        )
+        assert [(shape.shape, shape.pose) for shape in solid] == [
+            (shape.shape, shape.pose) for shape in its
+        ]
 
 
 def test_the_command_lists_what_is_missing(tmp_path: Path) -> None:
@@ -83,7 +92,10 @@ def test_the_message_says_what_to_install(scene: str, tmp_path: Path) -> None:
     """A robot whose description pybullet brings is refused with the command that installs it."""
     ended = run(COMMAND, "scene", "dump", scene, folder=tmp_path)
     assert ended.returncode == 2
-    assert "the package 'pybullet_data' is not installed: pip install pybullet (or give its folder" in ended.stderr
+    assert (
+        "the package 'pybullet_data' is not installed: pip install pybullet (or give its folder"
+        in ended.stderr
+    )
 
 
 def test_a_plan_with_pybullet_s_meshes_says_what_to_install(tmp_path: Path) -> None:
@@ -93,7 +105,10 @@ def test_a_plan_with_pybullet_s_meshes_says_what_to_install(tmp_path: Path) -> N
     tk.save_plan(result.plan, tmp_path / "plan.json")
     ended = run(COMMAND, "check", "plan.json", folder=tmp_path)
     assert ended.returncode == 2
-    assert "is not installed here; pip install pybullet, or give its folder by package_path" in ended.stderr
+    assert (
+        "is not installed here; pip install pybullet, or give its folder by package_path"
+        in ended.stderr
+    )
 
 
 def test_the_demo_ends_with_what_to_install(tmp_path: Path) -> None:

@@ -49,17 +49,48 @@ def branching_robot() -> SceneGraph:
     scene = SceneGraph()
     with scene.edit() as edit:
         edit.add_frame("pedestal", "world", pose=TILT, shapes=[AttachedShape(Cylinder(0.1, 0.2))])
-        edit.add_frame("upper", "pedestal", pose=TILT, joint=Revolute([0, 0, 1], lower=-2.0, upper=2.0, name="j1"))
+        edit.add_frame(
+            "upper",
+            "pedestal",
+            pose=TILT,
+            joint=Revolute([0, 0, 1], lower=-2.0, upper=2.0, name="j1"),
+        )
         edit.add_frame("marker", "upper", pose=TILT)
-        edit.add_frame("lower", "marker", pose=TILT, joint=Revolute([0.6, 0.8, 0.0], lower=-1.0, upper=1.0, name="j2"))
-        edit.add_frame("slide", "lower", pose=TILT, joint=Prismatic([0, 1, 0], lower=-0.2, upper=0.2, name="j3"))
+        edit.add_frame(
+            "lower",
+            "marker",
+            pose=TILT,
+            joint=Revolute([0.6, 0.8, 0.0], lower=-1.0, upper=1.0, name="j2"),
+        )
+        edit.add_frame(
+            "slide",
+            "lower",
+            pose=TILT,
+            joint=Prismatic([0, 1, 0], lower=-0.2, upper=0.2, name="j3"),
+        )
         mimic = Mimic("j2", -0.5, 0.1)
-        edit.add_frame("twin", "upper", pose=TILT, joint=Revolute([1, 0, 0], lower=-2, upper=2, name="j4", mimic=mimic))
+        edit.add_frame(
+            "twin",
+            "upper",
+            pose=TILT,
+            joint=Revolute([1, 0, 0], lower=-2, upper=2, name="j4", mimic=mimic),
+        )
         mimic = Mimic("j4", 2.0, 0.05)
-        edit.add_frame("triplet", "twin", joint=Revolute([0, 1, 0], lower=-3, upper=3, name="j5", mimic=mimic))
-        edit.add_frame("plate", "slide", pose=TILT, joint=Fixed(), shapes=[AttachedShape(Box([0.1, 0.1, 0.1]), TILT)])
+        edit.add_frame(
+            "triplet", "twin", joint=Revolute([0, 1, 0], lower=-3, upper=3, name="j5", mimic=mimic)
+        )
+        edit.add_frame(
+            "plate",
+            "slide",
+            pose=TILT,
+            joint=Fixed(),
+            shapes=[AttachedShape(Box([0.1, 0.1, 0.1]), TILT)],
+        )
         edit.add_frame("label", "plate", pose=TILT, body="plate")
-        edit.set_inertia("upper", Inertia(2.0, [0.1, 0.2, -0.1], matrix=[[0.1, 0.02, 0], [0.02, 0.2, 0], [0, 0, 0.3]]))
+        edit.set_inertia(
+            "upper",
+            Inertia(2.0, [0.1, 0.2, -0.1], matrix=[[0.1, 0.02, 0], [0.02, 0.2, 0], [0, 0, 0.3]]),
+        )
         edit.set_inertia("lower", Inertia(1.0, [0.0, 0.1, 0.1], matrix=0.05 * np.eye(3)))
     return edit.finish()
 
@@ -116,7 +147,9 @@ def test_falling_object_rests_at_the_known_height(shape: Shape, height: float) -
 def test_an_object_rests_on_the_true_surface_of_a_mechanism(shape: Shape) -> None:
     """Not a millimetre above it, as pybullet's margin of what comes from a URDF file would have it."""
     with SceneGraph().edit() as edit:
-        edit.add_frame("turntable", "world", joint=Revolute([0, 0, 1], lower=-1, upper=1, name="turn"))
+        edit.add_frame(
+            "turntable", "world", joint=Revolute([0, 0, 1], lower=-1, upper=1, name="turn")
+        )
         edit.set_shapes("turntable", [AttachedShape(shape)])
         edit.add_frame("block", "world", pose=Pose([0, 0, 0.051 + BLOCK / 2]), classes=["movable"])
         edit.set_shapes("block", [AttachedShape(Box([BLOCK] * 3))])
@@ -129,7 +162,12 @@ def test_compound_object_with_offset_mass_rests_on_all_its_parts() -> None:
     """An object of several shapes and sub-frames is one body, and its pose is that of its frame, not of its mass."""
     legs = [AttachedShape(Box([0.02, 0.02, 0.04]), Pose([x, 0.0, 0.02])) for x in (-0.06, 0.06)]
     scene = gantry_scene().add_frame(
-        "bridge", "table", pose=Pose([0.2, 0.0, 0.055]), joint=Free(), classes=["moveable"], shapes=legs
+        "bridge",
+        "table",
+        pose=Pose([0.2, 0.0, 0.055]),
+        joint=Free(),
+        classes=["moveable"],
+        shapes=legs,
     )
     top = AttachedShape(cube_mesh(0.04))
     scene = scene.add_frame("top", "bridge", pose=Pose([0.0, 0.0, 0.06]), shapes=[top])
@@ -151,7 +189,9 @@ def test_objects_on_objects_are_bodies_of_their_own() -> None:
     scene = with_block(gantry_scene(), "b0", [0.2, 0.0, BLOCK / 2])
     for number in range(1, 5):
         height = (number + 0.5) * BLOCK
-        scene = with_block(scene, f"b{number}", [0.2, 0.0, height], turn=0.1 * number, parent=f"b{number - 1}")
+        scene = with_block(
+            scene, f"b{number}", [0.2, 0.0, height], turn=0.1 * number, parent=f"b{number - 1}"
+        )
     with Simulation.from_scene(scene) as simulation:
         simulation.step(960)
         assert simulation.objects == ("b0", "b1", "b2", "b3", "b4")
@@ -165,12 +205,16 @@ def test_objects_on_objects_are_bodies_of_their_own() -> None:
 
 def test_masses_come_from_the_scene_or_from_the_density() -> None:
     """An object weighs what the scene says, otherwise its volume times the density; moments are those of its box."""
-    scene = two_blocks().set_inertia("red", Inertia(0.3, [0.0, 0.0, 0.01], matrix=np.diag([1e-4, 2e-4, 3e-4])))
+    scene = two_blocks().set_inertia(
+        "red", Inertia(0.3, [0.0, 0.0, 0.01], matrix=np.diag([1e-4, 2e-4, 3e-4]))
+    )
     with Simulation.from_scene(scene, settings=PhysicsSettings(density=400.0)) as simulation:
         found = {}
         for body in simulation.bodies:
             if body.kind == "object":
-                found[body.base] = simulation.bullet.getDynamicsInfo(body.index, -1, physicsClientId=simulation.client)
+                found[body.base] = simulation.bullet.getDynamicsInfo(
+                    body.index, -1, physicsClientId=simulation.client
+                )
         assert found["red"][0] == pytest.approx(0.3)
         assert found["red"][2] == pytest.approx([1e-4, 2e-4, 3e-4])
         assert found["red"][3] == pytest.approx([0.0, 0.0, 0.01])
@@ -185,7 +229,9 @@ def test_marker_frames_add_no_weight_to_a_mechanism() -> None:
     with Simulation.from_scene(scene) as simulation:
         body = next(body for body in simulation.bodies if body.kind == "mechanism")
         masses = [
-            simulation.bullet.getDynamicsInfo(body.index, link, physicsClientId=simulation.client)[0]
+            simulation.bullet.getDynamicsInfo(body.index, link, physicsClientId=simulation.client)[
+                0
+            ]
             for link in body.links.values()
             if link >= 0
         ]
@@ -196,7 +242,12 @@ def test_a_box_with_a_lid_falls_as_a_whole() -> None:
     """An object with a joint of its own is free at its base and keeps its joint."""
     wall = AttachedShape(Box([0.08, 0.08, 0.04]))
     scene = gantry_scene().add_frame(
-        "box", "table", pose=Pose([0.2, 0.2, 0.08]), joint=Free(), classes=["movable"], shapes=[wall]
+        "box",
+        "table",
+        pose=Pose([0.2, 0.2, 0.08]),
+        joint=Free(),
+        classes=["movable"],
+        shapes=[wall],
     )
     scene = scene.add_frame(
         "lid",
@@ -230,7 +281,12 @@ def test_fingers_are_geared_to_each_other() -> None:
         body = next(body for body in simulation.bodies if body.kind == "mechanism")
         for _ in range(300):
             simulation.bullet.applyExternalForce(
-                body.index, body.links["left_finger"], [0, -6.0, 0], [0, 0, 0], 1, physicsClientId=simulation.client
+                body.index,
+                body.links["left_finger"],
+                [0, -6.0, 0],
+                [0, 0, 0],
+                1,
+                physicsClientId=simulation.client,
             )
             simulation.step()
         left = simulation.pose("left_finger", relative_to="hand").translation[1]
@@ -291,7 +347,12 @@ def test_standard_output_stays_clean() -> None:
     tests = str(Path(__file__).resolve().parents[3])
     environment = {**os.environ, "PYTHONPATH": tests}
     result = run_process(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True, timeout=600
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+        timeout=600,
     )
     assert (result.stdout, result.stderr) == ("before\nafter\n", "")
 
@@ -330,7 +391,9 @@ def test_touching_names_frames() -> None:
 
 def test_overlaps_of_fixed_parts_with_a_robot_are_meant() -> None:
     """A robot whose first link stands inside its pedestal is not thrown out of it."""
-    scene = gantry_scene().add_frame("post", "table", pose=Pose([0.0, 0.0, 0.85]), shapes=[AttachedShape(Sphere(0.1))])
+    scene = gantry_scene().add_frame(
+        "post", "table", pose=Pose([0.0, 0.0, 0.85]), shapes=[AttachedShape(Sphere(0.1))]
+    )
     with Simulation.from_scene(scene) as simulation:
         simulation.step(300)
         assert simulation.q == pytest.approx(np.zeros(5), abs=1e-3)
@@ -367,10 +430,15 @@ def test_more_shapes_than_the_engine_takes_are_refused() -> None:
     Shapes that are only drawn are joined where they are more.
     """
     for count, collides in ((16, True), (17, False), (17, True)):
-        shapes = [AttachedShape(Box([0.1] * 3), Pose([k, 0.0, 0.0]), collision=collides) for k in range(count)]
+        shapes = [
+            AttachedShape(Box([0.1] * 3), Pose([k, 0.0, 0.0]), collision=collides)
+            for k in range(count)
+        ]
         scene = SceneGraph().add_frame("row", "world", shapes=shapes)
         if count == 16 or not collides:
             Simulation.from_scene(scene).close()
         else:
-            with pytest.raises(SimulationError, match=r"'row' has 17 shapes that are to collide.* takes at most 16"):
+            with pytest.raises(
+                SimulationError, match=r"'row' has 17 shapes that are to collide.* takes at most 16"
+            ):
                 Simulation.from_scene(scene)

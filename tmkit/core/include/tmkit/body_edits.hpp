@@ -23,7 +23,8 @@ protected:
         change(*changed);
         scene_.bodies_.assign(id, Ref<const BodyRecord>(changed));
     }
-    void join_parts(const FrameRecord& moving) {  // a top of its body comes to hang off that: one top less
+    void join_parts(
+        const FrameRecord& moving) {  // a top of its body comes to hang off that: one top less
         change_body(moving.body, [&](BodyRecord& changed) { std::erase(changed.tops, moving.id); });
     }
 };

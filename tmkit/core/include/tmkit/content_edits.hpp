@@ -21,7 +21,8 @@ public:
 protected:
     using Pair = SceneGraph::Pair;
     void forbid_collisions(FrameId frame);  // with any other
-    template <class Members, class Goes> void drop_members(Members GroupRecord::* members, Goes&& goes);
+    template <class Members, class Goes>
+    void drop_members(Members GroupRecord::* members, Goes&& goes);
     void leave_groups(const std::vector<FrameId>& leaving);
 };
 

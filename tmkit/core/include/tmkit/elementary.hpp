@@ -1,12 +1,13 @@
 // Sine, cosine and their kind with the same bits on every CPU.
 //
-// What the C library answers depends on the CPU: glibc has variants with and without fused products that differ in the
-// last bit, and a plan hangs on every bit of every pose. These functions use +, -, *, / and the square root only, which
-// IEEE 754 rounds in one way, in a fixed order; the library is compiled with -ffp-contract=off, so nothing is fused.
+// What the C library answers depends on the CPU: glibc has variants with and without fused products
+// that differ in the last bit, and a plan hangs on every bit of every pose. These functions use +,
+// -, *, / and the square root only, which IEEE 754 rounds in one way, in a fixed order; the library
+// is compiled with -ffp-contract=off, so nothing is fused.
 //
-// For every argument they are right to less than one unit in the last place, unless they say otherwise, and give what
-// the C library gives for what is not finite. The polynomials were fitted in 300 bits, coefficient after coefficient
-// rounded.
+// For every argument they are right to less than one unit in the last place, unless they say
+// otherwise, and give what the C library gives for what is not finite. The polynomials were fitted
+// in 300 bits, coefficient after coefficient rounded.
 #pragma once
 
 #include <bit>
@@ -19,7 +20,8 @@ struct SineCosine {
     double sine, cosine;
 };
 
-// An angle less the nearest multiple of pi/2, as a sum of two doubles, and which multiple it was, modulo four.
+// An angle less the nearest multiple of pi/2, as a sum of two doubles, and which multiple it was,
+// modulo four.
 struct ReducedAngle {
     double high, low;
     std::uint64_t quadrant;
@@ -27,8 +29,9 @@ struct ReducedAngle {
 
 ReducedAngle reduce_exactly(double angle);  // by integers, for every angle
 
-// By a product with pi/2 in three parts, the first two of 33 bits, so that up to 2^19 their products are exact. What
-// comes too close to a multiple of pi/2 for the third part is left to integers.
+// By a product with pi/2 in three parts, the first two of 33 bits, so that up to 2^19 their
+// products are exact. What comes too close to a multiple of pi/2 for the third part is left to
+// integers.
 [[gnu::always_inline]] inline ReducedAngle reduce(double angle) {
     if (!(std::abs(angle) < 0x1.0p19)) [[unlikely]]
         return reduce_exactly(angle);
@@ -39,7 +42,8 @@ ReducedAngle reduce_exactly(double angle);  // by integers, for every angle
     const double error = (first - (rest + back)) + (back - second);
     if (std::abs(rest) < std::abs(n) * 0x1.0p-58) [[unlikely]]
         return reduce_exactly(angle);
-    const double low = error - n * 0x1.3198a2e037073p-69, high = n == 0.0 ? angle : rest + low;  // -0.0 stays so
+    const double low = error - n * 0x1.3198a2e037073p-69,
+                 high = n == 0.0 ? angle : rest + low;  // -0.0 stays so
     return {high, (rest - high) + low, std::bit_cast<std::uint64_t>(shifted)};
 }
 
@@ -47,8 +51,9 @@ ReducedAngle reduce_exactly(double angle);  // by integers, for every angle
 [[gnu::always_inline]] inline SineCosine sine_cosine(double angle) {
     const ReducedAngle a = reduce(angle);
     const double x = a.high, z = x * x, w = z * z;
-    const double s = (0x1.111111110f77cp-7 + z * -0x1.a01a019bf7bcbp-13) +
-                     w * ((0x1.71de35649b231p-19 + z * -0x1.ae5e591921411p-26) + w * 0x1.5d8f97c9f3d4bp-33);
+    const double s =
+        (0x1.111111110f77cp-7 + z * -0x1.a01a019bf7bcbp-13) +
+        w * ((0x1.71de35649b231p-19 + z * -0x1.ae5e591921411p-26) + w * 0x1.5d8f97c9f3d4bp-33);
     const double cube = z * x;
     const double sine = x - ((z * (0.5 * a.low - cube * s) - a.low) - cube * -0x1.5555555555548p-3);
     const double c = ((0x1.555555555554bp-5 + z * -0x1.6c16c16c1504bp-10) +
@@ -67,9 +72,11 @@ ReducedAngle reduce_exactly(double angle);  // by integers, for every angle
 inline double sine(double angle) { return sine_cosine(angle).sine; }
 inline double cosine(double angle) { return sine_cosine(angle).cosine; }
 
-// The angle of the point (x, y) from the x axis, -pi to pi, with the signs of zeros and infinities as atan2 has them.
+// The angle of the point (x, y) from the x axis, -pi to pi, with the signs of zeros and infinities
+// as atan2 has them.
 double arctangent(double y, double x);
-// The length of (x, y), right to one and a half units in the last place, without overflow on the way.
+// The length of (x, y), right to one and a half units in the last place, without overflow on the
+// way.
 double length_of(double x, double y);
 double exponential(double x);
 double logarithm(double x);

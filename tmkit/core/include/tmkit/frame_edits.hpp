@@ -13,12 +13,14 @@ class FrameEdits : public EdgeEdits {
 public:
     using EdgeEdits::EdgeEdits;
 
-    void add_root(std::string_view name, std::string_view body = {});  // by default on a body of its own name
+    void add_root(std::string_view name,
+                  std::string_view body = {});  // by default on a body of its own name
     void add_frame(const FrameSpecification& specification);
     // Frames in insertion order; a parent or a mimic joint's leader may come after. All or nothing.
     // With `joins`, twists that others say as well are left out.
     void add_frames(const std::vector<FrameSpecification>& frames, bool joins = false);
-    // The same with the ids that the frames had elsewhere, which are free here; then the first id for frames to come.
+    // The same with the ids that the frames had elsewhere, which are free here; then the first id
+    // for frames to come.
     void add_frames_with_ids(const NumberedFrames& frames, bool joins = false);
     void skip_ids(FrameId next) { scene_.next_frame_ = std::max(scene_.next_frame_, next); }
     void remove_frame(std::string_view name, bool with_subtree);
@@ -29,7 +31,8 @@ protected:
     void require_new_frame_name(std::string_view name) const;
     void add_parents_first(const NumberedFrames& frames);
     void give_inertia(const FrameSpecification& frame);
-    void join_twist(std::string_view frame, const TwistEdge& edge);  // unless others of its tree say it
+    void join_twist(std::string_view frame,
+                    const TwistEdge& edge);  // unless others of its tree say it
 };
 
 }  // namespace tmkit

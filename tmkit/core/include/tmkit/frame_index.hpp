@@ -1,11 +1,14 @@
-// An index of the frames of a version by parent and by class, shared by all versions made from one another.
+// An index of the frames of a version by parent and by class, shared by all versions made from one
+// another.
 //
-// No edit maintains it, so an edit costs what it cost without it. A query first brings the index from the version of
-// the previous query to its own, changed frame by changed frame: O(changes log n), since what both versions share is
-// skipped (persistent_map.hpp); the first query builds it in O(n log n). Queries of one version, of neighbours in a
-// search tree, or of a chain of edits therefore cost O(log n) plus the size of their result.
+// No edit maintains it, so an edit costs what it cost without it. A query first brings the index
+// from the version of the previous query to its own, changed frame by changed frame: O(changes log
+// n), since what both versions share is skipped (persistent_map.hpp); the first query builds it in
+// O(n log n). Queries of one version, of neighbours in a search tree, or of a chain of edits
+// therefore cost O(log n) plus the size of their result.
 //
-// A mutex serialises the queries. The index holds the map of frames of the version that it stands for.
+// A mutex serialises the queries. The index holds the map of frames of the version that it stands
+// for.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Limits of joints that others mimic: values of a joint that leads at which it and the joints that follow it keep
-// theirs.
+// Limits of joints that others mimic: values of a joint that leads at which it and the joints that
+// follow it keep theirs.
 //
 //     leader  [-3, 3]   <-  follower = 2 * leader + 0.2 in [-1, 1]   leaves the leader [-0.6, 0.4]
 #pragma once
@@ -12,7 +12,8 @@
 
 namespace tmkit {
 
-// Joints that mimic one another in a row, at most: every query of a follower climbs up to its leader.
+// Joints that mimic one another in a row, at most: every query of a follower climbs up to its
+// leader.
 inline constexpr std::size_t most_mimics = 100;
 
 // Values of a joint that leads at which it and the joints that follow it keep their limits.
@@ -26,13 +27,14 @@ struct LeaderRange {
         return {.lower = numbers.lower, .upper = numbers.upper, .lowest = frame, .highest = frame};
     }
 
-    // Keeps the values at which `multiplier * value + offset` is in the range of a follower, so many rules below.
+    // Keeps the values at which `multiplier * value + offset` is in the range of a follower, so
+    // many rules below.
     void narrow(const LeaderRange& follower, double multiplier, double offset, std::size_t below) {
         mimics = std::max(mimics, below + follower.mimics);
         LeaderRange kept = follower;
         if (multiplier == 0.0) {
-            const bool is_inside =
-                offset >= follower.lower - limit_tolerance && offset <= follower.upper + limit_tolerance;
+            const bool is_inside = offset >= follower.lower - limit_tolerance &&
+                                   offset <= follower.upper + limit_tolerance;
             if (is_inside) return;
             kept.lower = Joint::unlimited;
         } else {
@@ -56,7 +58,8 @@ struct LeaderRange {
     bool operator==(const LeaderRange&) const = default;
 
     bool is_empty() const {
-        return lower > upper + limit_tolerance || lower == Joint::unlimited || upper == -Joint::unlimited;
+        return lower > upper + limit_tolerance || lower == Joint::unlimited ||
+               upper == -Joint::unlimited;
     }
 };
 

@@ -1,8 +1,9 @@
 // What a fork waits for.
 //
-// A child process has only the thread that forked. What other threads had half done stays so in it for ever: a lock
-// that is held, a value that is being made. So what runs beside Python's own threads holds a NoFork while it holds such
-// things, and a fork begins when all of them have ended (pthread_atfork). Short work only: a fork waits that long.
+// A child process has only the thread that forked. What other threads had half done stays so in it
+// for ever: a lock that is held, a value that is being made. So what runs beside Python's own
+// threads holds a NoFork while it holds such things, and a fork begins when all of them have ended
+// (pthread_atfork). Short work only: a fork waits that long.
 #pragma once
 
 #include <pthread.h>
@@ -23,8 +24,9 @@ public:
     NoFork& operator=(const NoFork&) = delete;
 
 private:
-    // Of many owners, and of one when a fork begins. Python forks with its interpreter lock held, for which threads
-    // wait between one NoFork and the next, so that they cannot take turns for ever.
+    // Of many owners, and of one when a fork begins. Python forks with its interpreter lock held,
+    // for which threads wait between one NoFork and the next, so that they cannot take turns for
+    // ever.
     static inline pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 };
 

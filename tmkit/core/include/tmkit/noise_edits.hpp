@@ -11,10 +11,11 @@ public:
 
     void set_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // null: exact
     void add_noise(std::string_view frame, const EdgeNoise& noise);      // besides what is there
-    // A joint whose value is known with this variance (rad^2 or m^2): one source, for the joint and those that mimic
-    // it.
+    // A joint whose value is known with this variance (rad^2 or m^2): one source, for the joint and
+    // those that mimic it.
     void add_joint_noise(std::string_view joint, double variance);
-    ConditionReport condition(const Measurement& measurement, const double* q, const ConditionOptions& options);
+    ConditionReport condition(const Measurement& measurement, const double* q,
+                              const ConditionOptions& options);
 
 protected:
     void store_noise(FrameId frame, Ref<const EdgeNoise> noise);

@@ -1,18 +1,21 @@
 // Paths through configuration space: search, straight lines of the tip, and the final check.
 //
-// Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the goals; each turn
-// the smaller one takes a step towards a random configuration and the other then tries to reach the new node by
-// straight steps. Two thirds of the random configurations are drawn from where a way is likely. The straight motions to
-// the goals are tried before any tree grows. A path found is shortened by dropping points and cutting corners.
-// Iterations decide and a clock only stops, so a seed gives one path.
+// Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the
+// goals; each turn the smaller one takes a step towards a random configuration and the other then
+// tries to reach the new node by straight steps. Two thirds of the random configurations are drawn
+// from where a way is likely. The straight motions to the goals are tried before any tree grows. A
+// path found is shortened by dropping points and cutting corners. Iterations decide and a clock
+// only stops, so a seed gives one path.
 //
-// Checks. The start is checked whole, everything else through a view that holds only the pairs that the moving joints
-// can change. Motions are proved free (collision/swept_motion.cpp). Without proofs, a motion is free where it is proved
-// or, where it is not, places at steps of at most `resolution` of any moving joint are.
+// Checks. The start is checked whole, everything else through a view that holds only the pairs that
+// the moving joints can change. Motions are proved free (collision/swept_motion.cpp). Without
+// proofs, a motion is free where it is proved or, where it is not, places at steps of at most
+// `resolution` of any moving joint are.
 //
-// Constraints. With path constraints, samples and the steps of the trees are projected, edges are as many straight
-// pieces as keep the constraints, and cuts count only where they are shorter; see search/path_checker.hpp. Each goal of
-// a continuous joint is shifted by whole turns to where it is nearest to the start.
+// Constraints. With path constraints, samples and the steps of the trees are projected, edges are
+// as many straight pieces as keep the constraints, and cuts count only where they are shorter; see
+// search/path_checker.hpp. Each goal of a continuous joint is shifted by whole turns to where it is
+// nearest to the start.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +30,8 @@ namespace tmkit {
 
 using Configurations = std::vector<std::vector<double>>;
 
-// --- the final check -------------------------------------------------------------------------------------------------
+// --- the final check
+// -------------------------------------------------------------------------------------------------
 
 struct RecheckOptions {
     double resolution = 0.003;     // radians or metres of any joint between two checks
@@ -47,24 +51,27 @@ struct RecheckResult {
     std::int64_t checks = 0;
 };
 
-// Checks full configurations joined by straight joint motions, in order, and reports the first failure. Limits bind the
-// joints that move on the path; where the others stand is not its business. After an interruption the result means
-// nothing.
-RecheckResult recheck_path(const CollisionWorld& world, const Configurations& path, const RecheckOptions& options,
+// Checks full configurations joined by straight joint motions, in order, and reports the first
+// failure. Limits bind the joints that move on the path; where the others stand is not its
+// business. After an interruption the result means nothing.
+RecheckResult recheck_path(const CollisionWorld& world, const Configurations& path,
+                           const RecheckOptions& options,
                            const std::function<bool()>& interrupted = {});
 
 // The first of these entries whose value is outside its limits by more than limit_tolerance, or -1.
-std::int32_t find_out_of_limits(const std::vector<EntryLimits>& limits, const std::vector<std::int32_t>& entries,
-                                const double* q);
+std::int32_t find_out_of_limits(const std::vector<EntryLimits>& limits,
+                                const std::vector<std::int32_t>& entries, const double* q);
 
-// --- the search ------------------------------------------------------------------------------------------------------
+// --- the search
+// ------------------------------------------------------------------------------------------------------
 
 // What a frame keeps along a path; everything but `of_frame` is in the root of its tree.
 struct PathConstraint {
     enum class Kind : std::uint8_t { orientation, line, plane };
     Kind kind;
     std::int32_t frame;
-    Vector3 of_frame;   // orientation: the axis, a unit vector of the frame; else the point of the frame
+    Vector3
+        of_frame;  // orientation: the axis, a unit vector of the frame; else the point of the frame
     Vector3 direction;  // unit: that the axis points in, of the line, or normal to the plane
     Vector3 point;      // of the line or plane
     double tolerance;   // radians or metres, positive
@@ -76,8 +83,8 @@ struct PathQuery {
     std::vector<double> start;          // full configuration
     Configurations goals;               // full configurations; only the moving entries count
     std::vector<PathConstraint> constraints{};
-    // Full configurations of paths that are tried before any tree grows, in order: joined to the start, and to the goal
-    // that is nearest to their end, by straight motions.
+    // Full configurations of paths that are tried before any tree grows, in order: joined to the
+    // start, and to the goal that is nearest to their end, by straight motions.
     std::vector<Configurations> known{};
 };
 
@@ -122,10 +129,11 @@ struct PathResult {
 };
 
 // `interrupted` is called now and then; true ends the search.
-PathResult search_path(const CollisionWorld& world, const PathQuery& query, const PathSettings& settings,
-                       const std::function<bool()>& interrupted = {});
+PathResult search_path(const CollisionWorld& world, const PathQuery& query,
+                       const PathSettings& settings, const std::function<bool()>& interrupted = {});
 
-// --- straight lines of the tip ---------------------------------------------------------------------------------------
+// --- straight lines of the tip
+// ---------------------------------------------------------------------------------------
 
 struct StraightLineSettings {
     double position_step = 0.005;  // metres between two solutions
@@ -138,7 +146,13 @@ struct StraightLineSettings {
     bool operator==(const StraightLineSettings&) const = default;
 };
 
-enum class StraightLineStatus : std::uint8_t { solved, unreachable, joint_limit, joint_jump, collision };
+enum class StraightLineStatus : std::uint8_t {
+    solved,
+    unreachable,
+    joint_limit,
+    joint_jump,
+    collision
+};
 
 struct StraightLineResult {
     StraightLineStatus status = StraightLineStatus::solved;
@@ -149,9 +163,9 @@ struct StraightLineResult {
     std::int64_t checks = 0;
 };
 
-// Moves the tip of the problem from where it is at the problem's q straight to the target: translation linearly,
-// rotation along the shorter arc. Each solution starts from the one before.
-StraightLineResult straight_line(const InverseKinematics& problem, const Pose& target, const CollisionWorld* world,
-                                 const StraightLineSettings& settings);
+// Moves the tip of the problem from where it is at the problem's q straight to the target:
+// translation linearly, rotation along the shorter arc. Each solution starts from the one before.
+StraightLineResult straight_line(const InverseKinematics& problem, const Pose& target,
+                                 const CollisionWorld* world, const StraightLineSettings& settings);
 
 }  // namespace tmkit

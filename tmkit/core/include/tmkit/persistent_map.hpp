@@ -1,8 +1,9 @@
 // A persistent ordered map: the reason why a scene can branch for free.
 //
-// An edit copies only the nodes from the root of a search tree down to the changed key; all others are shared between
-// the versions. A node is never changed once a second version can see it, so a version needs no lock and no copy to be
-// read from any thread. Nodes count their owners; the last version that drops one frees it.
+// An edit copies only the nodes from the root of a search tree down to the changed key; all others
+// are shared between the versions. A node is never changed once a second version can see it, so a
+// version needs no lock and no copy to be read from any thread. Nodes count their owners; the last
+// version that drops one frees it.
 //
 //          version 1         version 2 = version 1 with D changed
 //              B                 B'
@@ -11,26 +12,29 @@
 //                / \               / \ .
 //               C   E             C   E
 //
-// Weight balance. Each node stores the size of its subtree, and its weight is that plus one. It is balanced when
-// neither child weighs more than `delta` times the other. An edit changes the weights on its path by one, so one
-// rotation a node on the way back up mends them: a double one where the inner grandchild is at least `gamma` times the
-// outer. Not every pair of parameters is valid; <3, 2> is the only pair of integers for which one rotation is proved
-// always to suffice (Hirai and Yamamoto, "Balancing weight-balanced trees", Journal of Functional Programming 21,
-// 2011). A child holds at most 3/4 of the weight; the height is about 1.1 log2 n in practice. Debug builds check every
-// node that is made.
+// Weight balance. Each node stores the size of its subtree, and its weight is that plus one. It is
+// balanced when neither child weighs more than `delta` times the other. An edit changes the weights
+// on its path by one, so one rotation a node on the way back up mends them: a double one where the
+// inner grandchild is at least `gamma` times the outer. Not every pair of parameters is valid; <3,
+// 2> is the only pair of integers for which one rotation is proved always to suffice (Hirai and
+// Yamamoto, "Balancing weight-balanced trees", Journal of Functional Programming 21, 2011). A child
+// holds at most 3/4 of the weight; the height is about 1.1 log2 n in practice. Debug builds check
+// every node that is made.
 //
-// The sizes also answer "how many keys are smaller than this one" in O(log n), by which a joint finds its entry in the
-// configuration; and iteration in key order is what gives a scene its insertion order.
+// The sizes also answer "how many keys are smaller than this one" in O(log n), by which a joint
+// finds its entry in the configuration; and iteration in key order is what gives a scene its
+// insertion order.
 //
-// In place, where nobody looks. A node that has one owner, reached by nodes that have one owner each, is changed
-// instead of copied. The first of a thousand edits copies its path, the others find it theirs.
+// In place, where nobody looks. A node that has one owner, reached by nodes that have one owner
+// each, is changed instead of copied. The first of a thousand edits copies its path, the others
+// find it theirs.
 //
-// Differences. `for_each_difference` walks both trees at once and skips what they share, so that c changed keys among n
-// cost O(c log n) however large the rest.
+// Differences. `for_each_difference` walks both trees at once and skips what they share, so that c
+// changed keys among n cost O(c log n) however large the rest.
 //
-// Costs: find, assign, remove, rank, at_rank O(log n) comparisons; assign and remove copy O(log n) nodes (one of a
-// node's words for each of owners and size, key, value, two children); iteration O(n) in key order; copying a map O(1).
-// A map with no key holds no node.
+// Costs: find, assign, remove, rank, at_rank O(log n) comparisons; assign and remove copy O(log n)
+// nodes (one of a node's words for each of owners and size, key, value, two children); iteration
+// O(n) in key order; copying a map O(1). A map with no key holds no node.
 #pragma once
 
 #include <cassert>
@@ -49,12 +53,16 @@ public:
 
     struct Node : Shared {
         Node(Key k, Value v, Ref<const Node> l, Ref<const Node> r)
-            : size(1 + count(l) + count(r)), key(std::move(k)), value(std::move(v)), left(std::move(l)),
-              right(std::move(r)) {
+            : size(1 + count(l) + count(r)), key(std::move(k)), value(std::move(v)),
+              left(std::move(l)), right(std::move(r)) {
             assert(is_balanced());
         }
-        static std::uint32_t count(const Ref<const Node>& tree) noexcept { return tree ? tree->size : 0; }
-        static std::uint64_t weight(const Ref<const Node>& tree) noexcept { return count(tree) + std::uint64_t{1}; }
+        static std::uint32_t count(const Ref<const Node>& tree) noexcept {
+            return tree ? tree->size : 0;
+        }
+        static std::uint64_t weight(const Ref<const Node>& tree) noexcept {
+            return count(tree) + std::uint64_t{1};
+        }
         bool is_balanced() const {
             return weight(left) <= delta * weight(right) && weight(right) <= delta * weight(left);
         }
@@ -120,7 +128,8 @@ public:
         if (find(probe)) remove_at(root_, probe, true);
     }
 
-    // The value of a key that is there, to be changed in place; null when another map shares a node on the way.
+    // The value of a key that is there, to be changed in place; null when another map shares a node
+    // on the way.
     template <class Probe> Value* find_unshared(const Probe& probe) {
         const Tree* tree = &root_;
         const Compare less;
@@ -133,9 +142,9 @@ public:
         return nullptr;
     }
 
-    // Calls visit(key, before, after) for every key whose value may differ, in ascending key order; `before` or `after`
-    // is null where the key is missing. Values are held to differ when their nodes are not shared and the values
-    // compare unequal.
+    // Calls visit(key, before, after) for every key whose value may differ, in ascending key order;
+    // `before` or `after` is null where the key is missing. Values are held to differ when their
+    // nodes are not shared and the values compare unequal.
     template <class Visit>
     static void for_each_difference(const PersistentMap& a, const PersistentMap& b, Visit&& visit) {
         std::vector<Pending> before, after;
@@ -147,7 +156,8 @@ public:
                 after.pop_back();
                 continue;
             }
-            // Open the larger of the two subtrees in front, so that a subtree that both share comes to face itself.
+            // Open the larger of the two subtrees in front, so that a subtree that both share comes
+            // to face itself.
             const std::uint32_t size_before = unopened(before), size_after = unopened(after);
             if (size_before || size_after) {
                 open(size_before >= size_after ? before : after);
@@ -163,12 +173,14 @@ public:
         }
     }
 
-    // Calls visit(key, value) in ascending key order. The recursion is as deep as the tree is high: O(log n).
+    // Calls visit(key, value) in ascending key order. The recursion is as deep as the tree is high:
+    // O(log n).
     template <class Visit> void for_each(Visit&& visit) const { walk(root_.get(), visit); }
 
-    // The same from the first key on that is not smaller than `probe`, as long as visit returns true. O(log n +
-    // visited).
-    template <class Probe, class Visit> void for_each_from(const Probe& probe, Visit&& visit) const {
+    // The same from the first key on that is not smaller than `probe`, as long as visit returns
+    // true. O(log n + visited).
+    template <class Probe, class Visit>
+    void for_each_from(const Probe& probe, Visit&& visit) const {
         walk_from(root_.get(), probe, visit);
     }
 
@@ -194,13 +206,15 @@ private:
             const Tree inner = right->left;
             if (weight(inner) < gamma * weight(right->right))
                 return node(*right, node(key, value, left, inner), right->right);
-            return node(*inner, node(key, value, left, inner->left), node(*right, inner->right, right->right));
+            return node(*inner, node(key, value, left, inner->left),
+                        node(*right, inner->right, right->right));
         }
         if (weight(left) > delta * weight(right)) {
             const Tree inner = left->right;
             if (weight(inner) < gamma * weight(left->left))
                 return node(*left, left->left, node(key, value, inner, right));
-            return node(*inner, node(*left, left->left, inner->left), node(key, value, inner->right, right));
+            return node(*inner, node(*left, left->left, inner->left),
+                        node(key, value, inner->right, right));
         }
         return node(key, value, std::move(left), std::move(right));
     }
@@ -211,7 +225,8 @@ private:
         bool whole;
         bool operator==(const Pending&) const = default;
     };
-    // Negative when the key of `x` comes first, positive when that of `y`, 0 when they are the same; not both are null.
+    // Negative when the key of `x` comes first, positive when that of `y`, 0 when they are the
+    // same; not both are null.
     static int which_first(const Node* x, const Node* y) {
         const Compare less;
         if (x && (!y || less(x->key, y->key))) return -1;
@@ -280,8 +295,10 @@ private:
 
     template <class Probe> static Tree erased(const Tree& tree, const Probe& probe) {
         const Compare less;
-        if (less(probe, tree->key)) return balanced(tree->key, tree->value, erased(tree->left, probe), tree->right);
-        if (less(tree->key, probe)) return balanced(tree->key, tree->value, tree->left, erased(tree->right, probe));
+        if (less(probe, tree->key))
+            return balanced(tree->key, tree->value, erased(tree->left, probe), tree->right);
+        if (less(tree->key, probe))
+            return balanced(tree->key, tree->value, tree->left, erased(tree->right, probe));
         if (!tree->left) return tree->right;
         if (!tree->right) return tree->left;
         if (count(tree->left) > count(tree->right)) {
@@ -305,10 +322,12 @@ private:
         walk(node->right.get(), visit);
     }
 
-    template <class Probe, class Visit> static bool walk_from(const Node* node, const Probe& probe, Visit& visit) {
+    template <class Probe, class Visit>
+    static bool walk_from(const Node* node, const Probe& probe, Visit& visit) {
         if (!node) return true;
         const bool counts = !Compare()(node->key, probe);
-        if (counts && !(walk_from(node->left.get(), probe, visit) && visit(node->key, node->value))) return false;
+        if (counts && !(walk_from(node->left.get(), probe, visit) && visit(node->key, node->value)))
+            return false;
         return walk_from(node->right.get(), probe, visit);
     }
 

@@ -1,10 +1,10 @@
 // Random numbers that are the same everywhere.
 //
-// A search is reproducible only if its random numbers are, so nothing here depends on the standard library's
-// unspecified distributions, on a clock or on shared state: a generator is a small value, made from a seed and the
-// number of a stream, and each user owns one. The generator is xoshiro256** (Blackman and Vigna, "Scrambled linear
-// pseudorandom number generators", ACM TOMS 2021), its state filled by splitmix64; a uniform double takes the upper 53
-// bits.
+// A search is reproducible only if its random numbers are, so nothing here depends on the standard
+// library's unspecified distributions, on a clock or on shared state: a generator is a small value,
+// made from a seed and the number of a stream, and each user owns one. The generator is
+// xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS
+// 2021), its state filled by splitmix64; a uniform double takes the upper 53 bits.
 #pragma once
 
 #include <cmath>
@@ -47,7 +47,9 @@ public:
     }
 
 private:
-    static std::uint64_t rotate(std::uint64_t word, int by) { return (word << by) | (word >> (64 - by)); }
+    static std::uint64_t rotate(std::uint64_t word, int by) {
+        return (word << by) | (word >> (64 - by));
+    }
 
     static std::uint64_t split_mix(std::uint64_t& state) {
         std::uint64_t word = (state += 0x9E3779B97F4A7C15ULL);

@@ -1,9 +1,9 @@
 // Shared ownership of immutable values.
 //
-// Versions of a scene share their nodes, records, shapes and names, and any thread may hold or drop a version. So each
-// shared value carries its own atomic count (one word, no separate control block), and `Ref<T>` is a pointer that
-// counts. Invariant: what a Ref<const T> points to never changes after the first Ref to it has been handed to a second
-// owner.
+// Versions of a scene share their nodes, records, shapes and names, and any thread may hold or drop
+// a version. So each shared value carries its own atomic count (one word, no separate control
+// block), and `Ref<T>` is a pointer that counts. Invariant: what a Ref<const T> points to never
+// changes after the first Ref to it has been handed to a second owner.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,10 @@ namespace tmkit {
 class Shared {
 public:
     Shared() = default;
-    Shared(const Shared&) noexcept {}                            // a copy of a value starts with no owner
-    Shared& operator=(const Shared&) noexcept { return *this; }  // and keeps its own owners when it is assigned
+    Shared(const Shared&) noexcept {}  // a copy of a value starts with no owner
+    Shared& operator=(const Shared&) noexcept {
+        return *this;
+    }  // and keeps its own owners when it is assigned
 
     void retain() const noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -60,7 +62,8 @@ private:
     T* value_ = nullptr;
 };
 
-// A shared value that is made when it is first asked for, by whichever thread, and that copies have too.
+// A shared value that is made when it is first asked for, by whichever thread, and that copies have
+// too.
 template <class T> class LazyRef {
 public:
     LazyRef() noexcept = default;
@@ -69,7 +72,8 @@ public:
     }
     LazyRef(LazyRef&& other) noexcept : value_(other.value_.exchange(nullptr)) {}
     ~LazyRef() {
-        if (const T* value = value_.load(std::memory_order_acquire); value && value->release()) delete value;
+        if (const T* value = value_.load(std::memory_order_acquire); value && value->release())
+            delete value;
     }
     LazyRef& operator=(LazyRef other) noexcept {
         other.value_.store(value_.exchange(other.value_.load()));
@@ -81,7 +85,8 @@ public:
         if (const T* built = value_.load(std::memory_order_acquire)) return *built;
         const Ref<const T> made = make();
         const T* first = nullptr;
-        if (!value_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel)) return *first;
+        if (!value_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel))
+            return *first;
         made->retain();
         return *made;
     }

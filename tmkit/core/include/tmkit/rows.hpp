@@ -1,7 +1,8 @@
 // The same work for many rows, over as many threads as the caller wants.
 //
-// Rows are handed out in blocks by a counter, and each row's answer has a place of its own, so answers do not depend on
-// how many threads there are. The calling thread works too, and alone asks whether the user wants an end.
+// Rows are handed out in blocks by a counter, and each row's answer has a place of its own, so
+// answers do not depend on how many threads there are. The calling thread works too, and alone asks
+// whether the user wants an end.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +16,12 @@
 
 namespace tmkit {
 
-// Calls work(row) for every row in 0 .. count - 1, by at least one thread. `interrupted` is asked now and then, by the
-// caller's thread; true ends the work, and answers then mean nothing. Throws what work throws first.
+// Calls work(row) for every row in 0 .. count - 1, by at least one thread. `interrupted` is asked
+// now and then, by the caller's thread; true ends the work, and answers then mean nothing. Throws
+// what work throws first.
 template <class Work>
-void for_each_row(std::size_t count, int threads, const std::function<bool()>& interrupted, Work&& work) {
+void for_each_row(std::size_t count, int threads, const std::function<bool()>& interrupted,
+                  Work&& work) {
     constexpr std::size_t block = 64;
     std::atomic<std::size_t> next{0};
     std::exception_ptr failure;
@@ -26,7 +29,8 @@ void for_each_row(std::size_t count, int threads, const std::function<bool()>& i
     const auto run = [&](bool asks) {
         try {
             for (std::size_t begin; (begin = next.fetch_add(block)) < count;) {
-                for (std::size_t row = begin; row < std::min(count, begin + block); ++row) work(row);
+                for (std::size_t row = begin; row < std::min(count, begin + block); ++row)
+                    work(row);
                 if (asks && interrupted && begin / block % 64 == 63 && interrupted()) next = count;
             }
         } catch (...) {
@@ -37,7 +41,8 @@ void for_each_row(std::size_t count, int threads, const std::function<bool()>& i
     };
     const std::size_t blocks = (count + block - 1) / block;
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < std::min<std::size_t>(threads, blocks); ++i) others.emplace_back([&] { run(false); });
+    for (std::size_t i = 1; i < std::min<std::size_t>(threads, blocks); ++i)
+        others.emplace_back([&] { run(false); });
     run(true);
     others.clear();  // joins
     if (failure) std::rethrow_exception(failure);

@@ -1,11 +1,12 @@
 // What differs between two versions of a scene, said by name.
 //
-// Versions made from one another share nearly all of their inner trees, and what is shared is not looked at: comparing
-// two versions of 100,000 frames that differ in three costs microseconds (persistent_map.hpp). Frames are matched by
-// their ids, which survive rename and reparenting, so a renamed frame is one change and not a removal and an addition.
-// Between versions that were not made from one another ids mean nothing; the difference is still right, only not the
-// smallest. It is empty where both have the same content, and only there. Applied to another version than the first it
-// makes the same changes, or throws Error and changes nothing.
+// Versions made from one another share nearly all of their inner trees, and what is shared is not
+// looked at: comparing two versions of 100,000 frames that differ in three costs microseconds
+// (persistent_map.hpp). Frames are matched by their ids, which survive rename and reparenting, so a
+// renamed frame is one change and not a removal and an addition. Between versions that were not
+// made from one another ids mean nothing; the difference is still right, only not the smallest. It
+// is empty where both have the same content, and only there. Applied to another version than the
+// first it makes the same changes, or throws Error and changes nothing.
 #pragma once
 
 #include <optional>
@@ -38,11 +39,13 @@ struct SceneDifference {
     std::vector<FrameDifference> frames;  // ascending ids: in insertion order
     std::vector<PairDifference> pairs;
     std::vector<GroupDifference> groups;
-    std::vector<std::string> bare_bodies_before, bare_bodies_after;  // without a frame in the one version only
+    std::vector<std::string> bare_bodies_before,
+        bare_bodies_after;  // without a frame in the one version only
 
     bool empty() const { return size() == 0; }
     std::size_t size() const {
-        return frames.size() + pairs.size() + groups.size() + bare_bodies_before.size() + bare_bodies_after.size();
+        return frames.size() + pairs.size() + groups.size() + bare_bodies_before.size() +
+               bare_bodies_after.size();
     }
     SceneDifference reversed() const;
 };

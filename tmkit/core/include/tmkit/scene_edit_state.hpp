@@ -1,7 +1,7 @@
 // The version that an edit changes, in place: the part that all edits of scenes share.
 //
-// The edits are classes by subject, each above those that it needs: bodies, joints, contents of frames, errors, twists,
-// edges, frames, whole scenes (SceneEdit). A class calls only those below.
+// The edits are classes by subject, each above those that it needs: bodies, joints, contents of
+// frames, errors, twists, edges, frames, whole scenes (SceneEdit). A class calls only those below.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,8 @@ protected:
     const BodyRecord& body(BodyId id) const { return scene_.body(id); }
     FrameRecord& own(FrameId id);
     void all_or_nothing(const std::function<void()>& edits);
-    // A frame moved, came, went or got another joint; `of_joint`: a joint came, went or changed with it.
+    // A frame moved, came, went or got another joint; `of_joint`: a joint came, went or changed
+    // with it.
     void note_change(FrameId id, bool of_joint);
     void set_details(const FrameRecord& frame, FrameDetails details);
     template <class Change> void change_details(const FrameRecord& frame, Change&& change) {

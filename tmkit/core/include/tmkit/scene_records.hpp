@@ -1,8 +1,8 @@
 // What a scene graph keeps of a frame, a body and a group, and what it is told of them.
 //
-// Records are immutable once a version holds them, shared between versions, and refer to each other by ids, which
-// survive rename and reparenting. A frame's record has a hot part (parent, body, joint type, pose), which every query
-// walks over, and pointers to what most frames lack.
+// Records are immutable once a version holds them, shared between versions, and refer to each other
+// by ids, which survive rename and reparenting. A frame's record has a hot part (parent, body,
+// joint type, pose), which every query walks over, and pointers to what most frames lack.
 #pragma once
 
 #include <algorithm>
@@ -29,39 +29,50 @@ struct Name : Shared {
 struct NameLess {
     static std::string_view view(const Ref<const Name>& name) { return name->text; }
     static std::string_view view(std::string_view text) { return text; }
-    template <class A, class B> bool operator()(const A& a, const B& b) const { return view(a) < view(b); }
+    template <class A, class B> bool operator()(const A& a, const B& b) const {
+        return view(a) < view(b);
+    }
 };
 
-// Mass properties of a body, in the axes of one of its frames: kilograms, metres, kg m^2 about the centre of mass.
+// Mass properties of a body, in the axes of one of its frames: kilograms, metres, kg m^2 about the
+// centre of mass.
 struct Inertia {
     double mass = 0.0;
     Vector3 center{0.0, 0.0, 0.0};
     Matrix3 matrix{};
 
-    // Throws Error(scene) for a mass that is not positive and finite, or a matrix that is not symmetric positive
-    // semi-definite (within 1e-9 of its trace) or has a principal moment more than 1 % above the sum of the others.
+    // Throws Error(scene) for a mass that is not positive and finite, or a matrix that is not
+    // symmetric positive semi-definite (within 1e-9 of its trace) or has a principal moment more
+    // than 1 % above the sum of the others.
     void check() const;
-    // The same without the last rule, which earlier versions did not have: what they stored is read as it is. The
-    // matrix is returned with numbers of the order of 1.
+    // The same without the last rule, which earlier versions did not have: what they stored is read
+    // as it is. The matrix is returned with numbers of the order of 1.
     Matrix3 check_stored() const;
     // The same said in other axes, of a frame in which these axes stand at `frame_from_axes`.
     Inertia in_axes_of(const Pose& frame_from_axes) const;
     bool operator==(const Inertia&) const = default;
 };
 
-// Free tags of a frame or a group, sorted by key. A value is JSON text in its canonical form, so that equal values are
-// equal text; behind it `@` and seconds, a JSON number, where a stamp says when it was set.
+// Free tags of a frame or a group, sorted by key. A value is JSON text in its canonical form, so
+// that equal values are equal text; behind it `@` and seconds, a JSON number, where a stamp says
+// when it was set.
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
-// A twist edge: how the body of a frame moves relative to another body, at the frame's origin and in its axes; metres
-// and radians a second, linear part first. In the notation of the papers (g|C, D, [g]).
+// A twist edge: how the body of a frame moves relative to another body, at the frame's origin and
+// in its axes; metres and radians a second, linear part first. In the notation of the papers (g|C,
+// D, [g]).
 struct TwistEdge {
     std::string reference;  // name of the body D
     std::array<double, 6> vector{};
-    Ref<const EdgeNoise> noise{};  // error of the vector, the same for as long as it holds; null when it is exact
+    Ref<const EdgeNoise>
+        noise{};  // error of the vector, the same for as long as it holds; null when it is exact
 
-    bool same_motion(const TwistEdge& other) const { return reference == other.reference && vector == other.vector; }
-    bool operator==(const TwistEdge& other) const { return same_motion(other) && same_noise(noise, other.noise); }
+    bool same_motion(const TwistEdge& other) const {
+        return reference == other.reference && vector == other.vector;
+    }
+    bool operator==(const TwistEdge& other) const {
+        return same_motion(other) && same_noise(noise, other.noise);
+    }
 };
 
 inline bool same_stamps(const Ref<const StampedPoses>& a, const Ref<const StampedPoses>& b) {
@@ -74,15 +85,21 @@ struct FrameDetails : Shared {
     std::vector<std::string> classes;
     Attributes attributes;
     std::optional<TwistEdge> twist;
-    Ref<const StampedPoses> stamps;  // of the edge above, which lies between two bodies; null: none are kept
+    Ref<const StampedPoses>
+        stamps;  // of the edge above, which lies between two bodies; null: none are kept
 
-    bool empty() const { return shapes.empty() && classes.empty() && attributes.empty() && !twist && !stamps; }
-    bool same_but_for_noise(const FrameDetails& other) const {
-        const bool same_twist = twist && other.twist ? twist->same_motion(*other.twist) : !twist && !other.twist;
-        return classes == other.classes && attributes == other.attributes && shapes == other.shapes && same_twist &&
-               same_stamps(stamps, other.stamps);
+    bool empty() const {
+        return shapes.empty() && classes.empty() && attributes.empty() && !twist && !stamps;
     }
-    bool same_content(const FrameDetails& other) const { return same_but_for_noise(other) && twist == other.twist; }
+    bool same_but_for_noise(const FrameDetails& other) const {
+        const bool same_twist =
+            twist && other.twist ? twist->same_motion(*other.twist) : !twist && !other.twist;
+        return classes == other.classes && attributes == other.attributes &&
+               shapes == other.shapes && same_twist && same_stamps(stamps, other.stamps);
+    }
+    bool same_content(const FrameDetails& other) const {
+        return same_but_for_noise(other) && twist == other.twist;
+    }
 };
 
 struct FrameRecord : Shared {
@@ -90,19 +107,24 @@ struct FrameRecord : Shared {
     FrameId parent = no_frame;  // no_frame for a root
     BodyId body = 0;
     JointType joint_type = JointType::fixed;
-    bool is_stated = true;  // false: the motion of the edge is unknown; only of a fixed edge between two bodies
-    Pose pose;              // parent_from_frame at joint value 0
+    bool is_stated =
+        true;   // false: the motion of the edge is unknown; only of a fixed edge between two bodies
+    Pose pose;  // parent_from_frame at joint value 0
     Ref<const Name> name;
     Ref<const Joint> joint;           // null for fixed and free
     Ref<const FrameDetails> details;  // null when there are none
-    Ref<const EdgeNoise> noise;  // error of the edge, in the frame's tangent behind the joint; null when it is exact
+    Ref<const EdgeNoise>
+        noise;  // error of the edge, in the frame's tangent behind the joint; null when it is exact
 
-    const EdgeNoise* twist_noise() const { return details && details->twist ? details->twist->noise.get() : nullptr; }
+    const EdgeNoise* twist_noise() const {
+        return details && details->twist ? details->twist->noise.get() : nullptr;
+    }
 };
 
 struct BodyRecord : Shared {
     Ref<const Name> name;
-    std::vector<FrameId> tops;  // the topmost frame of the body in each tree where it has frames; none: no frame yet
+    std::vector<FrameId>
+        tops;  // the topmost frame of the body in each tree where it has frames; none: no frame yet
     FrameId inertia_frame = no_frame;
     Inertia inertia;
 };
@@ -115,13 +137,18 @@ struct GroupRecord : Shared {
     Attributes attributes;
 
     bool same_content(const GroupRecord& other) const {
-        const auto same_name = [](const Ref<const Name>& a, const Ref<const Name>& b) { return a->text == b->text; };
-        return frames == other.frames && parents == other.parents && attributes == other.attributes &&
-               std::equal(groups.begin(), groups.end(), other.groups.begin(), other.groups.end(), same_name);
+        const auto same_name = [](const Ref<const Name>& a, const Ref<const Name>& b) {
+            return a->text == b->text;
+        };
+        return frames == other.frames && parents == other.parents &&
+               attributes == other.attributes &&
+               std::equal(groups.begin(), groups.end(), other.groups.begin(), other.groups.end(),
+                          same_name);
     }
 };
 
-// --- what is said from outside, by name ------------------------------------------------------------------------------
+// --- what is said from outside, by name
+// ------------------------------------------------------------------------------
 
 struct FrameSpecification {
     std::string name, parent;

@@ -1,25 +1,26 @@
 // A sequence lock: one writer that never waits, any number of readers that try again.
 //
-// The writer makes a counter odd, writes, and makes it even. A reader notes the counter, reads, and looks again: when
-// the counter was odd or has changed, what was read is thrown away and read anew. Readers write nothing, so they
-// disturb neither the writer nor one another.
+// The writer makes a counter odd, writes, and makes it even. A reader notes the counter, reads, and
+// looks again: when the counter was odd or has changed, what was read is thrown away and read anew.
+// Readers write nothing, so they disturb neither the writer nor one another.
 //
-// In the memory model of C++ a reader races with the writer unless every word that both touch is atomic, so those words
-// go through `load_shared` and `store_shared`: loads acquire, stores release, plain moves on x86. That is enough,
-// without fences (which the thread sanitizer does not understand):
+// In the memory model of C++ a reader races with the writer unless every word that both touch is
+// atomic, so those words go through `load_shared` and `store_shared`: loads acquire, stores
+// release, plain moves on x86. That is enough, without fences (which the thread sanitizer does not
+// understand):
 //
 //     writer                                reader
 //     counter = odd                         before = counter      acquire
 //     data = new       release              seen   = data         acquire
 //     counter = even   release              after  = counter
 //
-// A reader that saw a new datum acquired it, hence also the odd counter stored before it, so `after` is not `before`.
-// And no load may move above an acquiring load before it, so `after` is read last. The writer itself may read its words
-// plainly: reads do not race with reads.
+// A reader that saw a new datum acquired it, hence also the odd counter stored before it, so
+// `after` is not `before`. And no load may move above an acquiring load before it, so `after` is
+// read last. The writer itself may read its words plainly: reads do not race with reads.
 //
-// The rules for a reader: it follows indices only within bounds and takes a bounded number of steps, whatever it reads;
-// and what it reads is used only after `read` has returned. It waits while the writer is writing: sections are to be
-// short.
+// The rules for a reader: it follows indices only within bounds and takes a bounded number of
+// steps, whatever it reads; and what it reads is used only after `read` has returned. It waits
+// while the writer is writing: sections are to be short.
 #pragma once
 
 #include <array>
@@ -51,20 +52,23 @@ inline void store_shared(Word& into, Word value) noexcept {
 
 // An array of fixed size that one thread writes and all may read.
 //
-// A number or enumerator is kept once. Of a value made of doubles there are two copies: the writer's own, as it is, and
-// the one that readers see, word by word, so that the writer computes at full speed. The words are integers, since
-// compilers move atomic doubles by way of the stack.
+// A number or enumerator is kept once. Of a value made of doubles there are two copies: the
+// writer's own, as it is, and the one that readers see, word by word, so that the writer computes
+// at full speed. The words are integers, since compilers move atomic doubles by way of the stack.
 template <class Value> class Column {
     static constexpr bool is_word = std::is_integral_v<Value> || std::is_enum_v<Value>;
     static constexpr std::size_t words = is_word ? 0 : sizeof(Value) / 8;
     using Shown = std::array<std::uint64_t, words>;
 
 public:
-    explicit Column(std::size_t size, Value value = {}) : values_(size, value), shown_(is_word ? 0 : size) {
+    explicit Column(std::size_t size, Value value = {})
+        : values_(size, value), shown_(is_word ? 0 : size) {
         for (std::size_t i = 0; i < size; ++i) store(static_cast<std::int32_t>(i), value);
     }
 
-    const Value& operator[](std::int32_t index) const noexcept { return values_[place(index)]; }  // the writer only
+    const Value& operator[](std::int32_t index) const noexcept {
+        return values_[place(index)];
+    }  // the writer only
 
     Value load(std::int32_t index) const noexcept {
         if constexpr (is_word) return load_shared(values_[place(index)]);
@@ -89,8 +93,8 @@ public:
         }
     }
 
-    // The two halves of `store` for values made of doubles: what only the writer sees may be written before readers are
-    // made to wait.
+    // The two halves of `store` for values made of doubles: what only the writer sees may be
+    // written before readers are made to wait.
     void prepare(std::int32_t index, const Value& value) noexcept { values_[place(index)] = value; }
     void show(std::int32_t index) noexcept {
         const auto* bytes = reinterpret_cast<const char*>(&values_[place(index)]);
@@ -103,8 +107,12 @@ public:
     }
 
 private:
-    static std::size_t place(std::int32_t index) noexcept { return static_cast<std::size_t>(index); }
-    static double number(const std::uint64_t& word) noexcept { return std::bit_cast<double>(load_shared(word)); }
+    static std::size_t place(std::int32_t index) noexcept {
+        return static_cast<std::size_t>(index);
+    }
+    static double number(const std::uint64_t& word) noexcept {
+        return std::bit_cast<double>(load_shared(word));
+    }
 
     static double assembled(const std::array<std::uint64_t, 1>& w) noexcept { return number(w[0]); }
     static Vector3 assembled(const std::array<std::uint64_t, 3>& w) noexcept {
@@ -114,7 +122,8 @@ private:
         return {number(w[0]), number(w[1]), number(w[2]), number(w[3]), number(w[4]), number(w[5])};
     }
     static Pose assembled(const std::array<std::uint64_t, 7>& w) noexcept {
-        return {{number(w[0]), number(w[1]), number(w[2])}, {number(w[3]), number(w[4]), number(w[5]), number(w[6])}};
+        return {{number(w[0]), number(w[1]), number(w[2])},
+                {number(w[3]), number(w[4]), number(w[5]), number(w[6])}};
     }
 
     std::vector<Value> values_;
@@ -123,14 +132,15 @@ private:
 
 class SequenceLock {
 public:
-    // Held by the writer through a whole edit. A second writer is misuse, and is told so by Error(concurrent_write).
+    // Held by the writer through a whole edit. A second writer is misuse, and is told so by
+    // Error(concurrent_write).
     class Writer {
     public:
         explicit Writer(SequenceLock& lock) : lock_(lock) {
             if (lock_.has_writer_.exchange(true, std::memory_order_acquire))
-                throw Error(
-                    ErrorKind::concurrent_write,
-                    "another thread is writing these arrays; one at a time may edit them, run forward or freeze");
+                throw Error(ErrorKind::concurrent_write,
+                            "another thread is writing these arrays; one at a time may edit them, "
+                            "run forward or freeze");
         }
         ~Writer() { lock_.has_writer_.store(false, std::memory_order_release); }
         Writer(const Writer&) = delete;
@@ -156,8 +166,8 @@ public:
         std::uint64_t count_;
     };
 
-    // What `read` returns, or the Error that it throws, when nothing was written meanwhile. It may be called many
-    // times.
+    // What `read` returns, or the Error that it throws, when nothing was written meanwhile. It may
+    // be called many times.
     template <class Read> auto read(Read&& read) const {
         for (unsigned attempt = 1;; ++attempt) {
             const std::uint64_t before = count_.load(std::memory_order_acquire);

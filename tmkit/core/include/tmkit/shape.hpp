@@ -1,14 +1,16 @@
 // Shapes: what a frame looks like and collides with.
 //
-// A Shape is immutable and shared by reference between all versions of all scenes, the collision worlds and Python: a
-// mesh exists once in memory however many hold it. Its collision structures hang off the shape, one for each level of
-// detail, are built on first use, once, safely from many threads, and are freed with the last owner of the shape.
+// A Shape is immutable and shared by reference between all versions of all scenes, the collision
+// worlds and Python: a mesh exists once in memory however many hold it. Its collision structures
+// hang off the shape, one for each level of detail, are built on first use, once, safely from many
+// threads, and are freed with the last owner of the shape.
 //
-// Dimensions in metres: box (x, y, z); sphere (radius); cylinder, cone and capsule (radius, length), centred at their
-// origin along z, a capsule's length without its caps, a cone's tip at +z; plane (), the half space z <= 0; point cloud
-// (radius), a ball of that radius around each point; height field (x, y, floor). Equality and hash are by content
-// (kind, dimensions, numbers, faces); the source of a mesh, a cloud or a field is a note and no part of it.
-// Where the heights of a field stand is said in bindings/shape.cpp, as users read it.
+// Dimensions in metres: box (x, y, z); sphere (radius); cylinder, cone and capsule (radius,
+// length), centred at their origin along z, a capsule's length without its caps, a cone's tip at
+// +z; plane (), the half space z <= 0; point cloud (radius), a ball of that radius around each
+// point; height field (x, y, floor). Equality and hash are by content (kind, dimensions, numbers,
+// faces); the source of a mesh, a cloud or a field is a note and no part of it. Where the heights
+// of a field stand is said in bindings/shape.cpp, as users read it.
 #pragma once
 
 #include <algorithm>
@@ -61,11 +63,22 @@ private:
 };
 
 // The numbers are part of the digest: new kinds go to the end.
-enum class ShapeKind { box, sphere, cylinder, cone, capsule, mesh, plane, point_cloud, height_field };
+enum class ShapeKind {
+    box,
+    sphere,
+    cylinder,
+    cone,
+    capsule,
+    mesh,
+    plane,
+    point_cloud,
+    height_field
+};
 
 const char* name_of(ShapeKind kind);
 
-// How much of a shape counts in a collision: all of it, its convex hull, or the box around it in its own axes.
+// How much of a shape counts in a collision: all of it, its convex hull, or the box around it in
+// its own axes.
 enum class CollisionLevel : std::uint8_t { exact, hull, box };
 constexpr std::size_t collision_level_count = 3;
 
@@ -79,20 +92,26 @@ public:
 
 class Shape : public Shared {
 public:
-    // Throws Error(shape) for the wrong number of dimensions or one that is not positive and finite.
+    // Throws Error(shape) for the wrong number of dimensions or one that is not positive and
+    // finite.
     static Ref<const Shape> primitive(ShapeKind kind, std::vector<double> dimensions);
-    // vertices: 3 n numbers, metres; faces: 3 m indices. checksums: of the files that `source` names, as `sha256sum`
-    // prints them; empty for arrays. Throws Error(shape) when empty, not finite or out of range.
-    static Ref<const Shape> mesh(std::vector<double> vertices, std::vector<std::int32_t> faces, std::string source,
-                                 std::string checksums = {});
+    // vertices: 3 n numbers, metres; faces: 3 m indices. checksums: of the files that `source`
+    // names, as `sha256sum` prints them; empty for arrays. Throws Error(shape) when empty, not
+    // finite or out of range.
+    static Ref<const Shape> mesh(std::vector<double> vertices, std::vector<std::int32_t> faces,
+                                 std::string source, std::string checksums = {});
     static Ref<const Shape> plane();
-    // points: 3 n numbers, metres. Throws Error(shape) when empty or not finite, or for a radius that is not positive.
-    static Ref<const Shape> point_cloud(std::vector<double> points, double radius, std::string source);
-    // heights: row by row, metres; size: along x and y. Without a floor it lies a tenth of the longer side below the
-    // lowest height. Throws Error(shape) for fewer than 2 rows or columns, a height that is not finite, a size that is
-    // not positive, or a floor that is not below all heights.
-    static Ref<const Shape> height_field(std::vector<double> heights, std::size_t columns, std::array<double, 2> size,
-                                         std::optional<double> floor, std::string source);
+    // points: 3 n numbers, metres. Throws Error(shape) when empty or not finite, or for a radius
+    // that is not positive.
+    static Ref<const Shape> point_cloud(std::vector<double> points, double radius,
+                                        std::string source);
+    // heights: row by row, metres; size: along x and y. Without a floor it lies a tenth of the
+    // longer side below the lowest height. Throws Error(shape) for fewer than 2 rows or columns, a
+    // height that is not finite, a size that is not positive, or a floor that is not below all
+    // heights.
+    static Ref<const Shape> height_field(std::vector<double> heights, std::size_t columns,
+                                         std::array<double, 2> size, std::optional<double> floor,
+                                         std::string source);
 
     ShapeKind kind() const { return kind_; }
     const std::vector<double>& dimensions() const { return dimensions_; }
@@ -101,26 +120,30 @@ public:
     const std::vector<double>& points() const { return numbers_of(ShapeKind::point_cloud); }
     const std::vector<double>& heights() const { return numbers_of(ShapeKind::height_field); }
     const std::vector<std::int32_t>& faces() const { return faces_; }
-    // The faces of a mesh, those that were turned over turned back (mesh_winding.hpp). Found on first use.
+    // The faces of a mesh, those that were turned over turned back (mesh_winding.hpp). Found on
+    // first use.
     const std::vector<std::int32_t>& outward_faces() const;
     std::size_t columns() const { return columns_; }  // of a height field; else 0
     std::size_t rows() const { return columns_ == 0 ? 0 : numbers_.size() / columns_; }
     // The corner of a height field's surface at a row and a column.
     Vector3 surface_point(std::size_t row, std::size_t column) const;
     const std::string& source() const { return source_; }
-    const std::string& checksums() const { return checksums_; }  // a label like the source, and no part of the content
+    const std::string& checksums() const {
+        return checksums_;
+    }  // a label like the source, and no part of the content
     // 128 bits of content hash, stable across processes and platforms of one byte order.
     const std::array<std::uint64_t, 2>& digest() const { return digest_; }
     const Vector3& lower() const { return lower_; }  // infinite for a plane
     const Vector3& upper() const { return upper_; }
-    // Cubic metres; for a mesh the signed volume of its faces, right when it is closed and faces outwards; infinite for
-    // a plane. Throws Error(shape) for a point cloud, whose balls overlap.
+    // Cubic metres; for a mesh the signed volume of its faces, right when it is closed and faces
+    // outwards; infinite for a plane. Throws Error(shape) for a point cloud, whose balls overlap.
     double volume() const;
 
     bool same_content(const Shape& other) const;
 
     // The collision structure of a level. `build` runs at most once for each.
-    template <class Build> const CollisionStructure& collision_structure(CollisionLevel level, Build&& build) const {
+    template <class Build>
+    const CollisionStructure& collision_structure(CollisionLevel level, Build&& build) const {
         const auto slot = static_cast<std::size_t>(level);
         std::call_once(built_[slot], [&] {
             const NoFork whole;
@@ -138,7 +161,9 @@ private:
         std::string source, checksums;
     };
     explicit Shape(Content content);
-    static Ref<const Shape> made(Content content) { return Ref<const Shape>(new Shape(std::move(content))); }
+    static Ref<const Shape> made(Content content) {
+        return Ref<const Shape>(new Shape(std::move(content)));
+    }
     const std::vector<double>& numbers_of(ShapeKind kind) const;
     void measure();
     void measure_numbers();
@@ -164,17 +189,19 @@ struct AttachedShape {
     Ref<const Shape> shape;
     Pose pose;                                        // frame_from_shape
     std::array<double, 4> color{0.7, 0.7, 0.7, 1.0};  // red, green, blue, alpha, 0 to 1
-    bool has_color = false;                           // false: the viewer chooses, and `color` is not meant
+    bool has_color = false;  // false: the viewer chooses, and `color` is not meant
     bool visual = true;
     bool collision = true;
-    std::optional<double> friction;       // coefficient of its surface; none: the simulator chooses
-    std::optional<CollisionLevel> level;  // how much of it counts; none: the collision world chooses
-    std::optional<double> stamp{};        // seconds: when it was attached or seen
+    std::optional<double> friction;  // coefficient of its surface; none: the simulator chooses
+    std::optional<CollisionLevel>
+        level;                      // how much of it counts; none: the collision world chooses
+    std::optional<double> stamp{};  // seconds: when it was attached or seen
 
     bool operator==(const AttachedShape& other) const {
         return shape->same_content(*other.shape) && pose == other.pose && color == other.color &&
-               has_color == other.has_color && visual == other.visual && collision == other.collision &&
-               friction == other.friction && level == other.level && stamp == other.stamp;
+               has_color == other.has_color && visual == other.visual &&
+               collision == other.collision && friction == other.friction && level == other.level &&
+               stamp == other.stamp;
     }
 };
 

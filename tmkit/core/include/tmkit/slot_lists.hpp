@@ -19,7 +19,9 @@ template <class Value> struct Own : std::vector<Value> {
 
 // Slots that are free: a stack, from which 0 comes first.
 struct FreeSlots : std::vector<std::int32_t> {
-    explicit FreeSlots(std::size_t count) : std::vector<std::int32_t>(count) { std::iota(rbegin(), rend(), 0); }
+    explicit FreeSlots(std::size_t count) : std::vector<std::int32_t>(count) {
+        std::iota(rbegin(), rend(), 0);
+    }
     std::int32_t take() {
         const std::int32_t slot = back();
         pop_back();
@@ -30,7 +32,8 @@ struct FreeSlots : std::vector<std::int32_t> {
 // A list of slots for each of some owners, the newest first, that readers may follow; -1 ends it.
 class SlotChains {
 public:
-    SlotChains(std::size_t owners, std::size_t slots) : first_(owners, -1), next_(slots, -1), previous_(slots, -1) {}
+    SlotChains(std::size_t owners, std::size_t slots)
+        : first_(owners, -1), next_(slots, -1), previous_(slots, -1) {}
 
     std::int32_t first(std::int32_t owner) const { return first_.load(owner); }
     std::int32_t next(std::int32_t slot) const { return next_.load(slot); }
@@ -55,7 +58,8 @@ private:
     Own<std::int32_t> previous_;
 };
 
-// A set of slots that is emptied in O(1): a slot is marked when it has the number of the present epoch.
+// A set of slots that is emptied in O(1): a slot is marked when it has the number of the present
+// epoch.
 class SlotMarks {
 public:
     explicit SlotMarks(std::size_t slots) : marks_(slots, 0) {}
@@ -66,7 +70,9 @@ public:
         epoch_ = 1;
     }
     bool has(std::int32_t slot) const { return marks_[slot] == epoch_; }
-    bool mark(std::int32_t slot) { return std::exchange(marks_[slot], epoch_) != epoch_; }  // whether it was not marked
+    bool mark(std::int32_t slot) {
+        return std::exchange(marks_[slot], epoch_) != epoch_;
+    }  // whether it was not marked
 
 private:
     std::vector<std::uint32_t> marks_;

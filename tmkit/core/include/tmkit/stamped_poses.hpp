@@ -1,14 +1,17 @@
 // Where a frame was: a short history of the pose of an edge.
 //
-// A tracked object is seen at certain times, and asked about at others. So an edge may carry stamped poses,
-// parent_from_frame at joint value 0 each, sorted by stamp. Stamps are seconds on whatever clock the user keeps.
+// A tracked object is seen at certain times, and asked about at others. So an edge may carry
+// stamped poses, parent_from_frame at joint value 0 each, sorted by stamp. Stamps are seconds on
+// whatever clock the user keeps.
 //
-// The history is bounded in two ways: by `capacity`, the number of poses, and by `window`, the seconds that the oldest
-// may lie behind the newest. Poses may come in any order. A stamp that is there already is refused, as two poses of one
-// moment contradict each other; one that is older than the window, or than all of a full history, is refused too, as it
-// would be dropped at once. A new one drops what has become too old.
+// The history is bounded in two ways: by `capacity`, the number of poses, and by `window`, the
+// seconds that the oldest may lie behind the newest. Poses may come in any order. A stamp that is
+// there already is refused, as two poses of one moment contradict each other; one that is older
+// than the window, or than all of a full history, is refused too, as it would be dropped at once. A
+// new one drops what has become too old.
 //
-// At a stamp the answer is the pose given for it, bit for bit. Histories are immutable, shared between versions.
+// At a stamp the answer is the pose given for it, bit for bit. Histories are immutable, shared
+// between versions.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +31,10 @@ struct StampedPose {
     bool operator==(const StampedPose&) const = default;
 };
 
-// closest: the nearer in time, of two equally near the newer. preceding: the last one before. interpolated: the origin
-// along a straight line, the orientation by the shorter way (Pose::interpolate). screw: with a constant twist. clamped:
-// interpolated, and outside of the history the pose at its nearer end.
+// closest: the nearer in time, of two equally near the newer. preceding: the last one before.
+// interpolated: the origin along a straight line, the orientation by the shorter way
+// (Pose::interpolate). screw: with a constant twist. clamped: interpolated, and outside of the
+// history the pose at its nearer end.
 enum class StampPolicy : unsigned char { closest, preceding, interpolated, screw, clamped };
 
 // Throws unknown_name for what is no policy.
@@ -53,9 +57,11 @@ struct StampedPoses : Shared {
     double oldest() const { return entries.front().stamp; }
     double newest() const { return entries.back().stamp; }
 
-    // Throws Error(stamp) for a capacity of 0, a window that is not positive, or poses that do not fit.
+    // Throws Error(stamp) for a capacity of 0, a window that is not positive, or poses that do not
+    // fit.
     void check(std::string_view frame) const;
-    // With one more, under these limits. Throws Error(stamp) when the history of the frame cannot take it.
+    // With one more, under these limits. Throws Error(stamp) when the history of the frame cannot
+    // take it.
     Ref<const StampedPoses> with(const StampedPose& entry, std::size_t most, double seconds,
                                  std::string_view frame) const;
     // Throws Error(stamp) outside of the history.
@@ -74,10 +80,12 @@ Pose pose_between(const StampedPose& before, const StampedPose& after, const Mom
 // Throws Error(stamp) unless the second of two stamps is later.
 void require_later(double first, double second, std::string_view frame);
 
-// The constant twist (at the frame's origin and in its axes, linear part first) that leads from one pose to another.
+// The constant twist (at the frame's origin and in its axes, linear part first) that leads from one
+// pose to another.
 Vector6 twist_between(const Pose& before, const Pose& after, double seconds);
 
-// What a history of so many poses from `oldest` to `newest` says to one more. Throws Error(stamp) when it is refused.
+// What a history of so many poses from `oldest` to `newest` says to one more. Throws Error(stamp)
+// when it is refused.
 struct StampBounds {
     std::size_t count = 0, capacity = 0;
     double window = 0.0, oldest = 0.0, newest = 0.0;

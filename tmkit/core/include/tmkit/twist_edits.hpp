@@ -9,15 +9,18 @@ class TwistEdits : public NoiseEdits {
 public:
     using NoiseEdits::NoiseEdits;
 
-    void set_twist(std::string_view frame,
-                   const TwistEdge& edge);  // adds it, or changes the value of the one that is there
-    void set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // of the edge that is there; null: exact
+    void set_twist(
+        std::string_view frame,
+        const TwistEdge& edge);  // adds it, or changes the value of the one that is there
+    void set_twist_noise(std::string_view frame,
+                         Ref<const EdgeNoise> noise);  // of the edge that is there; null: exact
     void remove_twist(std::string_view frame);
 
 protected:
     void drop_twist(FrameId id);
-    std::vector<FrameId> joined_twists(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose,
-                                       JointType type, std::vector<FrameId> ending, bool keep) const;
+    std::vector<FrameId> joined_twists(const FrameRecord& moving, const FrameRecord& parent,
+                                       const Pose& pose, JointType type,
+                                       std::vector<FrameId> ending, bool keep) const;
 };
 
 }  // namespace tmkit

@@ -45,13 +45,16 @@ private:
 };
 
 // The pair margins of frames that are in the scene, ascending.
-std::vector<CollisionWorld::Base::MarginOfPair> margins_by_id(const SceneGraph& scene, const CollisionOptions& options);
+std::vector<CollisionWorld::Base::MarginOfPair> margins_by_id(const SceneGraph& scene,
+                                                              const CollisionOptions& options);
 
 // A scratch borrowed from those that the base keeps, or a new one while another thread has it.
 class BorrowedScratch {
 public:
     explicit BorrowedScratch(const CollisionWorld::Base& base)
-        : spare_(base.spares[std::hash<std::thread::id>()(std::this_thread::get_id()) % base.spares.size()].scratch),
+        : spare_(base.spares[std::hash<std::thread::id>()(std::this_thread::get_id()) %
+                             base.spares.size()]
+                     .scratch),
           scratch_(spare_.exchange(nullptr)) {
         if (!scratch_) scratch_ = new CollisionView::Scratch(base.view.scratch());
     }

@@ -28,7 +28,8 @@ struct Posed {
     const Transform3s& pose;
 };
 
-// A signed distance, infinite when nothing was compared; of bodies of pieces, that of the nearest or deepest piece.
+// A signed distance, infinite when nothing was compared; of bodies of pieces, that of the nearest
+// or deepest piece.
 struct Gap {
     double distance;
     Vec3s point_a, point_b;  // the nearest or deepest points
@@ -42,47 +43,53 @@ const Gap no_gap{infinity, Vec3s::Zero(), Vec3s::Zero(), Vec3s::Zero()};
 class BoxAgainstGeometry {
 public:
     BoxAgainstGeometry(const Transform3s& pose_a, Posed b)
-        : r_(pose_a.getRotation().transpose() * b.pose.getRotation()), absolute_(r_.cwiseAbs().array() + 1e-12),
-          center_(pose_a.getRotation().transpose() * (b.pose.transform(b.geometry.center) - pose_a.getTranslation())),
+        : r_(pose_a.getRotation().transpose() * b.pose.getRotation()),
+          absolute_(r_.cwiseAbs().array() + 1e-12),
+          center_(pose_a.getRotation().transpose() *
+                  (b.pose.transform(b.geometry.center) - pose_a.getTranslation())),
           half_(b.geometry.half), span_(absolute_ * b.geometry.half) {}
 
-    // True when an axis separates the boxes by more than `margin` (sufficient, not necessary). The fifteen axes of
-    // Gottschalk, Lin and Manocha, "OBBTree" (SIGGRAPH 1996); the first box is grown by the margin on each side, which
-    // covers all points within that distance of it.
+    // True when an axis separates the boxes by more than `margin` (sufficient, not necessary). The
+    // fifteen axes of Gottschalk, Lin and Manocha, "OBBTree" (SIGGRAPH 1996); the first box is
+    // grown by the margin on each side, which covers all points within that distance of it.
     bool is_apart(const Vec3s& center, const Vec3s& half, double margin) const {
         const Vec3s t = center_ - center, ha = half.array() + margin;
         for (int i = 0; i < 3; ++i)
             if (std::abs(t[i]) > ha[i] + span_[i]) return true;
         for (int j = 0; j < 3; ++j)
             if (std::abs(t[0] * r_(0, j) + t[1] * r_(1, j) + t[2] * r_(2, j)) >
-                ha[0] * absolute_(0, j) + ha[1] * absolute_(1, j) + ha[2] * absolute_(2, j) + half_[j])
+                ha[0] * absolute_(0, j) + ha[1] * absolute_(1, j) + ha[2] * absolute_(2, j) +
+                    half_[j])
                 return true;
         for (int i = 0; i < 3; ++i) {
             const int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
             for (int j = 0; j < 3; ++j) {
                 const int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
                 if (std::abs(t[i2] * r_(i1, j) - t[i1] * r_(i2, j)) >
-                    ha[i1] * absolute_(i2, j) + ha[i2] * absolute_(i1, j) + half_[j1] * absolute_(i, j2) +
-                        half_[j2] * absolute_(i, j1))
+                    ha[i1] * absolute_(i2, j) + ha[i2] * absolute_(i1, j) +
+                        half_[j1] * absolute_(i, j2) + half_[j2] * absolute_(i, j1))
                     return true;
             }
         }
         return false;
     }
 
-    // No part of the box and no part of B have a smaller signed distance: it is at least that of the boxes along the
-    // axes of A, and what separates two bodies separates their parts.
+    // No part of the box and no part of B have a smaller signed distance: it is at least that of
+    // the boxes along the axes of A, and what separates two bodies separates their parts.
     double least_gap(const Bounds& box) const {
         double squares = 0.0, overlap = infinity;
         for (int k = 0; k < 3; ++k) {
-            const double gap = std::max(box.min_[k] - center_[k] - span_[k], center_[k] - span_[k] - box.max_[k]);
+            const double gap =
+                std::max(box.min_[k] - center_[k] - span_[k], center_[k] - span_[k] - box.max_[k]);
             if (gap > 0.0) squares += gap * gap;
             overlap = std::min(overlap, -gap);
         }
         return squares > 0.0 ? std::sqrt(squares) : -overlap;
     }
 
-    double squared_distance_of_centers(const Vec3s& center) const { return (center_ - center).squaredNorm(); }
+    double squared_distance_of_centers(const Vec3s& center) const {
+        return (center_ - center).squaredNorm();
+    }
 
 private:
     Matrix3s r_, absolute_;  // of B in A
@@ -95,17 +102,21 @@ bool is_simple(const CollisionGeometry& geometry) {
 
 Vec3s half_of(const Bounds& box) { return 0.5 * (box.max_ - box.min_); }
 
-// --- convex solids and triangles -------------------------------------------------------------------------------------
+// --- convex solids and triangles
+// -------------------------------------------------------------------------------------
 
-// Their distance by GJK alone, which is stopped as soon as one above the limit is proved: then infinite. 0 for overlap.
-// The limit must not be negative.
-double convex_distance(Posed a, Posed b, double limit, NarrowPhaseWorkspace& workspace, WarmStart* warm = nullptr) {
+// Their distance by GJK alone, which is stopped as soon as one above the limit is proved: then
+// infinite. 0 for overlap. The limit must not be negative.
+double convex_distance(Posed a, Posed b, double limit, NarrowPhaseWorkspace& workspace,
+                       WarmStart* warm = nullptr) {
     workspace.difference.set_shapes(static_cast<const coal::ShapeBase&>(*a.geometry.coal_geometry),
-                                    static_cast<const coal::ShapeBase&>(*b.geometry.coal_geometry), a.pose, b.pose);
+                                    static_cast<const coal::ShapeBase&>(*b.geometry.coal_geometry),
+                                    a.pose, b.pose);
     coal::details::GJK& gjk = workspace.gjk;
     gjk.reset(128, 1e-6);
     gjk.setDistanceEarlyBreak(limit);
-    const Vec3s guess = a.geometry.center - (workspace.difference.oR1 * b.geometry.center + workspace.difference.ot1);
+    const Vec3s guess = a.geometry.center -
+                        (workspace.difference.oR1 * b.geometry.center + workspace.difference.ot1);
     const bool usable = guess.squaredNorm() > 1e-12;
     const bool is_warm = warm && !warm->ray.isZero(1e-6);
     const auto status = gjk.evaluate(workspace.difference,
@@ -129,34 +140,41 @@ bool convex_contact(Posed a, Posed b, double margin, NarrowPhaseWorkspace& works
     return convex_distance(a, b, margin, workspace) <= margin;
 }
 
-// A shape against the triangles of a mesh, or the triangles of two. The margin must not be negative.
+// A shape against the triangles of a mesh, or the triangles of two. The margin must not be
+// negative.
 bool triangles_contact(Posed a, Posed b, double margin) {
     coal::CollisionRequest request(coal::CollisionRequestFlag::NO_REQUEST, 1);
     request.security_margin = margin;
     coal::CollisionResult result;
-    return coal::collide(a.geometry.coal_geometry, a.pose, b.geometry.coal_geometry, b.pose, request, result) > 0;
+    return coal::collide(a.geometry.coal_geometry, a.pose, b.geometry.coal_geometry, b.pose,
+                         request, result) > 0;
 }
 
-// coal 3.0.3 errs on a ball whose centre lies within a cylinder: it may pass over the nearer way out. None for others.
+// coal 3.0.3 errs on a ball whose centre lies within a cylinder: it may pass over the nearer way
+// out. None for others.
 std::optional<Gap> ball_in_cylinder(const coal::CollisionGeometry* a, const Transform3s& pose_a,
                                     const coal::CollisionGeometry* b, const Transform3s& pose_b) {
-    if (a->getNodeType() != coal::GEOM_SPHERE || b->getNodeType() != coal::GEOM_CYLINDER) return std::nullopt;
+    if (a->getNodeType() != coal::GEOM_SPHERE || b->getNodeType() != coal::GEOM_CYLINDER)
+        return std::nullopt;
     const double radius = static_cast<const coal::Sphere*>(a)->radius;
     const auto* cylinder = static_cast<const coal::Cylinder*>(b);
     const Vec3s center = pose_b.inverseTransform(pose_a.getTranslation());
     const double across = center.head<2>().norm();
-    const double to_mantle = cylinder->radius - across, to_end = cylinder->halfLength - std::abs(center[2]);
+    const double to_mantle = cylinder->radius - across,
+                 to_end = cylinder->halfLength - std::abs(center[2]);
     if (to_mantle <= 0.0 || to_end <= 0.0) return std::nullopt;
     Vec3s out(0.0, 0.0, center[2] < 0.0 ? -1.0 : 1.0);
     if (to_mantle < to_end)
-        out = across > 0.0 ? Vec3s(center[0] / across, center[1] / across, 0.0) : Vec3s(1.0, 0.0, 0.0);
+        out = across > 0.0 ? Vec3s(center[0] / across, center[1] / across, 0.0)
+                           : Vec3s(1.0, 0.0, 0.0);
     const double depth = std::min(to_mantle, to_end);
     const Vec3s direction = pose_b.getRotation() * out, &middle = pose_a.getTranslation();
-    return Gap{-depth - radius, middle - radius * direction, middle + depth * direction, -direction};
+    return Gap{-depth - radius, middle - radius * direction, middle + depth * direction,
+               -direction};
 }
 
-Gap coal_gap(const coal::CollisionGeometry* a, const Transform3s& pose_a, const coal::CollisionGeometry* b,
-             const Transform3s& pose_b) {
+Gap coal_gap(const coal::CollisionGeometry* a, const Transform3s& pose_a,
+             const coal::CollisionGeometry* b, const Transform3s& pose_b) {
     coal::DistanceRequest request;
     coal::DistanceResult result;
     coal::distance(a, pose_a, b, pose_b, request, result);
@@ -167,20 +185,23 @@ Gap coal_gap(const coal::CollisionGeometry* a, const Transform3s& pose_a, const 
     return {result.min_distance, result.nearest_points[0], result.nearest_points[1], result.normal};
 }
 
-// Whether the hulls of two meshes penetrate as deep as the (negative) margin. The hulls are never less deep than the
-// meshes where these meet in shallow contact, so the answer errs towards contact; without hulls it is contact.
+// Whether the hulls of two meshes penetrate as deep as the (negative) margin. The hulls are never
+// less deep than the meshes where these meet in shallow contact, so the answer errs towards
+// contact; without hulls it is contact.
 bool hulls_are_deeper(Posed a, Posed b, double margin) {
     return !a.geometry.hull || !b.geometry.hull ||
            coal_gap(a.geometry.hull, a.pose, b.geometry.hull, b.pose).distance <= margin;
 }
 
-// --- half spaces -----------------------------------------------------------------------------------------------------
+// --- half spaces
+// -----------------------------------------------------------------------------------------------------
 
-// The point of a solid that lies farthest along a direction in the solid's axes. Triangles reach as far as their hull,
-// or are all looked at when they have none, because they lie in one plane.
+// The point of a solid that lies farthest along a direction in the solid's axes. Triangles reach as
+// far as their hull, or are all looked at when they have none, because they lie in one plane.
 Vec3s farthest_point(const CollisionGeometry& geometry, const Vec3s& direction) {
     const coal::CollisionGeometry* coal_geometry = geometry.coal_geometry;
-    if (geometry.kind == GeometryKind::triangles) coal_geometry = hull_or_null(*geometry.structure->shape);
+    if (geometry.kind == GeometryKind::triangles)
+        coal_geometry = hull_or_null(*geometry.structure->shape);
     if (coal_geometry) {
         int hint = 0;
         return coal::details::getSupport<coal::details::SupportOptions::WithSweptSphere>(
@@ -197,14 +218,16 @@ Vec3s farthest_point(const CollisionGeometry& geometry, const Vec3s& direction) 
 
 Gap plane_gap(const Transform3s& plane, Posed b) {
     const Vec3s normal = plane.getRotation().col(2);
-    const Vec3s deepest = b.pose.transform(farthest_point(b.geometry, -(b.pose.getRotation().transpose() * normal)));
+    const Vec3s deepest =
+        b.pose.transform(farthest_point(b.geometry, -(b.pose.getRotation().transpose() * normal)));
     const double distance = normal.dot(deepest - plane.getTranslation());
     return {distance, deepest - distance * normal, deepest, normal};
 }
 
 // The least signed distance from a half space that a box in the axes of `pose` allows.
 double plane_least_gap(const Transform3s& plane, const Transform3s& pose, const Bounds& box) {
-    const Vec3s normal = plane.getRotation().col(2), local = pose.getRotation().transpose() * normal;
+    const Vec3s normal = plane.getRotation().col(2),
+                local = pose.getRotation().transpose() * normal;
     return normal.dot(pose.getTranslation() - plane.getTranslation()) + local.dot(box.center()) -
            local.cwiseAbs().dot(half_of(box));
 }
@@ -214,10 +237,12 @@ bool plane_touches(const Transform3s& plane, Posed b, double margin) {
     return plane_least_gap(plane, b.pose, box) <= margin && plane_gap(plane, b).distance <= margin;
 }
 
-// --- bodies of pieces ------------------------------------------------------------------------------------------------
+// --- bodies of pieces
+// ------------------------------------------------------------------------------------------------
 
-// A box of so many pieces, no larger than a share of the other solid, is worth a comparison of its own: larger ones
-// mostly meet the solid, and that costs as much as some pieces. So is a single piece before triangles are looked at.
+// A box of so many pieces, no larger than a share of the other solid, is worth a comparison of its
+// own: larger ones mostly meet the solid, and that costs as much as some pieces. So is a single
+// piece before triangles are looked at.
 constexpr std::int32_t many = 8;
 constexpr double share = 0.5;
 
@@ -233,7 +258,8 @@ public:
     }
 
     bool is_worthwhile(const Bounds& bounds, std::int32_t count) const {
-        if (!usable_ || count <= many) return usable_ && count == 1 && b_.geometry.kind == GeometryKind::triangles;
+        if (!usable_ || count <= many)
+            return usable_ && count == 1 && b_.geometry.kind == GeometryKind::triangles;
         return half_of(bounds).squaredNorm() < share * share * b_.geometry.half.squaredNorm();
     }
 
@@ -244,9 +270,11 @@ public:
                 triangles_contact({box, box_pose_}, b_, margin));
     }
 
-    // At most the signed distance between any parts of the two: what separates two bodies separates their parts.
+    // At most the signed distance between any parts of the two: what separates two bodies separates
+    // their parts.
     double least_gap(const Bounds& bounds) {
-        return coal_gap(geometry_of(bounds).coal_geometry, box_pose_, hull_.coal_geometry, b_.pose).distance;
+        return coal_gap(geometry_of(bounds).coal_geometry, box_pose_, hull_.coal_geometry, b_.pose)
+            .distance;
     }
 
 private:
@@ -294,9 +322,12 @@ bool pieces_touch(Posed a, Posed b, double margin, NarrowPhaseWorkspace& workspa
 }
 
 bool touch(Posed a, Posed b, double margin, NarrowPhaseWorkspace& workspace, int depth) {
-    if (a.geometry.kind == GeometryKind::plane && b.geometry.kind == GeometryKind::plane) return false;
-    if (a.geometry.kind == GeometryKind::pieces) return pieces_touch(a, b, margin, workspace, depth);
-    if (b.geometry.kind == GeometryKind::pieces) return pieces_touch(b, a, margin, workspace, depth);
+    if (a.geometry.kind == GeometryKind::plane && b.geometry.kind == GeometryKind::plane)
+        return false;
+    if (a.geometry.kind == GeometryKind::pieces)
+        return pieces_touch(a, b, margin, workspace, depth);
+    if (b.geometry.kind == GeometryKind::pieces)
+        return pieces_touch(b, a, margin, workspace, depth);
     if (a.geometry.kind == GeometryKind::plane) return plane_touches(a.pose, b, margin);
     if (b.geometry.kind == GeometryKind::plane) return plane_touches(b.pose, a, margin);
     if (a.geometry.kind == GeometryKind::convex && b.geometry.kind == GeometryKind::convex)
@@ -310,7 +341,8 @@ Gap pieces_gap(Posed a, Posed b, double limit, NarrowPhaseWorkspace& workspace, 
     const BoxAgainstGeometry against(a.pose, b);
     BoxAgainstHull closely(a.pose, b, workspace);
     const auto key = [&](const Bounds& box) {
-        return b.geometry.kind == GeometryKind::plane ? plane_least_gap(b.pose, a.pose, box) : against.least_gap(box);
+        return b.geometry.kind == GeometryKind::plane ? plane_least_gap(b.pose, a.pose, box)
+                                                      : against.least_gap(box);
     };
     const auto enter = [&](const Bounds& box, std::int32_t count) {
         return !closely.is_worthwhile(box, count) || closely.least_gap(box) <= limit;
@@ -329,9 +361,11 @@ Gap pieces_gap(Posed a, Posed b, double limit, NarrowPhaseWorkspace& workspace, 
 }
 
 Gap gap_within(Posed a, Posed b, double limit, NarrowPhaseWorkspace& workspace, int depth) {
-    if (a.geometry.kind == GeometryKind::plane && b.geometry.kind == GeometryKind::plane) return no_gap;
+    if (a.geometry.kind == GeometryKind::plane && b.geometry.kind == GeometryKind::plane)
+        return no_gap;
     if (a.geometry.kind == GeometryKind::pieces) return pieces_gap(a, b, limit, workspace, depth);
-    if (b.geometry.kind == GeometryKind::pieces) return pieces_gap(b, a, limit, workspace, depth).flipped();
+    if (b.geometry.kind == GeometryKind::pieces)
+        return pieces_gap(b, a, limit, workspace, depth).flipped();
     if (a.geometry.kind == GeometryKind::plane) return plane_gap(a.pose, b);
     if (b.geometry.kind == GeometryKind::plane) return plane_gap(b.pose, a).flipped();
     return coal_gap(a.geometry.coal_geometry, a.pose, b.geometry.coal_geometry, b.pose);
@@ -356,12 +390,16 @@ bool in_contact(const PlacedShape& shape_a, const PlacedShape& shape_b, double m
     return gap_within(a, b, infinity, workspace, 0).distance <= margin;
 }
 
-double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit, WarmStart& warm,
-                       CollisionView::Scratch::Data& scratch) {
+double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit,
+                       WarmStart& warm, CollisionView::Scratch::Data& scratch) {
     const Posed first{*a.shape, *a.pose}, second{*b.shape, *b.pose};
-    if (margin < 0.0 || first.geometry.kind != GeometryKind::convex || second.geometry.kind != GeometryKind::convex)
-        return !in_contact(a, b, limit, scratch) ? infinity : in_contact(a, b, margin, scratch) ? margin : limit;
-    if (BoxAgainstGeometry(first.pose, second).is_apart(first.geometry.center, first.geometry.half, limit))
+    if (margin < 0.0 || first.geometry.kind != GeometryKind::convex ||
+        second.geometry.kind != GeometryKind::convex)
+        return !in_contact(a, b, limit, scratch)   ? infinity
+               : in_contact(a, b, margin, scratch) ? margin
+                                                   : limit;
+    if (BoxAgainstGeometry(first.pose, second)
+            .is_apart(first.geometry.center, first.geometry.half, limit))
         return infinity;
     return convex_distance(first, second, limit, scratch.narrow, &warm);
 }
@@ -371,7 +409,8 @@ Contact measure(const PlacedShape& a, const PlacedShape& b, double margin, doubl
     Gap found = gap_within({*a.shape, *a.pose}, {*b.shape, *b.pose}, limit, workspace, 0);
     if (!found.normal.allFinite()) {  // e.g. of a ball whose centre is on the face of a box
         found.normal = Vec3s(0.0, 0.0, 1.0);
-        found.point_a = found.point_b = 0.5 * (a.pose->transform(a.shape->center) + b.pose->transform(b.shape->center));
+        found.point_a = found.point_b =
+            0.5 * (a.pose->transform(a.shape->center) + b.pose->transform(b.shape->center));
     }
     const Gap gap = a.frame > b.frame ? found.flipped() : found;
     return {std::min(a.frame, b.frame),
@@ -382,11 +421,12 @@ Contact measure(const PlacedShape& a, const PlacedShape& b, double margin, doubl
             to_vector(gap.normal)};
 }
 
-void gather(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch,
-            std::vector<Contact>& contacts) {
+void gather(const PlacedShape& a, const PlacedShape& b, double margin,
+            CollisionView::Scratch::Data& scratch, std::vector<Contact>& contacts) {
     if (!in_contact(a, b, margin, scratch)) return;
     Contact contact = measure(a, b, margin);
-    contact.distance = std::min(contact.distance, margin);  // both tests have tolerances; the first has decided
+    contact.distance =
+        std::min(contact.distance, margin);  // both tests have tolerances; the first has decided
     contacts.push_back(contact);
 }
 

@@ -48,11 +48,13 @@ std::unique_ptr<coal::CollisionGeometry> build_hull(const Shape& shape) {
             .with({{"source", shape.source()}, {"vertices", points->size()}});
     };
     if (hull.triangles.empty())
-        throw refuse(" has no convex hull with a volume: its " + std::to_string(points->size()) +
-                     " vertices lie in one plane; use a box instead, or check it at the level 'exact'");
+        throw refuse(
+            " has no convex hull with a volume: its " + std::to_string(points->size()) +
+            " vertices lie in one plane; use a box instead, or check it at the level 'exact'");
     if (largest_neighbourhood(hull) > most_neighbours)
         throw refuse(" has a convex hull where more than " + std::to_string(most_neighbours) +
-                     " edges meet in one corner; use a cone or cylinder instead, or a mesh with fewer facets");
+                     " edges meet in one corner; use a cone or cylinder instead, or a mesh with "
+                     "fewer facets");
     auto corners = std::make_shared<std::vector<coal::Vec3s>>();
     for (const std::int32_t vertex : hull.vertices) corners->push_back((*points)[vertex]);
     auto triangles = std::make_shared<std::vector<coal::Triangle>>();
@@ -63,10 +65,12 @@ std::unique_ptr<coal::CollisionGeometry> build_hull(const Shape& shape) {
 std::unique_ptr<coal::CollisionGeometry> build_triangles(const Shape& shape) {
     const std::vector<std::int32_t>& f = shape.faces();
     std::vector<coal::Triangle> triangles;
-    for (std::size_t i = 0; i + 2 < f.size(); i += 3) triangles.emplace_back(f[i], f[i + 1], f[i + 2]);
+    for (std::size_t i = 0; i + 2 < f.size(); i += 3)
+        triangles.emplace_back(f[i], f[i + 1], f[i + 2]);
     const auto points = points_of(shape);
     auto model = std::make_unique<coal::BVHModel<coal::OBBRSS>>();
-    model->beginModel(static_cast<unsigned int>(triangles.size()), static_cast<unsigned int>(points->size()));
+    model->beginModel(static_cast<unsigned int>(triangles.size()),
+                      static_cast<unsigned int>(points->size()));
     model->addSubModel(*points, triangles);
     model->endModel();
     return model;
@@ -129,17 +133,19 @@ double depth_of(const coal::Convex<coal::Triangle>& hull, const coal::Vec3s& cen
     double least = std::numeric_limits<double>::infinity();
     const std::vector<coal::Vec3s>& points = *hull.points;
     for (const coal::Triangle& face : *hull.polygons) {
-        const coal::Vec3s &p = points[face[0]], normal = (points[face[1]] - p).cross(points[face[2]] - p);
+        const coal::Vec3s &p = points[face[0]],
+                          normal = (points[face[1]] - p).cross(points[face[2]] - p);
         if (!normal.isZero(1e-14)) least = std::min(least, normal.dot(p - center) / normal.norm());
     }
     return least;
 }
 
-// Points that enclose the solid: those of a hull or of the axis of a ball or capsule, else the corners of its box; and
-// a ball within it.
+// Points that enclose the solid: those of a hull or of the axis of a ball or capsule, else the
+// corners of its box; and a ball within it.
 void enclose(CoalStructure& structure, const Shape& shape) {
     std::vector<coal::Vec3s> points;
-    const auto* hull = dynamic_cast<const coal::Convex<coal::Triangle>*>(structure.coal_geometry.get());
+    const auto* hull =
+        dynamic_cast<const coal::Convex<coal::Triangle>*>(structure.coal_geometry.get());
     const std::vector<double>& d = shape.dimensions();
     const coal::Vec3s &center = structure.center, &half = structure.half;
     const bool is_round = shape.kind() == ShapeKind::sphere || shape.kind() == ShapeKind::capsule;
@@ -147,13 +153,17 @@ void enclose(CoalStructure& structure, const Shape& shape) {
     else if (structure.kind == GeometryKind::plane) points = {center};
     else if (is_round)
         for (const double side : {-0.5, 0.5})
-            points.push_back(center + coal::Vec3s(0.0, 0.0, shape.kind() == ShapeKind::capsule ? side * d[1] : 0.0));
+            points.push_back(
+                center +
+                coal::Vec3s(0.0, 0.0, shape.kind() == ShapeKind::capsule ? side * d[1] : 0.0));
     else
         for (int corner = 0; corner < 8; ++corner)
-            points.push_back(center + half.cwiseProduct(coal::Vec3s(corner & 1 ? 1.0 : -1.0, corner & 2 ? 1.0 : -1.0,
+            points.push_back(center + half.cwiseProduct(coal::Vec3s(corner & 1 ? 1.0 : -1.0,
+                                                                    corner & 2 ? 1.0 : -1.0,
                                                                     corner & 4 ? 1.0 : -1.0)));
     for (const coal::Vec3s& point : points)
-        for (int k = 0; k < 3; ++k) structure.points.push_back(static_cast<float>(point[k] - center[k]));
+        for (int k = 0; k < 3; ++k)
+            structure.points.push_back(static_cast<float>(point[k] - center[k]));
     if (is_round) structure.radius = d[0];
     if (structure.kind != GeometryKind::convex || shape.kind() == ShapeKind::cone) return;
     structure.axis = static_cast<std::int32_t>(longest_side(Bounds(-half, half)));
@@ -200,23 +210,27 @@ const coal::CollisionGeometry* hull_or_null(const Shape& shape) {
 
 coal::Transform3s to_coal(const Pose& pose) {
     const Matrix3 rotation = pose.rotation();
-    return {Eigen::Matrix<double, 3, 3, Eigen::RowMajor>(rotation.data()), coal::Vec3s(pose.translation.data())};
+    return {Eigen::Matrix<double, 3, 3, Eigen::RowMajor>(rotation.data()),
+            coal::Vec3s(pose.translation.data())};
 }
 
-// A plane has an end only where its normal lies along an axis, to 1e-6 m within a thousand kilometres.
+// A plane has an end only where its normal lies along an axis, to 1e-6 m within a thousand
+// kilometres.
 Bounds bounds_of(const CollisionGeometry& geometry, const coal::Transform3s& pose) {
     if (geometry.kind == GeometryKind::plane) {
         Bounds bounds = box_around(coal::Vec3s::Zero(), coal::Vec3s::Constant(endless));
         const coal::Vec3s normal = pose.getRotation().col(2);
         for (int k = 0; k < 3; ++k) {
-            if (std::abs(normal[(k + 1) % 3]) > 1e-12 || std::abs(normal[(k + 2) % 3]) > 1e-12) continue;
+            if (std::abs(normal[(k + 1) % 3]) > 1e-12 || std::abs(normal[(k + 2) % 3]) > 1e-12)
+                continue;
             const double end = pose.getTranslation()[k];
             if (normal[k] > 0.0) bounds.max_[k] = end + thinnest;
             else bounds.min_[k] = end - thinnest;
         }
         return bounds;
     }
-    return box_around(pose.transform(geometry.center), pose.getRotation().cwiseAbs() * geometry.half);
+    return box_around(pose.transform(geometry.center),
+                      pose.getRotation().cwiseAbs() * geometry.half);
 }
 
 }  // namespace tmkit

@@ -1,12 +1,15 @@
-// What the narrow phase compares: convex solids, triangle meshes, half spaces, and bodies of many convex pieces.
+// What the narrow phase compares: convex solids, triangle meshes, half spaces, and bodies of many
+// convex pieces.
 //
-// A point cloud is a body of balls, a height field one of prisms (two under each cell, from the surface down to the
-// floor). Their pieces hang in a tree of boxes, and whatever meets such a body meets a few of its pieces: so any two
-// kinds can be compared, a cloud with a cloud too, while only three pairs need an answer of their own (convex with
-// convex, convex with triangles, and a half space with either). Exact for balls and prisms, where coal's octree rounds
-// points to voxels and its height field knows no distances. Half spaces never meet each other.
+// A point cloud is a body of balls, a height field one of prisms (two under each cell, from the
+// surface down to the floor). Their pieces hang in a tree of boxes, and whatever meets such a body
+// meets a few of its pieces: so any two kinds can be compared, a cloud with a cloud too, while only
+// three pairs need an answer of their own (convex with convex, convex with triangles, and a half
+// space with either). Exact for balls and prisms, where coal's octree rounds points to voxels and
+// its height field knows no distances. Half spaces never meet each other.
 //
-// Lengths in metres. A gap is a signed distance; for a body of pieces it is that of its nearest or deepest piece.
+// Lengths in metres. A gap is a signed distance; for a body of pieces it is that of its nearest or
+// deepest piece.
 #pragma once
 
 #include <coal/BV/AABB.h>
@@ -28,7 +31,9 @@ namespace tmkit {
 
 using Bounds = coal::AABB;
 inline Bounds inflated(const Bounds& box, double by) { return {box, coal::Vec3s::Constant(by)}; }
-inline Bounds box_around(const coal::Vec3s& center, const coal::Vec3s& half) { return {Bounds(center), half}; }
+inline Bounds box_around(const coal::Vec3s& center, const coal::Vec3s& half) {
+    return {Bounds(center), half};
+}
 inline Eigen::Index longest_side(const Bounds& box) {  // of equal ones the first
     Eigen::Index side = 0;
     (box.max_ - box.min_).maxCoeff(&side);
@@ -42,13 +47,15 @@ class CoalStructure;
 // A shape, or a piece of one, as the narrow phase sees it. It owns nothing.
 struct CollisionGeometry {
     GeometryKind kind = GeometryKind::convex;
-    const coal::CollisionGeometry* coal_geometry = nullptr;                // of a convex solid or triangles
-    const CoalStructure* structure = nullptr;                              // of all but single pieces
-    const coal::CollisionGeometry* hull = nullptr;                         // of triangles that may penetrate; else null
-    coal::Vec3s center = coal::Vec3s::Zero(), half = coal::Vec3s::Zero();  // box in its own axes; a plane has none
+    const coal::CollisionGeometry* coal_geometry = nullptr;  // of a convex solid or triangles
+    const CoalStructure* structure = nullptr;                // of all but single pieces
+    const coal::CollisionGeometry* hull = nullptr;  // of triangles that may penetrate; else null
+    coal::Vec3s center = coal::Vec3s::Zero(),
+                half = coal::Vec3s::Zero();  // box in its own axes; a plane has none
 };
 
-// Where a prism of a height field takes shape while it is compared; nested comparisons need one each. Made when needed.
+// Where a prism of a height field takes shape while it is compared; nested comparisons need one
+// each. Made when needed.
 class PrismWorkspace {
 public:
     // The prism under three corners, down to z = bottom.
@@ -67,20 +74,22 @@ struct NarrowPhaseWorkspace {
     std::array<PrismWorkspace, 2> prisms;  // outer, inner
 };
 
-// The convex pieces of a point cloud or a height field, in a tree of boxes. Immutable; refers to the shape.
+// The convex pieces of a point cloud or a height field, in a tree of boxes. Immutable; refers to
+// the shape.
 class Pieces {
 public:
     explicit Pieces(const Shape& shape);
 
-    // Visit pieces, those of small keys sooner. `key(bounds)` says what the key of a box and all within it is at least;
-    // what has a key above `limit` is passed over, and visit(piece) may lower it. `enter(bounds, count)` may keep the
-    // search out of a box of `count` pieces. Stops when visit returns true.
+    // Visit pieces, those of small keys sooner. `key(bounds)` says what the key of a box and all
+    // within it is at least; what has a key above `limit` is passed over, and visit(piece) may
+    // lower it. `enter(bounds, count)` may keep the search out of a box of `count` pieces. Stops
+    // when visit returns true.
     template <class Key, class Enter, class Visit>
     bool visit(const double& limit, Key&& key, Enter&& enter, Visit&& visit) const;
 
     // A piece with its pose, given that of the whole.
-    CollisionGeometry piece(std::int32_t number, const coal::Transform3s& pose, PrismWorkspace& workspace,
-                            coal::Transform3s& piece_pose) const;
+    CollisionGeometry piece(std::int32_t number, const coal::Transform3s& pose,
+                            PrismWorkspace& workspace, coal::Transform3s& piece_pose) const;
     // The box around a piece, in the axes of the whole.
     Bounds bounds(std::int32_t number) const;
 
@@ -114,15 +123,19 @@ public:
     std::unique_ptr<Pieces> pieces;
     Vector3 offset{};  // of the geometry's origin in the shape's axes
     coal::Vec3s center, half;
-    // Points about the centre, x, y, z of each, whose hull grown by the radius encloses all; see lanes.hpp.
+    // Points about the centre, x, y, z of each, whose hull grown by the radius encloses all; see
+    // lanes.hpp.
     std::vector<float> points;
     double radius = 0.0;
-    // Up to three balls within, by offset from the centre along the longest axis of the box, and radius.
+    // Up to three balls within, by offset from the centre along the longest axis of the box, and
+    // radius.
     std::int32_t axis = 0;
     std::vector<std::pair<double, double>> balls;
     std::optional<Error> failure;
 
-    CollisionGeometry geometry() const { return {kind, coal_geometry.get(), this, nullptr, center, half}; }
+    CollisionGeometry geometry() const {
+        return {kind, coal_geometry.get(), this, nullptr, center, half};
+    }
 };
 
 // The structure of a shape at a level; built on first use. Throws Error(shape).

@@ -1,4 +1,5 @@
-// The model of a view: links, what each carries, the tree of what stands still, and the pairs that can change.
+// The model of a view: links, what each carries, the tree of what stands still, and the pairs that
+// can change.
 #include "collision/collision_model.hpp"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ BoundsTree::BoundsTree(const std::vector<Bounds>& boxes) {
     if (!leaves.empty()) build(boxes, leaves.data(), leaves.data() + leaves.size());
 }
 
-// Halves the boxes at the median centre along the longest side. Ties are broken by number, so the tree is reproducible.
+// Halves the boxes at the median centre along the longest side. Ties are broken by number, so the
+// tree is reproducible.
 void BoundsTree::build(const std::vector<Bounds>& boxes, std::int32_t* first, std::int32_t* last) {
     Bounds all = boxes[*first];
     for (const std::int32_t* i = first; i != last; ++i) all += boxes[*i];
@@ -33,7 +35,8 @@ void BoundsTree::build(const std::vector<Bounds>& boxes, std::int32_t* first, st
     nodes_[at].skip = static_cast<std::int32_t>(nodes_.size());
 }
 
-CollisionView::Model::Model(const CollisionWorld::Rules& r, const std::vector<bool>& moves, const double* base)
+CollisionView::Model::Model(const CollisionWorld::Rules& r, const std::vector<bool>& moves,
+                            const double* base)
     : rules(&r), shapes(&r), tree({}) {
     build_links(moves, base);
     stand_still();
@@ -42,9 +45,10 @@ CollisionView::Model::Model(const CollisionWorld::Rules& r, const std::vector<bo
 
 CollisionView::Model::Model(const Model& moving, std::unique_ptr<const CollisionShapes> own,
                             const std::vector<Placed>& still)
-    : rules(moving.rules), own_shapes(std::move(own)), shapes(own_shapes.get()), links(moving.links),
-      placed(moving.placed.begin(), moving.placed.begin() + moving.moving_count), moving_count(moving.moving_count),
-      tree({}), row(moving.row) {
+    : rules(moving.rules), own_shapes(std::move(own)), shapes(own_shapes.get()),
+      links(moving.links),
+      placed(moving.placed.begin(), moving.placed.begin() + moving.moving_count),
+      moving_count(moving.moving_count), tree({}), row(moving.row) {
     placed.insert(placed.end(), still.begin(), still.end());
     stand_still();
 }
@@ -52,7 +56,8 @@ CollisionView::Model::Model(const Model& moving, std::unique_ptr<const Collision
 void CollisionView::Model::stand_still() {
     for (std::size_t i = moving_count; i < placed.size(); ++i) {
         still_pose.push_back(placed[i].link_from_shape);
-        still_bounds.push_back(bounds_of(shapes->shapes[placed[i].shape], placed[i].link_from_shape));
+        still_bounds.push_back(
+            bounds_of(shapes->shapes[placed[i].shape], placed[i].link_from_shape));
     }
     tree = BoundsTree(still_bounds);
 }
@@ -75,7 +80,8 @@ void CollisionView::Model::build_links(const std::vector<bool>& moves, const dou
         const Pose parent_pose = parent < 0 ? Pose{} : link_from_frame[parent];
         if (entry < 0 || !moves[entry]) {
             frame_link[frame] = parent_link;
-            if (parent >= 0 && parent_link != -2) link_from_frame[frame] = parent_pose * layout.edge(frame, base);
+            if (parent >= 0 && parent_link != -2)
+                link_from_frame[frame] = parent_pose * layout.edge(frame, base);
             continue;
         }
         if (!carries[frame]) {
@@ -85,8 +91,9 @@ void CollisionView::Model::build_links(const std::vector<bool>& moves, const dou
         const Pose frame_from_joint = from_z_to(layout.axis[frame]);
         frame_link[frame] = static_cast<std::int32_t>(links.size());
         link_from_frame[frame] = frame_from_joint.inverse();
-        links.push_back({parent_link, entry, layout.type[frame] == JointType::prismatic, layout.multiplier[frame],
-                         layout.offset[frame], to_coal(parent_pose * layout.pose[frame] * frame_from_joint)});
+        links.push_back({parent_link, entry, layout.type[frame] == JointType::prismatic,
+                         layout.multiplier[frame], layout.offset[frame],
+                         to_coal(parent_pose * layout.pose[frame] * frame_from_joint)});
     }
     for (std::size_t i = 0; i < rules->shapes.size(); ++i) {
         const CollisionShape& shape = rules->shapes[i];
@@ -109,14 +116,17 @@ void CollisionView::Model::build_pairs() {
         if (object != last_object) {
             last_object = object;
             table.resize(table.size() + objects);
-            rules->fill_row(object, rules->cluster_of(object), table.data() + table.size() - objects);
+            rules->fill_row(object, rules->cluster_of(object),
+                            table.data() + table.size() - objects);
         }
         row.push_back(static_cast<std::int32_t>(table.size() / objects) - 1);
     }
     for (std::int32_t a = 0; a < moving_count; ++a)
         for (std::int32_t b = a + 1; b < moving_count; ++b) {
-            const MarginClass margin = table[std::size_t(row[a]) * objects + collision_shape(b).object];
-            if (margin != 0 && placed[a].link != placed[b].link) moving_pairs.push_back({a, b, margin});
+            const MarginClass margin =
+                table[std::size_t(row[a]) * objects + collision_shape(b).object];
+            if (margin != 0 && placed[a].link != placed[b].link)
+                moving_pairs.push_back({a, b, margin});
         }
 }
 
@@ -164,7 +174,8 @@ FramePair CollisionView::Model::frames(const Candidate& candidate) const {
     return a < b ? FramePair{a, b} : FramePair{b, a};
 }
 
-// --- views ---------------------------------------------------------------------------------------------------------
+// --- views
+// ---------------------------------------------------------------------------------------------------------
 
 std::vector<Contact> deepest_of_each(std::vector<Contact> contacts) {
     std::stable_sort(contacts.begin(), contacts.end(), [](const Contact& a, const Contact& b) {
@@ -181,7 +192,8 @@ std::vector<Contact> deepest_of_each(std::vector<Contact> contacts) {
 void CollisionView::Model::keep_nearest(const Candidate& candidate, const Scratch::Data& scratch,
                                         std::optional<Contact>& best) const {
     const double limit = best ? best->distance : std::numeric_limits<double>::infinity();
-    if (bounds(candidate.a, scratch).distance(bounds(candidate.b, scratch)) > std::max(limit, 0.0)) return;
+    if (bounds(candidate.a, scratch).distance(bounds(candidate.b, scratch)) > std::max(limit, 0.0))
+        return;
     const Contact contact = measure(candidate, scratch, limit);
     if (contact.distance < limit) best = contact;
 }

@@ -1,5 +1,5 @@
-// What the collision sources share and nobody else sees: the shapes of a scene, the rules for pairs, the model of a
-// view.
+// What the collision sources share and nobody else sees: the shapes of a scene, the rules for
+// pairs, the model of a view.
 #pragma once
 
 #include <limits>
@@ -20,7 +20,8 @@ struct CollisionShape : CollisionGeometry {
     Pose frame_from_shape;  // of the solid, whose origin may differ from the shape's
 };
 
-// A collision shape where it stands: what the narrow phase sees. The order of two of them may change the last bits.
+// A collision shape where it stands: what the narrow phase sees. The order of two of them may
+// change the last bits.
 struct PlacedShape {
     const CollisionShape* shape;
     const coal::Transform3s* pose;  // root_from_shape
@@ -28,7 +29,8 @@ struct PlacedShape {
 };
 
 // Whether the signed distance of two shapes is at most the margin.
-bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch);
+bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin,
+                CollisionView::Scratch::Data& scratch);
 // Where GJK starts for a pair: what it found last.
 struct WarmStart {
     std::int32_t a = -1, b = -1;
@@ -36,16 +38,16 @@ struct WarmStart {
     coal::support_func_guess_t hint = coal::support_func_guess_t::Zero();
     float direction[3]{};  // the ray in the axes of the second, of length 1; or zero
 };
-// At most the margin where they are in contact, above the limit where they are farther apart, else between the two;
-// then the ray separates convex shapes by so much, in the axes of the first.
-double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit, WarmStart& warm,
-                       CollisionView::Scratch::Data& scratch);
+// At most the margin where they are in contact, above the limit where they are farther apart, else
+// between the two; then the ray separates convex shapes by so much, in the axes of the first.
+double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit,
+                       WarmStart& warm, CollisionView::Scratch::Data& scratch);
 // Their signed distance, point and normal. What is not below `limit` may be told as infinitely far.
 Contact measure(const PlacedShape& a, const PlacedShape& b, double margin,
                 double limit = std::numeric_limits<double>::infinity());
 // Adds their contact when there is one.
-void gather(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch,
-            std::vector<Contact>& contacts);
+void gather(const PlacedShape& a, const PlacedShape& b, double margin,
+            CollisionView::Scratch::Data& scratch, std::vector<Contact>& contacts);
 
 // One contact for each pair of frames, the deepest, in frame order.
 std::vector<Contact> deepest_of_each(std::vector<Contact> contacts);
@@ -63,9 +65,10 @@ void check_options(const CollisionOptions& options);
 
 // The shapes that a model places, and the margins of their classes.
 struct CollisionShapes {
-    std::vector<std::int32_t> object_frame;  // by object: frame number, ascending but for those of an overlay
-    std::vector<CollisionShape> shapes;      // by object
-    std::vector<double> margins;             // by margin class; [0] means nothing, [1] is the default
+    std::vector<std::int32_t>
+        object_frame;  // by object: frame number, ascending but for those of an overlay
+    std::vector<CollisionShape> shapes;  // by object
+    std::vector<double> margins;         // by margin class; [0] means nothing, [1] is the default
     double largest_margin = 0.0;
     std::size_t joint_count = 0;  // of the scene
 
@@ -78,22 +81,25 @@ struct CollisionWorld::Rules : CollisionShapes {
     SceneGraph scene;
     CollisionOptions options;
     const Layout* layout;
-    std::vector<FrameId> cluster;         // by frame: topmost frame of those that it is rigidly joined with
+    std::vector<FrameId>
+        cluster;  // by frame: topmost frame of those that it is rigidly joined with
     std::vector<std::int32_t> object_of;  // by frame: its object, -1 when it has no collision shape
 
     FrameId cluster_of(std::int32_t object) const { return cluster[object_frame[object]]; }
     MarginClass margin_class(std::int32_t object_a, std::int32_t object_b) const;
     // The same for two that are not rigidly joined.
     MarginClass exception_class(std::int32_t object_a, std::int32_t object_b) const;
-    // Fill row[b] with the class of the pair (object, b) for every object b, if `object` were rigidly joined with the
-    // cluster. O(objects + exceptions of the row).
+    // Fill row[b] with the class of the pair (object, b) for every object b, if `object` were
+    // rigidly joined with the cluster. O(objects + exceptions of the row).
     void fill_row(std::int32_t object, FrameId cluster, MarginClass* row) const;
 
 private:
     struct Exception {  // both orders are stored, sorted
         std::int32_t a, b;
         MarginClass margin;
-        bool operator<(const Exception& other) const { return a != other.a ? a < other.a : b < other.b; }
+        bool operator<(const Exception& other) const {
+            return a != other.a ? a < other.a : b < other.b;
+        }
     };
     void collect_shapes();
     void find_rigid_clusters();
@@ -105,13 +111,15 @@ private:
 };
 
 // root_from_shape of a shape on a link.
-inline void carry(const coal::Transform3s& link, const coal::Transform3s& link_from_shape, coal::Transform3s& pose) {
+inline void carry(const coal::Transform3s& link, const coal::Transform3s& link_from_shape,
+                  coal::Transform3s& pose) {
     pose.rotation().noalias() = link.getRotation() * link_from_shape.getRotation();
     pose.translation().noalias() = link.getRotation() * link_from_shape.getTranslation();
     pose.translation() += link.getTranslation();
 }
 
-// A static tree of boxes in preorder: a node's first child follows it, and `skip` leads past its subtree.
+// A static tree of boxes in preorder: a node's first child follows it, and `skip` leads past its
+// subtree.
 class BoundsTree {
 public:
     explicit BoundsTree(const std::vector<Bounds>& boxes);
@@ -173,15 +181,17 @@ struct CollisionView::Model {
     };
 
     // What moves in another model, among other shapes that stand still.
-    Model(const Model& moving, std::unique_ptr<const CollisionShapes> shapes, const std::vector<Placed>& still);
+    Model(const Model& moving, std::unique_ptr<const CollisionShapes> shapes,
+          const std::vector<Placed>& still);
 
     const CollisionWorld::Rules* rules;
     std::unique_ptr<const CollisionShapes> own_shapes;  // where they are not those of the rules
     const CollisionShapes* shapes;
     std::vector<Link> links;
-    std::vector<std::int32_t> frame_link;  // by frame: what carries it, -1 for the world, -2 for a link without shapes
-    std::vector<Pose> link_from_frame;     // by frame; nothing where frame_link is -2
-    std::vector<Placed> placed;            // moving shapes first, then those that stand still
+    std::vector<std::int32_t>
+        frame_link;  // by frame: what carries it, -1 for the world, -2 for a link without shapes
+    std::vector<Pose> link_from_frame;  // by frame; nothing where frame_link is -2
+    std::vector<Placed> placed;         // moving shapes first, then those that stand still
     std::int32_t moving_count = 0;
     std::vector<coal::Transform3s> still_pose;  // by shape that stands still
     std::vector<Bounds> still_bounds;
@@ -192,22 +202,27 @@ struct CollisionView::Model {
 
     // Forward kinematics and bounds of all moving shapes; and in steps.
     void place(const double* q, Scratch::Data& scratch) const;
-    void place_links(const double* q, std::int32_t first, std::int32_t end, Scratch::Data& scratch) const;
+    void place_links(const double* q, std::int32_t first, std::int32_t end,
+                     Scratch::Data& scratch) const;
     void place_shape(std::int32_t moving, Scratch::Data& scratch) const;
     // The last link that carries two moving shapes, or -1.
     std::int32_t common_link(std::int32_t a, std::int32_t b) const;
 
-    const CollisionShape& collision_shape(std::int32_t number) const { return shapes->shapes[placed[number].shape]; }
+    const CollisionShape& collision_shape(std::int32_t number) const {
+        return shapes->shapes[placed[number].shape];
+    }
     const coal::Transform3s& pose(std::int32_t number, const Scratch::Data& scratch) const;
     const Bounds& bounds(std::int32_t number, const Scratch::Data& scratch) const;
     FramePair frames(const Candidate& candidate) const;
 
-    // Visit the pairs whose boxes come within their margin, after place(); stops when visit returns true.
+    // Visit the pairs whose boxes come within their margin, after place(); stops when visit returns
+    // true.
     template <class Visit> bool visit_variable(const Scratch::Data& scratch, Visit&& visit) const;
     template <class Visit> bool visit_constant(const Scratch::Data& scratch, Visit&& visit) const;
 
     PlacedShape shape(std::int32_t number, const Scratch::Data& scratch) const {
-        return {&collision_shape(number), &pose(number, scratch), shapes->object_frame[collision_shape(number).object]};
+        return {&collision_shape(number), &pose(number, scratch),
+                shapes->object_frame[collision_shape(number).object]};
     }
     bool in_contact(const Candidate& c, Scratch::Data& scratch) const {
         return tmkit::in_contact(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch);
@@ -217,7 +232,8 @@ struct CollisionView::Model {
         return tmkit::measure(shape(c.a, scratch), shape(c.b, scratch), c.margin, limit);
     }
     // Replaces `best` by the contact of a candidate that is nearer.
-    void keep_nearest(const Candidate& candidate, const Scratch::Data& scratch, std::optional<Contact>& best) const;
+    void keep_nearest(const Candidate& candidate, const Scratch::Data& scratch,
+                      std::optional<Contact>& best) const;
 
 private:
     void stand_still();
@@ -231,20 +247,26 @@ struct CollisionView::Scratch::Data {
     std::vector<coal::Transform3s> own_pose;  // by own shape of an overlay
     std::vector<Bounds> own_bounds;
     NarrowPhaseWorkspace narrow;
-    std::shared_ptr<Lanes> lanes;  // made when needed; the pointer deletes a type that is not known here
+    std::shared_ptr<Lanes>
+        lanes;  // made when needed; the pointer deletes a type that is not known here
 };
 
-inline const coal::Transform3s& CollisionView::Model::pose(std::int32_t number, const Scratch::Data& scratch) const {
+inline const coal::Transform3s& CollisionView::Model::pose(std::int32_t number,
+                                                           const Scratch::Data& scratch) const {
     return number < moving_count ? scratch.shape_pose[number] : still_pose[number - moving_count];
 }
 
-inline const Bounds& CollisionView::Model::bounds(std::int32_t number, const Scratch::Data& scratch) const {
-    return number < moving_count ? scratch.shape_bounds[number] : still_bounds[number - moving_count];
+inline const Bounds& CollisionView::Model::bounds(std::int32_t number,
+                                                  const Scratch::Data& scratch) const {
+    return number < moving_count ? scratch.shape_bounds[number]
+                                 : still_bounds[number - moving_count];
 }
 
-template <class Visit> bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& visit) const {
+template <class Visit>
+bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& visit) const {
     const std::vector<double>& margins = shapes->margins;
-    for (std::int32_t a = moving_count - 1; a >= 0; --a) {  // what is farther out is in contact more often
+    for (std::int32_t a = moving_count - 1; a >= 0;
+         --a) {  // what is farther out is in contact more often
         const MarginClass* of_object = table.data() + std::size_t(row[a]) * shapes->object_count();
         const Bounds query = inflated(scratch.shape_bounds[a], shapes->largest_margin);
         const bool stopped = tree.visit(query, [&](std::int32_t still) {
@@ -257,14 +279,17 @@ template <class Visit> bool CollisionView::Model::visit_variable(const Scratch::
     for (const MovingPair& pair : moving_pairs) {
         const double margin = margins[pair.margin];
         const Bounds query = inflated(scratch.shape_bounds[pair.a], std::max(margin, 0.0));
-        if (query.overlap(scratch.shape_bounds[pair.b]) && visit(Candidate{pair.a, pair.b, margin})) return true;
+        if (query.overlap(scratch.shape_bounds[pair.b]) && visit(Candidate{pair.a, pair.b, margin}))
+            return true;
     }
     return false;
 }
 
-template <class Visit> bool CollisionView::Model::visit_constant(const Scratch::Data& scratch, Visit&& visit) const {
+template <class Visit>
+bool CollisionView::Model::visit_constant(const Scratch::Data& scratch, Visit&& visit) const {
     const auto offer = [&](std::int32_t a, std::int32_t b) {
-        const MarginClass margin = rules->margin_class(collision_shape(a).object, collision_shape(b).object);
+        const MarginClass margin =
+            rules->margin_class(collision_shape(a).object, collision_shape(b).object);
         return margin != 0 && visit(Candidate{a, b, rules->margins[margin]});
     };
     for (std::int32_t a = 0; a < moving_count; ++a)
@@ -273,8 +298,9 @@ template <class Visit> bool CollisionView::Model::visit_constant(const Scratch::
     const std::int32_t count = static_cast<std::int32_t>(placed.size());
     for (std::int32_t a = moving_count; a < count; ++a) {
         const Bounds query = inflated(bounds(a, scratch), rules->largest_margin);
-        if (tree.visit(query,
-                       [&](std::int32_t still) { return moving_count + still > a && offer(a, moving_count + still); }))
+        if (tree.visit(query, [&](std::int32_t still) {
+            return moving_count + still > a && offer(a, moving_count + still);
+        }))
             return true;
     }
     return false;

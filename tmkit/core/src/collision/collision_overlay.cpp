@@ -13,7 +13,8 @@ constexpr std::size_t most_frames = 16, most_objects = 8;
 bool collides(const FrameRecord& record) {
     if (!record.details) return false;
     const std::vector<AttachedShape>& shapes = record.details->shapes;
-    return std::any_of(shapes.begin(), shapes.end(), [](const AttachedShape& shape) { return shape.collision; });
+    return std::any_of(shapes.begin(), shapes.end(),
+                       [](const AttachedShape& shape) { return shape.collision; });
 }
 
 bool same_shapes(const FrameRecord& a, const FrameRecord& b) {
@@ -27,8 +28,10 @@ bool same_shapes(const FrameRecord& a, const FrameRecord& b) {
 // The steps, each of which gives up (false) when too much differs.
 class OverlayBuilder {
 public:
-    OverlayBuilder(const CollisionWorld::Base& base, const SceneGraph& scene, const CollisionOptions& options)
-        : base_(base), rules_(base.rules), layout_(*base.rules.layout), scene_(scene), options_(options) {}
+    OverlayBuilder(const CollisionWorld::Base& base, const SceneGraph& scene,
+                   const CollisionOptions& options)
+        : base_(base), rules_(base.rules), layout_(*base.rules.layout), scene_(scene),
+          options_(options) {}
 
     std::unique_ptr<const CollisionOverlay> build() {
         if (!collect_frames() || !same_movable() || !add_carried()) return nullptr;
@@ -58,13 +61,16 @@ private:
         MarginClass margin;
     };
 
-    // Frames whose records differ. Joints, bodies and names must not: what a name means to the options could change.
+    // Frames whose records differ. Joints, bodies and names must not: what a name means to the
+    // options could change.
     bool collect_frames() {
         bool little = true;
-        SceneGraph::for_each_changed_frame(base_.rules.scene, scene_,
-                                           [&](FrameId id, const FrameRecord* before, const FrameRecord* after) {
+        SceneGraph::for_each_changed_frame(
+            base_.rules.scene, scene_,
+            [&](FrameId id, const FrameRecord* before, const FrameRecord* after) {
             if (!little) return;
-            little = frames_.size() + removed_.size() < most_frames && add_changed(id, before, after);
+            little =
+                frames_.size() + removed_.size() < most_frames && add_changed(id, before, after);
         });
         return little;
     }
@@ -78,12 +84,15 @@ private:
             frames_.push_back({id, after, true, true, false, -1, id, {}});
             return !after->joint;
         }
-        const bool moves = before->parent != after->parent || before->joint_type != after->joint_type ||
+        const bool moves = before->parent != after->parent ||
+                           before->joint_type != after->joint_type ||
                            before->joint != after->joint || !(before->pose == after->pose);
         if (moves && (before->joint || after->joint)) return false;
-        if (before->body != after->body || !(before->name == after->name || before->name->text == after->name->text))
+        if (before->body != after->body ||
+            !(before->name == after->name || before->name->text == after->name->text))
             return false;
-        if (moves || !same_shapes(*before, *after)) frames_.push_back({id, after, false, moves, false, -1, id, {}});
+        if (moves || !same_shapes(*before, *after))
+            frames_.push_back({id, after, false, moves, false, -1, id, {}});
         return true;
     }
 
@@ -91,7 +100,8 @@ private:
     bool add_carried() {
         const std::size_t changed = frames_.size();
         for (std::size_t i = 0; i < changed; ++i)
-            if (frames_[i].moves && !frames_[i].is_new && !add_children(frames_[i].id)) return false;
+            if (frames_[i].moves && !frames_[i].is_new && !add_children(frames_[i].id))
+                return false;
         return true;
     }
 
@@ -116,33 +126,39 @@ private:
             if (frame.id == id) return &frame;
         return nullptr;
     }
-    bool is_removed(FrameId id) const { return std::binary_search(removed_.begin(), removed_.end(), id); }
+    bool is_removed(FrameId id) const {
+        return std::binary_search(removed_.begin(), removed_.end(), id);
+    }
     bool is_new(FrameId id) {
         const Frame* frame = find(id);
         return frame && frame->is_new;
     }
 
-    // Other frames may become movable only where they are new: what is rigidly joined would change anywhere else.
+    // Other frames may become movable only where they are new: what is rigidly joined would change
+    // anywhere else.
     bool same_movable() {
         if (&options_ == &rules_.options || options_.movable == rules_.options.movable) return true;
         std::vector<FrameId> now, changed;
         for (const std::string& name : options_.movable)
             if (const FrameRecord* record = scene_.find(name)) now.push_back(record->id);
         std::sort(now.begin(), now.end());
-        std::set_symmetric_difference(now.begin(), now.end(), base_.movable.begin(), base_.movable.end(),
-                                      std::back_inserter(changed));
-        return std::all_of(changed.begin(), changed.end(), [&](FrameId id) { return is_removed(id) || is_new(id); });
+        std::set_symmetric_difference(now.begin(), now.end(), base_.movable.begin(),
+                                      base_.movable.end(), std::back_inserter(changed));
+        return std::all_of(changed.begin(), changed.end(),
+                           [&](FrameId id) { return is_removed(id) || is_new(id); });
     }
     bool is_movable(const Frame& frame) const {
-        if (!frame.is_new) return std::binary_search(base_.movable.begin(), base_.movable.end(), frame.id);
-        return std::find(options_.movable.begin(), options_.movable.end(), frame.record->name->text) !=
-               options_.movable.end();
+        if (!frame.is_new)
+            return std::binary_search(base_.movable.begin(), base_.movable.end(), frame.id);
+        return std::find(options_.movable.begin(), options_.movable.end(),
+                         frame.record->name->text) != options_.movable.end();
     }
 
     // Link, pose in the link and rigid cluster of each, as a world made anew computes them.
     bool place_frames() {
         for (Frame& frame : frames_) place(frame);
-        return std::none_of(frames_.begin(), frames_.end(), [](const Frame& frame) { return frame.link == -2; });
+        return std::none_of(frames_.begin(), frames_.end(),
+                            [](const Frame& frame) { return frame.link == -2; });
     }
 
     void place(Frame& frame) {
@@ -182,11 +198,12 @@ private:
 
     void add_object(const Frame& frame) {
         const auto object = static_cast<std::int32_t>(overlay_->objects_.size());
-        overlay_->objects_.push_back(
-            {frame.id, -1, frame.is_new ? -1 : base_object(frame.id), frame.record->body, frame.cluster});
+        overlay_->objects_.push_back({frame.id, -1, frame.is_new ? -1 : base_object(frame.id),
+                                      frame.record->body, frame.cluster});
         for (const AttachedShape& attached : frame.record->details->shapes) {
             if (!attached.collision) continue;
-            CollisionOverlay::CarriedShape shape{make_collision_shape(object, attached, options_), frame.link, {}, {}};
+            CollisionOverlay::CarriedShape shape{
+                make_collision_shape(object, attached, options_), frame.link, {}, {}};
             shape.link_from_shape = to_coal(frame.link_from_frame * shape.shape.frame_from_shape);
             if (shape.link < 0) shape.still_bounds = bounds_of(shape.shape, shape.link_from_shape);
             overlay_->shapes_.push_back(shape);
@@ -208,13 +225,14 @@ private:
 
     // Pairs whose rule is another one. The rule of a new frame's pairs is new, too.
     bool change_pairs() {
-        SceneGraph::for_each_changed_pair(rules_.scene, scene_,
-                                          [&](FrameId a, FrameId b, const Name* before, const Name* after) {
+        SceneGraph::for_each_changed_pair(
+            rules_.scene, scene_, [&](FrameId a, FrameId b, const Name* before, const Name* after) {
             if (!before || !after) changed_.push_back({a, b, 0});
         });
         overlay_->largest_margin_ = rules_.largest_margin;
         const bool same_options = &options_ == &rules_.options;
-        if (!same_options || std::any_of(frames_.begin(), frames_.end(), [](const Frame& f) { return f.is_new; }))
+        if (!same_options ||
+            std::any_of(frames_.begin(), frames_.end(), [](const Frame& f) { return f.is_new; }))
             compare_margins();
         for (std::size_t i = 0; i < changed_.size(); ++i) {
             changed_[i].margin = class_from_scratch(changed_[i]);
@@ -237,7 +255,8 @@ private:
         const FrameRecord *a = record_of(pair.a), *b = record_of(pair.b);
         if (!a || !b || a->body == b->body || scene_.is_allowed(pair.a, pair.b)) return 0;
         const auto& known = same_margins_ ? base_.pair_margins : margins_;
-        const auto found = std::lower_bound(known.begin(), known.end(), pair, [](const auto& x, const Override& y) {
+        const auto found = std::lower_bound(known.begin(), known.end(), pair,
+                                            [](const auto& x, const Override& y) {
             return std::pair(x.a, x.b) < std::pair(y.a, y.b);
         });
         if (found == known.end() || found->a != pair.a || found->b != pair.b) return 1;
@@ -248,12 +267,15 @@ private:
     const FrameRecord* record_of(FrameId id) {
         if (const Frame* frame = find(id)) return frame->record;
         const auto number = static_cast<std::size_t>(layout_.index_of(id));
-        return is_removed(id) || number >= layout_.size() || layout_.ids[number] != id ? nullptr : &scene_.record(id);
+        return is_removed(id) || number >= layout_.size() || layout_.ids[number] != id
+                   ? nullptr
+                   : &scene_.record(id);
     }
 
     MarginClass class_of(double margin) {
         const std::vector<double>& known = *overlay_->margins_;
-        const auto number = static_cast<MarginClass>(std::find(known.begin() + 1, known.end(), margin) - known.begin());
+        const auto number = static_cast<MarginClass>(
+            std::find(known.begin() + 1, known.end(), margin) - known.begin());
         if (number == known.size()) {
             std::vector<double> more = known;
             more.push_back(margin);
@@ -263,13 +285,15 @@ private:
         return number;
     }
 
-    // See to it that one of the pair is an own object, unless the base has the same rule or one has no shape.
+    // See to it that one of the pair is an own object, unless the base has the same rule or one has
+    // no shape.
     bool take_apart(const Override& pair) {
         if (own_object(pair.a) || own_object(pair.b)) return true;
         const std::int32_t a = base_object(pair.a), b = base_object(pair.b);
         if (a < 0 || b < 0 || overlay_->hidden_[a] || overlay_->hidden_[b]) return true;
         const MarginClass before = rules_.exception_class(a, b);
-        if (before == pair.margin || overlay_->objects_.size() >= most_objects) return before == pair.margin;
+        if (before == pair.margin || overlay_->objects_.size() >= most_objects)
+            return before == pair.margin;
         const bool a_stands = base_.model().frame_link[rules_.object_frame[a]] < 0;
         const FrameId id = a_stands ? pair.a : pair.b;
         hide(id);
@@ -288,9 +312,11 @@ private:
             return std::count_if(ids.begin(), ids.end(), [&](FrameId other) { return other < id; });
         };
         const auto number = [&](FrameId id) {
-            return static_cast<std::int32_t>(layout_.index_of(id) + smaller(added, id) - smaller(removed_, id));
+            return static_cast<std::int32_t>(layout_.index_of(id) + smaller(added, id) -
+                                             smaller(removed_, id));
         };
-        for (CollisionOverlay::Object& object : overlay_->objects_) object.frame = number(object.id);
+        for (CollisionOverlay::Object& object : overlay_->objects_)
+            object.frame = number(object.id);
         overlay_->removes_frames_ = !removed_.empty();
         overlay_->changes_numbers_ = !removed_.empty() || !added.empty();
         if (!overlay_->changes_numbers_) return;
@@ -310,36 +336,44 @@ private:
             for (const Override& pair : changed_) {
                 if (pair.a != object.id && pair.b != object.id) continue;
                 const std::int32_t other = base_object(pair.a == object.id ? pair.b : pair.a);
-                if (other >= 0 && rules_.cluster_of(other) != object.cluster) row[other] = pair.margin;
+                if (other >= 0 && rules_.cluster_of(other) != object.cluster)
+                    row[other] = pair.margin;
             }
             for (std::size_t other = 0; other < count; ++other)
                 if (overlay_->hidden_[other]) row[other] = 0;
         }
     }
 
-    // The base knows no rule of a frame that is new, or that had no shape: what was allowed to it long ago counts too.
+    // The base knows no rule of a frame that is new, or that had no shape: what was allowed to it
+    // long ago counts too.
     void fill_new_row(const CollisionOverlay::Object& object, MarginClass* row) {
         for (std::size_t other = 0; other < rules_.object_count(); ++other) {
             const std::int32_t frame = rules_.object_frame[other];
-            row[other] =
-                rules_.cluster[frame] == object.cluster ? MarginClass{0} : class_of_pair(object.id, layout_.ids[frame]);
+            row[other] = rules_.cluster[frame] == object.cluster
+                             ? MarginClass{0}
+                             : class_of_pair(object.id, layout_.ids[frame]);
         }
     }
-    MarginClass class_of_pair(FrameId a, FrameId b) { return class_from_scratch({std::min(a, b), std::max(a, b), 0}); }
+    MarginClass class_of_pair(FrameId a, FrameId b) {
+        return class_from_scratch({std::min(a, b), std::max(a, b), 0});
+    }
 
     MarginClass class_of_own(const CollisionOverlay::Object& a, const CollisionOverlay::Object& b) {
         if (a.cluster == b.cluster) return 0;
         for (const Override& pair : changed_)
-            if (std::minmax(a.id, b.id) == std::pair<const FrameId&, const FrameId&>(pair.a, pair.b))
+            if (std::minmax(a.id, b.id) ==
+                std::pair<const FrameId&, const FrameId&>(pair.a, pair.b))
                 return pair.margin;
-        if (a.base_object >= 0 && b.base_object >= 0) return rules_.exception_class(a.base_object, b.base_object);
+        if (a.base_object >= 0 && b.base_object >= 0)
+            return rules_.exception_class(a.base_object, b.base_object);
         return class_of_pair(a.id, b.id);
     }
 
     void pair_shapes() {
         const std::vector<CollisionOverlay::CarriedShape>& shapes = overlay_->shapes_;
         const auto comes_first = [&](std::size_t i, std::size_t j) {
-            const auto a = static_cast<std::uint32_t>(shapes[i].link), b = static_cast<std::uint32_t>(shapes[j].link);
+            const auto a = static_cast<std::uint32_t>(shapes[i].link),
+                       b = static_cast<std::uint32_t>(shapes[j].link);
             return a != b ? a < b : object_of(i).frame < object_of(j).frame;
         };
         for (std::size_t i = 0; i < shapes.size(); ++i)
@@ -348,8 +382,9 @@ private:
                 const MarginClass margin = class_of_own(object_of(i), object_of(j));
                 const auto a = static_cast<std::int32_t>(i), b = static_cast<std::int32_t>(j);
                 if (margin != 0)
-                    overlay_->pairs_.push_back(comes_first(i, j) ? CollisionOverlay::Pair{a, b, margin}
-                                                                 : CollisionOverlay::Pair{b, a, margin});
+                    overlay_->pairs_.push_back(comes_first(i, j)
+                                                   ? CollisionOverlay::Pair{a, b, margin}
+                                                   : CollisionOverlay::Pair{b, a, margin});
             }
     }
     const CollisionOverlay::Object& object_of(std::size_t shape) const {
@@ -366,15 +401,16 @@ private:
     std::vector<FrameId> removed_;   // ascending
     std::vector<Override> changed_;  // pairs whose rule may be another one
     bool same_margins_ = true;
-    std::vector<CollisionWorld::Base::MarginOfPair> margins_;  // when they are not those of the base
+    std::vector<CollisionWorld::Base::MarginOfPair>
+        margins_;  // when they are not those of the base
 };
 
 std::unique_ptr<const CollisionOverlay> CollisionOverlay::find(const CollisionWorld::Base& base,
                                                                const SceneGraph& scene,
                                                                const CollisionOptions& options) {
     const CollisionOptions& known = base.rules.options;
-    if (&options != &known &&
-        (options.margin != known.margin || options.level != known.level || needs_depth(options) != needs_depth(known)))
+    if (&options != &known && (options.margin != known.margin || options.level != known.level ||
+                               needs_depth(options) != needs_depth(known)))
         return nullptr;
     return OverlayBuilder(base, scene, options).build();
 }

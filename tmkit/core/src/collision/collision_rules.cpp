@@ -1,4 +1,5 @@
-// The collision shapes of a scene and the rules that say which pairs of frames are checked, and with what margin.
+// The collision shapes of a scene and the rules that say which pairs of frames are checked, and
+// with what margin.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,26 +15,30 @@ constexpr double lowest_margin = -1.0;  // metres; a lower one switches all chec
 
 void check_options(const CollisionOptions& options) {
     if (!std::isfinite(options.margin))
-        throw Error(ErrorKind::configuration, "margin must be a finite distance in metres, got {}", options.margin)
+        throw Error(ErrorKind::configuration, "margin must be a finite distance in metres, got {}",
+                    options.margin)
             .with({{"value", options.margin}});
     if (options.margin < lowest_margin)
-        throw Error(ErrorKind::configuration,
-                    "margin must be at least -1 metre, got {}: all shapes could pass through each other; "
-                    "exempt single pairs with pair_margins",
-                    options.margin)
+        throw Error(
+            ErrorKind::configuration,
+            "margin must be at least -1 metre, got {}: all shapes could pass through each other; "
+            "exempt single pairs with pair_margins",
+            options.margin)
             .with({{"value", options.margin}});
     for (const PairMargin& pair : options.pair_margins)
         if (!(pair.margin < std::numeric_limits<double>::infinity()))
-            throw Error(ErrorKind::configuration,
-                        "the margin of the pair '{}', '{}' must be finite, or -inf for never, got {}", pair.frame_a,
-                        pair.frame_b, pair.margin)
+            throw Error(
+                ErrorKind::configuration,
+                "the margin of the pair '{}', '{}' must be finite, or -inf for never, got {}",
+                pair.frame_a, pair.frame_b, pair.margin)
                 .with({{"value", pair.margin}});
     std::map<std::pair<std::string_view, std::string_view>, double> seen;
     for (const PairMargin& pair : options.pair_margins) {
         const auto [known, is_new] =
             seen.insert({std::minmax<std::string_view>(pair.frame_a, pair.frame_b), pair.margin});
         if (!is_new && known->second != pair.margin)
-            throw Error(ErrorKind::configuration, "two different margins are given for the pair '{}', '{}': {} and {}",
+            throw Error(ErrorKind::configuration,
+                        "two different margins are given for the pair '{}', '{}': {} and {}",
                         pair.frame_a, pair.frame_b, known->second, pair.margin);
     }
 }
@@ -45,16 +50,22 @@ double largest_margin_of(const CollisionOptions& options) {
 }
 
 bool needs_depth(const CollisionOptions& options) {
-    const auto penetrates = [](const PairMargin& pair) { return pair.margin < 0.0 && !std::isinf(pair.margin); };
-    return options.margin < 0.0 || std::any_of(options.pair_margins.begin(), options.pair_margins.end(), penetrates);
+    const auto penetrates = [](const PairMargin& pair) {
+        return pair.margin < 0.0 && !std::isinf(pair.margin);
+    };
+    return options.margin < 0.0 ||
+           std::any_of(options.pair_margins.begin(), options.pair_margins.end(), penetrates);
 }
 
 CollisionShape make_collision_shape(std::int32_t object, const AttachedShape& attached,
                                     const CollisionOptions& options) {
-    const CoalStructure& structure = collision_structure(*attached.shape, attached.level.value_or(options.level));
+    const CoalStructure& structure =
+        collision_structure(*attached.shape, attached.level.value_or(options.level));
     CollisionShape shape{structure.geometry(), object, attached.pose * Pose{structure.offset}};
-    // Triangles have no depth, so a pair of meshes that may penetrate is judged by hulls as well. A flat mesh has none.
-    if (shape.kind == GeometryKind::triangles && needs_depth(options)) shape.hull = hull_or_null(*attached.shape);
+    // Triangles have no depth, so a pair of meshes that may penetrate is judged by hulls as well. A
+    // flat mesh has none.
+    if (shape.kind == GeometryKind::triangles && needs_depth(options))
+        shape.hull = hull_or_null(*attached.shape);
     return shape;
 }
 
@@ -96,7 +107,8 @@ void CollisionWorld::Rules::find_rigid_clusters() {
     }
 }
 
-// Bodies are rigid clusters too unless a movable edge lies inside one, so pairs on one body are exceptions.
+// Bodies are rigid clusters too unless a movable edge lies inside one, so pairs on one body are
+// exceptions.
 void CollisionWorld::Rules::collect_exceptions() {
     const auto except = [&](std::int32_t a, std::int32_t b, MarginClass margin) {
         if (a < 0 || b < 0 || a == b) return;
@@ -131,7 +143,8 @@ void CollisionWorld::Rules::sort_exceptions() {
     exceptions_ = std::move(kept);
     first_exception_.assign(object_frame.size() + 1, 0);
     for (const Exception& e : exceptions_) ++first_exception_[e.a + 1];
-    for (std::size_t i = 0; i < object_frame.size(); ++i) first_exception_[i + 1] += first_exception_[i];
+    for (std::size_t i = 0; i < object_frame.size(); ++i)
+        first_exception_[i + 1] += first_exception_[i];
 }
 
 MarginClass CollisionWorld::Rules::class_of(double margin) {
@@ -148,7 +161,8 @@ MarginClass CollisionWorld::Rules::margin_class(std::int32_t a, std::int32_t b) 
 }
 
 MarginClass CollisionWorld::Rules::exception_class(std::int32_t a, std::int32_t b) const {
-    const auto begin = exceptions_.begin() + first_exception_[a], end = exceptions_.begin() + first_exception_[a + 1];
+    const auto begin = exceptions_.begin() + first_exception_[a],
+               end = exceptions_.begin() + first_exception_[a + 1];
     const auto found = std::lower_bound(begin, end, Exception{a, b, 0});
     return found != end && found->b == b ? found->margin : MarginClass{1};
 }

@@ -1,8 +1,8 @@
 // Worlds: the queries over all pairs, of one version or of one that was moved to.
 //
-// A world is a base, and what its version changes in it (collision_overlay.hpp). Where the overlay is not enough, the
-// structures of the version itself are made, once. Scratches are borrowed from the base, so that threads rarely make
-// their own.
+// A world is a base, and what its version changes in it (collision_overlay.hpp). Where the overlay
+// is not enough, the structures of the version itself are made, once. Scratches are borrowed from
+// the base, so that threads rarely make their own.
 //
 // Invariant: answers do not depend on which version the base was made for, nor on who else asks.
 #include "tmkit/collision_world.hpp"
@@ -28,9 +28,11 @@ struct PlacedBase {
         return base.rules.object_frame[model.collision_shape(shape).object];
     }
     MarginClass margin_class(std::int32_t a, std::int32_t b) const {
-        return base.rules.margin_class(model.collision_shape(a).object, model.collision_shape(b).object);
+        return base.rules.margin_class(model.collision_shape(a).object,
+                                       model.collision_shape(b).object);
     }
-    void keep_nearest(std::int32_t a, std::int32_t b, MarginClass margin, std::optional<Contact>& best) const {
+    void keep_nearest(std::int32_t a, std::int32_t b, MarginClass margin,
+                      std::optional<Contact>& best) const {
         model.keep_nearest({a, b, base.rules.margins[margin]}, data, best);
     }
 
@@ -50,15 +52,18 @@ auto first_contact(CollisionView::Scratch::Data& data, FramePair& found) {
 }
 
 // The options without the frames that are not in the scene.
-std::shared_ptr<const CollisionOptions> reduced(const CollisionOptions& options, const SceneGraph& scene) {
+std::shared_ptr<const CollisionOptions> reduced(const CollisionOptions& options,
+                                                const SceneGraph& scene) {
     auto kept = std::make_shared<CollisionOptions>(options);
     std::erase_if(kept->movable, [&](const std::string& frame) { return !scene.find(frame); });
-    std::erase_if(kept->pair_margins,
-                  [&](const PairMargin& pair) { return !scene.find(pair.frame_a) || !scene.find(pair.frame_b); });
+    std::erase_if(kept->pair_margins, [&](const PairMargin& pair) {
+        return !scene.find(pair.frame_a) || !scene.find(pair.frame_b);
+    });
     return kept;
 }
 
-std::shared_ptr<const CollisionOptions> changed(const CollisionOptions& options, const CollisionChanges& changes,
+std::shared_ptr<const CollisionOptions> changed(const CollisionOptions& options,
+                                                const CollisionChanges& changes,
                                                 const SceneGraph& scene) {
     auto made = std::make_shared<CollisionOptions>(*reduced(options, scene));
     if (changes.movable) made->movable = *changes.movable;
@@ -82,16 +87,18 @@ struct CollisionWorld::State {
     SceneGraph scene;
     std::shared_ptr<const CollisionOptions> options;
     std::shared_ptr<const Base> base;
-    std::unique_ptr<const CollisionOverlay> overlay;     // null: nothing
-    std::atomic<FramePair> constant_collision{unknown};  // of all threads that find it first, each finds the same
+    std::unique_ptr<const CollisionOverlay> overlay;  // null: nothing
+    std::atomic<FramePair> constant_collision{
+        unknown};  // of all threads that find it first, each finds the same
     std::once_flag anew_made;
-    std::shared_ptr<const Base> anew;  // made for this version, once it is asked for what the overlay is not enough for
+    std::shared_ptr<const Base>
+        anew;  // made for this version, once it is asked for what the overlay is not enough for
 
     // A state without changes.
     explicit State(std::shared_ptr<const Base> made)
         : scene(made->rules.scene), options(made, &made->rules.options), base(std::move(made)) {}
-    State(const SceneGraph& s, std::shared_ptr<const CollisionOptions> o, std::shared_ptr<const Base> b,
-          std::unique_ptr<const CollisionOverlay> p)
+    State(const SceneGraph& s, std::shared_ptr<const CollisionOptions> o,
+          std::shared_ptr<const Base> b, std::unique_ptr<const CollisionOverlay> p)
         : scene(s), options(std::move(o)), base(std::move(b)), overlay(std::move(p)) {}
 
     const Base& of_this_version() {
@@ -108,27 +115,36 @@ struct CollisionWorld::State {
 };
 
 CollisionWorld::CollisionWorld(SceneGraph scene, CollisionOptions options)
-    : state_(std::make_unique<State>(std::make_shared<const Base>(std::move(scene), std::move(options)))) {}
+    : state_(std::make_unique<State>(
+          std::make_shared<const Base>(std::move(scene), std::move(options)))) {}
 CollisionWorld::CollisionWorld(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CollisionWorld::CollisionWorld(CollisionWorld&&) noexcept = default;
 CollisionWorld::~CollisionWorld() = default;
 
-CollisionWorld CollisionWorld::moved_to(const SceneGraph& scene, const CollisionChanges& changes) const {
+CollisionWorld CollisionWorld::moved_to(const SceneGraph& scene,
+                                        const CollisionChanges& changes) const {
     std::shared_ptr<const CollisionOptions> options = state_->options;
-    if (changes.movable || changes.margin || changes.pair_margins) options = changed(*options, changes, scene);
-    std::unique_ptr<const CollisionOverlay> overlay = CollisionOverlay::find(*state_->base, scene, *options);
+    if (changes.movable || changes.margin || changes.pair_margins)
+        options = changed(*options, changes, scene);
+    std::unique_ptr<const CollisionOverlay> overlay =
+        CollisionOverlay::find(*state_->base, scene, *options);
     // Frames that are gone may be those of the base, or such as this version has added.
     const bool adds_frames = state_->overlay && state_->overlay->changes_numbers();
     if (!overlay || overlay->removes_frames() || adds_frames) options = reduced(*options, scene);
     if (!overlay) return CollisionWorld(scene, *options);
-    return CollisionWorld(std::make_unique<State>(scene, std::move(options), state_->base, std::move(overlay)));
+    return CollisionWorld(
+        std::make_unique<State>(scene, std::move(options), state_->base, std::move(overlay)));
 }
 
-bool CollisionWorld::shares_with(const CollisionWorld& other) const { return state_->base == other.state_->base; }
+bool CollisionWorld::shares_with(const CollisionWorld& other) const {
+    return state_->base == other.state_->base;
+}
 
-bool CollisionWorld::still_free(const CollisionWorld& before, const double* const* rows, std::size_t count) const {
+bool CollisionWorld::still_free(const CollisionWorld& before, const double* const* rows,
+                                std::size_t count) const {
     if (!shares_with(before) || constant_collision()) return false;
-    auto changes = CollisionOverlay::changes(*state_->base, state_->overlay.get(), before.state_->overlay.get());
+    auto changes = CollisionOverlay::changes(*state_->base, state_->overlay.get(),
+                                             before.state_->overlay.get());
     if (!changes) return false;
     if (changes->still_pose.empty()) return true;
     const CollisionView view(std::move(changes));
@@ -145,7 +161,8 @@ bool CollisionWorld::still_free(const CollisionWorld& before, const double* cons
     return true;
 }
 
-std::optional<std::vector<FrameId>> CollisionWorld::changed_since(const CollisionWorld& before) const {
+std::optional<std::vector<FrameId>> CollisionWorld::changed_since(
+    const CollisionWorld& before) const {
     if (!shares_with(before)) return std::nullopt;
     std::vector<FrameId> frames;
     for (const State* state : {state_.get(), before.state_.get()})
@@ -157,8 +174,12 @@ std::optional<std::vector<FrameId>> CollisionWorld::changed_since(const Collisio
 
 const SceneGraph& CollisionWorld::scene() const { return state_->scene; }
 const CollisionOptions& CollisionWorld::options() const { return *state_->options; }
-const CollisionWorld::Rules& CollisionWorld::rules() const { return state_->of_this_version().rules; }
-std::size_t CollisionWorld::joint_count() const { return state_->base->rules.layout->joint_count(); }
+const CollisionWorld::Rules& CollisionWorld::rules() const {
+    return state_->of_this_version().rules;
+}
+std::size_t CollisionWorld::joint_count() const {
+    return state_->base->rules.layout->joint_count();
+}
 std::string CollisionWorld::frame_name(std::int32_t frame) const {
     const bool same_numbers = !state_->overlay || !state_->overlay->changes_numbers();
     const Layout& layout = same_numbers ? *state_->base->rules.layout : state_->scene.layout();
@@ -172,7 +193,12 @@ std::vector<Contact> CollisionWorld::pairs() const {
     for (std::int32_t a = 0; a < count; ++a)
         for (std::int32_t b = a + 1; b < count; ++b)
             if (const MarginClass margin = known.margin_class(a, b))
-                result.push_back({known.object_frame[a], known.object_frame[b], 0.0, known.margins[margin], {}, {}});
+                result.push_back({known.object_frame[a],
+                                  known.object_frame[b],
+                                  0.0,
+                                  known.margins[margin],
+                                  {},
+                                  {}});
     return result;
 }
 
@@ -180,7 +206,8 @@ FramePair CollisionWorld::State::find_constant() const {
     const CollisionView::Model& model = base->model();
     if (const FramePair pair = base->constant_collision()) {
         const std::int32_t a = base->rules.object_of[pair.a], b = base->rules.object_of[pair.b];
-        if (!overlay->hides(a) && !overlay->hides(b)) return {overlay->frame_of(model, a), overlay->frame_of(model, b)};
+        if (!overlay->hides(a) && !overlay->hides(b))
+            return {overlay->frame_of(model, a), overlay->frame_of(model, b)};
         return const_cast<State*>(this)->of_this_version().constant_collision();
     }
     FramePair found;
@@ -227,11 +254,12 @@ void CollisionWorld::in_collisions(const double* const* q, int count, bool* foun
     const CollisionView& view = state_->base->view;
     if (!state_->overlay) view.check_batch(q, count, *scratch);
     for (int i = 0; i < count; ++i)
-        found[i] =
-            static_cast<bool>(state_->overlay ? find_variable(q[i], *scratch) : view.find_in_batch(q[i], i, *scratch));
+        found[i] = static_cast<bool>(state_->overlay ? find_variable(q[i], *scratch)
+                                                     : view.find_in_batch(q[i], i, *scratch));
 }
 
-std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows, std::size_t count) const {
+std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows,
+                                                             std::size_t count) const {
     constexpr std::size_t most_joints = 4;
     const std::size_t columns = joint_count();
     struct Varying {
@@ -239,23 +267,27 @@ std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows,
         double least, scale;
     };
     std::vector<Varying> joints;
-    // So many parts of the range of a joint that there are about as many cells as groups of configurations.
+    // So many parts of the range of a joint that there are about as many cells as groups of
+    // configurations.
     const double groups = static_cast<double>(count) / static_cast<double>(CollisionView::together);
-    const auto overlay = static_cast<std::uint32_t>(std::clamp(std::round(std::sqrt(std::sqrt(groups))), 1.0, 8.0));
+    const auto overlay =
+        static_cast<std::uint32_t>(std::clamp(std::round(std::sqrt(std::sqrt(groups))), 1.0, 8.0));
     for (const CollisionView::Model::Link& link : state_->base->model().links) {
         const auto column = static_cast<std::size_t>(link.q_index);
         if (joints.size() == most_joints || overlay == 1) break;
-        if (std::any_of(joints.begin(), joints.end(), [&](const Varying& joint) { return joint.column == column; }))
+        if (std::any_of(joints.begin(), joints.end(),
+                        [&](const Varying& joint) { return joint.column == column; }))
             continue;
         double least = std::numeric_limits<double>::infinity(), most = -least;
         for (std::size_t i = column; i < count * columns; i += columns) {
             least = std::min(least, rows[i]);
             most = std::max(most, rows[i]);
         }
-        if (most > least && std::isfinite(most - least)) joints.push_back({column, least, overlay / (most - least)});
+        if (most > least && std::isfinite(most - least))
+            joints.push_back({column, least, overlay / (most - least)});
     }
-    std::vector<std::uint32_t> cells(count), begins(std::size_t(overlay) * overlay * overlay * overlay + 1),
-        order(count);
+    std::vector<std::uint32_t> cells(count),
+        begins(std::size_t(overlay) * overlay * overlay * overlay + 1), order(count);
     for (std::size_t i = 0; i < count; ++i) {
         std::uint32_t weight = 1;  // the first joint least: it changes nothing between two links
         for (const Varying& joint : joints) {
@@ -266,7 +298,8 @@ std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows,
         ++begins[cells[i] + 1];
     }
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    for (std::size_t i = 0; i < count; ++i) order[begins[cells[i]]++] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < count; ++i)
+        order[begins[cells[i]]++] = static_cast<std::uint32_t>(i);
     return order;
 }
 
@@ -298,12 +331,14 @@ std::optional<Contact> CollisionWorld::nearest(const double* q) const {
     const auto& [placed, moving] = std::tie(at.model.placed, at.model.moving_count);
     for (std::int32_t a = 0; a < moving; ++a)
         for (std::int32_t b = moving; b < at.count(); ++b)
-            if (const MarginClass margin = at.margin_class(a, b)) at.keep_nearest(a, b, margin, best);
+            if (const MarginClass margin = at.margin_class(a, b))
+                at.keep_nearest(a, b, margin, best);
     for (const CollisionView::Model::MovingPair& pair : at.model.moving_pairs)
         at.keep_nearest(pair.a, pair.b, pair.margin, best);
     for (std::int32_t a = 0; a < at.count(); ++a)
         for (std::int32_t b = a + 1; b < at.count() && placed[b].link == placed[a].link; ++b)
-            if (const MarginClass margin = at.margin_class(a, b)) at.keep_nearest(a, b, margin, best);
+            if (const MarginClass margin = at.margin_class(a, b))
+                at.keep_nearest(a, b, margin, best);
     return best;
 }
 
@@ -313,16 +348,19 @@ Contact CollisionWorld::contact(FramePair pair, const double* q) const {
     for (std::int32_t a = 0; a < at.count(); ++a)
         for (std::int32_t b = 0; b < at.count() && at.frame_of(a) == pair.a; ++b)
             if (at.frame_of(b) == pair.b) at.keep_nearest(a, b, at.margin_class(a, b), best);
-    return best.value_or(Contact{pair.a, pair.b, std::numeric_limits<double>::infinity(), 0.0, {}, {}});
+    return best.value_or(
+        Contact{pair.a, pair.b, std::numeric_limits<double>::infinity(), 0.0, {}, {}});
 }
 
 std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& frames_a,
-                                               const std::vector<std::int32_t>& frames_b, const double* q) const {
+                                               const std::vector<std::int32_t>& frames_b,
+                                               const double* q) const {
     const PlacedBase at(state_->of_this_version(), q);
     const auto items_of = [&](const std::vector<std::int32_t>& frames) {
         std::vector<std::int32_t> shapes;
         for (std::int32_t shape = 0; shape < at.count(); ++shape)
-            if (std::find(frames.begin(), frames.end(), at.frame_of(shape)) != frames.end()) shapes.push_back(shape);
+            if (std::find(frames.begin(), frames.end(), at.frame_of(shape)) != frames.end())
+                shapes.push_back(shape);
         return shapes;
     };
     const std::vector<std::int32_t> items_a = items_of(frames_a), items_b = items_of(frames_b);
@@ -332,11 +370,12 @@ std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& 
         for (const std::int32_t b : items_b) {
             if (a == b) continue;
             const MarginClass margin = at.margin_class(a, b);
-            const double metres =
-                margin != 0 ? at.base.rules.margins[margin] : -std::numeric_limits<double>::infinity();
+            const double metres = margin != 0 ? at.base.rules.margins[margin]
+                                              : -std::numeric_limits<double>::infinity();
             const std::optional<Contact> before = best;
             at.model.keep_nearest({std::min(a, b), std::max(a, b), metres}, at.data, best);
-            if (best && (!before || best->distance < before->distance)) flipped = at.frame_of(a) != best->frame_a;
+            if (best && (!before || best->distance < before->distance))
+                flipped = at.frame_of(a) != best->frame_a;
         }
     if (best && flipped) {
         std::swap(best->frame_a, best->frame_b);
@@ -348,7 +387,8 @@ std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& 
 std::int64_t edge_steps(const double* q0, const double* q1, std::size_t size, double resolution) {
     double longest = 0.0;
     for (std::size_t i = 0; i < size; ++i) longest = std::max(longest, std::abs(q1[i] - q0[i]));
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(longest / resolution - 1e-9)));
+    return std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(std::ceil(longest / resolution - 1e-9)));
 }
 
 bool CollisionWorld::edge_free(const double* q0, const double* q1, double resolution) const {
@@ -367,14 +407,17 @@ bool CollisionWorld::edge_free(const double* q0, const double* q1, double resolu
 std::optional<EdgeCollision> CollisionWorld::find_edge_collision(const double* q0, const double* q1,
                                                                  double resolution) const {
     const std::size_t n = joint_count();
-    if (const FramePair constant = constant_collision()) return EdgeCollision{0.0, {q0, q0 + n}, constant};
+    if (const FramePair constant = constant_collision())
+        return EdgeCollision{0.0, {q0, q0 + n}, constant};
     const std::int64_t steps = edge_steps(q0, q1, n, resolution);
     std::vector<double> q(n);
     BorrowedScratch scratch(*state_->base);
     for (std::int64_t k = 0; k <= steps; ++k) {
         const double fraction = static_cast<double>(k) / static_cast<double>(steps);
-        for (std::size_t i = 0; i < n; ++i) q[i] = k == steps ? q1[i] : q0[i] + fraction * (q1[i] - q0[i]);
-        if (const FramePair pair = find_variable(q.data(), *scratch)) return EdgeCollision{fraction, q, pair};
+        for (std::size_t i = 0; i < n; ++i)
+            q[i] = k == steps ? q1[i] : q0[i] + fraction * (q1[i] - q0[i]);
+        if (const FramePair pair = find_variable(q.data(), *scratch))
+            return EdgeCollision{fraction, q, pair};
     }
     return std::nullopt;
 }

@@ -1,18 +1,20 @@
 // Quickhull in exact integer arithmetic.
 //
-// Meshes of robots are full of coplanar, collinear and repeated points, and a hull computed with rounded predicates can
-// contradict itself there: a horizon that is no loop, faces that look inwards. So the points are first rounded to a
-// grid of 2^26 steps to each side of their centre (15 nanometres for a part of one metre); after that every predicate
-// is an integer determinant below 2^85, exact in 128 bits, and the topology cannot go wrong. The hull is made of the
-// points as given; the grid only decides which of them are corners.
+// Meshes of robots are full of coplanar, collinear and repeated points, and a hull computed with
+// rounded predicates can contradict itself there: a horizon that is no loop, faces that look
+// inwards. So the points are first rounded to a grid of 2^26 steps to each side of their centre (15
+// nanometres for a part of one metre); after that every predicate is an integer determinant below
+// 2^85, exact in 128 bits, and the topology cannot go wrong. The hull is made of the points as
+// given; the grid only decides which of them are corners.
 //
-// Quickhull (Barber, Dobkin and Huhdanpaa, ACM TOMS 1996): each face keeps the points that it sees; the farthest of
-// them becomes a corner; the faces it sees are replaced by a fan from it to their horizon. A face whose plane contains
-// the new corner counts as seen, so no new face is degenerate: if the corner were collinear with an edge of the
-// horizon, it would lie in the plane of the face behind that edge, which then would be no part of the hull any more.
+// Quickhull (Barber, Dobkin and Huhdanpaa, ACM TOMS 1996): each face keeps the points that it sees;
+// the farthest of them becomes a corner; the faces it sees are replaced by a fan from it to their
+// horizon. A face whose plane contains the new corner counts as seen, so no new face is degenerate:
+// if the corner were collinear with an edge of the horizon, it would lie in the plane of the face
+// behind that edge, which then would be no part of the hull any more.
 //
-// A flat side with many corners ends up as one fan, whose apex would have that many edges. Flipping every other edge of
-// the fan halves them, and so on until no corner has more than is wanted.
+// A flat side with many corners ends up as one fan, whose apex would have that many edges. Flipping
+// every other edge of the fan halves them, and so on until no corner has more than is wanted.
 #include "collision/convex_hull.hpp"
 
 #include <algorithm>
@@ -30,7 +32,9 @@ Point cross_product(const Point& a, const Point& b) {
     return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
 
-Wide dot_product(const Point& a, const Point& b) { return Wide(a[0]) * b[0] + Wide(a[1]) * b[1] + Wide(a[2]) * b[2]; }
+Wide dot_product(const Point& a, const Point& b) {
+    return Wide(a[0]) * b[0] + Wide(a[1]) * b[1] + Wide(a[2]) * b[2];
+}
 
 std::vector<Point> on_grid(const double* coordinates, std::size_t count) {
     Vector3 lower{coordinates[0], coordinates[1], coordinates[2]}, upper = lower;
@@ -42,7 +46,8 @@ std::vector<Point> on_grid(const double* coordinates, std::size_t count) {
     const double scale = extent > 0.0 ? 0x1.0p27 / extent : 0.0;
     std::vector<Point> points(count);
     for (std::size_t i = 0; i < 3 * count; ++i)
-        points[i / 3][i % 3] = std::llround((coordinates[i] - 0.5 * (lower[i % 3] + upper[i % 3])) * scale);
+        points[i / 3][i % 3] =
+            std::llround((coordinates[i] - 0.5 * (lower[i % 3] + upper[i % 3])) * scale);
     return points;
 }
 
@@ -62,11 +67,13 @@ public:
     bool build() {
         if (!start()) return false;
         for (std::size_t face = 0; face < faces_.size(); ++face)
-            while (faces_[face].alive && !faces_[face].sees.empty()) add_corner(static_cast<std::int32_t>(face));
+            while (faces_[face].alive && !faces_[face].sees.empty())
+                add_corner(static_cast<std::int32_t>(face));
         return true;
     }
 
-    // Flips edges inside flat sides until at most `most` faces meet in a corner, as far as that is possible.
+    // Flips edges inside flat sides until at most `most` faces meet in a corner, as far as that is
+    // possible.
     void lower_degrees(std::size_t most) {
         for (bool flipped = true; flipped;) {
             flipped = false;
@@ -78,7 +85,8 @@ public:
             for (std::size_t f = 0; f < faces_.size(); ++f)
                 for (int i = 0; i < 3 && faces_[f].alive && !touched[f]; ++i) {
                     const std::int32_t g = faces_[f].beyond[(i + 2) % 3];
-                    if (degree[faces_[f].corner[i]] <= most || touched[g] || !flip(static_cast<std::int32_t>(f), i))
+                    if (degree[faces_[f].corner[i]] <= most || touched[g] ||
+                        !flip(static_cast<std::int32_t>(f), i))
                         continue;
                     flipped = touched[f] = touched[g] = true;
                 }
@@ -98,7 +106,8 @@ public:
             }
         for (const Face& face : faces_)
             if (face.alive)
-                result.triangles.push_back({number[face.corner[0]], number[face.corner[1]], number[face.corner[2]]});
+                result.triangles.push_back(
+                    {number[face.corner[0]], number[face.corner[1]], number[face.corner[2]]});
         return result;
     }
 
@@ -109,7 +118,8 @@ private:
     }
 
     std::int32_t make_face(std::int32_t a, std::int32_t b, std::int32_t c) {
-        const Point normal = cross_product(difference(points_[b], points_[a]), difference(points_[c], points_[a]));
+        const Point normal =
+            cross_product(difference(points_[b], points_[a]), difference(points_[c], points_[a]));
         faces_.push_back({{a, b, c}, {-1, -1, -1}, normal, {}, true, false});
         return static_cast<std::int32_t>(faces_.size()) - 1;
     }
@@ -150,7 +160,8 @@ private:
         });
         if (d < 0) return false;
         const bool above = dot_product(normal, difference(points_[d], origin)) > 0;
-        const std::array<std::int32_t, 4> t = above ? std::array{a, c, b, d} : std::array{a, b, c, d};
+        const std::array<std::int32_t, 4> t =
+            above ? std::array{a, c, b, d} : std::array{a, b, c, d};
         make_face(t[0], t[1], t[2]);
         make_face(t[0], t[3], t[1]);
         make_face(t[1], t[3], t[2]);
@@ -159,7 +170,8 @@ private:
         faces_[1].beyond = {3, 2, 0};
         faces_[2].beyond = {1, 3, 0};
         faces_[3].beyond = {2, 1, 0};
-        for (std::size_t i = 0; i < points_.size(); ++i) give_to_a_face(static_cast<std::int32_t>(i), 0);
+        for (std::size_t i = 0; i < points_.size(); ++i)
+            give_to_a_face(static_cast<std::int32_t>(i), 0);
         return true;
     }
 
@@ -205,7 +217,8 @@ private:
     }
 
     void fan_to_horizon(std::int32_t corner, const std::vector<std::int32_t>& visible) {
-        std::vector<std::array<std::int32_t, 2>> by_start;  // first corner of the horizon's edge, new face
+        std::vector<std::array<std::int32_t, 2>>
+            by_start;  // first corner of the horizon's edge, new face
         const std::size_t first_new = faces_.size();
         for (const std::int32_t f : visible)
             for (int i = 0; i < 3; ++i) {
@@ -221,7 +234,8 @@ private:
         std::sort(by_start.begin(), by_start.end());
         for (std::size_t f = first_new; f < faces_.size(); ++f) {
             const std::array<std::int32_t, 2> wanted{faces_[f].corner[1], -1};
-            const std::int32_t next = (*std::lower_bound(by_start.begin(), by_start.end(), wanted))[1];
+            const std::int32_t next =
+                (*std::lower_bound(by_start.begin(), by_start.end(), wanted))[1];
             faces_[f].beyond[1] = next;
             faces_[next].beyond[2] = static_cast<std::int32_t>(f);
         }
@@ -235,8 +249,8 @@ private:
             }
     }
 
-    // Turns the faces (v, a, p) and (v, p, b) into (v, a, b) and (a, p, b), where v is corner i of face f, if they lie
-    // in one plane and their union is a strictly convex quadrilateral.
+    // Turns the faces (v, a, p) and (v, p, b) into (v, a, b) and (a, p, b), where v is corner i of
+    // face f, if they lie in one plane and their union is a strictly convex quadrilateral.
     bool flip(std::int32_t f, int i) {
         const std::int32_t v = faces_[f].corner[i], a = faces_[f].corner[(i + 1) % 3],
                            p = faces_[f].corner[(i + 2) % 3];
@@ -245,13 +259,16 @@ private:
         int k = 0;
         while (faces_[g].corner[k] != v) ++k;
         const std::int32_t b = faces_[g].corner[(k + 2) % 3];
-        const std::int32_t over_pb = faces_[g].beyond[(k + 1) % 3], over_bv = faces_[g].beyond[(k + 2) % 3];
+        const std::int32_t over_pb = faces_[g].beyond[(k + 1) % 3],
+                           over_bv = faces_[g].beyond[(k + 2) % 3];
         if (height(faces_[f], b) != 0) return false;
         const auto normal = [&](std::int32_t x, std::int32_t y, std::int32_t z) {
-            return cross_product(difference(points_[y], points_[x]), difference(points_[z], points_[x]));
+            return cross_product(difference(points_[y], points_[x]),
+                                 difference(points_[z], points_[x]));
         };
         const Point first = normal(v, a, b), second = normal(a, p, b);
-        if (dot_product(first, faces_[f].normal) <= 0 || dot_product(second, faces_[f].normal) <= 0) return false;
+        if (dot_product(first, faces_[f].normal) <= 0 || dot_product(second, faces_[f].normal) <= 0)
+            return false;
         faces_[f] = {{v, a, b}, {over_va, g, over_bv}, first, {}, true, false};
         faces_[g] = {{a, p, b}, {over_ap, over_pb, f}, second, {}, true, false};
         replace_beyond(over_ap, f, g);

@@ -15,7 +15,8 @@ bool has_direction(const WarmStart& warm) {
 
 void copy(const coal::Transform3s& pose, float* rotation, float* translation) {
     for (int i = 0; i < 3; ++i) {
-        for (int j = 0; j < 3; ++j) rotation[3 * i + j] = static_cast<float>(pose.getRotation()(i, j));
+        for (int j = 0; j < 3; ++j)
+            rotation[3 * i + j] = static_cast<float>(pose.getRotation()(i, j));
         translation[i] = static_cast<float>(pose.getTranslation()[i]);
     }
 }
@@ -28,8 +29,9 @@ lanes::Boxes no_boxes() {
 
 // A number in single precision, no nearer to the middle of a box.
 float rounded(double number, float outwards) {
-    return std::nextafter(static_cast<float>(std::clamp<double>(number, -lanes::endless, lanes::endless)),
-                          2.0f * outwards);
+    return std::nextafter(
+        static_cast<float>(std::clamp<double>(number, -lanes::endless, lanes::endless)),
+        2.0f * outwards);
 }
 
 LaneWorkspace& workspace_of(CollisionView::Scratch::Data& data) {
@@ -39,13 +41,15 @@ LaneWorkspace& workspace_of(CollisionView::Scratch::Data& data) {
 
 }  // namespace
 
-LanePairs::LanePairs(const Model& model, Data& data) : model_(model), data_(data), workspace_(workspace_of(data)) {
+LanePairs::LanePairs(const Model& model, Data& data)
+    : model_(model), data_(data), workspace_(workspace_of(data)) {
     workspace_.near.clear();
     if (workspace_.twists.empty()) make_workspace();
 }
 
 void LanePairs::make_workspace() {
-    const std::size_t links = model_.links.size(), moving = static_cast<std::size_t>(model_.moving_count);
+    const std::size_t links = model_.links.size(),
+                      moving = static_cast<std::size_t>(model_.moving_count);
     workspace_.twists.resize(links + 1);
     workspace_.joints.resize(links);
     workspace_.poses.resize(links);
@@ -58,14 +62,16 @@ void LanePairs::make_workspace() {
         made.parent = link.parent;
         made.prismatic = link.prismatic;
         copy(link.parent_from_joint, made.rotation, made.translation);
-        workspace_.extent += workspace_.lengths.emplace_back(link.parent_from_joint.getTranslation().norm());
+        workspace_.extent +=
+            workspace_.lengths.emplace_back(link.parent_from_joint.getTranslation().norm());
     }
     double largest = 1.0;
     for (std::int32_t i = 0; i < model_.moving_count; ++i) {
         workspace_.geometries.push_back(geometry_of(i));
         const CollisionGeometry& geometry = model_.collision_shape(i);
-        workspace_.sizes.push_back(model_.placed[i].link_from_shape.transform(geometry.center).norm() +
-                                   geometry.half.norm());
+        workspace_.sizes.push_back(
+            model_.placed[i].link_from_shape.transform(geometry.center).norm() +
+            geometry.half.norm());
         largest = std::max(largest, workspace_.sizes.back());
     }
     workspace_.extent += largest;
@@ -79,7 +85,8 @@ void LanePairs::make_workspace() {
 // Few boxes are compared eight at a time, which costs less than a tree's branches.
 void LanePairs::make_groups() {
     constexpr std::size_t most = 64;
-    const std::size_t moving = static_cast<std::size_t>(model_.moving_count), still = model_.still_bounds.size();
+    const std::size_t moving = static_cast<std::size_t>(model_.moving_count),
+                      still = model_.still_bounds.size();
     if (still > most) return;
     workspace_.still_order = model_.tree.leaves();
     workspace_.still_groups.assign((still + lanes::width - 1) / lanes::width, no_boxes());
@@ -115,7 +122,8 @@ lanes::Geometry LanePairs::geometry_of(std::int32_t number) const {
         made.radii[i] = static_cast<float>(structure.balls[i].second);
     }
     made.fuzz = static_cast<float>(rounding * (shape.half.norm() + pose.getTranslation().norm()));
-    made.is_box = structure.coal_geometry && structure.coal_geometry->getNodeType() == coal::GEOM_BOX;
+    made.is_box =
+        structure.coal_geometry && structure.coal_geometry->getNodeType() == coal::GEOM_BOX;
     for (int k = 0; k < 3; ++k) made.half[k] = static_cast<float>(shape.half[k]);
     made.points = structure.points.data();
     made.count = static_cast<std::int32_t>(structure.points.size() / 3);
@@ -138,23 +146,26 @@ void LanePairs::place_lanes(double half) {
                 farthest = std::max(farthest, std::abs(workspace_.joints[i].value[lane]));
             extent += static_cast<double>(farthest);
         }
-    workspace_.slack = static_cast<float>(rounding * static_cast<double>(workspace_.links.size() + 3) * extent);
+    workspace_.slack =
+        static_cast<float>(rounding * static_cast<double>(workspace_.links.size() + 3) * extent);
     moves_ = half > 0.0;
-    kernels_.place(workspace_.links.data(), workspace_.links.size(), workspace_.joints.data(), workspace_.poses.data(),
-                   moves_ ? workspace_.twists.data() : nullptr);
+    kernels_.place(workspace_.links.data(), workspace_.links.size(), workspace_.joints.data(),
+                   workspace_.poses.data(), moves_ ? workspace_.twists.data() : nullptr);
 }
 
 void LanePairs::place_in_lanes(std::int32_t number) {
     if (number < model_.moving_count) {
         kernels_.place_geometry(workspace_.geometries[number], workspace_.poses.data(),
-                                moves_ ? workspace_.twists.data() : nullptr, half_, workspace_.shapes[number]);
+                                moves_ ? workspace_.twists.data() : nullptr, half_,
+                                workspace_.shapes[number]);
         workspace_.placed_at[number] = workspace_.now;
         return;
     }
-    workspace_.still_number[number - model_.moving_count] = static_cast<std::int32_t>(workspace_.shapes.size());
+    workspace_.still_number[number - model_.moving_count] =
+        static_cast<std::int32_t>(workspace_.shapes.size());
     workspace_.shapes.emplace_back();
-    kernels_.place_geometry(workspace_.still_geometries.emplace_back(geometry_of(number)), nullptr, nullptr, half_,
-                            workspace_.shapes.back());
+    kernels_.place_geometry(workspace_.still_geometries.emplace_back(geometry_of(number)), nullptr,
+                            nullptr, half_, workspace_.shapes.back());
 }
 
 Bounds LanePairs::enclose(std::int32_t shape) {
@@ -171,7 +182,8 @@ Bounds LanePairs::enclose(std::int32_t shape) {
 unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsigned used) {
     const auto& [a, b, margin] = pair;
     const std::int32_t at_a = placed(a), at_b = placed(b);
-    const lanes::PlacedGeometry &shape_a = workspace_.shapes[at_a], &shape_b = workspace_.shapes[at_b];
+    const lanes::PlacedGeometry &shape_a = workspace_.shapes[at_a],
+                                &shape_b = workspace_.shapes[at_b];
     const lanes::Twist* common = twist(link);
     const bool is_plane = shape_b.geometry->count == 1;
     lanes::Overlap overlap{used, used};
@@ -180,19 +192,21 @@ unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsign
     if (!is_plane && shape_a.geometry->count > 1) {
         overlap = kernels_.overlap(shape_a, shape_b, common, within(margin, shape_b), normal);
         overlap.swept &= used;
-        if (overlap.middle && margin >= 0.0) inside = kernels_.inside(shape_a, shape_b, within(margin, shape_b)) & used;
+        if (overlap.middle && margin >= 0.0)
+            inside = kernels_.inside(shape_a, shape_b, within(margin, shape_b)) & used;
         overlap.swept &= ~inside;
         if (!overlap.swept) return inside;
     }
     WarmStart& warm = warm_of(a, b);
     if (is_plane) warm.direction[2] = 1.0f;
     if (has_direction(warm))
-        overlap.swept &=
-            ~kernels_.apart(shape_a, shape_b, common, warm.direction, nullptr, within(margin, shape_b), overlap.swept);
+        overlap.swept &= ~kernels_.apart(shape_a, shape_b, common, warm.direction, nullptr,
+                                         within(margin, shape_b), overlap.swept);
     if (overlap.swept && !is_plane && shape_a.geometry->count > 1)
-        overlap.swept &=
-            ~kernels_.apart(shape_a, shape_b, common, nullptr, &normal, within(margin, shape_b), overlap.swept);
-    if (overlap.swept) workspace_.near.push_back({pair, link, overlap.swept, overlap.middle & overlap.swept, 0});
+        overlap.swept &= ~kernels_.apart(shape_a, shape_b, common, nullptr, &normal,
+                                         within(margin, shape_b), overlap.swept);
+    if (overlap.swept)
+        workspace_.near.push_back({pair, link, overlap.swept, overlap.middle & overlap.swept, 0});
     return inside;
 }
 
@@ -204,8 +218,9 @@ const float* LanePairs::separate(NearPair& near, const coal::Vec3s& ray, bool in
     for (int k = 0; k < 3; ++k) warm.direction[k] = static_cast<float>(local[k]);
     if (!near.waiting || !in_present_lanes) return warm.direction;
     const std::int32_t at_a = placed(a), at_b = placed(b);
-    near.waiting &= ~kernels_.apart(workspace_.shapes[at_a], workspace_.shapes[at_b], twist(near.link), warm.direction,
-                                    nullptr, within(margin, workspace_.shapes[at_b]), near.waiting);
+    near.waiting &= ~kernels_.apart(workspace_.shapes[at_a], workspace_.shapes[at_b],
+                                    twist(near.link), warm.direction, nullptr,
+                                    within(margin, workspace_.shapes[at_b]), near.waiting);
     return warm.direction;
 }
 
@@ -213,8 +228,8 @@ double LanePairs::reach(const NearPair& near, int lane, const float* direction) 
     if (!moves_) return 0.0;
     const std::int32_t at_a = placed(near.pair.a), at_b = placed(near.pair.b);
     std::array<float, lanes::width> by{};
-    kernels_.reach(workspace_.shapes[at_a], workspace_.shapes[at_b], workspace_.twists[near.link + 1], direction,
-                   by.data());
+    kernels_.reach(workspace_.shapes[at_a], workspace_.shapes[at_b],
+                   workspace_.twists[near.link + 1], direction, by.data());
     return static_cast<double>(by[static_cast<std::size_t>(lane)]);
 }
 

@@ -17,16 +17,18 @@ namespace tmkit {
 // A pair that may be in contact in some lanes.
 struct NearPair {
     CollisionView::Model::Candidate pair;
-    std::int32_t link;         // that carries both
-    unsigned waiting, middle;  // lanes: to be looked at, and of those where their boxes meet in the middle
-    unsigned open;             // lanes that are not proved
+    std::int32_t link;  // that carries both
+    unsigned waiting,
+        middle;     // lanes: to be looked at, and of those where their boxes meet in the middle
+    unsigned open;  // lanes that are not proved
 };
 
 // Where lanes are looked at. Kept for all queries of a search.
 struct LaneWorkspace {
     std::vector<lanes::Link> links;
-    std::vector<double> lengths;       // by link: metres from its parent
-    std::vector<double> sizes;         // by moving shape: metres from its link to its farthest point, at most
+    std::vector<double> lengths;  // by link: metres from its parent
+    std::vector<double>
+        sizes;  // by moving shape: metres from its link to its farthest point, at most
     std::vector<lanes::Joint> joints;  // by link
     std::vector<lanes::Pose> poses;
     std::vector<lanes::Twist> twists;              // by link, after that of the root
@@ -34,20 +36,26 @@ struct LaneWorkspace {
     std::vector<lanes::Geometry> geometries;       // by moving shape
     std::deque<lanes::Geometry> still_geometries;  // those that something came near to
     std::vector<lanes::PlacedGeometry> shapes;     // by moving shape, then those that stand still
-    std::vector<std::int64_t> placed_at;           // by moving shape: the number of the lanes that it was placed in
-    std::int64_t now = 0;                          // the number of the present lanes
-    float slack = 0.0f;                            // metres, for what rounding does in these
-    std::vector<std::int32_t> still_number;        // by shape that stands still: its number among `shapes`, or -1
-    std::vector<std::array<float, 6>> boxes;       // by moving shape: around it in all lanes, lower and upper corner
-    std::vector<lanes::Pair> pairs;                // of moving shapes
-    std::vector<std::int32_t> overlapping_pairs;   // of these, those that may be near
-    std::vector<std::uint64_t> among;        // by moving shape: which of those that stand still are checked with it
+    std::vector<std::int64_t>
+        placed_at;         // by moving shape: the number of the lanes that it was placed in
+    std::int64_t now = 0;  // the number of the present lanes
+    float slack = 0.0f;    // metres, for what rounding does in these
+    std::vector<std::int32_t>
+        still_number;  // by shape that stands still: its number among `shapes`, or -1
+    std::vector<std::array<float, 6>>
+        boxes;  // by moving shape: around it in all lanes, lower and upper corner
+    std::vector<lanes::Pair> pairs;               // of moving shapes
+    std::vector<std::int32_t> overlapping_pairs;  // of these, those that may be near
+    std::vector<std::uint64_t>
+        among;  // by moving shape: which of those that stand still are checked with it
     std::vector<std::int32_t> still_order;   // these, as the tree has them
     std::vector<lanes::Boxes> still_groups;  // their boxes; none where there are more than 64
     std::vector<NearPair> near;
     std::array<WarmStart, 512> warm;  // of the pairs looked at last
-    std::vector<std::uint8_t> exact;  // by moving shape: whether it is placed exactly, in the lane that is looked at
-    double extent = 0.0;              // metres, no point of a moving shape is farther from the root but for slides
+    std::vector<std::uint8_t>
+        exact;  // by moving shape: whether it is placed exactly, in the lane that is looked at
+    double extent =
+        0.0;  // metres, no point of a moving shape is farther from the root but for slides
 };
 
 // Intervals of a motion in lanes, with the pairs that may meet in them; see swept_motion.cpp.
@@ -89,7 +97,8 @@ protected:
     // Puts the links at the values of the joints, which change by so much in `half` of the motion.
     void place_lanes(double half);
 
-    // Where a pair may meet in some lanes it is added to the near ones; the lanes where it surely overlaps.
+    // Where a pair may meet in some lanes it is added to the near ones; the lanes where it surely
+    // overlaps.
     unsigned meet(const Model::Candidate& pair, std::int32_t link, unsigned used);
 
     // Meets all pairs, until hit(pair, lanes) returns true for one that surely overlaps there.
@@ -101,7 +110,8 @@ protected:
         };
         const auto largest = static_cast<float>(shapes.largest_margin);
         for (std::int32_t a = model_.moving_count - 1; a >= 0; --a) {  // as visit_variable()
-            const MarginClass* of_object = model_.table.data() + std::size_t(model_.row[a]) * shapes.object_count();
+            const MarginClass* of_object =
+                model_.table.data() + std::size_t(model_.row[a]) * shapes.object_count();
             const auto meets_still = [&](std::int32_t still) {
                 const std::int32_t b = model_.moving_count + still;
                 const MarginClass margin = of_object[model_.collision_shape(b).object];
@@ -111,14 +121,16 @@ protected:
             const bool stops =
                 workspace_.still_groups.empty()
                     ? model_.tree.visit(inflated(around, shapes.largest_margin), meets_still)
-                    : any_of_bits(overlapping_boxes(a, largest, workspace_.still_groups) & workspace_.among[a],
-                                  [&](int number) { return meets_still(workspace_.still_order[number]); });
+                    : any_of_bits(
+                          overlapping_boxes(a, largest, workspace_.still_groups) &
+                              workspace_.among[a],
+                          [&](int number) { return meets_still(workspace_.still_order[number]); });
             if (stops) return true;
         }
         workspace_.overlapping_pairs.resize(workspace_.pairs.size() + 1);
-        const std::size_t count =
-            kernels_.overlapping_pairs(workspace_.shapes.data(), workspace_.pairs.data(), workspace_.pairs.size(),
-                                       largest + workspace_.slack, workspace_.overlapping_pairs.data());
+        const std::size_t count = kernels_.overlapping_pairs(
+            workspace_.shapes.data(), workspace_.pairs.data(), workspace_.pairs.size(),
+            largest + workspace_.slack, workspace_.overlapping_pairs.data());
         for (std::size_t i = 0; i < count; ++i) {
             const auto number = static_cast<std::size_t>(workspace_.overlapping_pairs[i]);
             const auto& [a, b, margin] = model_.moving_pairs[number];
@@ -144,12 +156,14 @@ protected:
     }
 
     WarmStart& warm_of(std::int32_t a, std::int32_t b) const {
-        WarmStart& warm = workspace_.warm[static_cast<std::size_t>(61 * a + b) % workspace_.warm.size()];
+        WarmStart& warm =
+            workspace_.warm[static_cast<std::size_t>(61 * a + b) % workspace_.warm.size()];
         if (warm.a != a || warm.b != b) warm = {a, b};
         return warm;
     }
 
-    // Where a ray separates a pair: lanes that the same direction separates need not be looked at. The direction.
+    // Where a ray separates a pair: lanes that the same direction separates need not be looked at.
+    // The direction.
     const float* separate(NearPair& near, const coal::Vec3s& ray, bool in_present_lanes = true);
     // How much nearer a pair comes in half an interval at most, along a direction if it is given.
     double reach(const NearPair& near, int lane, const float* direction);
@@ -166,8 +180,8 @@ private:
     // The number among `shapes` of one that is placed in the present lanes.
     std::int32_t placed(std::int32_t number) {
         const std::int32_t still = number - model_.moving_count;
-        const bool is_placed =
-            still < 0 ? workspace_.placed_at[number] == workspace_.now : workspace_.still_number[still] >= 0;
+        const bool is_placed = still < 0 ? workspace_.placed_at[number] == workspace_.now
+                                         : workspace_.still_number[still] >= 0;
         if (!is_placed) place_in_lanes(number);
         return still < 0 ? number : workspace_.still_number[still];
     }
@@ -175,8 +189,10 @@ private:
     // The box around a moving shape in all lanes.
     Bounds enclose(std::int32_t shape);
     // Those of some boxes that come near to that of a moving shape.
-    std::uint64_t overlapping_boxes(std::int32_t shape, float within, const std::vector<lanes::Boxes>& groups) const {
-        return kernels_.overlapping_boxes(workspace_.boxes[shape].data(), within, groups.data(), groups.size());
+    std::uint64_t overlapping_boxes(std::int32_t shape, float within,
+                                    const std::vector<lanes::Boxes>& groups) const {
+        return kernels_.overlapping_boxes(workspace_.boxes[shape].data(), within, groups.data(),
+                                          groups.size());
     }
     template <class Is> static bool any_of_bits(std::uint64_t bits, Is&& is) {
         for (; bits; bits &= bits - 1)
@@ -188,7 +204,9 @@ private:
     }
 
     // Of what carries a pair; null where nothing moves.
-    const lanes::Twist* twist(std::int32_t link) const { return moves_ ? &workspace_.twists[link + 1] : nullptr; }
+    const lanes::Twist* twist(std::int32_t link) const {
+        return moves_ ? &workspace_.twists[link + 1] : nullptr;
+    }
 
     lanes::Floats half_{};
     bool moves_ = false;

@@ -1,15 +1,14 @@
 // What differs between two versions that were compared with one base.
 //
-// A pair of shapes that are neither own shapes here nor hidden there stands as in the base in both: what was proved of
-// it there holds here. So motions that were proved free in one version are looked at again only with the own shapes of
-// the other, and with what was hidden in the first.
+// A pair of shapes that are neither own shapes here nor hidden there stands as in the base in both:
+// what was proved of it there holds here. So motions that were proved free in one version are
+// looked at again only with the own shapes of the other, and with what was hidden in the first.
 #include "collision/collision_overlay.hpp"
 
 namespace tmkit {
 
-std::unique_ptr<const CollisionView::Model> CollisionOverlay::changes(const CollisionWorld::Base& base,
-                                                                      const CollisionOverlay* now,
-                                                                      const CollisionOverlay* before) {
+std::unique_ptr<const CollisionView::Model> CollisionOverlay::changes(
+    const CollisionWorld::Base& base, const CollisionOverlay* now, const CollisionOverlay* before) {
     const Model& model = base.model();
     const auto objects = static_cast<std::int32_t>(base.rules.object_count());
     const auto is_hidden = [](const CollisionOverlay* overlay, std::int32_t object) {
@@ -20,11 +19,13 @@ std::unique_ptr<const CollisionView::Model> CollisionOverlay::changes(const Coll
     shapes->margins = now ? *now->margins_ : base.rules.margins;
     shapes->largest_margin = now ? now->largest_margin_ : base.rules.largest_margin;
     for (std::int32_t object = 0; object < objects; ++object)
-        shapes->object_frame.push_back(now ? now->frame_of(model, object) : base.rules.object_frame[object]);
+        shapes->object_frame.push_back(now ? now->frame_of(model, object)
+                                           : base.rules.object_frame[object]);
 
     std::vector<Model::Placed> still;
     shapes->shapes = base.rules.shapes;  // which keep their numbers
-    for (std::int32_t number = 0; before && number < static_cast<std::int32_t>(model.placed.size()); ++number) {
+    for (std::int32_t number = 0; before && number < static_cast<std::int32_t>(model.placed.size());
+         ++number) {
         const CollisionShape& shape = model.collision_shape(number);
         if (!before->hides(shape.object) || is_hidden(now, shape.object)) continue;
         if (number < model.moving_count) return nullptr;
@@ -33,7 +34,8 @@ std::unique_ptr<const CollisionView::Model> CollisionOverlay::changes(const Coll
     for (std::size_t own = 0; now && own < now->shapes_.size(); ++own) {
         const CarriedShape& shape = now->shapes_[own];
         if (shape.link >= 0) return nullptr;
-        still.push_back({static_cast<std::int32_t>(shapes->shapes.size()), -1, shape.link_from_shape});
+        still.push_back(
+            {static_cast<std::int32_t>(shapes->shapes.size()), -1, shape.link_from_shape});
         shapes->shapes.push_back(shape.shape);
         shapes->shapes.back().object += objects;
     }
@@ -50,16 +52,19 @@ std::unique_ptr<const CollisionView::Model> CollisionOverlay::changes(const Coll
         const MarginClass* in_base = model.table.data() + std::size_t(model.row[a]) * objects;
         for (const Model::Placed& one : still) {
             const std::int32_t other = made->shapes->shapes[one.shape].object;
-            row[other] =
-                other < objects ? in_base[other] : now->table_[std::size_t(other - objects) * objects + object];
+            row[other] = other < objects
+                             ? in_base[other]
+                             : now->table_[std::size_t(other - objects) * objects + object];
         }
     }
     return made;
 }
 
-void CollisionOverlay::add_changed(const CollisionWorld::Base& base, std::vector<FrameId>& frames) const {
+void CollisionOverlay::add_changed(const CollisionWorld::Base& base,
+                                   std::vector<FrameId>& frames) const {
     for (std::size_t object = 0; object < hidden_.size(); ++object)
-        if (hidden_[object]) frames.push_back(base.rules.layout->ids[base.rules.object_frame[object]]);
+        if (hidden_[object])
+            frames.push_back(base.rules.layout->ids[base.rules.object_frame[object]]);
     for (const Object& object : objects_) frames.push_back(object.id);
 }
 

@@ -10,13 +10,15 @@ namespace {
 
 constexpr std::int32_t points_in_leaf = 4, cells_in_leaf = 2;
 
-// The prism under a triangle: corners 0 to 2 on the surface, 3 to 5 below them; counter-clockwise from outside.
+// The prism under a triangle: corners 0 to 2 on the surface, 3 to 5 below them; counter-clockwise
+// from outside.
 constexpr std::array<std::array<unsigned int, 3>, 8> prism_faces{
     {{0, 1, 2}, {3, 5, 4}, {0, 3, 1}, {1, 3, 4}, {1, 4, 2}, {2, 4, 5}, {2, 5, 0}, {0, 5, 3}}};
 
 }  // namespace
 
-const coal::Convex<coal::Triangle>& PrismWorkspace::prism(const std::array<coal::Vec3s, 3>& top, double bottom) {
+const coal::Convex<coal::Triangle>& PrismWorkspace::prism(const std::array<coal::Vec3s, 3>& top,
+                                                          double bottom) {
     if (!corners_) corners_ = std::make_shared<std::vector<coal::Vec3s>>(6);
     for (int i = 0; i < 3; ++i) {
         (*corners_)[i] = top[i];
@@ -25,8 +27,8 @@ const coal::Convex<coal::Triangle>& PrismWorkspace::prism(const std::array<coal:
     if (!prism_) {
         auto triangles = std::make_shared<std::vector<coal::Triangle>>();
         for (const auto& [a, b, c] : prism_faces) triangles->emplace_back(a, b, c);
-        prism_ = std::make_unique<coal::Convex<coal::Triangle>>(corners_, 6, triangles,
-                                                                static_cast<unsigned int>(triangles->size()));
+        prism_ = std::make_unique<coal::Convex<coal::Triangle>>(
+            corners_, 6, triangles, static_cast<unsigned int>(triangles->size()));
     }
     return *prism_;
 }
@@ -39,14 +41,15 @@ Pieces::Pieces(const Shape& shape) : shape_(&shape) {
         build_points(0, static_cast<std::int32_t>(order_.size()));
     } else {
         order_.reserve(2 * (shape.rows() - 1) * (shape.columns() - 1));
-        build_cells(
-            {0, static_cast<std::int32_t>(shape.rows()) - 1, 0, static_cast<std::int32_t>(shape.columns()) - 1});
+        build_cells({0, static_cast<std::int32_t>(shape.rows()) - 1, 0,
+                     static_cast<std::int32_t>(shape.columns()) - 1});
     }
     nodes_.shrink_to_fit();
 }
 
 std::int32_t Pieces::add_leaf(std::int32_t begin) {
-    const auto end = static_cast<std::int32_t>(shape_->kind() == ShapeKind::point_cloud ? begin : order_.size());
+    const auto end =
+        static_cast<std::int32_t>(shape_->kind() == ShapeKind::point_cloud ? begin : order_.size());
     const auto at = static_cast<std::int32_t>(nodes_.size());
     nodes_.push_back({{}, begin, end, 0});
     return at;
@@ -57,7 +60,8 @@ void Pieces::join(std::int32_t node, std::int32_t first, std::int32_t second) {
     nodes_[node].second = second;
 }
 
-// Halves the points at their median along the longest side. Ties are broken by number, so the tree is reproducible.
+// Halves the points at their median along the longest side. Ties are broken by number, so the tree
+// is reproducible.
 std::int32_t Pieces::build_points(std::int32_t begin, std::int32_t end) {
     const double* points = shape_->points().data();
     const std::int32_t at = add_leaf(begin);
@@ -80,15 +84,18 @@ std::int32_t Pieces::build_points(std::int32_t begin, std::int32_t end) {
 
 // Halves the grid across its longer side; no heights are looked at but in the leaves.
 std::int32_t Pieces::build_cells(const Cells& cells) {
-    const std::int32_t rows = cells.row_end - cells.row_begin, columns = cells.column_end - cells.column_begin;
+    const std::int32_t rows = cells.row_end - cells.row_begin,
+                       columns = cells.column_end - cells.column_begin;
     const std::int32_t at = add_leaf(static_cast<std::int32_t>(order_.size()));
     if (rows * columns <= cells_in_leaf) {
         const auto across = static_cast<std::int32_t>(shape_->columns()) - 1;
         for (std::int32_t row = cells.row_begin; row < cells.row_end; ++row)
             for (std::int32_t column = cells.column_begin; column < cells.column_end; ++column)
-                for (std::int32_t half = 0; half < 2; ++half) order_.push_back(2 * (row * across + column) + half);
+                for (std::int32_t half = 0; half < 2; ++half)
+                    order_.push_back(2 * (row * across + column) + half);
         Bounds all = bounds(order_[nodes_[at].begin]);
-        for (auto i = static_cast<std::size_t>(nodes_[at].begin); i < order_.size(); ++i) all += bounds(order_[i]);
+        for (auto i = static_cast<std::size_t>(nodes_[at].begin); i < order_.size(); ++i)
+            all += bounds(order_[i]);
         nodes_[at].bounds = all;
         nodes_[at].end = static_cast<std::int32_t>(order_.size());
         return at;
@@ -115,18 +122,20 @@ coal::Vec3s Pieces::prism_corner(std::int32_t number, int corner) const {
 
 Bounds Pieces::bounds(std::int32_t number) const {
     if (ball_)
-        return inflated(Bounds(coal::Vec3s(&shape_->points()[3 * std::size_t(number)])), shape_->dimensions()[0]);
+        return inflated(Bounds(coal::Vec3s(&shape_->points()[3 * std::size_t(number)])),
+                        shape_->dimensions()[0]);
     Bounds box(prism_corner(number, 0), prism_corner(number, 1), prism_corner(number, 2));
     box.min_[2] = shape_->dimensions()[2];
     return box;
 }
 
-CollisionGeometry Pieces::piece(std::int32_t number, const coal::Transform3s& pose, PrismWorkspace& workspace,
-                                coal::Transform3s& piece_pose) const {
+CollisionGeometry Pieces::piece(std::int32_t number, const coal::Transform3s& pose,
+                                PrismWorkspace& workspace, coal::Transform3s& piece_pose) const {
     CollisionGeometry piece;
     piece_pose.rotation() = pose.getRotation();
     if (ball_) {
-        piece_pose.translation() = pose.transform(coal::Vec3s(&shape_->points()[3 * std::size_t(number)]));
+        piece_pose.translation() =
+            pose.transform(coal::Vec3s(&shape_->points()[3 * std::size_t(number)]));
         piece.coal_geometry = ball_.get();
         piece.half.setConstant(shape_->dimensions()[0]);
         return piece;

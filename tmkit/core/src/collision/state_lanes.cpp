@@ -6,14 +6,16 @@ namespace {
 
 class StateLanes : LanePairs {
 public:
-    StateLanes(const Model& model, Data& data) : LanePairs(model, data), states_(data.lanes->states) {}
+    StateLanes(const Model& model, Data& data)
+        : LanePairs(model, data), states_(data.lanes->states) {}
 
     // What single precision says of all.
     void check_batch(const double* const* q, int count) {
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
             workspace_.joints[i].change = lanes::Floats{};
             for (int lane = 0; lane < lanes::width; ++lane)
-                workspace_.joints[i].value[lane] = lane_value(model_.links[i], q[std::min(lane, count - 1)]);
+                workspace_.joints[i].value[lane] =
+                    lane_value(model_.links[i], q[std::min(lane, count - 1)]);
         }
         place_lanes(0.0);
         states_ = {{}, {}, workspace_.now};
@@ -39,9 +41,11 @@ public:
             place_exactly(a);
             place_exactly(b);
             WarmStart cold;  // answers must not depend on what was asked before
-            if (distance_within(model_.shape(a, data_), model_.shape(b, data_), margin, margin, cold, data_) <= margin)
+            if (distance_within(model_.shape(a, data_), model_.shape(b, data_), margin, margin,
+                                cold, data_) <= margin)
                 states_.found[lane] = model_.frames(near.pair);
-            else if (!cold.ray.isZero(1e-6)) separate(near, cold.ray, states_.now == workspace_.now);
+            else if (!cold.ray.isZero(1e-6))
+                separate(near, cold.ray, states_.now == workspace_.now);
         }
         return states_.found[lane];
     }

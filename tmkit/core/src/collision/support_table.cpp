@@ -27,10 +27,11 @@ Vec3s towards(int face, double u, double v, int side) {
     return direction.normalized();
 }
 
-// Adds those of some corners that are farthest along some direction in a cell. A corner is not one of them if the
-// one that is farthest along the middle is farther by more than a turn to the cell's edge can make up for.
-void add_farthest(const std::vector<Vec3s>& corners, std::span<const std::uint32_t> of, int face, int row, int column,
-                  int side, Numbers& found) {
+// Adds those of some corners that are farthest along some direction in a cell. A corner is not one
+// of them if the one that is farthest along the middle is farther by more than a turn to the cell's
+// edge can make up for.
+void add_farthest(const std::vector<Vec3s>& corners, std::span<const std::uint32_t> of, int face,
+                  int row, int column, int side, Numbers& found) {
     const Vec3s middle = towards(face, row + 0.5, column + 0.5, side);
     double turn = 0.0;
     for (const int u : {row, row + 1})
@@ -47,15 +48,19 @@ void add_farthest(const std::vector<Vec3s>& corners, std::span<const std::uint32
     }
 }
 
-void farthest_of_both(const coal::details::MinkowskiDiff& difference, const Vec3s& direction, Vec3s& point_a,
-                      Vec3s& point_b, coal::support_func_guess_t& hint, coal::details::ShapeSupportData data[2]) {
+void farthest_of_both(const coal::details::MinkowskiDiff& difference, const Vec3s& direction,
+                      Vec3s& point_a, Vec3s& point_b, coal::support_func_guess_t& hint,
+                      coal::details::ShapeSupportData data[2]) {
     using coal::details::SupportOptions;
     constexpr int plain = SupportOptions::NoSweptSphere;
     const auto farthest = [&](int which, const Vec3s& direction, Vec3s& point) {
         const auto& [table, box] = static_cast<const TabledDifference&>(difference).known[which];
         if (table) point = table->farthest(direction);
-        else if (box) coal::details::getShapeSupport<plain>(box, direction, point, hint[which], data[which]);
-        else point = coal::details::getSupport<plain>(difference.shapes[which], direction, hint[which]);
+        else if (box)
+            coal::details::getShapeSupport<plain>(box, direction, point, hint[which], data[which]);
+        else
+            point =
+                coal::details::getSupport<plain>(difference.shapes[which], direction, hint[which]);
     };
     farthest(0, direction, point_a);
     Vec3s point;
@@ -66,7 +71,8 @@ void farthest_of_both(const coal::details::MinkowskiDiff& difference, const Vec3
 
 }  // namespace
 
-SupportTable::SupportTable(std::shared_ptr<const std::vector<Vec3s>> shared) : corners_(std::move(shared)) {
+SupportTable::SupportTable(std::shared_ptr<const std::vector<Vec3s>> shared)
+    : corners_(std::move(shared)) {
     const std::vector<Vec3s>& corners = *corners_;
     Numbers wider(corners.size()), begins{0, static_cast<std::uint32_t>(corners.size())};
     std::iota(wider.begin(), wider.end(), 0u);
@@ -76,10 +82,12 @@ SupportTable::SupportTable(std::shared_ptr<const std::vector<Vec3s>> shared) : c
         for (int face = 0; face < 6; ++face)
             for (int row = 0; row < side_; ++row)
                 for (int column = 0; column < side_; ++column) {
-                    const int half = side_ / 2, of = half ? (face * half + row / 2) * half + column / 2 : 0;
+                    const int half = side_ / 2,
+                              of = half ? (face * half + row / 2) * half + column / 2 : 0;
                     first_.push_back(static_cast<std::uint32_t>(farthest_.size()));
-                    add_farthest(corners, {wider.data() + begins[of], wider.data() + begins[of + 1]}, face, row, column,
-                                 side_, farthest_);
+                    add_farthest(corners,
+                                 {wider.data() + begins[of], wider.data() + begins[of + 1]}, face,
+                                 row, column, side_, farthest_);
                 }
         first_.push_back(static_cast<std::uint32_t>(farthest_.size()));
         if (side_ >= side_for(corners.size())) break;
@@ -101,7 +109,8 @@ const Vec3s& SupportTable::farthest(const Vec3s& direction) const {
         return at > 0.0 ? static_cast<int>(std::min(at, last)) : 0;
     };
     const int row = cell_at(direction[(axis + 1) % 3]), column = cell_at(direction[(axis + 2) % 3]);
-    const int face = 2 * axis + (direction[axis] < 0.0 ? 1 : 0), cell = (face * side_ + row) * side_ + column;
+    const int face = 2 * axis + (direction[axis] < 0.0 ? 1 : 0),
+              cell = (face * side_ + row) * side_ + column;
     const std::uint32_t* at = farthest_.data() + first_[cell];
     const std::uint32_t* end = farthest_.data() + first_[cell + 1];
     std::uint32_t best = *at;
@@ -120,13 +129,16 @@ TabledHull::TabledHull(const std::shared_ptr<std::vector<Vec3s>>& corners,
              static_cast<unsigned int>(triangles->size())),
       table(corners) {}
 
-void TabledDifference::set_shapes(const coal::ShapeBase& a, const coal::ShapeBase& b, const coal::Transform3s& pose_a,
+void TabledDifference::set_shapes(const coal::ShapeBase& a, const coal::ShapeBase& b,
+                                  const coal::Transform3s& pose_a,
                                   const coal::Transform3s& pose_b) {
     set(&a, &b, pose_a, pose_b);
     for (int i = 0; i < 2; ++i) {
         const bool is_hull = typeid(*shapes[i]) == typeid(TabledHull);
         known[i] = {is_hull ? &static_cast<const TabledHull*>(shapes[i])->table : nullptr,
-                    shapes[i]->getNodeType() == coal::GEOM_BOX ? static_cast<const coal::Box*>(shapes[i]) : nullptr};
+                    shapes[i]->getNodeType() == coal::GEOM_BOX
+                        ? static_cast<const coal::Box*>(shapes[i])
+                        : nullptr};
     }
     if (known[0].table || known[1].table) getSupportFunc = farthest_of_both;
 }

@@ -11,8 +11,8 @@
 
 namespace tmkit {
 
-// Directions are divided into the cells of grids on the faces of a cube. Each knows the corners that are farthest along
-// some direction in it: a few out of hundreds. Immutable.
+// Directions are divided into the cells of grids on the faces of a cube. Each knows the corners
+// that are farthest along some direction in it: a few out of hundreds. Immutable.
 class SupportTable {
 public:
     // O(corners).
@@ -21,15 +21,17 @@ public:
     // The corner that lies farthest along a direction of any length.
     const coal::Vec3s& farthest(const coal::Vec3s& direction) const;
 
-    // Cells to a side of a grid; by cell where its corners begin; and the numbers of all corners, cell by cell.
+    // Cells to a side of a grid; by cell where its corners begin; and the numbers of all corners,
+    // cell by cell.
     int side() const { return side_; }
     const std::uint32_t* first() const { return first_.data(); }
     const std::uint32_t* corners() const { return farthest_.data(); }
 
 private:
     std::shared_ptr<const std::vector<coal::Vec3s>> corners_;
-    int side_ = 1;                                 // of a grid, in cells
-    std::vector<std::uint32_t> first_, farthest_;  // by cell: where its corners begin among all that follow
+    int side_ = 1;  // of a grid, in cells
+    std::vector<std::uint32_t> first_,
+        farthest_;  // by cell: where its corners begin among all that follow
 };
 
 // A hull that has such a table.
@@ -43,8 +45,8 @@ public:
 
 // coal's difference of two shapes, which looks the corners of such hulls up.
 struct TabledDifference : coal::details::MinkowskiDiff {
-    void set_shapes(const coal::ShapeBase& a, const coal::ShapeBase& b, const coal::Transform3s& pose_a,
-                    const coal::Transform3s& pose_b);
+    void set_shapes(const coal::ShapeBase& a, const coal::ShapeBase& b,
+                    const coal::Transform3s& pose_a, const coal::Transform3s& pose_b);
 
     struct Known {  // of a shape: null for others
         const SupportTable* table;

@@ -1,12 +1,13 @@
 // Straight motions proved free.
 //
-// A pair of shapes keeps its margin in an interval of a motion when their distance in its middle exceeds the margin by
-// more than they can come nearer on the way to its ends. To first order that is what their points move along the
-// direction that separates them, by the twists of their links; beyond it a bound of the points' accelerations serves.
-// What is not proved is divided, with the pairs that are left; most are gone at once. After Schwarzer, Saha and
-// Latombe, "Exact collision checking of robot paths" (WAFR 2002), with distances that are measured only as far as they
-// matter. Eight intervals are looked at together (lanes.hpp): a direction that separates a pair in one mostly does in
-// others.
+// A pair of shapes keeps its margin in an interval of a motion when their distance in its middle
+// exceeds the margin by more than they can come nearer on the way to its ends. To first order that
+// is what their points move along the direction that separates them, by the twists of their links;
+// beyond it a bound of the points' accelerations serves. What is not proved is divided, with the
+// pairs that are left; most are gone at once. After Schwarzer, Saha and Latombe, "Exact collision
+// checking of robot paths" (WAFR 2002), with distances that are measured only as far as they
+// matter. Eight intervals are looked at together (lanes.hpp): a direction that separates a pair in
+// one mostly does in others.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,17 +18,19 @@
 namespace tmkit {
 namespace {
 
-// Of intervals, in radians or metres of the joint that moves most: where halving begins and ends. Beside an end of the
-// motion, which may be about to touch, the middles of the finest intervals need only be free.
+// Of intervals, in radians or metres of the joint that moves most: where halving begins and ends.
+// Beside an end of the motion, which may be about to touch, the middles of the finest intervals
+// need only be free.
 constexpr double coarsest = 0.05, finest = 1e-4, end_zone = 16.0 * finest;
 constexpr double tolerance = 2e-6;  // metres, of GJK
 constexpr double unbounded = 1e30;
 
 class SweptMotion : LanePairs {
 public:
-    SweptMotion(const Model& model, Data& data, const double* q0, const double* q1, double resolution)
-        : LanePairs(model, data), batches_(data.lanes->batches), q_(q0, q0 + model.shapes->joint_count), q0_(q0),
-          q1_(q1), resolution_(resolution) {
+    SweptMotion(const Model& model, Data& data, const double* q0, const double* q1,
+                double resolution)
+        : LanePairs(model, data), batches_(data.lanes->batches),
+          q_(q0, q0 + model.shapes->joint_count), q0_(q0), q1_(q1), resolution_(resolution) {
         for (const Model::Link& link : model.links)
             span_ = std::max(span_, std::abs(q1[link.q_index] - q0[link.q_index]));
         batches_.clear();
@@ -36,13 +39,15 @@ public:
     }
 
     FramePair find(std::int64_t& checks) {
-        const int count = std::max(1, static_cast<int>(std::ceil(span_ / (coarsest * lanes::width))));
+        const int count =
+            std::max(1, static_cast<int>(std::ceil(span_ / (coarsest * lanes::width))));
         const int parts = count * lanes::width;  // lanes that are left over would cost as much
         for (int i = 0; i < count; ++i) {
             // From the middle outwards: near the ends, which are free, less is in the way.
             const int batch = (count - 1) / 2 + (i % 2 ? (i + 1) / 2 : -(i / 2));
             std::array<double, lanes::width> middles{};
-            for (int lane = 0; lane < lanes::width; ++lane) middles[lane] = (batch * lanes::width + lane + 0.5) / parts;
+            for (int lane = 0; lane < lanes::width; ++lane)
+                middles[lane] = (batch * lanes::width + lane + 0.5) / parts;
             add_batch(middles, lanes::width, 0.5 / parts, 0, none);
         }
         for (std::size_t i = 0; i < batches_.size(); ++i) {
@@ -55,14 +60,15 @@ public:
 private:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-    void add_batch(std::array<double, lanes::width> middles, int count, double half, std::size_t first,
-                   std::size_t last) {
-        std::fill(middles.begin() + count, middles.end(), middles[count - 1]);  // what is not used is near to what is
+    void add_batch(std::array<double, lanes::width> middles, int count, double half,
+                   std::size_t first, std::size_t last) {
+        std::fill(middles.begin() + count, middles.end(),
+                  middles[count - 1]);  // what is not used is near to what is
         batches_.push_back({middles, half, (1u << count) - 1, first, last});
     }
 
-    // The pair that collides in the middle of an interval of a batch, or is not proved where it is the finest; what is
-    // left over goes to its parts.
+    // The pair that collides in the middle of an interval of a batch, or is not proved where it is
+    // the finest; what is left over goes to its parts.
     FramePair check(std::size_t number) {
         const SweptBatch now = batches_[number];
         const bool is_finest = 2.0 * now.half * span_ <= std::max(finest, resolution_);
@@ -71,8 +77,10 @@ private:
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
             const Model::Link& link = model_.links[i];
             for (int lane = 0; lane < lanes::width; ++lane)
-                workspace_.joints[i].value[lane] = lane_value(link, q0_, now.middle[lane] * change(link));
-            workspace_.joints[i].change = lanes::Floats{} + static_cast<float>(half_ * change(link));
+                workspace_.joints[i].value[lane] =
+                    lane_value(link, q0_, now.middle[lane] * change(link));
+            workspace_.joints[i].change =
+                lanes::Floats{} + static_cast<float>(half_ * change(link));
         }
         place_lanes(half_);
         const std::size_t first = workspace_.near.size();
@@ -86,7 +94,8 @@ private:
             const NearPair near = workspace_.near[i];
             if (meet(near.pair, near.link, near.waiting)) hit(near.pair, 0);
         }
-        for (int lane = 0; lane < lanes::width && !found; ++lane) found = check_lane(now, lane, first, is_finest);
+        for (int lane = 0; lane < lanes::width && !found; ++lane)
+            found = check_lane(now, lane, first, is_finest);
         return found ? found : divide(now, first, is_finest);
     }
 
@@ -115,11 +124,12 @@ private:
         place_exactly(a);
         place_exactly(b);
         // What single precision does to a movement is a share of what it does to a place.
-        const double least = margin + tolerance + static_cast<double>(workspace_.slack) * half_ * span_;
+        const double least =
+            margin + tolerance + static_cast<double>(workspace_.slack) * half_ * span_;
         const double limit = least + reach(near, lane, nullptr);
         WarmStart& warm = warm_of(a, b);
-        const double distance =
-            distance_within(model_.shape(a, data_), model_.shape(b, data_), margin, limit, warm, data_);
+        const double distance = distance_within(model_.shape(a, data_), model_.shape(b, data_),
+                                                margin, limit, warm, data_);
         if (distance <= margin) return true;
         const float* direction = warm.ray.isZero(1e-6) ? nullptr : separate(near, warm.ray);
         if (distance <= limit && (!direction || distance <= least + reach(near, lane, direction)))
@@ -138,7 +148,8 @@ private:
             }
         workspace_.near.resize(last);
         if (is_finest) return judge(now, first, open);
-        const int parts = std::max(2, lanes::width / static_cast<int>(std::bit_ceil(unsigned(std::popcount(open)))));
+        const int parts = std::max(
+            2, lanes::width / static_cast<int>(std::bit_ceil(unsigned(std::popcount(open)))));
         while (open) {
             std::array<double, lanes::width> middles{};
             unsigned lane_of[lanes::width];
@@ -170,7 +181,8 @@ private:
             const double middle = now.middle[lane];
             if (!(open >> lane & 1) || std::min(middle, 1.0 - middle) * span_ < end_zone) continue;
             for (std::size_t i = first; i < workspace_.near.size(); ++i)
-                if (workspace_.near[i].open >> lane & 1) return model_.frames(workspace_.near[i].pair);
+                if (workspace_.near[i].open >> lane & 1)
+                    return model_.frames(workspace_.near[i].pair);
         }
         return {};
     }
@@ -183,24 +195,29 @@ private:
         }
         next_lane(q_.data());
     }
-    double change(const Model::Link& link) const { return link.multiplier * (q1_[link.q_index] - q0_[link.q_index]); }
+    double change(const Model::Link& link) const {
+        return link.multiplier * (q1_[link.q_index] - q0_[link.q_index]);
+    }
 
-    // How far the points of an shape move at most from the middle of the motion to an end beyond the first order: their
-    // acceleration is at most the sum over the joints of their speed by that joint times the turns of those before,
-    // twice, and of that joint. Their distance from an axis is at most the lengths of the links between.
+    // How far the points of an shape move at most from the middle of the motion to an end beyond
+    // the first order: their acceleration is at most the sum over the joints of their speed by that
+    // joint times the turns of those before, twice, and of that joint. Their distance from an axis
+    // is at most the lengths of the links between.
     double bend(std::int32_t shape) const {
         if (model_.collision_shape(shape).kind == GeometryKind::plane) return unbounded;
         double arm = workspace_.sizes[shape];
         double most = 0.0, rest = 0.0;
         for (std::int32_t at = model_.placed[shape].link; at >= 0; at = model_.links[at].parent) {
             const Model::Link& joint = model_.links[at];
-            const double value = 0.5 * std::abs(change(joint)), moved = joint.prismatic ? value : value * arm;
+            const double value = 0.5 * std::abs(change(joint)),
+                         moved = joint.prismatic ? value : value * arm;
             if (!joint.prismatic) rest += value * (most + 0.5 * moved);
             most += moved;
             arm += workspace_.lengths[at];
             if (joint.prismatic)
-                arm += std::abs(joint.offset) + std::abs(joint.multiplier) * std::max(std::abs(q0_[joint.q_index]),
-                                                                                      std::abs(q1_[joint.q_index]));
+                arm += std::abs(joint.offset) +
+                       std::abs(joint.multiplier) *
+                           std::max(std::abs(q0_[joint.q_index]), std::abs(q1_[joint.q_index]));
         }
         return rest;
     }
@@ -214,8 +231,8 @@ private:
 
 }  // namespace
 
-FramePair CollisionView::find_unproved(const double* q0, const double* q1, Scratch& scratch, std::int64_t& checks,
-                                       double resolution) const {
+FramePair CollisionView::find_unproved(const double* q0, const double* q1, Scratch& scratch,
+                                       std::int64_t& checks, double resolution) const {
     return SweptMotion(*model_, scratch.data(), q0, q1, resolution).find(checks);
 }
 

@@ -15,10 +15,13 @@ class Ascent {
 public:
     Ascent(const SceneGraph& scene, const FrameRecord& frame) {
         push(&frame);
-        for (FrameId at = frame.parent; at != no_frame; at = back()->parent) push(&scene.record(at));
+        for (FrameId at = frame.parent; at != no_frame; at = back()->parent)
+            push(&scene.record(at));
     }
     std::size_t size() const { return size_; }
-    const FrameRecord* operator[](std::size_t i) const { return i < near_.size() ? near_[i] : far_[i - near_.size()]; }
+    const FrameRecord* operator[](std::size_t i) const {
+        return i < near_.size() ? near_[i] : far_[i - near_.size()];
+    }
     const FrameRecord* back() const { return (*this)[size_ - 1]; }
 
 private:
@@ -32,10 +35,12 @@ private:
     std::size_t size_ = 0;
 };
 
-// How many frames of each ascent lie below the nearest common ancestor. Throws Error(disconnected) when there is none.
+// How many frames of each ascent lie below the nearest common ancestor. Throws Error(disconnected)
+// when there is none.
 inline std::pair<std::size_t, std::size_t> below_common(const Ascent& a, const Ascent& b) {
     if (a.back() != b.back())
-        throw errors::disconnected(a[0]->name->text, b[0]->name->text, a.back()->name->text, b.back()->name->text);
+        throw errors::disconnected(a[0]->name->text, b[0]->name->text, a.back()->name->text,
+                                   b.back()->name->text);
     std::size_t i = a.size(), j = b.size();
     while (i > 0 && j > 0 && a[i - 1] == b[j - 1]) --i, --j;
     return {i, j};
@@ -43,7 +48,9 @@ inline std::pair<std::size_t, std::size_t> below_common(const Ascent& a, const A
 
 // parent_from_frame at configuration q.
 inline Pose edge_pose(const SceneGraph& scene, const FrameRecord& edge, const double* q) {
-    return edge.joint ? moved(edge.pose, edge.joint_type, edge.joint->axis, scene.joint_value(edge, q)) : edge.pose;
+    return edge.joint
+               ? moved(edge.pose, edge.joint_type, edge.joint->axis, scene.joint_value(edge, q))
+               : edge.pose;
 }
 
 }  // namespace tmkit

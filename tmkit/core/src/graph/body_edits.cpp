@@ -7,13 +7,16 @@
 namespace tmkit {
 
 // Throws when a new frame may not sit on the body it asks for.
-void BodyEdits::check_entry(const FrameSpecification& specification, const FrameRecord* parent) const {
+void BodyEdits::check_entry(const FrameSpecification& specification,
+                            const FrameRecord* parent) const {
     const bool asked = !specification.body.empty();
     if (const BodyId* body = scene_.find_body(asked ? specification.body : specification.name))
-        rules::check_entry(GraphView(scene_), specification.name, *body, asked, parent, specification.joint.type);
+        rules::check_entry(GraphView(scene_), specification.name, *body, asked, parent,
+                           specification.joint.type);
 }
 
-BodyId BodyEdits::enter_body(const FrameSpecification& specification, FrameId frame, FrameId parent) {
+BodyId BodyEdits::enter_body(const FrameSpecification& specification, FrameId frame,
+                             FrameId parent) {
     const std::string& name = specification.body.empty() ? specification.name : specification.body;
     if (const BodyId* existing = scene_.body_names_.find(std::string_view(name))) {
         const BodyId id = *existing;
@@ -38,8 +41,8 @@ void BodyEdits::leave_body(const FrameRecord& leaving) {
     change_body(leaving.body, [&, is_top = at != old.tops.end()](BodyRecord& changed) {
         std::erase(changed.tops, leaving.id);
         if (!carries_inertia) return;
-        // The inertia stays with the body: say it again in the axes of the frame above, if that is on the same body.
-        // No pose to the frames in other trees is known, so it cannot be theirs.
+        // The inertia stays with the body: say it again in the axes of the frame above, if that is
+        // on the same body. No pose to the frames in other trees is known, so it cannot be theirs.
         changed.inertia = is_top ? Inertia{} : *scene_.inertia(record(leaving.parent).name->text);
         changed.inertia_frame = is_top ? no_frame : leaving.parent;
     });

@@ -8,11 +8,13 @@ namespace tmkit {
 
 void ContentEdits::set_classes(std::string_view frame, std::vector<std::string> classes) {
     rules::check_classes(GraphView(scene_), &record(frame), classes);
-    change_details(record(frame), [&](FrameDetails& details) { details.classes = std::move(classes); });
+    change_details(record(frame),
+                   [&](FrameDetails& details) { details.classes = std::move(classes); });
 }
 
 void ContentEdits::set_shapes(std::string_view frame, std::vector<AttachedShape> shapes) {
-    change_details(record(frame), [&](FrameDetails& details) { details.shapes = std::move(shapes); });
+    change_details(record(frame),
+                   [&](FrameDetails& details) { details.shapes = std::move(shapes); });
 }
 
 void ContentEdits::add_shape(std::string_view frame, const AttachedShape& shape) {
@@ -21,10 +23,12 @@ void ContentEdits::add_shape(std::string_view frame, const AttachedShape& shape)
 
 void ContentEdits::set_attributes(std::string_view frame, Attributes attributes) {
     std::sort(attributes.begin(), attributes.end());
-    change_details(record(frame), [&](FrameDetails& details) { details.attributes = std::move(attributes); });
+    change_details(record(frame),
+                   [&](FrameDetails& details) { details.attributes = std::move(attributes); });
 }
 
-void ContentEdits::allow_collision(std::string_view a, std::string_view b, std::string_view reason) {
+void ContentEdits::allow_collision(std::string_view a, std::string_view b,
+                                   std::string_view reason) {
     const FrameId first = record(a).id, second = record(b).id;
     if (first == second) throw errors::collides_with_itself(a);
     const Ref<const Name>* old = scene_.allowed_.find(Pair{first, second});
@@ -42,7 +46,8 @@ void ContentEdits::forbid_collision(std::string_view a, std::string_view b) {
 
 void ContentEdits::forbid_collisions(FrameId frame) {
     std::vector<FrameId> partners;
-    scene_.allowed_.for_each_from(Pair{frame, no_frame}, [&](const Pair& pair, const Ref<const Name>&) {
+    scene_.allowed_.for_each_from(Pair{frame, no_frame},
+                                  [&](const Pair& pair, const Ref<const Name>&) {
         if (pair.first != frame) return false;
         partners.push_back(pair.second);
         return true;
@@ -58,7 +63,8 @@ void ContentEdits::set_group(const GroupSpecification& group) {
     auto made = make_ref<GroupRecord>();
     const auto enter = [&](const std::vector<std::string>& names, std::vector<FrameId>& ids) {
         for (const std::string& frame : names)
-            if (const FrameId id = record(frame).id; std::find(ids.begin(), ids.end(), id) == ids.end())
+            if (const FrameId id = record(frame).id;
+                std::find(ids.begin(), ids.end(), id) == ids.end())
                 ids.push_back(id);
     };
     enter(group.frames, made->frames);
@@ -68,15 +74,18 @@ void ContentEdits::set_group(const GroupSpecification& group) {
     std::vector<std::string_view> below;  // groups reached from here
     for (const std::string& member : group.groups) {
         if (member == group.name) throw errors::group_holds_itself(member);
-        if (!scene_.groups_.find(std::string_view(member))) throw unknown_name("group", member, scene_.group_names());
+        if (!scene_.groups_.find(std::string_view(member)))
+            throw unknown_name("group", member, scene_.group_names());
         if (std::find(below.begin(), below.end(), member) != below.end()) continue;
         made->groups.push_back(make_ref<const Name>(member));
         below.push_back(member);
     }
     for (std::size_t next = 0; next < below.size(); ++next)
         for (const Ref<const Name>& nested : (*scene_.groups_.find(below[next]))->groups) {
-            if (nested->text == group.name) throw errors::group_holds_in_turn(below[next], group.name);
-            if (std::find(below.begin(), below.end(), nested->text) == below.end()) below.push_back(nested->text);
+            if (nested->text == group.name)
+                throw errors::group_holds_in_turn(below[next], group.name);
+            if (std::find(below.begin(), below.end(), nested->text) == below.end())
+                below.push_back(nested->text);
         }
     const Ref<const GroupRecord>* old = scene_.groups_.find(std::string_view(group.name));
     if (old && (*old)->same_content(*made)) return;
@@ -84,26 +93,32 @@ void ContentEdits::set_group(const GroupSpecification& group) {
 }
 
 // Takes members out of all groups: `goes` says which of `members`.
-template <class Members, class Goes> void ContentEdits::drop_members(Members GroupRecord::* members, Goes&& goes) {
+template <class Members, class Goes>
+void ContentEdits::drop_members(Members GroupRecord::* members, Goes&& goes) {
     std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
-    scene_.groups_.for_each([&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
+    scene_.groups_.for_each(
+        [&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
         const Members& there = (*group).*members;
         if (std::none_of(there.begin(), there.end(), goes)) return;
         const Ref<GroupRecord> changed(new GroupRecord(*group));
         std::erase_if((*changed).*members, goes);
         holders.emplace_back(holder, changed);
     });
-    for (const auto& [holder, group] : holders) scene_.groups_.assign(holder, Ref<const GroupRecord>(group));
+    for (const auto& [holder, group] : holders)
+        scene_.groups_.assign(holder, Ref<const GroupRecord>(group));
 }
 
 void ContentEdits::remove_group(std::string_view name) {
     if (!scene_.groups_.find(name)) throw unknown_name("group", name, scene_.group_names());
-    drop_members(&GroupRecord::groups, [&](const Ref<const Name>& member) { return member->text == name; });
+    drop_members(&GroupRecord::groups,
+                 [&](const Ref<const Name>& member) { return member->text == name; });
     scene_.groups_.remove(name);
 }
 
 void ContentEdits::leave_groups(const std::vector<FrameId>& leaving) {
-    const auto goes = [&](FrameId id) { return std::binary_search(leaving.begin(), leaving.end(), id); };
+    const auto goes = [&](FrameId id) {
+        return std::binary_search(leaving.begin(), leaving.end(), id);
+    };
     drop_members(&GroupRecord::frames, goes);
     drop_members(&GroupRecord::parents, goes);
 }

@@ -8,7 +8,8 @@
 
 namespace tmkit {
 
-void EdgeEdits::attach(std::string_view root, std::string_view parent, const Pose& pose, Joint joint) {
+void EdgeEdits::attach(std::string_view root, std::string_view parent, const Pose& pose,
+                       Joint joint) {
     const FrameRecord& moving = record(root);
     const FrameRecord& target = record(parent);
     const bool joins = rules::check_attachment(GraphView(scene_), &moving, &target, joint.type);
@@ -25,7 +26,8 @@ void EdgeEdits::attach(std::string_view root, std::string_view parent, const Pos
     });
 }
 
-void EdgeEdits::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists) {
+void EdgeEdits::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose,
+                     bool keep_twists) {
     const GraphView view(scene_);
     const rules::Move plan = rules::checked_move(view, &moving, &parent, pose);
     if (plan.nothing) return;
@@ -33,7 +35,8 @@ void EdgeEdits::move(const FrameRecord& moving, const FrameRecord& parent, const
     std::vector<FrameId> cut;  // twist edges that end
     if (plan.cuts && scene_.twist_count() > 0) {
         if (!keep_twists)
-            rules::each_twist_across(view, &moving, [&](auto frame, BodyId) { cut.push_back(frame->id); });
+            rules::each_twist_across(view, &moving,
+                                     [&](auto frame, BodyId) { cut.push_back(frame->id); });
         cut = joined_twists(moving, parent, pose, moving.joint_type, std::move(cut), keep_twists);
     }
     const auto done = [&] {
@@ -63,8 +66,8 @@ void EdgeEdits::state_motion(FrameId frame) {
     if (!record(frame).is_stated) own(frame).is_stated = true;
 }
 
-void EdgeEdits::reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q,
-                                      const Ref<const EdgeNoise>& slip) {
+void EdgeEdits::reparent_keeping_pose(std::string_view frame, std::string_view parent,
+                                      const double* q, const Ref<const EdgeNoise>& slip) {
     const FrameRecord& moving = record(frame);
     const FrameRecord& target = record(parent);
     const FrameId id = moving.id;
@@ -72,12 +75,13 @@ void EdgeEdits::reparent_keeping_pose(std::string_view frame, std::string_view p
         if (slip) add_noise(frame, *slip);
         return state_motion(id);
     }
-    if (scene_.is_ancestor(moving.id, target.id)) return move(moving, target, moving.pose);  // which refuses
+    if (scene_.is_ancestor(moving.id, target.id))
+        return move(moving, target, moving.pose);  // which refuses
     Pose parent_from_frame = scene_.pose(frame, parent, q);
     if (moving.joint)  // the new edge must give this pose at the joint's present value
-        parent_from_frame =
-            parent_from_frame *
-            joint_motion(moving.joint_type, moving.joint->axis, scene_.joint_value(moving, q)).inverse();
+        parent_from_frame = parent_from_frame * joint_motion(moving.joint_type, moving.joint->axis,
+                                                             scene_.joint_value(moving, q))
+                                                    .inverse();
     if (!scene_.has_noise() && !slip) {
         move(moving, target, parent_from_frame);
         return state_motion(id);
@@ -109,10 +113,12 @@ struct TurnedEdge {
 };
 
 TurnedEdge turned(const FrameRecord& edge) {
-    TurnedEdge made{edge.id, edge.parent, edge.joint_type, edge.is_stated, edge.pose.inverse(), nullptr, nullptr};
+    TurnedEdge made{edge.id, edge.parent, edge.joint_type, edge.is_stated, edge.pose.inverse(),
+                    nullptr, nullptr};
     if (edge.noise) {  // P exp(xi) turned round is exp(-xi) P^-1 = P^-1 exp(-Ad(P) xi)
         NoiseSum sum;
-        sum.add(*edge.noise, [&](const Vector6& xi) { return negative(carried_up(xi, edge.pose)); });
+        sum.add(*edge.noise,
+                [&](const Vector6& xi) { return negative(carried_up(xi, edge.pose)); });
         made.noise = sum.edge();
     }
     if (edge.details && edge.details->stamps) {
@@ -128,7 +134,8 @@ TurnedEdge turned(const FrameRecord& edge) {
 void EdgeEdits::make_root(std::string_view name) {
     const Ascent ascent(scene_, record(name));
     std::vector<TurnedEdge> edges;
-    std::vector<std::pair<FrameId, FrameId>> tops;  // of the bodies on the way: as they are, and as they will be
+    std::vector<std::pair<FrameId, FrameId>>
+        tops;  // of the bodies on the way: as they are, and as they will be
     for (std::size_t i = 0; i < ascent.size(); ++i) {
         const FrameRecord& frame = *ascent[i];
         const bool is_first = i == 0 || ascent[i - 1]->body != frame.body;
@@ -136,7 +143,8 @@ void EdgeEdits::make_root(std::string_view name) {
         else tops.back().first = frame.id;
         if (frame.parent == no_frame) break;
         if (is_actuated(frame.joint_type))
-            throw Error(ErrorKind::scene, "frame '{}' cannot be the root of its tree: joint '{}' is above it", name,
+            throw Error(ErrorKind::scene,
+                        "frame '{}' cannot be the root of its tree: joint '{}' is above it", name,
                         frame.joint->name)
                 .with({{"frame", name}, {"joint", frame.joint->name}});
         edges.push_back(turned(frame));
@@ -163,7 +171,9 @@ void EdgeEdits::make_root(std::string_view name) {
             changed.pose = edge.pose;
             changed.joint_type = edge.type;
             changed.is_stated = edge.is_stated;
-            if (edge.stamps) change_details(changed, [&](FrameDetails& details) { details.stamps = edge.stamps; });
+            if (edge.stamps)
+                change_details(changed,
+                               [&](FrameDetails& details) { details.stamps = edge.stamps; });
             note_change(edge.parent, false);
             store_noise(edge.parent, edge.noise);
         }

@@ -22,17 +22,20 @@ void FrameEdits::add_root(std::string_view name, std::string_view body) {
 
 void FrameEdits::add_frame(const FrameSpecification& specification) {
     if (specification.parent.empty()) throw errors::without_parent(specification.name);
-    if (specification.inertia || specification.twist) add_frames({specification});  // which holds the rules of bodies
+    if (specification.inertia || specification.twist)
+        add_frames({specification});  // which holds the rules of bodies
     else add(specification, scene_.next_frame_);
 }
 
 void FrameEdits::add(const FrameSpecification& specification, FrameId id) {
-    const FrameRecord* parent = specification.parent.empty() ? nullptr : &record(specification.parent);
+    const FrameRecord* parent =
+        specification.parent.empty() ? nullptr : &record(specification.parent);
     const FrameId parent_id = parent ? parent->id : no_frame;
     require_new_frame_name(specification.name);
     if (!parent && (specification.joint.type != JointType::fixed || specification.pose != Pose{}))
         throw errors::root_with_edge(specification.name);
-    if (!parent && specification.noise) throw errors::root_without(specification.name, "covariance");
+    if (!parent && specification.noise)
+        throw errors::root_without(specification.name, "covariance");
     check_entry(specification, parent);
     if (specification.stamps) check_new_stamps(specification, parent);
     const Ref<const Joint> joint = checked_joint(specification.joint, id, specification.name);
@@ -44,14 +47,19 @@ void FrameEdits::add(const FrameSpecification& specification, FrameId id) {
     auto record = make_ref<FrameRecord>();
     record->id = id;
     record->name = make_ref<const Name>(specification.name);
-    record->details = details_or_null(
-        {{}, specification.shapes, specification.classes, specification.attributes, {}, specification.stamps});
+    record->details = details_or_null({{},
+                                       specification.shapes,
+                                       specification.classes,
+                                       specification.attributes,
+                                       {},
+                                       specification.stamps});
     record->parent = parent_id;
     record->pose = specification.pose;
     record->joint_type = specification.joint.type;
     record->joint = joint;
     record->body = enter_body(specification, id, parent_id);
-    record->is_stated = specification.joint.is_stated || !parent || this->record(parent_id).body == record->body;
+    record->is_stated =
+        specification.joint.is_stated || !parent || this->record(parent_id).body == record->body;
     if (joint) store_joint(id, joint);
     record->noise = specification.noise;
     if (record->noise) scene_.noises_.assign(id, record->noise);
@@ -69,12 +77,13 @@ void FrameEdits::add_frames(const std::vector<FrameSpecification>& frames, bool 
     add_frames_with_ids(numbered, joins);
 }
 
-// Each frame after its parent, where that is among them; joints that mimic without their rule, as leaders may come
-// later.
+// Each frame after its parent, where that is among them; joints that mimic without their rule, as
+// leaders may come later.
 void FrameEdits::add_parents_first(const NumberedFrames& frames) {
     std::unordered_map<std::string_view, std::size_t> position;
     for (std::size_t i = 0; i < frames.size(); ++i)
-        if (!position.emplace(frames[i].second.name, i).second) throw duplicate("frame", frames[i].second.name);
+        if (!position.emplace(frames[i].second.name, i).second)
+            throw duplicate("frame", frames[i].second.name);
     std::vector<char> done(frames.size(), 0);
     std::vector<std::size_t> path;  // a frame and the ancestors that wait to go in before it
     for (std::size_t first = 0; first < frames.size(); ++first) {
@@ -100,7 +109,8 @@ void FrameEdits::add_parents_first(const NumberedFrames& frames) {
 void FrameEdits::give_inertia(const FrameSpecification& frame) {
     const BodyRecord& on = body(record(frame.name).body);
     if (on.inertia_frame != no_frame)
-        throw Error(ErrorKind::scene, "body '{}' has its inertia given twice, on frames '{}' and '{}'", on.name->text,
+        throw Error(ErrorKind::scene,
+                    "body '{}' has its inertia given twice, on frames '{}' and '{}'", on.name->text,
                     record(on.inertia_frame).name->text, frame.name);
     set_inertia(frame.name, frame.inertia);
 }
@@ -113,13 +123,15 @@ void FrameEdits::add_frames_with_ids(const NumberedFrames& frames, bool joins) {
         for (const auto& [id, frame] : frames)
             if (frame.inertia) give_inertia(frame);
         for (const auto& [id, frame] : frames)  // when the bodies are there that they refer to
-            if (frame.twist) joins ? join_twist(frame.name, *frame.twist) : set_twist(frame.name, *frame.twist);
+            if (frame.twist)
+                joins ? join_twist(frame.name, *frame.twist) : set_twist(frame.name, *frame.twist);
     });
 }
 
 void FrameEdits::remove_frame(std::string_view name, bool with_subtree) {
     const std::vector<FrameId> leaving = scene_.subtree(record(name).id);
-    if (!with_subtree && leaving.size() > 1) throw errors::has_children(name, record(leaving[1]).name->text);
+    if (!with_subtree && leaving.size() > 1)
+        throw errors::has_children(name, record(leaving[1]).name->text);
     std::vector<FrameId> gone = leaving;
     std::sort(gone.begin(), gone.end());
     require_no_followers(gone);
@@ -150,9 +162,11 @@ void FrameEdits::rename_frame(std::string_view name, std::string_view new_name) 
 }
 
 void FrameEdits::join_twist(std::string_view frame, const TwistEdge& edge) {
-    if (const std::optional<TwistEdge> known = scene_.twist(frame); known && known->reference == edge.reference) {
+    if (const std::optional<TwistEdge> known = scene_.twist(frame);
+        known && known->reference == edge.reference) {
         if (rules::is_same(known->vector, edge.vector)) return;
-        throw errors::twists_contradict(frame, edge.reference, edge.vector, quoted(frame), known->vector);
+        throw errors::twists_contradict(frame, edge.reference, edge.vector, quoted(frame),
+                                        known->vector);
     }
     try {
         set_twist(frame, edge);
@@ -161,9 +175,11 @@ void FrameEdits::join_twist(std::string_view frame, const TwistEdge& edge) {
         const auto none_goes = [](auto) { return false; };
         const FrameRecord& on = record(frame);
         const BodyId reference = scene_.body_id(edge.reference);
-        if (rules::is_said_too(GraphView(scene_), paths, &on, reference, edge.vector, none_goes)) return;
+        if (rules::is_said_too(GraphView(scene_), paths, &on, reference, edge.vector, none_goes))
+            return;
         if (!rules::may_wait(refusal)) throw;
-        FrameSpecification waiting{std::string(frame) + " relative to " + edge.reference, std::string(frame)};
+        FrameSpecification waiting{std::string(frame) + " relative to " + edge.reference,
+                                   std::string(frame)};
         const std::string wanted = waiting.name;
         for (int n = 2; scene_.find(waiting.name) || scene_.has_group(waiting.name); ++n)
             waiting.name = formatted("{} ({})", wanted, n);

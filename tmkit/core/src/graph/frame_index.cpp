@@ -34,12 +34,14 @@ void FrameIndex::stand_for(const FrameMap& frames) {
         if (links_.empty()) {  // a set of a sorted range is made in O(n)
             std::vector<std::pair<FrameId, FrameId>> links;
             links.reserve(frames.size());
-            frames.for_each(
-                [&](FrameId id, const Ref<const FrameRecord>& frame) { links.emplace_back(frame->parent, id); });
+            frames.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+                links.emplace_back(frame->parent, id);
+            });
             std::sort(links.begin(), links.end());
             links_ = std::set<std::pair<FrameId, FrameId>>(links.begin(), links.end());
         }
-        FrameMap::for_each_difference(frames_, frames, [&](FrameId id, const auto* before, const auto* after) {
+        FrameMap::for_each_difference(frames_, frames,
+                                      [&](FrameId id, const auto* before, const auto* after) {
             update(id, before ? before->get() : nullptr, after ? after->get() : nullptr);
         });
         frames_ = frames;
@@ -71,7 +73,8 @@ void FrameIndex::update(FrameId id, const FrameRecord* before, const FrameRecord
 }
 
 void FrameIndex::append_children(FrameId parent, std::vector<FrameId>& found) const {
-    for (auto link = links_.lower_bound({parent, 0}); link != links_.end() && link->first == parent; ++link)
+    for (auto link = links_.lower_bound({parent, 0}); link != links_.end() && link->first == parent;
+         ++link)
         found.push_back(link->second);
 }
 

@@ -28,8 +28,8 @@ JointEdits::LeaderRanges JointEdits::leader_ranges() const {
     return ranges;
 }
 
-// A joint that comes to follow another only narrows the range of that, so that many of them take no time; after any
-// other change all ranges are computed anew.
+// A joint that comes to follow another only narrows the range of that, so that many of them take no
+// time; after any other change all ranges are computed anew.
 void JointEdits::check_limits(const Joint& joint, FrameId id, const FrameRecord* leader) {
     if (!leader && !scene_.has_followers()) return;
     const FrameRecord* frame = scene_.find(id);
@@ -40,7 +40,8 @@ void JointEdits::check_limits(const Joint& joint, FrameId id, const FrameRecord*
     const bool follows = frame && frame->joint && !frame->joint->mimic.empty();
     if (!leader && !follows && !leads) return;
     const LeaderRange alone = rules::own_range(view, frame);
-    const bool same_limits = frame && frame->joint && rules::own_range(GraphView(scene_), frame) == alone;
+    const bool same_limits =
+        frame && frame->joint && rules::own_range(GraphView(scene_), frame) == alone;
     if (!leader || follows || (leads && !same_limits)) {
         rules::check_leader_range(view);
         ranges_.reset();
@@ -56,12 +57,15 @@ void JointEdits::check_limits(const Joint& joint, FrameId id, const FrameRecord*
     (*ranges_)[end->id] = range;
 }
 
-// The joint as it will be in the scene; null for a type without a value. Throws when it may not be there.
-Ref<const Joint> JointEdits::checked_joint(Joint joint, FrameId frame, std::string_view frame_name) {
+// The joint as it will be in the scene; null for a type without a value. Throws when it may not be
+// there.
+Ref<const Joint> JointEdits::checked_joint(Joint joint, FrameId frame,
+                                           std::string_view frame_name) {
     if (!is_actuated(joint.type)) return nullptr;
     if (joint.name.empty()) joint.name = frame_name;
     joint.check();
-    if (const FrameId* holder = scene_.joint_names_.find(std::string_view(joint.name)); holder && *holder != frame)
+    if (const FrameId* holder = scene_.joint_names_.find(std::string_view(joint.name));
+        holder && *holder != frame)
         throw duplicate("joint", joint.name);
     if (!joint.mimic.empty()) {
         const FrameId* leader = scene_.joint_names_.find(std::string_view(joint.mimic));
@@ -101,10 +105,12 @@ void JointEdits::drop_joint(const FrameRecord& leaving) {
 void JointEdits::set_joint(std::string_view frame, Joint joint) {
     const FrameRecord& old = record(frame);
     if (old.parent == no_frame) throw errors::root_without(frame, "joint");
-    if (joint.type != JointType::fixed && record(old.parent).body == old.body) throw errors::joint_inside_body(frame);
+    if (joint.type != JointType::fixed && record(old.parent).body == old.body)
+        throw errors::joint_inside_body(frame);
     if (joint.name.empty()) joint.name = old.joint ? old.joint->name : old.name->text;
     joint.check();
-    if (record(old.parent).body == old.body) joint.is_stated = true;  // frames of one body do not move
+    if (record(old.parent).body == old.body)
+        joint.is_stated = true;  // frames of one body do not move
     if (has_joint(old, joint)) return;
     const bool leaves = old.joint && (!is_actuated(joint.type) || joint.name != old.joint->name);
     if (leaves) require_no_followers({old.id});

@@ -13,8 +13,9 @@
 namespace tmkit {
 namespace {
 
-constexpr double no_volume = 1e-12;               // of the cube around a part: what rounding makes of a flat one
-constexpr std::int64_t most_looks = 100'000'000;  // triangles looked at to find which parts lie inside others
+constexpr double no_volume = 1e-12;  // of the cube around a part: what rounding makes of a flat one
+constexpr std::int64_t most_looks =
+    100'000'000;  // triangles looked at to find which parts lie inside others
 
 struct Edge {
     std::int32_t low, high;  // vertices
@@ -33,7 +34,8 @@ struct Part {
 class Winding {
 public:
     Winding(const std::vector<double>& vertices, const std::vector<std::int32_t>& faces)
-        : vertices_(vertices), faces_(faces), count_(faces.size() / 3), turned_(count_), part_of_(count_, -1) {
+        : vertices_(vertices), faces_(faces), count_(faces.size() / 3), turned_(count_),
+          part_of_(count_, -1) {
         merge_vertices();
         sort_edges();
         for (std::size_t face = 0; face < count_; ++face)
@@ -60,7 +62,9 @@ private:
 
     // The vertices by place: each has the number of the first in its place.
     void merge_vertices() {
-        const auto place = [this](std::int32_t i) { return std::span(vertices_).subspan(3 * i, 3); };
+        const auto place = [this](std::int32_t i) {
+            return std::span(vertices_).subspan(3 * i, 3);
+        };
         std::vector<std::int32_t> order(vertices_.size() / 3);
         std::iota(order.begin(), order.end(), 0);
         std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
@@ -82,7 +86,8 @@ private:
             if (at[0] == at[1] || at[1] == at[2] || at[2] == at[0]) continue;  // without an area
             for (int k = 0; k < 3; ++k) {
                 const std::int32_t a = at[k], b = at[(k + 1) % 3];
-                edges_.push_back({std::min(a, b), std::max(a, b), static_cast<std::int32_t>(face), a < b ? 1 : -1});
+                edges_.push_back({std::min(a, b), std::max(a, b), static_cast<std::int32_t>(face),
+                                  a < b ? 1 : -1});
             }
         }
         std::sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) {
@@ -103,7 +108,9 @@ private:
     template <class Visit> void for_each_edge(Visit&& visit) const {
         for (std::size_t begin = 0, end = 0; begin < edges_.size(); begin = end) {
             const Edge& edge = edges_[begin];
-            while (end < edges_.size() && edges_[end].low == edge.low && edges_[end].high == edge.high) ++end;
+            while (end < edges_.size() && edges_[end].low == edge.low &&
+                   edges_[end].high == edge.high)
+                ++end;
             visit(std::span(edges_).subspan(begin, end - begin));
         }
     }
@@ -131,7 +138,8 @@ private:
         }
         if (!part.is_orientable)
             for (const std::int32_t face : part.faces) turned_[face] = false;
-        part.has_turned = std::ranges::any_of(part.faces, [this](std::int32_t face) { return turned_[face]; });
+        part.has_turned =
+            std::ranges::any_of(part.faces, [this](std::int32_t face) { return turned_[face]; });
         parts_.push_back(std::move(part));
     }
 
@@ -143,12 +151,14 @@ private:
             runs.clear();
             for (const Edge& edge : same) {
                 has_edges[part_of_[edge.face]] = true;
-                runs.emplace_back(part_of_[edge.face], turned_[edge.face] ? -edge.direction : edge.direction);
+                runs.emplace_back(part_of_[edge.face],
+                                  turned_[edge.face] ? -edge.direction : edge.direction);
             }
             std::sort(runs.begin(), runs.end());
             for (std::size_t begin = 0, end = 0; begin < runs.size(); begin = end) {
                 int sum = 0;
-                for (; end < runs.size() && runs[end].first == runs[begin].first; ++end) sum += runs[end].second;
+                for (; end < runs.size() && runs[end].first == runs[begin].first; ++end)
+                    sum += runs[end].second;
                 if (sum != 0) parts_[runs[begin].first].is_closed = false;
             }
         });
@@ -159,8 +169,8 @@ private:
     double signed_volume(std::span<const std::int32_t> faces, const Vector3& middle) const {
         double sum = 0.0;
         for (const std::int32_t face : faces) {
-            const double volume =
-                dot(corner(face, 0) - middle, cross(corner(face, 1) - middle, corner(face, 2) - middle));
+            const double volume = dot(corner(face, 0) - middle,
+                                      cross(corner(face, 1) - middle, corner(face, 2) - middle));
             sum += turned_[face] ? -volume : volume;
         }
         return sum / 6.0;
@@ -185,18 +195,21 @@ private:
             const bool looks_in = part.volume < 0.0;
             if ((!looks_in && !part.has_turned) || !is_inside(part)) return looks_in;
         }
-        const auto turned = std::ranges::count_if(part.faces, [this](std::int32_t face) { return turned_[face]; });
+        const auto turned =
+            std::ranges::count_if(part.faces, [this](std::int32_t face) { return turned_[face]; });
         const auto kept = static_cast<std::ptrdiff_t>(part.faces.size()) - turned;
         return turned == kept ? part.volume < 0.0 : turned > kept;
     }
 
-    // Whether a vertex of a part is inside another closed part: the solid angle at which that is seen is all of 4 pi.
+    // Whether a vertex of a part is inside another closed part: the solid angle at which that is
+    // seen is all of 4 pi.
     bool is_inside(const Part& part) {
         const Vector3 point = corner(part.faces[0], 0);
         for (const Part& other : parts_) {
             if (&other == &part || !other.is_closed || other.volume == 0.0) continue;
             bool is_around = true;
-            for (int k = 0; k < 3; ++k) is_around &= other.lower[k] < part.lower[k] && part.upper[k] < other.upper[k];
+            for (int k = 0; k < 3; ++k)
+                is_around &= other.lower[k] < part.lower[k] && part.upper[k] < other.upper[k];
             if (!is_around || looks_ > most_looks) continue;
             looks_ += static_cast<std::int64_t>(other.faces.size());
             double angle = 0.0;  // half of it (Van Oosterom and Strackee, 1983)
@@ -204,7 +217,8 @@ private:
                 std::array<Vector3, 3> to;
                 for (int k = 0; k < 3; ++k) to[k] = corner(face, k) - point;
                 const double a = norm(to[0]), b = norm(to[1]), c = norm(to[2]);
-                const double below = a * b * c + dot(to[0], to[1]) * c + dot(to[1], to[2]) * a + dot(to[2], to[0]) * b;
+                const double below = a * b * c + dot(to[0], to[1]) * c + dot(to[1], to[2]) * a +
+                                     dot(to[2], to[0]) * b;
                 const double half = arctangent(dot(to[0], cross(to[1], to[2])), below);
                 angle += turned_[face] ? -half : half;
             }
@@ -237,7 +251,8 @@ private:
     std::size_t count_;
     std::vector<std::int32_t> merged_;
     std::vector<Edge> edges_;
-    std::vector<std::pair<std::int32_t, bool>> neighbours_;  // three a face, with whether it looks the same way
+    std::vector<std::pair<std::int32_t, bool>>
+        neighbours_;  // three a face, with whether it looks the same way
     std::vector<bool> turned_;
     std::vector<std::int32_t> part_of_;
     std::vector<Part> parts_;
@@ -246,7 +261,8 @@ private:
 
 }  // namespace
 
-std::vector<std::int32_t> outward_faces(const std::vector<double>& vertices, const std::vector<std::int32_t>& faces) {
+std::vector<std::int32_t> outward_faces(const std::vector<double>& vertices,
+                                        const std::vector<std::int32_t>& faces) {
     return Winding(vertices, faces).result();
 }
 

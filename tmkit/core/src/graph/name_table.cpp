@@ -47,7 +47,8 @@ bool NameArena::holds(std::int32_t index, std::string_view text) const noexcept 
 }
 
 NameTable::NameTable(std::size_t capacity, std::size_t name_bytes)
-    : NameArena(capacity, name_bytes), places_(std::bit_ceil(2 * capacity + 1), 0), mask_(places_.size() - 1) {}
+    : NameArena(capacity, name_bytes), places_(std::bit_ceil(2 * capacity + 1), 0),
+      mask_(places_.size() - 1) {}
 
 std::uint32_t NameTable::hash(std::string_view name) noexcept {
     std::uint64_t mixed = name.size() + 0x9E3779B97F4A7C15ull;
@@ -81,7 +82,8 @@ void NameTable::insert(std::int32_t index, std::string_view name) noexcept {
 
 void NameTable::erase(std::int32_t index) noexcept {
     std::size_t hole = hash(view(index)) & mask_;
-    while ((places_[hole] & 0xFFFFFFFFu) != static_cast<std::uint32_t>(index + 1)) hole = (hole + 1) & mask_;
+    while ((places_[hole] & 0xFFFFFFFFu) != static_cast<std::uint32_t>(index + 1))
+        hole = (hole + 1) & mask_;
     // Whoever follows in the run and may stand nearer to its own place moves into the hole.
     for (std::size_t at = (hole + 1) & mask_; places_[at] != 0; at = (at + 1) & mask_) {
         const std::size_t home = places_[at] >> 32 & mask_;

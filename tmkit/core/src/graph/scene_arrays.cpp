@@ -8,15 +8,15 @@
 namespace tmkit {
 namespace {
 
-constexpr std::size_t least_frames = 64, least_name_bytes = 64, pairs_per_frame = 4, least_stamps = 256,
-                      more_groups = 16, members_per_frame = 2;
+constexpr std::size_t least_frames = 64, least_name_bytes = 64, pairs_per_frame = 4,
+                      least_stamps = 256, more_groups = 16, members_per_frame = 2;
 constexpr std::size_t most = 1u << 30;  // slots are 32-bit numbers
 
 void require_room(const std::string& kind, std::size_t capacity, std::size_t needed) {
     if (needed <= capacity && capacity <= most) return;
     const std::string argument = kind == "frames" ? "capacity" : kind;
-    const std::string problem =
-        capacity > most ? formatted("at most {} can be kept", most) : formatted("the scene alone needs {}", needed);
+    const std::string problem = capacity > most ? formatted("at most {} can be kept", most)
+                                                : formatted("the scene alone needs {}", needed);
     throw Error(ErrorKind::capacity, "{} is {}, but {}", argument, capacity, problem)
         .with({{"kind", kind}, {"capacity", capacity}});
 }
@@ -34,7 +34,8 @@ Capacities needed_for(const SceneGraph& scene) {
         const FrameRecord& frame = scene.record(id);
         if (frame.noise)
             for (const NoiseTerm& term : frame.noise->terms)
-                if (sources.insert(term.source.get()).second) needed.noise += term.source->dimension;
+                if (sources.insert(term.source.get()).second)
+                    needed.noise += term.source->dimension;
         bodies.insert(frame.body);
         name(frame.name->text);
         name(scene.body(frame.body).name->text);
@@ -53,7 +54,8 @@ Capacities needed_for(const SceneGraph& scene) {
         const GroupSpecification members = scene.group(group);
         name(group);
         ++needed.groups;
-        needed.group_members += members.frames.size() + members.groups.size() + members.parents.size();
+        needed.group_members +=
+            members.frames.size() + members.groups.size() + members.parents.size();
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) {
         name(pair.reason);
@@ -80,7 +82,8 @@ Capacities Capacities::completed_for(const SceneGraph& scene) const {
     suits(made.groups, needed.groups + more_groups);
     suits(made.group_members, needed.group_members + members_per_frame * made.frames);
     suits(made.noise, needed.noise);
-    for (const auto& [name, capacity] : capacity_names) require_room(name, made.*capacity, needed.*capacity);
+    for (const auto& [name, capacity] : capacity_names)
+        require_room(name, made.*capacity, needed.*capacity);
     return made;
 }
 
@@ -89,7 +92,8 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
 
 SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& c, std::nullptr_t)
     : capacities_(c), next_id_(scene.next_frame_id()), free_stamp_(c.stamps ? 0 : none) {
-    for (std::size_t i = 1; i < c.stamps; ++i) older_.store(static_cast<Slot>(i - 1), static_cast<Slot>(i));
+    for (std::size_t i = 1; i < c.stamps; ++i)
+        older_.store(static_cast<Slot>(i - 1), static_cast<Slot>(i));
     for (Ref<EdgeNoise>& noise : noise_) {
         noise = make_ref<EdgeNoise>();
         noise->terms.reserve(c.noise);
@@ -116,7 +120,8 @@ void SceneArrays::load(const SceneGraph& scene) {
     }
     counts_.store(frame_count, static_cast<std::int32_t>(layout.size()));
     for (auto at = layout.size(); at-- > 0;)
-        if (const auto slot = static_cast<Slot>(at); parent_[slot] != none) children_.link(parent_[slot], slot);
+        if (const auto slot = static_cast<Slot>(at); parent_[slot] != none)
+            children_.link(parent_[slot], slot);
     for (std::size_t i = 0; i < layout.size(); ++i) {
         const auto slot = static_cast<Slot>(i);
         if (is_top(slot)) tops_.link(body_[slot], slot);
@@ -125,7 +130,8 @@ void SceneArrays::load(const SceneGraph& scene) {
         leader_[i] = joint_names_.find(record.joint->mimic);
         ++followers_;
     }
-    for (const AllowedPair& pair : scene.allowed_pairs()) allow_collision(pair.a, pair.b, pair.reason);
+    for (const AllowedPair& pair : scene.allowed_pairs())
+        allow_collision(pair.a, pair.b, pair.reason);
     for (const std::string& body : scene.bodies_without_frames()) add_body(body);
     load_twists(scene);
     for (const GroupSpecification& group : scene.groups_inside_out()) set_group(group);
@@ -159,7 +165,8 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
     }
     if (!record.details) return;
     details_[slot] = record.details;
-    for (const AttachedShape& attached : record.details->shapes) shapes_.append(first_shape_[slot], attached);
+    for (const AttachedShape& attached : record.details->shapes)
+        shapes_.append(first_shape_[slot], attached);
     if (!record.details->stamps) return;
     stamp_count_.store(slot, 0);
     stamp_capacity_.store(slot, record.details->stamps->capacity);
@@ -202,10 +209,14 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
         made.attributes = details_[slot]->attributes;
     }
     if (const Slot reference = twist_reference_[slot]; reference != none)
-        made.twist = TwistEdge{std::string(body_names_.view(reference)), twist_vector_[slot], twist_noise_[slot]};
-    if (const EdgeNoise* noise = noise_at(slot)) made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise));
-    if (stamp_count_[slot] != none) made.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
-    shapes_.for_each(first_shape_[slot], [&](const AttachedShape& shape) { made.shapes.push_back(shape); });
+        made.twist = TwistEdge{std::string(body_names_.view(reference)), twist_vector_[slot],
+                               twist_noise_[slot]};
+    if (const EdgeNoise* noise = noise_at(slot))
+        made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise));
+    if (stamp_count_[slot] != none)
+        made.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
+    shapes_.for_each(first_shape_[slot],
+                     [&](const AttachedShape& shape) { made.shapes.push_back(shape); });
     const Slot body = body_[slot];
     if (inertia_frame_[body] == slot) made.inertia = inertia_[body];
     return made;
@@ -231,8 +242,10 @@ SceneGraph SceneArrays::freeze() const {
         const auto& [a, b] = pair_ids_[pair];
         edit.allow_collision(name_of(a), name_of(b), reasons_.view(pair));
     }
-    for (std::size_t group = 0; group < is_group_.size(); ++group)  // first all of them: they may nest
-        if (is_group_[group]) edit.set_group({std::string(group_names_.view(static_cast<Slot>(group))), {}, {}});
+    for (std::size_t group = 0; group < is_group_.size();
+         ++group)  // first all of them: they may nest
+        if (is_group_[group])
+            edit.set_group({std::string(group_names_.view(static_cast<Slot>(group))), {}, {}});
     for (std::size_t group = 0; group < is_group_.size(); ++group)
         if (is_group_[group]) edit.set_group(members_of(static_cast<Slot>(group)));
     return std::move(edit).take();

@@ -6,7 +6,8 @@
 
 namespace tmkit {
 
-// --- what is asked of names ------------------------------------------------------------------------------------------
+// --- what is asked of names
+// ------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::require_frame(std::string_view name) const {
     const Slot slot = frame_names_.find(name);
@@ -22,14 +23,15 @@ void SceneArrays::require_new_name(std::string_view name) const {
 void SceneArrays::require_fit(std::string_view text) const {
     if (frame_names_.fits(text)) return;
     const std::size_t most = capacities_.name_bytes;
-    throw Error(
-        ErrorKind::capacity,
-        "'{}' has {} bytes, but only {} are kept for a name; construct SceneArrays with a larger capacity 'name_bytes'",
-        text, text.size(), most)
+    throw Error(ErrorKind::capacity,
+                "'{}' has {} bytes, but only {} are kept for a name; construct SceneArrays with a "
+                "larger capacity 'name_bytes'",
+                text, text.size(), most)
         .with({{"kind", "name_bytes"}, {"capacity", most}});
 }
 
-// --- adding and removing ---------------------------------------------------------------------------------------------
+// --- adding and removing
+// ---------------------------------------------------------------------------------------------
 
 void SceneArrays::add_frame(const FrameSpecification& frame) {
     const Writer writer(lock_);
@@ -39,7 +41,9 @@ void SceneArrays::add_frame(const FrameSpecification& frame) {
 // The body that a new frame comes to sit on, none when it is to be made.
 SceneArrays::Slot SceneArrays::body_for(const FrameSpecification& frame, Slot parent) const {
     const Slot body = body_names_.find(frame.body.empty() ? frame.name : frame.body);
-    if (body != none) rules::check_entry(View(*this), frame.name, body, !frame.body.empty(), parent, frame.joint.type);
+    if (body != none)
+        rules::check_entry(View(*this), frame.name, body, !frame.body.empty(), parent,
+                           frame.joint.type);
     return body;
 }
 
@@ -47,12 +51,14 @@ void SceneArrays::require_room_for(const FrameSpecification& frame, bool with_bo
     require_fit(frame.name);
     if (with_body) require_fit(frame.body);
     if (next_id_ == std::numeric_limits<FrameId>::max())
-        throw Error(ErrorKind::capacity, "all ids of frames have been used; make the scene anew of its specifications")
+        throw Error(ErrorKind::capacity,
+                    "all ids of frames have been used; make the scene anew of its specifications")
             .with({{"kind", "ids"}, {"capacity", next_id_}});
     if (free_frames_.empty()) throw errors::full("frame", capacities_.frames, "capacity");
     require_noise_fits(frame.noise ? frame.noise->maps.size() : 0);
     if (with_body && free_bodies_.empty()) throw errors::full("body", capacities_.bodies, "bodies");
-    if (frame.shapes.size() > shapes_.room()) throw errors::full("attached shape", capacities_.shapes, "shapes");
+    if (frame.shapes.size() > shapes_.room())
+        throw errors::full("attached shape", capacities_.shapes, "shapes");
 }
 
 void SceneArrays::add(const FrameSpecification& frame, Slot parent) {
@@ -61,7 +67,8 @@ void SceneArrays::add(const FrameSpecification& frame, Slot parent) {
         throw errors::root_with_edge(frame.name);
     if (parent == none && frame.noise) throw errors::root_without(frame.name, "covariance");
     Slot body = body_for(frame, parent);
-    const JointPlan plan = plan_joint(frame.joint, frame.joint.name.empty() ? frame.name : frame.joint.name, none);
+    const JointPlan plan =
+        plan_joint(frame.joint, frame.joint.name.empty() ? frame.name : frame.joint.name, none);
     require_room_for(frame, body == none);
     Ref<FrameDetails> details = frame.classes.empty() ? nullptr : make_ref<FrameDetails>();
     if (details) details->classes = frame.classes;
@@ -142,7 +149,8 @@ void SceneArrays::rename_frame(std::string_view name, std::string_view new_name)
     frame_names_.insert(slot, new_name);
 }
 
-// --- moving ----------------------------------------------------------------------------------------------------------
+// --- moving
+// ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
     const rules::Move plan = rules::checked_move(View(*this), moving, parent, pose);
@@ -151,7 +159,8 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
     const auto ends = [this](Slot frame) { return marks_.has(frame); };
     if (ends_twists) {
         marks_.forget();
-        rules::each_twist_across(View(*this), moving, [this](Slot frame, Slot) { marks_.mark(frame); });
+        rules::each_twist_across(View(*this), moving,
+                                 [this](Slot frame, Slot) { marks_.mark(frame); });
         mark_joined_twists(moving, parent, pose, type_[moving]);
     }
 
@@ -168,7 +177,8 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
 // Marks the twist edges that others say as well when a frame hangs under another.
 void SceneArrays::mark_joined_twists(Slot moving, Slot parent, const Pose& pose, JointType type) {
     rules::join_twists(View(*this), twist_rules_, body_ways_, moving, parent, pose, type,
-                       [this](Slot frame) { return marks_.has(frame); }, [this](Slot frame) { marks_.mark(frame); });
+                       [this](Slot frame) { return marks_.has(frame); },
+                       [this](Slot frame) { marks_.mark(frame); });
 }
 
 void SceneArrays::change_parent(Slot moving, Slot parent, bool joins_parts) {
@@ -179,13 +189,15 @@ void SceneArrays::change_parent(Slot moving, Slot parent, bool joins_parts) {
     restore_order(moving, parent);
 }
 
-void SceneArrays::attach(std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
+void SceneArrays::attach(std::string_view root, std::string_view parent, const Pose& pose,
+                         const Joint& joint) {
     const Writer writer(lock_);
     const Slot moving = require_frame(root), target = require_frame(parent);
     const bool joins_parts = rules::check_attachment(View(*this), moving, target, joint.type);
     marks_.forget();
     mark_joined_twists(moving, target, pose, joint.type);
-    const JointPlan plan = plan_joint(joint, joint.name.empty() ? root : std::string_view(joint.name), moving);
+    const JointPlan plan =
+        plan_joint(joint, joint.name.empty() ? root : std::string_view(joint.name), moving);
 
     const Section section(lock_);
     pose_.store(moving, pose);
@@ -196,8 +208,8 @@ void SceneArrays::attach(std::string_view root, std::string_view parent, const P
     refresh_after_joint(moving);
 }
 
-void SceneArrays::reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame,
-                           const Ref<const EdgeNoise>& noise) {
+void SceneArrays::reparent(std::string_view frame, std::string_view parent,
+                           const Pose& parent_from_frame, const Ref<const EdgeNoise>& noise) {
     const Writer writer(lock_);
     const Slot moving = require_frame(frame), target = require_frame(parent);
     require_noise_fits(noise ? noise->maps.size() : 0);
@@ -206,19 +218,22 @@ void SceneArrays::reparent(std::string_view frame, std::string_view parent, cons
     write_noise(moving, noise.get());
 }
 
-void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view parent, const Configuration& q,
-                                        const Ref<const EdgeNoise>& slip) {
+void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view parent,
+                                        const Configuration& q, const Ref<const EdgeNoise>& slip) {
     const Writer writer(lock_);
     require_length(q);
     const Slot moving = require_frame(frame), target = require_frame(parent);
     const bool stays = parent_[moving] == target;
     if (stays && !slip) return state_motion(moving);
     const View view(*this, q);
-    if (!stays && rules::is_below(view, moving, target)) return move(moving, target, pose_[moving]);  // which refuses
+    if (!stays && rules::is_below(view, moving, target))
+        return move(moving, target, pose_[moving]);  // which refuses
     require_noise_fits(slip ? slip->maps.size() : 0);
     Pose pose = stays ? pose_[moving] : pose_between(moving, target, q);
-    if (!stays && entry_[moving] != none) {  // the new edge must give this pose at the joint's present value
-        const double value = multiplier_[moving] * (q ? (*q)[entry_[moving]] : q_[entry_[moving]]) + offset_[moving];
+    if (!stays &&
+        entry_[moving] != none) {  // the new edge must give this pose at the joint's present value
+        const double value =
+            multiplier_[moving] * (q ? (*q)[entry_[moving]] : q_[entry_[moving]]) + offset_[moving];
         pose = pose * joint_motion(type_[moving], axis_[moving], value).inverse();
     }
     if (noise_.empty()) {
@@ -247,7 +262,8 @@ void SceneArrays::forward(std::span<const double> q) {
     const Writer writer(lock_);
     require_length(q);
     const auto value_of = [&q](std::int32_t entry) { return q[entry]; };
-    const std::span<const Slot> frames(order_.data(), static_cast<std::size_t>(counts_[frame_count]));
+    const std::span<const Slot> frames(order_.data(),
+                                       static_cast<std::size_t>(counts_[frame_count]));
     for (const Slot slot : frames)
         if (moves_[slot]) root_pose_.prepare(slot, refreshed(slot, value_of));
     const Section section(lock_);
@@ -256,9 +272,11 @@ void SceneArrays::forward(std::span<const double> q) {
         if (moves_[slot]) root_pose_.show(slot);
 }
 
-// --- what frames carry -----------------------------------------------------------------------------------------------
+// --- what frames carry
+// -----------------------------------------------------------------------------------------------
 
-// What is said of a frame besides shapes is shared and never changed in place: with other classes, it is made anew.
+// What is said of a frame besides shapes is shared and never changed in place: with other classes,
+// it is made anew.
 template <class Change> void SceneArrays::change_details(std::string_view frame, Change&& change) {
     const Writer writer(lock_);
     Ref<const FrameDetails>& details = details_[require_frame(frame)];
@@ -267,7 +285,8 @@ template <class Change> void SceneArrays::change_details(std::string_view frame,
     changed.shapes.clear();  // which are in pools, as what follows
     changed.twist.reset();
     changed.stamps = nullptr;
-    details = changed.empty() ? nullptr : Ref<const FrameDetails>(new FrameDetails(std::move(changed)));
+    details =
+        changed.empty() ? nullptr : Ref<const FrameDetails>(new FrameDetails(std::move(changed)));
 }
 
 void SceneArrays::set_classes(std::string_view frame, std::vector<std::string> classes) {
@@ -279,7 +298,8 @@ void SceneArrays::set_classes(std::string_view frame, std::vector<std::string> c
 
 void SceneArrays::set_attributes(std::string_view frame, Attributes attributes) {
     std::sort(attributes.begin(), attributes.end());
-    change_details(frame, [&](FrameDetails& changed) { changed.attributes = std::move(attributes); });
+    change_details(frame,
+                   [&](FrameDetails& changed) { changed.attributes = std::move(attributes); });
 }
 
 void SceneArrays::set_shapes(std::string_view frame, std::span<const AttachedShape> shapes) {

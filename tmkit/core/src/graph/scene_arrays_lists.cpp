@@ -1,6 +1,6 @@
-// What the arrays keep in lists. Stamped poses: for each edge that keeps any, from the newest to the oldest, in one
-// pool, by the rules of stamped_poses.hpp. Members of groups, in another. Twist edges: a list of their frames, by
-// insertion; their values stand beside the frames.
+// What the arrays keep in lists. Stamped poses: for each edge that keeps any, from the newest to
+// the oldest, in one pool, by the rules of stamped_poses.hpp. Members of groups, in another. Twist
+// edges: a list of their frames, by insertion; their values stand beside the frames.
 #include <algorithm>
 
 #include "scene_arrays_view.hpp"
@@ -9,7 +9,8 @@
 
 namespace tmkit {
 
-// --- rules -----------------------------------------------------------------------------------------------------------
+// --- rules
+// -----------------------------------------------------------------------------------------------------------
 
 // What stays of a history under other bounds: the newest, as many as fit.
 StampBounds SceneArrays::bounds_of(Slot slot, std::size_t capacity, double window) const {
@@ -19,27 +20,33 @@ StampBounds SceneArrays::bounds_of(Slot slot, std::size_t capacity, double windo
     bounds.newest = stamp_[newest];
     bounds.count = static_cast<std::size_t>(stamp_count_[slot]);
     Slot at = oldest_[slot];
-    for (; bounds.count > capacity || stamp_[at] < bounds.newest - window; at = newer_[at]) --bounds.count;
+    for (; bounds.count > capacity || stamp_[at] < bounds.newest - window; at = newer_[at])
+        --bounds.count;
     bounds.oldest = stamp_[at];
     return bounds;
 }
 
-// --- edits -----------------------------------------------------------------------------------------------------------
+// --- edits
+// -----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& entry,
-                                   std::optional<std::size_t> capacity, std::optional<double> window) {
+                                   std::optional<std::size_t> capacity,
+                                   std::optional<double> window) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
     rules::check_edge_for_stamps(View(*this), slot);
     const bool keeps = stamp_count_[slot] != none;
-    const std::size_t most = capacity.value_or(keeps ? stamp_capacity_[slot] : StampedPoses::usual_capacity);
+    const std::size_t most =
+        capacity.value_or(keeps ? stamp_capacity_[slot] : StampedPoses::usual_capacity);
     const double seconds = window.value_or(keeps ? stamp_window_[slot] : StampedPoses::without_end);
     require_limits(most, seconds, frame);
     const StampBounds bounds = bounds_of(slot, most, seconds);
     require_admission(entry.stamp, bounds, frame);
     const double newest = bounds.count ? std::max(bounds.newest, entry.stamp) : entry.stamp;
-    std::int32_t kept = std::max(stamp_count_[slot], 0);  // of those that are there, beside the new one
-    for (Slot at = oldest_[slot]; kept > 0 && (stamp_[at] < newest - seconds || static_cast<std::size_t>(kept) >= most);
+    std::int32_t kept =
+        std::max(stamp_count_[slot], 0);  // of those that are there, beside the new one
+    for (Slot at = oldest_[slot];
+         kept > 0 && (stamp_[at] < newest - seconds || static_cast<std::size_t>(kept) >= most);
          at = newer_[at])
         --kept;
     Slot before = newest_[slot];
@@ -111,13 +118,15 @@ void SceneArrays::insert_stamp(Slot slot, const StampedPose& entry) {
     stamp_count_.store(slot, stamp_count_[slot] + 1);
 }
 
-// --- queries, from any thread ----------------------------------------------------------------------------------------
+// --- queries, from any thread
+// ----------------------------------------------------------------------------------------
 
 Pose SceneArrays::pose_at(Slot slot, const Moment& moment) const {
     if (stamp_count_.load(slot) == none) return pose_.load(slot);
     const Slot newest = newest_.load(slot);
     Slot after = none, at = newest;
-    for (std::size_t steps = 0; at != none && stamp_.load(at) > moment.stamp && steps < capacities_.stamps; ++steps) {
+    for (std::size_t steps = 0;
+         at != none && stamp_.load(at) > moment.stamp && steps < capacities_.stamps; ++steps) {
         after = at;
         at = older_.load(at);
     }
@@ -127,10 +136,13 @@ Pose SceneArrays::pose_at(Slot slot, const Moment& moment) const {
         const StampedPose before{stamp_.load(at), stamp_pose_.load(at)};
         const bool is_past = clamps && after == none && moment.stamp > before.stamp;
         if (before.stamp == moment.stamp || is_past) return before.pose;
-        if (after != none) return tmkit::pose_between(before, {stamp_.load(after), stamp_pose_.load(after)}, moment);
+        if (after != none)
+            return tmkit::pose_between(before, {stamp_.load(after), stamp_pose_.load(after)},
+                                       moment);
     }
     const std::optional<StampedPoses> known = history(slot);
-    throw outside_stamps(moment.stamp, known ? tmkit::bounds_of(*known) : StampBounds{}, frame_names_.text(slot));
+    throw outside_stamps(moment.stamp, known ? tmkit::bounds_of(*known) : StampBounds{},
+                         frame_names_.text(slot));
 }
 
 std::optional<StampedPoses> SceneArrays::history(Slot slot) const {
@@ -150,12 +162,14 @@ std::optional<StampedPoses> SceneArrays::stamped_poses(std::string_view frame) c
     return read_frame(frame, [this](Slot slot) { return history(slot); });
 }
 
-Pose SceneArrays::pose_between(Slot target, Slot reference, const Configuration& q, const Moment& moment) const {
-    return path_pose(target, reference, [&](Slot slot) { return edge_from(slot, pose_at(slot, moment), q); });
+Pose SceneArrays::pose_between(Slot target, Slot reference, const Configuration& q,
+                               const Moment& moment) const {
+    return path_pose(target, reference,
+                     [&](Slot slot) { return edge_from(slot, pose_at(slot, moment), q); });
 }
 
-Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
-                       const Moment& moment) const {
+Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference,
+                       const Configuration& q, const Moment& moment) const {
     return lock_.read([&] {
         require_length(q);
         const Slot to = require_frame(target);
@@ -163,13 +177,16 @@ Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> 
     });
 }
 
-Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::optional<std::string_view> reference, double first,
-                                       double second, const Configuration& q, StampPolicy policy) const {
+Vector6 SceneArrays::twist_from_stamps(std::string_view target,
+                                       std::optional<std::string_view> reference, double first,
+                                       double second, const Configuration& q,
+                                       StampPolicy policy) const {
     require_later(first, second, target);
     return lock_.read([&] {
         require_length(q);
         const View view(*this);
-        const Slot to = require_frame(target), from = reference ? require_frame(*reference) : rules::root_of(view, to);
+        const Slot to = require_frame(target),
+                   from = reference ? require_frame(*reference) : rules::root_of(view, to);
         const Pose before = pose_between(to, from, q, {first, policy}),
                    after = pose_between(to, from, q, {second, policy});
         rules::check_no_twist_on_path(view, to, from, true);
@@ -178,7 +195,8 @@ Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::optional<st
     });
 }
 
-// --- groups: their frames apart from the groups in them; the writer alone changes and asks them ----------------------
+// --- groups: their frames apart from the groups in them; the writer alone changes and asks them
+// ----------------------
 
 SceneArrays::Slot SceneArrays::require_group(std::string_view name) const {
     const Slot group = group_names_.find(name);
@@ -194,16 +212,19 @@ std::vector<std::string> SceneArrays::sorted_groups() const {
     return names;
 }
 
-// --- edits -----------------------------------------------------------------------------------------------------------
+// --- edits
+// -----------------------------------------------------------------------------------------------------------
 
-// Marks the groups that are reached from those given, which are counted, each once; refuses what leads back.
+// Marks the groups that are reached from those given, which are counted, each once; refuses what
+// leads back.
 std::size_t SceneArrays::check_nested(std::string_view name, std::span<const std::string> groups) {
     const Slot group = group_names_.find(name);
     std::size_t reached = 0;
     group_marks_.forget();
     for (const std::string& member : groups) {
         if (member == name) throw errors::group_holds_itself(name);
-        if (const Slot found = require_group(member); group_marks_.mark(found)) group_queue_[reached++] = found;
+        if (const Slot found = require_group(member); group_marks_.mark(found))
+            group_queue_[reached++] = found;
     }
     const std::size_t direct = reached;
     for (std::size_t next = 0; next < reached; ++next) {
@@ -235,7 +256,8 @@ void SceneArrays::set_group(const GroupSpecification& wanted) {
         for (const auto* lists : {&group_frames_, &group_groups_, &group_parents_})
             room += members_.size((*lists)[group]);
     }
-    if (needed > room) throw errors::full("member of a group", capacities_.group_members, "group_members");
+    if (needed > room)
+        throw errors::full("member of a group", capacities_.group_members, "group_members");
     Attributes attributes = given;
     std::sort(attributes.begin(), attributes.end());
 
@@ -249,7 +271,8 @@ void SceneArrays::set_group(const GroupSpecification& wanted) {
     const auto enter = [&](const std::vector<std::string>& names, Slot& first) {
         marks_.forget();
         for (const std::string& frame : names)
-            if (const Slot slot = frame_names_.find(frame); marks_.mark(slot)) members_.append(first, slot);
+            if (const Slot slot = frame_names_.find(frame); marks_.mark(slot))
+                members_.append(first, slot);
     };
     enter(frames, group_frames_[group]);
     enter(parents, group_parents_[group]);
@@ -260,7 +283,8 @@ void SceneArrays::set_group(const GroupSpecification& wanted) {
 }
 
 void SceneArrays::clear_group(Slot group) {
-    for (auto* lists : {&group_frames_, &group_groups_, &group_parents_}) members_.clear((*lists)[group]);
+    for (auto* lists : {&group_frames_, &group_groups_, &group_parents_})
+        members_.clear((*lists)[group]);
     group_attributes_[group].clear();
 }
 
@@ -268,19 +292,25 @@ void SceneArrays::remove_group(std::string_view name) {
     const Writer writer(lock_);
     const Slot group = require_group(name);
     clear_group(group);
-    for (Slot& first : group_groups_) members_.drop_if(first, [group](Slot nested) { return nested == group; });
+    for (Slot& first : group_groups_)
+        members_.drop_if(first, [group](Slot nested) { return nested == group; });
     group_names_.erase(group);
     is_group_[group] = 0;
     free_groups_.push_back(group);
 }
 
-// --- queries ---------------------------------------------------------------------------------------------------------
+// --- queries
+// ---------------------------------------------------------------------------------------------------------
 
 GroupSpecification SceneArrays::members_of(Slot group) const {
-    GroupSpecification made{std::string(group_names_.view(group)), {}, {}, {}, group_attributes_[group]};
-    members_.for_each(group_frames_[group], [&](Slot frame) { made.frames.emplace_back(frame_names_.view(frame)); });
-    members_.for_each(group_groups_[group], [&](Slot nested) { made.groups.emplace_back(group_names_.view(nested)); });
-    members_.for_each(group_parents_[group], [&](Slot frame) { made.parents.emplace_back(frame_names_.view(frame)); });
+    GroupSpecification made{
+        std::string(group_names_.view(group)), {}, {}, {}, group_attributes_[group]};
+    members_.for_each(group_frames_[group],
+                      [&](Slot frame) { made.frames.emplace_back(frame_names_.view(frame)); });
+    members_.for_each(group_groups_[group],
+                      [&](Slot nested) { made.groups.emplace_back(group_names_.view(nested)); });
+    members_.for_each(group_parents_[group],
+                      [&](Slot frame) { made.parents.emplace_back(frame_names_.view(frame)); });
     return made;
 }
 
@@ -294,7 +324,8 @@ GroupSpecification SceneArrays::group(std::string_view name) const {
     return members_of(require_group(name));
 }
 
-// --- bodies ----------------------------------------------------------------------------------------------------------
+// --- bodies
+// ----------------------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::require_body(std::string_view name) const {
     const Slot body = body_names_.find(name);
@@ -322,7 +353,8 @@ void SceneArrays::remove_body(std::string_view name) {
     free_bodies_.push_back(body);
 }
 
-// --- edits -----------------------------------------------------------------------------------------------------------
+// --- edits
+// -----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::set_twist(std::string_view frame, const TwistEdge& edge) {
     const Writer writer(lock_);
@@ -363,16 +395,19 @@ void SceneArrays::remove_twist(std::string_view frame) {
     drop_twists([slot](Slot frame) { return frame == slot; });
 }
 
-// --- queries, from any thread ----------------------------------------------------------------------------------------
+// --- queries, from any thread
+// ----------------------------------------------------------------------------------------
 
 std::string SceneArrays::body(std::string_view frame) const {
-    return read_frame(frame, [view = View(*this)](Slot slot) { return view.body_name(view.body(slot)); });
+    return read_frame(frame,
+                      [view = View(*this)](Slot slot) { return view.body_name(view.body(slot)); });
 }
 
 void SceneArrays::add_bare_bodies(std::vector<std::string>& names) const {
     const auto first = static_cast<std::ptrdiff_t>(names.size());
     for (std::size_t body = 0; body < capacities_.bodies; ++body)
-        if (const auto slot = static_cast<Slot>(body); bare_.load(slot)) names.push_back(body_names_.text(slot));
+        if (const auto slot = static_cast<Slot>(body); bare_.load(slot))
+            names.push_back(body_names_.text(slot));
     std::sort(names.begin() + first, names.end());
 }
 
@@ -402,12 +437,14 @@ std::optional<TwistEdge> SceneArrays::twist(std::string_view frame) const {
     return read_frame(frame, [this](Slot slot) {
         const Slot reference = twist_reference_.load(slot);
         const View view(*this);
-        return reference == none
-                   ? std::nullopt
-                   : std::optional(TwistEdge{view.body_name(reference), twist_vector_.load(slot), nullptr});
+        return reference == none ? std::nullopt
+                                 : std::optional(TwistEdge{view.body_name(reference),
+                                                           twist_vector_.load(slot), nullptr});
     });
 }
 
-std::vector<std::string> SceneArrays::twist_frames() const { return names_in(frame_names_, twists_, twist_count); }
+std::vector<std::string> SceneArrays::twist_frames() const {
+    return names_in(frame_names_, twists_, twist_count);
+}
 
 }  // namespace tmkit

@@ -1,13 +1,15 @@
-// What any thread may ask: each answer is read under the sequence lock, and only then are names looked at and errors
-// made.
+// What any thread may ask: each answer is read under the sequence lock, and only then are names
+// looked at and errors made.
 #include <algorithm>
 
 #include "scene_arrays_view.hpp"
 
 namespace tmkit {
 
-// --- walks -----------------------------------------------------------------------------------------------------------
-// A reader may see links of two states at once, so every walk ends after as many steps as there is room for frames.
+// --- walks
+// -----------------------------------------------------------------------------------------------------------
+// A reader may see links of two states at once, so every walk ends after as many steps as there is
+// room for frames.
 
 // How many edges lie above a frame.
 std::int32_t SceneArrays::depth(Slot slot) const {
@@ -25,24 +27,32 @@ SceneArrays::PathLengths SceneArrays::path_lengths(Slot to, Slot from) const {
         at = parent_.load(at);
         ++edges;
     };
-    while (target != none && found.target < above_target - above_reference) climb(target, found.target);
-    while (reference != none && found.reference < above_reference - above_target) climb(reference, found.reference);
+    while (target != none && found.target < above_target - above_reference)
+        climb(target, found.target);
+    while (reference != none && found.reference < above_reference - above_target)
+        climb(reference, found.reference);
     while (target != reference && target != none && reference != none &&
            static_cast<std::size_t>(found.target) < capacities_.frames) {
         climb(target, found.target);
         climb(reference, found.reference);
     }
     if (target == reference && target != none) return found;
-    const auto root = [this](Slot slot) { return frame_names_.text(rules::root_of(View(*this), slot)); };
-    throw errors::disconnected(frame_names_.text(to), frame_names_.text(from), root(to), root(from));
+    const auto root = [this](Slot slot) {
+        return frame_names_.text(rules::root_of(View(*this), slot));
+    };
+    throw errors::disconnected(frame_names_.text(to), frame_names_.text(from), root(to),
+                               root(from));
 }
 
-Pose SceneArrays::edge(Slot slot, const Configuration& q) const { return edge_from(slot, pose_.load(slot), q); }
+Pose SceneArrays::edge(Slot slot, const Configuration& q) const {
+    return edge_from(slot, pose_.load(slot), q);
+}
 
 Pose SceneArrays::edge_from(Slot slot, const Pose& pose, const Configuration& q) const {
     const std::int32_t entry = entry_.load(slot);
     if (entry == none || (q && static_cast<std::size_t>(entry) >= q->size())) return pose;
-    const double value = multiplier_.load(slot) * (q ? (*q)[entry] : q_.load(entry)) + offset_.load(slot);
+    const double value =
+        multiplier_.load(slot) * (q ? (*q)[entry] : q_.load(entry)) + offset_.load(slot);
     return moved(pose, type_.load(slot), axis_.load(slot), value);
 }
 
@@ -50,14 +60,16 @@ Pose SceneArrays::pose_between(Slot target, Slot reference, const Configuration&
     return path_pose(target, reference, [&](Slot slot) { return edge(slot, q); });
 }
 
-// --- poses -----------------------------------------------------------------------------------------------------------
+// --- poses
+// -----------------------------------------------------------------------------------------------------------
 
 Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference,
                        const Configuration& q) const {
     return lock_.read([&] {
         require_length(q);
         const Slot to = require_frame(target);
-        return reference || q ? pose_between(to, reference_slot(reference), q) : root_pose_.load(to);
+        return reference || q ? pose_between(to, reference_slot(reference), q)
+                              : root_pose_.load(to);
     });
 }
 
@@ -69,8 +81,8 @@ std::size_t SceneArrays::write_poses(std::span<double> out) const {
     return lock_.read([&] {
         const std::size_t count = size();
         if (out.size() < 7 * count)
-            throw Error(ErrorKind::configuration, "there are {} frames, but room for the poses of {}", count,
-                        out.size() / 7)
+            throw Error(ErrorKind::configuration,
+                        "there are {} frames, but room for the poses of {}", count, out.size() / 7)
                 .with({{"expected", count}, {"received", out.size() / 7}});
         double* row = out.data();
         for (std::size_t i = 0; i < count; ++i, row += 7)
@@ -92,24 +104,27 @@ void SceneArrays::jacobian(std::string_view frame, std::span<double> rows) const
     lock_.read([&] {
         const std::size_t columns = joint_count();
         if (rows.size() != 6 * columns)
-            throw Error(ErrorKind::configuration, "a Jacobian has 6 rows of {} numbers, but there is room for {}",
-                        columns, rows.size());
+            throw Error(ErrorKind::configuration,
+                        "a Jacobian has 6 rows of {} numbers, but there is room for {}", columns,
+                        rows.size());
         const Slot slot = require_frame(frame);
         std::fill(rows.begin(), rows.end(), 0.0);
         const Vector3 point = root_pose_.load(slot).translation;
         rules::climb(View(*this), slot, [&](Slot at) {
             const std::int32_t entry = entry_.load(at);
             if (entry == none || static_cast<std::size_t>(entry) >= columns) return true;
-            const Vector6 twist =
-                joint_twist(type_.load(at), axis_.load(at), multiplier_.load(at), root_pose_.load(at), point);
-            for (std::size_t i = 0; i < 6; ++i) rows[i * columns + static_cast<std::size_t>(entry)] += twist[i];
+            const Vector6 twist = joint_twist(type_.load(at), axis_.load(at), multiplier_.load(at),
+                                              root_pose_.load(at), point);
+            for (std::size_t i = 0; i < 6; ++i)
+                rows[i * columns + static_cast<std::size_t>(entry)] += twist[i];
             return true;
         });
         return slot;
     });
 }
 
-// --- names -----------------------------------------------------------------------------------------------------------
+// --- names
+// -----------------------------------------------------------------------------------------------------------
 
 bool SceneArrays::contains(std::string_view frame) const {
     return lock_.read([&] { return frame_names_.find(frame) != none; });
@@ -135,14 +150,17 @@ std::vector<std::string> SceneArrays::ancestors(std::string_view frame) const {
 }
 
 std::string SceneArrays::root(std::string_view frame) const {
-    return read_frame(frame, [view = View(*this)](Slot slot) { return view.name(rules::root_of(view, slot)); });
+    return read_frame(
+        frame, [view = View(*this)](Slot slot) { return view.name(rules::root_of(view, slot)); });
 }
 
 std::vector<std::string> SceneArrays::children(std::string_view frame) const {
     return read_frame(frame, [this](Slot slot) {
         std::vector<std::pair<FrameId, Slot>> found;
-        // While the writer changes the list it may lead round in a circle; then what is found is not used.
-        for (Slot child = children_.first(slot); child != none && found.size() < size(); child = children_.next(child))
+        // While the writer changes the list it may lead round in a circle; then what is found is
+        // not used.
+        for (Slot child = children_.first(slot); child != none && found.size() < size();
+             child = children_.next(child))
             found.emplace_back(id_.load(child), child);
         std::sort(found.begin(), found.end());  // ids grow with insertion
         std::vector<std::string> names;
@@ -152,7 +170,8 @@ std::vector<std::string> SceneArrays::children(std::string_view frame) const {
     });
 }
 
-std::vector<std::string> SceneArrays::names_in(const NameTable& table, const Column<Slot>& slots, int counted) const {
+std::vector<std::string> SceneArrays::names_in(const NameTable& table, const Column<Slot>& slots,
+                                               int counted) const {
     return lock_.read([&] {
         std::vector<std::string> names;
         const std::int32_t count = counts_.load(counted);
@@ -162,9 +181,13 @@ std::vector<std::string> SceneArrays::names_in(const NameTable& table, const Col
     });
 }
 
-std::vector<std::string> SceneArrays::frame_names() const { return names_in(frame_names_, sequence_, frame_count); }
+std::vector<std::string> SceneArrays::frame_names() const {
+    return names_in(frame_names_, sequence_, frame_count);
+}
 
-std::vector<std::string> SceneArrays::joint_names() const { return names_in(joint_names_, entries_, entry_count); }
+std::vector<std::string> SceneArrays::joint_names() const {
+    return names_in(joint_names_, entries_, entry_count);
+}
 
 bool SceneArrays::is_allowed(std::string_view a, std::string_view b) const {
     return lock_.read([&] {
@@ -174,7 +197,8 @@ bool SceneArrays::is_allowed(std::string_view a, std::string_view b) const {
     });
 }
 
-// --- errors ----------------------------------------------------------------------------------------------------------
+// --- errors
+// ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::require_length(const Configuration& q) const {
     if (q && q->size() != joint_count()) throw errors::wrong_length(joint_count(), q->size());
@@ -182,7 +206,8 @@ void SceneArrays::require_length(const Configuration& q) const {
 
 Error SceneArrays::unknown_frame(std::string_view name) const {
     std::vector<std::string> candidates = frame_names();
-    std::sort(candidates.begin(), candidates.end());  // of two that are equally near, the first is named
+    std::sort(candidates.begin(),
+              candidates.end());  // of two that are equally near, the first is named
     return unknown_name("frame", name, candidates);
 }
 

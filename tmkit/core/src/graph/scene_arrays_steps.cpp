@@ -1,10 +1,11 @@
-// The steps that edits are made of: links, order, poses, bodies and pools. Each leaves the columns that it is about
-// consistent among themselves; rules have been checked before.
+// The steps that edits are made of: links, order, poses, bodies and pools. Each leaves the columns
+// that it is about consistent among themselves; rules have been checked before.
 #include "scene_arrays_view.hpp"
 
 namespace tmkit {
 
-// --- subtrees --------------------------------------------------------------------------------------------------------
+// --- subtrees
+// --------------------------------------------------------------------------------------------------------
 
 // The subtree of `top`, parents first; none after the last.
 SceneArrays::Slot SceneArrays::next_in_subtree(Slot at, Slot top) const {
@@ -24,10 +25,12 @@ std::int32_t SceneArrays::mark_subtree(Slot top) const {
     return count;
 }
 
-// --- order and poses -------------------------------------------------------------------------------------------------
+// --- order and poses
+// -------------------------------------------------------------------------------------------------
 
-// `moving` hangs under `parent` now. When that stands later in the order, the frames between the two are written anew:
-// first those that stay, the parent last of them, then what hangs off the frame that moves, each in the order it was.
+// `moving` hangs under `parent` now. When that stands later in the order, the frames between the
+// two are written anew: first those that stay, the parent last of them, then what hangs off the
+// frame that moves, each in the order it was.
 void SceneArrays::restore_order(Slot moving, Slot parent) {
     const std::int32_t begin = position_[moving], end = position_[parent] + 1;
     if (begin >= end) return;
@@ -63,7 +66,8 @@ void SceneArrays::refresh_subtree(Slot top) {
     for (Slot at = top; at != none; at = next_in_subtree(at, top)) refresh(at);
 }
 
-// --- bodies ----------------------------------------------------------------------------------------------------------
+// --- bodies
+// ----------------------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::take_body(std::string_view name) {
     const Slot body = free_bodies_.take();
@@ -75,10 +79,12 @@ void SceneArrays::leave_body(Slot slot) {
     const Slot body = body_[slot];
     const bool tops = is_top(slot), carries_inertia = inertia_frame_[body] == slot;
     if (tops) tops_.unlink(body, slot);
-    if (carries_inertia && !tops) {  // the inertia stays with the body: say it again in the axes of the frame above
+    if (carries_inertia &&
+        !tops) {  // the inertia stays with the body: say it again in the axes of the frame above
         inertia_[body] = inertia_[body].in_axes_of(Pose{} * pose_[slot]);
         inertia_frame_[body] = parent_[slot];
-    } else if (carries_inertia) {  // no pose to the frames in other trees is known, so it cannot be theirs
+    } else if (carries_inertia) {  // no pose to the frames in other trees is known, so it cannot be
+                                   // theirs
         inertia_[body] = Inertia{};
         inertia_frame_[body] = none;
     }
@@ -87,9 +93,11 @@ void SceneArrays::leave_body(Slot slot) {
     free_bodies_.push_back(body);
 }
 
-// --- removal and pools -----------------------------------------------------------------------------------------------
+// --- removal and pools
+// -----------------------------------------------------------------------------------------------
 
-// Takes the marked frames, which are gathered parents first, out of everything but the pool of shapes.
+// Takes the marked frames, which are gathered parents first, out of everything but the pool of
+// shapes.
 void SceneArrays::remove_marked(std::int32_t leaving) {
     bool had_joints = false;
     const auto goes = [this](Slot slot) { return marks_.has(slot); };
@@ -143,7 +151,8 @@ void SceneArrays::drop_pair(Slot pair) {
     reasons_.set(pair, reasons_.view(last));
 }
 
-// --- joints: their rules, and which entry of the configuration moves which frame -------------------------------------
+// --- joints: their rules, and which entry of the configuration moves which frame
+// -------------------------------------
 
 // The joint's numbers, checked; its texts are left behind, so that nothing is allocated.
 static Joint checked_numbers(const Joint& joint, std::string_view name) {
@@ -161,7 +170,8 @@ static Joint checked_numbers(const Joint& joint, std::string_view name) {
     return numbers;
 }
 
-SceneArrays::JointPlan SceneArrays::plan_joint(const Joint& joint, std::string_view name, Slot slot) const {
+SceneArrays::JointPlan SceneArrays::plan_joint(const Joint& joint, std::string_view name,
+                                               Slot slot) const {
     JointPlan plan;
     plan.type = joint.type;
     plan.is_stated = joint.is_stated;
@@ -170,21 +180,25 @@ SceneArrays::JointPlan SceneArrays::plan_joint(const Joint& joint, std::string_v
     plan.axis = numbers.axis;
     plan.numbers = numbers.numbers();
     plan.name = name;
-    if (const Slot holder = joint_names_.find(name); holder != none && holder != slot) throw duplicate("joint", name);
+    if (const Slot holder = joint_names_.find(name); holder != none && holder != slot)
+        throw duplicate("joint", name);
     if (!joint.mimic.empty()) {
         plan.leader = joint_names_.find(joint.mimic);
         rules::check_leader(View(*this), name, joint.mimic, slot, plan.leader);
     }
     if (followers_ > 0 || plan.leader != none)
-        rules::check_leader_range(rules::RejointedView(View(*this), slot, no_frame, plan.leader, numbers, name));
+        rules::check_leader_range(
+            rules::RejointedView(View(*this), slot, no_frame, plan.leader, numbers, name));
     require_fit(name);
     return plan;
 }
 
-bool SceneArrays::same_joint(Slot slot, const Joint& numbers, std::string_view name, std::string_view leader) const {
+bool SceneArrays::same_joint(Slot slot, const Joint& numbers, std::string_view name,
+                             std::string_view leader) const {
     if (numbers.type != type_[slot] || numbers.is_stated != (stated_[slot] != 0)) return false;
     if (!is_actuated(numbers.type)) return true;
-    return numbers.axis == axis_[slot] && numbers.numbers() == numbers_[slot] && joint_names_.view(slot) == name &&
+    return numbers.axis == axis_[slot] && numbers.numbers() == numbers_[slot] &&
+           joint_names_.view(slot) == name &&
            (leader_[slot] == none ? leader.empty() : joint_names_.view(leader_[slot]) == leader);
 }
 
@@ -212,11 +226,13 @@ void SceneArrays::set_joint(std::string_view frame, const Joint& joint) {
 }
 
 void SceneArrays::write_joint(Slot slot, const JointPlan& plan) {
-    const bool keeps_name = is_actuated(type_[slot]) && is_actuated(plan.type) && joint_names_.view(slot) == plan.name;
+    const bool keeps_name =
+        is_actuated(type_[slot]) && is_actuated(plan.type) && joint_names_.view(slot) == plan.name;
     if (!keeps_name) drop_joint(slot);
     else followers_ -= leader_[slot] != none;
     type_.store(slot, plan.type);
-    stated_.store(slot, plan.is_stated || parent_[slot] == none || !is_top(slot));  // frames of one body do not move
+    stated_.store(slot, plan.is_stated || parent_[slot] == none ||
+                            !is_top(slot));  // frames of one body do not move
     leader_[slot] = plan.leader;
     followers_ += plan.leader != none;
     if (!is_actuated(plan.type)) return;
@@ -240,9 +256,12 @@ void SceneArrays::drop_joint(Slot slot) {
 
 void SceneArrays::renew_entries() {
     const std::int32_t count = counts_[frame_count];
-    const auto leads = [this](Slot slot) { return is_actuated(type_[slot]) && leader_[slot] == none; };
+    const auto leads = [this](Slot slot) {
+        return is_actuated(type_[slot]) && leader_[slot] == none;
+    };
     std::int32_t entries = 0;
-    for (std::int32_t i = 0; i < count; ++i) {  // the values by their new entries, as long as the old ones are there
+    for (std::int32_t i = 0; i < count;
+         ++i) {  // the values by their new entries, as long as the old ones are there
         const Slot slot = sequence_[i];
         if (!leads(slot)) continue;
         const std::int32_t old = entry_[slot];

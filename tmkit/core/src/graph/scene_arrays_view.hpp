@@ -1,5 +1,5 @@
-// Arrays as the rules of scenes see them (scene_rules.hpp), and the way between two of their frames, with its errors
-// (noise_path.hpp).
+// Arrays as the rules of scenes see them (scene_rules.hpp), and the way between two of their
+// frames, with its errors (noise_path.hpp).
 #pragma once
 
 #include <span>
@@ -9,7 +9,8 @@
 
 namespace tmkit {
 
-// For the writer, but for what its queries from any thread ask: parents, bodies, ids, names, stamps and twists.
+// For the writer, but for what its queries from any thread ask: parents, bodies, ids, names, stamps
+// and twists.
 class SceneArrays::View {
 public:
     using Frame = Slot;
@@ -17,7 +18,8 @@ public:
     static constexpr Slot none = SceneArrays::none, no_body = SceneArrays::none;
     std::size_t most_steps() const { return a_.capacities_.frames; }
 
-    explicit View(const SceneArrays& arrays, const Configuration& q = std::nullopt) : a_(arrays), q_(q) {}
+    explicit View(const SceneArrays& arrays, const Configuration& q = std::nullopt)
+        : a_(arrays), q_(q) {}
 
     Slot frame_with(FrameId id) const {
         std::int32_t at = 0;
@@ -28,7 +30,9 @@ public:
     Slot body(Slot frame) const { return a_.body_.load(frame); }
     FrameId id(Slot frame) const { return a_.id_.load(frame); }
     std::string name(Slot frame) const { return a_.frame_names_.text(frame); }
-    std::string body_name(Slot body) const { return body == none ? std::string() : a_.body_names_.text(body); }
+    std::string body_name(Slot body) const {
+        return body == none ? std::string() : a_.body_names_.text(body);
+    }
     JointType joint_type(Slot frame) const { return a_.type_[frame]; }
     bool is_stated(Slot frame) const { return a_.stated_.load(frame) != 0; }
     const Pose& pose(Slot frame) const { return a_.pose_[frame]; }
@@ -44,7 +48,9 @@ public:
     }
     Slot twist_reference(Slot frame) const { return a_.twist_reference_.load(frame); }
     const Vector6& twist_vector(Slot frame) const { return a_.twist_vector_[frame]; }
-    bool waits(Slot frame) const { return a_.details_[frame] && is_observation(a_.details_[frame]->classes); }
+    bool waits(Slot frame) const {
+        return a_.details_[frame] && is_observation(a_.details_[frame]->classes);
+    }
     Slot find_top(Slot body, auto&& test) const {
         Slot top = body == none ? none : a_.tops_.first(body);
         for (std::size_t steps = 0; top != none && !test(top); top = a_.tops_.next(top))
@@ -55,9 +61,12 @@ public:
         for (Slot at = top; at != none; at = a_.next_in_subtree(at, top)) visit(at);
     }
     void each_body(auto&& visit) const {
-        for (std::size_t body = 0; body < a_.capacities_.bodies; ++body) visit(static_cast<Slot>(body));
+        for (std::size_t body = 0; body < a_.capacities_.bodies; ++body)
+            visit(static_cast<Slot>(body));
     }
-    std::size_t twist_count() const { return static_cast<std::size_t>(a_.counts_.load(SceneArrays::twist_count)); }
+    std::size_t twist_count() const {
+        return static_cast<std::size_t>(a_.counts_.load(SceneArrays::twist_count));
+    }
     void each_twist(auto&& visit) const {
         const std::int32_t count = a_.counts_.load(SceneArrays::twist_count);
         for (std::int32_t i = 0; i < count; ++i) {
@@ -65,12 +74,15 @@ public:
             visit(frame, twist_reference(frame));
         }
     }
-    Pose relative(Slot target, Slot reference) const { return a_.pose_between(target, reference, q_); }
+    Pose relative(Slot target, Slot reference) const {
+        return a_.pose_between(target, reference, q_);
+    }
 
     // What motions ask besides: see scene_relations.cpp.
     Path path(Slot target, Slot reference) const;
     JointRule rule(Slot frame) const {
-        return {static_cast<std::size_t>(a_.entry_[frame]), a_.multiplier_[frame], a_.offset_[frame]};
+        return {static_cast<std::size_t>(a_.entry_[frame]), a_.multiplier_[frame],
+                a_.offset_[frame]};
     }
     Pose edge(Slot frame, const JointRule&) const { return a_.edge(frame, q_); }
     const Vector3& axis(Slot frame) const { return a_.axis_[frame]; }
@@ -83,7 +95,8 @@ private:
 
 class SceneArrays::Path {
 public:
-    Path(const SceneArrays& arrays, const Configuration& q, std::span<const Slot> to, std::span<const Slot> from)
+    Path(const SceneArrays& arrays, const Configuration& q, std::span<const Slot> to,
+         std::span<const Slot> from)
         : arrays_(arrays), q_(q), sides_{to, from} {}
     std::size_t count(bool up) const { return sides_[up].size(); }
     Slot edge(bool up, std::size_t i) const { return sides_[up][i]; }
@@ -100,16 +113,18 @@ inline SceneArrays::Path SceneArrays::View::path(Slot target, Slot reference) co
     return a_.path(target, reference, q_);
 }
 
-// The product of so many edges, downwards to a frame. The way up is noted in pieces that fit the stack, the topmost
-// piece first; chains longer than one piece are climbed again for each.
-template <class EdgeOf> Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const {
+// The product of so many edges, downwards to a frame. The way up is noted in pieces that fit the
+// stack, the topmost piece first; chains longer than one piece are climbed again for each.
+template <class EdgeOf>
+Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const {
     constexpr std::int32_t piece = 256;
     Slot path[piece];
     Pose result;
     while (edges > 0) {
         const std::int32_t noted = edges % piece ? edges % piece : piece;
         Slot at = slot;
-        for (std::int32_t below = edges - noted; below > 0 && at != none; --below) at = parent_.load(at);
+        for (std::int32_t below = edges - noted; below > 0 && at != none; --below)
+            at = parent_.load(at);
         std::int32_t count = 0;
         for (; count < noted && at != none; ++count, at = parent_.load(at)) path[count] = at;
         while (count > 0) result = composed(result, edge_of(path[--count]));
@@ -118,11 +133,13 @@ template <class EdgeOf> Pose SceneArrays::pose_down(std::int32_t edges, Slot slo
     return result;
 }
 
-template <class EdgeOf> Pose SceneArrays::path_pose(Slot target, Slot reference, EdgeOf&& edge_of) const {
+template <class EdgeOf>
+Pose SceneArrays::path_pose(Slot target, Slot reference, EdgeOf&& edge_of) const {
     if (reference == none) return pose_down(depth(target), target, edge_of);
     const PathLengths found = path_lengths(target, reference);
     const Pose down = pose_down(found.target, target, edge_of);
-    return found.reference == 0 ? down : pose_down(found.reference, reference, edge_of).inverse() * down;
+    return found.reference == 0 ? down
+                                : pose_down(found.reference, reference, edge_of).inverse() * down;
 }
 
 template <class Goes> void SceneArrays::drop_twists(Goes&& goes) {

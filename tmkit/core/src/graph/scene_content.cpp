@@ -1,10 +1,11 @@
 // When two versions say the same, and the bytes and the number that stand for what a version says.
 //
-// Content is: the frames in insertion order with their names, parents, bodies, joints, poses, stamped poses, twists,
-// errors of both, classes, attributes and shapes; the inertia of bodies; the pairs that may touch; the groups. Ids are
-// no part of it, nor the shape of the trees that hold it. Numbers are compared as numbers, so -0.0 is 0.0; a pose is
-// compared by its seven numbers, so q and -q, one rotation, make two poses, and two versions. Noise sources count by
-// which edges share them, not by what they are called. Of a mesh counts what it is, not where it was read.
+// Content is: the frames in insertion order with their names, parents, bodies, joints, poses,
+// stamped poses, twists, errors of both, classes, attributes and shapes; the inertia of bodies; the
+// pairs that may touch; the groups. Ids are no part of it, nor the shape of the trees that hold it.
+// Numbers are compared as numbers, so -0.0 is 0.0; a pose is compared by its seven numbers, so q
+// and -q, one rotation, make two poses, and two versions. Noise sources count by which edges share
+// them, not by what they are called. Of a mesh counts what it is, not where it was read.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -16,15 +17,20 @@ namespace tmkit {
 namespace {
 
 std::string_view parent_name(const SceneGraph& scene, const FrameRecord& frame) {
-    return frame.parent == no_frame ? std::string_view() : std::string_view(scene.record(frame.parent).name->text);
+    return frame.parent == no_frame ? std::string_view()
+                                    : std::string_view(scene.record(frame.parent).name->text);
 }
 
 // Writes values so that different values give different bytes; lists behind their length.
 struct Writer {
     std::string bytes;
 
-    void append(std::uint64_t word) { bytes.append(reinterpret_cast<const char*>(&word), sizeof word); }
-    void append(double value) { append(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 becomes 0.0
+    void append(std::uint64_t word) {
+        bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
+    }
+    void append(double value) {
+        append(std::bit_cast<std::uint64_t>(value + 0.0));
+    }  // -0.0 becomes 0.0
     void append(bool flag) { bytes.push_back(flag ? 1 : 0); }
     void append(std::string_view text) {
         append(static_cast<std::uint64_t>(text.size()));
@@ -42,25 +48,31 @@ struct Writer {
     void append(const Parts&... parts) {
         (append(parts), ...);
     }
-    void append(const std::pair<std::string, std::string>& attribute) { append(attribute.first, attribute.second); }
+    void append(const std::pair<std::string, std::string>& attribute) {
+        append(attribute.first, attribute.second);
+    }
     void append(const Pose& pose) { append(pose.translation, pose.quat_xyzw); }
     void append(const StampedPose& entry) { append(entry.stamp, entry.pose); }
-    void append(const StampedPoses& s) { append(static_cast<std::uint64_t>(s.capacity), s.window, s.entries); }
+    void append(const StampedPoses& s) {
+        append(static_cast<std::uint64_t>(s.capacity), s.window, s.entries);
+    }
     void append(const Inertia& inertia) { append(inertia.mass, inertia.center, inertia.matrix); }
     void append(const Joint& j) {
-        append(j.name, j.axis, j.lower, j.upper, j.velocity, j.effort, j.damping, j.friction, j.mimic,
-               j.mimic_multiplier, j.mimic_offset);
+        append(j.name, j.axis, j.lower, j.upper, j.velocity, j.effort, j.damping, j.friction,
+               j.mimic, j.mimic_multiplier, j.mimic_offset);
     }
     void append(const AttachedShape& a) {
         const std::uint64_t level = a.level ? 1 + static_cast<std::uint64_t>(*a.level) : 0;
-        append(a.shape->digest(), a.pose, a.color, a.has_color, a.visual, a.collision, a.friction.has_value(),
-               a.friction.value_or(0.0), level + (a.stamp ? 256 : 0));
+        append(a.shape->digest(), a.pose, a.color, a.has_color, a.visual, a.collision,
+               a.friction.has_value(), a.friction.value_or(0.0), level + (a.stamp ? 256 : 0));
         if (a.stamp) append(*a.stamp);
     }
     void append(const GroupSpecification& group) {
         append(group.name, group.frames, group.groups);
-        if (group.parents.empty() && group.attributes.empty()) return;  // the bytes of scenes without these stay
-        append(~std::uint64_t{0}, group.parents, group.attributes);     // the first is no length of a name
+        if (group.parents.empty() && group.attributes.empty())
+            return;  // the bytes of scenes without these stay
+        append(~std::uint64_t{0}, group.parents,
+               group.attributes);  // the first is no length of a name
     }
 };
 
@@ -84,7 +96,8 @@ void write(Writer& out, const EdgeNoise& noise, SourceNumbers& number) {
 
 void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, SourceNumbers& number) {
     const BodyRecord& body = scene.body(frame.body);
-    out.append(frame.name->text, frame.parent != no_frame, parent_name(scene, frame), body.name->text, frame.pose,
+    out.append(frame.name->text, frame.parent != no_frame, parent_name(scene, frame),
+               body.name->text, frame.pose,
                static_cast<std::uint64_t>(joint_code(frame.joint_type, frame.is_stated)));
     if (frame.joint) out.append(*frame.joint);
     const FrameDetails none, &details = frame.details ? *frame.details : none;
@@ -92,8 +105,9 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
     const bool carries_inertia = body.inertia_frame == frame.id;
     const EdgeNoise* twist_noise = frame.twist_noise();
     char flags = 0, bit = 1;
-    for (const bool is_there : {carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps),
-                                static_cast<bool>(frame.noise), twist_noise != nullptr}) {
+    for (const bool is_there :
+         {carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps),
+          static_cast<bool>(frame.noise), twist_noise != nullptr}) {
         if (is_there) flags = static_cast<char>(flags + bit);
         bit = static_cast<char>(2 * bit);
     }
@@ -111,29 +125,37 @@ bool same_joint(const FrameRecord& a, const FrameRecord& b) {
 }
 
 bool same_details(const FrameRecord& a, const FrameRecord& b) {
-    return a.details == b.details || (a.details && b.details && a.details->same_but_for_noise(*b.details));
+    return a.details == b.details ||
+           (a.details && b.details && a.details->same_but_for_noise(*b.details));
 }
 
-template <class SameSource> bool same_noise(const EdgeNoise* a, const EdgeNoise* b, SameSource&& same_source) {
+template <class SameSource>
+bool same_noise(const EdgeNoise* a, const EdgeNoise* b, SameSource&& same_source) {
     if (!a || !b) return a == b;
-    if (!(a->covariance == b->covariance) || a->terms.size() != b->terms.size() || a->maps != b->maps) return false;
+    if (!(a->covariance == b->covariance) || a->terms.size() != b->terms.size() ||
+        a->maps != b->maps)
+        return false;
     for (std::size_t i = 0; i < a->terms.size(); ++i)
-        if (a->terms[i].column != b->terms[i].column || !same_source(a->terms[i].source, b->terms[i].source))
+        if (a->terms[i].column != b->terms[i].column ||
+            !same_source(a->terms[i].source, b->terms[i].source))
             return false;
     return true;
 }
 
-template <class SameSource> bool same_noises(const FrameRecord& a, const FrameRecord& b, SameSource&& same_source) {
+template <class SameSource>
+bool same_noises(const FrameRecord& a, const FrameRecord& b, SameSource&& same_source) {
     return same_noise(a.noise.get(), b.noise.get(), same_source) &&
            same_noise(a.twist_noise(), b.twist_noise(), same_source);
 }
 
-bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGraph& scene_b, const FrameRecord& b) {
+bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGraph& scene_b,
+                const FrameRecord& b) {
     const BodyRecord &body_a = scene_a.body(a.body), &body_b = scene_b.body(b.body);
     const bool carries_a = body_a.inertia_frame == a.id, carries_b = body_b.inertia_frame == b.id;
     return a.name->text == b.name->text && parent_name(scene_a, a) == parent_name(scene_b, b) &&
-           body_a.name->text == body_b.name->text && a.pose == b.pose && same_joint(a, b) && same_details(a, b) &&
-           carries_a == carries_b && (!carries_a || body_a.inertia == body_b.inertia);
+           body_a.name->text == body_b.name->text && a.pose == b.pose && same_joint(a, b) &&
+           same_details(a, b) && carries_a == carries_b &&
+           (!carries_a || body_a.inertia == body_b.inertia);
 }
 
 }  // namespace
@@ -142,8 +164,10 @@ std::string SceneGraph::content_bytes() const {
     Writer out;
     out.append(static_cast<std::uint64_t>(frames_.size()));
     SourceNumbers number;
-    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { write(out, *this, *frame, number); });
-    std::map<std::pair<std::string, std::string>, std::string> pairs;  // by name: ids are no content
+    frames_.for_each(
+        [&](FrameId, const Ref<const FrameRecord>& frame) { write(out, *this, *frame, number); });
+    std::map<std::pair<std::string, std::string>, std::string>
+        pairs;  // by name: ids are no content
     for (AllowedPair& pair : allowed_pairs()) {
         if (pair.b < pair.a) std::swap(pair.a, pair.b);
         pairs[{pair.a, pair.b}] = pair.reason;
@@ -161,15 +185,18 @@ static void change(ContentSum& sum, char kind, const std::string& bytes, bool co
     ContentHash hash;
     hash.add(&kind, 1);
     hash.add(bytes.data(), bytes.size());
-    for (std::size_t lane = 0; lane < sum.size(); ++lane) sum[lane] += comes ? hash.lanes()[lane] : -hash.lanes()[lane];
+    for (std::size_t lane = 0; lane < sum.size(); ++lane)
+        sum[lane] += comes ? hash.lanes()[lane] : -hash.lanes()[lane];
 }
 
 static bool is_renamed(const auto* before, const auto* after) {
     return before && after && before->name->text != after->name->text;
 }
 
-// Takes the frames with these ids from the sum as they were and adds them as they are; gives up at one with errors.
-bool SceneGraph::add_frames(const SceneGraph& before, const std::vector<FrameId>& ids, ContentSum& sum) const {
+// Takes the frames with these ids from the sum as they were and adds them as they are; gives up at
+// one with errors.
+bool SceneGraph::add_frames(const SceneGraph& before, const std::vector<FrameId>& ids,
+                            ContentSum& sum) const {
     SourceNumbers number;
     for (const FrameId id : ids)
         for (const SceneGraph* scene : {&before, this}) {
@@ -193,7 +220,8 @@ bool SceneGraph::add_frame_changes(const SceneGraph& before, ContentSum& sum) co
         const std::size_t next = scene.frames_.rank(id) + 1;
         if (next < scene.size()) ids.push_back(scene.frames_.at_rank(next).key);
     };
-    for_each_changed_frame(before, *this, [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
+    for_each_changed_frame(before, *this,
+                           [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
         ids.push_back(id);
         if (is_renamed(x, y)) is_certain = false;
         if (before.size() && !(x && y)) add_next(x ? before : *this, id);
@@ -210,9 +238,10 @@ bool SceneGraph::add_frame_changes(const SceneGraph& before, ContentSum& sum) co
     return is_certain && add_frames(before, ids, sum);
 }
 
-// The sum is over the hashes of records: of each frame with the name of the one before it, which holds their order, of
-// each pair, group, and body without frames. They refer to others by name and to sources by number, so this gives up,
-// unless `before` is empty, where a name, or a frame with errors changed.
+// The sum is over the hashes of records: of each frame with the name of the one before it, which
+// holds their order, of each pair, group, and body without frames. They refer to others by name and
+// to sources by number, so this gives up, unless `before` is empty, where a name, or a frame with
+// errors changed.
 bool SceneGraph::add_changes(const SceneGraph& before, ContentSum& sum) const {
     if (!add_frame_changes(before, sum)) return false;
     const auto add = [&](char kind, const SceneGraph& scene, const auto&... parts) {
@@ -251,18 +280,21 @@ ContentSum SceneGraph::content_sum() const {
 }
 
 std::uint64_t SceneGraph::content_hash() const {
-    if (!hash_.load(std::memory_order_relaxed)) hash_.store(content_sum()[0] | 1, std::memory_order_relaxed);
+    if (!hash_.load(std::memory_order_relaxed))
+        hash_.store(content_sum()[0] | 1, std::memory_order_relaxed);
     return hash_.load(std::memory_order_relaxed);
 }
 
 bool SceneGraph::same_version(const SceneGraph& o) const {
-    return frames_.shares_root(o.frames_) && names_.shares_root(o.names_) && bodies_.shares_root(o.bodies_) &&
-           joints_.shares_root(o.joints_) && allowed_.shares_root(o.allowed_) && groups_.shares_root(o.groups_);
+    return frames_.shares_root(o.frames_) && names_.shares_root(o.names_) &&
+           bodies_.shares_root(o.bodies_) && joints_.shares_root(o.joints_) &&
+           allowed_.shares_root(o.allowed_) && groups_.shares_root(o.groups_);
 }
 
 bool SceneGraph::same_content(const SceneGraph& other) const {
     if (same_version(other)) return true;
-    if (size() != other.size() || pair_count() != other.pair_count() || groups_.size() != other.groups_.size())
+    if (size() != other.size() || pair_count() != other.pair_count() ||
+        groups_.size() != other.groups_.size())
         return false;
     const std::uint64_t mine = hash_.load(std::memory_order_relaxed),
                         theirs = other.hash_.load(std::memory_order_relaxed);
@@ -273,14 +305,16 @@ bool SceneGraph::same_content(const SceneGraph& other) const {
 
 namespace {
 
-// What two versions do not share: the ids of frames that may differ, and the names of bodies without frames.
+// What two versions do not share: the ids of frames that may differ, and the names of bodies
+// without frames.
 struct Unshared {
     std::array<std::vector<FrameId>, 2> frames;
     std::array<std::vector<std::string_view>, 2> bodies;
     bool is_certain = true;  // whether the names stand for the same frames and bodies
 
     void add_frames(const SceneGraph& a, const SceneGraph& b) {
-        SceneGraph::for_each_changed_frame(a, b, [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
+        SceneGraph::for_each_changed_frame(
+            a, b, [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
             if (x) frames[0].push_back(id);
             if (y) frames[1].push_back(id);
             if (is_renamed(x, y)) is_certain = false;  // children do not say that it was renamed
@@ -290,7 +324,8 @@ struct Unshared {
         SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* x, const BodyRecord* y) {
             if (is_renamed(x, y)) is_certain = false;
             for (const auto& [body, side] : {std::pair(x, 0), std::pair(y, 1)}) {
-                if (body && body->inertia_frame != no_frame) frames[side].push_back(body->inertia_frame);
+                if (body && body->inertia_frame != no_frame)
+                    frames[side].push_back(body->inertia_frame);
                 if (body && body->tops.empty()) bodies[side].push_back(body->name->text);
             }
         });
@@ -300,31 +335,39 @@ struct Unshared {
 
 }  // namespace
 
-// Compares what two versions do not share; what they share is equal, as long as the names stand for the same frames and
-// the sources of errors are the same. None where that is not so or most differs: then all has to be compared.
+// Compares what two versions do not share; what they share is equal, as long as the names stand for
+// the same frames and the sources of errors are the same. None where that is not so or most
+// differs: then all has to be compared.
 std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
     Unshared found;
     found.add_frames(*this, other);
     if (found.frames[0].size() > 8 + size() / 8) return std::nullopt;
     found.add_bodies(*this, other);
     if (found.bodies[0] != found.bodies[1]) return false;
-    std::vector<std::size_t> places;  // equal scenes have equal frames at equal places, whatever their ids
+    std::vector<std::size_t>
+        places;  // equal scenes have equal frames at equal places, whatever their ids
     for (const FrameId id : found.frames[0]) places.push_back(frames_.rank(id));
     for (const FrameId id : found.frames[1]) places.push_back(other.frames_.rank(id));
     std::sort(places.begin(), places.end());
     places.erase(std::unique(places.begin(), places.end()), places.end());
     const auto same_source = [&](const Ref<const NoiseSource>& x, const Ref<const NoiseSource>& y) {
-        if (!(x == y)) found.is_certain = false;  // two sources may stand for one another, if they do so everywhere
+        if (!(x == y))
+            found.is_certain =
+                false;  // two sources may stand for one another, if they do so everywhere
         return true;
     };
     for (const std::size_t place : places) {
-        const FrameRecord &a = *frames_.at_rank(place).value, &b = *other.frames_.at_rank(place).value;
+        const FrameRecord &a = *frames_.at_rank(place).value,
+                          &b = *other.frames_.at_rank(place).value;
         if (!same_frame(*this, a, other, b) || !same_noises(a, b, same_source)) return false;
     }
     if (!found.is_certain) return std::nullopt;
     bool same = true;
-    for_each_changed_pair(*this, other, [&](FrameId first, FrameId second, const Name* reason, const Name*) {
-        if (reason) same = same && other.has_pair(record(first).name->text, record(second).name->text, reason->text);
+    for_each_changed_pair(*this, other,
+                          [&](FrameId first, FrameId second, const Name* reason, const Name*) {
+        if (reason)
+            same = same && other.has_pair(record(first).name->text, record(second).name->text,
+                                          reason->text);
     });
     for_each_changed_group(*this, other, [&](const std::string& name) {
         same = same && has_group(name) && other.has_group(name) && group(name) == other.group(name);
@@ -344,13 +387,15 @@ bool SceneGraph::same_all(const SceneGraph& other) const {
     };
     for_each_frame([&](const FrameRecord& frame) {
         const FrameRecord* twin = same ? others[index++] : nullptr;
-        if (same) same = same_frame(*this, frame, other, *twin) && same_noises(frame, *twin, same_source);
+        if (same)
+            same = same_frame(*this, frame, other, *twin) && same_noises(frame, *twin, same_source);
     });
     if (!same) return false;
     for (const AllowedPair& pair : allowed_pairs())
         if (!other.has_pair(pair.a, pair.b, pair.reason)) return false;
     for (const std::string& name : group_names())
-        if (!other.groups_.find(std::string_view(name)) || group(name) != other.group(name)) return false;
+        if (!other.groups_.find(std::string_view(name)) || group(name) != other.group(name))
+            return false;
     return bodies_without_frames() == other.bodies_without_frames();
 }
 

@@ -31,7 +31,8 @@ PairDifference::Names names_of(const SceneGraph& scene, FrameId first, FrameId s
 }
 
 std::optional<GroupSpecification> group_of(const SceneGraph& scene, std::string_view name) {
-    return scene.has_group(name) ? std::optional<GroupSpecification>(scene.group(name)) : std::nullopt;
+    return scene.has_group(name) ? std::optional<GroupSpecification>(scene.group(name))
+                                 : std::nullopt;
 }
 
 FrameSpecification without_noise(FrameSpecification frame) {
@@ -48,12 +49,14 @@ bool same_but_for_sources(const FrameSpecification& a, const FrameSpecification&
     const auto of_twist = [](const FrameSpecification& frame) {
         return frame.twist ? frame.twist->noise.get() : nullptr;
     };
-    return same_covariance(a.noise.get(), b.noise.get()) && same_covariance(of_twist(a), of_twist(b)) &&
+    return same_covariance(a.noise.get(), b.noise.get()) &&
+           same_covariance(of_twist(a), of_twist(b)) &&
            without_noise(a).same_content(without_noise(b));
 }
 
 // The bodies without frames that one version has alone, and the frames on which inertia may differ.
-void compare_bodies(const SceneGraph& a, const SceneGraph& b, std::set<FrameId>& ids, SceneDifference& found) {
+void compare_bodies(const SceneGraph& a, const SceneGraph& b, std::set<FrameId>& ids,
+                    SceneDifference& found) {
     std::set<std::string> bodies_before, bodies_after;
     const auto note = [&ids](const BodyRecord* body, std::set<std::string>& without_frames) {
         if (!body) return;
@@ -64,12 +67,15 @@ void compare_bodies(const SceneGraph& a, const SceneGraph& b, std::set<FrameId>&
         note(before, bodies_before);
         note(after, bodies_after);
     });
-    std::ranges::set_difference(bodies_before, bodies_after, std::back_inserter(found.bare_bodies_before));
-    std::ranges::set_difference(bodies_after, bodies_before, std::back_inserter(found.bare_bodies_after));
+    std::ranges::set_difference(bodies_before, bodies_after,
+                                std::back_inserter(found.bare_bodies_before));
+    std::ranges::set_difference(bodies_after, bodies_before,
+                                std::back_inserter(found.bare_bodies_after));
 }
 
-// Whether what was found may come of ids and noise sources alone, as those of a copy from a file are others. Not where
-// a frame by its name came, went or changed, which is what edits do; nor where all frames have the ids that they had.
+// Whether what was found may come of ids and noise sources alone, as those of a copy from a file
+// are others. Not where a frame by its name came, went or changed, which is what edits do; nor
+// where all frames have the ids that they had.
 bool may_be_of_ids(const SceneDifference& found) {
     std::set<std::string_view> before, after;
     for (const FrameDifference& frame : found.frames) {
@@ -99,23 +105,26 @@ SceneDifference SceneDifference::reversed() const {
 SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
     SceneDifference found;
     std::set<FrameId> ids;
-    SceneGraph::for_each_changed_frame(a, b,
-                                       [&](FrameId id, const FrameRecord*, const FrameRecord*) { ids.insert(id); });
+    SceneGraph::for_each_changed_frame(
+        a, b, [&](FrameId id, const FrameRecord*, const FrameRecord*) { ids.insert(id); });
     compare_bodies(a, b, ids, found);
     for (FrameId id : ids) {
         FrameDifference frame{id, specification_of(a, id), specification_of(b, id)};
         const FrameRecord *before = a.find(id), *after = b.find(id);
         frame.reparented = before && after && before->parent != after->parent;
-        if (frame.reparented || !same(frame.before, frame.after)) found.frames.push_back(std::move(frame));
+        if (frame.reparented || !same(frame.before, frame.after))
+            found.frames.push_back(std::move(frame));
     }
-    SceneGraph::for_each_changed_pair(a, b, [&](FrameId first, FrameId second, const Name* before, const Name* after) {
+    SceneGraph::for_each_changed_pair(
+        a, b, [&](FrameId first, FrameId second, const Name* before, const Name* after) {
         if (before && after && before->text == after->text) return;
-        found.pairs.push_back(
-            {names_of(a, first, second), names_of(b, first, second), text_of(before), text_of(after)});
+        found.pairs.push_back({names_of(a, first, second), names_of(b, first, second),
+                               text_of(before), text_of(after)});
     });
     // Compared by ids: the same names may be those of other frames.
-    SceneGraph::for_each_changed_group(
-        a, b, [&](const std::string& name) { found.groups.push_back({group_of(a, name), group_of(b, name)}); });
+    SceneGraph::for_each_changed_group(a, b, [&](const std::string& name) {
+        found.groups.push_back({group_of(a, name), group_of(b, name)});
+    });
     if (may_be_of_ids(found) && a.same_content(b)) return {};
     return found;
 }
@@ -124,8 +133,8 @@ static std::string conflict(const std::string& frame, const std::string& what) {
     return "the difference does not fit this scene: frame " + quoted(frame) + " " + what;
 }
 
-// Whether a name comes to mean another frame: then edits one after the other, which go by names, could meet the wrong
-// one.
+// Whether a name comes to mean another frame: then edits one after the other, which go by names,
+// could meet the wrong one.
 static bool reuses_names(const SceneDifference& difference) {
     std::set<std::string_view> freed;
     const auto is_renamed = [](const FrameDifference& f) {
@@ -133,7 +142,8 @@ static bool reuses_names(const SceneDifference& difference) {
     };
     for (const FrameDifference& frame : difference.frames)
         if (!frame.after || is_renamed(frame)) freed.insert(frame.before->name);
-    return std::any_of(difference.frames.begin(), difference.frames.end(), [&](const FrameDifference& frame) {
+    return std::any_of(difference.frames.begin(), difference.frames.end(),
+                       [&](const FrameDifference& frame) {
         return (!frame.before || is_renamed(frame)) && freed.count(frame.after->name);
     });
 }
@@ -144,16 +154,20 @@ static FrameSpecification changed(FrameSpecification frame, const FrameSpecifica
     const auto take = [&](auto FrameSpecification::* field) {
         if (!(before.*field == after.*field)) frame.*field = after.*field;
     };
-    for (auto field : {&FrameSpecification::name, &FrameSpecification::parent, &FrameSpecification::body}) take(field);
+    for (auto field :
+         {&FrameSpecification::name, &FrameSpecification::parent, &FrameSpecification::body})
+        take(field);
     take(&FrameSpecification::pose);
     take(&FrameSpecification::classes);
     take(&FrameSpecification::shapes);
     take(&FrameSpecification::inertia);
     take(&FrameSpecification::attributes);
     take(&FrameSpecification::twist);
-    if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps)) frame.stamps = after.stamps;
+    if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps))
+        frame.stamps = after.stamps;
     if (!same_noise(before.noise, after.noise)) frame.noise = after.noise;
-    if (before.joint.type != after.joint.type || before.joint != after.joint) frame.joint = after.joint;
+    if (before.joint.type != after.joint.type || before.joint != after.joint)
+        frame.joint = after.joint;
     return frame;
 }
 
@@ -170,7 +184,8 @@ bool SceneEdit::add_one(const FrameDifference& frame) {
     return true;
 }
 
-// Where a frame carries the inertia of its body, which another may do by now, the body has none afterwards.
+// Where a frame carries the inertia of its body, which another may do by now, the body has none
+// afterwards.
 void SceneEdit::take_inertia(const std::string& name) {
     if (const FrameRecord& frame = record(name); scene_.body(frame.body).inertia_frame == frame.id)
         set_inertia(name, std::nullopt);
@@ -184,7 +199,8 @@ void SceneEdit::change_contents(const std::string& name, const FrameSpecificatio
     if (!(before.shapes == after.shapes)) set_shapes(name, after.shapes);
     if (before.inertia && !after.inertia) take_inertia(name);
     else if (!(before.inertia == after.inertia)) set_inertia(name, after.inertia);
-    if (before.twist && (!after.twist || after.twist->reference != before.twist->reference)) remove_twist(name);
+    if (before.twist && (!after.twist || after.twist->reference != before.twist->reference))
+        remove_twist(name);
     if (after.twist && before.twist != after.twist) set_twist(name, *after.twist);
 }
 
@@ -195,7 +211,8 @@ bool SceneEdit::change_one(const FrameSpecification& before, const FrameSpecific
     const bool moves = before.parent != after.parent;
     change_edge(name, before, after);
     change_contents(name, before, after);
-    if (!same_noise(record(name).noise, after.noise) && (moves || !same_noise(before.noise, after.noise)))
+    if (!same_noise(record(name).noise, after.noise) &&
+        (moves || !same_noise(before.noise, after.noise)))
         set_noise(name, after.noise);
     if (name != after.name) rename_frame(name, after.name);
     return true;
@@ -207,7 +224,8 @@ void SceneEdit::change_edge(const std::string& name, const FrameSpecification& b
     const bool moves = before.parent != after.parent;
     if (!after.parent.empty()) record(after.parent);
     if (!after.joint.mimic.empty()) scene_.joint_frame(after.joint.mimic);
-    if (before.joint.type != after.joint.type || before.joint != after.joint) set_joint(name, after.joint);
+    if (before.joint.type != after.joint.type || before.joint != after.joint)
+        set_joint(name, after.joint);
     if (moves) {  // twists that go with it are in the differences of their frames
         const FrameId id = record(name).id;
         move(record(id), record(after.parent), after.pose, true);
@@ -217,14 +235,14 @@ void SceneEdit::change_edge(const std::string& name, const FrameSpecification& b
     if (moves || !same_stamps(before.stamps, after.stamps)) set_stamped_poses(name, after.stamps);
 }
 
-// One frame's change by single edits. False when it must wait for another: a parent that is not there yet, a name that
-// is still taken, a child that has not left.
+// One frame's change by single edits. False when it must wait for another: a parent that is not
+// there yet, a name that is still taken, a child that has not left.
 bool SceneEdit::apply_one(const FrameDifference& frame) {
     try {
         if (!frame.before) return add_one(frame);
         if (frame.after) return change_one(*frame.before, *frame.after);
-        // Removing the frame would pass the inertia on to its parent. If another frame of the body is to carry it, that
-        // frame's difference says so.
+        // Removing the frame would pass the inertia on to its parent. If another frame of the body
+        // is to carry it, that frame's difference says so.
         if (frame.before->inertia) take_inertia(frame.before->name);
         remove_frame(frame.before->name, false);
         return true;
@@ -239,7 +257,8 @@ void SceneEdit::apply_frames(const SceneDifference& difference) {
     std::vector<std::size_t> waiting(difference.frames.size());
     const bool singly = !reuses_names(difference);
     for (std::size_t i = 0; i < waiting.size(); ++i) waiting[i] = i;
-    for (std::size_t before = waiting.size() + 1; singly && !waiting.empty() && waiting.size() < before;) {
+    for (std::size_t before = waiting.size() + 1;
+         singly && !waiting.empty() && waiting.size() < before;) {
         before = waiting.size();
         std::erase_if(waiting, [&](std::size_t i) { return apply_one(difference.frames[i]); });
     }
@@ -253,7 +272,9 @@ namespace {
 void require_applicable(const SceneGraph& scene, const SceneDifference& difference) {
     const auto frees = [&](const std::string& name) {
         return std::any_of(difference.frames.begin(), difference.frames.end(),
-                           [&](const FrameDifference& other) { return other.before && other.before->name == name; });
+                           [&](const FrameDifference& other) {
+            return other.before && other.before->name == name;
+        });
     };
     for (const FrameDifference& frame : difference.frames) {
         if (frame.before && !scene.find(frame.before->name))
@@ -280,7 +301,8 @@ void apply_pairs(SceneEdit& edit, const std::vector<PairDifference>& pairs) {
 }
 
 void apply_groups(SceneEdit& edit, const std::vector<GroupDifference>& groups) {
-    for (const GroupDifference& group : groups)  // leaves first: a group may hold one that comes after it
+    for (const GroupDifference& group :
+         groups)  // leaves first: a group may hold one that comes after it
         if (group.after) edit.set_group({group.after->name, {}, {}});
     for (const GroupDifference& group : groups)
         if (group.after) edit.set_group(*group.after);
@@ -292,13 +314,16 @@ void apply_groups(SceneEdit& edit, const std::vector<GroupDifference>& groups) {
 void SceneEdit::apply(const SceneDifference& difference) {
     require_applicable(scene_, difference);
     all_or_nothing([&] {
-        add_missing_bodies(*this, difference.bare_bodies_after);  // first of all, since twists may refer to them
+        add_missing_bodies(
+            *this, difference.bare_bodies_after);  // first of all, since twists may refer to them
         apply_frames(difference);
-        for (const std::string& body : difference.bare_bodies_before)  // when no twist refers to them any more
+        for (const std::string& body :
+             difference.bare_bodies_before)  // when no twist refers to them any more
             if (scene_.has_body(body) && scene_.is_bare(body)) remove_body(body);
         apply_pairs(*this, difference.pairs);
         apply_groups(*this, difference.groups);
-        add_missing_bodies(*this, difference.bare_bodies_after);  // again, as one goes with its last frame
+        add_missing_bodies(*this,
+                           difference.bare_bodies_after);  // again, as one goes with its last frame
     });
 }
 
@@ -322,19 +347,23 @@ struct Renaming {
             if (from == name) return to;
         return name;
     }
-    bool is_gone(const std::string& name) const { return std::find(gone.begin(), gone.end(), name) != gone.end(); }
+    bool is_gone(const std::string& name) const {
+        return std::find(gone.begin(), gone.end(), name) != gone.end();
+    }
 };
 
 // The frames after the change but for those that come with it, in no order.
-NumberedFrames changed_frames(NumberedFrames frames, const SceneDifference& difference, const Renaming& names) {
+NumberedFrames changed_frames(NumberedFrames frames, const SceneDifference& difference,
+                              const Renaming& names) {
     NumberedFrames result;
     for (const FrameDifference& frame : difference.frames) {
         if (!frame.before) continue;
-        const auto at = std::find_if(frames.begin(), frames.end(),
-                                     [&](const auto& other) { return other.second.name == frame.before->name; });
+        const auto at = std::find_if(frames.begin(), frames.end(), [&](const auto& other) {
+            return other.second.name == frame.before->name;
+        });
         if (frame.after) {
-            const bool elsewhere =
-                at->second.parent != frame.before->parent && frame.before->parent == frame.after->parent;
+            const bool elsewhere = at->second.parent != frame.before->parent &&
+                                   frame.before->parent == frame.after->parent;
             result.emplace_back(at->first, changed(at->second, *frame.before, *frame.after));
             if (elsewhere) result.back().second.parent = names.now(at->second.parent);
         }
@@ -349,21 +378,23 @@ NumberedFrames changed_frames(NumberedFrames frames, const SceneDifference& diff
 
 }  // namespace
 
-// All frames at once from what the scene would say after the change; its rules are checked as for any scene.
-// O(n log n).
+// All frames at once from what the scene would say after the change; its rules are checked as for
+// any scene. O(n log n).
 void SceneEdit::rebuild(const SceneDifference& difference) {
     const Renaming names(difference);
     NumberedFrames frames;
-    scene_.for_each_frame(
-        [&](const FrameRecord& frame) { frames.emplace_back(frame.id, scene_.specification(frame.name->text)); });
+    scene_.for_each_frame([&](const FrameRecord& frame) {
+        frames.emplace_back(frame.id, scene_.specification(frame.name->text));
+    });
     NumberedFrames result = changed_frames(std::move(frames), difference, names);
     for (const FrameDifference& frame : difference.frames) {
         if (frame.before) continue;
-        const bool taken =
-            std::any_of(result.begin(), result.end(), [&](const auto& other) { return other.first == frame.id; });
+        const bool taken = std::any_of(result.begin(), result.end(),
+                                       [&](const auto& other) { return other.first == frame.id; });
         result.emplace_back(taken ? scene_.next_frame_++ : frame.id, *frame.after);
     }
-    std::sort(result.begin(), result.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+    std::sort(result.begin(), result.end(),
+              [](const auto& x, const auto& y) { return x.first < y.first; });
     SceneEdit fresh{SceneGraph()};
     for (const std::string& body : scene_.bodies_without_frames()) fresh.add_body(body);
     add_missing_bodies(fresh, difference.bare_bodies_after);

@@ -12,7 +12,8 @@ static FrameSpecification prefixed(FrameSpecification frame, std::string_view pr
     const auto with_prefix = [&](std::string& name) {
         if (!name.empty()) name.insert(0, prefix);
     };
-    for (std::string* name : {&frame.name, &frame.parent, &frame.body, &frame.joint.name, &frame.joint.mimic})
+    for (std::string* name :
+         {&frame.name, &frame.parent, &frame.body, &frame.joint.name, &frame.joint.mimic})
         with_prefix(*name);
     if (frame.twist) with_prefix(frame.twist->reference);
     return frame;
@@ -25,28 +26,32 @@ static std::vector<FrameSpecification> specifications(const SceneGraph& scene) {
     return frames;
 }
 
-void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::string_view prefix, const Pose& pose,
-                      const Joint& joint) {
+void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::string_view prefix,
+                      const Pose& pose, const Joint& joint) {
     const std::string parent = record(under).name->text;
     std::vector<FrameSpecification> frames;
     frames.reserve(other.size());
     std::size_t roots = 0;
-    std::map<const NoiseSource*, Ref<const NoiseSource>> twins;  // a copy of a thing has errors of its own
+    std::map<const NoiseSource*, Ref<const NoiseSource>>
+        twins;  // a copy of a thing has errors of its own
     const auto twin = [&](const Ref<const NoiseSource>& source) {
         Ref<const NoiseSource>& made = twins[source.get()];
         if (!made)
-            made = Ref<const NoiseSource>(new NoiseSource(source->dimension, std::string(prefix) + source->label));
+            made = Ref<const NoiseSource>(
+                new NoiseSource(source->dimension, std::string(prefix) + source->label));
         return made;
     };
     for (const FrameSpecification& frame : specifications(other)) {
         frames.push_back(prefixed(frame, prefix));
         if (frame.noise) frames.back().noise = frame.noise->with_sources(twin);
-        if (frame.twist && frame.twist->noise) frames.back().twist->noise = frame.twist->noise->with_sources(twin);
+        if (frame.twist && frame.twist->noise)
+            frames.back().twist->noise = frame.twist->noise->with_sources(twin);
         if (!frame.parent.empty()) continue;
         frames.back().parent = parent;
         frames.back().pose = pose;
         frames.back().joint = joint;
-        if (++roots > 1 && !joint.name.empty()) frames.back().joint.name.clear();  // each root has a joint of its own
+        if (++roots > 1 && !joint.name.empty())
+            frames.back().joint.name.clear();  // each root has a joint of its own
     }
     all_or_nothing([&] {
         const std::string start(prefix);
@@ -56,7 +61,8 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
             allow_collision(start + pair.a, start + pair.b, pair.reason);
         for (GroupSpecification group : other.groups_inside_out()) {
             group.name.insert(0, prefix);
-            if (scene_.groups_.find(std::string_view(group.name))) throw duplicate("group", group.name);
+            if (scene_.groups_.find(std::string_view(group.name)))
+                throw duplicate("group", group.name);
             for (auto* members : {&group.frames, &group.groups, &group.parents})
                 for (std::string& member : *members) member.insert(0, prefix);
             set_group(group);
@@ -64,20 +70,25 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
     });
 }
 
-// Whether a root of a scene to merge says nothing of a frame that is there but what is so: what it leaves out may
-// differ.
+// Whether a root of a scene to merge says nothing of a frame that is there but what is so: what it
+// leaves out may differ.
 static bool agrees(const FrameSpecification& root, const FrameSpecification& mine) {
     return root.body == mine.body && (root.shapes.empty() || root.shapes == mine.shapes) &&
-           (root.classes.empty() || root.classes == mine.classes) && (!root.inertia || root.inertia == mine.inertia) &&
+           (root.classes.empty() || root.classes == mine.classes) &&
+           (!root.inertia || root.inertia == mine.inertia) &&
            (root.attributes.empty() || root.attributes == mine.attributes);
 }
 
 // Puts what a group of this scene has before what the group of that name to merge has.
 static void unite(GroupSpecification& group, const GroupSpecification& mine) {
-    for (const auto members : {&GroupSpecification::frames, &GroupSpecification::groups, &GroupSpecification::parents})
-        (group.*members).insert((group.*members).begin(), (mine.*members).begin(), (mine.*members).end());
-    if (!group.attributes.empty() && !mine.attributes.empty() && group.attributes != mine.attributes)
-        throw Error(ErrorKind::scene, "group '{}' has other attributes in the scene to merge", group.name);
+    for (const auto members :
+         {&GroupSpecification::frames, &GroupSpecification::groups, &GroupSpecification::parents})
+        (group.*members)
+            .insert((group.*members).begin(), (mine.*members).begin(), (mine.*members).end());
+    if (!group.attributes.empty() && !mine.attributes.empty() &&
+        group.attributes != mine.attributes)
+        throw Error(ErrorKind::scene, "group '{}' has other attributes in the scene to merge",
+                    group.name);
     if (group.attributes.empty()) group.attributes = mine.attributes;
 }
 
@@ -96,7 +107,8 @@ void SceneEdit::merge(const SceneGraph& other) {
         if (frame.twist) told.push_back(frame);
         if (!agrees(frame, scene_.specification(frame.name)))
             throw Error(ErrorKind::scene,
-                        "frame '{}' is a root of the scene to merge and a frame of this one, but they carry "
+                        "frame '{}' is a root of the scene to merge and a frame of this one, but "
+                        "they carry "
                         "different things; rename one, or mount the scene with a prefix",
                         frame.name);
     }
@@ -108,7 +120,8 @@ void SceneEdit::merge(const SceneGraph& other) {
         for (const AllowedPair& pair : other.allowed_pairs())
             if (!scene_.is_allowed(pair.a, pair.b)) allow_collision(pair.a, pair.b, pair.reason);
         for (GroupSpecification group : other.groups_inside_out()) {
-            if (scene_.groups_.find(std::string_view(group.name))) unite(group, scene_.group(group.name));
+            if (scene_.groups_.find(std::string_view(group.name)))
+                unite(group, scene_.group(group.name));
             set_group(group);
         }
     });
@@ -122,14 +135,18 @@ void SceneEdit::extract(std::string_view frame) {
     for (const FrameId id : inside) bodies.insert(body(record(id).body).name->text);
     std::vector<FrameSpecification> frames;
     SceneEdit part{SceneGraph()};
-    const auto stays = [&](FrameId id) { return std::binary_search(inside.begin(), inside.end(), id); };
+    const auto stays = [&](FrameId id) {
+        return std::binary_search(inside.begin(), inside.end(), id);
+    };
     for (const FrameId id : inside) {
         frames.push_back(whole.specification(record(id).name->text));
         FrameSpecification& made = frames.back();
         if (!made.joint.mimic.empty() && !stays(whole.joint_frame(made.joint.mimic)))
-            throw Error(ErrorKind::scene, "joint '{}' mimics joint '{}', which does not stand below frame '{}'",
+            throw Error(ErrorKind::scene,
+                        "joint '{}' mimics joint '{}', which does not stand below frame '{}'",
                         made.joint.name, made.joint.mimic, frame);
-        if (made.twist && !bodies.count(made.twist->reference)) made.twist.reset();  // relative to what stays behind
+        if (made.twist && !bodies.count(made.twist->reference))
+            made.twist.reset();  // relative to what stays behind
         if (made.name != frame) continue;
         made.parent.clear();
         made.pose = Pose{};
@@ -139,17 +156,21 @@ void SceneEdit::extract(std::string_view frame) {
     }
     part.add_frames(frames);
     for (const FrameId id : inside)
-        whole.allowed_.for_each_from(Pair{id, id}, [&](const Pair& pair, const Ref<const Name>& reason) {
+        whole.allowed_.for_each_from(Pair{id, id},
+                                     [&](const Pair& pair, const Ref<const Name>& reason) {
             if (pair.first == id && stays(pair.second))
-                part.allow_collision(record(id).name->text, record(pair.second).name->text, reason->text);
+                part.allow_collision(record(id).name->text, record(pair.second).name->text,
+                                     reason->text);
             return pair.first == id;
         });
     // A group stays when a frame of it, of a group in it or above it does.
     for (GroupSpecification group : whole.groups_inside_out()) {
         for (auto* frames : {&group.frames, &group.parents})
-            std::erase_if(*frames, [&](const std::string& name) { return !stays(record(name).id); });
-        std::erase_if(group.groups,
-                      [&](const std::string& name) { return !part.scene_.groups_.find(std::string_view(name)); });
+            std::erase_if(*frames,
+                          [&](const std::string& name) { return !stays(record(name).id); });
+        std::erase_if(group.groups, [&](const std::string& name) {
+            return !part.scene_.groups_.find(std::string_view(name));
+        });
         if (has_members(group)) part.set_group(group);
     }
     replace(std::move(part).take());

@@ -1,4 +1,5 @@
-// The layout of a version: made from scratch, or mended from that of a version a few changed frames away (layout.hpp).
+// The layout of a version: made from scratch, or mended from that of a version a few changed frames
+// away (layout.hpp).
 #include <algorithm>
 #include <span>
 
@@ -14,7 +15,9 @@ struct Change {
     const FrameRecord* now;  // null when it is gone
 };
 
-Vector3 axis_of(const FrameRecord& frame) { return frame.joint ? frame.joint->axis : Vector3{0.0, 0.0, 1.0}; }
+Vector3 axis_of(const FrameRecord& frame) {
+    return frame.joint ? frame.joint->axis : Vector3{0.0, 0.0, 1.0};
+}
 
 // A joint leads when it has an entry of the configuration of its own.
 bool leads(const FrameRecord& frame) { return frame.joint && frame.joint->mimic.empty(); }
@@ -28,27 +31,31 @@ std::int32_t number_of(const std::vector<FrameId>& ids, FrameId id) {
     return static_cast<std::int32_t>(std::lower_bound(ids.begin(), ids.end(), id) - ids.begin());
 }
 
-template <class Value> std::vector<Value> with_room(const std::vector<Value>& column, std::size_t more) {
+template <class Value>
+std::vector<Value> with_room(const std::vector<Value>& column, std::size_t more) {
     std::vector<Value> copy;
     copy.reserve(column.size() + more);
     copy.insert(copy.end(), column.begin(), column.end());
     return copy;
 }
 
-// The columns of frames and joints of a layout, put right frame by frame: first those that went, then those that
-// changed, then those that came.
+// The columns of frames and joints of a layout, put right frame by frame: first those that went,
+// then those that changed, then those that came.
 class FramesMender {
 public:
-    FramesMender(const LayoutFrames& before, std::size_t more) : before_(before), frames_(make_ref<LayoutFrames>()) {
-        frames_->columns() = std::apply(
-            [more](const auto&... column) { return std::tuple(with_room(column, more)...); }, before.columns());
+    FramesMender(const LayoutFrames& before, std::size_t more)
+        : before_(before), frames_(make_ref<LayoutFrames>()) {
+        frames_->columns() = std::apply([more](const auto&... column) {
+            return std::tuple(with_room(column, more)...);
+        }, before.columns());
         frames_->joint_frame = with_room(before.joint_frame, more);
     }
 
     // Called for the last of them first, so that the numbers of the others hold.
     void remove(std::int32_t number) {
         if (leads(before_, number)) drop_entry(number);
-        std::apply([number](auto&... column) { (column.erase(column.begin() + number), ...); }, frames_->columns());
+        std::apply([number](auto&... column) { (column.erase(column.begin() + number), ...); },
+                   frames_->columns());
         for (std::int32_t& frame : frames_->joint_frame) frame -= frame > number;
     }
 
@@ -86,7 +93,8 @@ private:
     // Entries of the configuration are in the order of frames.
     void insert_entry(std::int32_t number) {
         std::vector<std::int32_t>& leading = frames_->joint_frame;
-        const auto at = leading.insert(std::lower_bound(leading.begin(), leading.end(), number), number);
+        const auto at =
+            leading.insert(std::lower_bound(leading.begin(), leading.end(), number), number);
         const auto entry = static_cast<std::int32_t>(at - leading.begin());
         frames_->q_index[number] = -1;
         for (std::int32_t& other : frames_->q_index) other += other >= entry;
@@ -112,7 +120,8 @@ struct Changes {
         const FrameRecord& now = *change.now;
         const bool led = leads(before, number);
         if ((before.q_index[number] >= 0 && !led) || (now.joint && !leads(now))) return false;
-        same_frames = same_frames && before.body[number] == now.body && before.type[number] == now.joint_type &&
+        same_frames = same_frames && before.body[number] == now.body &&
+                      before.type[number] == now.joint_type &&
                       before.axis[number] == axis_of(now) && led == leads(now);
         return true;
     }
@@ -128,7 +137,8 @@ struct Changes {
         added += !was_there;
         same_set = same_set && was_there && now;
         const auto begin = room.begin(), end = begin + count++;
-        const auto at = std::find_if(begin, end, [id](const Change& other) { return other.id > id; });
+        const auto at =
+            std::find_if(begin, end, [id](const Change& other) { return other.id > id; });
         std::move_backward(at, end, end + 1);
         *at = change;
         return true;
@@ -152,8 +162,8 @@ struct Columns {
 };
 
 // What moves leave as it is, with the changes; the columns, without the frames that went.
-Ref<const LayoutFrames> mended_frames(const SceneGraph& scene, const Changes& changes, const Layout& before,
-                                      Columns& columns) {
+Ref<const LayoutFrames> mended_frames(const SceneGraph& scene, const Changes& changes,
+                                      const Layout& before, Columns& columns) {
     FramesMender mender(*before.frames, changes.added);
     for (std::size_t i = changes.count; i-- > 0;) {
         if (changes.room[i].now) continue;
@@ -161,9 +171,11 @@ Ref<const LayoutFrames> mended_frames(const SceneGraph& scene, const Changes& ch
         columns.erase(changes.room[i].before);
     }
     for (const Change& change : changes.all())
-        if (change.now && change.before >= 0) mender.change(number_of(mender.frames().ids, change.id), *change.now);
+        if (change.now && change.before >= 0)
+            mender.change(number_of(mender.frames().ids, change.id), *change.now);
         else if (change.now)
-            mender.append(*change.now, change.now->joint ? scene.joint_rule(*change.now) : JointRule{});
+            mender.append(*change.now,
+                          change.now->joint ? scene.joint_rule(*change.now) : JointRule{});
     return std::move(mender).take();
 }
 
@@ -197,7 +209,8 @@ Ref<Layout> SceneGraph::fresh_layout() const {
     });
     const auto made = make_ref<Layout>(Ref<const LayoutFrames>(flat));
     made->parent.reserve(count);
-    for (FrameId parent : parents) made->parent.push_back(parent == no_frame ? -1 : made->index_of(parent));
+    for (FrameId parent : parents)
+        made->parent.push_back(parent == no_frame ? -1 : made->index_of(parent));
     made->pose = std::move(poses);
     made->settle(std::vector<char>(count, true));
     return made;
@@ -207,11 +220,13 @@ Ref<Layout> SceneGraph::mended_layout() const {
     const Layout& before = *layout_before_;
     Changes changes;
     for (std::uint32_t i = 0; i < change_count_; ++i)
-        if (!changes.take(*before.frames, changed_[i], find(changed_[i]), joints_as_before_)) return nullptr;
+        if (!changes.take(*before.frames, changed_[i], find(changed_[i]), joints_as_before_))
+            return nullptr;
 
     Columns columns(before, changes.added);
     const bool same_frames = changes.same_set && changes.same_frames;
-    const auto made = make_ref<Layout>(same_frames ? before.frames : mended_frames(*this, changes, before, columns));
+    const auto made = make_ref<Layout>(
+        same_frames ? before.frames : mended_frames(*this, changes, before, columns));
     const std::size_t count = made->ids.size();
     auto& [parents, poses, still] = columns;
     parents.resize(count, -1);
@@ -223,7 +238,8 @@ Ref<Layout> SceneGraph::mended_layout() const {
     for (const Change& change : changes.all()) {
         if (!change.now) continue;
         const std::int32_t number = made->index_of(change.id);
-        const std::int32_t parent = change.now->parent == no_frame ? -1 : made->index_of(change.now->parent);
+        const std::int32_t parent =
+            change.now->parent == no_frame ? -1 : made->index_of(change.now->parent);
         relinked = relinked || parents[number] != parent;
         parents[number] = parent;
         poses[number] = change.now->pose;

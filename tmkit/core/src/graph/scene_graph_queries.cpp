@@ -52,7 +52,9 @@ FrameId SceneGraph::joint_frame(std::string_view joint_name) const {
     return *found;
 }
 
-FrameId SceneGraph::root_of(FrameId id) const { return rules::root_of(GraphView(*this), &record(id))->id; }
+FrameId SceneGraph::root_of(FrameId id) const {
+    return rules::root_of(GraphView(*this), &record(id))->id;
+}
 
 bool SceneGraph::is_ancestor(FrameId ancestor, FrameId frame) const {
     return rules::is_below(GraphView(*this), find(ancestor), find(frame));
@@ -63,10 +65,13 @@ std::optional<Inertia> SceneGraph::inertia(std::string_view frame) const {
     const BodyRecord& carrier = body(on.body);
     if (carrier.inertia_frame == no_frame) return std::nullopt;
     if (carrier.inertia_frame == on.id) return carrier.inertia;
-    return carrier.inertia.in_axes_of(pose(record(carrier.inertia_frame).name->text, frame, nullptr));
+    return carrier.inertia.in_axes_of(
+        pose(record(carrier.inertia_frame).name->text, frame, nullptr));
 }
 
-bool SceneGraph::is_allowed(FrameId a, FrameId b) const { return allowed_.find(Pair{a, b}) != nullptr; }
+bool SceneGraph::is_allowed(FrameId a, FrameId b) const {
+    return allowed_.find(Pair{a, b}) != nullptr;
+}
 
 bool SceneGraph::is_allowed(std::string_view a, std::string_view b) const {
     return is_allowed(record(a).id, record(b).id);
@@ -75,7 +80,8 @@ bool SceneGraph::is_allowed(std::string_view a, std::string_view b) const {
 std::vector<std::string> SceneGraph::frame_names() const {
     std::vector<std::string> names;
     names.reserve(frames_.size());
-    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { names.push_back(frame->name->text); });
+    frames_.for_each(
+        [&](FrameId, const Ref<const FrameRecord>& frame) { names.push_back(frame->name->text); });
     return names;
 }
 
@@ -103,7 +109,8 @@ std::vector<AllowedPair> SceneGraph::allowed_pairs() const {
     pairs.reserve(pair_count());
     allowed_.for_each([&](const Pair& pair, const Ref<const Name>& reason) {
         if (pair.first < pair.second)
-            pairs.push_back({record(pair.first).name->text, record(pair.second).name->text, reason->text});
+            pairs.push_back(
+                {record(pair.first).name->text, record(pair.second).name->text, reason->text});
     });
     return pairs;
 }
@@ -138,15 +145,17 @@ std::vector<EntryLimits> SceneGraph::entry_limits() const {
         narrow(leader.velocity, frame.joint->velocity / std::abs(rule.multiplier));
         narrow(leader.effort, frame.joint->effort * std::abs(rule.multiplier));
     });
-    for (EntryLimits& entry : limits)  // ends that only rounding has put in the wrong order are one value
-        if (entry.lower > entry.upper) entry.lower = entry.upper = entry.lower + 0.5 * (entry.upper - entry.lower);
+    for (EntryLimits& entry :
+         limits)  // ends that only rounding has put in the wrong order are one value
+        if (entry.lower > entry.upper)
+            entry.lower = entry.upper = entry.lower + 0.5 * (entry.upper - entry.lower);
     return limits;
 }
 
 double SceneGraph::joint_value(const FrameRecord& frame, const double* q) const {
     if (!q)
-        throw Error(ErrorKind::configuration, "joint '{}' is on the path, so a configuration q is needed",
-                    frame.joint->name)
+        throw Error(ErrorKind::configuration,
+                    "joint '{}' is on the path, so a configuration q is needed", frame.joint->name)
             .with({{"joint", frame.joint->name}});
     return joint_rule(frame).value(q);
 }
@@ -161,7 +170,8 @@ std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to) const {
 }
 
 // edge_of: parent_from_frame of a record, its joint's motion included.
-template <class EdgeOf> static Pose path_pose(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
+template <class EdgeOf>
+static Pose path_pose(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
     const auto [to_steps, from_steps] = below_common(to, from);
     const auto descend = [&](const Ascent& path, std::size_t steps) {
         Pose result;
@@ -172,7 +182,8 @@ template <class EdgeOf> static Pose path_pose(const Ascent& to, const Ascent& fr
     return from_steps == 0 ? down : descend(from, from_steps).inverse() * down;
 }
 
-Pose SceneGraph::pose(const FrameRecord& target, const FrameRecord& reference, const double* q) const {
+Pose SceneGraph::pose(const FrameRecord& target, const FrameRecord& reference,
+                      const double* q) const {
     const Ascent to(*this, target), from(*this, reference);
     return path_pose(to, from, [&](const FrameRecord& edge) { return edge_pose(*this, edge, q); });
 }
@@ -181,13 +192,16 @@ Pose SceneGraph::pose(std::string_view target, std::string_view reference, const
                       const Moment& moment) const {
     const Ascent to(*this, record(target)), from(*this, record(reference));
     return path_pose(to, from, [&](const FrameRecord& edge) {
-        const Pose pose =
-            edge.details && edge.details->stamps ? edge.details->stamps->at(moment, edge.name->text) : edge.pose;
-        return edge.joint ? moved(pose, edge.joint_type, edge.joint->axis, joint_value(edge, q)) : pose;
+        const Pose pose = edge.details && edge.details->stamps
+                              ? edge.details->stamps->at(moment, edge.name->text)
+                              : edge.pose;
+        return edge.joint ? moved(pose, edge.joint_type, edge.joint->axis, joint_value(edge, q))
+                          : pose;
     });
 }
 
-// --- groups ----------------------------------------------------------------------------------------------------------
+// --- groups
+// ----------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> SceneGraph::group_names() const { return keys_of(groups_); }
 
@@ -206,7 +220,8 @@ std::vector<GroupSpecification> SceneGraph::groups_inside_out() const {
     std::vector<GroupSpecification> waiting, ordered;
     for (const std::string& name : group_names()) waiting.push_back(group(name));
     const auto is_there = [&](const std::string& name) {
-        return std::any_of(ordered.begin(), ordered.end(), [&](const GroupSpecification& g) { return g.name == name; });
+        return std::any_of(ordered.begin(), ordered.end(),
+                           [&](const GroupSpecification& g) { return g.name == name; });
     };
     while (!waiting.empty())  // no group holds itself, so each round finds one
         std::erase_if(waiting, [&](const GroupSpecification& group) {
@@ -238,42 +253,50 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame, bool nest
     std::vector<std::string> names;
     groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
         const std::vector<FrameId> frames = nested ? frames_of_group(name->text) : group->frames;
-        if (std::find(frames.begin(), frames.end(), id) != frames.end()) names.push_back(name->text);
+        if (std::find(frames.begin(), frames.end(), id) != frames.end())
+            names.push_back(name->text);
     });
     return names;
 }
 
-// --- records ---------------------------------------------------------------------------------------------------------
+// --- records
+// ---------------------------------------------------------------------------------------------------------
 
 static constexpr double inertia_slack = 1e-9;  // of the trace: rounding
 
 static double trace_of(const Matrix3& m) { return m[0] + m[4] + m[8]; }
 
-// By Sylvester's criterion: all principal minors, since semi-definite is enough. Numbers of the order of 1.
+// By Sylvester's criterion: all principal minors, since semi-definite is enough. Numbers of the
+// order of 1.
 static bool is_positive_semidefinite(const Matrix3& m, double slack) {
-    const double xy = m[0] * m[4] - m[1] * m[1], xz = m[0] * m[8] - m[2] * m[2], yz = m[4] * m[8] - m[5] * m[5];
-    const double determinant = m[0] * yz - m[1] * (m[1] * m[8] - m[5] * m[2]) + m[2] * (m[1] * m[5] - m[4] * m[2]);
+    const double xy = m[0] * m[4] - m[1] * m[1], xz = m[0] * m[8] - m[2] * m[2],
+                 yz = m[4] * m[8] - m[5] * m[5];
+    const double determinant =
+        m[0] * yz - m[1] * (m[1] * m[8] - m[5] * m[2]) + m[2] * (m[1] * m[5] - m[4] * m[2]);
     return std::min({m[0], m[4], m[8], xy, xz, yz, determinant}) >= -slack;
 }
 
 // The matrix with numbers of the order of 1, symmetric and without negative moments.
 static Matrix3 scaled_semidefinite(Matrix3 m) {
-    const double largest = std::abs(*std::ranges::max_element(m, {}, [](double value) { return std::abs(value); }));
+    const double largest =
+        std::abs(*std::ranges::max_element(m, {}, [](double value) { return std::abs(value); }));
     if (largest == 0.0) return m;
     for (double& value : m) value /= largest;
     const double slack = inertia_slack * std::abs(trace_of(m));
-    if (std::abs(m[1] - m[3]) > slack || std::abs(m[2] - m[6]) > slack || std::abs(m[5] - m[7]) > slack)
+    if (std::abs(m[1] - m[3]) > slack || std::abs(m[2] - m[6]) > slack ||
+        std::abs(m[5] - m[7]) > slack)
         throw Error(ErrorKind::scene, "inertia matrix must be symmetric");
     if (!is_positive_semidefinite(m, slack))
-        throw Error(ErrorKind::scene,
-                    "no solid has such an inertia: the inertia matrix must be positive semi-definite");
+        throw Error(
+            ErrorKind::scene,
+            "no solid has such an inertia: the inertia matrix must be positive semi-definite");
     return m;
 }
 
 void Inertia::check() const {
     const Matrix3 m = check_stored();
-    // No principal moment exceeds the sum of the others. The eigenvalues of the second moments of mass,
-    // trace / 2 - inertia, say so in any axes.
+    // No principal moment exceeds the sum of the others. The eigenvalues of the second moments of
+    // mass, trace / 2 - inertia, say so in any axes.
     constexpr double rounded = 0.0025;  // of the trace: files have numbers of few digits
     const double trace = trace_of(m);
     Matrix3 second = m;
@@ -281,13 +304,16 @@ void Inertia::check() const {
     for (int k = 0; k < 3; ++k) second[4 * k] += (0.5 + rounded) * trace;
     if (!is_positive_semidefinite(second, inertia_slack * trace))
         throw Error(ErrorKind::scene,
-                    "no solid has such an inertia: its largest principal moment exceeds the sum of the other two");
+                    "no solid has such an inertia: its largest principal moment exceeds the sum of "
+                    "the other two");
 }
 
 Matrix3 Inertia::check_stored() const {
     if (!(mass > 0.0) || !std::isfinite(mass))
         throw Error(ErrorKind::scene,
-                    "mass must be positive and finite, not {}; leave the inertia out for a body without mass", mass);
+                    "mass must be positive and finite, not {}; leave the inertia out for a body "
+                    "without mass",
+                    mass);
     for (double value : center)
         if (!std::isfinite(value)) throw Error(ErrorKind::scene, "centre of mass must be finite");
     for (double value : matrix)
@@ -301,7 +327,8 @@ Inertia Inertia::in_axes_of(const Pose& frame_from_axes) const {
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j)
             for (int k = 0; k < 3; ++k)
-                for (int l = 0; l < 3; ++l) result.matrix[3 * i + j] += r[3 * i + k] * matrix[3 * k + l] * r[3 * j + l];
+                for (int l = 0; l < 3; ++l)
+                    result.matrix[3 * i + j] += r[3 * i + k] * matrix[3 * k + l] * r[3 * j + l];
     require_in_range(result.center, "the centre of mass");
     require_in_range(result.matrix, "the inertia");
     return result;
@@ -309,9 +336,10 @@ Inertia Inertia::in_axes_of(const Pose& frame_from_axes) const {
 
 bool FrameSpecification::same_content(const FrameSpecification& o) const {
     return name == o.name && parent == o.parent && pose == o.pose && joint.type == o.joint.type &&
-           joint.is_stated == o.joint.is_stated && (!is_actuated(joint.type) || joint == o.joint) && body == o.body &&
-           classes == o.classes && shapes == o.shapes && inertia == o.inertia && attributes == o.attributes &&
-           twist == o.twist && same_stamps(stamps, o.stamps) && same_noise(noise, o.noise);
+           joint.is_stated == o.joint.is_stated && (!is_actuated(joint.type) || joint == o.joint) &&
+           body == o.body && classes == o.classes && shapes == o.shapes && inertia == o.inertia &&
+           attributes == o.attributes && twist == o.twist && same_stamps(stamps, o.stamps) &&
+           same_noise(noise, o.noise);
 }
 
 // --- bodies and twists
@@ -347,7 +375,8 @@ std::optional<TwistEdge> SceneGraph::twist(std::string_view frame) const {
     return on.details ? on.details->twist : std::nullopt;
 }
 
-void SceneGraph::require_no_twist_on_path(std::string_view target, std::string_view reference, bool unstamped) const {
+void SceneGraph::require_no_twist_on_path(std::string_view target, std::string_view reference,
+                                          bool unstamped) const {
     rules::check_no_twist_on_path(GraphView(*this), &record(target), &record(reference), unstamped);
 }
 

@@ -1,13 +1,16 @@
-// The rules of scenes, and the walks that check them, said once: for the persistent scene, which means frames by their
-// records, and for its arrays, which mean them by slots. So both refuse the same, in the same words.
+// The rules of scenes, and the walks that check them, said once: for the persistent scene, which
+// means frames by their records, and for its arrays, which mean them by slots. So both refuse the
+// same, in the same words.
 //
-// A view is how a scene is asked. It has types Frame and Body, with `none` for no frame and `no_body`, and of a frame
-// its parent, body, id, name, joint_type, is_stated, pose, is_uncertain, has_stamps, leader (the frame whose joint its
-// joint mimics), joint_numbers, joint_name, twist_reference (the body that its twist edge refers to), twist_vector and
-// waits (it is an observation); find_top (the first topmost frame of a body for which a test holds), each_below (the
-// subtree, parents first), each_joint (by insertion), each_twist (frame and reference, ascending by ids), relative (a
-// pose along fixed edges), frame_with (an id) and body_name. Readers of arrays may see links of two states at once, so
-// that every walk ends after `most_steps`, and what it found is thrown away.
+// A view is how a scene is asked. It has types Frame and Body, with `none` for no frame and
+// `no_body`, and of a frame its parent, body, id, name, joint_type, is_stated, pose, is_uncertain,
+// has_stamps, leader (the frame whose joint its joint mimics), joint_numbers, joint_name,
+// twist_reference (the body that its twist edge refers to), twist_vector and waits (it is an
+// observation); find_top (the first topmost frame of a body for which a test holds), each_below
+// (the subtree, parents first), each_joint (by insertion), each_twist (frame and reference,
+// ascending by ids), relative (a pose along fixed edges), frame_with (an id) and body_name. Readers
+// of arrays may see links of two states at once, so that every walk ends after `most_steps`, and
+// what it found is thrown away.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +51,8 @@ public:
     bool has_stamps(Frame frame) const { return frame->details && frame->details->stamps; }
     Frame leader(Frame frame) const {
         const Joint* joint = frame->joint.get();
-        return joint && !joint->mimic.empty() ? &scene_.record(scene_.joint_frame(joint->mimic)) : none;
+        return joint && !joint->mimic.empty() ? &scene_.record(scene_.joint_frame(joint->mimic))
+                                              : none;
     }
     const JointNumbers& joint_numbers(Frame frame) const { return frame->joint->numbers(); }
     std::vector<std::string> joint_names() const { return scene_.joint_names(); }
@@ -59,10 +63,13 @@ public:
         });
     }
     Body twist_reference(Frame frame) const {
-        return frame->details && frame->details->twist ? scene_.twist_reference(frame->id) : no_body;
+        return frame->details && frame->details->twist ? scene_.twist_reference(frame->id)
+                                                       : no_body;
     }
     const Vector6& twist_vector(Frame frame) const { return frame->details->twist->vector; }
-    bool waits(Frame frame) const { return frame->details && is_observation(frame->details->classes); }
+    bool waits(Frame frame) const {
+        return frame->details && is_observation(frame->details->classes);
+    }
     Frame find_top(Body body, auto&& test) const {
         for (const FrameId top : scene_.body(body).tops)
             if (const Frame frame = frame_with(top); test(frame)) return frame;
@@ -74,9 +81,12 @@ public:
     void each_body(auto&& visit) const { scene_.for_each_body(visit); }
     std::size_t twist_count() const { return scene_.twist_count(); }
     void each_twist(auto&& visit) const {
-        scene_.for_each_twist([&](FrameId id, Body reference) { visit(frame_with(id), reference); });
+        scene_.for_each_twist(
+            [&](FrameId id, Body reference) { visit(frame_with(id), reference); });
     }
-    Pose relative(Frame target, Frame reference) const { return scene_.pose(*target, *reference, q_); }
+    Pose relative(Frame target, Frame reference) const {
+        return scene_.pose(*target, *reference, q_);
+    }
 
     const SceneGraph& scene() const { return scene_; }
     const double* q() const { return q_; }
@@ -88,11 +98,14 @@ private:
 
 namespace rules {
 
-// --- walks -----------------------------------------------------------------------------------------------------------
+// --- walks
+// -----------------------------------------------------------------------------------------------------------
 
-// Up from a frame for as long as `goes_on` holds: the first frame for which it does not, none when it does for all.
+// Up from a frame for as long as `goes_on` holds: the first frame for which it does not, none when
+// it does for all.
 auto climb(const auto& view, auto at, auto&& goes_on) {
-    for (std::size_t steps = 0; at != view.none && goes_on(at) && steps < view.most_steps(); ++steps)
+    for (std::size_t steps = 0; at != view.none && goes_on(at) && steps < view.most_steps();
+         ++steps)
         at = view.parent(at);
     return at;
 }
@@ -115,7 +128,8 @@ auto top_in_tree(const auto& view, auto body, auto root) {
     return view.find_top(body, [&](auto top) { return root_of(view, top) == root; });
 }
 
-// How a joint follows that of its leader, which comes with it: the rule's entry is that of the leader.
+// How a joint follows that of its leader, which comes with it: the rule's entry is that of the
+// leader.
 auto followed(const auto& view, auto frame) {
     JointRule rule;
     for (auto next = view.leader(frame); next != view.none; next = view.leader(frame)) {
@@ -134,7 +148,8 @@ std::size_t mimics_above(const auto& view, auto frame) {
     return count;
 }
 
-// --- limits of joints that follow others -----------------------------------------------------------------------------
+// --- limits of joints that follow others
+// -----------------------------------------------------------------------------
 
 // A scene with another joint on a frame, or on a new one (none).
 template <class View> struct RejointedView : View {
@@ -145,7 +160,9 @@ template <class View> struct RejointedView : View {
     Frame changed() const { return changed_; }
     Frame leader(Frame frame) const { return frame == changed_ ? leader_ : View::leader(frame); }
     FrameId id(Frame frame) const { return frame == changed_ ? id_ : View::id(frame); }
-    JointType joint_type(Frame frame) const { return frame == changed_ ? joint_.type : View::joint_type(frame); }
+    JointType joint_type(Frame frame) const {
+        return frame == changed_ ? joint_.type : View::joint_type(frame);
+    }
     const JointNumbers& joint_numbers(Frame frame) const {
         return frame == changed_ ? joint_.numbers() : View::joint_numbers(frame);
     }
@@ -166,16 +183,20 @@ LeaderRange own_range(const auto& view, auto frame) {
 
 void require_values(const auto& view, auto leader, const LeaderRange& range) {
     if (range.mimics > most_mimics)
-        throw errors::scene("joint '{}' is followed by a row of {} joints that mimic one another; expected at most {}",
-                            view.joint_name(view.id(leader)), range.mimics, most_mimics);
+        throw errors::scene(
+            "joint '{}' is followed by a row of {} joints that mimic one another; expected at most "
+            "{}",
+            view.joint_name(view.id(leader)), range.mimics, most_mimics);
     if (!range.is_empty()) return;
     const std::string name = view.joint_name(view.id(leader)), low = view.joint_name(range.lowest);
     const std::string high = view.joint_name(range.highest);
     if (std::isinf(range.lower) || std::isinf(range.upper))
-        throw errors::scene("no value of joint '{}' puts joint '{}', which follows it, within its limits", name,
-                            range.lower == Joint::unlimited ? low : high);
+        throw errors::scene(
+            "no value of joint '{}' puts joint '{}', which follows it, within its limits", name,
+            range.lower == Joint::unlimited ? low : high);
     throw errors::scene(
-        "no value of joint '{}' keeps all limits of the joints that follow it: joint '{}' needs at least {}, joint "
+        "no value of joint '{}' keeps all limits of the joints that follow it: joint '{}' needs at "
+        "least {}, joint "
         "'{}' at most {}",
         name, low, range.lower, high, range.upper);
 }
@@ -187,7 +208,8 @@ template <class View> void check_leader_range(const RejointedView<View>& view) {
     const auto narrow = [&](auto frame) {
         const auto [rule, end] = followed(view, frame);
         if (frame != leader && end == leader)
-            range.narrow(own_range(view, frame), rule.multiplier, rule.offset, mimics_above(view, frame));
+            range.narrow(own_range(view, frame), rule.multiplier, rule.offset,
+                         mimics_above(view, frame));
     };
     view.each_joint([&](auto frame) {
         if (frame != view.changed()) narrow(frame);
@@ -196,34 +218,44 @@ template <class View> void check_leader_range(const RejointedView<View>& view) {
     require_values(view, leader, range);
 }
 
-// --- joints and bodies -----------------------------------------------------------------------------------------------
+// --- joints and bodies
+// -----------------------------------------------------------------------------------------------
 
-// The joint of a frame (none: a new one) is to mimic that of `leader` (none: there is no such joint).
-void check_leader(const auto& view, std::string_view name, std::string_view mimicked, auto frame, auto leader) {
-    if (mimicked == name) throw Error(ErrorKind::cycle, "joint '{}' cannot mimic itself", name).with({{"joint", name}});
-    if (leader == view.none || leader == frame) throw unknown_name("joint", mimicked, view.joint_names());
+// The joint of a frame (none: a new one) is to mimic that of `leader` (none: there is no such
+// joint).
+void check_leader(const auto& view, std::string_view name, std::string_view mimicked, auto frame,
+                  auto leader) {
+    if (mimicked == name)
+        throw Error(ErrorKind::cycle, "joint '{}' cannot mimic itself", name)
+            .with({{"joint", name}});
+    if (leader == view.none || leader == frame)
+        throw unknown_name("joint", mimicked, view.joint_names());
     for (auto at = view.leader(leader); at != view.none; at = view.leader(at))
         if (at == frame)
-            throw Error(ErrorKind::cycle, "joint '{}' mimics '{}', which mimics it in turn", name, mimicked)
+            throw Error(ErrorKind::cycle, "joint '{}' mimics '{}', which mimics it in turn", name,
+                        mimicked)
                 .with({{"joint", name}});
 }
 
 // A new frame is to sit on a body that is there; `asked`: it was named.
-void check_entry(const auto& view, std::string_view name, auto body, bool asked, auto parent, JointType type) {
+void check_entry(const auto& view, std::string_view name, auto body, bool asked, auto parent,
+                 JointType type) {
     if (!asked) throw duplicate("body", name);
     if (parent == view.none) return;
     if (body == view.body(parent)) {
         if (type != JointType::fixed)
-            throw errors::rule(
-                "PE4", "frame '{}' and its parent '{}' are on one body '{}', so the edge between them must be fixed",
-                name, view.name(parent), view.body_name(body));
+            throw errors::rule("PE4",
+                               "frame '{}' and its parent '{}' are on one body '{}', so the edge "
+                               "between them must be fixed",
+                               name, view.name(parent), view.body_name(body));
         return;
     }
     if (const auto top = top_in_tree(view, body, root_of(view, parent)); top != view.none)
-        throw errors::rule("PE6",
-                           "body '{}' is already in this tree, with frame '{}'; put frame '{}' under a frame of "
-                           "that body, or on another body",
-                           view.body_name(body), view.name(top), name);
+        throw errors::rule(
+            "PE6",
+            "body '{}' is already in this tree, with frame '{}'; put frame '{}' under a frame of "
+            "that body, or on another body",
+            view.body_name(body), view.name(top), name);
 }
 
 // A body is to go.
@@ -234,8 +266,9 @@ void check_bare(const auto& view, auto body) {
         return false;
     });
     if (first != view.none)
-        throw errors::scene("body '{}' has frame '{}'; remove its frames, and it is gone with the last one",
-                            view.body_name(body), view.name(first));
+        throw errors::scene(
+            "body '{}' has frame '{}'; remove its frames, and it is gone with the last one",
+            view.body_name(body), view.name(first));
     view.each_twist([&](auto frame, auto reference) {
         if (reference == body) throw errors::is_reference(view.body_name(body), view.name(frame));
     });
@@ -245,28 +278,35 @@ void check_bare(const auto& view, auto body) {
 void check_edge_for_stamps(const auto& view, auto frame) {
     const auto parent = view.parent(frame);
     if (parent == view.none) throw errors::root_without(view.name(frame), "pose");
-    if (view.body(parent) == view.body(frame)) throw errors::moves_on_body(view.name(frame), view.name(parent));
+    if (view.body(parent) == view.body(frame))
+        throw errors::moves_on_body(view.name(frame), view.name(parent));
 }
 
-// --- twists ----------------------------------------------------------------------------------------------------------
+// --- twists
+// ----------------------------------------------------------------------------------------------------------
 
 Error refusal(const auto& view, const TwistRules::Broken& broken) {
     using Body = std::remove_cvref_t<decltype(view)>::Body;
     const TwistRules::Link& link = broken.link;
     const auto frame = view.name(view.frame_with(link.frame));
-    const auto body_named = [&](TwistRules::Number body) { return view.body_name(static_cast<Body>(body)); };
+    const auto body_named = [&](TwistRules::Number body) {
+        return view.body_name(static_cast<Body>(body));
+    };
     if (broken.rule == TwistRules::Rule::TE6)
         return errors::joined_twice(frame, body_named(link.body), body_named(link.reference));
     if (broken.rule == TwistRules::Rule::TE4)
         return errors::rule("TE4",
-                            "a twist of frame '{}' relative to body '{}' would be the second: frame '{}', joined "
+                            "a twist of frame '{}' relative to body '{}' would be the second: "
+                            "frame '{}', joined "
                             "to it by poses, has a path of twists from that body already",
-                            frame, body_named(broken.above), view.name(view.frame_with(broken.other)))
+                            frame, body_named(broken.above),
+                            view.name(view.frame_with(broken.other)))
             .with({{"rule", "TE4"}, {"frame", frame}});
-    return errors::rule("TE5",
-                        "a twist of frame '{}' relative to body '{}' would close a cycle: a path of twists "
-                        "leads from its body '{}' to '{}' already",
-                        frame, body_named(link.reference), body_named(link.body), body_named(link.reference));
+    return errors::rule(
+        "TE5",
+        "a twist of frame '{}' relative to body '{}' would close a cycle: a path of twists "
+        "leads from its body '{}' to '{}' already",
+        frame, body_named(link.reference), body_named(link.body), body_named(link.reference));
 }
 
 TwistRules::Link link_of(const auto& view, auto frame, auto root, auto reference) {
@@ -274,33 +314,41 @@ TwistRules::Link link_of(const auto& view, auto frame, auto root, auto reference
             static_cast<TwistRules::Number>(reference), view.waits(frame)};
 }
 
-// Whether a refused twist may be that of an observation: its frame has another, or twists of other trees say it, in
-// numbers that no poses can compare yet.
+// Whether a refused twist may be that of an observation: its frame has another, or twists of other
+// trees say it, in numbers that no poses can compare yet.
 inline bool may_wait(const Error& refusal) {
-    const auto is = [&](const char* rule) { return refusal.facts()[0].value == decltype(Error::Fact::value)(rule); };
+    const auto is = [&](const char* rule) {
+        return refusal.facts()[0].value == decltype(Error::Fact::value)(rule);
+    };
     return !refusal.facts().empty() && (is("TE3") || is("TE4") || is("TE5"));
 }
 
-// A frame is to move relative to a body; `set` is scratch. Whether that is a new edge, and not another value of one.
-bool check_twist(const auto& view, TwistRules& set, auto frame, auto reference, const Vector6& vector) {
+// A frame is to move relative to a body; `set` is scratch. Whether that is a new edge, and not
+// another value of one.
+bool check_twist(const auto& view, TwistRules& set, auto frame, auto reference,
+                 const Vector6& vector) {
     const auto is_finite = [](double number) { return std::isfinite(number); };
     if (!std::all_of(vector.begin(), vector.end(), is_finite))
-        throw errors::scene("the twist of frame '{}' has a number that is not finite", view.name(frame));
+        throw errors::scene("the twist of frame '{}' has a number that is not finite",
+                            view.name(frame));
     if (reference == view.body(frame))
-        throw errors::rule("TE1",
-                           "frame '{}' is on body '{}', relative to which it does not move: a twist joins a body "
-                           "and a frame of another",
-                           view.name(frame), view.body_name(reference));
+        throw errors::rule(
+            "TE1",
+            "frame '{}' is on body '{}', relative to which it does not move: a twist joins a body "
+            "and a frame of another",
+            view.name(frame), view.body_name(reference));
     if (const auto present = view.twist_reference(frame); present != view.no_body) {
         if (present == reference) return false;
-        throw errors::rule("TE3",
-                           "frame '{}' has a twist relative to body '{}' already, so it can have none relative "
-                           "to '{}'; remove that first",
-                           view.name(frame), view.body_name(present), view.body_name(reference));
+        throw errors::rule(
+            "TE3",
+            "frame '{}' has a twist relative to body '{}' already, so it can have none relative "
+            "to '{}'; remove that first",
+            view.name(frame), view.body_name(present), view.body_name(reference));
     }
     if (view.twist_count() == 0) return true;
     set.clear();
-    view.each_twist([&](auto other, auto from) { set.add(link_of(view, other, root_of(view, other), from)); });
+    view.each_twist(
+        [&](auto other, auto from) { set.add(link_of(view, other, root_of(view, other), from)); });
     set.add(link_of(view, frame, root_of(view, frame), reference));
     if (const auto broken = set.broken(true)) throw refusal(view, *broken);
     return true;
@@ -326,7 +374,8 @@ bool reaches(auto& paths, auto from, auto to) {
     for (std::size_t next = 0; next < reached.size(); ++next)
         for (std::size_t k = 0; k < paths.steps.size(); ++k) {
             const auto& step = paths.steps[k];
-            const bool up = step.body == reached[next].body, down = step.reference == reached[next].body;
+            const bool up = step.body == reached[next].body,
+                       down = step.reference == reached[next].body;
             const auto other = up ? step.reference : step.body;
             const auto is_it = [&](const auto& known) { return known.body == other; };
             if ((!up && !down) || std::any_of(reached.begin(), reached.end(), is_it)) continue;
@@ -342,12 +391,15 @@ inline bool is_same(const Vector6& a, const Vector6& b) {
     return true;
 }
 
-// Whether other twist edges of its tree, but those that `goes` tells, say how a frame moves relative to a body: then
-// they must say the same, to rounding. False also where a joint is between, since no values of joints are known.
-bool is_said_too(const auto& view, auto& paths, auto frame, auto reference, const Vector6& vector, auto&& goes) {
+// Whether other twist edges of its tree, but those that `goes` tells, say how a frame moves
+// relative to a body: then they must say the same, to rounding. False also where a joint is
+// between, since no values of joints are known.
+bool is_said_too(const auto& view, auto& paths, auto frame, auto reference, const Vector6& vector,
+                 auto&& goes) {
     paths.steps.clear();
     view.each_twist([&](auto other, auto from) {
-        if ((other != frame || from != reference) && !goes(other) && root_of(view, other) == root_of(view, frame))
+        if ((other != frame || from != reference) && !goes(other) &&
+            root_of(view, other) == root_of(view, frame))
             paths.steps.push_back({other, view.body(other), from, true});
     });
     if (!reaches(paths, view.body(frame), reference)) return false;
@@ -356,14 +408,16 @@ bool is_said_too(const auto& view, auto& paths, auto frame, auto reference, cons
     bool is_fixed = true;
     for (auto at = paths.reached.back(); at.sign != 0.0; at = paths.reached[at.before]) {
         const auto other = paths.steps[at.step].frame;
-        each_between(view, other, frame, [&](auto edge) { is_fixed &= !is_actuated(view.joint_type(edge)); });
+        each_between(view, other, frame,
+                     [&](auto edge) { is_fixed &= !is_actuated(view.joint_type(edge)); });
         if (!is_fixed) return false;
         const Vector6 part = carried_up(view.twist_vector(other), view.relative(other, frame));
         for (std::size_t k = 0; k < 6; ++k) sum[k] += at.sign * part[k];
     }
     if (is_same(sum, vector)) return true;
     for (auto at = paths.reached.back(); at.sign != 0.0; at = paths.reached[at.before])
-        loop += (loop.empty() ? "'" : ", '") + std::string(view.name(paths.steps[at.step].frame)) + "'";
+        loop +=
+            (loop.empty() ? "'" : ", '") + std::string(view.name(paths.steps[at.step].frame)) + "'";
     throw errors::twists_contradict(view.name(frame), view.body_name(reference), vector, loop, sum);
 }
 
@@ -373,11 +427,14 @@ template <class View> struct JoinedView : View {
     JoinedView(const View& before, Frame moved, Frame target, const Pose& pose, JointType type)
         : View(before), moved_(moved), target_(target), pose_(pose), type_(type) {}
     Frame parent(Frame frame) const { return frame == moved_ ? target_ : View::parent(frame); }
-    JointType joint_type(Frame frame) const { return frame == moved_ ? type_ : View::joint_type(frame); }
+    JointType joint_type(Frame frame) const {
+        return frame == moved_ ? type_ : View::joint_type(frame);
+    }
     Pose relative(Frame target, Frame reference) const {
         const View& before = *this;
         const bool is_moved = is_below(before, moved_, target);
-        if (is_moved == is_below(before, moved_, reference)) return View::relative(target, reference);
+        if (is_moved == is_below(before, moved_, reference))
+            return View::relative(target, reference);
         if (!is_moved) return relative(reference, target).inverse();
         return View::relative(target_, reference) * pose_ * View::relative(target, moved_);
     }
@@ -388,11 +445,13 @@ private:
     JointType type_;
 };
 
-// A frame is to hang, with all below it, under a frame of another tree. Twist edges that others then say as well go:
-// `drop` is told of them, and `goes` tells them and what goes besides. `set` and `ways` are scratch.
+// A frame is to hang, with all below it, under a frame of another tree. Twist edges that others
+// then say as well go: `drop` is told of them, and `goes` tells them and what goes besides. `set`
+// and `ways` are scratch.
 template <class View>
 void join_twists(const View& before, TwistRules& set, auto& paths, typename View::Frame moving,
-                 typename View::Frame parent, const Pose& pose, JointType type, auto&& goes, auto&& drop) {
+                 typename View::Frame parent, const Pose& pose, JointType type, auto&& goes,
+                 auto&& drop) {
     if (before.twist_count() < 2 || root_of(before, moving) == root_of(before, parent)) return;
     const JoinedView<View> view(before, moving, parent, pose, type);
     const auto add_link = [&](auto frame, auto from) {
@@ -405,7 +464,8 @@ void join_twists(const View& before, TwistRules& set, auto& paths, typename View
         if (!broken) return;
         const auto frame = view.frame_with(broken->link.frame);
         if (broken->rule != TwistRules::Rule::TE6 ||
-            !is_said_too(view, paths, frame, view.twist_reference(frame), view.twist_vector(frame), goes))
+            !is_said_too(view, paths, frame, view.twist_reference(frame), view.twist_vector(frame),
+                         goes))
             throw refusal(view, *broken);
         drop(frame);
     }
@@ -413,23 +473,28 @@ void join_twists(const View& before, TwistRules& set, auto& paths, typename View
 
 // A frame is to have other classes; a twist that waits is one that TE4 or TE5 may forbid.
 void check_classes(const auto& view, auto frame, const std::vector<std::string>& classes) {
-    if (view.twist_reference(frame) != view.no_body && view.waits(frame) && !is_observation(classes))
-        throw errors::scene("frame '{}' has a twist that waits as an observation; remove that first with remove_twist",
-                            view.name(frame));
+    if (view.twist_reference(frame) != view.no_body && view.waits(frame) &&
+        !is_observation(classes))
+        throw errors::scene(
+            "frame '{}' has a twist that waits as an observation; remove that first with "
+            "remove_twist",
+            view.name(frame));
 }
 
 // Frames are to go, but not the last of a body that the twist of another refers to.
 void check_twists_stay(const auto& view, auto&& goes) {
     const auto stays = [&](auto top) { return !goes(top); };
     view.each_twist([&](auto frame, auto reference) {
-        if (goes(frame) || view.find_top(reference, stays) != view.none || view.find_top(reference, goes) == view.none)
+        if (goes(frame) || view.find_top(reference, stays) != view.none ||
+            view.find_top(reference, goes) == view.none)
             return;
         throw errors::is_reference(view.body_name(reference), view.name(frame));
     });
 }
 
-// Visits the twist edges whose path of poses, from the frame to the body that it moves relative to, leads over the edge
-// above a frame, which is the topmost of its body in its tree. Between trees, the path is that by the roots.
+// Visits the twist edges whose path of poses, from the frame to the body that it moves relative to,
+// leads over the edge above a frame, which is the topmost of its body in its tree. Between trees,
+// the path is that by the roots.
 void each_twist_across(const auto& view, auto edge, auto&& visit) {
     if (view.twist_count() == 0) return;
     const auto root = root_of(view, edge);
@@ -437,13 +502,15 @@ void each_twist_across(const auto& view, auto edge, auto&& visit) {
     view.each_twist([&](auto frame, auto reference) {
         const bool is_inside = below(frame);
         const auto tree = root_of(view, frame);
-        if (tree != root && top_in_tree(view, reference, tree) != view.none) return;  // no pose between them changes
+        if (tree != root && top_in_tree(view, reference, tree) != view.none)
+            return;  // no pose between them changes
         if (is_inside != (view.find_top(reference, below) != view.none)) visit(frame, reference);
     });
 }
 
-// Visits the ways between two frames of a tree over which twist edges lead, with the frame of one; those that lead out
-// of the tree may lead back by any other of these, and by bodies that have frames in other trees as well.
+// Visits the ways between two frames of a tree over which twist edges lead, with the frame of one;
+// those that lead out of the tree may lead back by any other of these, and by bodies that have
+// frames in other trees as well.
 void each_told_way(const auto& view, auto root, auto&& visit) {
     auto out = view.none, last = view.none;
     const auto leave = [&](auto frame, auto at) {
@@ -495,7 +562,8 @@ void check_stamped_or_stated(const auto& view, auto target, auto reference) {
     });
 }
 
-// --- moves -----------------------------------------------------------------------------------------------------------
+// --- moves
+// -----------------------------------------------------------------------------------------------------------
 
 // The root above a frame; throws where the way there leads over the frame that moves.
 auto root_beside(const auto& view, auto moving, auto parent) {
@@ -516,36 +584,41 @@ void check_bodies_on_move(const auto& view, auto moving, auto parent, auto root)
         const auto body = view.body(at);
         if (joins && body == view.body(moving)) return;  // joined by the new edge itself
         if (const auto top = top_in_tree(view, body, root); top != view.none)
-            throw errors::rule(
-                "PE6",
-                "moving frame '{}' under '{}' would give body '{}' two paths: that tree already has its frame '{}'",
-                view.name(moving), view.name(parent), view.body_name(body), view.name(top));
+            throw errors::rule("PE6",
+                               "moving frame '{}' under '{}' would give body '{}' two paths: that "
+                               "tree already has its frame '{}'",
+                               view.name(moving), view.name(parent), view.body_name(body),
+                               view.name(top));
     });
 }
 
-// Whether the moving frame hangs off its own body; then it must go on to do so, where it is. Where an edge has an
-// error, its pose is constant but not known exactly, and another estimate may take its place.
+// Whether the moving frame hangs off its own body; then it must go on to do so, where it is. Where
+// an edge has an error, its pose is constant but not known exactly, and another estimate may take
+// its place.
 bool stays_on_body(const auto& view, auto moving, auto parent, const Pose& pose) {
     if (view.body(view.parent(moving)) != view.body(moving)) return false;
     if (view.body(parent) != view.body(moving))
-        throw errors::rule(
-            "PE4", "frame '{}' is fixed on body '{}' and cannot leave it; reparent the topmost frame of the body",
-            view.name(moving), view.body_name(view.body(moving)));
+        throw errors::rule("PE4",
+                           "frame '{}' is fixed on body '{}' and cannot leave it; reparent the "
+                           "topmost frame of the body",
+                           view.name(moving), view.body_name(view.body(moving)));
     if (view.is_uncertain(moving)) return true;
-    const auto [metres, radians] = view.relative(moving, parent).distance(pose);  // along fixed edges of the body only
+    const auto [metres, radians] =
+        view.relative(moving, parent).distance(pose);  // along fixed edges of the body only
     if (metres > errors::same_pose_tolerance || radians > errors::same_pose_tolerance)
         throw errors::moves_on_body(view.name(moving), view.name(parent));
     return true;
 }
 
-// Whether a frame comes to hang off its own body in another tree, of which it is topmost in its own; a fixed edge may
-// do that.
+// Whether a frame comes to hang off its own body in another tree, of which it is topmost in its
+// own; a fixed edge may do that.
 bool joins_parts(const auto& view, auto moving, auto parent, JointType type) {
     if (view.body(parent) != view.body(moving)) return false;
     if (type != JointType::fixed)
-        throw errors::rule("PE4",
-                           "frame '{}' and its new parent are on one body, so the edge between them must be fixed",
-                           view.name(moving));
+        throw errors::rule(
+            "PE4",
+            "frame '{}' and its new parent are on one body, so the edge between them must be fixed",
+            view.name(moving));
     return true;
 }
 
@@ -562,14 +635,18 @@ Move checked_move(const auto& view, auto moving, auto parent, const Pose& pose) 
     if (before != parent) check_bodies_on_move(view, moving, parent, root);
     const bool stays = stays_on_body(view, moving, parent, pose);
     if (stays && before == parent && !view.is_uncertain(moving)) return {.nothing = true};
-    return {false, !stays && joins_parts(view, moving, parent, view.joint_type(moving)), before != parent && !stays};
+    return {false, !stays && joins_parts(view, moving, parent, view.joint_type(moving)),
+            before != parent && !stays};
 }
 
-// A root is to hang under a frame of another tree, by a joint. Whether that joins two parts of one body.
+// A root is to hang under a frame of another tree, by a joint. Whether that joins two parts of one
+// body.
 bool check_attachment(const auto& view, auto root, auto parent, JointType type) {
     if (const auto above = view.parent(root); above != view.none)
-        throw errors::rule("PE3", "frame '{}' already has parent '{}' and can have only one; change it with reparent",
-                           view.name(root), view.name(above));
+        throw errors::rule(
+            "PE3",
+            "frame '{}' already has parent '{}' and can have only one; change it with reparent",
+            view.name(root), view.name(above));
     check_bodies_on_move(view, root, parent, root_beside(view, root, parent));
     return joins_parts(view, root, parent, type);
 }

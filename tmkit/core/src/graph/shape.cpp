@@ -14,18 +14,24 @@ namespace {
 constexpr std::size_t dimension_counts[] = {3, 1, 2, 2, 2};  // of the kinds before the mesh
 
 // " (source)" for messages.
-std::string note(const std::string& source) { return source.empty() ? source : " (" + source + ")"; }
+std::string note(const std::string& source) {
+    return source.empty() ? source : " (" + source + ")";
+}
 
-void require_finite(std::span<const double> numbers, const char* problem, const std::string& place) {
-    if (!std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); }))
+void require_finite(std::span<const double> numbers, const char* problem,
+                    const std::string& place) {
+    if (!std::all_of(numbers.begin(), numbers.end(),
+                     [](double number) { return std::isfinite(number); }))
         throw Error(ErrorKind::shape, "{} that is not finite{}", problem, place);
 }
 
 // what: "positive finite dimensions"
-void require_positive(std::span<const double> numbers, const char* kind, const char* what, const std::string& place) {
+void require_positive(std::span<const double> numbers, const char* kind, const char* what,
+                      const std::string& place) {
     for (const double number : numbers)
         if (!(number > 0.0) || !std::isfinite(number))
-            throw Error(ErrorKind::shape, "a {} needs {} in metres, not {}{}", kind, what, number, place);
+            throw Error(ErrorKind::shape, "a {} needs {} in metres, not {}{}", kind, what, number,
+                        place);
 }
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
@@ -33,8 +39,9 @@ constexpr double unbounded = std::numeric_limits<double>::infinity();
 }  // namespace
 
 const char* name_of(ShapeKind kind) {
-    static constexpr const char* names[] = {"box",  "sphere", "cylinder",    "cone",        "capsule",
-                                            "mesh", "plane",  "point_cloud", "height_field"};
+    static constexpr const char* names[] = {"box",   "sphere",      "cylinder",
+                                            "cone",  "capsule",     "mesh",
+                                            "plane", "point_cloud", "height_field"};
     return names[static_cast<int>(kind)];
 }
 
@@ -44,26 +51,35 @@ const char* name_of(CollisionLevel level) {
 }
 
 Ref<const Shape> Shape::primitive(ShapeKind kind, std::vector<double> dimensions) {
-    const std::size_t expected = kind < ShapeKind::mesh ? dimension_counts[static_cast<int>(kind)] : 0;
+    const std::size_t expected =
+        kind < ShapeKind::mesh ? dimension_counts[static_cast<int>(kind)] : 0;
     if (kind >= ShapeKind::mesh || dimensions.size() != expected)
-        throw Error(ErrorKind::shape, "a {} takes {} dimensions, not {}", name_of(kind), expected, dimensions.size());
+        throw Error(ErrorKind::shape, "a {} takes {} dimensions, not {}", name_of(kind), expected,
+                    dimensions.size());
     require_positive(dimensions, name_of(kind), "positive finite dimensions", {});
     return Ref<const Shape>(new Shape({.kind = kind, .dimensions = std::move(dimensions)}));
 }
 
-Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int32_t> faces, std::string source,
-                             std::string checksums) {
+Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int32_t> faces,
+                             std::string source, std::string checksums) {
     const std::string place = note(source);
     if (vertices.empty() || faces.empty() || vertices.size() % 3 || faces.size() % 3)
-        throw Error(ErrorKind::shape, "a mesh needs vertices (n, 3) and faces (m, 3), both with rows{}", place);
+        throw Error(ErrorKind::shape,
+                    "a mesh needs vertices (n, 3) and faces (m, 3), both with rows{}", place);
     require_finite(vertices, "a mesh has a vertex", place);
     const auto count = static_cast<std::int64_t>(vertices.size() / 3);
     for (std::int32_t index : faces)
         if (index < 0 || index >= count)
-            throw Error(ErrorKind::shape, "a mesh has a face that names vertex {}, but there are {}{}", index, count,
+            throw Error(ErrorKind::shape,
+                        "a mesh has a face that names vertex {}, but there are {}{}", index, count,
                         place);
-    return made(
-        {ShapeKind::mesh, {}, std::move(vertices), std::move(faces), 0, std::move(source), std::move(checksums)});
+    return made({ShapeKind::mesh,
+                 {},
+                 std::move(vertices),
+                 std::move(faces),
+                 0,
+                 std::move(source),
+                 std::move(checksums)});
 }
 
 Ref<const Shape> Shape::plane() { return made({.kind = ShapeKind::plane}); }
@@ -79,14 +95,16 @@ Ref<const Shape> Shape::point_cloud(std::vector<double> points, double radius, s
     return made({ShapeKind::point_cloud, {radius}, std::move(points), {}, 0, std::move(source)});
 }
 
-Ref<const Shape> Shape::height_field(std::vector<double> heights, std::size_t columns, std::array<double, 2> size,
-                                     std::optional<double> floor, std::string source) {
+Ref<const Shape> Shape::height_field(std::vector<double> heights, std::size_t columns,
+                                     std::array<double, 2> size, std::optional<double> floor,
+                                     std::string source) {
     const std::string place = note(source);
     const std::size_t rows = columns == 0 ? 0 : heights.size() / columns;
     if (rows < 2 || columns < 2 || rows * columns != heights.size())
-        throw Error(ErrorKind::shape,
-                    "a height field needs heights (rows, columns), at least 2 of each, not ({}, {}){}", rows, columns,
-                    place);
+        throw Error(
+            ErrorKind::shape,
+            "a height field needs heights (rows, columns), at least 2 of each, not ({}, {}){}",
+            rows, columns, place);
     if (heights.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max() / 2))
         throw Error(ErrorKind::shape, "a height field holds at most 1073741823 heights{}", place);
     require_positive(size, "height field", "a positive finite size", place);
@@ -94,15 +112,22 @@ Ref<const Shape> Shape::height_field(std::vector<double> heights, std::size_t co
     const double lowest = *std::min_element(heights.begin(), heights.end());
     const double bottom = floor.value_or(lowest - 0.1 * std::max(size[0], size[1]));
     if (!(bottom < lowest) || !std::isfinite(bottom))
-        throw Error(ErrorKind::shape, "a height field needs a floor below its lowest height {}, not {}{}", lowest,
+        throw Error(ErrorKind::shape,
+                    "a height field needs a floor below its lowest height {}, not {}{}", lowest,
                     bottom, place);
     std::vector<double> dimensions{size[0], size[1], bottom};
-    return made({ShapeKind::height_field, std::move(dimensions), std::move(heights), {}, columns, std::move(source)});
+    return made({ShapeKind::height_field,
+                 std::move(dimensions),
+                 std::move(heights),
+                 {},
+                 columns,
+                 std::move(source)});
 }
 
 Shape::Shape(Content content)
-    : kind_(content.kind), dimensions_(std::move(content.dimensions)), numbers_(std::move(content.numbers)),
-      faces_(std::move(content.faces)), columns_(content.columns), source_(std::move(content.source)),
+    : kind_(content.kind), dimensions_(std::move(content.dimensions)),
+      numbers_(std::move(content.numbers)), faces_(std::move(content.faces)),
+      columns_(content.columns), source_(std::move(content.source)),
       checksums_(std::move(content.checksums)) {
     ContentHash hash;
     const std::uint64_t kind_word = static_cast<std::uint64_t>(kind_);
@@ -131,7 +156,8 @@ Vector3 Shape::surface_point(std::size_t row, std::size_t column) const {
 
 double Shape::volume() const {
     if (kind_ == ShapeKind::point_cloud)
-        throw Error(ErrorKind::shape, "a point cloud has no volume: its balls may overlap{}", note(source_));
+        throw Error(ErrorKind::shape, "a point cloud has no volume: its balls may overlap{}",
+                    note(source_));
     if (kind_ != ShapeKind::mesh) return volume_;
     const auto vertex = [this](std::int32_t i) {
         return Vector3{numbers_[3 * i], numbers_[3 * i + 1], numbers_[3 * i + 2]};
@@ -203,24 +229,29 @@ void Shape::measure_numbers() {
         }
 }
 
-// Each cell holds two prisms, each as high as the mean of its corners; the diagonal belongs to both.
+// Each cell holds two prisms, each as high as the mean of its corners; the diagonal belongs to
+// both.
 void Shape::measure_field() {
     const double floor = dimensions_[2];
     lower_ = {-0.5 * dimensions_[0], -0.5 * dimensions_[1], floor};
-    upper_ = {0.5 * dimensions_[0], 0.5 * dimensions_[1], *std::max_element(numbers_.begin(), numbers_.end())};
+    upper_ = {0.5 * dimensions_[0], 0.5 * dimensions_[1],
+              *std::max_element(numbers_.begin(), numbers_.end())};
     double sum = 0.0;
-    const auto height = [&](std::size_t row, std::size_t column) { return numbers_[row * columns_ + column] - floor; };
+    const auto height = [&](std::size_t row, std::size_t column) {
+        return numbers_[row * columns_ + column] - floor;
+    };
     for (std::size_t row = 0; row + 1 < rows(); ++row)
         for (std::size_t column = 0; column + 1 < columns_; ++column)
-            sum += 2.0 * (height(row, column) + height(row + 1, column + 1)) + height(row, column + 1) +
-                   height(row + 1, column);
+            sum += 2.0 * (height(row, column) + height(row + 1, column + 1)) +
+                   height(row, column + 1) + height(row + 1, column);
     const double cells = static_cast<double>((rows() - 1) * (columns_ - 1));
     volume_ = sum / 6.0 * dimensions_[0] * dimensions_[1] / cells;
 }
 
 bool Shape::same_content(const Shape& other) const {
-    return this == &other || (digest_ == other.digest_ && kind_ == other.kind_ && dimensions_ == other.dimensions_ &&
-                              columns_ == other.columns_ && numbers_ == other.numbers_ && faces_ == other.faces_);
+    return this == &other ||
+           (digest_ == other.digest_ && kind_ == other.kind_ && dimensions_ == other.dimensions_ &&
+            columns_ == other.columns_ && numbers_ == other.numbers_ && faces_ == other.faces_);
 }
 
 }  // namespace tmkit

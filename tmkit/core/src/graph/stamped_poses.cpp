@@ -12,7 +12,8 @@
 namespace tmkit {
 namespace {
 
-constexpr std::array<std::string_view, 5> policy_names{"closest", "preceding", "interpolated", "screw", "clamped"};
+constexpr std::array<std::string_view, 5> policy_names{"closest", "preceding", "interpolated",
+                                                       "screw", "clamped"};
 
 std::string seconds(double value) { return number_text(value) + " s"; }
 
@@ -22,8 +23,10 @@ std::string named(std::string_view frame) {
 
 // The pattern begins with the frame.
 template <class... Parts>
-Error refused(std::string_view frame, double stamp, std::string_view pattern, const Parts&... parts) {
-    return Error(ErrorKind::stamp, pattern, named(frame), parts...).with({{"frame", frame}, {"stamp", stamp}});
+Error refused(std::string_view frame, double stamp, std::string_view pattern,
+              const Parts&... parts) {
+    return Error(ErrorKind::stamp, pattern, named(frame), parts...)
+        .with({{"frame", frame}, {"stamp", stamp}});
 }
 
 auto first_not_before(const std::vector<StampedPose>& entries, double stamp) {
@@ -40,25 +43,30 @@ StampBounds bounds_of(const StampedPoses& poses) {
 
 StampPolicy stamp_policy(std::string_view name) {
     const auto at = std::find(policy_names.begin(), policy_names.end(), name);
-    if (at == policy_names.end()) throw unknown_name("policy", name, {policy_names.begin(), policy_names.end()});
+    if (at == policy_names.end())
+        throw unknown_name("policy", name, {policy_names.begin(), policy_names.end()});
     return static_cast<StampPolicy>(at - policy_names.begin());
 }
 
 void require_limits(std::size_t capacity, double window, std::string_view frame) {
-    if (capacity == 0) throw refused(frame, 0.0, "the stamped poses of {} need room for one at least");
+    if (capacity == 0)
+        throw refused(frame, 0.0, "the stamped poses of {} need room for one at least");
     if (!(window > 0.0))
-        throw refused(frame, 0.0, "the stamped poses of {} need a window longer than 0 s, not {}", seconds(window));
+        throw refused(frame, 0.0, "the stamped poses of {} need a window longer than 0 s, not {}",
+                      seconds(window));
 }
 
 void require_admission(double stamp, const StampBounds& bounds, std::string_view frame) {
     if (!std::isfinite(stamp)) throw refused(frame, stamp, "a pose of {} needs a finite stamp");
     if (bounds.count == 0) return;
     if (stamp < bounds.newest - bounds.window)
-        throw refused(frame, stamp,
-                      "a pose of {} at {} is too old: the newest is of {}, and those of the last {} are kept",
-                      seconds(stamp), seconds(bounds.newest), seconds(bounds.window));
+        throw refused(
+            frame, stamp,
+            "a pose of {} at {} is too old: the newest is of {}, and those of the last {} are kept",
+            seconds(stamp), seconds(bounds.newest), seconds(bounds.window));
     if (bounds.count == bounds.capacity && stamp < bounds.oldest)
-        throw refused(frame, stamp, "a pose of {} at {} is too old: {} are kept, and the oldest of them is of {}",
+        throw refused(frame, stamp,
+                      "a pose of {} at {} is too old: {} are kept, and the oldest of them is of {}",
                       seconds(stamp), bounds.capacity, seconds(bounds.oldest));
 }
 
@@ -68,31 +76,38 @@ Error duplicate_stamp(double stamp, std::string_view frame) {
 
 Error outside_stamps(double stamp, const StampBounds& bounds, std::string_view frame) {
     if (bounds.count == 0 && std::isfinite(stamp))
-        return refused(frame, stamp, "{} has no stamped pose yet, so none at {} is known", seconds(stamp));
+        return refused(frame, stamp, "{} has no stamped pose yet, so none at {} is known",
+                       seconds(stamp));
     if (bounds.count == 0)  // the latest of no stamps is infinite
         return refused(frame, stamp, "{} has no stamped pose yet");
-    return refused(frame, stamp, "{} has poses from {} to {}, so none at {} is known", seconds(bounds.oldest),
-                   seconds(bounds.newest), seconds(stamp))
-        .with({{"frame", frame}, {"stamp", stamp}, {"oldest", bounds.oldest}, {"newest", bounds.newest}});
+    return refused(frame, stamp, "{} has poses from {} to {}, so none at {} is known",
+                   seconds(bounds.oldest), seconds(bounds.newest), seconds(stamp))
+        .with({{"frame", frame},
+               {"stamp", stamp},
+               {"oldest", bounds.oldest},
+               {"newest", bounds.newest}});
 }
 
 void StampedPoses::check(std::string_view frame) const {
     require_limits(capacity, window, frame);
     if (entries.size() > capacity)
-        throw refused(frame, 0.0, "{} was given {} stamped poses, but {} are kept", entries.size(), capacity);
+        throw refused(frame, 0.0, "{} was given {} stamped poses, but {} are kept", entries.size(),
+                      capacity);
     for (std::size_t i = 0; i < entries.size(); ++i) {
         if (!std::isfinite(entries[i].stamp))
             throw refused(frame, entries[i].stamp, "a pose of {} needs a finite stamp");
         if (i > 0 && entries[i].stamp <= entries[i - 1].stamp)
-            throw refused(frame, entries[i].stamp, "the stamps of {} must ascend, but {} follows {}",
+            throw refused(frame, entries[i].stamp,
+                          "the stamps of {} must ascend, but {} follows {}",
                           seconds(entries[i].stamp), seconds(entries[i - 1].stamp));
     }
     if (!entries.empty() && oldest() < newest() - window)
-        throw refused(frame, oldest(), "the stamps of {} lie further apart than the window of {}", seconds(window));
+        throw refused(frame, oldest(), "the stamps of {} lie further apart than the window of {}",
+                      seconds(window));
 }
 
-Ref<const StampedPoses> StampedPoses::with(const StampedPose& entry, std::size_t most, double seconds,
-                                           std::string_view frame) const {
+Ref<const StampedPoses> StampedPoses::with(const StampedPose& entry, std::size_t most,
+                                           double seconds, std::string_view frame) const {
     require_limits(most, seconds, frame);
     const auto first_kept = [&](double end, std::size_t room) {
         const auto kept = first_not_before(entries, end - seconds);
@@ -102,7 +117,8 @@ Ref<const StampedPoses> StampedPoses::with(const StampedPose& entry, std::size_t
     StampBounds bounds{0, most, seconds, 0.0, entry.stamp};
     if (!entries.empty()) {
         const auto kept = first_kept(newest(), most);
-        bounds = {static_cast<std::size_t>(entries.end() - kept), most, seconds, kept->stamp, newest()};
+        bounds = {static_cast<std::size_t>(entries.end() - kept), most, seconds, kept->stamp,
+                  newest()};
     }
     require_admission(entry.stamp, bounds, frame);
     const auto at = first_not_before(entries, entry.stamp);
@@ -111,7 +127,8 @@ Ref<const StampedPoses> StampedPoses::with(const StampedPose& entry, std::size_t
     const Ref<StampedPoses> made(new StampedPoses());
     made->capacity = most;
     made->window = seconds;
-    made->entries.reserve(static_cast<std::size_t>(entries.end() - first) + 1);  // each of the others is copied once
+    made->entries.reserve(static_cast<std::size_t>(entries.end() - first) +
+                          1);  // each of the others is copied once
     made->entries.assign(first, at);
     made->entries.push_back(entry);
     made->entries.insert(made->entries.end(), at, entries.end());
@@ -138,9 +155,10 @@ StampedPoses StampedPoses::moved(const Pose& parent_from_old_parent) const {
     return made;
 }
 
-// The weights of two unit quaternions on the shorter way from one to the other: sin(t a) / sin(a) as a series in
-// x = cos(a) - 1 (Eberly, "A fast and accurate algorithm for computing SLERP", 2011), without division, root or sine.
-// Its terms shrink by -x / 2: for a <= 0.245, half of the angle between the orientations, the rest is below 1e-17.
+// The weights of two unit quaternions on the shorter way from one to the other: sin(t a) / sin(a)
+// as a series in x = cos(a) - 1 (Eberly, "A fast and accurate algorithm for computing SLERP",
+// 2011), without division, root or sine. Its terms shrink by -x / 2: for a <= 0.245, half of the
+// angle between the orientations, the rest is below 1e-17.
 static double slerp_weight(double t, double x) {
     double term = t, weight = t;
     for (int i = 1; i <= 8; ++i) {
@@ -158,7 +176,8 @@ static Pose interpolated(const Pose& before, const Pose& after, double fraction)
                  other = std::copysign(slerp_weight(fraction, x), cosine);
     Vector4 turned;
     for (std::size_t i = 0; i < 4; ++i) turned[i] = one * p[i] + other * q[i];
-    return Pose::checked(before.translation + fraction * (after.translation - before.translation), turned);
+    return Pose::checked(before.translation + fraction * (after.translation - before.translation),
+                         turned);
 }
 
 Pose pose_between(const StampedPose& before, const StampedPose& after, const Moment& moment) {
@@ -167,7 +186,8 @@ Pose pose_between(const StampedPose& before, const StampedPose& after, const Mom
     const double fraction = (moment.stamp - before.stamp) / (after.stamp - before.stamp);
     switch (moment.policy) {
         case StampPolicy::closest:
-            return moment.stamp - before.stamp < after.stamp - moment.stamp ? before.pose : after.pose;
+            return moment.stamp - before.stamp < after.stamp - moment.stamp ? before.pose
+                                                                            : after.pose;
         case StampPolicy::preceding: return before.pose;
         case StampPolicy::clamped:
         case StampPolicy::interpolated: return interpolated(before.pose, after.pose, fraction);
@@ -180,8 +200,8 @@ Pose pose_between(const StampedPose& before, const StampedPose& after, const Mom
 
 void require_later(double first, double second, std::string_view frame) {
     if (second > first) return;
-    throw refused(frame, second, "a twist of {} needs two stamps, the second later: not {} and {}", seconds(first),
-                  seconds(second));
+    throw refused(frame, second, "a twist of {} needs two stamps, the second later: not {} and {}",
+                  seconds(first), seconds(second));
 }
 
 Vector6 twist_between(const Pose& before, const Pose& after, double seconds) {
@@ -190,11 +210,14 @@ Vector6 twist_between(const Pose& before, const Pose& after, double seconds) {
     return twist;
 }
 
-// --- edits of scenes -------------------------------------------------------------------------------------------------
+// --- edits of scenes
+// -------------------------------------------------------------------------------------------------
 
-void EdgeEdits::check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const {
+void EdgeEdits::check_new_stamps(const FrameSpecification& specification,
+                                 const FrameRecord* parent) const {
     if (!parent) throw errors::root_without(specification.name, "pose");
-    if (body(parent->body).name->text == (specification.body.empty() ? specification.name : specification.body))
+    if (body(parent->body).name->text ==
+        (specification.body.empty() ? specification.name : specification.body))
         throw errors::moves_on_body(specification.name, parent->name->text);
     specification.stamps->check(specification.name);
 }
@@ -204,10 +227,12 @@ void EdgeEdits::end_stamps(FrameRecord& changed) {
     if (!changed.details || !changed.details->stamps) return;
     FrameDetails details = *changed.details;
     details.stamps = nullptr;
-    changed.details = details.empty() ? nullptr : Ref<const FrameDetails>(new FrameDetails(std::move(details)));
+    changed.details =
+        details.empty() ? nullptr : Ref<const FrameDetails>(new FrameDetails(std::move(details)));
 }
 
-void EdgeEdits::add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity,
+void EdgeEdits::add_stamped_pose(std::string_view frame, const StampedPose& entry,
+                                 std::optional<std::size_t> capacity,
                                  std::optional<double> window) {
     const FrameRecord& on = record(frame);
     rules::check_edge_for_stamps(GraphView(scene_), &on);
@@ -217,7 +242,8 @@ void EdgeEdits::add_stamped_pose(std::string_view frame, const StampedPose& entr
         known.with(entry, capacity.value_or(known.capacity), window.value_or(known.window), frame);
     const FrameId id = on.id;
     FrameRecord& changed = own(id);
-    const Ref<FrameDetails> details(changed.details ? new FrameDetails(*changed.details) : new FrameDetails());
+    const Ref<FrameDetails> details(changed.details ? new FrameDetails(*changed.details)
+                                                    : new FrameDetails());
     details->stamps = made;
     changed.details = details;
     if (entry.stamp != made->newest() || changed.pose == entry.pose) return;
@@ -234,14 +260,16 @@ void EdgeEdits::set_stamped_poses(std::string_view frame, const Ref<const Stampe
     change_details(on, [&](FrameDetails& details) { details.stamps = stamps; });
 }
 
-// --- queries of scenes -----------------------------------------------------------------------------------------------
+// --- queries of scenes
+// -----------------------------------------------------------------------------------------------
 
 Ref<const StampedPoses> SceneGraph::stamped_poses(std::string_view frame) const {
     const FrameRecord& on = record(frame);
     return on.details ? on.details->stamps : nullptr;
 }
 
-std::optional<std::array<double, 2>> SceneGraph::common_stamps(std::string_view a, std::string_view b) const {
+std::optional<std::array<double, 2>> SceneGraph::common_stamps(std::string_view a,
+                                                               std::string_view b) const {
     constexpr double end = std::numeric_limits<double>::infinity();
     const Ascent up(*this, record(a)), other(*this, record(b));
     const auto [steps_up, steps_other] = below_common(up, other);
@@ -258,8 +286,9 @@ std::optional<std::array<double, 2>> SceneGraph::common_stamps(std::string_view 
     return found;
 }
 
-Vector6 SceneGraph::twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,
-                                      const double* q, StampPolicy policy) const {
+Vector6 SceneGraph::twist_from_stamps(std::string_view target, std::string_view reference,
+                                      double first, double second, const double* q,
+                                      StampPolicy policy) const {
     require_later(first, second, target);
     const Pose before = pose(target, reference, q, {first, policy}),
                after = pose(target, reference, q, {second, policy});

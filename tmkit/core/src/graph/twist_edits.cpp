@@ -1,21 +1,24 @@
 // Twist edges: how bodies move relative to each other, and the rules that keep it
 // unambiguous.
 //
-// A twist edge leads from a reference body to a frame of another body and holds the twist of that frame relative to it,
-// at the frame's origin and in its axes (g|C, D, [g]; TE2: other twists are converted above the core). It joins a body
-// and a frame of another body (TE1); a frame has one reference body, and the same one again changes the value (TE3).
-// TE4 to TE6 keep the set of edges unambiguous: twist_rules.hpp. The rules are those of De Laet, Bruyninckx and De
-// Schutter's scene graph of poses and twists (2013), made decidable; docs/concepts/relations.md.
+// A twist edge leads from a reference body to a frame of another body and holds the twist of that
+// frame relative to it, at the frame's origin and in its axes (g|C, D, [g]; TE2: other twists are
+// converted above the core). It joins a body and a frame of another body (TE1); a frame has one
+// reference body, and the same one again changes the value (TE3). TE4 to TE6 keep the set of edges
+// unambiguous: twist_rules.hpp. The rules are those of De Laet, Bruyninckx and De Schutter's scene
+// graph of poses and twists (2013), made decidable; docs/concepts/relations.md.
 //
-// An edge describes a motion along the path of poses between its frame and its reference body. Reparenting replaces an
-// edge of poses, and with it what was known of motions across: twist edges whose path leads over it are removed, like
-// stamped poses, and what was grasped moves with the hand.
+// An edge describes a motion along the path of poses between its frame and its reference body.
+// Reparenting replaces an edge of poses, and with it what was known of motions across: twist edges
+// whose path leads over it are removed, like stamped poses, and what was grasped moves with the
+// hand.
 //
-// The error of an edge is of its six numbers and stays the same for as long as they hold (a bias, not noise that is new
-// at every instant), so it goes wherever they go. Another value is exact, unless it comes with an error.
+// The error of an edge is of its six numbers and stays the same for as long as they hold (a bias,
+// not noise that is new at every instant), so it goes wherever they go. Another value is exact,
+// unless it comes with an error.
 //
-// With t edges a check costs O(t (log t + depth log n)), in scenes where bodies have few frames with twists in one
-// tree; a scene without twists pays nothing.
+// With t edges a check costs O(t (log t + depth log n)), in scenes where bodies have few frames
+// with twists in one tree; a scene without twists pays nothing.
 #include "tmkit/twist_edits.hpp"
 
 #include <algorithm>
@@ -24,15 +27,21 @@
 
 namespace tmkit {
 
-// Adds the twist edges that others say as well, when a frame hangs under another, to those that end; `keep`: there may
-// be none.
-std::vector<FrameId> TwistEdits::joined_twists(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose,
-                                               JointType type, std::vector<FrameId> ending, bool keep) const {
+// Adds the twist edges that others say as well, when a frame hangs under another, to those that
+// end; `keep`: there may be none.
+std::vector<FrameId> TwistEdits::joined_twists(const FrameRecord& moving, const FrameRecord& parent,
+                                               const Pose& pose, JointType type,
+                                               std::vector<FrameId> ending, bool keep) const {
     TwistRules set;
     BodyPaths<const FrameRecord*, BodyId> paths;
-    const auto goes = [&](auto frame) { return std::find(ending.begin(), ending.end(), frame->id) != ending.end(); };
-    rules::join_twists(GraphView(scene_), set, paths, &moving, &parent, pose, type, goes, [&](auto frame) {
-        if (keep) throw errors::joined_twice(frame->name->text, {}, {});  // the difference removes it in its turn
+    const auto goes = [&](auto frame) {
+        return std::find(ending.begin(), ending.end(), frame->id) != ending.end();
+    };
+    rules::join_twists(GraphView(scene_), set, paths, &moving, &parent, pose, type, goes,
+                       [&](auto frame) {
+        if (keep)
+            throw errors::joined_twice(frame->name->text, {},
+                                       {});  // the difference removes it in its turn
         ending.push_back(frame->id);
     });
     return ending;

@@ -37,8 +37,8 @@ void TwistRules::number_bodies() {
     raw_.clear();
     for (Link& link : links_)
         for (Number* body : {&link.body, &link.reference}) {
-            Number& number = numbers_[static_cast<std::size_t>(std::lower_bound(bodies_.begin(), bodies_.end(), *body) -
-                                                               bodies_.begin())];
+            Number& number = numbers_[static_cast<std::size_t>(
+                std::lower_bound(bodies_.begin(), bodies_.end(), *body) - bodies_.begin())];
             if (number == none) {
                 number = static_cast<Number>(raw_.size());
                 raw_.push_back(*body);
@@ -47,14 +47,18 @@ void TwistRules::number_bodies() {
         }
     order_.resize(links_.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    const auto key = [this](std::size_t link) { return std::tuple(links_[link].body, links_[link].tree, link); };
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    const auto key = [this](std::size_t link) {
+        return std::tuple(links_[link].body, links_[link].tree, link);
+    };
+    std::sort(order_.begin(), order_.end(),
+              [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
     first_.assign(raw_.size() + 1, 0);
     for (const Link& link : links_) ++first_[link.body + 1];
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
 }
 
-// Visits a body and those above it, nearest first, for as long as visit(body) says to go on from it.
+// Visits a body and those above it, nearest first, for as long as visit(body) says to go on from
+// it.
 template <class Visit> void TwistRules::climb(Number from, Visit&& visit) {
     queue_.clear();
     if (visit(from)) queue_.push_back(from);
@@ -103,16 +107,21 @@ std::optional<TwistRules::Broken> TwistRules::given_twice(bool with_new) {
 }
 
 std::optional<TwistRules::Broken> TwistRules::joined_twice() {
-    const auto key = [this](std::size_t link) { return std::tuple(links_[link].tree, links_[link].waits, link); };
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    const auto key = [this](std::size_t link) {
+        return std::tuple(links_[link].tree, links_[link].waits, link);
+    };
+    std::sort(order_.begin(), order_.end(),
+              [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
     const auto root = [this](Number body) {
         while (set_[body] != body) body = set_[body] = set_[set_[body]];
         return body;
     };
     set_.resize(raw_.size());
     for (std::size_t begin = 0, end; begin < order_.size(); begin = end) {
-        for (end = begin; end < order_.size() && links_[order_[end]].tree == links_[order_[begin]].tree; ++end)
-            for (const Number body : {links_[order_[end]].body, links_[order_[end]].reference}) set_[body] = body;
+        for (end = begin;
+             end < order_.size() && links_[order_[end]].tree == links_[order_[begin]].tree; ++end)
+            for (const Number body : {links_[order_[end]].body, links_[order_[end]].reference})
+                set_[body] = body;
         for (std::size_t at = begin; at < end; ++at) {
             const Number a = root(links_[order_[at]].body), b = root(links_[order_[at]].reference);
             if (a == b) return found(Rule::TE6, order_[at]);
@@ -122,7 +131,8 @@ std::optional<TwistRules::Broken> TwistRules::joined_twice() {
     return std::nullopt;
 }
 
-TwistRules::Broken TwistRules::found(Rule rule, std::size_t link, Number above, std::size_t other) const {
+TwistRules::Broken TwistRules::found(Rule rule, std::size_t link, Number above,
+                                     std::size_t other) const {
     Link named = links_[link];
     named.body = raw_[named.body];
     named.reference = raw_[named.reference];

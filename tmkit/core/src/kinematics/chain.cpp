@@ -8,7 +8,8 @@ namespace tmkit {
 namespace {
 
 inline void add_rotated(const Matrix3& r, const Vector3& v, Vector3& sum) {
-    for (int i = 0; i < 3; ++i) sum[i] += r[3 * i] * v[0] + r[3 * i + 1] * v[1] + r[3 * i + 2] * v[2];
+    for (int i = 0; i < 3; ++i)
+        sum[i] += r[3 * i] * v[0] + r[3 * i + 1] * v[1] + r[3 * i + 2] * v[2];
 }
 
 // Moves the frame (rotation, translation) along or about its own z.
@@ -31,11 +32,12 @@ std::vector<std::int32_t> path_up(const Layout& layout, std::int32_t frame) {
     return path;
 }
 
-// Goes along a chain with the frame (rotation, translation), from the identity to the tip; visit(i, r, t) sees the axis
-// of segment i, the third column of r, and its origin t before the segment moves.
+// Goes along a chain with the frame (rotation, translation), from the identity to the tip; visit(i,
+// r, t) sees the axis of segment i, the third column of r, and its origin t before the segment
+// moves.
 template <class Visit>
-void walk(const std::vector<Chain::Segment>& segments, const double* x, Matrix3& rotation, Vector3& translation,
-          Visit&& visit) {
+void walk(const std::vector<Chain::Segment>& segments, const double* x, Matrix3& rotation,
+          Vector3& translation, Visit&& visit) {
     rotation = identity3;
     translation = {0.0, 0.0, 0.0};
     for (std::size_t i = 0; i < segments.size(); ++i) {
@@ -43,18 +45,20 @@ void walk(const std::vector<Chain::Segment>& segments, const double* x, Matrix3&
         add_rotated(rotation, segment.translation, translation);
         Matrix3 next = rotation * segment.rotation;
         visit(i, next, translation);
-        apply_motion(segment.prismatic, segment.multiplier * x[segment.column] + segment.offset, next, translation);
+        apply_motion(segment.prismatic, segment.multiplier * x[segment.column] + segment.offset,
+                     next, translation);
         rotation = next;
     }
 }
 
 }  // namespace
 
-Chain::Chain(const Layout& layout, std::int32_t tip, std::int32_t reference, const std::vector<std::int32_t>& entries,
-             const double* q)
+Chain::Chain(const Layout& layout, std::int32_t tip, std::int32_t reference,
+             const std::vector<std::int32_t>& entries, const double* q)
     : joints_(entries.size()) {
     std::vector<std::int32_t> column(layout.joint_count(), -1);
-    for (std::size_t i = 0; i < entries.size(); ++i) column[entries[i]] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < entries.size(); ++i)
+        column[entries[i]] = static_cast<std::int32_t>(i);
     std::vector<std::int32_t> down = path_up(layout, tip), up = path_up(layout, reference);
     while (!down.empty() && !up.empty() && down.back() == up.back()) {
         down.pop_back();
@@ -64,7 +68,8 @@ Chain::Chain(const Layout& layout, std::int32_t tip, std::int32_t reference, con
     const auto add_segment = [&](std::int32_t frame, double sign) {
         const Pose to_axis = from_z_to(layout.axis[frame]);
         const Pose before = constant * to_axis;
-        segments_.push_back({before.rotation(), before.translation, layout.type[frame] == JointType::prismatic,
+        segments_.push_back({before.rotation(), before.translation,
+                             layout.type[frame] == JointType::prismatic,
                              column[layout.q_index[frame]], sign * layout.multiplier[frame],
                              sign * layout.offset[frame]});
         constant = to_axis.inverse();
@@ -85,8 +90,9 @@ Chain::Chain(const Layout& layout, std::int32_t tip, std::int32_t reference, con
         if (moves(*frame)) add_segment(*frame, 1.0);
     }
     if (segments_.size() > max_chain_joints)
-        throw Error(ErrorKind::configuration, "the chain has {} moving joints; at most {} are supported",
-                    segments_.size(), max_chain_joints);
+        throw Error(ErrorKind::configuration,
+                    "the chain has {} moving joints; at most {} are supported", segments_.size(),
+                    max_chain_joints);
     last_rotation_ = constant.rotation();
     last_translation_ = constant.translation;
 }
@@ -97,9 +103,11 @@ void Chain::forward(const double* x, Matrix3& rotation, Vector3& translation) co
     rotation = rotation * last_rotation_;
 }
 
-void Chain::jacobian(const double* x, Matrix3& rotation, Vector3& translation, Vector6* columns) const {
+void Chain::jacobian(const double* x, Matrix3& rotation, Vector3& translation,
+                     Vector6* columns) const {
     std::array<Vector3, max_chain_joints> axis, origin;
-    walk(segments_, x, rotation, translation, [&](std::size_t i, const Matrix3& r, const Vector3& t) {
+    walk(segments_, x, rotation, translation,
+         [&](std::size_t i, const Matrix3& r, const Vector3& t) {
         axis[i] = {r[2], r[5], r[8]};
         origin[i] = t;
     });

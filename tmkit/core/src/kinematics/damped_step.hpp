@@ -1,4 +1,5 @@
-// The damped least squares step of inverse kinematics and of projections, within the limits of the joints.
+// The damped least squares step of inverse kinematics and of projections, within the limits of the
+// joints.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +28,8 @@ inline void solve_symmetric(double (&a)[6][6], Vector6& b) {
 }
 
 // The damped step of the joints that are not held, and zero for those that are.
-inline void damped_step(const Vector6* columns, std::size_t n, const bool* held, const Vector6& error, double damping,
-                        double* step) {
+inline void damped_step(const Vector6* columns, std::size_t n, const bool* held,
+                        const Vector6& error, double damping, double* step) {
     double a[6][6] = {};
     for (int i = 0; i < 6; ++i) a[i][i] = damping;
     for (std::size_t c = 0; c < n; ++c)
@@ -45,18 +46,21 @@ inline void damped_step(const Vector6* columns, std::size_t n, const bool* held,
 }
 
 // Holds the joints at a limit that a step would push beyond it; whether any came to be held.
-inline bool hold_at_limits(const double* x, const double* step, const std::vector<std::array<double, 2>>& limits,
-                           bool* held) {
+inline bool hold_at_limits(const double* x, const double* step,
+                           const std::vector<std::array<double, 2>>& limits, bool* held) {
     bool more = false;
     for (std::size_t c = 0; c < limits.size(); ++c) {
         const auto& [lower, upper] = limits[c];
-        if (!held[c] && ((x[c] <= lower && step[c] < 0.0) || (x[c] >= upper && step[c] > 0.0))) more = held[c] = true;
+        if (!held[c] && ((x[c] <= lower && step[c] < 0.0) || (x[c] >= upper && step[c] > 0.0)))
+            more = held[c] = true;
     }
     return more;
 }
 
-// Moves by a step, or by as much of it as moves no joint by more than 1, and no farther than to the limits.
-inline void take_step(double* x, const double* step, std::size_t n, const std::array<double, 2>* limits) {
+// Moves by a step, or by as much of it as moves no joint by more than 1, and no farther than to the
+// limits.
+inline void take_step(double* x, const double* step, std::size_t n,
+                      const std::array<double, 2>* limits) {
     double longest = 0.0;
     for (std::size_t c = 0; c < n; ++c) longest = std::max(longest, std::abs(step[c]));
     const double scale = longest > 1.0 ? 1.0 / longest : 1.0;

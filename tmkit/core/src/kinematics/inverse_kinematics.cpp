@@ -23,7 +23,8 @@ Vector3 rotation_error(const Matrix3& target, const Matrix3& current) {
     const double sine = norm(v), cosine = 0.5 * (m[0] + m[4] + m[8] - 1.0);
     if (sine > 1e-7) return (arctangent(sine, cosine) / sine) * v;
     if (cosine > 0.0) return v;
-    // Half a turn: m is 2 a a^T - I, so the axis stands in the column of its largest diagonal entry.
+    // Half a turn: m is 2 a a^T - I, so the axis stands in the column of its largest diagonal
+    // entry.
     int k = 0;
     for (int i = 1; i < 3; ++i)
         if (m[4 * i] > m[4 * k]) k = i;
@@ -33,10 +34,13 @@ Vector3 rotation_error(const Matrix3& target, const Matrix3& current) {
 }
 
 // The entries that move a joint above the tip or the reference. Throws Error(disconnected).
-std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
-                                   const std::vector<std::int32_t>& entries, const double* q) {
+std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip,
+                                   std::int32_t reference, const std::vector<std::int32_t>& entries,
+                                   const double* q) {
     const Layout& layout = scene.layout();
-    const auto name = [&](std::int32_t frame) { return scene.record(layout.ids[frame]).name->text; };
+    const auto name = [&](std::int32_t frame) {
+        return scene.record(layout.ids[frame]).name->text;
+    };
     if (layout.root[tip] != layout.root[reference])
         scene.pose(name(tip), name(reference), q);  // throws with the reason
     std::vector<int> times(layout.joint_count(), 0);
@@ -51,29 +55,37 @@ std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip, st
 
 }  // namespace
 
-InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
-                                     const std::vector<std::int32_t>& entries, const std::vector<double>& q)
-    : scene_(scene), tip_(tip), reference_(reference), entries_(on_chain(scene, tip, reference, entries, q.data())),
-      q_(q), chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
+InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip,
+                                     std::int32_t reference,
+                                     const std::vector<std::int32_t>& entries,
+                                     const std::vector<double>& q)
+    : scene_(scene), tip_(tip), reference_(reference),
+      entries_(on_chain(scene, tip, reference, entries, q.data())), q_(q),
+      chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
     const std::vector<EntryLimits> limits = scene.entry_limits();
     for (const std::int32_t entry : entries_) {
         const Joint& joint = joint_of_entry(scene, entry);
         const double lower = limits[entry].lower, upper = limits[entry].upper;
         if (!(q[entry] >= lower - limit_tolerance && q[entry] <= upper + limit_tolerance))
-            throw Error(ErrorKind::configuration, "joint '{}' is at {}, outside its limits {} to {}", joint.name,
-                        q[entry], lower, upper)
-                .with({{"joint", joint.name}, {"value", q[entry]}, {"lower", lower}, {"upper", upper}});
+            throw Error(ErrorKind::configuration,
+                        "joint '{}' is at {}, outside its limits {} to {}", joint.name, q[entry],
+                        lower, upper)
+                .with({{"joint", joint.name},
+                       {"value", q[entry]},
+                       {"lower", lower},
+                       {"upper", upper}});
         limits_.push_back({lower, upper});
         const bool prismatic = joint.type == JointType::prismatic;
         ranges_.push_back({std::isinf(lower) ? (prismatic ? q[entry] - 1.0 : -pi) : lower,
                            std::isinf(upper) ? (prismatic ? q[entry] + 1.0 : pi) : upper});
     }
     for (const Chain::Segment& segment : chain_.segments())
-        if (segment.prismatic || segment.multiplier != std::round(segment.multiplier)) turns_[segment.column] = false;
+        if (segment.prismatic || segment.multiplier != std::round(segment.multiplier))
+            turns_[segment.column] = false;
 }
 
-bool InverseKinematics::improve(const Pose& target, const IkSettings& settings, double* x, double errors[2],
-                                int& iterations, bool with_limits) const {
+bool InverseKinematics::improve(const Pose& target, const IkSettings& settings, double* x,
+                                double errors[2], int& iterations, bool with_limits) const {
     const std::size_t n = entries_.size();
     const Matrix3 target_rotation = target.rotation();
     std::array<Vector6, max_chain_joints> columns;
@@ -86,10 +98,12 @@ bool InverseKinematics::improve(const Pose& target, const IkSettings& settings, 
         Vector3 translation;
         chain_.jacobian(x, rotation, translation, columns.data());
         const Vector3 linear = target.translation - translation;
-        const Vector3 angular = settings.is_position_only() ? Vector3{} : rotation_error(target_rotation, rotation);
+        const Vector3 angular =
+            settings.is_position_only() ? Vector3{} : rotation_error(target_rotation, rotation);
         errors[0] = norm(linear);
         errors[1] = norm(angular);
-        if (errors[0] <= settings.position_tolerance && errors[1] <= settings.rotation_tolerance) return true;
+        if (errors[0] <= settings.position_tolerance && errors[1] <= settings.rotation_tolerance)
+            return true;
         if (iteration == settings.max_iterations) return false;
         ++iterations;
         const double weight = settings.is_position_only() ? 0.0 : rotation_weight;
@@ -133,13 +147,15 @@ std::vector<double> InverseKinematics::moving(const double* q) const {
 }
 
 bool InverseKinematics::out_of_reach(const Pose& target, const IkSettings& settings) const {
-    return norm(target.translation - chain_.anchor()) > chain_.reach(limits_) + settings.position_tolerance;
+    return norm(target.translation - chain_.anchor()) >
+           chain_.reach(limits_) + settings.position_tolerance;
 }
 
 std::int32_t InverseKinematics::mover(std::int32_t frame) const {
     const Layout& layout = scene_.layout();
     for (; frame >= 0; frame = layout.parent[frame])
-        if (std::find(entries_.begin(), entries_.end(), layout.q_index[frame]) != entries_.end()) break;
+        if (std::find(entries_.begin(), entries_.end(), layout.q_index[frame]) != entries_.end())
+            break;
     return frame;
 }
 
@@ -152,16 +168,19 @@ bool InverseKinematics::is_fixed_by_target(FramePair pair) const {
     return is_fixed(pair.a) && is_fixed(pair.b);
 }
 
-bool InverseKinematics::is_still_part_of(std::int32_t frame, const std::vector<std::string>& frames) const {
+bool InverseKinematics::is_still_part_of(std::int32_t frame,
+                                         const std::vector<std::string>& frames) const {
     const Layout& layout = scene_.layout();
     if (mover(frame) == mover(tip_)) return false;
     for (; frame >= 0; frame = layout.parent[frame])
-        if (std::find(frames.begin(), frames.end(), scene_.record(layout.ids[frame]).name->text) != frames.end())
+        if (std::find(frames.begin(), frames.end(), scene_.record(layout.ids[frame]).name->text) !=
+            frames.end())
             return true;
     return false;
 }
 
-InverseKinematicsResult InverseKinematics::solve(const Pose& target, const IkSettings& settings) const {
+InverseKinematicsResult InverseKinematics::solve(const Pose& target,
+                                                 const IkSettings& settings) const {
     InverseKinematicsResult result;
     const std::vector<double> start = moving(q_.data());
     std::array<double, max_chain_joints> x;
@@ -197,7 +216,8 @@ const Joint& joint_of_entry(const SceneGraph& scene, std::int32_t entry) {
     return *scene.record(layout.ids[layout.joint_frame[entry]]).joint;
 }
 
-std::vector<std::int32_t> joint_entries(const SceneGraph& scene, const std::vector<std::string>& joints) {
+std::vector<std::int32_t> joint_entries(const SceneGraph& scene,
+                                        const std::vector<std::string>& joints) {
     const Layout& layout = scene.layout();
     std::vector<std::int32_t> entries;
     for (const std::string& name : joints) {
@@ -205,10 +225,12 @@ std::vector<std::int32_t> joint_entries(const SceneGraph& scene, const std::vect
         const std::int32_t entry = layout.q_index[frame];
         if (entry < 0 || layout.joint_frame[entry] != frame)
             throw Error(ErrorKind::configuration,
-                        "joint '{}' has no entry in the configuration: it follows another joint", name)
+                        "joint '{}' has no entry in the configuration: it follows another joint",
+                        name)
                 .with({{"joint", name}});
         if (std::find(entries.begin(), entries.end(), entry) != entries.end())
-            throw Error(ErrorKind::configuration, "joint '{}' is named twice", name).with({{"joint", name}});
+            throw Error(ErrorKind::configuration, "joint '{}' is named twice", name)
+                .with({{"joint", name}});
         entries.push_back(entry);
     }
     return entries;

@@ -7,7 +7,8 @@
 
 namespace tmkit {
 
-// The layout is built on the version that was asked, before the copy, so that the next question finds it there.
+// The layout is built on the version that was asked, before the copy, so that the next question
+// finds it there.
 static const SceneGraph& laid_out(const SceneGraph& scene) {
     scene.layout();
     return scene;
@@ -20,43 +21,53 @@ Kinematics::Kinematics(const SceneGraph& scene, std::vector<double> q, std::vect
 }
 
 Pose Kinematics::pose(std::string_view target, std::string_view reference) const {
-    return scene_.pose(target, reference, q_.data());  // one evaluation order, so the same bits as the scene's answer
+    return scene_.pose(target, reference,
+                       q_.data());  // one evaluation order, so the same bits as the scene's answer
 }
 
 std::vector<double> Kinematics::jacobian(std::string_view frame, const Vector3& point,
                                          std::optional<std::string_view> axes) const {
     std::vector<double> rows(6 * layout_->joint_count());
     const std::int32_t index = number(frame);
-    layout_->jacobian(index, pose(index).apply(point), [this](std::int32_t at) -> const Pose& { return pose(at); },
-                      rows.data());
+    layout_->jacobian(index, pose(index).apply(point),
+                      [this](std::int32_t at) -> const Pose& { return pose(at); }, rows.data());
     if (!axes) return rows;
     const std::int32_t turned = number(*axes);
-    if (layout_->root[turned] != layout_->root[index]) scene_.pose(frame, *axes, q_.data());  // throws with the reason
+    if (layout_->root[turned] != layout_->root[index])
+        scene_.pose(frame, *axes, q_.data());  // throws with the reason
     const Pose axes_from_root = pose(turned).inverse();
     const std::size_t columns = layout_->joint_count();
     for (std::size_t half = 0; half < 6; half += 3)
         for (std::size_t column = 0; column < columns; ++column) {
             double* first = rows.data() + half * columns + column;
-            const Vector3 turned_column = axes_from_root.rotate({first[0], first[columns], first[2 * columns]});
+            const Vector3 turned_column =
+                axes_from_root.rotate({first[0], first[columns], first[2 * columns]});
             for (std::size_t i = 0; i < 3; ++i) first[i * columns] = turned_column[i];
         }
     return rows;
 }
 
-Vector6 Kinematics::twist(std::string_view frame, std::string_view reference, std::string_view axes) const {
-    const FrameRecord &moving = scene_.record(frame), &still = scene_.record(reference), &turned = scene_.record(axes);
+Vector6 Kinematics::twist(std::string_view frame, std::string_view reference,
+                          std::string_view axes) const {
+    const FrameRecord &moving = scene_.record(frame), &still = scene_.record(reference),
+                      &turned = scene_.record(axes);
     for (const FrameRecord* end : {&still, &turned})
-        if (scene_.root_of(end->id) != scene_.root_of(moving.id)) scene_.pose(moving, *end, nullptr);  // throws
-    const double none = 0.0;  // without joints there are velocities, too: of free edges, which do not move
+        if (scene_.root_of(end->id) != scene_.root_of(moving.id))
+            scene_.pose(moving, *end, nullptr);  // throws
+    const double none =
+        0.0;  // without joints there are velocities, too: of free edges, which do not move
     const double* qd = qd_.empty() ? &none : qd_.data();
-    const auto twist = related_twist(scene_, &moving, moving.body, still.body, turned, q_.data(), qd);
+    const auto twist =
+        related_twist(scene_, &moving, moving.body, still.body, turned, q_.data(), qd);
     if (twist) return *twist;
     require_stated_motion(scene_, moving, still);
     scene_.require_no_twist_on_path(frame, reference);
-    throw Error(ErrorKind::scene, "nothing states how frame '{}' moves relative to '{}'", frame, reference);
+    throw Error(ErrorKind::scene, "nothing states how frame '{}' moves relative to '{}'", frame,
+                reference);
 }
 
-// --- layouts ---------------------------------------------------------------------------------------------------------
+// --- layouts
+// ---------------------------------------------------------------------------------------------------------
 
 std::int32_t Layout::index_of(FrameId id) const {
     // Ids are given in order: without removals, each stands at its own place.
@@ -68,7 +79,8 @@ std::int32_t Layout::index_of(FrameId id) const {
 void Layout::forward(const double* q, Pose* poses) const {
     std::copy(still.begin(), still.end(), poses);
     for (const std::int32_t frame : moving)
-        poses[frame] = poses[parent[frame]] * edge(frame, q);  // a root is still, so there is a parent
+        poses[frame] =
+            poses[parent[frame]] * edge(frame, q);  // a root is still, so there is a parent
 }
 
 void Layout::forward_moving(const double* q, Pose* poses) const {
@@ -92,9 +104,11 @@ LayoutTree::LayoutTree(const std::vector<std::int32_t>& parent) {
     for (std::size_t i = 0; i < count; ++i) {
         if (parent[i] >= 0) continue;
         std::size_t next_frame = order.size();
-        for (order.push_back(static_cast<std::int32_t>(i)); next_frame < order.size(); ++next_frame) {
+        for (order.push_back(static_cast<std::int32_t>(i)); next_frame < order.size();
+             ++next_frame) {
             const std::int32_t frame = order[next_frame];
-            order.insert(order.end(), child.begin() + first_child[frame], child.begin() + first_child[frame + 1]);
+            order.insert(order.end(), child.begin() + first_child[frame],
+                         child.begin() + first_child[frame + 1]);
         }
     }
 }
@@ -106,10 +120,12 @@ void Layout::settle(std::vector<char> stale_frames) {
     slot.resize(size());
     moving.resize(size());
     std::int32_t move_count = 0;
-    // A frame whose parent is settled, or a root. Through local pointers, which what is written cannot change.
-    const auto settle_one = [&move_count, above_of = parent.data(), entry = q_index.data(), edge_pose = pose.data(),
-                             root_of = root.data(), slot_of = slot.data(), moves_at = moving.data(),
-                             still_at = still.data(), stale = stale_frames.data()](std::int32_t frame) {
+    // A frame whose parent is settled, or a root. Through local pointers, which what is written
+    // cannot change.
+    const auto settle_one = [&move_count, above_of = parent.data(), entry = q_index.data(),
+                             edge_pose = pose.data(), root_of = root.data(), slot_of = slot.data(),
+                             moves_at = moving.data(), still_at = still.data(),
+                             stale = stale_frames.data()](std::int32_t frame) {
         const std::int32_t above = above_of[frame];
         if (above < 0) {
             root_of[frame] = frame;
@@ -135,7 +151,8 @@ void Layout::settle(std::vector<char> stale_frames) {
         std::fill(slot.begin(), slot.end(), unsettled);
         std::vector<std::int32_t> waiting;  // a frame, and the ancestors that came later than it
         for (std::int32_t frame = 0; frame < count; ++frame) {
-            for (std::int32_t at = frame; at >= 0 && slot[at] == unsettled; at = parent[at]) waiting.push_back(at);
+            for (std::int32_t at = frame; at >= 0 && slot[at] == unsettled; at = parent[at])
+                waiting.push_back(at);
             for (; !waiting.empty(); waiting.pop_back()) settle_one(waiting.back());
         }
     }

@@ -11,21 +11,26 @@ namespace {
 using Word = std::uint64_t;
 using Wide = unsigned __int128;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
+                 infinity = std::numeric_limits<double>::infinity();
 
 // 2/pi after 64 zeros, word by word.
 constexpr std::array<Word, 20> two_over_pi{
-    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
-    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
-    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7,
-    0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
-constexpr Word half_pi_high = 0xc90fdaa22168c234, half_pi_low = 0xc4c6628b80dc1cd1;  // times 2^-63 and 2^-127
+    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
+    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
+    0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
+    0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
+constexpr Word half_pi_high = 0xc90fdaa22168c234,
+               half_pi_low = 0xc4c6628b80dc1cd1;  // times 2^-63 and 2^-127
 
 Word high_product(Word a, Word b) { return static_cast<Word>(static_cast<Wide>(a) * b >> 64); }
 
 // What a product loses by rounding (Dekker): a b = product + lost, unless that underflows.
 double lost(double a, double b, double product) {
-    const auto upper = [](double x) { return std::bit_cast<double>(std::bit_cast<Word>(x) & ~Word{0x7FFFFFF}); };
+    const auto upper = [](double x) {
+        return std::bit_cast<double>(std::bit_cast<Word>(x) & ~Word{0x7FFFFFF});
+    };
     const double a1 = upper(a), a2 = a - a1, b1 = upper(b), b2 = b - b1;
     return ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
 }
@@ -52,22 +57,28 @@ Sum fast_sum(double large, double small) {
     return {high, (large - high) + small};
 }
 
-// The arcus tangent of small / large, 0 <= small <= large, both far from the ends of the exponents. About k/8, the
-// nearest multiple: atan(s / l) = atan(k/8) + atan((s - k/8 l) / (l + k/8 s)), with what the quotient loses.
+// The arcus tangent of small / large, 0 <= small <= large, both far from the ends of the exponents.
+// About k/8, the nearest multiple: atan(s / l) = atan(k/8) + atan((s - k/8 l) / (l + k/8 s)), with
+// what the quotient loses.
 Sum arctangent_of(double small, double large) {
     const double k = (small / large * 8.0 + 0x1.8p52) - 0x1.8p52, c = 0.125 * k;
-    const auto upper = [](double x) { return std::bit_cast<double>(std::bit_cast<Word>(x) & ~Word{0xFF}); };
+    const auto upper = [](double x) {
+        return std::bit_cast<double>(std::bit_cast<Word>(x) & ~Word{0xFF});
+    };
     const double l1 = upper(large), l2 = large - l1, s1 = upper(small), s2 = small - s1;
     const Sum n = fast_sum(small - c * l1, -c * l2), d = fast_sum(large, c * s1);
     const double q = n.high / d.high, product = q * d.high;
-    const double rest = (((n.high - product) - lost(q, d.high, product)) + (n.low - q * (d.low + c * s2))) / d.high;
+    const double rest =
+        (((n.high - product) - lost(q, d.high, product)) + (n.low - q * (d.low + c * s2))) / d.high;
     const double z = q * q;
-    const double series = -0x1.5555555555535p-2 +
-                          z * (0x1.99999999615eap-3 +
-                               z * (-0x1.2492482489a99p-3 + z * (0x1.c718744e5c9b1p-4 + z * -0x1.70bd70594a51dp-4)));
+    const double series =
+        -0x1.5555555555535p-2 +
+        z * (0x1.99999999615eap-3 +
+             z * (-0x1.2492482489a99p-3 + z * (0x1.c718744e5c9b1p-4 + z * -0x1.70bd70594a51dp-4)));
     const auto [base, base_low] = arctangents[static_cast<std::size_t>(k)];
     const Sum sum = fast_sum(base, q);
-    return k == 0.0 ? Sum{q, rest + q * z * series} : Sum{sum.high, sum.low + (base_low + (rest + q * z * series))};
+    return k == 0.0 ? Sum{q, rest + q * z * series}
+                    : Sum{sum.high, sum.low + (base_low + (rest + q * z * series))};
 }
 
 double with_sign(double value, double sign) { return std::copysign(value, sign); }
@@ -76,20 +87,25 @@ double with_sign(double value, double sign) { return std::copysign(value, sign);
 
 ReducedAngle reduce_exactly(double angle) {
     if (!std::isfinite(angle)) return {nan, 0.0, 0};
-    const Word bits = std::bit_cast<Word>(std::abs(angle)), mantissa = (bits & ((Word{1} << 52) - 1)) | Word{1} << 52;
-    const int exponent = static_cast<int>(bits >> 52) - 1075;  // |angle| = mantissa 2^exponent, and at least 1/2
-    // Bits of 2/pi that give multiples of four quadrants are left out; of the others 192 leave 2^-137 of a quadrant.
+    const Word bits = std::bit_cast<Word>(std::abs(angle)),
+               mantissa = (bits & ((Word{1} << 52) - 1)) | Word{1} << 52;
+    const int exponent =
+        static_cast<int>(bits >> 52) - 1075;  // |angle| = mantissa 2^exponent, and at least 1/2
+    // Bits of 2/pi that give multiples of four quadrants are left out; of the others 192 leave
+    // 2^-137 of a quadrant.
     const int begin = 64 + exponent - 2, word = begin / 64, shift = begin % 64;
     std::array<Word, 3> window;
     for (int i = 0; i < 3; ++i)
-        window[i] =
-            shift ? two_over_pi[word + i] << shift | two_over_pi[word + i + 1] >> (64 - shift) : two_over_pi[word + i];
+        window[i] = shift
+                        ? two_over_pi[word + i] << shift | two_over_pi[word + i + 1] >> (64 - shift)
+                        : two_over_pi[word + i];
     const Wide last = static_cast<Wide>(window[2]) * mantissa,
                middle = static_cast<Wide>(window[1]) * mantissa + (last >> 64);
-    std::array<Word, 3> turns{window[0] * mantissa + static_cast<Word>(middle >> 64), static_cast<Word>(middle),
-                              static_cast<Word>(last)};
+    std::array<Word, 3> turns{window[0] * mantissa + static_cast<Word>(middle >> 64),
+                              static_cast<Word>(middle), static_cast<Word>(last)};
     Word quadrant = turns[0] >> 62;
-    Wide fraction = static_cast<Wide>(turns[0] << 2 | turns[1] >> 62) << 64 | (turns[1] << 2 | turns[2] >> 62);
+    Wide fraction =
+        static_cast<Wide>(turns[0] << 2 | turns[1] >> 62) << 64 | (turns[1] << 2 | turns[2] >> 62);
     Word below = turns[2] << 2;
     const bool above = fraction >> 127;  // the next multiple is the nearest
     if (above) {
@@ -98,16 +114,18 @@ ReducedAngle reduce_exactly(double angle) {
         below = 0 - below;
     }
     int zeros = 0;  // no double lies nearer to a multiple than 2^-62
-    for (; zeros < 127 && !(fraction >> 127); ++zeros) fraction = fraction << 1 | below >> 63, below <<= 1;
+    for (; zeros < 127 && !(fraction >> 127); ++zeros)
+        fraction = fraction << 1 | below >> 63, below <<= 1;
     const Word high = static_cast<Word>(fraction >> 64), low = static_cast<Word>(fraction);
-    const Wide product =
-        static_cast<Wide>(high) * half_pi_high + high_product(high, half_pi_low) + high_product(low, half_pi_high);
+    const Wide product = static_cast<Wide>(high) * half_pi_high + high_product(high, half_pi_low) +
+                         high_product(low, half_pi_high);
     // product 2^(-127 - zeros); the first 53 bits, and 53 of what follows
     const Word leading = static_cast<Word>(product >> 64), kept = leading & ~Word{0x7FF};
     const Word rest = (leading - kept) << 52 | static_cast<Word>(product) >> 12;
     const double scale = std::bit_cast<double>(static_cast<Word>(1023 - 63 - zeros) << 52);
     const double sign = (angle < 0.0) != above ? -1.0 : 1.0;
-    return {sign * scale * static_cast<double>(kept), sign * scale * 0x1.0p-52 * static_cast<double>(rest),
+    return {sign * scale * static_cast<double>(kept),
+            sign * scale * 0x1.0p-52 * static_cast<double>(rest),
             angle < 0.0 ? 0 - quadrant : quadrant};
 }
 
@@ -141,7 +159,8 @@ double length_of(double x, double y) {
     const double a = std::abs(x), b = std::abs(y), large = std::max(a, b);
     if (a == infinity || b == infinity) return infinity;
     if (large > 0x1.0p500) return 0x1.0p600 * length_of(0x1.0p-600 * a, 0x1.0p-600 * b);
-    if (large < 0x1.0p-450 && large > 0.0) return 0x1.0p-600 * length_of(0x1.0p600 * a, 0x1.0p600 * b);
+    if (large < 0x1.0p-450 && large > 0.0)
+        return 0x1.0p-600 * length_of(0x1.0p600 * a, 0x1.0p600 * b);
     return std::sqrt(a * a + b * b);
 }
 
@@ -152,7 +171,8 @@ double exponential(double x) {
     const double n = (x * std::numbers::log2e + 0x1.8p52) - 0x1.8p52;
     const double high = x - n * 0x1.62e42fefp-1, low = n * 0x1.473de6af278edp-34, r = high - low,
                  error = (high - r) - low;
-    double series = 0.0, factorial = 6227020800.0;  // Taylor's, whose coefficients are rounded quotients
+    double series = 0.0,
+           factorial = 6227020800.0;  // Taylor's, whose coefficients are rounded quotients
     for (int k = 13; k >= 2; factorial /= k, --k) series = series * r + 1.0 / factorial;
     return std::ldexp(1.0 + (r + (r * r * series + error * (1.0 + r))), static_cast<int>(n));
 }
@@ -171,7 +191,8 @@ double logarithm(double x) {
              z * (0x1.999999997f730p-2 +
                   z * (0x1.249249423c2bcp-2 +
                        z * (0x1.c71c51d55c12ep-3 +
-                            z * (0x1.7466484ea67e8p-3 + z * (0x1.39a0e026e5d1ap-3 + z * 0x1.2f0d45c86f51ap-3))))));
+                            z * (0x1.7466484ea67e8p-3 +
+                                 z * (0x1.39a0e026e5d1ap-3 + z * 0x1.2f0d45c86f51ap-3))))));
     return n * 0x1.62e42fefp-1 - ((half - (s * (half + series) + n * 0x1.473de6af278edp-34)) - f);
 }
 
@@ -180,14 +201,16 @@ double complementary_error(double x) {
     const double a = std::abs(x);
     if (a > 27.5) return x > 0.0 ? 0.0 : 2.0;
     const double square = a * a;
-    const double bell = exponential(-square) * (1.0 - lost(a, a, square)) * std::numbers::inv_sqrtpi;
+    const double bell =
+        exponential(-square) * (1.0 - lost(a, a, square)) * std::numbers::inv_sqrtpi;
     if (a < 0.75) {  // erf(x) = 2/sqrt(pi) e^(-x^2) sum of (2 x^2)^n x / (2n+1)!!
         double term = a, sum = a;
         for (int n = 1; term > 1e-18 * sum; ++n) sum += term *= 2.0 * square / (2 * n + 1);
         return 1.0 - with_sign(2.0 * bell * sum, x);
     }
     double fraction = a;  // of Laplace: x + (1/2) / (x + (2/2) / (x + (3/2) / ...
-    for (int n = 20 + static_cast<int>(200.0 / square); n >= 1; --n) fraction = a + 0.5 * n / fraction;
+    for (int n = 20 + static_cast<int>(200.0 / square); n >= 1; --n)
+        fraction = a + 0.5 * n / fraction;
     return x > 0.0 ? bell / fraction : 2.0 - bell / fraction;
 }
 

@@ -7,7 +7,8 @@
 namespace tmkit {
 namespace {
 
-// Below this angle the closed forms lose digits, and their Taylor series to second order is exact to double precision.
+// Below this angle the closed forms lose digits, and their Taylor series to second order is exact
+// to double precision.
 constexpr double small_angle = 1e-4;
 
 void require_finite(std::span<const double> values, const char* what) {
@@ -28,8 +29,9 @@ Vector3 rotation_vector(Vector4 q) {
         for (double& component : q) component = -component;
     const Vector3 v{q[0], q[1], q[2]};
     const double sine = norm(v);
-    const double scale = sine < small_angle ? 2.0 / q[3] - 2.0 * sine * sine / (3.0 * q[3] * q[3] * q[3])
-                                            : 2.0 * arctangent(sine, q[3]) / sine;
+    const double scale = sine < small_angle
+                             ? 2.0 / q[3] - 2.0 * sine * sine / (3.0 * q[3] * q[3] * q[3])
+                             : 2.0 * arctangent(sine, q[3]) / sine;
     return scale * v;
 }
 
@@ -51,12 +53,16 @@ Pose Pose::checked(const Vector3& translation, const Vector4& quat_xyzw) {
     require_finite(translation, "translation");
     require_finite(quat_xyzw, "quat_xyzw");
     Vector4 q = quat_xyzw;
-    const auto squared_norm = [&q] { return q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]; };
+    const auto squared_norm = [&q] {
+        return q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+    };
     double squared = squared_norm();
     if (squared < 1e-18)
-        throw Error(ErrorKind::scene, "quat_xyzw is zero, which is no rotation; the identity is [0, 0, 0, 1]");
+        throw Error(ErrorKind::scene,
+                    "quat_xyzw is zero, which is no rotation; the identity is [0, 0, 0, 1]");
     if (!std::isfinite(squared)) {  // the squares overflow, the numbers do not
-        const double largest = std::max({std::abs(q[0]), std::abs(q[1]), std::abs(q[2]), std::abs(q[3])});
+        const double largest =
+            std::max({std::abs(q[0]), std::abs(q[1]), std::abs(q[2]), std::abs(q[3])});
         for (double& component : q) component /= largest;
         squared = squared_norm();
     }
@@ -78,14 +84,18 @@ Pose Pose::from_rotation_matrix(const Vector3& translation, const Matrix3& m) {
         }
     if (defect > 1e-6)
         throw Error(ErrorKind::scene,
-                    "rotation is not orthonormal: R R^T differs from the identity by {}, at most 1e-6 is accepted",
+                    "rotation is not orthonormal: R R^T differs from the identity by {}, at most "
+                    "1e-6 is accepted",
                     defect);
     const Vector3 x{m[0], m[3], m[6]}, y{m[1], m[4], m[7]}, z{m[2], m[5], m[8]};
     if (dot(cross(x, y), z) < 0.0)
-        throw Error(ErrorKind::scene, "rotation is left-handed: its determinant is -1, a rotation has +1");
+        throw Error(ErrorKind::scene,
+                    "rotation is left-handed: its determinant is -1, a rotation has +1");
     // Shepperd's method: divide by the largest of the four candidates.
-    const std::array<double, 4> four{m[0] - m[4] - m[8], m[4] - m[0] - m[8], m[8] - m[0] - m[4], m[0] + m[4] + m[8]};
-    const auto largest = static_cast<std::size_t>(std::max_element(four.begin(), four.end()) - four.begin());
+    const std::array<double, 4> four{m[0] - m[4] - m[8], m[4] - m[0] - m[8], m[8] - m[0] - m[4],
+                                     m[0] + m[4] + m[8]};
+    const auto largest =
+        static_cast<std::size_t>(std::max_element(four.begin(), four.end()) - four.begin());
     Vector4 q{};
     const double d = std::sqrt(1.0 + four[largest]);
     q[largest] = 0.5 * d;
@@ -125,8 +135,8 @@ Vector6 Pose::log() const {
     // V^-1 = I - [theta]/2 + c [theta]^2 with c = (1 - (a/2) cot(a/2)) / a^2.
     const double half = 0.5 * angle;
     const auto [sine, cosine] = sine_cosine(half);
-    const double c =
-        angle < small_angle ? 1.0 / 12.0 + angle * angle / 720.0 : (1.0 - half * cosine / sine) / (angle * angle);
+    const double c = angle < small_angle ? 1.0 / 12.0 + angle * angle / 720.0
+                                         : (1.0 - half * cosine / sine) / (angle * angle);
     const Vector3 once = cross(theta, translation);
     const Vector3 rho = translation - 0.5 * once + c * cross(theta, once);
     return {rho[0], rho[1], rho[2], theta[0], theta[1], theta[2]};
@@ -159,7 +169,8 @@ std::array<double, 2> Pose::distance(const Pose& other) const {
             norm(rotation_vector(multiply_quaternions(inverse, other.quat_xyzw)))};
 }
 
-// --- errors ----------------------------------------------------------------------------------------------------------
+// --- errors
+// ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -184,8 +195,8 @@ struct Coefficients {
 };
 
 Coefficients by_series(double squared) {
-    // sum over k of (-x)^k / (2k+2)!, / (2k+3)!, / (2k+4)! and (k+1) / (2k+5)!; ten terms are exact for x <= 1, fewer
-    // below.
+    // sum over k of (-x)^k / (2k+2)!, / (2k+3)!, / (2k+4)! and (k+1) / (2k+5)!; ten terms are exact
+    // for x <= 1, fewer below.
     Coefficients sum{0.0, 0.0, 0.0, 0.0};
     double power = 1.0, factorial = 2.0;
     for (int k = 0; k < 10 && std::abs(power) > 1e-17 * factorial; ++k) {
@@ -221,15 +232,19 @@ Blocks left_blocks(const Vector6& xi) {
     const Matrix3 r = hat({xi[0], xi[1], xi[2]}), t = hat(theta);
     const Coefficients c = coefficients(norm(theta));
     const Matrix3 tt = t * t, tr = t * r, rt = r * t, trt = tr * t;
-    const Matrix3 once = tr + rt + trt, twice = t * tr + rt * t + -3.0 * trt, thrice = trt * t + t * trt;
-    return {identity3 + c.first * t + c.second * tt, 0.5 * r + c.second * once + c.third * twice + c.fourth * thrice};
+    const Matrix3 once = tr + rt + trt, twice = t * tr + rt * t + -3.0 * trt,
+                  thrice = trt * t + t * trt;
+    return {identity3 + c.first * t + c.second * tt,
+            0.5 * r + c.second * once + c.third * twice + c.fourth * thrice};
 }
 
 Matrix3 inverse_rotation_jacobian(const Vector3& theta) {
     const double angle = norm(theta), half = 0.5 * angle;
-    // (1 - (a/2) cot(a/2)) / a^2; its error counts times a^2, so that the closed form is good down to small angles.
+    // (1 - (a/2) cot(a/2)) / a^2; its error counts times a^2, so that the closed form is good down
+    // to small angles.
     const auto [sine, cosine] = sine_cosine(half);
-    const double c = angle < 1e-3 ? 1.0 / 12.0 + angle * angle / 720.0 : (1.0 - half * cosine / sine) / (angle * angle);
+    const double c = angle < 1e-3 ? 1.0 / 12.0 + angle * angle / 720.0
+                                  : (1.0 - half * cosine / sine) / (angle * angle);
     const Matrix3 t = hat(theta);
     return identity3 + -0.5 * t + c * (t * t);
 }

@@ -10,7 +10,8 @@
 namespace tmkit {
 namespace {
 
-// Solutions that collide before the elbow is moved: where most random starts are free, these are cheaper.
+// Solutions that collide before the elbow is moved: where most random starts are free, these are
+// cheaper.
 constexpr int collisions_before_self_motions = 8;
 
 double max_distance(const std::vector<double>& a, const std::vector<double>& b) {
@@ -19,28 +20,33 @@ double max_distance(const std::vector<double>& a, const std::vector<double>& b) 
     return distance;
 }
 
-// A pair in contact that stands alike in every solution, since the target fixes it: one without movable frames where
-// there is one, else the last; none where every contact depends on the solution.
-FramePair fixed_contact(const InverseKinematics& problem, const CollisionWorld& world, const double* q) {
+// A pair in contact that stands alike in every solution, since the target fixes it: one without
+// movable frames where there is one, else the last; none where every contact depends on the
+// solution.
+FramePair fixed_contact(const InverseKinematics& problem, const CollisionWorld& world,
+                        const double* q) {
     const std::vector<std::string>& movable = world.options().movable;
     FramePair named;
     for (const Contact& contact : world.contacts(q)) {
         const FramePair fixed{contact.frame_a, contact.frame_b};
         if (!problem.is_fixed_by_target(fixed)) continue;
-        const bool is_still =
-            !problem.is_still_part_of(fixed.a, movable) && !problem.is_still_part_of(fixed.b, movable);
+        const bool is_still = !problem.is_still_part_of(fixed.a, movable) &&
+                              !problem.is_still_part_of(fixed.b, movable);
         if (is_still || !named) named = fixed;
         if (is_still) break;
     }
     return named;
 }
 
-// Whether a solution collides; then the pair is counted, and the first one tells whether all others would too.
+// Whether a solution collides; then the pair is counted, and the first one tells whether all others
+// would too.
 bool collides(const InverseKinematics& problem, const CollisionWorld& world, const double* solution,
-              const IkSettings& settings, InverseKinematicsSolutions& result, PairCounter& blocking) {
+              const IkSettings& settings, InverseKinematicsSolutions& result,
+              PairCounter& blocking) {
     const FramePair pair = world.find_collision(solution);
     if (!pair) return false;
-    const bool first = ++result.in_collision == 1 && result.configurations.empty() && !settings.is_position_only();
+    const bool first =
+        ++result.in_collision == 1 && result.configurations.empty() && !settings.is_position_only();
     const FramePair named = first ? fixed_contact(problem, world, solution) : FramePair{};
     result.target_collides = static_cast<bool>(named);
     blocking.add(named ? named : pair);
@@ -49,8 +55,9 @@ bool collides(const InverseKinematics& problem, const CollisionWorld& world, con
 
 }  // namespace
 
-InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pose& target, const IkSettings& settings,
-                                     const CollisionWorld* world, const std::function<bool()>& interrupted) {
+InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pose& target,
+                                     const IkSettings& settings, const CollisionWorld* world,
+                                     const std::function<bool()>& interrupted) {
     InverseKinematicsSolutions result;
     if (problem.out_of_reach(target, settings)) {
         result.status = InverseKinematicsStatus::out_of_reach;
@@ -75,19 +82,25 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
         if (!problem.improve(target, settings, x.data(), errors, iterations)) continue;
         problem.unwind(x.data(), start.data());
         std::vector<double> solution = problem.full(x.data());
-        const auto close = [&](const auto& other) { return max_distance(solution, other) <= settings.separation; };
-        if (std::any_of(result.configurations.begin(), result.configurations.end(), close)) continue;
+        const auto close = [&](const auto& other) {
+            return max_distance(solution, other) <= settings.separation;
+        };
+        if (std::any_of(result.configurations.begin(), result.configurations.end(), close))
+            continue;
         if (!world || !collides(problem, *world, solution.data(), settings, result, blocking)) {
             result.configurations.push_back(std::move(solution));
             continue;
         }
-        if (!result.configurations.empty() || result.in_collision < collisions_before_self_motions) continue;
+        if (!result.configurations.empty() || result.in_collision < collisions_before_self_motions)
+            continue;
         if (std::optional<std::vector<double>> free = motions->find_free(x.data(), random)) {
             problem.unwind(free->data(), start.data());
             result.configurations.push_back(problem.full(free->data()));
         }
     }
-    const auto nearer = [&](const auto& a, const auto& b) { return max_distance(a, q) < max_distance(b, q); };
+    const auto nearer = [&](const auto& a, const auto& b) {
+        return max_distance(a, q) < max_distance(b, q);
+    };
     std::stable_sort(result.configurations.begin(), result.configurations.end(), nearer);
     if (!result.configurations.empty()) result.status = InverseKinematicsStatus::solved;
     result.blocking = blocking.sorted();
@@ -95,7 +108,8 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
 }
 
 void PairCounter::add(FramePair pair) {
-    const auto found = std::find_if(counts_.begin(), counts_.end(), [&](const PairCount& c) { return c.pair == pair; });
+    const auto found = std::find_if(counts_.begin(), counts_.end(),
+                                    [&](const PairCount& c) { return c.pair == pair; });
     if (found != counts_.end()) ++found->count;
     else counts_.push_back({pair, 1});
 }

@@ -1,9 +1,11 @@
-// Path constraints over the moving joints of a search; and counted, interruptible checks of configurations and edges.
+// Path constraints over the moving joints of a search; and counted, interruptible checks of
+// configurations and edges.
 //
-// Each constraint is one number, an angle or a distance, that must not exceed its tolerance. A configuration is
-// projected by damped least squares with the gradients of these numbers (Stilman, "Task constrained motion planning in
-// robot joint space", IROS 2007); a motion between two configurations is halved, its middle projected, until straight
-// pieces keep the constraints (after Berenson et al., "Manipulation planning on constraint manifolds", ICRA 2009).
+// Each constraint is one number, an angle or a distance, that must not exceed its tolerance. A
+// configuration is projected by damped least squares with the gradients of these numbers (Stilman,
+// "Task constrained motion planning in robot joint space", IROS 2007); a motion between two
+// configurations is halved, its middle projected, until straight pieces keep the constraints (after
+// Berenson et al., "Manipulation planning on constraint manifolds", ICRA 2009).
 #pragma once
 
 #include <array>
@@ -28,18 +30,21 @@ inline double distance(const std::vector<double>& a, const std::vector<double>& 
 
 class ConstraintSet {
 public:
-    // Throws Error(configuration) for more than 6 constraints, or more than max_chain_joints entries.
+    // Throws Error(configuration) for more than 6 constraints, or more than max_chain_joints
+    // entries.
     ConstraintSet(const SceneGraph& scene, const std::vector<PathConstraint>& constraints,
                   const std::vector<std::int32_t>& entries, const double* q);
 
     bool empty() const { return parts_.empty(); }
-    // Whether a straight motion keeps each number below a share of its tolerance, or below what it is at either end, at
-    // samples `finer` times as dense as usual. At both ends each must be within the tolerance.
+    // Whether a straight motion keeps each number below a share of its tolerance, or below what it
+    // is at either end, at samples `finer` times as dense as usual. At both ends each must be
+    // within the tolerance.
     bool keeps(const double* a, const double* b, double share = 1.0, double finer = 1.0) const;
-    // Moves x, within the limits, to where all hold with some slack; false when the iterations end before.
+    // Moves x, within the limits, to where all hold with some slack; false when the iterations end
+    // before.
     bool project(double* x) const;
-    // Appends points of a motion from a to b, b last, between which straight motions keep the constraints; false when
-    // there is none by halving. At both ends the constraints hold.
+    // Appends points of a motion from a to b, b last, between which straight motions keep the
+    // constraints; false when there is none by halving. At both ends the constraints hold.
     bool bridge(const double* a, const double* b, Points& points, int halvings = 14) const;
 
 private:
@@ -48,9 +53,10 @@ private:
         Chain chain;  // root_from_frame
     };
 
-    // The number of a part at x, and by how much it grows with twists of the frame if `gradient` is given: linear at
-    // the frame's origin, then angular.
-    double value(const Part& part, const double* x, Vector6* gradient = nullptr, Vector6* columns = nullptr) const;
+    // The number of a part at x, and by how much it grows with twists of the frame if `gradient` is
+    // given: linear at the frame's origin, then angular.
+    double value(const Part& part, const double* x, Vector6* gradient = nullptr,
+                 Vector6* columns = nullptr) const;
 
     std::size_t size_;
     std::vector<Part> parts_;
@@ -64,14 +70,15 @@ class PathChecker {
 public:
     PathChecker(const CollisionWorld& world, const PathQuery& query, const PathSettings& settings,
                 const std::function<bool()>& interrupted)
-        : entries_(query.entries), q_(query.start), resolution_(settings.resolution), proves_(settings.proved),
-          interrupted_(interrupted), constraints_(world.scene(), query.constraints, entries_, query.start.data()),
+        : entries_(query.entries), q_(query.start), resolution_(settings.resolution),
+          proves_(settings.proved), interrupted_(interrupted),
+          constraints_(world.scene(), query.constraints, entries_, query.start.data()),
           view_(world, entries_, query.start.data()), scratch_(view_.scratch()) {
         if (settings.time_limit < 1e9) {
             timed_ = true;
-            deadline_ =
-                std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                       std::chrono::duration<double>(settings.time_limit));
+            deadline_ = std::chrono::steady_clock::now() +
+                        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                            std::chrono::duration<double>(settings.time_limit));
         }
     }
 
@@ -83,13 +90,14 @@ public:
         return view_.find_collision(q_.data(), scratch_);
     }
 
-    // The straight motion from a, known to be free, to b; where paths are to be proved, proved free.
+    // The straight motion from a, known to be free, to b; where paths are to be proved, proved
+    // free.
     bool edge_is_free(const double* a, const double* b, bool end_is_free) {
         if (!end_is_free && blocks(find_collision(b))) return false;
         fill(a, from_);
         fill(b, to_);
-        const FramePair pair =
-            view_.find_unproved(from_.data(), to_.data(), scratch_, checks_, proves_ ? 0.0 : resolution_);
+        const FramePair pair = view_.find_unproved(from_.data(), to_.data(), scratch_, checks_,
+                                                   proves_ ? 0.0 : resolution_);
         return !blocks(pair);
     }
 
@@ -100,7 +108,8 @@ public:
     }
     FramePair last_blocking() const { return last_blocking_; }
 
-    // Looks at `together` places at once; find_in_batch() then says what is in the way at each, by its number.
+    // Looks at `together` places at once; find_in_batch() then says what is in the way at each, by
+    // its number.
     static constexpr std::size_t together = CollisionView::together;
     void check_batch(const std::array<const double*, together>& places) {
         std::array<const double*, together> rows{};
@@ -117,9 +126,10 @@ public:
 
     const ConstraintSet& constraints() const { return constraints_; }
 
-    // Appends the points of a motion from a, known to be good, to b: b alone, or with constraints as many as keep them,
-    // if they are no longer than `longest`.
-    bool connect(const double* a, const double* b, Points& points, bool end_is_free = false, double longest = 1e300) {
+    // Appends the points of a motion from a, known to be good, to b: b alone, or with constraints
+    // as many as keep them, if they are no longer than `longest`.
+    bool connect(const double* a, const double* b, Points& points, bool end_is_free = false,
+                 double longest = 1e300) {
         if (constraints_.empty()) {
             if (!edge_is_free(a, b, end_is_free)) return false;
             points.emplace_back(b, b + size());
@@ -128,17 +138,20 @@ public:
         Points made{{a, a + size()}};
         if (!constraints_.bridge(a, b, made) || path_length(made) > longest) return false;
         for (std::size_t i = 0; i + 1 < made.size(); ++i)
-            if (!edge_is_free(made[i].data(), made[i + 1].data(), end_is_free && i + 2 == made.size()) ||
+            if (!edge_is_free(made[i].data(), made[i + 1].data(),
+                              end_is_free && i + 2 == made.size()) ||
                 !constraints_.keeps(made[i].data(), made[i + 1].data(), 1.0, 3.0))
                 return false;
         points.insert(points.end(), made.begin() + 1, made.end());
         return true;
     }
 
-    // Asked once in a while by the loops: the user or the clock wants an end. Once true, always true.
+    // Asked once in a while by the loops: the user or the clock wants an end. Once true, always
+    // true.
     bool stopped() {
         if (status_ != PathStatus::solved) return true;
-        if (timed_ && std::chrono::steady_clock::now() >= deadline_) status_ = PathStatus::time_limit;
+        if (timed_ && std::chrono::steady_clock::now() >= deadline_)
+            status_ = PathStatus::time_limit;
         else if (interrupted_ && checks_ >= next_question_) {
             next_question_ = checks_ + 2000;
             if (interrupted_()) status_ = PathStatus::interrupted;

@@ -10,35 +10,43 @@ namespace {
 constexpr double aim = 0.5;    // share of the tolerance to which a projection goes
 constexpr double slack = 0.9;  // and which samples of a motion keep, for what lies between them
 constexpr int most_steps = 60;
-constexpr double longest_half = 0.9;  // of the whole: a middle that is projected farther away makes a detour
+constexpr double longest_half =
+    0.9;  // of the whole: a middle that is projected farther away makes a detour
 
 }  // namespace
 
-ConstraintSet::ConstraintSet(const SceneGraph& scene, const std::vector<PathConstraint>& constraints,
+ConstraintSet::ConstraintSet(const SceneGraph& scene,
+                             const std::vector<PathConstraint>& constraints,
                              const std::vector<std::int32_t>& entries, const double* q)
     : size_(entries.size()) {
     if (constraints.empty()) return;
     if (constraints.size() > 6 || size_ > max_chain_joints)
-        throw Error(ErrorKind::configuration, "a path takes at most 6 constraints and {} moving joints, not {} and {}",
+        throw Error(ErrorKind::configuration,
+                    "a path takes at most 6 constraints and {} moving joints, not {} and {}",
                     max_chain_joints, constraints.size(), size_);
     const Layout& layout = scene.layout();
     for (const PathConstraint& constraint : constraints) {
-        parts_.push_back({constraint, Chain(layout, constraint.frame, layout.root[constraint.frame], entries, q)});
-        // Between samples so near a number leaves the line between its values by less than 0.1 of the tolerance: by
-        // d^2 / 8 of the summed motions d of seven joints, and of a metre of reach.
+        parts_.push_back({constraint, Chain(layout, constraint.frame, layout.root[constraint.frame],
+                                            entries, q)});
+        // Between samples so near a number leaves the line between its values by less than 0.1 of
+        // the tolerance: by d^2 / 8 of the summed motions d of seven joints, and of a metre of
+        // reach.
         spacing_ = std::min(spacing_, 0.1 * std::sqrt(constraint.tolerance));
     }
     const std::vector<EntryLimits> limits = scene.entry_limits();
-    for (const std::int32_t entry : entries) limits_.push_back({limits[entry].lower, limits[entry].upper});
+    for (const std::int32_t entry : entries)
+        limits_.push_back({limits[entry].lower, limits[entry].upper});
 }
 
-double ConstraintSet::value(const Part& part, const double* x, Vector6* gradient, Vector6* columns) const {
+double ConstraintSet::value(const Part& part, const double* x, Vector6* gradient,
+                            Vector6* columns) const {
     const PathConstraint& c = part.constraint;
     Matrix3 r;
     Vector3 origin, own;
     if (columns) part.chain.jacobian(x, r, origin, columns);
     else part.chain.forward(x, r, origin);
-    for (std::size_t i = 0; i < 3; ++i) own[i] = dot({r[3 * i], r[3 * i + 1], r[3 * i + 2]}, c.of_frame);
+    for (std::size_t i = 0; i < 3; ++i)
+        own[i] = dot({r[3 * i], r[3 * i + 1], r[3 * i + 2]}, c.of_frame);
     Vector3 linear{}, angular{};
     double result = 0.0;
     if (c.kind == PathConstraint::Kind::orientation) {
@@ -49,7 +57,8 @@ double ConstraintSet::value(const Part& part, const double* x, Vector6* gradient
     } else {
         const Vector3 offset = origin + own - c.point;
         const double along = dot(offset, c.direction);
-        const Vector3 away = c.kind == PathConstraint::Kind::plane ? along * c.direction : offset - along * c.direction;
+        const Vector3 away = c.kind == PathConstraint::Kind::plane ? along * c.direction
+                                                                   : offset - along * c.direction;
         result = norm(away);
         linear = (1.0 / std::max(result, 1e-9)) * away;
         angular = cross(own, linear);
@@ -116,8 +125,10 @@ bool ConstraintSet::bridge(const double* a, const double* b, Points& points, int
     for (std::size_t i = 0; i < size_; ++i) middle[i] = 0.5 * (a[i] + b[i]);
     if (halvings == 0 || !project(middle.data())) return false;
     const double most = longest_half * distance(a, b, size_);
-    if (distance(a, middle.data(), size_) > most || distance(middle.data(), b, size_) > most) return false;
-    return bridge(a, middle.data(), points, halvings - 1) && bridge(middle.data(), b, points, halvings - 1);
+    if (distance(a, middle.data(), size_) > most || distance(middle.data(), b, size_) > most)
+        return false;
+    return bridge(a, middle.data(), points, halvings - 1) &&
+           bridge(middle.data(), b, points, halvings - 1);
 }
 
 }  // namespace tmkit

@@ -13,8 +13,8 @@
 namespace tmkit {
 namespace {
 
-// Nodes of a search tree, their coordinates in one array. Nearest neighbours by a scan: with the few thousand nodes
-// that a query needs, the scan costs less than one edge check.
+// Nodes of a search tree, their coordinates in one array. Nearest neighbours by a scan: with the
+// few thousand nodes that a query needs, the scan costs less than one edge check.
 class Tree {
 public:
     explicit Tree(std::size_t size) : size_(size) {}
@@ -26,7 +26,9 @@ public:
         return static_cast<std::int32_t>(parents_.size()) - 1;
     }
 
-    const double* at(std::int32_t node) const { return coordinates_.data() + std::size_t(node) * size_; }
+    const double* at(std::int32_t node) const {
+        return coordinates_.data() + std::size_t(node) * size_;
+    }
     std::int32_t count() const { return static_cast<std::int32_t>(parents_.size()); }
 
     // Of eight points, to single precision.
@@ -37,10 +39,11 @@ public:
         };
         std::vector<Coordinate> coordinates(size_);
         for (std::size_t k = 0; k < size_; ++k)
-            for (std::size_t i = 0; i < lanes::width; ++i) coordinates[k].of[i] = static_cast<float>(points[i][k]);
+            for (std::size_t i = 0; i < lanes::width; ++i)
+                coordinates[k].of[i] = static_cast<float>(points[i][k]);
         Nearest found{};
-        lanes::kernels().nearest(rounded_.data(), count(), static_cast<std::int32_t>(size_), &coordinates.data()->of,
-                                 found.data());
+        lanes::kernels().nearest(rounded_.data(), count(), static_cast<std::int32_t>(size_),
+                                 &coordinates.data()->of, found.data());
         return found;
     }
     std::int32_t nearest(const double* point) const {
@@ -61,19 +64,22 @@ private:
     std::vector<std::int32_t> parents_;
 };
 
-// --- searching -------------------------------------------------------------------------------------------------------
+// --- searching
+// -------------------------------------------------------------------------------------------------------
 
 class Search {
 public:
-    Search(PathChecker& checker, const std::vector<std::array<double, 2>>& ranges, const PathSettings& settings)
-        : checker_(checker), ranges_(ranges), settings_(settings), size_(checker.size()), random_(settings.seed, 2),
-          starts_(size_), goals_(size_), step_(size_) {}
+    Search(PathChecker& checker, const std::vector<std::array<double, 2>>& ranges,
+           const PathSettings& settings)
+        : checker_(checker), ranges_(ranges), settings_(settings), size_(checker.size()),
+          random_(settings.seed, 2), starts_(size_), goals_(size_), step_(size_) {}
 
     // A free path from start to one of the goals, or nothing.
-    std::optional<Points> run(const std::vector<double>& start, const Points& goals, const std::vector<Points>& known,
-                              std::int64_t& iterations) {
+    std::optional<Points> run(const std::vector<double>& start, const Points& goals,
+                              const std::vector<Points>& known, std::int64_t& iterations) {
         for (const std::vector<double>& goal : goals) {
-            if (Points path{start}; checker_.connect(start.data(), goal.data(), path, true)) return path;
+            if (Points path{start}; checker_.connect(start.data(), goal.data(), path, true))
+                return path;
             if (&goal == goals.data()) straight_ = checker_.last_blocking();
         }
         for (const Points& path : known)
@@ -87,18 +93,22 @@ public:
         for (std::int64_t i = 0; i < settings_.max_iterations && !checker_.stopped(); ++i) {
             ++iterations;
             if (!has_steps(*grows)) {
-                // The smaller tree grows: else the one in the open fills up, and the one in a narrow place starves.
+                // The smaller tree grows: else the one in the open fills up, and the one in a
+                // narrow place starves.
                 if (grows->count() > joins->count()) std::swap(grows, joins);
                 check_batch(*grows);
             }
             const Step& next = steps_[next_++];
             const bool is_free = checker_.constraints().empty();
-            if (next.from < 0 || (is_free && checker_.blocks(checker_.find_in_batch(next_ - 1)))) continue;
+            if (next.from < 0 || (is_free && checker_.blocks(checker_.find_in_batch(next_ - 1))))
+                continue;
             const std::int32_t node = extend(*grows, next.from, next.target.data(), is_free);
             if (node >= 0) {
                 const std::vector<double> meeting(grows->at(node), grows->at(node) + size_);
                 const std::int32_t joined = connect(*joins, meeting);
-                if (joined >= 0) return grows == &starts_ ? joined_path(node, joined) : joined_path(joined, node);
+                if (joined >= 0)
+                    return grows == &starts_ ? joined_path(node, joined)
+                                             : joined_path(joined, node);
             }
         }
         return std::nullopt;
@@ -115,10 +125,10 @@ private:
         return true;
     }
 
-    // A third of the targets is drawn anywhere, a third from around what lies between the start and a goal, and a third
-    // from around a node of the other tree: most ways lead there. In the cage of MotionBenchMaker the trees meet after
-    // half as many, and paths are shorter before and after cuts; where the way leads elsewhere, after up to three
-    // times as many.
+    // A third of the targets is drawn anywhere, a third from around what lies between the start and
+    // a goal, and a third from around a node of the other tree: most ways lead there. In the cage
+    // of MotionBenchMaker the trees meet after half as many, and paths are shorter before and after
+    // cuts; where the way leads elsewhere, after up to three times as many.
     void draw(const Tree& tree, double* target) {
         const double *from = nullptr, *to = nullptr;
         double around = 0.0;  // radians or metres
@@ -131,7 +141,8 @@ private:
                 break;
             default:
                 const Tree& other = &tree == &starts_ ? goals_ : starts_;
-                from = to = other.at(static_cast<std::int32_t>(random_.below(std::uint64_t(other.count()))));
+                from = to = other.at(
+                    static_cast<std::int32_t>(random_.below(std::uint64_t(other.count()))));
                 around = 1.4;
         }
         for (std::size_t k = 0; k < size_; ++k) {
@@ -144,25 +155,27 @@ private:
         }
     }
 
-    // A step towards a random target, and its end; from a node of the tree, or -1 where the target cannot keep the
-    // constraints.
+    // A step towards a random target, and its end; from a node of the tree, or -1 where the target
+    // cannot keep the constraints.
     struct Step {
         std::vector<double> target, end;
         std::int32_t from;
     };
 
-    // Whether steps are left to take. While the trees are small, steps that were chosen before the tree grew are chosen
-    // again; later, nodes that are new change little.
+    // Whether steps are left to take. While the trees are small, steps that were chosen before the
+    // tree grew are chosen again; later, nodes that are new change little.
     bool has_steps(const Tree& tree) const {
         constexpr std::int32_t few = 18;  // nodes beside the roots
         return next_ < steps_.size() && &tree == steps_of_ &&
-               (tree.count() == steps_count_ || starts_.count() + goals_.count() - root_count_ > few);
+               (tree.count() == steps_count_ ||
+                starts_.count() + goals_.count() - root_count_ > few);
     }
 
     // Chooses steps, whose ends are looked at together.
     void check_batch(const Tree& tree) {
         const bool is_free = checker_.constraints().empty();
-        std::rotate(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(next_), steps_.end());
+        std::rotate(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(next_),
+                    steps_.end());
         const std::size_t kept = steps_.size() - next_;
         steps_.resize(is_free ? PathChecker::together : 1);
         for (std::size_t i = kept; i < steps_.size(); ++i) {
@@ -197,12 +210,14 @@ private:
         const double distance = tmkit::distance(a, x, size_);
         reached_ = distance <= settings_.step;
         const double fraction = reached_ ? 1.0 : settings_.step / distance;
-        for (std::size_t i = 0; i < size_; ++i) step_[i] = reached_ ? x[i] : a[i] + fraction * (x[i] - a[i]);
+        for (std::size_t i = 0; i < size_; ++i)
+            step_[i] = reached_ ? x[i] : a[i] + fraction * (x[i] - a[i]);
         return distance;
     }
 
-    // One step from a node towards x, or all the way when it is near; the new node, or -1 when something is in the way.
-    // With constraints the step is projected, and must come nearer by a good part of its length.
+    // One step from a node towards x, or all the way when it is near; the new node, or -1 when
+    // something is in the way. With constraints the step is projected, and must come nearer by a
+    // good part of its length.
     std::int32_t extend(Tree& tree, std::int32_t from, const double* x, bool end_is_free = false) {
         const double* a = tree.at(from);
         const double distance = step_towards(a, x);
@@ -250,13 +265,15 @@ private:
     FramePair straight_;
 };
 
-// What is the same for all attempts of a query: the moving values, shifted by whole turns, and where to sample.
+// What is the same for all attempts of a query: the moving values, shifted by whole turns, and
+// where to sample.
 class QueryPlanner {
 public:
     QueryPlanner(const CollisionWorld& world, const PathQuery& query, const PathSettings& settings,
                  const std::function<bool()>& interrupted)
-        : world_(world), query_(query), entries_(query.entries), start_(query.start), settings_(settings),
-          limits_(world.scene().entry_limits()), checker_(world, query, settings, interrupted) {
+        : world_(world), query_(query), entries_(query.entries), start_(query.start),
+          settings_(settings), limits_(world.scene().entry_limits()),
+          checker_(world, query, settings, interrupted) {
         for (const std::int32_t entry : entries_) x_start_.push_back(start_[entry]);
         for (const std::vector<double>& goal : query.goals) {
             std::vector<double> x;
@@ -278,8 +295,11 @@ private:
     }
 
     double near_start(std::int32_t entry, double value) const {
-        if (joint_of_entry(world_.scene(), entry).type != JointType::continuous || is_limited(entry)) return value;
-        return value - 2.0 * std::numbers::pi * std::round((value - start_[entry]) / (2.0 * std::numbers::pi));
+        if (joint_of_entry(world_.scene(), entry).type != JointType::continuous ||
+            is_limited(entry))
+            return value;
+        return value - 2.0 * std::numbers::pi *
+                           std::round((value - start_[entry]) / (2.0 * std::numbers::pi));
     }
 
     bool start_is_valid() {
@@ -299,8 +319,10 @@ private:
         FramePair in_way;
         std::int32_t outside = -1;
         for (std::size_t i = 0; i < x_goals_.size(); ++i) {
-            const std::int32_t joint = find_out_of_limits(limits_, entries_, checker_.full(x_goals_[i].data()).data());
-            const FramePair pair = joint < 0 ? checker_.find_collision(x_goals_[i].data()) : FramePair{};
+            const std::int32_t joint =
+                find_out_of_limits(limits_, entries_, checker_.full(x_goals_[i].data()).data());
+            const FramePair pair =
+                joint < 0 ? checker_.find_collision(x_goals_[i].data()) : FramePair{};
             if (joint < 0 && !pair && constraints.keeps(x_goals_[i].data(), x_goals_[i].data()))
                 goal_index_.push_back(static_cast<std::int64_t>(i));
             if (pair && !in_way) in_way = pair;
@@ -310,7 +332,8 @@ private:
         result_.pair = in_way;
         if (in_way) return fails(PathStatus::goal_in_collision);
         result_.joint = outside;
-        return fails(outside >= 0 ? PathStatus::goal_out_of_limits : PathStatus::goal_violates_constraint);
+        return fails(outside >= 0 ? PathStatus::goal_out_of_limits
+                                  : PathStatus::goal_violates_constraint);
     }
 
     bool fails(PathStatus status) {
@@ -345,22 +368,24 @@ private:
         result_.straight = search.straight();
         // Of a known path with its own ends no corner is new.
         const auto found = path ? std::find(known.begin(), known.end(), *path) : known.end();
-        const bool is_new =
-            found == known.end() || found->size() > query_.known[std::size_t(found - known.begin())].size();
-        if (path && path->size() > 2 && is_new) shorten_path(*path, checker_, settings_.shortcut_iterations);
+        const bool is_new = found == known.end() ||
+                            found->size() > query_.known[std::size_t(found - known.begin())].size();
+        if (path && path->size() > 2 && is_new)
+            shorten_path(*path, checker_, settings_.shortcut_iterations);
         if (path && checker_.stop_reason() != PathStatus::interrupted) accept(*path);
         else result_.status = checker_.stopped() ? checker_.stop_reason() : PathStatus::no_path;
     }
 
-    // The moving values of a path, by whole turns to where its beginning is nearest to the start, from the start to the
-    // goal that is nearest to its end.
+    // The moving values of a path, by whole turns to where its beginning is nearest to the start,
+    // from the start to the goal that is nearest to its end.
     Points joined(const Configurations& path) const {
         constexpr double same = 1e-9;
         Points points;
         for (const std::vector<double>& q : path) {
             std::vector<double>& x = points.emplace_back();
             for (const std::int32_t entry : entries_)
-                x.push_back(q[entry] + (near_start(entry, path.front()[entry]) - path.front()[entry]));
+                x.push_back(q[entry] +
+                            (near_start(entry, path.front()[entry]) - path.front()[entry]));
         }
         if (points.empty()) return {};
         const auto nearer = [&](const auto& a, const auto& b) {
@@ -378,7 +403,9 @@ private:
 
     // Nearest goal first for the straight tries; the order of equals is theirs.
     void sort_goals() {
-        const auto distance = [&](std::int64_t goal) { return path_length({x_start_, x_goals_[goal]}); };
+        const auto distance = [&](std::int64_t goal) {
+            return path_length({x_start_, x_goals_[goal]});
+        };
         std::stable_sort(goal_index_.begin(), goal_index_.end(),
                          [&](std::int64_t a, std::int64_t b) { return distance(a) < distance(b); });
         for (const std::int64_t goal : goal_index_) valid_.push_back(x_goals_[goal]);
@@ -413,8 +440,8 @@ double path_length(const Points& path) {
     return length;
 }
 
-PathResult search_path(const CollisionWorld& world, const PathQuery& query, const PathSettings& settings,
-                       const std::function<bool()>& interrupted) {
+PathResult search_path(const CollisionWorld& world, const PathQuery& query,
+                       const PathSettings& settings, const std::function<bool()>& interrupted) {
     return QueryPlanner(world, query, settings, interrupted).run();
 }
 

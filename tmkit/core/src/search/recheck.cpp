@@ -1,4 +1,5 @@
-// The final check of a path: finer than the search, and bounded in what the tool travels between two checks.
+// The final check of a path: finer than the search, and bounded in what the tool travels between
+// two checks.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -11,41 +12,50 @@ namespace {
 std::vector<std::int32_t> changing_entries(const Configurations& path) {
     std::vector<std::int32_t> entries;
     for (std::size_t i = 0; i < path.front().size(); ++i)
-        if (std::any_of(path.begin(), path.end(), [&](const auto& q) { return q[i] != path.front()[i]; }))
+        if (std::any_of(path.begin(), path.end(),
+                        [&](const auto& q) { return q[i] != path.front()[i]; }))
             entries.push_back(static_cast<std::int32_t>(i));
     return entries;
 }
 
 class Rechecker {
 public:
-    Rechecker(const CollisionWorld& world, const Configurations& path, const RecheckOptions& options)
-        : options_(options), path_(path), entries_(changing_entries(path)), view_(world, entries_, path.front().data()),
-          scratch_(view_.scratch()), q_(path.front()), x_(entries_.size()) {
+    Rechecker(const CollisionWorld& world, const Configurations& path,
+              const RecheckOptions& options)
+        : options_(options), path_(path), entries_(changing_entries(path)),
+          view_(world, entries_, path.front().data()), scratch_(view_.scratch()), q_(path.front()),
+          x_(entries_.size()) {
         const Layout& layout = world.scene().layout();
         if (options.tool_frame >= 0)
-            tool_.emplace(layout, options.tool_frame, layout.root[options.tool_frame], entries_, path.front().data());
+            tool_.emplace(layout, options.tool_frame, layout.root[options.tool_frame], entries_,
+                          path.front().data());
     }
 
-    // The first collision on a segment after its start; `result` counts and receives it. Also true when interrupted.
-    // The step is the longest that both bounds allow, guessed from the step before and shortened where the tool went
-    // too far.
-    bool segment_fails(std::size_t segment, RecheckResult& result, const std::function<bool()>& interrupted) {
+    // The first collision on a segment after its start; `result` counts and receives it. Also true
+    // when interrupted. The step is the longest that both bounds allow, guessed from the step
+    // before and shortened where the tool went too far.
+    bool segment_fails(std::size_t segment, RecheckResult& result,
+                       const std::function<bool()>& interrupted) {
         from_ = path_[segment].data();
         to_ = path_[segment + 1].data();
         segment_ = segment;
-        const double longest = 1.0 / static_cast<double>(edge_steps(from_, to_, q_.size(), options_.resolution));
+        const double longest =
+            1.0 / static_cast<double>(edge_steps(from_, to_, q_.size(), options_.resolution));
         Sample last = sample(0.0);
         for (double step = longest; last.fraction < 1.0;) {
             Sample next = sample(std::min(1.0, last.fraction + step));
             double travel = norm(next.tool - last.tool);
             for (; travel > options_.tool_travel; travel = norm(next.tool - last.tool)) {
                 step = almost * (next.fraction - last.fraction) * options_.tool_travel / travel;
-                if (last.fraction + step <= last.fraction) break;  // no numbers are left between the two
+                if (last.fraction + step <= last.fraction)
+                    break;  // no numbers are left between the two
                 next = sample(last.fraction + step);
             }
             if (sample_fails(next.fraction, result, interrupted)) return true;
-            const double growth = travel > 0.0 ? almost * options_.tool_travel / travel : most_growth;
-            step = std::min(longest, (next.fraction - last.fraction) * std::min(growth, most_growth));
+            const double growth =
+                travel > 0.0 ? almost * options_.tool_travel / travel : most_growth;
+            step =
+                std::min(longest, (next.fraction - last.fraction) * std::min(growth, most_growth));
             last = next;
             if (last.fraction + step <= last.fraction) step = longest;
         }
@@ -64,7 +74,8 @@ private:
     // Only the last sample can be looked at.
     Sample sample(double fraction) {
         for (std::size_t i = 0; i < entries_.size(); ++i)
-            x_[i] = q_[static_cast<std::size_t>(entries_[i])] = at(static_cast<std::size_t>(entries_[i]), fraction);
+            x_[i] = q_[static_cast<std::size_t>(entries_[i])] =
+                at(static_cast<std::size_t>(entries_[i]), fraction);
         Sample made{fraction, {}};
         Matrix3 rotation;
         if (tool_) tool_->forward(x_.data(), rotation, made.tool);
@@ -75,7 +86,8 @@ private:
         return fraction == 1.0 ? to_[entry] : from_[entry] + fraction * (to_[entry] - from_[entry]);
     }
 
-    bool sample_fails(double fraction, RecheckResult& result, const std::function<bool()>& interrupted) {
+    bool sample_fails(double fraction, RecheckResult& result,
+                      const std::function<bool()>& interrupted) {
         if (++result.checks % 4096 == 0 && interrupted && interrupted()) return true;
         const FramePair pair = view_.find_collision(q_.data(), scratch_);
         if (!pair) return false;
@@ -100,16 +112,18 @@ private:
 
 }  // namespace
 
-std::int32_t find_out_of_limits(const std::vector<EntryLimits>& limits, const std::vector<std::int32_t>& entries,
-                                const double* q) {
+std::int32_t find_out_of_limits(const std::vector<EntryLimits>& limits,
+                                const std::vector<std::int32_t>& entries, const double* q) {
     for (const std::int32_t entry : entries) {
         const auto& [lower, upper, velocity, effort] = limits[entry];
-        if (!(q[entry] >= lower - limit_tolerance && q[entry] <= upper + limit_tolerance)) return entry;
+        if (!(q[entry] >= lower - limit_tolerance && q[entry] <= upper + limit_tolerance))
+            return entry;
     }
     return -1;
 }
 
-RecheckResult recheck_path(const CollisionWorld& world, const Configurations& path, const RecheckOptions& options,
+RecheckResult recheck_path(const CollisionWorld& world, const Configurations& path,
+                           const RecheckOptions& options,
                            const std::function<bool()>& interrupted) {
     RecheckResult result;
     if (path.empty()) return result;
@@ -135,7 +149,8 @@ RecheckResult recheck_path(const CollisionWorld& world, const Configurations& pa
     }
     Rechecker rechecker(world, path, options);
     for (std::size_t segment = 0; segment + 1 < path.size(); ++segment)
-        if (rechecker.segment_fails(segment, result, interrupted) || out_of_limits(segment + 1)) break;
+        if (rechecker.segment_fails(segment, result, interrupted) || out_of_limits(segment + 1))
+            break;
     return result;
 }
 

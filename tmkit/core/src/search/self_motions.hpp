@@ -1,8 +1,10 @@
-// The self-motions of a redundant arm: curves of solutions on which the elbow swings while the hand stays.
+// The self-motions of a redundant arm: curves of solutions on which the elbow swings while the hand
+// stays.
 //
-// Among obstacles only a short part of a curve may be free of collision, and random starts rarely meet it. So the curve
-// through a solution that collides is followed in both directions, by steps along the null space of the Jacobian, each
-// brought back to the target by inverse kinematics, until a point is free or joint limits end the curve.
+// Among obstacles only a short part of a curve may be free of collision, and random starts rarely
+// meet it. So the curve through a solution that collides is followed in both directions, by steps
+// along the null space of the Jacobian, each brought back to the target by inverse kinematics,
+// until a point is free or joint limits end the curve.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +21,15 @@ namespace tmkit {
 
 class SelfMotions {
 public:
-    SelfMotions(const InverseKinematics& problem, const Pose& target, const IkSettings& settings, int restarts,
-                const CollisionWorld& world)
-        : problem_(problem), target_(target), settings_(settings), world_(world), n_(problem.entries().size()),
-          points_left_(n_ > (settings.is_position_only() ? 3u : 6u) ? points_per_restart * restarts : 0) {}
+    SelfMotions(const InverseKinematics& problem, const Pose& target, const IkSettings& settings,
+                int restarts, const CollisionWorld& world)
+        : problem_(problem), target_(target), settings_(settings), world_(world),
+          n_(problem.entries().size()),
+          points_left_(n_ > (settings.is_position_only() ? 3u : 6u) ? points_per_restart * restarts
+                                                                    : 0) {}
 
-    // Moving values free of collision on the curve through a solution; none where that curve was followed before, or
-    // when as many points as the restarts allow were checked.
+    // Moving values free of collision on the curve through a solution; none where that curve was
+    // followed before, or when as many points as the restarts allow were checked.
     std::optional<std::vector<double>> find_free(const double* solution, Random& random) {
         const std::vector<double> start(solution, solution + n_);
         const auto close = [&](const auto& point) { return distance(point, start) <= step_length; };
@@ -47,12 +51,14 @@ public:
     }
 
 private:
-    static constexpr double step_length = 0.1;      // largest change of a joint between two points [rad or m]
-    static constexpr double least_progress = 0.02;  // of the direction that remains in the null space
-    static constexpr int points_per_restart = 4;    // a point costs about a quarter of a random start
+    static constexpr double step_length =
+        0.1;  // largest change of a joint between two points [rad or m]
+    static constexpr double least_progress =
+        0.02;                                     // of the direction that remains in the null space
+    static constexpr int points_per_restart = 4;  // a point costs about a quarter of a random start
 
-    // Moves x by a step along the curve, as nearly as possible in a direction, which becomes that of the step. False
-    // where joint limits end the curve.
+    // Moves x by a step along the curve, as nearly as possible in a direction, which becomes that
+    // of the step. False where joint limits end the curve.
     bool advance(std::vector<double>& x, std::vector<double>& direction) const {
         std::vector<double> next = null_space_step(x, direction);
         const double longest = largest(next);
@@ -65,20 +71,23 @@ private:
         int iterations = 0;
         if (!problem_.improve(target_, settings_, next.data(), errors, iterations)) return false;
         const double moved = distance(next, x);
-        if (moved < 0.1 * step_length || moved > 3.0 * step_length) return false;  // stuck, or on another curve
+        if (moved < 0.1 * step_length || moved > 3.0 * step_length)
+            return false;  // stuck, or on another curve
         for (std::size_t c = 0; c < n_; ++c) direction[c] = next[c] - x[c];
         x = std::move(next);
         return true;
     }
 
     // The part of a direction that does not move the tip, with joints held that would pass a limit.
-    std::vector<double> null_space_step(const std::vector<double>& x, const std::vector<double>& direction) const {
+    std::vector<double> null_space_step(const std::vector<double>& x,
+                                        const std::vector<double>& direction) const {
         Matrix3 rotation;
         Vector3 translation;
         std::array<Vector6, max_chain_joints> columns;
         problem_.chain().jacobian(x.data(), rotation, translation, columns.data());
         if (settings_.is_position_only())
-            for (std::size_t c = 0; c < n_; ++c) columns[c][3] = columns[c][4] = columns[c][5] = 0.0;
+            for (std::size_t c = 0; c < n_; ++c)
+                columns[c][3] = columns[c][4] = columns[c][5] = 0.0;
         std::array<double, max_chain_joints> correction;
         std::array<bool, max_chain_joints> held{};
         std::vector<double> step;

@@ -7,24 +7,26 @@
 namespace tmkit {
 namespace {
 
-std::vector<double> between(const std::vector<double>& a, const std::vector<double>& b, double fraction) {
+std::vector<double> between(const std::vector<double>& a, const std::vector<double>& b,
+                            double fraction) {
     std::vector<double> point(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) point[i] = a[i] + fraction * (b[i] - a[i]);
     return point;
 }
 
-// From each point, go straight to the farthest later point that can be reached. Paths with constraints have many
-// points: of these, half of what is left is skipped after each failure.
+// From each point, go straight to the farthest later point that can be reached. Paths with
+// constraints have many points: of these, half of what is left is skipped after each failure.
 void drop_points(Points& path, PathChecker& checker) {
     Points kept{path.front()};
     for (std::size_t at = 0; at + 1 < path.size();) {
         std::size_t next = path.size() - 1;
         const auto is_reached = [&] {
             const Points old(path.begin() + at, path.begin() + next + 1);
-            return !checker.stopped() &&
-                   checker.connect(old.front().data(), old.back().data(), kept, true, path_length(old));
+            return !checker.stopped() && checker.connect(old.front().data(), old.back().data(),
+                                                         kept, true, path_length(old));
         };
-        while (next > at + 1 && !is_reached()) next -= checker.constraints().empty() ? 1 : (next - at) / 2;
+        while (next > at + 1 && !is_reached())
+            next -= checker.constraints().empty() ? 1 : (next - at) / 2;
         if (next == at + 1) kept.push_back(path[next]);
         at = next;
     }
@@ -34,15 +36,16 @@ void drop_points(Points& path, PathChecker& checker) {
 // Corners that promise less than this share of the length stay.
 constexpr double least_gain = 0.002;
 
-// A straight motion that replaces a corner: from a point of the path, before which `first` points are kept, to one
-// after which those from `last` on are.
+// A straight motion that replaces a corner: from a point of the path, before which `first` points
+// are kept, to one after which those from `last` on are.
 struct Cut {
     std::size_t corner = 0, first = 0, last = 0;
     double gain = 0.0;
     std::vector<double> a, b;
 };
 
-Cut cut_at(const Points& path, const std::vector<double>& lengths, std::size_t corner, double reach) {
+Cut cut_at(const Points& path, const std::vector<double>& lengths, std::size_t corner,
+           double reach) {
     Cut cut{corner};
     const auto place = [&](double at, std::size_t segment) {
         const double from = at - lengths[segment], left = lengths[segment + 1] - at;
@@ -61,8 +64,8 @@ Cut cut_at(const Points& path, const std::vector<double>& lengths, std::size_t c
     return cut;
 }
 
-// Cuts the corner that promises most, from a point before it to one as far behind, along the path; half as far after
-// each failure.
+// Cuts the corner that promises most, from a point before it to one as far behind, along the path;
+// half as far after each failure.
 void cut_corners(Points& path, PathChecker& checker, std::int64_t tries) {
     std::vector<double> reaches(path.size(), std::numeric_limits<double>::infinity());
     for (; tries > 0 && path.size() > 2 && !checker.stopped(); --tries) {
@@ -76,11 +79,13 @@ void cut_corners(Points& path, PathChecker& checker, std::int64_t tries) {
             if (cut.gain > best.gain) best = std::move(cut);
         }
         if (best.gain < least_gain * lengths.back()) return;
-        const auto first = static_cast<std::ptrdiff_t>(best.first), last = static_cast<std::ptrdiff_t>(best.last);
+        const auto first = static_cast<std::ptrdiff_t>(best.first),
+                   last = static_cast<std::ptrdiff_t>(best.last);
         Points next(path.begin(), path.begin() + first);
         next.push_back(best.a);
         const double reach = reaches[best.corner];
-        if (!checker.connect(best.a.data(), best.b.data(), next, true, 2.0 * reach - 0.5 * best.gain)) {
+        if (!checker.connect(best.a.data(), best.b.data(), next, true,
+                             2.0 * reach - 0.5 * best.gain)) {
             reaches[best.corner] *= 0.5;
             continue;
         }
@@ -93,13 +98,16 @@ void cut_corners(Points& path, PathChecker& checker, std::int64_t tries) {
     }
 }
 
-// Cuts the corners off where a path with constraints, which are curved, turns softly: the arm need not stop there.
+// Cuts the corners off where a path with constraints, which are curved, turns softly: the arm need
+// not stop there.
 void round_corners(Points& path, PathChecker& checker) {
     Points rounded{path.front()};
     for (std::size_t i = 1; i + 1 < path.size(); ++i) {
-        const double before = distance(path[i - 1], path[i]), after = distance(path[i], path[i + 1]);
+        const double before = distance(path[i - 1], path[i]),
+                     after = distance(path[i], path[i + 1]);
         const double chord = distance(path[i - 1], path[i + 1]);
-        const double cosine = (chord * chord - before * before - after * after) / (2.0 * before * after);
+        const double cosine =
+            (chord * chord - before * before - after * after) / (2.0 * before * after);
         Points cut{between(path[i], path[i - 1], 0.25)};
         const std::vector<double> end = between(path[i], path[i + 1], 0.25);
         if (cosine > 0.8 && cosine < 0.9955 && !checker.stopped() &&

@@ -11,11 +11,13 @@ namespace {
 
 class LineFollower {
 public:
-    LineFollower(const InverseKinematics& problem, const Pose& target, const StraightLineSettings& settings)
+    LineFollower(const InverseKinematics& problem, const Pose& target,
+                 const StraightLineSettings& settings)
         : problem_(problem), settings_(settings), size_(problem.entries().size()),
           from_(problem.chain().pose(problem.moving(problem.base().data()).data())), to_(target) {
         ik_.position_tolerance = 1e-6;
-        ik_.rotation_tolerance = settings.position_only ? std::numeric_limits<double>::infinity() : 1e-6;
+        ik_.rotation_tolerance =
+            settings.position_only ? std::numeric_limits<double>::infinity() : 1e-6;
         if (settings.position_only) to_.quat_xyzw = from_.quat_xyzw;
     }
 
@@ -23,11 +25,14 @@ public:
         const auto [metres, radians] = from_.distance(to_);
         const double turn = settings_.position_only ? 0.0 : radians / settings_.rotation_step;
         return std::max<std::int64_t>(
-            1, static_cast<std::int64_t>(std::ceil(std::max(metres / settings_.position_step, turn) - 1e-9)));
+            1, static_cast<std::int64_t>(
+                   std::ceil(std::max(metres / settings_.position_step, turn) - 1e-9)));
     }
 
-    // The solution at a fraction of the line that follows from `near`; sets what went wrong when there is none.
-    bool solve(double fraction, const std::vector<double>& near, std::vector<double>& x, StraightLineResult& result) {
+    // The solution at a fraction of the line that follows from `near`; sets what went wrong when
+    // there is none.
+    bool solve(double fraction, const std::vector<double>& near, std::vector<double>& x,
+               StraightLineResult& result) {
         const Pose target = from_.interpolate(to_, fraction);
         double errors[2];
         int iterations = 0;
@@ -35,8 +40,10 @@ public:
         result.fraction = fraction;
         if (!problem_.improve(target, ik_, x.data(), errors, iterations)) {
             std::vector<double> free = near;
-            const bool possible = problem_.improve(target, ik_, free.data(), errors, iterations, false);
-            result.status = possible ? StraightLineStatus::joint_limit : StraightLineStatus::unreachable;
+            const bool possible =
+                problem_.improve(target, ik_, free.data(), errors, iterations, false);
+            result.status =
+                possible ? StraightLineStatus::joint_limit : StraightLineStatus::unreachable;
             if (possible) result.joint = problem_.entries()[most_outside(free)];
             return false;
         }
@@ -49,9 +56,11 @@ public:
         return true;
     }
 
-    // Appends rows between a (at fraction fa) and b until the tip stays near the line, then b itself.
-    bool refine(double fa, const std::vector<double>& a, double fb, const std::vector<double>& b, int depth,
-                std::vector<std::pair<double, std::vector<double>>>& rows, StraightLineResult& result) {
+    // Appends rows between a (at fraction fa) and b until the tip stays near the line, then b
+    // itself.
+    bool refine(double fa, const std::vector<double>& a, double fb, const std::vector<double>& b,
+                int depth, std::vector<std::pair<double, std::vector<double>>>& rows,
+                StraightLineResult& result) {
         if (depth > 0 && leaves_line(a, b)) {
             const double middle = 0.5 * (fa + fb);
             std::vector<double> x;
@@ -89,7 +98,8 @@ private:
             Vector3 tip;
             problem_.chain().forward(x.data(), rotation, tip);
             const Vector3 offset = tip - from_.translation;
-            const double at = square > 0.0 ? std::clamp(dot(offset, along) / square, 0.0, 1.0) : 0.0;
+            const double at =
+                square > 0.0 ? std::clamp(dot(offset, along) / square, 0.0, 1.0) : 0.0;
             if (norm(offset - at * along) > 0.8 * settings_.deviation) return true;
         }
         return false;
@@ -115,12 +125,13 @@ public:
         return failed_at(0.0, result);
     }
 
-    bool edge_is_free(const std::vector<double>& a, double fa, const std::vector<double>& b, double fb,
-                      StraightLineResult& result) {
+    bool edge_is_free(const std::vector<double>& a, double fa, const std::vector<double>& b,
+                      double fb, StraightLineResult& result) {
         const std::int64_t steps = edge_steps(a.data(), b.data(), a.size(), resolution_);
         for (std::int64_t k = 1; k <= steps && !result.pair; ++k) {
             const double f = static_cast<double>(k) / static_cast<double>(steps);
-            for (std::size_t i = 0; i < a.size(); ++i) q_[i] = k == steps ? b[i] : a[i] + f * (b[i] - a[i]);
+            for (std::size_t i = 0; i < a.size(); ++i)
+                q_[i] = k == steps ? b[i] : a[i] + f * (b[i] - a[i]);
             ++result.checks;
             result.pair = view_.find_collision(q_.data(), scratch_);
             if (!failed_at(fa + f * (fb - fa), result)) return false;
@@ -145,7 +156,8 @@ private:
 
 }  // namespace
 
-StraightLineResult straight_line(const InverseKinematics& problem, const Pose& target, const CollisionWorld* world,
+StraightLineResult straight_line(const InverseKinematics& problem, const Pose& target,
+                                 const CollisionWorld* world,
                                  const StraightLineSettings& settings) {
     StraightLineResult result;
     LineFollower follower(problem, target, settings);
@@ -164,7 +176,8 @@ StraightLineResult straight_line(const InverseKinematics& problem, const Pose& t
         if (!follower.refine(at, x, fraction, next, 8, rows, result)) return result;
         for (const auto& [row_fraction, row] : rows) {
             std::vector<double> q = problem.full(row.data());
-            if (checker && !checker->edge_is_free(result.path.back(), at, q, row_fraction, result)) return result;
+            if (checker && !checker->edge_is_free(result.path.back(), at, q, row_fraction, result))
+                return result;
             result.path.push_back(std::move(q));
             at = row_fraction;
         }

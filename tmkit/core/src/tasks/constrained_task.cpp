@@ -22,8 +22,8 @@ NumberRows NumberRows::inverse(std::size_t count) const {
 }
 
 std::int32_t ConstrainedTask::Counter::count(const std::int32_t* state) const {
-    return static_cast<std::int32_t>(
-        std::ranges::count_if(facts, [&](const TaskFact& f) { return state[f.variable] == f.value; }));
+    return static_cast<std::int32_t>(std::ranges::count_if(
+        facts, [&](const TaskFact& f) { return state[f.variable] == f.value; }));
 }
 
 ConstrainedTask::ConstrainedTask(const Task& task, const std::vector<TaskConstraint>& constraints)
@@ -43,7 +43,8 @@ ConstrainedTask::ConstrainedTask(const Task& task, const std::vector<TaskConstra
     add_counters(constraints);
     end_of_count_facts_ = fact_count_;
 
-    for (std::size_t i = 0; i < task.operators.size(); ++i) add_operator(static_cast<std::int32_t>(i));
+    for (std::size_t i = 0; i < task.operators.size(); ++i)
+        add_operator(static_cast<std::int32_t>(i));
     for (const TaskEffect& axiom : task.axioms) {
         add_rule(numbers(axiom.conditions), {number(axiom.fact)}, -1, 0);
         ++rule_count_;
@@ -52,7 +53,8 @@ ConstrainedTask::ConstrainedTask(const Task& task, const std::vector<TaskConstra
     needed_by_ = needs_.inverse(fact_count_);
 }
 
-std::vector<TaskConstraint> ConstrainedTask::constraints_of(const std::vector<std::int32_t>& numbers) const {
+std::vector<TaskConstraint> ConstrainedTask::constraints_of(
+    const std::vector<std::int32_t>& numbers) const {
     if (constraints_.empty()) return {};
     std::vector<TaskConstraint> found;
     std::vector<char> is_bound(task_.operators.size());
@@ -60,7 +62,8 @@ std::vector<TaskConstraint> ConstrainedTask::constraints_of(const std::vector<st
         for (const std::int32_t o : constraint.operators) is_bound[o] = true;
         found.push_back({constraint.facts, constraint.limit, {}});
         for (std::size_t i = 0; i < numbers.size(); ++i)
-            if (is_bound[numbers[i]]) found.back().operators.push_back(static_cast<std::int32_t>(i));
+            if (is_bound[numbers[i]])
+                found.back().operators.push_back(static_cast<std::int32_t>(i));
         for (const std::int32_t o : constraint.operators) is_bound[o] = false;
     }
     return found;
@@ -82,11 +85,13 @@ void ConstrainedTask::add_counters(const std::vector<TaskConstraint>& constraint
         const auto top = static_cast<std::int32_t>(variables.size());
         if (constraint.limit >= top) continue;  // always kept
         const auto counter = static_cast<std::int32_t>(counters_.size());
-        const auto [found, is_new] = known.try_emplace(TaskFacts(unique.begin(), unique.end()), counter);
+        const auto [found, is_new] =
+            known.try_emplace(TaskFacts(unique.begin(), unique.end()), counter);
         if (is_new) counters_.push_back({found->first, top, top});
         Counter& shared = counters_[found->second];
         shared.floor = std::min(shared.floor, constraint.limit);
-        for (const std::int32_t o : constraint.operators) limits_[o].push_back({found->second, constraint.limit});
+        for (const std::int32_t o : constraint.operators)
+            limits_[o].push_back({found->second, constraint.limit});
     }
     for (Counter& counter : counters_) {
         counter.first_fact = fact_count_;
@@ -127,7 +132,8 @@ void ConstrainedTask::add_operator(std::int32_t index) {
         for (std::int32_t k = counter.floor + 1; k <= counter.top; ++k) {
             std::vector<std::int32_t> all = needs;
             if (k < counter.top) all.push_back(counter.first_fact + k - counter.floor);
-            const std::int32_t left = counter.first_fact + std::max(0, k - decrease.most - counter.floor);
+            const std::int32_t left =
+                counter.first_fact + std::max(0, k - decrease.most - counter.floor);
             if (decrease.lost.empty()) add_rule(all, {left}, index, o.cost);
             for (const TaskFact& f : decrease.lost) {
                 std::vector<std::int32_t> with_fact = all;
@@ -139,8 +145,11 @@ void ConstrainedTask::add_operator(std::int32_t index) {
 }
 
 // How many more facts of the counter an operator makes false than true, at most.
-ConstrainedTask::Decrease ConstrainedTask::decrease_of(const Counter& counter, const TaskOperator& o) {
-    const auto is_counted = [&](const TaskFact& f) { return std::ranges::binary_search(counter.facts, f); };
+ConstrainedTask::Decrease ConstrainedTask::decrease_of(const Counter& counter,
+                                                       const TaskOperator& o) {
+    const auto is_counted = [&](const TaskFact& f) {
+        return std::ranges::binary_search(counter.facts, f);
+    };
     std::map<std::int32_t, std::int32_t> changes;  // the least change that each variable makes
     Decrease decrease;
     for (const TaskEffect& effect : o.effects) {
@@ -165,7 +174,8 @@ ConstrainedTask::Decrease ConstrainedTask::decrease_of(const Counter& counter, c
 std::int32_t ConstrainedTask::greatest_increase(const Counter& counter, const TaskOperator& o) {
     std::set<std::int32_t> variables;
     for (const TaskEffect& effect : o.effects)
-        if (std::ranges::binary_search(counter.facts, effect.fact)) variables.insert(effect.fact.variable);
+        if (std::ranges::binary_search(counter.facts, effect.fact))
+            variables.insert(effect.fact.variable);
     return static_cast<std::int32_t>(variables.size());
 }
 
@@ -175,7 +185,8 @@ void ConstrainedTask::raise_ceilings(std::int32_t number) {
         const std::int32_t increase = greatest_increase(counter, task_.operators[number]);
         std::int32_t most = counter.top;
         for (const Limit& limit : limits_[number])
-            if (limit.counter == static_cast<std::int32_t>(c)) most = std::min(most, limit.limit + increase);
+            if (limit.counter == static_cast<std::int32_t>(c))
+                most = std::min(most, limit.limit + increase);
         if (increase > 0) counter.ceiling = std::max(counter.ceiling, most);
     }
 }
@@ -184,9 +195,12 @@ void ConstrainedTask::raise_ceilings(std::int32_t number) {
 void ConstrainedTask::add_negation(std::int32_t v) {
     std::vector<std::int32_t> broken;
     bool recursive = false;
-    const auto is_derived_here = [&](const TaskFact& f) { return task_.layers[f.variable] >= task_.layers[v]; };
+    const auto is_derived_here = [&](const TaskFact& f) {
+        return task_.layers[f.variable] >= task_.layers[v];
+    };
     for (const TaskEffect& axiom : task_.axioms)
-        recursive |= axiom.fact.variable == v && std::ranges::any_of(axiom.conditions, is_derived_here);
+        recursive |=
+            axiom.fact.variable == v && std::ranges::any_of(axiom.conditions, is_derived_here);
     for (const TaskEffect& axiom : task_.axioms) {
         if (axiom.fact.variable != v || recursive) continue;
         broken.push_back(fact_count_++);  // a fact of the relaxation alone
@@ -202,7 +216,8 @@ void ConstrainedTask::add_negation(std::int32_t v) {
 }
 
 // A need that is named twice counts once.
-void ConstrainedTask::add_rule(std::vector<std::int32_t> needs, const std::vector<std::int32_t>& added, std::int32_t of,
+void ConstrainedTask::add_rule(std::vector<std::int32_t> needs,
+                               const std::vector<std::int32_t>& added, std::int32_t of,
                                std::int64_t cost) {
     if (added.empty()) return;
     std::ranges::sort(needs);
@@ -220,7 +235,8 @@ void ConstrainedTask::derive(std::int32_t* state, std::int64_t& work) const {
             changed = false;
             work -= static_cast<std::int64_t>(layer.size());
             for (const TaskEffect* axiom : layer)
-                if (state[axiom->fact.variable] != axiom->fact.value && hold(axiom->conditions, state)) {
+                if (state[axiom->fact.variable] != axiom->fact.value &&
+                    hold(axiom->conditions, state)) {
                     state[axiom->fact.variable] = axiom->fact.value;
                     changed = true;
                 }
@@ -244,7 +260,9 @@ bool ConstrainedTask::is_allowed(std::int32_t number, const std::int32_t* state)
 
 bool ConstrainedTask::exceeds_limits(const TaskFacts& goal, const std::int32_t* start) const {
     return std::ranges::any_of(counters_, [&](const Counter& counter) {
-        const auto is_counted = [&](const TaskFact& f) { return std::ranges::binary_search(counter.facts, f); };
+        const auto is_counted = [&](const TaskFact& f) {
+            return std::ranges::binary_search(counter.facts, f);
+        };
         std::set<TaskFact> wanted;
         std::ranges::copy_if(goal, std::inserter(wanted, wanted.end()), is_counted);
         return std::ssize(wanted) > std::max(counter.ceiling, counter.count(start));
@@ -262,8 +280,8 @@ void ConstrainedTask::facts(const std::int32_t* state, std::vector<std::int32_t>
 
 RelaxedPlanner::RelaxedPlanner(const ConstrainedTask& task, const TaskFacts& goal)
     : task_(task), costs_(task.fact_count(), infinite_cost), sums_(task.rules().size()),
-      supporters_(task.fact_count(), -1), missing_(task.rules().size()), is_goal_(task.fact_count()),
-      is_seen_(task.fact_count()) {
+      supporters_(task.fact_count(), -1), missing_(task.rules().size()),
+      is_goal_(task.fact_count()), is_seen_(task.fact_count()) {
     for (const TaskFact& f : goal) goal_.push_back(task.number(f));
     for (const std::int32_t fact : goal_) is_goal_[fact] = true;
     for (std::size_t r = 0; r < missing_.size(); ++r) {
@@ -272,14 +290,16 @@ RelaxedPlanner::RelaxedPlanner(const ConstrainedTask& task, const TaskFacts& goa
     }
 }
 
-std::int64_t RelaxedPlanner::evaluate(const std::int32_t* state, std::vector<std::int32_t>& preferred,
+std::int64_t RelaxedPlanner::evaluate(const std::int32_t* state,
+                                      std::vector<std::int32_t>& preferred,
                                       std::vector<std::int32_t>& applicable) {
     preferred.clear();
     applicable.clear();
     reach(state);
     const Task& task = task_.task();
     std::int64_t cost = 0;
-    if (std::ranges::any_of(goal_, [&](std::int32_t fact) { return costs_[fact] == infinite_cost; })) {
+    if (std::ranges::any_of(goal_,
+                            [&](std::int32_t fact) { return costs_[fact] == infinite_cost; })) {
         cost = infinite_cost;
     } else {
         open_ = goal_;
@@ -352,7 +372,8 @@ void RelaxedPlanner::reach(const std::int32_t* state) {
 void RelaxedPlanner::reach_rule(std::int32_t rule) {
     const ConstrainedTask::Rule& reached = task_.rules()[rule];
     if (reached.of >= 0 && sums_[rule] == reached.cost) candidates_.push_back(reached.of);
-    for (const std::int32_t* fact = task_.adds().begin(rule); fact != task_.adds().end(rule); ++fact)
+    for (const std::int32_t* fact = task_.adds().begin(rule); fact != task_.adds().end(rule);
+         ++fact)
         push(*fact, sums_[rule], rule);
 }
 

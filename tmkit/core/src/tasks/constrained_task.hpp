@@ -1,4 +1,5 @@
-// A task with constraints, compiled: its states, and its relaxation, the task without delete effects.
+// A task with constraints, compiled: its states, and its relaxation, the task without delete
+// effects.
 #pragma once
 
 #include <limits>
@@ -49,22 +50,26 @@ public:
 
     void derive(std::int32_t* state, std::int64_t& work) const;
     // `after` is the state after an operator that applies in `before`.
-    void apply(const TaskOperator& o, const std::int32_t* before, TaskValues& after, std::int64_t& work) const;
+    void apply(const TaskOperator& o, const std::int32_t* before, TaskValues& after,
+               std::int64_t& work) const;
     bool is_applicable(std::int32_t number, const std::int32_t* state) const {
         return hold(task_.operators[number].needs, state) && is_allowed(number, state);
     }
     bool is_allowed(std::int32_t number, const std::int32_t* state) const;
-    // Whether the goal names more facts of a counter than can hold, since each operator that adds any has a limit.
+    // Whether the goal names more facts of a counter than can hold, since each operator that adds
+    // any has a limit.
     bool exceeds_limits(const TaskFacts& goal, const std::int32_t* start) const;
 
-    // Facts of the relaxation: those of the task, then "at most k of the facts of a counter hold" for each counter and
-    // k, then facts that are about axioms.
+    // Facts of the relaxation: those of the task, then "at most k of the facts of a counter hold"
+    // for each counter and k, then facts that are about axioms.
     std::int32_t number(const TaskFact& f) const { return offsets_[f.variable] + f.value; }
     std::int32_t fact_count() const { return fact_count_; }
     // What holds in a state, in order.
     void facts(const std::int32_t* state, std::vector<std::int32_t>& found) const;
     // "At most k", for all counters and k.
-    std::pair<std::int32_t, std::int32_t> count_facts() const { return {first_count_fact_, end_of_count_facts_}; }
+    std::pair<std::int32_t, std::int32_t> count_facts() const {
+        return {first_count_fact_, end_of_count_facts_};
+    }
 
     struct Rule {
         std::int64_t cost;
@@ -78,10 +83,11 @@ public:
 
 private:
     struct Counter {
-        TaskFacts facts;                  // sorted
-        std::int32_t floor = 0, top = 0;  // the least limit, and how many of the facts may hold at most
-        std::int32_t first_fact = 0;      // "at most `floor`"; then one more each, below `top`
-        std::int32_t ceiling = 0;         // how many hold after an operator that adds any, at most
+        TaskFacts facts;  // sorted
+        std::int32_t floor = 0,
+                     top = 0;         // the least limit, and how many of the facts may hold at most
+        std::int32_t first_fact = 0;  // "at most `floor`"; then one more each, below `top`
+        std::int32_t ceiling = 0;     // how many hold after an operator that adds any, at most
         std::int32_t count(const std::int32_t* state) const;
     };
     struct Limit {
@@ -91,8 +97,8 @@ private:
     void add_counters(const std::vector<TaskConstraint>& constraints);
     void add_operator(std::int32_t number);
     void add_negation(std::int32_t variable);
-    void add_rule(std::vector<std::int32_t> needs, const std::vector<std::int32_t>& added, std::int32_t of,
-                  std::int64_t cost);
+    void add_rule(std::vector<std::int32_t> needs, const std::vector<std::int32_t>& added,
+                  std::int32_t of, std::int64_t cost);
     std::vector<std::int32_t> numbers(const TaskFacts& facts) const;
     struct Decrease {
         std::int32_t most = 0;
@@ -122,8 +128,8 @@ class RelaxedPlanner {
 public:
     RelaxedPlanner(const ConstrainedTask& task, const TaskFacts& goal);
 
-    // The cost of a relaxed plan, infinite when there is none; the operators of it that apply at once, and all that
-    // apply, both in order.
+    // The cost of a relaxed plan, infinite when there is none; the operators of it that apply at
+    // once, and all that apply, both in order.
     std::int64_t evaluate(const std::int32_t* state, std::vector<std::int32_t>& preferred,
                           std::vector<std::int32_t>& applicable);
     // The operators of the last relaxed plan.
@@ -138,7 +144,8 @@ private:
     const ConstrainedTask& task_;
     std::vector<std::int32_t> goal_;
     std::vector<std::int64_t> costs_, sums_;
-    std::vector<std::int32_t> supporters_, missing_, held_, reached_, changed_rules_, open_, used_, candidates_;
+    std::vector<std::int32_t> supporters_, missing_, held_, reached_, changed_rules_, open_, used_,
+        candidates_;
     std::vector<char> is_goal_, is_seen_;
     std::vector<std::int32_t> seen_;
     std::vector<std::pair<std::int64_t, std::int32_t>> queue_;

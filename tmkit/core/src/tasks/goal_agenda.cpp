@@ -14,7 +14,8 @@ namespace {
 constexpr std::int64_t goal_weight = 2;       // of the estimate, for the next goal
 constexpr std::int64_t greedy_weight = 10;    // for all goals at once
 constexpr std::int64_t failing_searches = 2;  // that take all work, at most
-constexpr std::size_t candidate_count = 20;   // goals that are compared before one of them is next, at most
+constexpr std::size_t candidate_count =
+    20;  // goals that are compared before one of them is next, at most
 
 // Facts that can be reached in the relaxed task while others are kept.
 class Reachability {
@@ -22,8 +23,8 @@ public:
     explicit Reachability(const ConstrainedTask& task)
         : task_(task), kept_(task.width()), missing_(task.rules().size()) {}
 
-    // The facts that operators which delete none of the kept facts add. `holds` has the facts at first, and receives
-    // those that are added.
+    // The facts that operators which delete none of the kept facts add. `holds` has the facts at
+    // first, and receives those that are added.
     std::vector<char> find_added(std::vector<char>& holds, const TaskFacts& kept) {
         std::ranges::fill(kept_, -1);
         for (const TaskFact& f : kept) kept_[f.variable] = f.value;
@@ -32,7 +33,8 @@ public:
         const auto apply = [&](std::size_t rule) {
             const std::int32_t of = task_.rules()[rule].of;
             if (of >= 0 && deletes_kept(task_.task().operators[of])) return;
-            for (const std::int32_t* f = task_.adds().begin(rule); f != task_.adds().end(rule); ++f) {
+            for (const std::int32_t* f = task_.adds().begin(rule); f != task_.adds().end(rule);
+                 ++f) {
                 added[*f] = true;
                 if (!holds[*f]) open_.push_back(*f);
                 holds[*f] = true;
@@ -78,8 +80,9 @@ private:
     std::vector<std::int32_t> open_, facts_;
 };
 
-// For each goal, which goals come before it: those that cannot be reached beside it without deleting it. All facts that
-// it does not exclude may hold at first (reasonable orders, Koehler and Hoffmann, JAIR 2000).
+// For each goal, which goals come before it: those that cannot be reached beside it without
+// deleting it. All facts that it does not exclude may hold at first (reasonable orders, Koehler and
+// Hoffmann, JAIR 2000).
 std::vector<std::vector<char>> order_goals(const ConstrainedTask& task, const TaskFacts& goal,
                                            Reachability& reachability) {
     std::map<TaskFact, std::vector<const TaskFacts*>> groups;
@@ -126,7 +129,8 @@ public:
 private:
     using Operators = std::vector<std::int32_t>;
     struct Candidate {
-        std::int64_t disturbed, cost;  // other goals whose variables change, and the cost of the relaxed plan
+        std::int64_t disturbed,
+            cost;  // other goals whose variables change, and the cost of the relaxed plan
         std::size_t goal;
         auto operator<=>(const Candidate&) const = default;
     };
@@ -144,7 +148,8 @@ private:
             const std::optional<Operators> operators = search(state_, goal_[candidate.goal]);
             if (is_interrupted()) return;
             if (!operators) continue;
-            const std::optional<std::size_t> loss = find_loss(reached, simulate(state_, *operators), candidate.goal);
+            const std::optional<std::size_t> loss =
+                find_loss(reached, simulate(state_, *operators), candidate.goal);
             if (!loss) return advance({*operators, candidate.goal});
             if (!premature) {
                 premature = {*operators, candidate.goal};
@@ -155,12 +160,15 @@ private:
             if (!is_interrupted()) result_.status = TaskSearchStatus::limit;
             return;
         }
-        if (std::optional<Step> later = reach_later(reached, premature->goal, lost)) premature = std::move(later);
+        if (std::optional<Step> later = reach_later(reached, premature->goal, lost))
+            premature = std::move(later);
         if (!is_interrupted()) advance(*premature);
     }
 
-    // The beginning of a plan for a goal that would be lost, after which it is not lost beside the other goal.
-    std::optional<Step> reach_later(const std::vector<char>& reached, std::size_t goal, std::size_t lost) {
+    // The beginning of a plan for a goal that would be lost, after which it is not lost beside the
+    // other goal.
+    std::optional<Step> reach_later(const std::vector<char>& reached, std::size_t goal,
+                                    std::size_t lost) {
         const std::optional<Operators> beginning = search(state_, goal_[lost]);
         if (!beginning) return std::nullopt;
         Operators operators;
@@ -187,7 +195,8 @@ private:
         for (const std::size_t g : ready) {
             RelaxedPlanner relaxation(task_, with(goal_[g]));
             const std::int64_t cost = relaxation.evaluate(state_.data(), preferred_, applicable_);
-            if (cost < infinite_cost) candidates.push_back({count_disturbed(g, relaxation.used()), cost, g});
+            if (cost < infinite_cost)
+                candidates.push_back({count_disturbed(g, relaxation.used()), cost, g});
         }
         result_.evaluated += std::ssize(ready);
         std::ranges::sort(candidates);
@@ -197,13 +206,16 @@ private:
     std::int64_t count_disturbed(std::size_t g, const Operators& operators) const {
         std::set<std::int32_t> changed;
         for (const std::int32_t o : operators)
-            for (const TaskEffect& effect : task_.task().operators[o].effects) changed.insert(effect.fact.variable);
-        return std::ranges::count_if(
-            left_, [&](std::size_t h) { return h != g && !before_[h][g] && changed.contains(goal_[h].variable); });
+            for (const TaskEffect& effect : task_.task().operators[o].effects)
+                changed.insert(effect.fact.variable);
+        return std::ranges::count_if(left_, [&](std::size_t h) {
+            return h != g && !before_[h][g] && changed.contains(goal_[h].variable);
+        });
     }
 
     // A goal that could be reached, but not from a state in which another goal is kept, too.
-    std::optional<std::size_t> find_loss(const std::vector<char>& reached, const TaskValues& state, std::size_t goal) {
+    std::optional<std::size_t> find_loss(const std::vector<char>& reached, const TaskValues& state,
+                                         std::size_t goal) {
         const std::vector<char> still = reachability_.find_reached(state, with(goal_[goal]));
         for (const std::size_t h : left_)
             if (reached[task_.number(goal_[h])] && !still[task_.number(goal_[h])]) return h;
@@ -217,8 +229,11 @@ private:
         TaskSearchResult found = search_lazily(task_, state, with(fact), options);
         add_counts(result_, found);
         if (found.status == TaskSearchStatus::solved) return std::move(found.operators);
-        if (found.status == TaskSearchStatus::interrupted) result_.status = TaskSearchStatus::interrupted;
-        failing_work_ -= found.status == TaskSearchStatus::limit ? options.work : found.evaluated * task_.rule_count();
+        if (found.status == TaskSearchStatus::interrupted)
+            result_.status = TaskSearchStatus::interrupted;
+        failing_work_ -= found.status == TaskSearchStatus::limit
+                             ? options.work
+                             : found.evaluated * task_.rule_count();
         return std::nullopt;
     }
 
@@ -234,7 +249,8 @@ private:
 
     void advance(const Step& step) {
         state_ = simulate(state_, step.operators);
-        result_.operators.insert(result_.operators.end(), step.operators.begin(), step.operators.end());
+        result_.operators.insert(result_.operators.end(), step.operators.begin(),
+                                 step.operators.end());
         kept_.push_back(goal_[step.goal]);
         std::erase(left_, step.goal);
     }
@@ -246,7 +262,8 @@ private:
     }
 
     bool is_interrupted() {
-        if (*options_.interrupted && (*options_.interrupted)()) result_.status = TaskSearchStatus::interrupted;
+        if (*options_.interrupted && (*options_.interrupted)())
+            result_.status = TaskSearchStatus::interrupted;
         return result_.status == TaskSearchStatus::interrupted;
     }
 
@@ -265,8 +282,9 @@ private:
 
 }  // namespace
 
-TaskSearchResult plan_by_agenda(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
-                                std::int64_t work, const std::function<bool()>& interrupted) {
+TaskSearchResult plan_by_agenda(const ConstrainedTask& task, const TaskValues& start,
+                                const TaskFacts& goal, std::int64_t work,
+                                const std::function<bool()>& interrupted) {
     LazySearchOptions options{.work = work, .weight = goal_weight, .interrupted = &interrupted};
     TaskSearchResult result = GoalAgenda(task, goal, options).run(start);
     if (result.status == TaskSearchStatus::limit) {

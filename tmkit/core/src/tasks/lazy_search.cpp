@@ -7,13 +7,15 @@
 namespace tmkit {
 namespace {
 
-constexpr std::int64_t boost = 1000;               // turns of the preferred queue for each decrease of the estimate
+constexpr std::int64_t boost =
+    1000;  // turns of the preferred queue for each decrease of the estimate
 constexpr std::int64_t interruption_period = 256;  // states between two calls of `interrupted`
 
 class LazySearch {
 public:
     LazySearch(const ConstrainedTask& task, const TaskFacts& goal, const LazySearchOptions& options)
-        : task_(task), goal_(goal), options_(options), relaxation_(task, goal), work_(options.work) {}
+        : task_(task), goal_(goal), options_(options), relaxation_(task, goal),
+          work_(options.work) {}
 
     TaskSearchResult run(const TaskValues& start) {
         TaskSearchResult result;
@@ -30,15 +32,16 @@ public:
             if (node < 0) continue;
             if (hold(goal_, values(node)) && nodes_[node].cost < bound) {
                 result.operators = path_to(node);
-                if (result.status != TaskSearchStatus::solved) work_ = std::min(work_, options_.improvement_work);
+                if (result.status != TaskSearchStatus::solved)
+                    work_ = std::min(work_, options_.improvement_work);
                 result.status = TaskSearchStatus::solved;
                 bound = nodes_[node].cost;
                 continue;
             }
             work_ -= task_.rule_count();
             if (work_ < 0) break;
-            if (++result.evaluated % interruption_period == 0 && options_.interrupted && *options_.interrupted &&
-                (*options_.interrupted)()) {
+            if (++result.evaluated % interruption_period == 0 && options_.interrupted &&
+                *options_.interrupted && (*options_.interrupted)()) {
                 is_interrupted = true;
                 break;
             }
@@ -51,7 +54,8 @@ public:
             expand(node);
         } while (pop(edge));
         if (is_interrupted) result.status = TaskSearchStatus::interrupted;
-        else if (work_ >= 0 && result.status != TaskSearchStatus::solved) result.status = TaskSearchStatus::unsolvable;
+        else if (work_ >= 0 && result.status != TaskSearchStatus::solved)
+            result.status = TaskSearchStatus::unsolvable;
         return result;
     }
 
@@ -64,10 +68,12 @@ private:
         std::int64_t cost, estimate;
     };
     struct Entry {
-        std::int64_t rank, estimate, number;  // of two of the same rank, that with the lower estimate is first
+        std::int64_t rank, estimate,
+            number;  // of two of the same rank, that with the lower estimate is first
         Edge edge;
         bool operator>(const Entry& other) const {
-            return std::tie(rank, estimate, number) > std::tie(other.rank, other.estimate, other.number);
+            return std::tie(rank, estimate, number) >
+                   std::tie(other.rank, other.estimate, other.number);
         }
     };
     struct Queue {
@@ -78,23 +84,28 @@ private:
         const LazySearch* search;
         std::size_t operator()(std::int32_t node) const {
             std::uint64_t hash = 14695981039346656037u;
-            for (const std::int32_t* v = search->values(node); v != search->values(node) + search->task_.width(); ++v)
+            for (const std::int32_t* v = search->values(node);
+                 v != search->values(node) + search->task_.width(); ++v)
                 hash = (hash ^ static_cast<std::uint64_t>(*v)) * 1099511628211u;
             return hash;
         }
         bool operator()(std::int32_t a, std::int32_t b) const {
-            return std::equal(search->values(a), search->values(a) + search->task_.width(), search->values(b));
+            return std::equal(search->values(a), search->values(a) + search->task_.width(),
+                              search->values(b));
         }
     };
 
     const std::int32_t* values(std::int32_t node) const {
         return pool_.data() + static_cast<std::size_t>(node) * task_.width();
     }
-    const TaskOperator& operator_of(const Edge& edge) const { return task_.task().operators[edge.of]; }
+    const TaskOperator& operator_of(const Edge& edge) const {
+        return task_.task().operators[edge.of];
+    }
 
     // The node of a state that is new, or now reached at less cost; else -1.
     std::int32_t reached(const TaskValues& state, const Edge& edge) {
-        const std::int64_t cost = edge.parent < 0 ? 0 : nodes_[edge.parent].cost + operator_of(edge).cost;
+        const std::int64_t cost =
+            edge.parent < 0 ? 0 : nodes_[edge.parent].cost + operator_of(edge).cost;
         const auto node = static_cast<std::int32_t>(nodes_.size());
         pool_.insert(pool_.end(), state.begin(), state.end());
         const auto [known, is_new] = known_.insert(node);
@@ -118,15 +129,17 @@ private:
             if (is_preferred) ++preferred;
             for (int q = 0; q <= static_cast<int>(is_preferred); ++q) {
                 queues_[q].entries.push_back({rank, estimate, count_, {node, of}});
-                std::push_heap(queues_[q].entries.begin(), queues_[q].entries.end(), std::greater<>());
+                std::push_heap(queues_[q].entries.begin(), queues_[q].entries.end(),
+                               std::greater<>());
             }
             ++count_;
         }
     }
 
     bool pop(Edge& edge) {
-        Queue& queue = queues_[queues_[0].entries.empty() ||
-                               (!queues_[1].entries.empty() && queues_[1].priority <= queues_[0].priority)];
+        Queue& queue =
+            queues_[queues_[0].entries.empty() ||
+                    (!queues_[1].entries.empty() && queues_[1].priority <= queues_[0].priority)];
         if (queue.entries.empty()) return false;
         std::pop_heap(queue.entries.begin(), queue.entries.end(), std::greater<>());
         edge = queue.entries.back().edge;
@@ -137,7 +150,8 @@ private:
 
     std::vector<std::int32_t> path_to(std::int32_t node) const {
         std::vector<std::int32_t> path;
-        for (; nodes_[node].edge.parent >= 0; node = nodes_[node].edge.parent) path.push_back(nodes_[node].edge.of);
+        for (; nodes_[node].edge.parent >= 0; node = nodes_[node].edge.parent)
+            path.push_back(nodes_[node].edge.of);
         std::ranges::reverse(path);
         return path;
     }
@@ -157,8 +171,8 @@ private:
 
 }  // namespace
 
-TaskSearchResult search_lazily(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
-                               const LazySearchOptions& options) {
+TaskSearchResult search_lazily(const ConstrainedTask& task, const TaskValues& start,
+                               const TaskFacts& goal, const LazySearchOptions& options) {
     return LazySearch(task, goal, options).run(start);
 }
 

@@ -12,11 +12,14 @@ namespace {
 constexpr std::int64_t whole_weight = 2;  // of the estimate, where all actions are free
 constexpr std::int64_t whole_share = 2;   // that search has one part in so many of the work
 constexpr std::size_t part_sizes[] = {8, 16, 24, 36};
-constexpr std::int64_t first_part_work = 16'000;  // for each search with few free actions, in the first round
-constexpr std::size_t usable_factor = 4;          // the greatest growth of the usable operators
-constexpr std::int64_t work_factor = 4;           // between two rounds
+constexpr std::int64_t first_part_work =
+    16'000;  // for each search with few free actions, in the first round
+constexpr std::size_t usable_factor = 4;  // the greatest growth of the usable operators
+constexpr std::int64_t work_factor = 4;   // between two rounds
 
-bool is_interrupted(const std::function<bool()>& interrupted) { return interrupted && interrupted(); }
+bool is_interrupted(const std::function<bool()>& interrupted) {
+    return interrupted && interrupted();
+}
 
 std::int64_t cost_of(const Task& task, const std::vector<std::int32_t>& operators) {
     std::int64_t cost = 0;
@@ -24,8 +27,10 @@ std::int64_t cost_of(const Task& task, const std::vector<std::int32_t>& operator
     return cost;
 }
 
-// The facts without which the operators do not reach the goal. Basic facts are enough: plans are simulated afterwards.
-TaskFacts needed_facts(const Task& task, const TaskFacts& goal, const std::int32_t* first, const std::int32_t* last) {
+// The facts without which the operators do not reach the goal. Basic facts are enough: plans are
+// simulated afterwards.
+TaskFacts needed_facts(const Task& task, const TaskFacts& goal, const std::int32_t* first,
+                       const std::int32_t* last) {
     std::map<std::int32_t, std::int32_t> needed;
     for (const TaskFact& f : goal) needed[f.variable] = f.value;
     while (last != first) {
@@ -39,14 +44,15 @@ TaskFacts needed_facts(const Task& task, const TaskFacts& goal, const std::int32
     return facts;
 }
 
-// Searches again for some actions of a plan, the free ones, while the others stay in their order. The free actions are
-// a window of the plan, or all that change a few variables, wherever they are in it (compare Siddiqui and Haslum, JAIR
-// 2015). Operators are usable that need and change no other facts than those of the plans before: few in a large task.
-// Others that can be reached from these facts are usable where they are not many more.
+// Searches again for some actions of a plan, the free ones, while the others stay in their order.
+// The free actions are a window of the plan, or all that change a few variables, wherever they are
+// in it (compare Siddiqui and Haslum, JAIR 2015). Operators are usable that need and change no
+// other facts than those of the plans before: few in a large task. Others that can be reached from
+// these facts are usable where they are not many more.
 class PlanImprovement {
 public:
-    PlanImprovement(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal, std::int64_t work,
-                    const std::function<bool()>& interrupted)
+    PlanImprovement(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
+                    std::int64_t work, const std::function<bool()>& interrupted)
         : task_(task), start_(start), goal_(goal), work_(work), interrupted_(interrupted),
           occurs_(static_cast<std::size_t>(task.fact_count())) {}
 
@@ -54,7 +60,8 @@ public:
         set_plan(plan);
         part_work_ = work_ / whole_share;
         if (is_cheapest(Free(plan_.size(), true), whole_weight)) return plan_;
-        for (part_work_ = first_part_work; is_going_on() && !are_parts_cheapest(); part_work_ *= work_factor) {}
+        for (part_work_ = first_part_work; is_going_on() && !are_parts_cheapest();
+             part_work_ *= work_factor) {}
         return plan_;
     }
 
@@ -70,14 +77,17 @@ private:
     };
 
     bool is_going_on() const { return work_ > 0 && !is_interrupted(interrupted_); }
-    const TaskOperator& operator_of(std::int32_t number) const { return task_.task().operators[number]; }
+    const TaskOperator& operator_of(std::int32_t number) const {
+        return task_.task().operators[number];
+    }
 
     void set_plan(std::vector<std::int32_t> plan) {
         plan_ = std::move(plan);
         leads_to_goal(task_, start_, goal_, plan_, states_);
         changes_.assign(task_.width(), {});
         for (std::size_t i = 0; i < plan_.size(); ++i)
-            for (const TaskEffect& effect : operator_of(plan_[i]).effects) changes_[effect.fact.variable].push_back(i);
+            for (const TaskEffect& effect : operator_of(plan_[i]).effects)
+                changes_[effect.fact.variable].push_back(i);
         tried_.clear();
         find_usable();
     }
@@ -85,7 +95,8 @@ private:
     void find_usable() {
         for (const TaskValues& state : states_)
             for (std::size_t v = 0; v < state.size(); ++v)
-                if (state[v] >= 0) occurs_[task_.number({static_cast<std::int32_t>(v), state[v]})] = true;
+                if (state[v] >= 0)
+                    occurs_[task_.number({static_cast<std::int32_t>(v), state[v]})] = true;
         const std::vector<TaskOperator>& operators = task_.task().operators;
         std::vector<char> reached = occurs_;
         const auto is_reached = [&](const TaskFact& f) { return reached[task_.number(f)] != 0; };
@@ -100,10 +111,12 @@ private:
         while (true) {
             std::vector<std::int32_t> more;
             for (std::size_t i = 0; i < operators.size() && more.size() <= most; ++i)
-                if (std::ranges::all_of(operators[i].needs, is_reached)) more.push_back(static_cast<std::int32_t>(i));
+                if (std::ranges::all_of(operators[i].needs, is_reached))
+                    more.push_back(static_cast<std::int32_t>(i));
             if (more.size() > most || more.size() == usable_.size()) return;
             for (const std::int32_t o : more)
-                for (const TaskEffect& effect : operators[o].effects) reached[task_.number(effect.fact)] = true;
+                for (const TaskEffect& effect : operators[o].effects)
+                    reached[task_.number(effect.fact)] = true;
             std::swap(usable_, more);
             work_ -= task_.rule_count();
         }
@@ -132,11 +145,13 @@ private:
 
     Free find_window(std::size_t first, std::size_t size) const {
         Free is_free(plan_.size());
-        for (std::size_t i = first; i < std::min(first + size, plan_.size()); ++i) is_free[i] = true;
+        for (std::size_t i = first; i < std::min(first + size, plan_.size()); ++i)
+            is_free[i] = true;
         return is_free;
     }
 
-    // The actions that change a variable, then those that change another variable of these, while they are so many.
+    // The actions that change a variable, then those that change another variable of these, while
+    // they are so many.
     Free find_cluster(std::size_t variable, std::size_t size) const {
         Free is_free(plan_.size());
         std::vector<std::int32_t> variables{static_cast<std::int32_t>(variable)};
@@ -147,14 +162,16 @@ private:
         std::size_t count = 0;
         for (std::size_t next = 0; next < variables.size(); ++next) {
             const std::vector<std::size_t>& actions = changes_[variables[next]];
-            const std::size_t more = std::ranges::count_if(actions, [&](std::size_t i) { return !is_free[i]; });
+            const std::size_t more =
+                std::ranges::count_if(actions, [&](std::size_t i) { return !is_free[i]; });
             if (count + more > size) continue;
             count += more;
             for (const std::size_t i : actions) {
                 if (is_free[i]) continue;
                 is_free[i] = true;
                 for (const TaskFact& f : operator_of(plan_[i]).needs) add_variable(f.variable);
-                for (const TaskEffect& effect : operator_of(plan_[i]).effects) add_variable(effect.fact.variable);
+                for (const TaskEffect& effect : operator_of(plan_[i]).effects)
+                    add_variable(effect.fact.variable);
             }
         }
         return is_free;
@@ -174,7 +191,8 @@ private:
         std::set<std::int32_t> changed;
         for (auto i = part.first; i < part.last; ++i) {
             if (is_free[i]) {
-                for (const TaskEffect& effect : operator_of(plan_[i]).effects) changed.insert(effect.fact.variable);
+                for (const TaskEffect& effect : operator_of(plan_[i]).effects)
+                    changed.insert(effect.fact.variable);
                 continue;
             }
             TaskOperator& stays = add(plan_[i]);
@@ -201,17 +219,21 @@ private:
         const ConstrainedTask searched(part.task, task_.constraints_of(part.numbers));
         TaskValues start = states_[part.first];
         start.push_back(0);
-        TaskFacts wanted = needed_facts(task_.task(), goal_, plan_.data() + part.last, plan_.data() + plan_.size());
+        TaskFacts wanted = needed_facts(task_.task(), goal_, plan_.data() + part.last,
+                                        plan_.data() + plan_.size());
         wanted.push_back(part.end);
         const std::int64_t work = std::min(work_, part_work_);
-        const TaskSearchResult result = search_lazily(searched, start, wanted,
-                                                      {.work = work,
-                                                       .improvement_work = work,
-                                                       .weight = weight,
-                                                       .bound = cost_of(task_.task(), {first, last}),
-                                                       .interrupted = &interrupted_});
-        work_ -= (1 + result.evaluated) * searched.rule_count() + std::ssize(start) + std::ssize(usable_);
-        if (result.status != TaskSearchStatus::solved) return result.status == TaskSearchStatus::unsolvable;
+        const TaskSearchResult result =
+            search_lazily(searched, start, wanted,
+                          {.work = work,
+                           .improvement_work = work,
+                           .weight = weight,
+                           .bound = cost_of(task_.task(), {first, last}),
+                           .interrupted = &interrupted_});
+        work_ -= (1 + result.evaluated) * searched.rule_count() + std::ssize(start) +
+                 std::ssize(usable_);
+        if (result.status != TaskSearchStatus::solved)
+            return result.status == TaskSearchStatus::unsolvable;
         std::vector<std::int32_t> changed(plan_.begin(), first);
         for (const std::int32_t o : result.operators) changed.push_back(part.numbers[o]);
         changed.insert(changed.end(), last, plan_.end());
@@ -249,8 +271,9 @@ bool leads_to_goal(const ConstrainedTask& task, const TaskValues& start, const T
     return hold(goal, states.back().data());
 }
 
-std::vector<std::int32_t> eliminate_actions(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
-                                            std::vector<std::int32_t> plan, const std::function<bool()>& interrupted) {
+std::vector<std::int32_t> eliminate_actions(const ConstrainedTask& task, const TaskValues& start,
+                                            const TaskFacts& goal, std::vector<std::int32_t> plan,
+                                            const std::function<bool()>& interrupted) {
     const Task& of = task.task();
     std::int64_t work = 0;
     TaskValues state = start, after, other;
@@ -281,8 +304,9 @@ std::vector<std::int32_t> eliminate_actions(const ConstrainedTask& task, const T
     return plan;
 }
 
-std::vector<std::int32_t> improve_plan(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
-                                       const std::vector<std::int32_t>& plan, std::int64_t work,
+std::vector<std::int32_t> improve_plan(const ConstrainedTask& task, const TaskValues& start,
+                                       const TaskFacts& goal, const std::vector<std::int32_t>& plan,
+                                       std::int64_t work,
                                        const std::function<bool()>& interrupted) {
     return PlanImprovement(task, start, goal, work, interrupted).run(plan);
 }

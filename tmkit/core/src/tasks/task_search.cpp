@@ -5,8 +5,10 @@
 
 namespace tmkit {
 
-TaskSearch::TaskSearch(std::shared_ptr<const Task> task, const std::vector<TaskConstraint>& constraints)
-    : task_(std::move(task)), compiled_(std::make_shared<const ConstrainedTask>(*task_, constraints)) {}
+TaskSearch::TaskSearch(std::shared_ptr<const Task> task,
+                       const std::vector<TaskConstraint>& constraints)
+    : task_(std::move(task)),
+      compiled_(std::make_shared<const ConstrainedTask>(*task_, constraints)) {}
 
 TaskSearch::TaskSearch(Task task) : TaskSearch(std::make_shared<const Task>(std::move(task)), {}) {}
 
@@ -34,12 +36,14 @@ bool TaskSearch::is_applicable(std::int32_t number, const TaskValues& values) co
 std::vector<std::int32_t> TaskSearch::applicable(const TaskValues& values) const {
     std::vector<std::int32_t> numbers;
     for (std::size_t i = 0; i < task_->operators.size(); ++i)
-        if (is_applicable(static_cast<std::int32_t>(i), values)) numbers.push_back(static_cast<std::int32_t>(i));
+        if (is_applicable(static_cast<std::int32_t>(i), values))
+            numbers.push_back(static_cast<std::int32_t>(i));
     return numbers;
 }
 
 std::optional<TaskPath> TaskSearch::follow(const TaskValues& values, const TaskFacts& goal,
-                                           const std::vector<std::int32_t>& operators, bool omits) const {
+                                           const std::vector<std::int32_t>& operators,
+                                           bool omits) const {
     TaskPath path{{}, {derive(values)}};
     for (const std::int32_t number : operators) {
         const TaskValues& state = path.states.back();
@@ -55,7 +59,8 @@ std::optional<TaskPath> TaskSearch::follow(const TaskValues& values, const TaskF
     return path;
 }
 
-TaskSearchResult TaskSearch::plan(const TaskValues& values, const TaskFacts& goal, const TaskSearchWork& work,
+TaskSearchResult TaskSearch::plan(const TaskValues& values, const TaskFacts& goal,
+                                  const TaskSearchWork& work,
                                   const std::function<bool()>& interrupted) const {
     const ConstrainedTask& task = *compiled_;
     const TaskValues start = derive(values);
@@ -74,7 +79,8 @@ TaskSearchResult TaskSearch::plan(const TaskValues& values, const TaskFacts& goa
     large.evaluated += result.evaluated;
     if (large.status != TaskSearchStatus::solved) return large;
     large.operators = eliminate_actions(task, start, goal, std::move(large.operators), interrupted);
-    large.operators = improve_plan(task, start, goal, large.operators, work.improvement, interrupted);
+    large.operators =
+        improve_plan(task, start, goal, large.operators, work.improvement, interrupted);
     large.operators = eliminate_actions(task, start, goal, std::move(large.operators), interrupted);
     if (interrupted && interrupted()) large.status = TaskSearchStatus::interrupted;
     return large;

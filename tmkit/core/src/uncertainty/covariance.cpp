@@ -12,10 +12,12 @@
 namespace tmkit {
 namespace {
 
-constexpr double tolerance = 1e-9;    // of the greatest entry or eigenvalue: what rounding may have done
+constexpr double tolerance =
+    1e-9;  // of the greatest entry or eigenvalue: what rounding may have done
 constexpr double negligible = 1e-14;  // of the greatest eigenvalue: no direction of its own
-constexpr double far_apart = 1e-10;   // of the greatest variance: one beside which it has few digits left
-constexpr double rounding = 1e-24;    // of the greatest variance: what is left where there is none
+constexpr double far_apart =
+    1e-10;  // of the greatest variance: one beside which it has few digits left
+constexpr double rounding = 1e-24;  // of the greatest variance: what is left where there is none
 
 std::string short_text(double value) {
     char text[32];
@@ -29,7 +31,8 @@ std::string listed(const std::vector<double>& values) {
     return text + "]";
 }
 
-// Turns two rows or columns of so many numbers into one another, by the cosine and sine of an angle.
+// Turns two rows or columns of so many numbers into one another, by the cosine and sine of an
+// angle.
 void turn(double* x, double* y, std::size_t stride, std::size_t count, double c, double s) {
     for (std::size_t k = 0; k < count * stride; k += stride) {
         const double a = x[k], b = y[k];
@@ -40,20 +43,23 @@ void turn(double* x, double* y, std::size_t stride, std::size_t count, double c,
 
 }  // namespace
 
-void symmetric_eigen(std::vector<double> a, std::size_t n, std::vector<double>& values, std::vector<double>& vectors) {
+void symmetric_eigen(std::vector<double> a, std::size_t n, std::vector<double>& values,
+                     std::vector<double>& vectors) {
     std::vector<double> v(n * n, 0.0);
     for (std::size_t i = 0; i < n; ++i) v[i * n + i] = 1.0;
     for (int sweep = 0; sweep < 60; ++sweep) {
         double off = 0.0, total = 0.0;
         for (std::size_t i = 0; i < n; ++i)
-            for (std::size_t j = 0; j < n; ++j) (i == j ? total : off) += a[i * n + j] * a[i * n + j];
+            for (std::size_t j = 0; j < n; ++j)
+                (i == j ? total : off) += a[i * n + j] * a[i * n + j];
         if (off == 0.0 || off < 1e-34 * total) break;
         for (std::size_t p = 0; p + 1 < n; ++p)
             for (std::size_t r = p + 1; r < n; ++r) {
                 const double apr = a[p * n + r];
                 if (apr == 0.0) continue;
                 const double theta = (a[r * n + r] - a[p * n + p]) / (2.0 * apr);
-                const double t = (theta >= 0.0 ? 1.0 : -1.0) / (std::abs(theta) + std::sqrt(theta * theta + 1.0));
+                const double t = (theta >= 0.0 ? 1.0 : -1.0) /
+                                 (std::abs(theta) + std::sqrt(theta * theta + 1.0));
                 const double c = 1.0 / std::sqrt(t * t + 1.0), s = t * c;
                 turn(&a[p], &a[r], n, n, c, s);
                 turn(&a[p * n], &a[r * n], 1, n, c, s);
@@ -63,8 +69,9 @@ void symmetric_eigen(std::vector<double> a, std::size_t n, std::vector<double>& 
     }
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t i, std::size_t j) { return std::pair(a[i * n + i], i) < std::pair(a[j * n + j], j); });
+    std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
+        return std::pair(a[i * n + i], i) < std::pair(a[j * n + j], j);
+    });
     values.resize(n);
     vectors.resize(n * n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -93,16 +100,19 @@ Covariance Covariance::checked(const Matrix6& m, std::string_view what) {
         greatest = std::max(greatest, std::abs(value));
     }
     for (std::size_t i = 0; i < 6; ++i)
-        for (std::size_t j = 0; j < i; ++j) defect = std::max(defect, std::abs(m[6 * i + j] - m[6 * j + i]));
+        for (std::size_t j = 0; j < i; ++j)
+            defect = std::max(defect, std::abs(m[6 * i + j] - m[6 * j + i]));
     if (defect > tolerance * greatest)
-        throw Error(ErrorKind::scene, "{} is not symmetric: two entries that should be equal differ by {}", name,
+        throw Error(ErrorKind::scene,
+                    "{} is not symmetric: two entries that should be equal differ by {}", name,
                     short_text(defect));
     const Covariance result = of_blocks(m);
     const Matrix6 even = result.matrix();
     std::vector<double> values, vectors;
     symmetric_eigen({even.begin(), even.end()}, 6, values, vectors);
     if (values.front() < -tolerance * std::max(std::abs(values.front()), values.back()))
-        throw Error(ErrorKind::scene, "{} is not positive semi-definite: its eigenvalues are {}", name, listed(values));
+        throw Error(ErrorKind::scene, "{} is not positive semi-definite: its eigenvalues are {}",
+                    name, listed(values));
     return result;
 }
 
@@ -150,33 +160,37 @@ std::vector<Vector6> Covariance::root() const {
     const std::vector<double> scales = comparable_scales(scaled, 6);
     for (std::size_t i = 0; i < 6; ++i)
         for (std::size_t j = 0; j < 6; ++j)
-            scaled[6 * i + j] = scales[i] * scales[j] > 0.0 ? scaled[6 * i + j] / (scales[i] * scales[j]) : 0.0;
+            scaled[6 * i + j] =
+                scales[i] * scales[j] > 0.0 ? scaled[6 * i + j] / (scales[i] * scales[j]) : 0.0;
     symmetric_eigen(scaled, 6, values, vectors);
     std::vector<Vector6> columns;
     for (std::size_t i = 6; i-- > 0;) {
         if (!(values[i] > negligible * values[5]) || values[i] <= 0.0) break;
         Vector6 column;
-        for (std::size_t k = 0; k < 6; ++k) column[k] = std::sqrt(values[i]) * vectors[6 * i + k] * scales[k];
+        for (std::size_t k = 0; k < 6; ++k)
+            column[k] = std::sqrt(values[i]) * vectors[6 * i + k] * scales[k];
         columns.push_back(column);
     }
     return columns;
 }
 
-// --- beyond first order ----------------------------------------------------------------------------------------------
+// --- beyond first order
+// ----------------------------------------------------------------------------------------------
 //
-// First order (covariance.hpp) takes products of errors as zero. Composing two independent errors x1 and x2, carried to
-// the tangent space of the product, log(exp(x1) exp(x2)) is x1 + x2 + [x1, x2]/2 + ...; its second moment to fourth
-// order in the errors has the terms S1 S2 of Barfoot and Furgale, "Associating uncertainty with three-dimensional poses
-// for use in estimation problems", 2014. They write left errors; as the Baker-Campbell-Hausdorff series is the same on
-// the right, the formula is too, with Ad(T2^-1) xi1 and xi2 in the place of xi1 and Ad(T1) xi2.
+// First order (covariance.hpp) takes products of errors as zero. Composing two independent errors
+// x1 and x2, carried to the tangent space of the product, log(exp(x1) exp(x2)) is x1 + x2 + [x1,
+// x2]/2 + ...; its second moment to fourth order in the errors has the terms S1 S2 of Barfoot and
+// Furgale, "Associating uncertainty with three-dimensional poses for use in estimation problems",
+// 2014. They write left errors; as the Baker-Campbell-Hausdorff series is the same on the right,
+// the formula is too, with Ad(T2^-1) xi1 and xi2 in the place of xi1 and Ad(T1) xi2.
 //
-// Invariants: where one of two errors is zero both orders agree to the last bit; the difference is of the order of the
-// product of covariances.
+// Invariants: where one of two errors is zero both orders agree to the last bit; the difference is
+// of the order of the product of covariances.
 //
-// The sum of the terms is cut off, so with large or rank-deficient errors it need not be positive semi-definite. With
-// A1 and A2 the means of the squared brackets, it is (1 + A2/12) S1 (1 + A2/12)^T + (1 + A1/12) S2 (1 + A1/12)^T + B/4
-// but for the terms A2 S1 A2^T/144 and A1 S2 A1^T/144, which are of sixth order; where it has a negative eigenvalue,
-// they complete it.
+// The sum of the terms is cut off, so with large or rank-deficient errors it need not be positive
+// semi-definite. With A1 and A2 the means of the squared brackets, it is (1 + A2/12) S1 (1 +
+// A2/12)^T + (1 + A1/12) S2 (1 + A1/12)^T + B/4 but for the terms A2 S1 A2^T/144 and A1 S2
+// A1^T/144, which are of sixth order; where it has a negative eigenvalue, they complete it.
 
 namespace {
 
@@ -192,8 +206,8 @@ Matrix3 folded(const Matrix3& a) {
 Matrix3 folded(const Matrix3& a, const Matrix3& b) { return folded(a) * folded(b) + folded(b * a); }
 
 // Adds factor (A S + S A^T) for A = [[diagonal, corner], [0, diagonal]].
-void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal, const Matrix3& corner,
-                    const Covariance& s) {
+void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal,
+                    const Matrix3& corner, const Covariance& s) {
     const Matrix3 linear = diagonal * s.linear + corner * transposed(s.cross);
     const Matrix3 cross = diagonal * s.cross + corner * s.angular + s.cross * transposed(diagonal);
     const Matrix3 angular = diagonal * s.angular;
@@ -218,7 +232,8 @@ Covariance squared_commutator(const Covariance& of, const Covariance& s) {
     return both_sides(folded(of.angular), folded(of.cross + transposed(of.cross)), s);
 }
 
-// Products round differently on the two sides of the diagonal; a covariance is symmetric to the last bit.
+// Products round differently on the two sides of the diagonal; a covariance is symmetric to the
+// last bit.
 Matrix3 even(const Matrix3& m) { return 0.5 * (m + transposed(m)); }
 Covariance even(const Covariance& c) { return {even(c.linear), c.cross, even(c.angular)}; }
 
@@ -241,7 +256,8 @@ bool has_negative(const Covariance& covariance) {
 }
 
 void add_commutator(Covariance& result, const Covariance& of, const Covariance& s) {
-    add_both_sides(result, 1.0 / 12.0, folded(of.angular), folded(of.cross + transposed(of.cross)), s);
+    add_both_sides(result, 1.0 / 12.0, folded(of.angular), folded(of.cross + transposed(of.cross)),
+                   s);
 }
 
 }  // namespace
@@ -252,8 +268,8 @@ Covariance fourth_order_terms(const Covariance& a, const Covariance& b) {
     add_commutator(result, a, b);
     add_commutator(result, b, a);
     const Matrix3 at = transposed(a.cross), bt = transposed(b.cross);
-    const Matrix3 linear =
-        (folded(a.angular, b.linear) + folded(at, b.cross)) + (folded(a.cross, bt) + folded(a.linear, b.angular));
+    const Matrix3 linear = (folded(a.angular, b.linear) + folded(at, b.cross)) +
+                           (folded(a.cross, bt) + folded(a.linear, b.angular));
     const Matrix3 cross = folded(a.angular, bt) + folded(at, b.angular);
     const Matrix3 angular = folded(a.angular, b.angular);
     for (std::size_t i = 0; i < 9; ++i) {
@@ -272,7 +288,8 @@ GaussianPose composed_to_fourth_order(const GaussianPose& a, const GaussianPose&
     if (!has_negative(result.covariance)) return result;
     for (const auto& [linear, cross, angular] :
          {squared_commutator(b.covariance, carried), squared_commutator(carried, b.covariance)})
-        result.covariance += even({1.0 / 144.0 * linear, 1.0 / 144.0 * cross, 1.0 / 144.0 * angular});
+        result.covariance +=
+            even({1.0 / 144.0 * linear, 1.0 / 144.0 * cross, 1.0 / 144.0 * angular});
     return result;
 }
 

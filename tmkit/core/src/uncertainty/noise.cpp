@@ -36,7 +36,9 @@ void NoiseSum::write_edge(EdgeNoise& edge) const {
     edge.maps.clear();
     for (const NoiseTerm& term : terms_) {
         const auto columns = map(term);
-        if (std::all_of(columns.begin(), columns.end(), [](const Vector6& c) { return c == Vector6{}; })) continue;
+        if (std::all_of(columns.begin(), columns.end(),
+                        [](const Vector6& c) { return c == Vector6{}; }))
+            continue;
         edge.terms.push_back({term.source, edge.maps.size()});
         edge.maps.insert(edge.maps.end(), columns.begin(), columns.end());
     }
@@ -50,13 +52,15 @@ Ref<const EdgeNoise> NoiseSum::edge() const {
     return made->terms.empty() ? Ref<const EdgeNoise>() : Ref<const EdgeNoise>(made);
 }
 
-// --- measurements ----------------------------------------------------------------------------------------------------
+// --- measurements
+// ----------------------------------------------------------------------------------------------------
 
 namespace {
 
 constexpr double no_distance = 1e-12;  // metres
 
-// Two unit vectors across a unit vector, right-handed with it; the same for the same vector everywhere.
+// Two unit vectors across a unit vector, right-handed with it; the same for the same vector
+// everywhere.
 void axes_across(const Vector3& direction, Vector3& first, Vector3& second) {
     std::size_t least = 0;
     for (std::size_t i = 1; i < 3; ++i)
@@ -68,19 +72,23 @@ void axes_across(const Vector3& direction, Vector3& first, Vector3& second) {
     second = cross(direction, first);
 }
 
-// The rotation vector from the measured to the expected direction, by its two parts across the measured one (along it,
-// it is zero), and its derivative by that of the point that is seen, `dp`, at the distance `length`.
+// The rotation vector from the measured to the expected direction, by its two parts across the
+// measured one (along it, it is zero), and its derivative by that of the point that is seen, `dp`,
+// at the distance `length`.
 void linearise_bearing(const Vector3& measured, const Vector3& direction, double length,
                        const std::array<Vector3, 6>& dp, std::vector<double>& residual,
                        std::vector<double>& derivative) {
     Vector3 first, second;
     axes_across(measured, first, second);
-    const double parallel = dot(measured, direction), a = dot(first, direction), b = dot(second, direction);
+    const double parallel = dot(measured, direction), a = dot(first, direction),
+                 b = dot(second, direction);
     const double perpendicular = length_of(a, b), angle = arctangent(perpendicular, parallel);
-    const double scale = perpendicular < 1e-9 ? (parallel > 0.0 ? 1.0 : 0.0) : angle / perpendicular;
+    const double scale =
+        perpendicular < 1e-9 ? (parallel > 0.0 ? 1.0 : 0.0) : angle / perpendicular;
     residual = {scale * a, scale * b};
     for (std::size_t k = 0; k < 6; ++k) {
-        const Vector3 turn = (1.0 / length) * (dp[k] - dot(direction, dp[k]) * direction);  // d direction
+        const Vector3 turn =
+            (1.0 / length) * (dp[k] - dot(direction, dp[k]) * direction);  // d direction
         const double da = dot(first, turn), db = dot(second, turn), dparallel = dot(measured, turn);
         // e = angle * (a, b) / perpendicular
         double ea = da, eb = db;
@@ -98,13 +106,15 @@ void linearise_bearing(const Vector3& measured, const Vector3& direction, double
 
 }  // namespace
 
-void Measurement::linearise(const Pose& x, std::vector<double>& residual, std::vector<double>& derivative) const {
+void Measurement::linearise(const Pose& x, std::vector<double>& residual,
+                            std::vector<double>& derivative) const {
     residual.assign(size(), 0.0);
     derivative.assign(6 * size(), 0.0);
     if (kind == Kind::pose) {
         Matrix6 noise{};
         std::copy(covariance.begin(), covariance.end(), noise.begin());
-        const auto [error, by_tangent] = Retraction(Covariance::of_blocks(noise)).residual(pose.inverse() * x);
+        const auto [error, by_tangent] =
+            Retraction(Covariance::of_blocks(noise)).residual(pose.inverse() * x);
         residual.assign(error.begin(), error.end());
         derivative.assign(by_tangent.begin(), by_tangent.end());
         return;

@@ -1,9 +1,9 @@
-// The edges between two frames and the errors on them: one reading for the persistent scene and for its arrays, so that
-// both answer with the same bits.
+// The edges between two frames and the errors on them: one reading for the persistent scene and for
+// its arrays, so that both answer with the same bits.
 //
-// A way has two sides, that from the nearest common ancestor down to the target and that to the reference (`up`). It is
-// what has `count(up)`, how many edges there are, `edge(up, i)`, and for an edge `pose_of` and `noise_of`, null where
-// it is exact.
+// A way has two sides, that from the nearest common ancestor down to the target and that to the
+// reference (`up`). It is what has `count(up)`, how many edges there are, `edge(up, i)`, and for an
+// edge `pose_of` and `noise_of`, null where it is exact.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,15 @@ namespace tmkit {
 // The way between two frames of a version at a configuration.
 class Path {
 public:
-    Path(const SceneGraph& scene, const FrameRecord& reference, const FrameRecord& target, const double* q)
+    Path(const SceneGraph& scene, const FrameRecord& reference, const FrameRecord& target,
+         const double* q)
         : scene_(scene), q_(q), to_(scene, target), from_(scene, reference) {
         std::tie(down_, up_) = below_common(to_, from_);
     }
     std::size_t count(bool up) const { return up ? up_ : down_; }
-    const FrameRecord& edge(bool up, std::size_t i) const { return up ? *from_[up_ - 1 - i] : *to_[down_ - 1 - i]; }
+    const FrameRecord& edge(bool up, std::size_t i) const {
+        return up ? *from_[up_ - 1 - i] : *to_[down_ - 1 - i];
+    }
     Pose pose_of(const FrameRecord& edge) const { return edge_pose(scene_, edge, q_); }
     const EdgeNoise* noise_of(const FrameRecord& edge) const { return edge.noise.get(); }
 
@@ -71,7 +74,8 @@ private:
 
 inline constexpr auto as_it_is = [](const Vector6& column) { return column; };
 
-// Goes down one side of a way. Between errors poses are gathered, so that an exact edge costs a product of poses only.
+// Goes down one side of a way. Between errors poses are gathered, so that an exact edge costs a
+// product of poses only.
 class Descent {
 public:
     void step(const Pose& edge) {
@@ -100,18 +104,21 @@ private:
     bool uncertain_ = false, exact_since_ = false;
 };
 
-// Visits each error of a way with its sign and the target's pose in the edge's child. Twice down each side, and nothing
-// kept.
+// Visits each error of a way with its sign and the target's pose in the edge's child. Twice down
+// each side, and nothing kept.
 template <class EdgePath, class Visit> void for_each_error(const EdgePath& path, Visit&& visit) {
     Pose target, here[2];
-    for (std::size_t i = 0; i < path.count(false); ++i) target = target * path.pose_of(path.edge(false, i));
+    for (std::size_t i = 0; i < path.count(false); ++i)
+        target = target * path.pose_of(path.edge(false, i));
     for_each_edge(path, [&](const auto& edge, bool up) {
         here[up] = here[up] * path.pose_of(edge);
-        if (const EdgeNoise* noise = path.noise_of(edge)) visit(*noise, up ? -1.0 : 1.0, here[up].inverse() * target);
+        if (const EdgeNoise* noise = path.noise_of(edge))
+            visit(*noise, up ? -1.0 : 1.0, here[up].inverse() * target);
     });
 }
 
-inline void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign, const Pose& child_from_target) {
+inline void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign,
+                      const Pose& child_from_target) {
     sum.add(noise, [&](Vector6 column) {
         column = carried_down(column, child_from_target);
         if (sign < 0.0)
@@ -120,7 +127,8 @@ inline void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign, const 
     });
 }
 
-// The error of reference_from_target, source by source, in the target's tangent; into a sum that is empty.
+// The error of reference_from_target, source by source, in the target's tangent; into a sum that is
+// empty.
 template <class EdgePath> void sum_errors(const EdgePath& path, NoiseSum& sum) {
     for_each_error(path, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
         add_error(sum, noise, sign, child_from_target);
@@ -137,10 +145,12 @@ template <class EdgePath> GaussianPose path_gaussian(const EdgePath& path, Noise
         const EdgeNoise* noise = path.noise_of(edge);
         if (noise && !(shared.any() && shared.has_one_of(*noise))) side.add(noise->covariance);
     });
-    GaussianPose result{path.count(true) == 0 ? down.pose : up.pose.inverse() * down.pose, down.settle()};
+    GaussianPose result{path.count(true) == 0 ? down.pose : up.pose.inverse() * down.pose,
+                        down.settle()};
     if (up.uncertain()) result.covariance += up.settle().carried_down(result.mean);
     if (shared.any()) {
-        for_each_error(path, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
+        for_each_error(path,
+                       [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
             if (shared.has_one_of(noise)) add_error(common, noise, sign, child_from_target);
         });
         result.covariance += common.covariance();

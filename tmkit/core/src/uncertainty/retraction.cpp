@@ -8,9 +8,12 @@
 namespace tmkit {
 namespace {
 
-constexpr double known_variance = 0.05;      // rad^2, of 13 degrees: an axis that is known that well is known
-constexpr double unknown_variance = 0.06;    // rad^2: from here on it is not; between the two M grows with the variance
-constexpr double smallest_pivot = 1e-3;      // of a Jacobian, whose rows are near ones: below it there is no inverse
+constexpr double known_variance =
+    0.05;  // rad^2, of 13 degrees: an axis that is known that well is known
+constexpr double unknown_variance =
+    0.06;  // rad^2: from here on it is not; between the two M grows with the variance
+constexpr double smallest_pivot =
+    1e-3;  // of a Jacobian, whose rows are near ones: below it there is no inverse
 constexpr double residual_tolerance = 1e-9;  // by which an error may miss its pose, of the distance
 constexpr int most_newton_steps = 30;
 
@@ -75,7 +78,8 @@ Retraction::Retraction(const Covariance& covariance) {
         const double variance = values[axis];
         if (!(variance > known_variance)) continue;
         has_turn_ = true;
-        const double fraction = std::min(1.0, (variance - known_variance) / (unknown_variance - known_variance));
+        const double fraction =
+            std::min(1.0, (variance - known_variance) / (unknown_variance - known_variance));
         const Vector3 u{vectors[3 * axis], vectors[3 * axis + 1], vectors[3 * axis + 2]};
         for (std::size_t i = 0; i < 3; ++i) {
             const double* cross = &covariance.cross[3 * i];
@@ -94,11 +98,13 @@ Pose Retraction::pose(const Vector6& xi) const {
     return Pose::exp(xi + negative(turn)) * Pose::exp(turn);
 }
 
-// d exp(xi - M xi) exp(M xi) = Ad(exp(-M xi)) Jr(xi - M xi) (1 - M) + Jr(M xi) M; this is the first term.
+// d exp(xi - M xi) exp(M xi) = Ad(exp(-M xi)) Jr(xi - M xi) (1 - M) + Jr(M xi) M; this is the first
+// term.
 Matrix6 Retraction::known_jacobian(const Vector6& xi, const Vector6& turn) const {
     Matrix6 known = -1.0 * turn_;
     for (std::size_t i = 0; i < 6; ++i) known[7 * i] += 1.0;
-    return product(adjoint(Pose::exp(negative(turn))), product(right_jacobian(xi + negative(turn)), known));
+    return product(adjoint(Pose::exp(negative(turn))),
+                   product(right_jacobian(xi + negative(turn)), known));
 }
 
 Matrix6 Retraction::jacobian(const Vector6& xi) const {
@@ -128,13 +134,16 @@ std::optional<Retraction::Residual> Retraction::solved(const Pose& target) const
         if (!inverted) return std::nullopt;
         xi = xi + product(*inverted, missing);
     }
-    if (!(greatest((pose(xi).inverse() * target).log()) < residual_tolerance * (1.0 + norm(target.translation))))
+    if (!(greatest((pose(xi).inverse() * target).log()) <
+          residual_tolerance * (1.0 + norm(target.translation))))
         return std::nullopt;
-    // The inverse of K + Jr(M xi) M is (E K + M)^-1 E with E the inverse of Jr(M xi), or its mean at M xi and -M xi.
+    // The inverse of K + Jr(M xi) M is (E K + M)^-1 E with E the inverse of Jr(M xi), or its mean
+    // at M xi and -M xi.
     const Vector6 turn = product(turn_, xi);
     Matrix6 of_turn = inverse_right_jacobian(turn);
     if (knows_no_axis_) of_turn = 0.5 * (of_turn + inverse_left_jacobian(turn));
-    const std::optional<Matrix6> inverted = inverse(product(of_turn, known_jacobian(xi, turn)) + turn_);
+    const std::optional<Matrix6> inverted =
+        inverse(product(of_turn, known_jacobian(xi, turn)) + turn_);
     if (!inverted) return std::nullopt;
     return Residual{xi, product(*inverted, of_turn)};
 }

@@ -1,30 +1,34 @@
-// Conditioning a scene on a measurement: what is known afterwards, for every edge that shares a source with the path.
+// Conditioning a scene on a measurement: what is known afterwards, for every edge that shares a
+// source with the path.
 //
-// The sources w of the path have the prior N(0, I). With e(w) the residual of the measurement when every edge stands at
-// T_e exp(J_e w), the most likely w minimises |w|^2 + e^T R^-1 e. It is found by Gauss and Newton's method, which for
-// this sum is the iterated Kalman filter:
+// The sources w of the path have the prior N(0, I). With e(w) the residual of the measurement when
+// every edge stands at T_e exp(J_e w), the most likely w minimises |w|^2 + e^T R^-1 e. It is found
+// by Gauss and Newton's method, which for this sum is the iterated Kalman filter:
 //
 //     A = de/dw,   S = A A^T + R,   w <- A^T S^-1 (A w - e)
 //
-// until w rests. Then every edge that uses one of these sources, on the path or not, moves to T_e exp(J_e w), and its
-// maps become Jr(J_e w) J_e L with L L^T = P = I - A^T S^-1 A, of one joint source that replaces them all: what was
-// measured together is correlated from now on. A twist that uses one, since it has acted, becomes V_e + J_e w, and its
-// maps J_e L.
+// until w rests. Then every edge that uses one of these sources, on the path or not, moves to T_e
+// exp(J_e w), and its maps become Jr(J_e w) J_e L with L L^T = P = I - A^T S^-1 A, of one joint
+// source that replaces them all: what was measured together is correlated from now on. A twist that
+// uses one, since it has acted, becomes V_e + J_e w, and its maps J_e L.
 //
 // L has the closed form I - G^T U diag((1 - sqrt(1 - l)) / l) U^T G where G = S^-1/2 A and
-// G G^T = U diag(l) U^T = I - S^-1/2 R S^-1/2, so nothing larger than the measurement is decomposed. A joint source of
-// more dimensions than the edges that use it have is made smaller by an LQ factorisation of their stacked maps.
+// G G^T = U diag(l) U^T = I - S^-1/2 R S^-1/2, so nothing larger than the measurement is
+// decomposed. A joint source of more dimensions than the edges that use it have is made smaller by
+// an LQ factorisation of their stacked maps.
 //
-// Where an orientation is known badly, another retraction takes the place of exp and its Jacobian that of Jr, since the
-// sources would seem to be known better than they are: see retraction.hpp.
+// Where an orientation is known badly, another retraction takes the place of exp and its Jacobian
+// that of Jr, since the sources would seem to be known better than they are: see retraction.hpp.
 //
-// The error of a joint's edge stands behind the joint. Its correction is put before the joint such that it is right at
-// the configuration of the measurement; along the joint's own axis it is right at every one.
+// The error of a joint's edge stands behind the joint. Its correction is put before the joint such
+// that it is right at the configuration of the measurement; along the joint's own axis it is right
+// at every one.
 //
-// Sums are plain loops: the products of a library are blocked by the sizes of a CPU's caches, and would give other bits
-// on another one.
+// Sums are plain loops: the products of a library are blocked by the sizes of a CPU's caches, and
+// would give other bits on another one.
 //
-// Source: Bell and Cathey, "The iterated Kalman filter update as a Gauss-Newton method", for the iteration.
+// Source: Bell and Cathey, "The iterated Kalman filter update as a Gauss-Newton method", for the
+// iteration.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -36,9 +40,12 @@
 namespace tmkit {
 namespace {
 
-constexpr double contradiction = 1e-6;    // metres or radians by which a measurement may miss what is known exactly
-constexpr double well_known = 1e-8;       // what Cholesky may lose of a diagonal of S before eigenvectors are asked
-constexpr double no_information = 1e-13;  // of the greatest eigenvalue of S: a direction that is known exactly
+constexpr double contradiction =
+    1e-6;  // metres or radians by which a measurement may miss what is known exactly
+constexpr double well_known =
+    1e-8;  // what Cholesky may lose of a diagonal of S before eigenvectors are asked
+constexpr double no_information =
+    1e-13;  // of the greatest eigenvalue of S: a direction that is known exactly
 
 // Row-major, small.
 struct Rows {
@@ -56,7 +63,8 @@ double product(const double* a, const double* b, std::size_t n) {
     return sum;
 }
 
-// S^-1/2 in its eigenvectors: rows of the whitening matrix, without directions in which nothing is uncertain.
+// S^-1/2 in its eigenvectors: rows of the whitening matrix, without directions in which nothing is
+// uncertain.
 struct Whitening {
     Rows matrix{0, 0};
     Rows exact{0, 0};
@@ -67,7 +75,8 @@ struct Whitening {
         std::vector<double> s = r, values, vectors;
         for (std::size_t i = 0; i < m; ++i)
             for (std::size_t j = 0; j <= i; ++j) {
-                s[i * m + j] = 0.5 * (r[i * m + j] + r[j * m + i]) + product(a.row(i), a.row(j), a.columns);
+                s[i * m + j] =
+                    0.5 * (r[i * m + j] + r[j * m + i]) + product(a.row(i), a.row(j), a.columns);
                 s[j * m + i] = s[i * m + j];
             }
         innovation_covariance = s;
@@ -76,8 +85,10 @@ struct Whitening {
         const auto divisor = [&scales](std::size_t i) { return scales[i] > 0.0 ? scales[i] : 1.0; };
         for (std::size_t i = 0; i < m; ++i)
             for (std::size_t j = 0; j < m; ++j)
-                s[i * m + j] = scales[i] * scales[j] > 0.0 ? s[i * m + j] / (scales[i] * scales[j]) : 0.0;
-        // Eigenvectors of nearly equal eigenvalues are any, and would mix what is unknown with what is known.
+                s[i * m + j] =
+                    scales[i] * scales[j] > 0.0 ? s[i * m + j] / (scales[i] * scales[j]) : 0.0;
+        // Eigenvectors of nearly equal eigenvalues are any, and would mix what is unknown with what
+        // is known.
         if (by_cholesky(s, m)) {
             for (std::size_t i = 0; i < m; ++i)
                 for (std::size_t k = 0; k <= i; ++k) matrix(i, k) /= divisor(k);
@@ -85,18 +96,21 @@ struct Whitening {
         }
         symmetric_eigen(s, m, values, vectors);
         std::size_t null = 0;
-        while (null < m && !(values[null] > no_information * values[m - 1] && values[null] > 0.0)) ++null;
+        while (null < m && !(values[null] > no_information * values[m - 1] && values[null] > 0.0))
+            ++null;
         matrix = Rows(m - null, m);
         exact = Rows(null, m);
         for (std::size_t i = 0; i < m; ++i) {
             double length = 0.0;  // of an exact direction in the units of what was measured
-            for (std::size_t k = 0; k < m; ++k) length = length_of(length, vectors[i * m + k] / divisor(k));
+            for (std::size_t k = 0; k < m; ++k)
+                length = length_of(length, vectors[i * m + k] / divisor(k));
             for (std::size_t k = 0; k < m; ++k)
                 if (i < null) exact(i, k) = vectors[i * m + k] / divisor(k) / length;
                 else matrix(i - null, k) = vectors[i * m + k] / divisor(k) / std::sqrt(values[i]);
         }
     }
-    // The inverse of S's lower triangle: cheaper than eigenvectors, where no direction is exact or nearly so.
+    // The inverse of S's lower triangle: cheaper than eigenvectors, where no direction is exact or
+    // nearly so.
     bool by_cholesky(const std::vector<double>& s, std::size_t m) {
         std::vector<double> l(m * m, 0.0);
         double least = 1.0, greatest = 0.0;
@@ -142,13 +156,15 @@ struct Whitening {
     }
     std::vector<double> times(const std::vector<double>& x) const {
         std::vector<double> y(matrix.rows);
-        for (std::size_t i = 0; i < y.size(); ++i) y[i] = product(matrix.row(i), x.data(), x.size());
+        for (std::size_t i = 0; i < y.size(); ++i)
+            y[i] = product(matrix.row(i), x.data(), x.size());
         return y;
     }
 };
 
-// C with L = I - G^T C G and L L^T = I - G^T G. With G G^T = U diag(l) U^T, 1 - l are the eigenvalues of the whitened
-// noise of the measurement: so they keep their digits where the noise is small beside what was known before.
+// C with L = I - G^T C G and L L^T = I - G^T G. With G G^T = U diag(l) U^T, 1 - l are the
+// eigenvalues of the whitened noise of the measurement: so they keep their digits where the noise
+// is small beside what was known before.
 Rows correction(const Whitening& whitening, const std::vector<double>& noise) {
     const std::size_t r = whitening.matrix.rows, m = whitening.matrix.columns;
     std::vector<double> white(r * r, 0.0), values, vectors;
@@ -157,16 +173,18 @@ Rows correction(const Whitening& whitening, const std::vector<double>& noise) {
             double sum = 0.0;
             for (std::size_t k = 0; k < m; ++k)
                 for (std::size_t l = 0; l < m; ++l)
-                    sum +=
-                        whitening.matrix(i, k) * 0.5 * (noise[k * m + l] + noise[l * m + k]) * whitening.matrix(j, l);
+                    sum += whitening.matrix(i, k) * 0.5 * (noise[k * m + l] + noise[l * m + k]) *
+                           whitening.matrix(j, l);
             white[i * r + j] = white[j * r + i] = sum;
         }
     symmetric_eigen(white, r, values, vectors);
     Rows c(r, r);
     for (std::size_t v = 0; v < r; ++v) {
-        const double factor = 1.0 / (1.0 + std::sqrt(std::clamp(values[v], 0.0, 1.0)));  // (1 - sqrt(1 - l)) / l
+        const double factor =
+            1.0 / (1.0 + std::sqrt(std::clamp(values[v], 0.0, 1.0)));  // (1 - sqrt(1 - l)) / l
         for (std::size_t i = 0; i < r; ++i)
-            for (std::size_t j = 0; j < r; ++j) c(i, j) += factor * vectors[v * r + i] * vectors[v * r + j];
+            for (std::size_t j = 0; j < r; ++j)
+                c(i, j) += factor * vectors[v * r + i] * vectors[v * r + j];
     }
     return c;
 }
@@ -201,10 +219,10 @@ struct Sources {
     }
 };
 
-// The measurement's residual and its derivative by the sources, where these have the value w. Returns the reach of the
-// poses in metres, whose rounding is that of the residual.
-double linearise(const Path& path, const Measurement& measurement, const Sources& sources, const std::vector<double>& w,
-                 std::vector<double>& residual, Rows& derivative) {
+// The measurement's residual and its derivative by the sources, where these have the value w.
+// Returns the reach of the poses in metres, whose rounding is that of the residual.
+double linearise(const Path& path, const Measurement& measurement, const Sources& sources,
+                 const std::vector<double>& w, std::vector<double>& residual, Rows& derivative) {
     struct Edge {
         const EdgeNoise* noise;
         double sign;
@@ -233,7 +251,8 @@ double linearise(const Path& path, const Measurement& measurement, const Sources
         const bool at_mean = edge.xi == Vector6{};
         const Matrix6 jacobian = at_mean ? Matrix6{} : edge.retraction.jacobian(edge.xi);
         sources.for_each_column(*edge.noise, [&](std::size_t source, const Vector6& column) {
-            const Vector6 moved = carried_down(at_mean ? column : times(jacobian, column), child_from_target);
+            const Vector6 moved =
+                carried_down(at_mean ? column : times(jacobian, column), child_from_target);
             for (std::size_t i = 0; i < derivative.rows; ++i)
                 derivative(i, source) += edge.sign * product(&by_tangent[6 * i], moved.data(), 6);
         });
@@ -241,8 +260,8 @@ double linearise(const Path& path, const Measurement& measurement, const Sources
     return reach;
 }
 
-// Columns whose squares, and products between blocks, are those of the stacked maps; as many as there are rows.
-// Householder's LQ factorisation: M = L Q, and Q Q^T = I.
+// Columns whose squares, and products between blocks, are those of the stacked maps; as many as
+// there are rows. Householder's LQ factorisation: M = L Q, and Q Q^T = I.
 void compress(std::vector<std::vector<Vector6>>& maps) {
     const std::size_t rows = 6 * maps.size(), columns = maps.front().size();
     Rows m(rows, columns);
@@ -266,14 +285,16 @@ void compress(std::vector<std::vector<Vector6>>& maps) {
     for (std::size_t e = 0; e < maps.size(); ++e) {
         maps[e].resize(rows);
         for (std::size_t c = 0; c < rows; ++c)
-            for (std::size_t k = 0; k < 6; ++k) maps[e][c][k] = c <= 6 * e + k ? m(6 * e + k, c) : 0.0;
+            for (std::size_t k = 0; k < 6; ++k)
+                maps[e][c][k] = c <= 6 * e + k ? m(6 * e + k, c) : 0.0;
     }
 }
 
 void check_measurement(const Measurement& measurement) {
     const std::size_t m = measurement.size();
     if (measurement.covariance.size() != m * m)
-        throw Error(ErrorKind::scene, "a measurement of {} numbers needs a covariance of shape ({}, {})", m, m, m);
+        throw Error(ErrorKind::scene,
+                    "a measurement of {} numbers needs a covariance of shape ({}, {})", m, m, m);
 }
 
 // Where the iteration rests: the values of the sources, and their covariance P = I - G^T C G.
@@ -285,20 +306,26 @@ struct Estimate {
 void require_no_contradiction(const Whitening& whitening, const std::vector<double>& innovation,
                               const Measurement& measurement) {
     for (std::size_t i = 0; i < whitening.exact.rows; ++i)
-        if (std::abs(product(whitening.exact.row(i), innovation.data(), innovation.size())) > contradiction)
-            throw Error(ErrorKind::scene,
-                        "the measurement of frame '{}' in {} contradicts what is known exactly: neither the path "
-                        "between them nor the measurement has an error in the direction in which they differ",
-                        measurement.target,
-                        (measurement.reference ? "frame " + quoted(*measurement.reference) : "its root"));
+        if (std::abs(product(whitening.exact.row(i), innovation.data(), innovation.size())) >
+            contradiction)
+            throw Error(
+                ErrorKind::scene,
+                "the measurement of frame '{}' in {} contradicts what is known exactly: neither "
+                "the path "
+                "between them nor the measurement has an error in the direction in which they "
+                "differ",
+                measurement.target,
+                (measurement.reference ? "frame " + quoted(*measurement.reference) : "its root"));
 }
 
 // The steps of Gauss and Newton, shortened where they circle.
 struct Steps {
     double last = 0.0, damping = 1.0;
 
-    // Moves w towards G^T z for the whitened innovation z; returns the length of the whole step in the maximum norm.
-    double take(const Rows& g, const std::vector<double>& white, int count, std::vector<double>& w) {
+    // Moves w towards G^T z for the whitened innovation z; returns the length of the whole step in
+    // the maximum norm.
+    double take(const Rows& g, const std::vector<double>& white, int count,
+                std::vector<double>& w) {
         std::vector<double> next(w.size(), 0.0);
         for (std::size_t i = 0; i < g.rows; ++i)
             for (std::size_t c = 0; c < w.size(); ++c) next[c] += g(i, c) * white[i];
@@ -311,7 +338,8 @@ struct Steps {
     }
 };
 
-// The most likely values of the sources; without iterations or sources only the innovation is reported.
+// The most likely values of the sources; without iterations or sources only the innovation is
+// reported.
 Estimate estimate(const Path& path, const Measurement& measurement, const Sources& sources,
                   const ConditionOptions& options, ConditionReport& report) {
     const std::size_t m = measurement.size(), d = sources.dimensions();
@@ -320,7 +348,8 @@ Estimate estimate(const Path& path, const Measurement& measurement, const Source
     Rows a(m, d);
     for (Steps steps;;) {
         const double reach = linearise(path, measurement, sources, found.w, residual, a);
-        for (std::size_t i = 0; i < m; ++i) innovation[i] = product(a.row(i), found.w.data(), d) - residual[i];
+        for (std::size_t i = 0; i < m; ++i)
+            innovation[i] = product(a.row(i), found.w.data(), d) - residual[i];
         const Whitening whitening(a, measurement.covariance);
         require_no_contradiction(whitening, innovation, measurement);
         found.g = whitening.times(a);
@@ -337,7 +366,8 @@ Estimate estimate(const Path& path, const Measurement& measurement, const Source
         for (double number : found.w) size = std::max(size, std::abs(number));
         report.converged = step <= std::max(options.tolerance * size, whitening.rounding(reach));
         if (report.converged || report.iterations >= options.most_iterations) {
-            found.c = correction(whitening, measurement.covariance);  // with the derivatives of the last step
+            found.c = correction(whitening,
+                                 measurement.covariance);  // with the derivatives of the last step
             return found;
         }
     }
@@ -353,8 +383,10 @@ struct Change {
     Pose shift;
 };
 
-// J L = J - (J G^T) C G for the maps J of an edge, of which few columns are not zero; empty when it uses no source.
-std::vector<Vector6> posterior_map(const EdgeNoise& noise, const Sources& sources, const Estimate& found) {
+// J L = J - (J G^T) C G for the maps J of an edge, of which few columns are not zero; empty when it
+// uses no source.
+std::vector<Vector6> posterior_map(const EdgeNoise& noise, const Sources& sources,
+                                   const Estimate& found) {
     const Rows &g = found.g, &c = found.c;
     std::vector<Vector6> columns, onto(g.rows);
     sources.for_each_column(noise, [&](std::size_t source, const Vector6& column) {
@@ -373,7 +405,8 @@ std::vector<Vector6> posterior_map(const EdgeNoise& noise, const Sources& source
     return columns;
 }
 
-// The edge's noise afterwards: of the joint source, and of its own sources that were not on the path, in its new axes.
+// The edge's noise afterwards: of the joint source, and of its own sources that were not on the
+// path, in its new axes.
 Ref<const EdgeNoise> posterior_noise(const Change& change, const Ref<const NoiseSource>& joint,
                                      const std::vector<Vector6>& map, const Sources& sources) {
     NoiseSum sum;
@@ -389,7 +422,8 @@ Ref<const EdgeNoise> posterior_noise(const Change& change, const Ref<const Noise
 Pose posterior_pose(const SceneGraph& scene, const FrameRecord& edge, Pose shift, const double* q) {
     if (shift == Pose{}) return edge.pose;
     if (edge.joint) {
-        const Pose motion = joint_motion(edge.joint_type, edge.joint->axis, scene.joint_value(edge, q));
+        const Pose motion =
+            joint_motion(edge.joint_type, edge.joint->axis, scene.joint_value(edge, q));
         shift = motion * shift * motion.inverse();
     }
     const Pose pose = edge.pose * shift;
@@ -425,25 +459,30 @@ ConditionReport NoiseEdits::condition(const Measurement& measurement, const doub
         if (map.empty()) return;
         const Vector6 xi = sources.error(*noise, found.w);
         const Retraction retraction(noise->covariance);
-        const Matrix6 jacobian = retraction.jacobian(of_twist ? Vector6{} : xi);  // a twist is a vector already
+        const Matrix6 jacobian =
+            retraction.jacobian(of_twist ? Vector6{} : xi);  // a twist is a vector already
         for (Vector6& column : map) column = times(jacobian, column);
-        changes.push_back({id, noise, of_twist, xi, jacobian, of_twist ? Pose{} : retraction.pose(xi)});
+        changes.push_back(
+            {id, noise, of_twist, xi, jacobian, of_twist ? Pose{} : retraction.pose(xi)});
         maps.push_back(std::move(map));
     };
-    scene_.noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>& noise) { change(id, noise.get(), false); });
+    scene_.noises_.for_each(
+        [&](FrameId id, const Ref<const EdgeNoise>& noise) { change(id, noise.get(), false); });
     scene_.twists_.for_each([&](FrameId id, BodyId) {
         if (const EdgeNoise* noise = record(id).twist_noise()) change(id, noise, true);
     });
     if (sources.dimensions() > 6 * maps.size()) compress(maps);
     const Ref<const NoiseSource> joint(
-        new NoiseSource(maps.front().size(), "measurement of " + measurement.target + " in " + reference.name->text));
+        new NoiseSource(maps.front().size(),
+                        "measurement of " + measurement.target + " in " + reference.name->text));
     std::vector<std::pair<Pose, Ref<const EdgeNoise>>>
         made;  // all of it, since numbers may overflow, before any is put
     for (std::size_t e = 0; e < changes.size(); ++e) {
         Ref<const EdgeNoise> noise = posterior_noise(changes[e], joint, maps[e], sources);
-        made.emplace_back(
-            changes[e].of_twist ? Pose{} : posterior_pose(scene_, record(changes[e].frame), changes[e].shift, q),
-            std::move(noise));
+        made.emplace_back(changes[e].of_twist ? Pose{}
+                                              : posterior_pose(scene_, record(changes[e].frame),
+                                                               changes[e].shift, q),
+                          std::move(noise));
     }
     for (std::size_t e = 0; e < changes.size(); ++e) {
         const FrameId id = changes[e].frame;

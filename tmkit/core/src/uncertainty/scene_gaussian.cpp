@@ -5,20 +5,22 @@
 
 namespace tmkit {
 
-GaussianPose gaussian_pose(const SceneGraph& scene, std::string_view target, std::string_view reference,
-                           const double* q) {
+GaussianPose gaussian_pose(const SceneGraph& scene, std::string_view target,
+                           std::string_view reference, const double* q) {
     NoiseSum common;
     return path_gaussian(Path(scene, scene.record(reference), scene.record(target), q), common);
 }
 
-NoiseSum path_noise(const SceneGraph& scene, const FrameRecord& reference, const FrameRecord& target, const double* q) {
+NoiseSum path_noise(const SceneGraph& scene, const FrameRecord& reference,
+                    const FrameRecord& target, const double* q) {
     NoiseSum sum;
     sum_errors(Path(scene, reference, target, q), sum);
     return sum;
 }
 
-std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target, std::string_view reference,
-                               const double* q, std::size_t count, std::uint64_t seed) {
+std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target,
+                               std::string_view reference, const double* q, std::size_t count,
+                               std::uint64_t seed) {
     const Path path(scene, scene.record(reference), scene.record(target), q);
     struct Step {
         Pose pose;
@@ -31,7 +33,8 @@ std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target,
         Step& made = (is_up ? up : down).emplace_back(path.pose_of(edge), edge.noise.get());
         if (!edge.noise) return;
         sources.add(*edge.noise, as_it_is);
-        for (const NoiseTerm& term : edge.noise->terms) made.first.push_back(sources.find(term.source.get())->column);
+        for (const NoiseTerm& term : edge.noise->terms)
+            made.first.push_back(sources.find(term.source.get())->column);
     });
     std::vector<double> w(sources.columns().size());
     const auto walk = [&](const std::vector<Step>& steps) {

@@ -1,4 +1,5 @@
-// The errors of edges: in scenes, and in arrays, where they are in room that was taken at construction.
+// The errors of edges: in scenes, and in arrays, where they are in room that was taken at
+// construction.
 #include <cmath>
 
 #include "graph/scene_arrays_view.hpp"
@@ -33,13 +34,16 @@ void NoiseEdits::add_noise(std::string_view frame, const EdgeNoise& noise) {
 void NoiseEdits::add_joint_noise(std::string_view joint, double variance) {
     const FrameRecord& leader = record(scene_.joint_frame(joint));
     if (!leader.joint->mimic.empty())
-        throw Error(ErrorKind::scene, "joint '{}' mimics joint '{}': set the variance of that joint", joint,
+        throw Error(ErrorKind::scene,
+                    "joint '{}' mimics joint '{}': set the variance of that joint", joint,
                     leader.joint->mimic);
     if (!std::isfinite(variance) || variance < 0.0)
-        throw Error(ErrorKind::scene, "the variance of joint '{}' must be a finite number and not negative, not {}",
+        throw Error(ErrorKind::scene,
+                    "the variance of joint '{}' must be a finite number and not negative, not {}",
                     joint, variance);
     if (variance == 0.0) return;
-    // A motion along or about an axis leaves the axis, so the map is the same at every value of the joint.
+    // A motion along or about an axis leaves the axis, so the map is the same at every value of the
+    // joint.
     const Ref<const NoiseSource> source(new NoiseSource(1, "value of joint " + std::string(joint)));
     const double deviation = std::sqrt(variance);
     std::vector<std::pair<FrameId, EdgeNoise>> errors;
@@ -47,23 +51,27 @@ void NoiseEdits::add_joint_noise(std::string_view joint, double variance) {
         const FrameRecord& frame = record(id);
         double factor = 1.0;
         const FrameRecord* at = &frame;
-        for (; at->id != leader.id && !at->joint->mimic.empty(); at = &record(scene_.joint_frame(at->joint->mimic)))
+        for (; at->id != leader.id && !at->joint->mimic.empty();
+             at = &record(scene_.joint_frame(at->joint->mimic)))
             factor *= at->joint->mimic_multiplier;
         if (at->id != leader.id) return;
         const Vector3 move = (factor * deviation) * frame.joint->axis;
         EdgeNoise noise;
         noise.terms = {{source, 0}};
-        noise.maps = {frame.joint_type == JointType::prismatic ? Vector6{move[0], move[1], move[2], 0.0, 0.0, 0.0}
-                                                               : Vector6{0.0, 0.0, 0.0, move[0], move[1], move[2]}};
+        noise.maps = {frame.joint_type == JointType::prismatic
+                          ? Vector6{move[0], move[1], move[2], 0.0, 0.0, 0.0}
+                          : Vector6{0.0, 0.0, 0.0, move[0], move[1], move[2]}};
         errors.emplace_back(id, noise);
     });
     for (const auto& [id, noise] : errors) add_noise(record(id).name->text, noise);
 }
 
-// --- arrays ----------------------------------------------------------------------------------------------------------
+// --- arrays
+// ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::require_noise_fits(std::size_t columns) const {
-    if (columns > capacities_.noise) throw errors::full("dimension of noise sources", capacities_.noise, "noise");
+    if (columns > capacities_.noise)
+        throw errors::full("dimension of noise sources", capacities_.noise, "noise");
 }
 
 void SceneArrays::write_noise(Slot slot, const EdgeNoise* noise) {
@@ -86,7 +94,9 @@ void SceneArrays::set_noise(std::string_view frame, const Ref<const EdgeNoise>& 
     write_noise(slot, noise.get());
 }
 
-const EdgeNoise* SceneArrays::noise(std::string_view frame) const { return noise_at(require_frame(frame)); }
+const EdgeNoise* SceneArrays::noise(std::string_view frame) const {
+    return noise_at(require_frame(frame));
+}
 
 SceneArrays::Path SceneArrays::path(Slot target, Slot reference, const Configuration& q) const {
     const PathLengths found = path_lengths(target, reference);
@@ -94,10 +104,12 @@ SceneArrays::Path SceneArrays::path(Slot target, Slot reference, const Configura
         for (std::int32_t i = edges; i-- > 0; slot = parent_[slot]) gathered_[first + i] = slot;
         return std::span<const Slot>(gathered_.data() + first, static_cast<std::size_t>(edges));
     };
-    return {*this, q, fill(target, found.target, 0), fill(reference, found.reference, found.target)};
+    return {*this, q, fill(target, found.target, 0),
+            fill(reference, found.reference, found.target)};
 }
 
-GaussianPose SceneArrays::gaussian_pose(std::string_view target, std::optional<std::string_view> reference,
+GaussianPose SceneArrays::gaussian_pose(std::string_view target,
+                                        std::optional<std::string_view> reference,
                                         const Configuration& q) {
     const Writer writer(lock_);
     require_length(q);

@@ -12,7 +12,8 @@ using namespace tmkit::test;
 
 namespace {
 
-// A cube of 10 cm on a slide along x above a plate whose top is at z = 0; at slide 0 the gap is 5 cm.
+// A cube of 10 cm on a slide along x above a plate whose top is at z = 0; at slide 0 the gap is 5
+// cm.
 EditableScene cube_on_slide() {
     EditableScene scene = with_box(world_only(), "plate", {1.0, 1.0, 0.1}, {0.0, 0.0, -0.05});
     scene = with_frame(scene, "slide", "world", {{0.0, 0.0, 0.1}, {0.0, 0.0, 0.0, 1.0}},
@@ -47,7 +48,8 @@ TEST_CASE("the distance of two boxes is their gap, and negative when they overla
     CHECK(contact.point[2] == doctest::Approx(-0.005));
 }
 
-TEST_CASE("a pair is in contact when its distance is at most its margin, for margins of either sign") {
+TEST_CASE(
+    "a pair is in contact when its distance is at most its margin, for margins of either sign") {
     for (const double margin : {0.0, 0.001, 0.02, 0.2}) {
         const CollisionWorld world(cube_on_slide(), with_margin(margin));
         for (const double above : {1e-4, 0.01, 0.3}) {
@@ -75,7 +77,8 @@ TEST_CASE("pairs on one body, allowed pairs and rigidly joined pairs are not che
     CollisionOptions movable;
     movable.movable = {"leg"};
     CHECK(CollisionWorld(scene, movable).in_collision(nullptr));
-    CHECK_FALSE(CollisionWorld(scene.allow_collision("leg", "table", "touching"), movable).in_collision(nullptr));
+    CHECK_FALSE(CollisionWorld(scene.allow_collision("leg", "table", "touching"), movable)
+                    .in_collision(nullptr));
     scene = scene.set_joint("leg", joint_of_type(JointType::free, {0, 0, 1}));
     CHECK(CollisionWorld(scene, {}).in_collision(nullptr));
 
@@ -84,13 +87,15 @@ TEST_CASE("pairs on one body, allowed pairs and rigidly joined pairs are not che
     on_body.parent = "table";
     on_body.body = "table";
     on_body.shapes = {attached(ShapeKind::sphere, {0.2})};
-    EditableScene one_body = with_box(world_only(), "table", {1.0, 1.0, 0.1}, {0.0, 0.0, 0.0}).add_frame(on_body);
+    EditableScene one_body =
+        with_box(world_only(), "table", {1.0, 1.0, 0.1}, {0.0, 0.0, 0.0}).add_frame(on_body);
     CollisionOptions cut;
     cut.movable = {"handle"};
     CHECK_FALSE(CollisionWorld(one_body, cut).in_collision(nullptr));
 }
 
-TEST_CASE("two objects on a table, both movable, are checked against each other and against the table") {
+TEST_CASE(
+    "two objects on a table, both movable, are checked against each other and against the table") {
     EditableScene scene = with_box(world_only(), "table", {1.0, 1.0, 0.1}, {0.0, 0.0, -0.05});
     scene = with_box(scene, "a", {0.1, 0.1, 0.1}, {0.0, 0.0, 0.1}, "table");
     scene = with_box(scene, "b", {0.1, 0.1, 0.1}, {0.05, 0.0, 0.15}, "table");
@@ -103,10 +108,12 @@ TEST_CASE("two objects on a table, both movable, are checked against each other 
     for (const Contact& contact : contacts)
         a_with_b += FramePair{contact.frame_a, contact.frame_b} == pair_of(scene, "a", "b");
     CHECK(a_with_b == 1);
-    CHECK(world.find_collision(nullptr) == FramePair{contacts.front().frame_a, contacts.front().frame_b});
+    CHECK(world.find_collision(nullptr) ==
+          FramePair{contacts.front().frame_a, contacts.front().frame_b});
 }
 
-TEST_CASE("a held object is checked against the rest of the hand once, whatever the configuration") {
+TEST_CASE(
+    "a held object is checked against the rest of the hand once, whatever the configuration") {
     EditableScene scene = with_arm(world_only());
     scene = with_frame(scene, "palm", "tip", {}, {attached(ShapeKind::box, {0.1, 0.1, 0.02})});
     EditableScene held = with_frame(scene, "cup", "palm", {{0.0, 0.0, 0.03}, {0.0, 0.0, 0.0, 1.0}},
@@ -120,7 +127,8 @@ TEST_CASE("a held object is checked against the rest of the hand once, whatever 
         CHECK(world.in_collision(q.data()));
         bool found = false;
         for (const Contact& contact : world.contacts(q.data()))
-            found = found || FramePair{contact.frame_a, contact.frame_b} == pair_of(held, "palm", "cup");
+            found = found ||
+                    FramePair{contact.frame_a, contact.frame_b} == pair_of(held, "palm", "cup");
         CHECK(found);
     }
 }
@@ -143,18 +151,22 @@ TEST_CASE("views of moving joints together with the start answer as the whole wo
         CollisionView::Scratch scratch = view.scratch();
         for (int i = 0; i < 200; ++i) {
             for (const std::int32_t entry : entries) q[entry] = random.uniform(-2.6, 2.6);
-            CHECK(static_cast<bool>(view.find_collision(q.data(), scratch)) == world.in_collision(q.data()));
+            CHECK(static_cast<bool>(view.find_collision(q.data(), scratch)) ==
+                  world.in_collision(q.data()));
         }
     }
     CHECK(free_starts == 5);
 }
 
-TEST_CASE("laws of contacts: consistent with the distance, monotone in the margin, unit normals, ordered pairs") {
+TEST_CASE(
+    "laws of contacts: consistent with the distance, monotone in the margin, unit normals, ordered "
+    "pairs") {
     EditableScene scene = with_arm(world_only());
     for (int i = 0; i < 8; ++i)
         scene = with_box(scene, "box" + std::to_string(i), {0.12, 0.12, 0.12},
                          {0.4 * std::cos(i), 0.4 * std::sin(i), 0.1 * i});
-    const CollisionWorld none(scene, {}), small(scene, with_margin(0.01)), large(scene, with_margin(0.05));
+    const CollisionWorld none(scene, {}), small(scene, with_margin(0.01)),
+        large(scene, with_margin(0.05));
     Random random(2);
     int collisions = 0;
     for (int i = 0; i < 300; ++i) {
@@ -162,7 +174,8 @@ TEST_CASE("laws of contacts: consistent with the distance, monotone in the margi
         const double distance = none.nearest(q.data())->distance;
         collisions += none.in_collision(q.data());
         CHECK(none.in_collision(q.data()) == (distance <= 1e-6));
-        if (std::abs(distance - 0.01) > 1e-6) CHECK(small.in_collision(q.data()) == (distance <= 0.01));
+        if (std::abs(distance - 0.01) > 1e-6)
+            CHECK(small.in_collision(q.data()) == (distance <= 0.01));
         CHECK(none.contacts(q.data()).size() <= small.contacts(q.data()).size());
         CHECK(small.contacts(q.data()).size() <= large.contacts(q.data()).size());
         for (const Contact& contact : large.contacts(q.data())) {
@@ -178,7 +191,8 @@ TEST_CASE("laws of contacts: consistent with the distance, monotone in the margi
 TEST_CASE("the hull and the triangles of a convex mesh answer as the box does") {
     Random random(9);
     for (int i = 0; i < 200; ++i) {
-        const Vector3 at{random.uniform(-0.15, 0.15), random.uniform(-0.15, 0.15), random.uniform(-0.15, 0.15)};
+        const Vector3 at{random.uniform(-0.15, 0.15), random.uniform(-0.15, 0.15),
+                         random.uniform(-0.15, 0.15)};
         const Vector3 axis{random.uniform(-1, 1), random.uniform(-1, 1), random.uniform(0.1, 1)};
         const Pose pose{at, quaternion_about((1.0 / norm(axis)) * axis, random.uniform(-3, 3))};
         double distances[3];
@@ -186,9 +200,10 @@ TEST_CASE("the hull and the triangles of a convex mesh answer as the box does") 
         for (int kind = 0; kind < 3; ++kind) {
             AttachedShape shape = attached(ShapeKind::box, {0.1, 0.1, 0.1});
             if (kind > 0) shape.shape = cube_mesh(0.1);
-            EditableScene scene =
-                with_frame(world_only(), "a", "world", {}, {shape}, joint_of_type(JointType::free, {0, 0, 1}));
-            scene = with_frame(scene, "b", "world", pose, {shape}, joint_of_type(JointType::free, {0, 0, 1}));
+            EditableScene scene = with_frame(world_only(), "a", "world", {}, {shape},
+                                             joint_of_type(JointType::free, {0, 0, 1}));
+            scene = with_frame(scene, "b", "world", pose, {shape},
+                               joint_of_type(JointType::free, {0, 0, 1}));
             CollisionOptions options;
             options.level = kind == 2 ? CollisionLevel::exact : CollisionLevel::hull;
             const CollisionWorld world(scene, options);
@@ -202,7 +217,9 @@ TEST_CASE("the hull and the triangles of a convex mesh answer as the box does") 
     }
 }
 
-TEST_CASE("an edge that is free has free samples, and the first collision of one that is not lies on its boundary") {
+TEST_CASE(
+    "an edge that is free has free samples, and the first collision of one that is not lies on its "
+    "boundary") {
     EditableScene scene = with_arm(world_only());
     for (int i = 0; i < 6; ++i)
         scene = with_box(scene, "box" + std::to_string(i), {0.15, 0.15, 0.15},
@@ -225,7 +242,8 @@ TEST_CASE("an edge that is free has free samples, and the first collision of one
         const std::int64_t steps = edge_steps(q0.data(), q1.data(), q0.size(), 0.02);
         for (std::int64_t k = 0; k <= steps; ++k) {
             std::vector<double> q(q0);
-            for (std::size_t j = 0; j < q.size(); ++j) q[j] += static_cast<double>(k) / steps * (q1[j] - q0[j]);
+            for (std::size_t j = 0; j < q.size(); ++j)
+                q[j] += static_cast<double>(k) / steps * (q1[j] - q0[j]);
             CHECK_FALSE(world.in_collision(q.data()));
         }
     }
@@ -262,7 +280,8 @@ TEST_CASE("many threads asking one world get the answers that one thread gets") 
     std::vector<std::thread> threads;
     for (auto& answer : answers)
         threads.emplace_back([&] {
-            for (std::size_t i = 0; i < qs.size(); ++i) answer[i] = world.in_collision(qs[i].data());
+            for (std::size_t i = 0; i < qs.size(); ++i)
+                answer[i] = world.in_collision(qs[i].data());
         });
     for (std::thread& thread : threads) thread.join();
     for (const auto& answer : answers) CHECK(answer == answers.front());
@@ -271,17 +290,22 @@ TEST_CASE("many threads asking one world get the answers that one thread gets") 
 TEST_CASE("misuse is refused with a reason") {
     CollisionOptions unknown;
     unknown.movable = {"plat"};
-    CHECK_THROWS_WITH_AS(CollisionWorld(cube_on_slide(), unknown), doctest::Contains("did you mean 'plate'"), Error);
-    CHECK_THROWS_WITH_AS(CollisionWorld(cube_on_slide(), with_margin(std::numeric_limits<double>::infinity())),
-                         doctest::Contains("must be a finite distance"), Error);
+    CHECK_THROWS_WITH_AS(CollisionWorld(cube_on_slide(), unknown),
+                         doctest::Contains("did you mean 'plate'"), Error);
+    CHECK_THROWS_WITH_AS(
+        CollisionWorld(cube_on_slide(), with_margin(std::numeric_limits<double>::infinity())),
+        doctest::Contains("must be a finite distance"), Error);
     CollisionOptions nan;
     nan.pair_margins = {{"plate", "slide", std::nan("")}};
-    CHECK_THROWS_WITH_AS(CollisionWorld(cube_on_slide(), nan), doctest::Contains("must be finite"), Error);
+    CHECK_THROWS_WITH_AS(CollisionWorld(cube_on_slide(), nan), doctest::Contains("must be finite"),
+                         Error);
     AttachedShape flat;
     flat.shape = Shape::mesh({0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0}, {0, 1, 2, 1, 3, 2}, "sheet.obj");
     const EditableScene scene = with_frame(world_only(), "sheet", "world", {}, {flat});
-    CHECK_THROWS_WITH_AS(CollisionWorld(scene, {}), doctest::Contains("'sheet.obj' has no convex hull"), Error);
-    CHECK_THROWS_WITH_AS(CollisionWorld(scene, {}), doctest::Contains("'sheet.obj' has no convex hull"), Error);
+    CHECK_THROWS_WITH_AS(CollisionWorld(scene, {}),
+                         doctest::Contains("'sheet.obj' has no convex hull"), Error);
+    CHECK_THROWS_WITH_AS(CollisionWorld(scene, {}),
+                         doctest::Contains("'sheet.obj' has no convex hull"), Error);
     CollisionOptions exact;
     exact.level = CollisionLevel::exact;
     CHECK_FALSE(CollisionWorld(scene, exact).in_collision(nullptr));

@@ -21,7 +21,8 @@ double volume(const Hull& hull, const std::vector<double>& p) {
     return six / 6.0;
 }
 
-// Every edge is shared by two faces in opposite directions, Euler's formula holds, and no point is outside.
+// Every edge is shared by two faces in opposite directions, Euler's formula holds, and no point is
+// outside.
 void check_hull(const Hull& hull, const std::vector<double>& p, double extent) {
     std::map<std::pair<std::int32_t, std::int32_t>, int> edges;
     for (const auto& t : hull.triangles)
@@ -34,11 +35,14 @@ void check_hull(const Hull& hull, const std::vector<double>& p, double extent) {
     for (const auto& t : hull.triangles) {
         Vector3 v[3];
         for (int i = 0; i < 3; ++i)
-            for (int k = 0; k < 3; ++k) v[i][k] = p[3 * static_cast<std::size_t>(hull.vertices[t[i]]) + k];
+            for (int k = 0; k < 3; ++k)
+                v[i][k] = p[3 * static_cast<std::size_t>(hull.vertices[t[i]]) + k];
         const Vector3 normal = cross(v[1] - v[0], v[2] - v[0]);
-        // A sliver amplifies the rounding of its corners, so the height over the plane is judged as a volume.
+        // A sliver amplifies the rounding of its corners, so the height over the plane is judged as
+        // a volume.
         for (std::size_t i = 0; i < p.size(); i += 3)
-            CHECK(dot(normal, Vector3{p[i], p[i + 1], p[i + 2]} - v[0]) < 1e-6 * extent * extent * extent);
+            CHECK(dot(normal, Vector3{p[i], p[i + 1], p[i + 2]} - v[0]) <
+                  1e-6 * extent * extent * extent);
     }
 }
 
@@ -57,7 +61,9 @@ TEST_CASE("the hull of a lattice of points is its cube") {
     check_hull(hull, p, 0.6);
 }
 
-TEST_CASE("hulls of random points, spheres, prisms and repeated points are closed, convex and hold every point") {
+TEST_CASE(
+    "hulls of random points, spheres, prisms and repeated points are closed, convex and hold every "
+    "point") {
     Random random(8);
     for (int trial = 0; trial < 60; ++trial) {
         std::vector<double> p;
@@ -65,8 +71,10 @@ TEST_CASE("hulls of random points, spheres, prisms and repeated points are close
         for (int i = 0; i < count; ++i) {
             Vector3 v{random.uniform(-1, 1), random.uniform(-1, 1), random.uniform(-1, 1)};
             if (trial % 4 == 1) v = (1.0 / norm(v)) * v;
-            if (trial % 4 == 2) v = {std::cos(0.1 * i), std::sin(0.1 * i), static_cast<double>(i % 2)};
-            if (trial % 4 == 3) v = {std::round(2 * v[0]), std::round(2 * v[1]), std::round(2 * v[2])};
+            if (trial % 4 == 2)
+                v = {std::cos(0.1 * i), std::sin(0.1 * i), static_cast<double>(i % 2)};
+            if (trial % 4 == 3)
+                v = {std::round(2 * v[0]), std::round(2 * v[1]), std::round(2 * v[2])};
             for (const double x : v) p.push_back(x);
         }
         const Hull hull = convex_hull(p.data(), p.size() / 3);
@@ -93,8 +101,8 @@ TEST_CASE("flat sides with many corners are not triangulated as one fan") {
     std::vector<double> p;
     const int count = 1000;
     for (int i = 0; i < 2 * count; ++i)
-        for (const double v : {std::cos(2 * 3.14159265358979 * i / count), std::sin(2 * 3.14159265358979 * i / count),
-                               i < count ? 0.0 : 1.0})
+        for (const double v : {std::cos(2 * 3.14159265358979 * i / count),
+                               std::sin(2 * 3.14159265358979 * i / count), i < count ? 0.0 : 1.0})
             p.push_back(v);
     for (const std::size_t most : {std::size_t{20}, std::size_t{254}}) {
         const Hull hull = convex_hull(p.data(), p.size() / 3, most);

@@ -24,11 +24,14 @@ extern const Kernels plain_kernels, avx2_kernels;
 
 namespace {
 
-template <class T> bool same_bits(const T& a, const T& b) { return std::memcmp(&a, &b, sizeof(T)) == 0; }
+template <class T> bool same_bits(const T& a, const T& b) {
+    return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
 
 lanes::Floats random_floats(Random& random, double size) {
     lanes::Floats made{};
-    for (int i = 0; i < lanes::width; ++i) made[i] = static_cast<float>(random.uniform(-size, size));
+    for (int i = 0; i < lanes::width; ++i)
+        made[i] = static_cast<float>(random.uniform(-size, size));
     return made;
 }
 
@@ -47,8 +50,10 @@ TEST_CASE("every processor finds the same to the last bit") {
         std::array<lanes::Joint, 3> joints{};
         std::array<lanes::Geometry, 2> geometries{};
         for (int i = 0; i < 3; ++i) {
-            links[i] = {
-                i - 1, i == 1, {1, 0, 0, 0, 0.6f, -0.8f, 0, 0.8f, 0.6f}, {0.1f, 0.05f * static_cast<float>(i), 0.2f}};
+            links[i] = {i - 1,
+                        i == 1,
+                        {1, 0, 0, 0, 0.6f, -0.8f, 0, 0.8f, 0.6f},
+                        {0.1f, 0.05f * static_cast<float>(i), 0.2f}};
             joints[i] = {random_floats(random, 3.0), random_floats(random, 0.05)};
         }
         for (int i = 0; i < 2; ++i)
@@ -100,12 +105,14 @@ TEST_CASE("every processor finds the same to the last bit") {
             const std::array<lanes::Boxes, 2> groups{group, group};
             meeting[k] = kernels.overlapping_boxes(boxes[k].data(), 0.01f, groups.data(), 2);
             const std::array<lanes::Pair, 2> pairs{{{0, 1}, {1, 0}}};
-            beside_count[k] = kernels.overlapping_pairs(shapes[k].data(), pairs.data(), 2, 0.01f, beside[k].data());
+            beside_count[k] = kernels.overlapping_pairs(shapes[k].data(), pairs.data(), 2, 0.01f,
+                                                        beside[k].data());
             overlap[k] = kernels.overlap(shapes[k][0], shapes[k][1], common, 0.001f, normals[k]);
             inside[k] = kernels.inside(shapes[k][0], shapes[k][1], 0.001f);
             const bool is_given = round % 8 < 4 || overlap[k].swept == 0;
-            apart[k] = kernels.apart(shapes[k][0], shapes[k][1], common, is_given ? direction.data() : nullptr,
-                                     &normals[k], 0.001f, 0xFFu >> round % 3);
+            apart[k] = kernels.apart(shapes[k][0], shapes[k][1], common,
+                                     is_given ? direction.data() : nullptr, &normals[k], 0.001f,
+                                     0xFFu >> round % 3);
             kernels.nearest(points.data(), 20, 3, &joints[0].value, found[k].data());
         }
         CHECK(same_bits(poses[0], poses[1]));
@@ -135,7 +142,8 @@ TEST_CASE("a table of farthest points says of lanes what all points say") {
     std::vector<coal::Vec3s> corners;
     std::vector<float> points;
     for (int i = 0; i < 300; ++i) {
-        coal::Vec3s corner(random.uniform(-1.0, 1.0), random.uniform(-1.0, 1.0), random.uniform(-1.0, 1.0));
+        coal::Vec3s corner(random.uniform(-1.0, 1.0), random.uniform(-1.0, 1.0),
+                           random.uniform(-1.0, 1.0));
         corners.push_back(0.1 * corner.normalized());
         for (int k = 0; k < 3; ++k) points.push_back(static_cast<float>(corners.back()[k]));
     }
@@ -158,7 +166,8 @@ TEST_CASE("a table of farthest points says of lanes what all points say") {
             poses[i].translation = {random_floats(random, 0.15), random_floats(random, 0.15),
                                     random_floats(random, 0.15)};
         }
-        const unsigned wanted = 1u << round % 8 | (round % 3 ? 0u : 1u << round % 5) | (round % 7 ? 0u : 0xFFu);
+        const unsigned wanted =
+            1u << round % 8 | (round % 3 ? 0u : 1u << round % 5) | (round % 7 ? 0u : 0xFFu);
         const std::array<float, 3> given{0.6f, round % 2 ? 0.8f : -0.8f, 0.0f};
         const float* direction = round % 4 == 1 ? given.data() : nullptr;
         lanes::Vector normal{};
@@ -166,15 +175,18 @@ TEST_CASE("a table of farthest points says of lanes what all points say") {
             const coal::Vec3s away(poses[0].translation.x[lane] - poses[1].translation.x[lane],
                                    poses[0].translation.y[lane] - poses[1].translation.y[lane],
                                    poses[0].translation.z[lane] - poses[1].translation.z[lane]);
-            for (int k = 0; k < 3; ++k) (&normal.x)[k][lane] = static_cast<float>(away.normalized()[k]);
+            for (int k = 0; k < 3; ++k)
+                (&normal.x)[k][lane] = static_cast<float>(away.normalized()[k]);
         }
         for (int i = 0; i < 2; ++i) {
             std::array<lanes::Geometry, 2> geometries{i == 0 ? ball : quick, i == 0 ? ball : quick};
             geometries[1].link = 1;
             std::array<lanes::PlacedGeometry, 2> shapes{};
             for (int k = 0; k < 2; ++k)
-                lanes::kernels().place_geometry(geometries[k], poses.data(), nullptr, lanes::Floats{}, shapes[k]);
-            found[i] = lanes::kernels().apart(shapes[0], shapes[1], nullptr, direction, &normal, 1e-3f, wanted);
+                lanes::kernels().place_geometry(geometries[k], poses.data(), nullptr,
+                                                lanes::Floats{}, shapes[k]);
+            found[i] = lanes::kernels().apart(shapes[0], shapes[1], nullptr, direction, &normal,
+                                              1e-3f, wanted);
         }
         CHECK(found[0] == found[1]);
         apart += std::popcount(found[0]);
@@ -192,7 +204,8 @@ TEST_CASE("what is near follows each other, and each configuration once") {
     for (const std::size_t count : {0, 1, 7, 100, 3000}) {
         std::vector<double> rows(count * columns);
         for (double& value : rows) value = random.uniform(-1.0, 1.0);
-        for (std::size_t i = 0; i < rows.size(); i += columns) rows[i] = count == 100 ? 0.5 : rows[i];
+        for (std::size_t i = 0; i < rows.size(); i += columns)
+            rows[i] = count == 100 ? 0.5 : rows[i];
         if (count == 7) rows.assign(rows.size(), 1e308), rows[1] = -1e308;
         const std::vector<std::uint32_t> order = world.order_by_nearness(rows.data(), count);
         std::vector<std::uint32_t> sorted = order;
@@ -210,7 +223,9 @@ TEST_CASE("what is near follows each other, and each configuration once") {
     }
 }
 
-TEST_CASE("configurations looked at together are in collision where each alone is, near the root and far from it") {
+TEST_CASE(
+    "configurations looked at together are in collision where each alone is, near the root and far "
+    "from it") {
     Random random(2, 0);
     int hits = 0, count = 0;
     for (const double away : {0.0, 3000.0})
@@ -218,11 +233,12 @@ TEST_CASE("configurations looked at together are in collision where each alone i
             EditableScene scene = arm_among_boxes({away, -away, 0.0});
             AttachedShape ramp;
             ramp.shape = Shape::plane();
-            scene =
-                with_frame(scene, "ramp", "world", {{away, 0.3 - away, 0.0}, quaternion_about({1, 0, 0}, 0.9)}, {ramp});
+            scene = with_frame(scene, "ramp", "world",
+                               {{away, 0.3 - away, 0.0}, quaternion_about({1, 0, 0}, 0.9)}, {ramp});
             scene = with_frame(scene, "hinge", "world", {{away, -away, -1.4}, {0, 0, 0, 1}}, {ramp},
                                joint_of_type(JointType::revolute, {1, 0, 0}, -0.5, 0.5));
-            const CollisionWorld world(scene.allow_collision("ramp", "j0", "mounted"), with_margin(margin));
+            const CollisionWorld world(scene.allow_collision("ramp", "j0", "mounted"),
+                                       with_margin(margin));
             const std::vector<double> zero(scene.joint_count(), 0.0);
             const CollisionView view(world, all_entries(scene), zero.data());
             CollisionView::Scratch scratch = view.scratch(), other = view.scratch();
@@ -233,7 +249,8 @@ TEST_CASE("configurations looked at together are in collision where each alone i
                 const int used = 1 + round % static_cast<int>(CollisionView::together);
                 for (int i = 0; i < used; ++i) {
                     q[i] = zero;
-                    for (double& value : q[i]) value = random.uniform(-2.5, 2.5) + (i % 3 == 0 ? 4.0 * pi : 0.0);
+                    for (double& value : q[i])
+                        value = random.uniform(-2.5, 2.5) + (i % 3 == 0 ? 4.0 * pi : 0.0);
                     q[i].back() *= 0.1;
                     rows[i] = q[i].data();
                 }
@@ -261,17 +278,19 @@ TEST_CASE("far from the root, what nearly touches in one place says nothing wron
         const double angle = random.uniform(0.0, 3.0);
         const AttachedShape ball = attached(ShapeKind::sphere, {0.05});
         const Vector3 at{3000.0 + random.uniform(0.0, 1.0), -3000.0, random.uniform(0.0, 1.0)};
-        EditableScene scene =
-            with_frame(EditableScene().add_root("world"), "base", "world", {at, quaternion_about({0, 0, 1}, angle)});
+        EditableScene scene = with_frame(EditableScene().add_root("world"), "base", "world",
+                                         {at, quaternion_about({0, 0, 1}, angle)});
         for (const char* name : {"left", "right"})
-            scene = with_frame(scene, name, "base", {{0.0, name[0] == 'r' ? 0.06 : 0.0, 0.0}, {0, 0, 0, 1}}, {ball},
+            scene = with_frame(scene, name, "base",
+                               {{0.0, name[0] == 'r' ? 0.06 : 0.0, 0.0}, {0, 0, 0, 1}}, {ball},
                                joint_of_type(JointType::prismatic, {1, 0, 0}));
         const CollisionWorld world(scene, with_margin(0.0));
         std::array<std::vector<double>, CollisionView::together> q;
         std::array<const double*, CollisionView::together> rows{};
         std::array<bool, CollisionView::together> found{};
         for (std::size_t i = 0; i < q.size(); ++i) {
-            const double apart = 0.1 + (i == 0 ? 1e-3 : random.uniform(-3e-4, 3e-4));  // the boxes overlap
+            const double apart =
+                0.1 + (i == 0 ? 1e-3 : random.uniform(-3e-4, 3e-4));  // the boxes overlap
             q[i] = {0.0, std::sqrt(apart * apart - 0.06 * 0.06)};
             rows[i] = q[i].data();
         }

@@ -18,7 +18,8 @@ EditableScene arm_and_blocks() {
     EditableScene scene = with_arm(world_only());
     scene = with_box(scene, "table", {1.0, 1.0, 0.1}, {0.6, 0.0, 0.2});
     for (int i = 0; i < 12; ++i)
-        scene = with_box(scene, "block" + std::to_string(i), {0.05, 0.05, 0.05}, {0.4, 0.07 * i - 0.4, 0.3});
+        scene = with_box(scene, "block" + std::to_string(i), {0.05, 0.05, 0.05},
+                         {0.4, 0.07 * i - 0.4, 0.3});
     return scene;
 }
 
@@ -30,17 +31,21 @@ int differences(const CollisionWorld& world, std::uint64_t seed) {
     for (int i = 0; i < 20; ++i) {
         const std::vector<double> q = random_configuration(world.scene(), random);
         const std::vector<Contact> a = world.contacts(q.data()), b = anew.contacts(q.data());
-        found += world.in_collision(q.data()) != anew.in_collision(q.data()) || a.size() != b.size();
+        found +=
+            world.in_collision(q.data()) != anew.in_collision(q.data()) || a.size() != b.size();
         for (std::size_t k = 0; k < std::min(a.size(), b.size()); ++k)
-            found += a[k].frame_a != b[k].frame_a || a[k].frame_b != b[k].frame_b || a[k].distance != b[k].distance ||
-                     a[k].point != b[k].point || a[k].normal != b[k].normal;
+            found += a[k].frame_a != b[k].frame_a || a[k].frame_b != b[k].frame_b ||
+                     a[k].distance != b[k].distance || a[k].point != b[k].point ||
+                     a[k].normal != b[k].normal;
     }
     return found;
 }
 
-template <class Answer> auto answers(const CollisionWorld& world, std::size_t count, int threads, Answer&& answer) {
+template <class Answer>
+auto answers(const CollisionWorld& world, std::size_t count, int threads, Answer&& answer) {
     std::vector<decltype(answer(0))> made(count);
-    for_each_row(count, threads, {}, [&](std::size_t row) { made[row] = answer(row * world.joint_count()); });
+    for_each_row(count, threads, {},
+                 [&](std::size_t row) { made[row] = answer(row * world.joint_count()); });
     return made;
 }
 
@@ -77,7 +82,8 @@ TEST_CASE("many threads build a shape's structure, a world and its moved worlds 
         }
         AttachedShape stone;
         stone.shape = Shape::mesh(vertices, faces, "");
-        scene = with_frame(scene, "stone", "world", {{0.4, 0.0, 0.4}, {0.0, 0.0, 0.0, 1.0}}, {stone});
+        scene =
+            with_frame(scene, "stone", "world", {{0.4, 0.0, 0.4}, {0.0, 0.0, 0.0, 1.0}}, {stone});
         const CollisionWorld shared(scene, {});
         const EditableScene held = scene.reparent("stone", "tip", Pose{});
         const CollisionWorld carrying = shared.moved_to(held);
@@ -87,8 +93,10 @@ TEST_CASE("many threads build a shape's structure, a world and its moved worlds 
             threads.emplace_back([&, number] {
                 ++ready;
                 while (ready < 4) {}
-                failures += differences(shared, 1) + differences(carrying, static_cast<std::uint64_t>(number));
-                failures += differences(shared.moved_to(held), 2) + differences(CollisionWorld(held, {}), 3);
+                failures += differences(shared, 1) +
+                            differences(carrying, static_cast<std::uint64_t>(number));
+                failures += differences(shared.moved_to(held), 2) +
+                            differences(CollisionWorld(held, {}), 3);
             });
         for (std::thread& thread : threads) thread.join();
         CHECK(failures == 0);
@@ -100,7 +108,8 @@ TEST_CASE("rows are answered alike by any number of threads") {
     Random random(5, 0);
     std::vector<double> rows;
     for (int i = 0; i < 500; ++i)
-        for (const double value : random_configuration(world.scene(), random)) rows.push_back(value);
+        for (const double value : random_configuration(world.scene(), random))
+            rows.push_back(value);
     const auto collides = [&](std::size_t row) -> char { return world.in_collision(&rows[row]); };
     const auto distance = [&](std::size_t row) { return world.nearest(&rows[row])->distance; };
     const std::vector<char> alone = answers(world, 500, 1, collides);

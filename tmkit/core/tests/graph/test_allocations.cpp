@@ -1,8 +1,8 @@
 // Which queries allocate: every operator new of this program is counted.
 //
-// Reading a frame's pose from a Kinematics allocates nothing, a pose between two frames a few small lists. Making one
-// allocates its two arrays (q is moved in, poses are made), whatever the number of frames, once the layout of the
-// version is there.
+// Reading a frame's pose from a Kinematics allocates nothing, a pose between two frames a few small
+// lists. Making one allocates its two arrays (q is moved in, poses are made), whatever the number
+// of frames, once the layout of the version is there.
 #include <doctest/doctest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// The index by parent and class, which all versions of a scene share: any version may be queried after any other, from
-// any thread, and gives what a look at all of its frames gives.
+// The index by parent and class, which all versions of a scene share: any version may be queried
+// after any other, from any thread, and gives what a look at all of its frames gives.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ std::vector<FrameId> children_by_scan(const SceneGraph& scene, FrameId parent) {
 std::vector<FrameId> of_class_by_scan(const SceneGraph& scene, const std::string& name) {
     std::vector<FrameId> found;
     scene.for_each_frame([&](const FrameRecord& frame) {
-        if (frame.details && std::count(frame.details->classes.begin(), frame.details->classes.end(), name))
+        if (frame.details &&
+            std::count(frame.details->classes.begin(), frame.details->classes.end(), name))
             found.push_back(frame.id);
     });
     return found;
@@ -47,8 +48,8 @@ bool agrees(const SceneGraph& scene) {
         same = same && below.front() == frame.id;
         std::sort(below.begin(), below.end());
         scene.for_each_frame([&](const FrameRecord& other) {
-            same = same &&
-                   std::binary_search(below.begin(), below.end(), other.id) == scene.is_ancestor(frame.id, other.id);
+            same = same && std::binary_search(below.begin(), below.end(), other.id) ==
+                               scene.is_ancestor(frame.id, other.id);
         });
     });
     return same;
@@ -57,9 +58,12 @@ bool agrees(const SceneGraph& scene) {
 // Versions that branch from each other by random edits, some of them with a builder.
 std::vector<SceneGraph> random_versions(std::mt19937& random, int count) {
     std::vector<SceneGraph> versions{SceneGraph().add_root("world")};
-    const auto pick = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
+    const auto pick = [&](std::size_t n) {
+        return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+    };
     for (int made = 0; made < count; ++made) {
-        const SceneGraph& from = versions[versions.size() - 1 - pick(std::min<std::size_t>(versions.size(), 4))];
+        const SceneGraph& from =
+            versions[versions.size() - 1 - pick(std::min<std::size_t>(versions.size(), 4))];
         SceneEdit edit(from);
         for (std::size_t steps = 1 + pick(3); steps > 0; --steps) {
             const std::vector<std::string> names = edit.scene().frame_names();
@@ -78,15 +82,16 @@ std::vector<SceneGraph> random_versions(std::mt19937& random, int count) {
                         if (names.size() > 8) edit.remove_frame(a, pick(2) == 0);
                         break;
                     case 4:
-                        edit.set_classes(
-                            a, pick(2) == 0 ? std::vector<std::string>{"b", "a", "b"} : std::vector<std::string>{});
+                        edit.set_classes(a, pick(2) == 0 ? std::vector<std::string>{"b", "a", "b"}
+                                                         : std::vector<std::string>{});
                         break;
                     case 5: edit.add_root(fresh); break;
                     default: edit.attach(a, b, Pose{}, tmkit::Joint{}); break;
                 }
             } catch (const tmkit::Error&) {}
             if (pick(3) == 0)
-                static_cast<void>(edit.scene().roots());  // the index holds what the builder goes on to change
+                static_cast<void>(
+                    edit.scene().roots());  // the index holds what the builder goes on to change
         }
         versions.push_back(std::move(edit).take());
     }
@@ -100,8 +105,8 @@ TEST_CASE("any version may be queried after any other") {
         std::mt19937 random(seed);
         const std::vector<SceneGraph> versions = random_versions(random, 60);
         for (int queries = 0; queries < 120; ++queries) {
-            const SceneGraph& scene =
-                versions[std::uniform_int_distribution<std::size_t>(0, versions.size() - 1)(random)];
+            const SceneGraph& scene = versions[std::uniform_int_distribution<std::size_t>(
+                0, versions.size() - 1)(random)];
             CHECK(agrees(scene));
             CHECK(scene.defects().empty());
         }
@@ -115,7 +120,8 @@ TEST_CASE("equality of versions is that of copies that share nothing") {
         std::vector<SceneGraph> copies;
         for (const SceneGraph& scene : versions) {
             std::vector<FrameSpecification> frames;
-            for (const std::string& name : scene.frame_names()) frames.push_back(scene.specification(name));
+            for (const std::string& name : scene.frame_names())
+                frames.push_back(scene.specification(name));
             copies.push_back(SceneGraph::from_frames(frames));
         }
         for (std::size_t i = 0; i < versions.size(); ++i)

@@ -1,4 +1,5 @@
-// The persistent map against std::map: random edits, every earlier version kept, balance after each edit.
+// The persistent map against std::map: random edits, every earlier version kept, balance after each
+// edit.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -21,7 +22,8 @@ bool same(const Map& map, const Model& model) {
     auto expected = model.begin();
     bool equal = true;
     map.for_each([&](int key, const std::string& value) {
-        equal = equal && expected != model.end() && key == expected->first && value == expected->second;
+        equal =
+            equal && expected != model.end() && key == expected->first && value == expected->second;
         if (expected != model.end()) ++expected;
     });
     return equal && expected == model.end();
@@ -65,8 +67,8 @@ TEST_CASE("random edits agree with std::map, and no version ever changes") {
             const std::string* found = map.find(probe);
             REQUIRE((found != nullptr) == (expected != model.end()));
             if (found) REQUIRE(*found == expected->second);
-            REQUIRE(map.rank(probe) ==
-                    static_cast<std::size_t>(std::distance(model.begin(), model.lower_bound(probe))));
+            REQUIRE(map.rank(probe) == static_cast<std::size_t>(
+                                           std::distance(model.begin(), model.lower_bound(probe))));
             if (expected != model.end()) REQUIRE(map.at_rank(map.rank(probe)).key == probe);
             auto from = model.lower_bound(probe);
             map.for_each_from(probe, [&](int key, const std::string& value) {
@@ -214,7 +216,8 @@ TEST_CASE("differences are those of the models, and shared subtrees are not open
             for (const auto& [key, value] : model_b)
                 if (!model_a.count(key)) expected[key] = {"none", value};
             int last = -1;
-            Map::for_each_difference(a, b, [&](int key, const std::string* x, const std::string* y) {
+            Map::for_each_difference(a, b,
+                                     [&](int key, const std::string* x, const std::string* y) {
                 REQUIRE(key > last);
                 last = key;
                 found[key] = {x ? *x : "none", y ? *y : "none"};

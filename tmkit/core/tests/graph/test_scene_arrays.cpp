@@ -1,5 +1,6 @@
-// The arrays: nothing is allocated once they are made, edits that do not fit change nothing, names come and go without
-// end, and readers never see a world that was not there. Run under the thread sanitizer too.
+// The arrays: nothing is allocated once they are made, edits that do not fit change nothing, names
+// come and go without end, and readers never see a world that was not there. Run under the thread
+// sanitizer too.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -39,7 +40,8 @@ Pose at(double x, double y, double z) {
 SceneGraph two_arms() {
     std::vector<FrameSpecification> frames(1);
     frames[0].name = "world";
-    const auto add = [&](const std::string& name, const std::string& parent, const Pose& pose, JointType type) {
+    const auto add = [&](const std::string& name, const std::string& parent, const Pose& pose,
+                         JointType type) {
         FrameSpecification frame;
         frame.name = name;
         frame.parent = parent;
@@ -49,8 +51,8 @@ SceneGraph two_arms() {
     };
     for (const std::string arm : {"left", "right"})
         for (int i = 0; i < 4; ++i)
-            add(arm + std::to_string(i), i ? arm + std::to_string(i - 1) : "world", at(0.1, 0.0, 0.4),
-                JointType::revolute);
+            add(arm + std::to_string(i), i ? arm + std::to_string(i - 1) : "world",
+                at(0.1, 0.0, 0.4), JointType::revolute);
     for (int i = 0; i < 6; ++i)
         add("thing with a long name " + std::to_string(i), "world", at(i, 1, 0), JointType::free);
     add("camera", "world", at(0, 0, 2), JointType::revolute);
@@ -70,7 +72,8 @@ ErrorKind kind_of(auto&& call) {
 
 bool same(const SceneArrays& arrays, const SceneGraph& scene) {
     const SceneGraph frozen = arrays.freeze();
-    if (!arrays.defects().empty() || !frozen.defects().empty() || !frozen.same_content(scene)) return false;
+    if (!arrays.defects().empty() || !frozen.defects().empty() || !frozen.same_content(scene))
+        return false;
     for (const std::string& name : scene.frame_names())
         if (frozen.record(name).id != scene.record(name).id) return false;
     return frozen.next_frame_id() == scene.next_frame_id();
@@ -80,9 +83,11 @@ bool same(const SceneArrays& arrays, const SceneGraph& scene) {
 
 TEST_CASE("there and back is the identity, ids included") {
     SceneGraph scene = two_arms();
-    scene = scene.remove_frame("thing with a long name 2", false).add_root("elsewhere").rename_frame("camera", "eye");
-    scene =
-        scene.allow_collision("left0", "right0", "near").set_group({"things", {"thing with a long name 0", "eye"}, {}});
+    scene = scene.remove_frame("thing with a long name 2", false)
+                .add_root("elsewhere")
+                .rename_frame("camera", "eye");
+    scene = scene.allow_collision("left0", "right0", "near")
+                .set_group({"things", {"thing with a long name 0", "eye"}, {}});
     scene = scene.set_group({"all", {"left0"}, {"things"}})
                 .set_classes("eye", {"camera"})
                 .set_attributes("eye", {{"lens", "35"}});
@@ -99,7 +104,8 @@ TEST_CASE("there and back is the identity, ids included") {
 TEST_CASE("edits, forward kinematics and queries allocate nothing") {
     const SceneGraph scene = two_arms();
     SceneArrays arrays(scene);
-    const std::string thing = "thing with a long name 3", name = "another name that no small string holds";
+    const std::string thing = "thing with a long name 3",
+                      name = "another name that no small string holds";
     const auto box = Shape::primitive(ShapeKind::box, {1, 1, 1});
     AttachedShape shape;
     shape.shape = box;
@@ -112,7 +118,11 @@ TEST_CASE("edits, forward kinematics and queries allocate nothing") {
     follower.name += " too";
     follower.mimic = "right3";
     const tmkit::FrameSpecification elsewhere{.name = "elsewhere, where names are long too"},
-        added{.name = name, .parent = elsewhere.name, .pose = at(1, 0, 0), .joint = joint, .shapes = shapes};
+        added{.name = name,
+              .parent = elsewhere.name,
+              .pose = at(1, 0, 0),
+              .joint = joint,
+              .shapes = shapes};
     const std::vector<double> q(scene.joint_count(), 0.3), more(scene.joint_count() + 1, 0.2);
     std::vector<double> out(7 * 64), rows(6 * more.size());
     double sum = 0.0;
@@ -138,8 +148,10 @@ TEST_CASE("edits, forward kinematics and queries allocate nothing") {
             sum += arrays.is_allowed(thing, name);
             arrays.rename_frame(name, "yet another name that no small string holds");
             sum += arrays.pose("yet another name that no small string holds").translation[0];
-            sum += arrays.pose("left3", "right3").translation[0] + arrays.pose("left3", "right3", more).translation[0];
-            sum += arrays.local_pose(thing).translation[0] + static_cast<double>(arrays.contains("nobody"));
+            sum += arrays.pose("left3", "right3").translation[0] +
+                   arrays.pose("left3", "right3", more).translation[0];
+            sum += arrays.local_pose(thing).translation[0] +
+                   static_cast<double>(arrays.contains("nobody"));
             sum += static_cast<double>(arrays.write_poses(out) + arrays.write_q(rows));
             arrays.jacobian(thing, rows);
             arrays.forbid_collision(thing, "yet another name that no small string holds");
@@ -171,16 +183,22 @@ TEST_CASE("what does not fit changes nothing and says what is full") {
         return false;
     };
     CHECK(refused("shapes", [&] { arrays.set_shapes("left0", three); }));
-    CHECK(refused("shapes", [&] { arrays.add_frame({.name = "new", .parent = "world", .shapes = three}); }));
+    CHECK(refused("shapes",
+                  [&] { arrays.add_frame({.name = "new", .parent = "world", .shapes = three}); }));
     arrays.set_shapes("left0", {three.data(), 2});
     CHECK(refused("shapes", [&] { arrays.add_shape("left1", three[0]); }));
     arrays.set_shapes("left0", {three.data(), 1});
-    CHECK(refused("name_bytes", [&] { arrays.add_frame({.name = "a name of twenty-seven bytes"}); }));
-    CHECK(refused("name_bytes", [&] { arrays.rename_frame("left0", "a name of twenty-seven bytes"); }));
+    CHECK(
+        refused("name_bytes", [&] { arrays.add_frame({.name = "a name of twenty-seven bytes"}); }));
+    CHECK(refused("name_bytes",
+                  [&] { arrays.rename_frame("left0", "a name of twenty-seven bytes"); }));
     CHECK(refused("name_bytes", [&] {
-        arrays.add_frame({.name = "new", .parent = "world", .body = "a body of twenty-seven bytes"});
+        arrays.add_frame(
+            {.name = "new", .parent = "world", .body = "a body of twenty-seven bytes"});
     }));
-    CHECK(refused("name_bytes", [&] { arrays.allow_collision("left0", "left2", "a reason of very many bytes"); }));
+    CHECK(refused("name_bytes", [&] {
+        arrays.allow_collision("left0", "left2", "a reason of very many bytes");
+    }));
     Joint joint;
     joint.type = JointType::revolute;
     joint.name = "a joint of very many bytes!!";
@@ -221,7 +239,8 @@ TEST_CASE("names come and go without end") {
         if (there.size() < 39 && random() % 2) {
             const std::string name = "frame " + std::to_string(random() % 500);
             if (arrays.contains(name)) continue;
-            const std::string parent = there.empty() || random() % 3 == 0 ? "world" : there[random() % there.size()];
+            const std::string parent =
+                there.empty() || random() % 3 == 0 ? "world" : there[random() % there.size()];
             arrays.add_frame({.name = name, .parent = parent});
             there.push_back(name);
         } else if (!there.empty()) {
@@ -242,7 +261,8 @@ TEST_CASE("a chain deeper than one piece of the way up") {
     for (std::size_t i = 1; i < frames.size(); ++i) {
         frames[i].name = std::to_string(i);
         frames[i].parent = std::to_string(i - 1);
-        frames[i].pose = Pose::from_rpy({0.1, 0.2, 0.3}, {0.01 * static_cast<double>(i % 7), 0.1, -0.2});
+        frames[i].pose =
+            Pose::from_rpy({0.1, 0.2, 0.3}, {0.01 * static_cast<double>(i % 7), 0.1, -0.2});
         frames[i].joint.type = i % 3 ? JointType::fixed : JointType::revolute;
     }
     const SceneGraph scene = SceneGraph::from_frames(frames);
@@ -256,12 +276,13 @@ TEST_CASE("a chain deeper than one piece of the way up") {
 }
 
 TEST_CASE("readers see whole worlds while one writer edits") {
-    // Wherever the writer is, and whatever it does: the cup stands 1 m above the tray, the tray stands at (k, k, k) for
-    // some whole k on one of four hands at the origin, and the joint of the dial, which the needle mimics twice as
-    // fast, stands at k / 1000.
+    // Wherever the writer is, and whatever it does: the cup stands 1 m above the tray, the tray
+    // stands at (k, k, k) for some whole k on one of four hands at the origin, and the joint of the
+    // dial, which the needle mimics twice as fast, stands at k / 1000.
     std::vector<FrameSpecification> frames(1);
     frames[0].name = "world";
-    const auto add = [&](const std::string& name, const std::string& parent, const Pose& pose) -> FrameSpecification& {
+    const auto add = [&](const std::string& name, const std::string& parent,
+                         const Pose& pose) -> FrameSpecification& {
         frames.emplace_back();
         frames.back().name = name;
         frames.back().parent = parent;
@@ -286,7 +307,8 @@ TEST_CASE("readers see whole worlds while one writer edits") {
         while (!done) {
             const Pose cup = arrays.pose("cup", "world");
             const double x = cup.translation[0];
-            if (cup.translation[1] != x || cup.translation[2] != x + 1 || x != static_cast<int>(x)) ++failures;
+            if (cup.translation[1] != x || cup.translation[2] != x + 1 || x != static_cast<int>(x))
+                ++failures;
             const Pose above = arrays.pose("cup", "tray");
             if (above.translation != tmkit::Vector3{0, 0, 1}) ++failures;
             const std::size_t count = arrays.write_poses(rows);
@@ -335,7 +357,8 @@ TEST_CASE("a second writer is told") {
     tmkit::SequenceLock lock;
     {
         const tmkit::SequenceLock::Writer first(lock);
-        CHECK(kind_of([&] { const tmkit::SequenceLock::Writer second(lock); }) == ErrorKind::concurrent_write);
+        CHECK(kind_of([&] { const tmkit::SequenceLock::Writer second(lock); }) ==
+              ErrorKind::concurrent_write);
     }
     const tmkit::SequenceLock::Writer third(lock);
 }

@@ -1,6 +1,6 @@
-// The arrays' bodies, twists, stamped poses and groups: nothing is allocated, what does not fit changes nothing, and
-// readers see whole edges. That they hold the rules of the persistent scene is seen to from Python. Run under the
-// thread sanitizer.
+// The arrays' bodies, twists, stamped poses and groups: nothing is allocated, what does not fit
+// changes nothing, and readers see whole edges. That they hold the rules of the persistent scene is
+// seen to from Python. Run under the thread sanitizer.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -102,10 +102,11 @@ TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do p
             arrays.set_stamped_poses(cup, history);
             for (int step = 0; step < 40; ++step)
                 arrays.add_stamped_pose(cup, {8.0 + step, at(8 + step, 0, 0)}, 16, 30.0);
-            for (const StampPolicy policy :
-                 {StampPolicy::closest, StampPolicy::preceding, StampPolicy::interpolated, StampPolicy::screw})
+            for (const StampPolicy policy : {StampPolicy::closest, StampPolicy::preceding,
+                                             StampPolicy::interpolated, StampPolicy::screw})
                 sum += arrays.pose(cup, table, std::nullopt, Moment{40.25, policy}).translation[0];
-            sum += arrays.twist_from_stamps(cup, table, 40.0, 41.5, std::nullopt, StampPolicy::screw)[0];
+            sum += arrays.twist_from_stamps(cup, table, 40.0, 41.5, std::nullopt,
+                                            StampPolicy::screw)[0];
             sum += arrays.related_twist(other_cup, table, cup, "world")[0];
             const double velocity = 0.5;
             const SceneArrays::Configuration qd = std::span<const double>(&velocity, 1);
@@ -134,7 +135,8 @@ TEST_CASE("there and back with twists, stamps, bare bodies and nested groups") {
     SceneEdit edit(two_cups());
     edit.set_twist(cup, {table, {1, 0, 0, 0, 0, 0}});
     edit.set_twist("handle", {"bare", {0, 1, 0, 0, 0, 0}});
-    for (int i = 0; i < 5; ++i) edit.add_stamped_pose(cup, {1.0 * ((3 * i) % 5), at(i, 0, 0)}, 4, 100.0);
+    for (int i = 0; i < 5; ++i)
+        edit.add_stamped_pose(cup, {1.0 * ((3 * i) % 5), at(i, 0, 0)}, 4, 100.0);
     edit.set_group({"inner", {cup, other_cup}, {}});
     edit.set_group({"a first one", {}, {"inner"}});
     const SceneGraph scene = edit.scene();
@@ -154,24 +156,28 @@ TEST_CASE("twist rules are held at once") {
     arrays.set_twist("handle", {table, {0, 1, 0, 0, 0, 0}});
     const std::string second = "which poses join to it, make [1, 0, 0, 0, 0, 0]";
     CHECK(refusal([&] { arrays.attach("handle", cup, {}, {}); }).find(second) != std::string::npos);
-    CHECK(refusal([&] { arrays.set_twist(table, {cup, twist}); }).find("would close a cycle") != std::string::npos);
+    CHECK(refusal([&] { arrays.set_twist(table, {cup, twist}); }).find("would close a cycle") !=
+          std::string::npos);
     arrays.reparent(cup, "world", {});
     arrays.reparent(other_cup, "world", {});
-    CHECK(refusal([&] { arrays.remove_frame(table, false); }).find("cannot be removed while the twist of frame") !=
-          std::string::npos);
+    CHECK(refusal([&] {
+        arrays.remove_frame(table, false);
+    }).find("cannot be removed while the twist of frame") != std::string::npos);
     arrays.remove_twist("handle");
     arrays.attach("handle", cup, {}, {});
     arrays.set_twist(cup, {table, twist});  // the one before ended when the cup was reparented
-    CHECK(refusal([&] { arrays.set_twist("handle", {table, twist}); }).find("would be the second") !=
-          std::string::npos);
+    CHECK(refusal([&] {
+        arrays.set_twist("handle", {table, twist});
+    }).find("would be the second") != std::string::npos);
     arrays.remove_twist(cup);
     arrays.remove_frame(table, false);
     CHECK(arrays.defects().empty());
 }
 
 TEST_CASE("readers see whole twists and histories while one writer edits") {
-    // Wherever the writer is: the six numbers of a twist are equal and lead to a body that is there, the pose at the
-    // newest stamp t is (t, t, t), and half a second before it is (t - 1/2, ...), by whatever way between.
+    // Wherever the writer is: the six numbers of a twist are equal and lead to a body that is
+    // there, the pose at the newest stamp t is (t, t, t), and half a second before it is (t - 1/2,
+    // ...), by whatever way between.
     SceneArrays arrays(two_cups(), {.stamps = 16});
     arrays.add_stamped_pose(cup, {0.0, {}}, 8, std::nullopt);
     arrays.add_stamped_pose(cup, {1.0, at(1, 1, 1)}, 8, std::nullopt);
@@ -194,9 +200,11 @@ TEST_CASE("readers see whole twists and histories while one writer edits") {
                 continue;
             }
             const double newest = known->newest();
-            if (known->entries.back().pose.translation != tmkit::Vector3{newest, newest, newest}) ++failures;
+            if (known->entries.back().pose.translation != tmkit::Vector3{newest, newest, newest})
+                ++failures;
             try {
-                const Pose before = arrays.pose(cup, table, std::nullopt, Moment{newest - 0.5, policy});
+                const Pose before =
+                    arrays.pose(cup, table, std::nullopt, Moment{newest - 0.5, policy});
                 for (const double coordinate : before.translation)
                     if (std::abs(coordinate - (newest - 0.5)) > 1e-9) ++failures;
             } catch (const Error& error) {
@@ -211,9 +219,12 @@ TEST_CASE("readers see whole twists and histories while one writer edits") {
     std::mt19937 random(3);
     for (int step = 2; step < 10000; ++step) {
         const double value = static_cast<double>(random() % 1000);
-        arrays.add_stamped_pose(cup, {1.0 * step, at(step, step, step)}, std::nullopt, std::nullopt);
-        arrays.set_twist(cup, {step % 64 < 32 ? table : "bare", {value, value, value, value, value, value}});
-        if (step % 3 == 0) arrays.set_twist(other_cup, {cup, {value, value, value, value, value, value}});
+        arrays.add_stamped_pose(cup, {1.0 * step, at(step, step, step)}, std::nullopt,
+                                std::nullopt);
+        arrays.set_twist(
+            cup, {step % 64 < 32 ? table : "bare", {value, value, value, value, value, value}});
+        if (step % 3 == 0)
+            arrays.set_twist(other_cup, {cup, {value, value, value, value, value, value}});
         if (step % 3 == 2) arrays.remove_twist(other_cup);
         if (step % 32 == 31) arrays.remove_twist(cup);
         if (step % 5 == 0) arrays.add_body(spare);

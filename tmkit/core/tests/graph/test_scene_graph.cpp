@@ -1,4 +1,5 @@
-// The rules of the scene graph, without Python: what edits do, what they refuse, and that no version changes.
+// The rules of the scene graph, without Python: what edits do, what they refuse, and that no
+// version changes.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -31,7 +32,8 @@ FrameSpecification frame(const std::string& name, const std::string& parent, con
 
 Pose at(double x, double y, double z) { return Pose::checked({x, y, z}, {0, 0, 0, 1}); }
 
-// world - arm (revolute) - mount (on the arm's body) - hand (prismatic) - finger (mimics hand); world - cup - handle
+// world - arm (revolute) - mount (on the arm's body) - hand (prismatic) - finger (mimics hand);
+// world - cup - handle
 SceneGraph kitchen() {
     FrameSpecification finger = frame("finger", "hand", at(0, 0, 0.1), JointType::revolute);
     finger.joint.mimic = "hand";
@@ -86,7 +88,8 @@ TEST_CASE("picking up keeps the pose and leaves the old version alone") {
     const double q[] = {0.3, 0.1}, moved[] = {1.3, 0.0};
     const SceneGraph held = scene.reparent_keeping_pose("cup", "finger", q);
     CHECK(held.defects().empty());
-    const auto [metres, radians] = held.pose("handle", "world", q).distance(scene.pose("handle", "world", q));
+    const auto [metres, radians] =
+        held.pose("handle", "world", q).distance(scene.pose("handle", "world", q));
     CHECK(metres < 1e-14);
     CHECK(radians < 1e-14);
     CHECK(held.pose("cup", "world", moved).distance(scene.pose("cup", "world", moved))[0] > 0.1);
@@ -100,9 +103,12 @@ TEST_CASE("what is refused, and with which kind of error") {
     CHECK(kind_of_error([&] { scene.add_root("cup"); }) == ErrorKind::duplicate_name);
     CHECK(kind_of_error([&] { scene.add_root(""); }) == ErrorKind::scene);
     CHECK(kind_of_error([&] { scene.add_frame(frame("lid", "cups")); }) == ErrorKind::unknown_name);
-    CHECK(kind_of_error([&] { scene.add_frame(frame("lid", "world", {}, JointType::fixed, "cup")); }) ==
-          ErrorKind::scene);
-    CHECK(kind_of_error([&] { scene.add_frame(frame("lid", "cup", {}, JointType::free, "cup")); }) == ErrorKind::scene);
+    CHECK(kind_of_error([&] {
+        scene.add_frame(frame("lid", "world", {}, JointType::fixed, "cup"));
+    }) == ErrorKind::scene);
+    CHECK(kind_of_error([&] {
+        scene.add_frame(frame("lid", "cup", {}, JointType::free, "cup"));
+    }) == ErrorKind::scene);
     CHECK(kind_of_error([&] { scene.reparent("arm", "finger", {}); }) == ErrorKind::cycle);
     CHECK(kind_of_error([&] { scene.reparent("world", "cup", {}); }) == ErrorKind::scene);
     CHECK(kind_of_error([&] { scene.reparent("handle", "world", {}); }) == ErrorKind::scene);
@@ -111,12 +117,14 @@ TEST_CASE("what is refused, and with which kind of error") {
     CHECK(kind_of_error([&] { scene.rename_frame("cup", "arm"); }) == ErrorKind::duplicate_name);
     CHECK(kind_of_error([&] { scene.set_joint("hand", Joint{}); }) == ErrorKind::scene);
     CHECK(kind_of_error([&] { scene.allow_collision("cup", "cup", ""); }) == ErrorKind::scene);
-    CHECK(kind_of_error([&] { scene.add_root("moon").pose("moon", "cup", nullptr); }) == ErrorKind::disconnected);
+    CHECK(kind_of_error([&] { scene.add_root("moon").pose("moon", "cup", nullptr); }) ==
+          ErrorKind::disconnected);
     Joint follower;
     follower.type = JointType::revolute;
     follower.mimic = "finger";
     CHECK(kind_of_error([&] { scene.set_joint("hand", follower); }) == ErrorKind::cycle);
-    CHECK(kind_of_error([&] { SceneGraph::from_frames({frame("a", "b"), frame("b", "a")}); }) == ErrorKind::cycle);
+    CHECK(kind_of_error([&] { SceneGraph::from_frames({frame("a", "b"), frame("b", "a")}); }) ==
+          ErrorKind::cycle);
     CHECK(scene.defects().empty());
     CHECK(scene.same_content(kitchen()));
 }
@@ -136,7 +144,9 @@ TEST_CASE("content, not history, makes scenes equal") {
     const SceneGraph scene = kitchen();
     SceneGraph other = scene.add_frame(frame("spoon", "cup")).set_classes("cup", {"x"});
     CHECK_FALSE(other.same_content(scene));
-    other = other.remove_frame("spoon", false).set_classes("cup", {}).reparent_keeping_pose("cup", "hand", q);
+    other = other.remove_frame("spoon", false)
+                .set_classes("cup", {})
+                .reparent_keeping_pose("cup", "hand", q);
     CHECK_FALSE(other.same_content(scene));
     other = other.reparent("cup", "world", at(1, 0, 0));
     CHECK(other.same_content(scene));
@@ -148,7 +158,9 @@ TEST_CASE("content, not history, makes scenes equal") {
 
 TEST_CASE("random picking, placing, adding and removing keeps every rule and every version") {
     std::mt19937 random(3);
-    const auto choose = [&](const std::vector<std::string>& names) { return names[random() % names.size()]; };
+    const auto choose = [&](const std::vector<std::string>& names) {
+        return names[random() % names.size()];
+    };
     const double q[] = {0.4, 0.2};
     std::vector<SceneGraph> versions{kitchen()};
     std::vector<std::uint64_t> hashes{versions[0].content_hash()};
@@ -161,15 +173,17 @@ TEST_CASE("random picking, placing, adding and removing keeps every rule and eve
             SceneGraph next;
             switch (random() % 6) {
                 case 0:
-                    next = scene.add_frame(frame(fresh, choose(names), at(0.1, 0, 0), JointType(random() % 5)));
+                    next = scene.add_frame(
+                        frame(fresh, choose(names), at(0.1, 0, 0), JointType(random() % 5)));
                     break;
                 case 1: next = scene.remove_frame(choose(names), true); break;
                 case 2: next = scene.rename_frame(choose(names), fresh); break;
                 case 3: next = scene.allow_collision(choose(names), choose(names), "test"); break;
                 case 4: next = scene.reparent(choose(names), choose(names), at(0, 0.1, 0)); break;
                 default:
-                    next =
-                        scene.joint_count() == 2 ? scene.reparent_keeping_pose(choose(names), choose(names), q) : scene;
+                    next = scene.joint_count() == 2
+                               ? scene.reparent_keeping_pose(choose(names), choose(names), q)
+                               : scene;
             }
             REQUIRE(next.defects() == "");
             if (next.size() == 0) continue;
@@ -194,9 +208,12 @@ TEST_CASE("random picking, placing, adding and removing keeps every rule and eve
 }
 
 TEST_CASE("messages are patterns with their parts, whatever these contain") {
-    CHECK(tmkit::formatted("frame '{}' has {} of {}", "a{}b", 2, 0.5) == "frame 'a{}b' has 2 of 0.5");
-    CHECK(std::string(tmkit::Error(ErrorKind::scene, std::string("as it is: {}")).what()) == "as it is: {}");
-    const tmkit::Error error = tmkit::Error(ErrorKind::scene, "no {}", std::string("x")).with({{"count", 3}});
+    CHECK(tmkit::formatted("frame '{}' has {} of {}", "a{}b", 2, 0.5) ==
+          "frame 'a{}b' has 2 of 0.5");
+    CHECK(std::string(tmkit::Error(ErrorKind::scene, std::string("as it is: {}")).what()) ==
+          "as it is: {}");
+    const tmkit::Error error =
+        tmkit::Error(ErrorKind::scene, "no {}", std::string("x")).with({{"count", 3}});
     CHECK(std::string(error.what()) == "no x");
     CHECK(std::get<std::int64_t>(error.facts()[0].value) == 3);
 }

@@ -1,4 +1,5 @@
-// Many threads on one version: readers, editors and droppers at once. Run under the thread sanitizer.
+// Many threads on one version: readers, editors and droppers at once. Run under the thread
+// sanitizer.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -119,7 +120,8 @@ TEST_CASE("a layout is made once, whoever asks first") {
         at_once([&](int number) {
             const SceneGraph copy = number % 2 ? SceneGraph(fresh) : fresh;
             seen[static_cast<std::size_t>(number)] = number % 2 ? &fresh.layout() : &copy.layout();
-            if (copy.layout().size() != fresh.size()) seen[static_cast<std::size_t>(number)] = nullptr;
+            if (copy.layout().size() != fresh.size())
+                seen[static_cast<std::size_t>(number)] = nullptr;
         });
         CHECK(seen[1] == &fresh.layout());
         CHECK(seen[3] == &fresh.layout());
@@ -160,11 +162,13 @@ TEST_CASE("many edits in place, from one version, beside readers and droppers of
             for (int step = 0; step < 40; ++step) {
                 const std::string thing = "thing" + std::to_string(random() % 20),
                                   link = "link" + std::to_string(random() % 5);
-                if (random() % 3) edit.reparent_keeping_pose(thing, random() % 2 ? link : "world", q);
+                if (random() % 3)
+                    edit.reparent_keeping_pose(thing, random() % 2 ? link : "world", q);
                 else edit.set_classes(thing, {std::to_string(random() % 5)});
                 if (random() % 10 == 0 && edit.scene().layout().size() != scene.size()) ++failures;
             }
-            if (std::abs(edit.scene().pose("thing3", "world", q).translation[0] - 3.0) > 1e-9) ++failures;
+            if (std::abs(edit.scene().pose("thing3", "world", q).translation[0] - 3.0) > 1e-9)
+                ++failures;
             const std::lock_guard lock(guard);
             finished[random() % finished.size()] = edit.scene();
         }

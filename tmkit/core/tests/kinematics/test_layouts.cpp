@@ -1,5 +1,5 @@
-// Layouts: mended after any few changes, they are array by array those made from scratch; what did not change is
-// shared.
+// Layouts: mended after any few changes, they are array by array those made from scratch; what did
+// not change is shared.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -25,7 +25,8 @@ namespace {
 
 const Pose place = Pose::from_rpy({0.3, -0.2, 0.1}, {0.4, 0.5, -0.6});
 
-FrameSpecification frame(const std::string& name, const std::string& parent, JointType type = JointType::fixed) {
+FrameSpecification frame(const std::string& name, const std::string& parent,
+                         JointType type = JointType::fixed) {
     FrameSpecification specification;
     specification.name = name;
     specification.parent = parent;
@@ -74,7 +75,8 @@ SceneGraph rebuilt(const SceneGraph& scene) {
 
 // One edit at random; throws what the scene refuses.
 void edit_somehow(SceneEdit& edit, std::mt19937& random, const std::string& fresh) {
-    const std::vector<std::string> names = edit.scene().frame_names(), joints = edit.scene().joint_names();
+    const std::vector<std::string> names = edit.scene().frame_names(),
+                                   joints = edit.scene().joint_names();
     const auto choose = [&] { return names[random() % names.size()]; };
     Joint joint;
     joint.type = JointType(random() % 5);
@@ -96,8 +98,9 @@ void edit_somehow(SceneEdit& edit, std::mt19937& random, const std::string& fres
         case 4: return edit.rename_frame(choose(), fresh);
         case 5: return edit.set_joint(choose(), joint);
         case 6:
-            return edit.set_pose(choose(),
-                                 Pose::from_rpy({0.001 * static_cast<double>(random() % 100), 0, 0}, {0, 0.1, 0}));
+            return edit.set_pose(
+                choose(),
+                Pose::from_rpy({0.001 * static_cast<double>(random() % 100), 0, 0}, {0, 0.1, 0}));
         case 7: return edit.add_root(fresh);
         default: return edit.reparent(choose(), choose(), place);
     }
@@ -122,7 +125,8 @@ TEST_CASE("a layout mended after any changes is the one made from scratch") {
         if (next.size() == 0 || next.size() > 40) continue;
         REQUIRE(next.defects() == "");  // which compares the layout with a fresh one
         REQUIRE(same_bits(poses_of(next), poses_of(rebuilt(next))));
-        const std::size_t place_of_it = versions.size() < 50 ? versions.size() : random() % versions.size();
+        const std::size_t place_of_it =
+            versions.size() < 50 ? versions.size() : random() % versions.size();
         if (place_of_it == versions.size()) {
             versions.emplace_back();
             poses.emplace_back();
@@ -145,7 +149,8 @@ TEST_CASE("a joint that comes or goes between others shifts the entries after it
     CHECK(turned.layout().q_index == std::vector<std::int32_t>{-1, 0, 1, 2, -1, -1, -1});
     const SceneGraph without = turned.set_joint("shoulder", Joint{});
     CHECK(without.layout().joint_frame == std::vector<std::int32_t>{2, 3});
-    CHECK(without.remove_frame("table", true).layout().q_index == std::vector<std::int32_t>{-1, -1, 0, -1});
+    CHECK(without.remove_frame("table", true).layout().q_index ==
+          std::vector<std::int32_t>{-1, -1, 0, -1});
     CHECK(scene.layout().joint_frame == std::vector<std::int32_t>{1, 3});
 }
 
@@ -171,8 +176,9 @@ TEST_CASE("what did not change is shared with the layout before") {
 }
 
 TEST_CASE("frames whose parents are younger come after them") {
-    SceneGraph scene =
-        laid_out().add_frame(frame("young", "world", JointType::revolute)).add_frame(frame("younger", "world"));
+    SceneGraph scene = laid_out()
+                           .add_frame(frame("young", "world", JointType::revolute))
+                           .add_frame(frame("younger", "world"));
     scene = scene.reparent("young", "younger", place).reparent("shoulder", "young", place);
     const Layout& flat = scene.layout();
     CHECK(flat.moving == std::vector<std::int32_t>{7, 1, 3, 4});
@@ -183,11 +189,13 @@ TEST_CASE("frames whose parents are younger come after them") {
 TEST_CASE("a mended layout and its tree are made once, whoever asks first") {
     const SceneGraph scene = laid_out();
     for (int round = 0; round < 200; ++round) {
-        const SceneGraph changed =
-            round % 2 ? scene.add_frame(frame("new", "hand", JointType::revolute)) : scene.remove_frame("lid", false);
+        const SceneGraph changed = round % 2
+                                       ? scene.add_frame(frame("new", "hand", JointType::revolute))
+                                       : scene.remove_frame("lid", false);
         std::vector<const tmkit::LayoutTree*> seen(4);
         std::vector<std::thread> threads;
-        for (auto& tree : seen) threads.emplace_back([&changed, &tree] { tree = &changed.layout().tree(); });
+        for (auto& tree : seen)
+            threads.emplace_back([&changed, &tree] { tree = &changed.layout().tree(); });
         for (std::thread& thread : threads) thread.join();
         for (const tmkit::LayoutTree* tree : seen) CHECK(tree == &changed.layout().tree());
     }

@@ -23,9 +23,13 @@ constexpr double pi = std::numbers::pi;
 
 struct Source {
     std::mt19937 random{7};
-    double number(double limit) { return std::uniform_real_distribution<double>(-limit, limit)(random); }
+    double number(double limit) {
+        return std::uniform_real_distribution<double>(-limit, limit)(random);
+    }
     Vector3 vector(double limit) { return {number(limit), number(limit), number(limit)}; }
-    Pose pose() { return Pose::checked(vector(5.0), {number(1.0), number(1.0), number(1.0), number(1.0)}); }
+    Pose pose() {
+        return Pose::checked(vector(5.0), {number(1.0), number(1.0), number(1.0), number(1.0)});
+    }
     // A twist whose rotation has the given angle.
     Vector6 twist(double angle) {
         Vector3 axis = vector(1.0);
@@ -35,7 +39,9 @@ struct Source {
     }
 };
 
-double squared_norm(const Vector4& q) { return q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]; }
+double squared_norm(const Vector4& q) {
+    return q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+}
 
 bool near(const Pose& a, const Pose& b, double tolerance) {
     const auto [metres, radians] = a.distance(b);
@@ -61,7 +67,8 @@ TEST_CASE("a product of a million poses is still a pose") {
     Source source;
     Pose product;
     for (int i = 0; i < 1'000'000; ++i) {
-        product = product * Pose::checked({0, 0, 0}, {source.number(1.0), source.number(1.0), source.number(1.0), 1.0});
+        product = product * Pose::checked({0, 0, 0}, {source.number(1.0), source.number(1.0),
+                                                      source.number(1.0), 1.0});
         if (i % 1000 == 0) REQUIRE(std::abs(squared_norm(product.quat_xyzw) - 1.0) < 4e-15);
     }
     CHECK(Pose::checked(product.translation, product.quat_xyzw) == product);
@@ -69,11 +76,13 @@ TEST_CASE("a product of a million poses is still a pose") {
 
 TEST_CASE("log undoes exp at all angles up to pi") {
     Source source;
-    for (const double angle : {0.0, 1e-300, 1e-15, 1e-8, 0.9999e-4, 1.0001e-4, 1e-3, 0.5, 1.5, 3.0, pi - 1e-6})
+    for (const double angle :
+         {0.0, 1e-300, 1e-15, 1e-8, 0.9999e-4, 1.0001e-4, 1e-3, 0.5, 1.5, 3.0, pi - 1e-6})
         for (int i = 0; i < 100; ++i) {
             const Vector6 xi = source.twist(angle);
             const Vector6 back = Pose::exp(xi).log();
-            for (std::size_t k = 0; k < 6; ++k) REQUIRE(std::abs(back[k] - xi[k]) < (angle > 3.1 ? 1e-8 : 1e-13));
+            for (std::size_t k = 0; k < 6; ++k)
+                REQUIRE(std::abs(back[k] - xi[k]) < (angle > 3.1 ? 1e-8 : 1e-13));
         }
     for (int i = 0; i < 1000; ++i) {
         const Pose pose = source.pose();
@@ -87,7 +96,8 @@ TEST_CASE("matrices read back") {
     Source source;
     for (int i = 0; i < 1000; ++i) {
         Pose pose = source.pose();
-        if (i % 4 == 0) pose = Pose::from_rpy(pose.translation, {pi * (i % 3), pi / 2 * (i % 5), pi * (i % 2)});
+        if (i % 4 == 0)
+            pose = Pose::from_rpy(pose.translation, {pi * (i % 3), pi / 2 * (i % 5), pi * (i % 2)});
         REQUIRE(near(Pose::from_rotation_matrix(pose.translation, pose.rotation()), pose, 1e-14));
     }
 }
@@ -110,8 +120,10 @@ TEST_CASE("what is no rotation is refused") {
     CHECK_THROWS_AS(Pose::checked({0, 0, 0}, {0, 0, 0, 0}), tmkit::Error);
     CHECK_THROWS_AS(Pose::checked({0, nan, 0}, {0, 0, 0, 1}), tmkit::Error);
     CHECK_THROWS_AS(Pose::checked({0, 0, 0}, {0, 0, nan, 1}), tmkit::Error);
-    CHECK_THROWS_AS(Pose::from_rotation_matrix({0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, -1}), tmkit::Error);
-    CHECK_THROWS_AS(Pose::from_rotation_matrix({0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, 1.001}), tmkit::Error);
+    CHECK_THROWS_AS(Pose::from_rotation_matrix({0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, -1}),
+                    tmkit::Error);
+    CHECK_THROWS_AS(Pose::from_rotation_matrix({0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, 1.001}),
+                    tmkit::Error);
     const Pose huge = Pose::checked({0, 0, 0}, {0, 3e300, 0, 4e300});
     CHECK(huge.quat_xyzw[1] == doctest::Approx(0.6));
     const Pose tiny = Pose::checked({0, 0, 0}, {0, 3e-9, 0, 4e-9});

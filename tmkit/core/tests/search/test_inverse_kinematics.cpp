@@ -16,8 +16,9 @@ Pose pose_at(const EditableScene& scene, const std::string& frame, const std::st
     return scene.pose(frame, reference, q.data());
 }
 
-InverseKinematics problem(const EditableScene& scene, const std::string& tip, const std::string& reference,
-                          const std::vector<std::int32_t>& entries, const std::vector<double>& q) {
+InverseKinematics problem(const EditableScene& scene, const std::string& tip,
+                          const std::string& reference, const std::vector<std::int32_t>& entries,
+                          const std::vector<double>& q) {
     return InverseKinematics(scene, number(scene, tip), number(scene, reference), entries, q);
 }
 
@@ -42,8 +43,10 @@ TEST_CASE("the folded chain has the poses and the Jacobian of the scene") {
         const std::vector<double> q = random_configuration(scene, random);
         for (const std::string& tip : frames)
             for (const std::string& reference : frames) {
-                const Chain chain(scene.layout(), number(scene, tip), number(scene, reference), entries, q.data());
-                const auto distance = chain.pose(q.data()).distance(pose_at(scene, tip, reference, q));
+                const Chain chain(scene.layout(), number(scene, tip), number(scene, reference),
+                                  entries, q.data());
+                const auto distance =
+                    chain.pose(q.data()).distance(pose_at(scene, tip, reference, q));
                 CHECK(distance[0] < 1e-9);
                 CHECK(distance[1] < 1e-7);
                 std::vector<Vector6> columns(entries.size());
@@ -130,31 +133,37 @@ TEST_CASE("position alone can be met where position and rotation cannot") {
     CHECK(norm(pose_at(scene, "tip", "world", result.q).translation - target.translation) < 1.1e-5);
 }
 
-TEST_CASE("a target beyond the length of the links is out of reach, one within it is not found at worst") {
+TEST_CASE(
+    "a target beyond the length of the links is out of reach, one within it is not found at "
+    "worst") {
     const InverseKinematics ik = problem(planar_arm(), "tip", "world", {0, 1}, {0.0, 0.1});
     IkSettings settings;
     settings.rotation_tolerance = std::numeric_limits<double>::infinity();
-    CHECK(ik.solve({{0.81, 0.0, 0.0}, {0, 0, 0, 1}}, settings).status == InverseKinematicsStatus::out_of_reach);
-    CHECK(ik.solve({{0.79, 0.0, 0.0}, {0, 0, 0, 1}}, settings).status == InverseKinematicsStatus::solved);
-    CHECK(ik.solve({{0.1, 0.0, 0.0}, {0, 0, 0, 1}}, settings).status == InverseKinematicsStatus::not_found);
+    CHECK(ik.solve({{0.81, 0.0, 0.0}, {0, 0, 0, 1}}, settings).status ==
+          InverseKinematicsStatus::out_of_reach);
+    CHECK(ik.solve({{0.79, 0.0, 0.0}, {0, 0, 0, 1}}, settings).status ==
+          InverseKinematicsStatus::solved);
+    CHECK(ik.solve({{0.1, 0.0, 0.0}, {0, 0, 0, 1}}, settings).status ==
+          InverseKinematicsStatus::not_found);
 }
 
 TEST_CASE("the angle of a continuous joint is turned to where it is nearest to the start") {
-    EditableScene scene =
-        with_frame(world_only(), "wheel", "world", {}, {}, joint_of_type(JointType::continuous, {0, 0, 1}));
+    EditableScene scene = with_frame(world_only(), "wheel", "world", {}, {},
+                                     joint_of_type(JointType::continuous, {0, 0, 1}));
     scene = with_frame(scene, "rim", "wheel", {{0.2, 0, 0}, {0, 0, 0, 1}});
     for (const double start : {-9.0, -3.1, 0.0, 3.1, 12.0})
         for (const double angle : {-3.0, -1.0, 0.5, 3.1}) {
             const Pose target = pose_at(scene, "rim", "world", {angle});
-            const InverseKinematicsResult result = problem(scene, "rim", "world", {0}, {start}).solve(target, {});
+            const InverseKinematicsResult result =
+                problem(scene, "rim", "world", {0}, {start}).solve(target, {});
             REQUIRE(result.status == InverseKinematicsStatus::solved);
             CHECK(std::abs(result.q[0] - start) <= pi + 1e-4);
         }
 }
 
 TEST_CASE("a mimic joint follows in the chain") {
-    EditableScene scene =
-        with_frame(world_only(), "lead", "world", {}, {}, joint_of_type(JointType::revolute, {0, 0, 1}, -2, 2));
+    EditableScene scene = with_frame(world_only(), "lead", "world", {}, {},
+                                     joint_of_type(JointType::revolute, {0, 0, 1}, -2, 2));
     Joint follower = joint_of_type(JointType::revolute, {0, 0, 1}, -4, 4);
     follower.mimic = "lead";
     follower.mimic_multiplier = -0.5;
@@ -162,12 +171,16 @@ TEST_CASE("a mimic joint follows in the chain") {
     scene = with_frame(scene, "follow", "lead", {{0.4, 0, 0}, {0, 0, 0, 1}}, {}, follower);
     scene = with_frame(scene, "tip", "follow", {{0.4, 0, 0}, {0, 0, 0, 1}});
     const Pose target = pose_at(scene, "tip", "world", {1.3});
-    const InverseKinematicsResult result = problem(scene, "tip", "world", {0}, {0.0}).solve(target, {});
+    const InverseKinematicsResult result =
+        problem(scene, "tip", "world", {0}, {0.0}).solve(target, {});
     REQUIRE(result.status == InverseKinematicsStatus::solved);
     CHECK(result.q[0] == doctest::Approx(1.3).epsilon(1e-4));
-    CHECK_THROWS_WITH_AS(joint_entries(scene, {"follow"}), doctest::Contains("follows another joint"), Error);
-    CHECK_THROWS_WITH_AS(joint_entries(scene, {"lead", "lead"}), doctest::Contains("named twice"), Error);
-    CHECK_THROWS_WITH_AS(joint_entries(scene, {"laed"}), doctest::Contains("did you mean 'lead'"), Error);
+    CHECK_THROWS_WITH_AS(joint_entries(scene, {"follow"}),
+                         doctest::Contains("follows another joint"), Error);
+    CHECK_THROWS_WITH_AS(joint_entries(scene, {"lead", "lead"}), doctest::Contains("named twice"),
+                         Error);
+    CHECK_THROWS_WITH_AS(joint_entries(scene, {"laed"}), doctest::Contains("did you mean 'lead'"),
+                         Error);
 }
 
 TEST_CASE("a start outside the limits is refused by name") {
@@ -200,7 +213,8 @@ TEST_CASE("several solutions differ, are sorted by distance, and are free when a
         for (std::size_t j = 0; j < i; ++j) {
             double apart = 0.0;
             for (std::size_t k = 0; k < 7; ++k)
-                apart = std::max(apart, std::abs(all.configurations[i][k] - all.configurations[j][k]));
+                apart =
+                    std::max(apart, std::abs(all.configurations[i][k] - all.configurations[j][k]));
             CHECK(apart > 0.1);
         }
     }

@@ -12,17 +12,19 @@ using namespace tmkit::test;
 
 namespace {
 
-// A point robot on two slides, x and y in -1 .. 1, and a wall across the middle with a gap at one end.
+// A point robot on two slides, x and y in -1 .. 1, and a wall across the middle with a gap at one
+// end.
 EditableScene room(bool with_gap = true) {
-    EditableScene scene =
-        with_frame(world_only(), "x", "world", {}, {}, joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
+    EditableScene scene = with_frame(world_only(), "x", "world", {}, {},
+                                     joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
     scene = with_frame(scene, "robot", "x", {}, {attached(ShapeKind::sphere, {0.05})},
                        joint_of_type(JointType::prismatic, {0, 1, 0}, -1, 1));
     const double length = with_gap ? 1.7 : 2.4;
     return with_box(scene, "wall", {0.1, length, 0.5}, {0.0, with_gap ? -0.25 : 0.0, 0.0});
 }
 
-const std::vector<double> left{0.7, 1.2, 0.0, -0.5, 0.0, 0.6, 0.0}, right{-0.7, 1.2, 0.0, -0.5, 0.0, 0.6, 0.0};
+const std::vector<double> left{0.7, 1.2, 0.0, -0.5, 0.0, 0.6, 0.0},
+    right{-0.7, 1.2, 0.0, -0.5, 0.0, 0.6, 0.0};
 
 }  // namespace
 
@@ -35,7 +37,9 @@ TEST_CASE("a straight motion that is free is the path, and needs no iteration") 
     CHECK(result.length == doctest::Approx(0.8));
 }
 
-TEST_CASE("a path around a wall starts and ends right, keeps the limits, is free and passes the recheck") {
+TEST_CASE(
+    "a path around a wall starts and ends right, keeps the limits, is free and passes the "
+    "recheck") {
     const EditableScene scene = arm_among_boxes();
     const CollisionWorld world(scene, with_margin(0.002)), plain(scene, {});
     const std::vector<std::int32_t> entries = all_entries(scene);
@@ -54,13 +58,15 @@ TEST_CASE("a path around a wall starts and ends right, keeps the limits, is free
         }
         for (std::size_t i = 0; i + 1 < result.path.size(); ++i)
             CHECK(plain.edge_free(result.path[i].data(), result.path[i + 1].data(), 0.003));
-        const RecheckResult check = recheck_path(plain, result.path, {0.003, number(scene, "tip"), 0.001});
+        const RecheckResult check =
+            recheck_path(plain, result.path, {0.003, number(scene, "tip"), 0.001});
         CHECK(check.status == RecheckStatus::ok);
         CHECK(check.segment == -1);
     }
 }
 
-TEST_CASE("the same seed gives the same path from many threads at once, another seed another path") {
+TEST_CASE(
+    "the same seed gives the same path from many threads at once, another seed another path") {
     const EditableScene scene = arm_among_boxes();
     const CollisionWorld world(scene, {});
     const std::vector<std::int32_t> entries = all_entries(scene);
@@ -89,9 +95,11 @@ TEST_CASE("shortening never lengthens") {
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
         PathSettings settings;
         settings.seed = seed;
-        const double shortened = search_path(world, {all_entries(scene), left, {right}}, settings).length;
+        const double shortened =
+            search_path(world, {all_entries(scene), left, {right}}, settings).length;
         settings.shortcut_iterations = 0;
-        CHECK(shortened <= search_path(world, {all_entries(scene), left, {right}}, settings).length + 1e-12);
+        CHECK(shortened <=
+              search_path(world, {all_entries(scene), left, {right}}, settings).length + 1e-12);
     }
 }
 
@@ -123,22 +131,25 @@ TEST_CASE("each way to fail has its own status and names its cause") {
     CHECK(result.blocking.front().pair == hit);
     settings.max_iterations = 1000000000;
     settings.time_limit = 0.02;
-    CHECK(search_path(closed, {{0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}}, settings).status == PathStatus::time_limit);
+    CHECK(search_path(closed, {{0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}}, settings).status ==
+          PathStatus::time_limit);
     settings.time_limit = std::numeric_limits<double>::infinity();
     int asked = 0;
-    result = search_path(closed, {{0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}}, settings, [&] { return ++asked == 3; });
+    result = search_path(closed, {{0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}}, settings,
+                         [&] { return ++asked == 3; });
     CHECK(result.status == PathStatus::interrupted);
 }
 
 TEST_CASE("of several goals one that is free and can be reached is taken and named") {
     const CollisionWorld world(room(), {});
-    const PathResult result =
-        search_path(world, {{0, 1}, {-0.5, 0.0}, {{0.0, 0.0}, {5.0, 0.0}, {0.5, 0.0}, {-0.5, 0.3}}}, {});
+    const PathResult result = search_path(
+        world, {{0, 1}, {-0.5, 0.0}, {{0.0, 0.0}, {5.0, 0.0}, {0.5, 0.0}, {-0.5, 0.3}}}, {});
     REQUIRE(result.status == PathStatus::solved);
     CHECK(result.goal_index == 3);
 }
 
-TEST_CASE("motions that are proved free are free at every sample, whatever the shapes and the margins") {
+TEST_CASE(
+    "motions that are proved free are free at every sample, whatever the shapes and the margins") {
     const EditableScene scene = arm_among_boxes();
     Random random(3, 0);
     int proved = 0, free = 0, sampled = 0;
@@ -153,12 +164,14 @@ TEST_CASE("motions that are proved free are free at every sample, whatever the s
                 a[entry] = random.uniform(-1.5, 1.5);
                 b[entry] = a[entry] + random.uniform(-0.5, 0.5);
             }
-            if (view.find_collision(a.data(), scratch) || view.find_collision(b.data(), scratch)) continue;
+            if (view.find_collision(a.data(), scratch) || view.find_collision(b.data(), scratch))
+                continue;
             std::int64_t checks = 0;
             const bool is_free = world.edge_free(a.data(), b.data(), 0.001);
             const bool is_proved = !view.find_unproved(a.data(), b.data(), scratch, checks);
             CHECK((is_free || !is_proved));
-            const bool is_sampled_free = !view.find_unproved(a.data(), b.data(), scratch, checks, 0.02);
+            const bool is_sampled_free =
+                !view.find_unproved(a.data(), b.data(), scratch, checks, 0.02);
             CHECK((is_sampled_free || !is_proved));
             sampled += is_sampled_free;
             proved += is_proved;
@@ -171,9 +184,12 @@ TEST_CASE("motions that are proved free are free at every sample, whatever the s
     CHECK(sampled - free <= free / 20);
 }
 
-TEST_CASE("a motion of a kilometre is proved free beside a rail a tenth of a millimetre away, and not into a post") {
-    EditableScene scene = with_frame(world_only(), "cart", "world", {}, {attached(ShapeKind::box, {0.2, 0.2, 0.2})},
-                                     joint_of_type(JointType::prismatic, {1, 0, 0}, -500, 500));
+TEST_CASE(
+    "a motion of a kilometre is proved free beside a rail a tenth of a millimetre away, and not "
+    "into a post") {
+    EditableScene scene =
+        with_frame(world_only(), "cart", "world", {}, {attached(ShapeKind::box, {0.2, 0.2, 0.2})},
+                   joint_of_type(JointType::prismatic, {1, 0, 0}, -500, 500));
     scene = with_box(scene, "rail", {1000.0, 0.1, 0.1}, {0.0, 0.1501, 0.0});
     const std::vector<double> from{-490.0}, to{490.0};
     std::int64_t checks = 0;
@@ -188,15 +204,17 @@ TEST_CASE("a motion of a kilometre is proved free beside a rail a tenth of a mil
 }
 
 TEST_CASE("a continuous joint takes the short way to a goal given several turns away") {
-    EditableScene scene = with_frame(world_only(), "wheel", "world", {}, {attached(ShapeKind::sphere, {0.1})},
-                                     joint_of_type(JointType::continuous, {0, 0, 1}));
+    EditableScene scene =
+        with_frame(world_only(), "wheel", "world", {}, {attached(ShapeKind::sphere, {0.1})},
+                   joint_of_type(JointType::continuous, {0, 0, 1}));
     const CollisionWorld world(scene, {});
     const PathResult result = search_path(world, {{0}, {0.5}, {{0.7 + 6 * pi}}}, {});
     REQUIRE(result.status == PathStatus::solved);
     CHECK(result.path.back()[0] == doctest::Approx(0.7));
 }
 
-TEST_CASE("the recheck finds the first failure, bounds the travel of the tool, and sees the limits") {
+TEST_CASE(
+    "the recheck finds the first failure, bounds the travel of the tool, and sees the limits") {
     const EditableScene scene = room();
     const CollisionWorld world(scene, {});
     const Configurations path{{-0.5, 0.8}, {-0.5, 0.0}, {0.5, 0.0}, {0.5, 0.5}};
@@ -221,7 +239,8 @@ TEST_CASE("the recheck finds the first failure, bounds the travel of the tool, a
 
 TEST_CASE("a straight line keeps the tip on the line and ends at the target") {
     const EditableScene scene = with_arm(world_only());
-    const InverseKinematics problem(scene, number(scene, "tip"), number(scene, "world"), all_entries(scene), left);
+    const InverseKinematics problem(scene, number(scene, "tip"), number(scene, "world"),
+                                    all_entries(scene), left);
     const Pose from = scene.pose("tip", "world", left.data());
     const Pose target{from.translation + Vector3{0.05, -0.1, 0.12},
                       (from * Pose{{0, 0, 0}, quaternion_about({0, 0, 1}, 0.4)}).quat_xyzw};
@@ -230,12 +249,14 @@ TEST_CASE("a straight line keeps the tip on the line and ends at the target") {
     CHECK(result.fraction == 1.0);
     CHECK(result.path.front() == left);
     CHECK(scene.pose("tip", "world", result.path.back().data()).distance(target)[0] < 1e-5);
-    const Vector3 along = (1.0 / norm(target.translation - from.translation)) * (target.translation - from.translation);
+    const Vector3 along = (1.0 / norm(target.translation - from.translation)) *
+                          (target.translation - from.translation);
     for (std::size_t i = 0; i + 1 < result.path.size(); ++i)
         for (const double f : {0.0, 0.3, 0.5, 0.8}) {
             std::vector<double> q = result.path[i];
             for (std::size_t k = 0; k < q.size(); ++k) q[k] += f * (result.path[i + 1][k] - q[k]);
-            CHECK(norm(cross(along, scene.pose("tip", "world", q.data()).translation - from.translation)) < 0.0005);
+            CHECK(norm(cross(along, scene.pose("tip", "world", q.data()).translation -
+                                        from.translation)) < 0.0005);
         }
 }
 
@@ -243,9 +264,11 @@ TEST_CASE("a straight line that fails says how far it came and why") {
     const EditableScene scene = arm_among_boxes();
     const CollisionWorld world(scene, {});
     const std::vector<std::int32_t> entries = all_entries(scene);
-    const InverseKinematics problem(scene, number(scene, "tip"), number(scene, "world"), entries, left);
+    const InverseKinematics problem(scene, number(scene, "tip"), number(scene, "world"), entries,
+                                    left);
     const Pose from = scene.pose("tip", "world", left.data());
-    const Pose across{{from.translation[0], -from.translation[1], from.translation[2]}, from.quat_xyzw};
+    const Pose across{{from.translation[0], -from.translation[1], from.translation[2]},
+                      from.quat_xyzw};
     StraightLineSettings settings;
     settings.position_only = true;
     StraightLineResult result = straight_line(problem, across, &world, settings);
@@ -260,9 +283,10 @@ TEST_CASE("a straight line that fails says how far it came and why") {
     CHECK(result.fraction < 0.8);
     CHECK(result.path.size() > 1);
 
-    EditableScene slide =
-        with_frame(world_only(), "slide", "world", {}, {}, joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
-    const InverseKinematics on_slide(slide, number(slide, "slide"), number(slide, "world"), {0}, {0.0});
+    EditableScene slide = with_frame(world_only(), "slide", "world", {}, {},
+                                     joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
+    const InverseKinematics on_slide(slide, number(slide, "slide"), number(slide, "world"), {0},
+                                     {0.0});
     result = straight_line(on_slide, {{1.5, 0, 0}, {0, 0, 0, 1}}, nullptr, {});
     CHECK(result.status == StraightLineStatus::joint_limit);
     CHECK(result.joint == 0);

@@ -12,7 +12,8 @@ namespace tmkit::test {
 class EditableScene : public SceneGraph {
 public:
     EditableScene() = default;
-    EditableScene(SceneGraph scene) : SceneGraph(std::move(scene)) {}  // also where a core's function gives one
+    EditableScene(SceneGraph scene)
+        : SceneGraph(std::move(scene)) {}  // also where a core's function gives one
 
     static EditableScene from_frames(const std::vector<FrameSpecification>& frames) {
         return EditableScene().edited([&](SceneEdit& edit) { edit.add_frames(frames); });
@@ -29,10 +30,12 @@ public:
     EditableScene rename_frame(std::string_view name, std::string_view new_name) const {
         return edited([&](SceneEdit& edit) { edit.rename_frame(name, new_name); });
     }
-    EditableScene reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame) const {
+    EditableScene reparent(std::string_view frame, std::string_view parent,
+                           const Pose& parent_from_frame) const {
         return edited([&](SceneEdit& edit) { edit.reparent(frame, parent, parent_from_frame); });
     }
-    EditableScene reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q) const {
+    EditableScene reparent_keeping_pose(std::string_view frame, std::string_view parent,
+                                        const double* q) const {
         return edited([&](SceneEdit& edit) { edit.reparent_keeping_pose(frame, parent, q); });
     }
     EditableScene set_pose(std::string_view frame, const Pose& parent_from_frame) const {
@@ -56,7 +59,8 @@ public:
     EditableScene set_group(const GroupSpecification& group) const {
         return edited([&](SceneEdit& edit) { edit.set_group(group); });
     }
-    EditableScene allow_collision(std::string_view a, std::string_view b, std::string_view reason) const {
+    EditableScene allow_collision(std::string_view a, std::string_view b,
+                                  std::string_view reason) const {
         return edited([&](SceneEdit& edit) { edit.allow_collision(a, b, reason); });
     }
     EditableScene forbid_collision(std::string_view a, std::string_view b) const {

@@ -13,20 +13,23 @@ namespace tmkit::test {
 
 inline constexpr double pi = std::numbers::pi;
 
-inline AttachedShape attached(ShapeKind kind, std::vector<double> dimensions, const Pose& pose = {}) {
+inline AttachedShape attached(ShapeKind kind, std::vector<double> dimensions,
+                              const Pose& pose = {}) {
     AttachedShape result;
     result.shape = Shape::primitive(kind, std::move(dimensions));
     result.pose = pose;
     return result;
 }
 
-inline EditableScene with_frame(const EditableScene& scene, const std::string& name, const std::string& parent,
-                                const Pose& pose, std::vector<AttachedShape> shapes = {}, const Joint& joint = {}) {
+inline EditableScene with_frame(const EditableScene& scene, const std::string& name,
+                                const std::string& parent, const Pose& pose,
+                                std::vector<AttachedShape> shapes = {}, const Joint& joint = {}) {
     return scene.add_frame({name, parent, pose, joint, "", {}, std::move(shapes), {}});
 }
 
-inline EditableScene with_box(const EditableScene& scene, const std::string& name, const Vector3& size,
-                              const Vector3& at, const std::string& parent = "world") {
+inline EditableScene with_box(const EditableScene& scene, const std::string& name,
+                              const Vector3& size, const Vector3& at,
+                              const std::string& parent = "world") {
     return with_frame(scene, name, parent, {at, {0.0, 0.0, 0.0, 1.0}},
                       {attached(ShapeKind::box, {size[0], size[1], size[2]})});
 }
@@ -44,8 +47,10 @@ inline Joint joint_of_type(JointType type, const Vector3& axis, double lower = -
 inline EditableScene world_only() { return EditableScene().add_root("world"); }
 
 // A seven-joint arm with capsule links, about 1 m long: frames j0 .. j6 and the tip.
-inline EditableScene with_arm(EditableScene scene, const std::string& prefix = "", const Pose& base = {}) {
-    const Vector3 axes[7] = {{0, 0, 1}, {0, 1, 0}, {0, 0, 1}, {0, -1, 0}, {0, 0, 1}, {0, 1, 0}, {0, 0, 1}};
+inline EditableScene with_arm(EditableScene scene, const std::string& prefix = "",
+                              const Pose& base = {}) {
+    const Vector3 axes[7] = {{0, 0, 1}, {0, 1, 0}, {0, 0, 1}, {0, -1, 0},
+                             {0, 0, 1}, {0, 1, 0}, {0, 0, 1}};
     const double lengths[7] = {0.15, 0.15, 0.2, 0.2, 0.15, 0.1, 0.08};
     std::string parent = "world";
     Pose pose = base;
@@ -54,7 +59,8 @@ inline EditableScene with_arm(EditableScene scene, const std::string& prefix = "
         const std::string name = prefix + "j" + std::to_string(i);
         const Pose middle{{0.0, 0.0, 0.5 * length}, {0.0, 0.0, 0.0, 1.0}};
         scene = with_frame(scene, name, parent, pose,
-                           {attached(ShapeKind::capsule, {0.03, length - 0.07 > 0 ? length - 0.07 : 0.01}, middle)},
+                           {attached(ShapeKind::capsule,
+                                     {0.03, length - 0.07 > 0 ? length - 0.07 : 0.01}, middle)},
                            joint_of_type(JointType::revolute, axes[i], -2.6, 2.6));
         if (i > 0) scene = scene.allow_collision(parent, name, "adjacent");
         parent = name;
@@ -78,7 +84,8 @@ inline CollisionOptions with_margin(double margin) {
     return options;
 }
 
-inline std::vector<double> random_configuration(const EditableScene& scene, Random& random, double bound = 2.6) {
+inline std::vector<double> random_configuration(const EditableScene& scene, Random& random,
+                                                double bound = 2.6) {
     std::vector<double> q(scene.joint_count());
     for (double& value : q) value = random.uniform(-bound, bound);
     return q;

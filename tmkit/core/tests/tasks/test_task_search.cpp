@@ -1,4 +1,5 @@
-// Searches of small tasks whose best plans are known; tests/task_planning/test_task_plan_source.py has random ones.
+// Searches of small tasks whose best plans are known; tests/task_planning/test_task_plan_source.py
+// has random ones.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,7 +17,8 @@ constexpr TaskSearchWork by_agenda{0, plenty, plenty};
 
 using Numbers = std::vector<std::int32_t>;
 
-// A row of rooms, a key in the last one, and a door that is open (a derived fact) while the key is carried.
+// A row of rooms, a key in the last one, and a door that is open (a derived fact) while the key is
+// carried.
 Task rooms(std::int32_t count) {
     Task task{{count, 2, 2}, {-1, -1, 0}, {0, 0, 1}, {}, {}, {{{{1, 1}}, {2, 0}}}};
     for (std::int32_t i = 0; i + 1 < count; ++i) {
@@ -28,7 +30,8 @@ Task rooms(std::int32_t count) {
 }
 const TaskFacts door_open_at_start{{2, 0}, {0, 0}};
 
-// Dishes are cold (0), on the stove (1) or cooked (2): operator 2 i puts dish i on it, wherever it is; 2 i + 1 cooks.
+// Dishes are cold (0), on the stove (1) or cooked (2): operator 2 i puts dish i on it, wherever it
+// is; 2 i + 1 cooks.
 Task dishes(std::int32_t count) {
     Task task{Numbers(count, 3), Numbers(count, -1), Numbers(count, 0), {}, {}, {}};
     for (std::int32_t i = 0; i < count; ++i) {
@@ -63,8 +66,9 @@ std::int32_t greatest_count(const TaskSearch& search, const TaskValues& start, c
     return greatest;
 }
 
-// Blocks on a table: variable i is where block i is, a block, the table (`count`) or the hand (`count` + 1); variable
-// `count` + i is whether nothing is on it, the last one whether the hand is empty.
+// Blocks on a table: variable i is where block i is, a block, the table (`count`) or the hand
+// (`count` + 1); variable `count` + i is whether nothing is on it, the last one whether the hand is
+// empty.
 Task blocks(std::int32_t count) {
     const auto n = static_cast<std::size_t>(count);
     Task task{Numbers(n, count + 2), Numbers(2 * n + 1, -1), Numbers(2 * n + 1, 0), {}, {}, {}};
@@ -75,7 +79,8 @@ Task blocks(std::int32_t count) {
         TaskFacts exclusive{clear, held};
         for (std::int32_t j = 0; j <= count; ++j) {
             if (j == i) continue;
-            TaskOperator pick{{{i, j}, clear, empty}, {{{}, held}, {{}, {count + i, 0}}, {{}, full}}, 1};
+            TaskOperator pick{
+                {{i, j}, clear, empty}, {{{}, held}, {{}, {count + i, 0}}, {{}, full}}, 1};
             TaskOperator put{{held}, {{{}, {i, j}}, {{}, clear}, {{}, empty}}, 1};
             if (j < count) {
                 pick.effects.push_back({{}, {count + j, 1}});
@@ -94,7 +99,8 @@ Task blocks(std::int32_t count) {
 TaskValues piles(const Numbers& below) {
     const auto count = static_cast<std::int32_t>(below.size());
     TaskValues values = below;
-    for (std::int32_t i = 0; i < count; ++i) values.push_back(std::ranges::find(below, i) == below.end());
+    for (std::int32_t i = 0; i < count; ++i)
+        values.push_back(std::ranges::find(below, i) == below.end());
     values.push_back(1);
     return values;
 }
@@ -121,16 +127,19 @@ TEST_CASE("that there is no plan is proved, and little work is no proof") {
     Task task = rooms(5);
     task.operators.erase(task.operators.begin() + 6);  // the move into the last room
     const TaskSearch closed(task), open(rooms(5));
-    CHECK(closed.plan({0, 0, 1}, door_open_at_start, by_search).status == TaskSearchStatus::unsolvable);
+    CHECK(closed.plan({0, 0, 1}, door_open_at_start, by_search).status ==
+          TaskSearchStatus::unsolvable);
     CHECK(closed.plan({0, 0, 1}, door_open_at_start, by_agenda).status == TaskSearchStatus::limit);
     CHECK(open.plan({0, 0, 1}, door_open_at_start, {10, 0, 0}).status == TaskSearchStatus::limit);
     const TaskSearch forbidden = open.with_constraints({{{}, -1, {6}}});
-    CHECK(forbidden.plan({0, 0, 1}, door_open_at_start, by_search).status == TaskSearchStatus::unsolvable);
+    CHECK(forbidden.plan({0, 0, 1}, door_open_at_start, by_search).status ==
+          TaskSearchStatus::unsolvable);
 }
 
 TEST_CASE("the first plan is replaced by a cheaper one") {
     Task task{{3}, {-1}, {0}, {}, {}, {}};
-    task.operators = {{{}, {{{}, {0, 2}}}, 9}, {{{0, 0}}, {{{}, {0, 1}}}, 2}, {{{0, 1}}, {{{}, {0, 2}}}, 3}};
+    task.operators = {
+        {{}, {{{}, {0, 2}}}, 9}, {{{0, 0}}, {{{}, {0, 1}}}, 2}, {{{0, 1}}, {{{}, {0, 2}}}, 3}};
     const TaskSearch search(std::move(task));
     for (const TaskSearchWork& work : {by_search, by_agenda})
         CHECK(search.plan({0}, {{0, 2}}, work).operators == Numbers{1, 2});
@@ -150,12 +159,12 @@ TEST_CASE("no more dishes than its capacity are on the stove") {
 
 TEST_CASE("a goal of more dishes on the stove than its capacity is unsolvable at once") {
     const TaskSearch search(dishes(30));
-    const TaskSearchResult result =
-        search.with_constraints({stove_capacity(30, 13)}).plan(TaskValues(30, 0), all_at(30, 1), by_agenda);
+    const TaskSearchResult result = search.with_constraints({stove_capacity(30, 13)})
+                                        .plan(TaskValues(30, 0), all_at(30, 1), by_agenda);
     CHECK(result.status == TaskSearchStatus::unsolvable);
     CHECK(result.evaluated == 0);
-    const TaskSearchResult enough =
-        search.with_constraints({stove_capacity(30, 30)}).plan(TaskValues(30, 0), all_at(30, 1), by_agenda);
+    const TaskSearchResult enough = search.with_constraints({stove_capacity(30, 30)})
+                                        .plan(TaskValues(30, 0), all_at(30, 1), by_agenda);
     CHECK(enough.operators.size() == 30);
 }
 
@@ -183,21 +192,24 @@ TEST_CASE("an interruption ends the search at the next goal") {
     const TaskSearch search(dishes(12));
     int calls = 0;
     const auto interrupt = [&] { return ++calls == 3; };
-    const TaskSearchResult result = search.plan(TaskValues(12, 0), all_at(12, 2), by_agenda, interrupt);
+    const TaskSearchResult result =
+        search.plan(TaskValues(12, 0), all_at(12, 2), by_agenda, interrupt);
     CHECK(result.status == TaskSearchStatus::interrupted);
     CHECK(calls == 3);
 }
 
 TEST_CASE("several threads get equal plans of one object") {
     constexpr std::int32_t count = 12;
-    const TaskSearch search = TaskSearch(dishes(count)).with_constraints({stove_capacity(count, 3)});
+    const TaskSearch search =
+        TaskSearch(dishes(count)).with_constraints({stove_capacity(count, 3)});
     const TaskFacts goal = all_at(count, 2);
     constexpr TaskSearchWork work{0, 100'000, plenty};
     const Numbers expected = search.plan(TaskValues(count, 0), goal, work).operators;
     std::vector<Numbers> plans(4);
     std::vector<std::thread> threads;
     for (Numbers& plan : plans)
-        threads.emplace_back([&] { plan = search.plan(TaskValues(count, 0), goal, work).operators; });
+        threads.emplace_back(
+            [&] { plan = search.plan(TaskValues(count, 0), goal, work).operators; });
     for (std::thread& thread : threads) thread.join();
     for (const Numbers& plan : plans) CHECK(plan == expected);
 }
@@ -205,12 +217,14 @@ TEST_CASE("several threads get equal plans of one object") {
 TEST_CASE("a block that is in the way is moved before a tower is built on it") {
     // Block 3 is on block 0, which is wanted on the tower 3, 2, 1.
     const TaskSearch search(blocks(4));
-    const TaskSearchResult result = search.plan(piles({4, 4, 4, 0}), {{0, 1}, {1, 2}, {2, 3}}, by_agenda);
+    const TaskSearchResult result =
+        search.plan(piles({4, 4, 4, 0}), {{0, 1}, {1, 2}, {2, 3}}, by_agenda);
     CHECK(result.status == TaskSearchStatus::solved);
     CHECK(result.operators.size() == 8);
 }
 
-TEST_CASE("a plan of the agenda has no more moves than blocks, where each can go to its goal at once") {
+TEST_CASE(
+    "a plan of the agenda has no more moves than blocks, where each can go to its goal at once") {
     // A pile of twelve blocks is turned over.
     constexpr std::int32_t count = 12;
     Numbers below{count};

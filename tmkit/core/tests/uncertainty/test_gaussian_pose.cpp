@@ -60,7 +60,8 @@ TEST_CASE("blocks turn as plain products do, to the bit") {
         CHECK(turned.cross == multiply_transposed(r * g.covariance.cross, r));
         const Matrix3 linear = multiply_transposed(r * g.covariance.linear, r);
         for (std::size_t i = 0; i < 3; ++i)
-            for (std::size_t j = 0; j <= i; ++j) CHECK(turned.linear[3 * i + j] == linear[3 * i + j]);
+            for (std::size_t j = 0; j <= i; ++j)
+                CHECK(turned.linear[3 * i + j] == linear[3 * i + j]);
         CHECK(is_symmetric(turned));
     }
 }
@@ -69,10 +70,12 @@ TEST_CASE("carrying covariances over is multiplying with the adjoint") {
     Random random(2);
     for (int turn = 0; turn < 100; ++turn) {
         const GaussianPose g = random_pose(random, 0.1, 6);
-        const Matrix6 ad = adjoint(g.mean), down = adjoint(g.mean.inverse()), s = g.covariance.matrix();
-        CHECK(difference(g.covariance.carried_up(g.mean).matrix(), product(product(ad, s), transposed6(ad))) < 1e-14);
-        CHECK(difference(g.covariance.carried_down(g.mean).matrix(), product(product(down, s), transposed6(down))) <
-              1e-14);
+        const Matrix6 ad = adjoint(g.mean), down = adjoint(g.mean.inverse()),
+                      s = g.covariance.matrix();
+        CHECK(difference(g.covariance.carried_up(g.mean).matrix(),
+                         product(product(ad, s), transposed6(ad))) < 1e-14);
+        CHECK(difference(g.covariance.carried_down(g.mean).matrix(),
+                         product(product(down, s), transposed6(down))) < 1e-14);
     }
 }
 
@@ -81,7 +84,8 @@ TEST_CASE("products are associative, inverses of inverses are the poses") {
     for (int turn = 0; turn < 100; ++turn) {
         const GaussianPose a = random_pose(random, 0.1, 6), b = random_pose(random, 0.1, 3),
                            c = random_pose(random, 0.1, 1);
-        CHECK(difference(((a * b) * c).covariance.matrix(), (a * (b * c)).covariance.matrix()) < 1e-13);
+        CHECK(difference(((a * b) * c).covariance.matrix(), (a * (b * c)).covariance.matrix()) <
+              1e-13);
         CHECK(difference(a.inverse().inverse().covariance.matrix(), a.covariance.matrix()) < 1e-13);
         CHECK(is_symmetric((a * b).inverse().covariance));
     }
@@ -91,20 +95,25 @@ TEST_CASE("Jacobians and their inverses cancel at every angle") {
     Random random(4);
     Matrix6 identity{};
     for (std::size_t i = 0; i < 6; ++i) identity[7 * i] = 1.0;
-    for (double angle : {0.0, 1e-9, 1e-4, 0.999e-3, 1e-3, 0.999, 1.0, 1.001, 3.0, 3.141592653589793}) {
+    for (double angle :
+         {0.0, 1e-9, 1e-4, 0.999e-3, 1e-3, 0.999, 1.0, 1.001, 3.0, 3.141592653589793}) {
         Vector6 xi = random_six(random, 1.0);
         const double length = norm({xi[3], xi[4], xi[5]});
         for (std::size_t i = 3; i < 6; ++i) xi[i] *= angle / length;
         CHECK(difference(product(left_jacobian(xi), inverse_left_jacobian(xi)), identity) < 1e-14);
-        CHECK(difference(product(right_jacobian(xi), inverse_right_jacobian(xi)), identity) < 1e-14);
-        CHECK(difference(product(adjoint(Pose::exp(xi)), right_jacobian(xi)), left_jacobian(xi)) < 1e-14);
+        CHECK(difference(product(right_jacobian(xi), inverse_right_jacobian(xi)), identity) <
+              1e-14);
+        CHECK(difference(product(adjoint(Pose::exp(xi)), right_jacobian(xi)), left_jacobian(xi)) <
+              1e-14);
     }
 }
 
-TEST_CASE("fourth order adds nothing to exact poses, and keeps covariances positive semi-definite") {
+TEST_CASE(
+    "fourth order adds nothing to exact poses, and keeps covariances positive semi-definite") {
     Random random(5);
     for (int turn = 0; turn < 200; ++turn) {
-        const GaussianPose a = random_pose(random, 0.4, turn % 7), b = random_pose(random, 0.4, turn / 7 % 7);
+        const GaussianPose a = random_pose(random, 0.4, turn % 7),
+                           b = random_pose(random, 0.4, turn / 7 % 7);
         const GaussianPose exact{b.mean, {}};
         CHECK(composed_to_fourth_order(a, exact) == a * exact);
         CHECK(composed_to_fourth_order(exact, a) == exact * a);

@@ -37,7 +37,8 @@ EditableScene binary_tree(std::size_t frames) {
         Vector6 xi;
         for (double& value : xi) value = random.uniform(-0.5, 0.5);
         frame.pose = Pose::exp(xi);
-        frame.noise = EdgeNoise::of_covariance(some_covariance(random, 1e-3, 1 + i % 6), frame.name);
+        frame.noise =
+            EdgeNoise::of_covariance(some_covariance(random, 1e-3, 1 + i % 6), frame.name);
         edit.add_frame(frame);
     }
     return std::move(edit).take();
@@ -50,8 +51,10 @@ double distance(const Covariance& a, const Covariance& b) {
     return most;
 }
 
-Measurement look(const std::string& target, const std::string& reference, const Pose& pose, double variance) {
-    Measurement seen{Measurement::Kind::pose, target, reference, pose, {}, 0.0, {}, std::vector<double>(36, 0.0)};
+Measurement look(const std::string& target, const std::string& reference, const Pose& pose,
+                 double variance) {
+    Measurement seen{Measurement::Kind::pose,     target, reference, pose, {}, 0.0, {},
+                     std::vector<double>(36, 0.0)};
     for (std::size_t i = 0; i < 6; ++i) seen.covariance[7 * i] = variance;
     return seen;
 }
@@ -92,18 +95,21 @@ TEST_CASE("reparenting keeps covariances and every map in order; the old version
     const EditableScene start = scene;
     const GaussianPose before = gaussian_pose(start, "f40", "f61", nullptr);
     for (int i = 0; i < 40; ++i) {
-        const std::string a = "f" + std::to_string(1 + random.below(62)), b = "f" + std::to_string(random.below(63));
+        const std::string a = "f" + std::to_string(1 + random.below(62)),
+                          b = "f" + std::to_string(random.below(63));
         if (scene.is_ancestor(scene.record(a).id, scene.record(b).id)) continue;
         scene = scene.reparent_keeping_pose(a, b, nullptr);
         REQUIRE(scene.defects() == "");
     }
-    CHECK(distance(gaussian_pose(scene, "f40", "f61", nullptr).covariance, before.covariance) < 1e-12);
+    CHECK(distance(gaussian_pose(scene, "f40", "f61", nullptr).covariance, before.covariance) <
+          1e-12);
     CHECK(gaussian_pose(start, "f40", "f61", nullptr) == before);
 }
 
 TEST_CASE("conditioning moves towards what was seen and is undone by going back") {
     const EditableScene scene = binary_tree(31);
-    const Pose seen = scene.pose("f15", "f30", nullptr) * Pose::exp({1e-3, -1e-3, 5e-4, 1e-3, 0.0, -1e-3});
+    const Pose seen =
+        scene.pose("f15", "f30", nullptr) * Pose::exp({1e-3, -1e-3, 5e-4, 1e-3, 0.0, -1e-3});
     SceneEdit edit(scene);
     const ConditionReport report = edit.condition(look("f15", "f30", seen, 1e-12), nullptr, {});
     CHECK(report.converged);
@@ -142,8 +148,10 @@ TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing 
         CHECK(answer == gaussian_pose(scene, target, reference, nullptr));
     };
     both_at("f11", "f14");
-    for (const auto& [frame, parent] : {std::pair{"f11", "f14"}, {"f14", "f9"}, {"f7", "f2"}, {"f11", "f8"}}) {
-        CHECK(count_allocations([&] { arrays.reparent_keeping_pose(frame, parent, std::nullopt); }) == 0);
+    for (const auto& [frame, parent] :
+         {std::pair{"f11", "f14"}, {"f14", "f9"}, {"f7", "f2"}, {"f11", "f8"}}) {
+        CHECK(count_allocations(
+                  [&] { arrays.reparent_keeping_pose(frame, parent, std::nullopt); }) == 0);
         scene = scene.reparent_keeping_pose(frame, parent, nullptr);
         both_at("f11", "f14");
         both_at("f7", "f0");
@@ -156,11 +164,14 @@ TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing 
     CHECK(arrays.gaussian_pose("f11", "f1").covariance == arrays.noise("f12")->covariance);
     arrays.remove_frame("f11", true);
     CHECK(arrays.freeze().defects() == "");
-    // The arrays have room for what the scene holds: 2 and 3 columns here, on any edge, and no sixth.
+    // The arrays have room for what the scene holds: 2 and 3 columns here, on any edge, and no
+    // sixth.
     const EditableScene three = binary_tree(3);
     SceneArrays small(three);
-    const Ref<const EdgeNoise> five = EdgeNoise::of_covariance(some_covariance(random, 1e-3, 5), "f1");
-    const Ref<const EdgeNoise> six = EdgeNoise::of_covariance(some_covariance(random, 1e-3, 6), "f1");
+    const Ref<const EdgeNoise> five =
+        EdgeNoise::of_covariance(some_covariance(random, 1e-3, 5), "f1");
+    const Ref<const EdgeNoise> six =
+        EdgeNoise::of_covariance(some_covariance(random, 1e-3, 6), "f1");
     small.set_noise("f1", five);
     CHECK(small.noise("f1")->covariance == five->covariance);
     CHECK_THROWS_AS(small.set_noise("f1", six), Error);
@@ -170,34 +181,42 @@ TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing 
     CHECK_THROWS_AS(SceneArrays(three, few), Error);
 }
 
-TEST_CASE("errors of twists: asked anywhere, learned with the edges that they moved, the same in arrays") {
+TEST_CASE(
+    "errors of twists: asked anywhere, learned with the edges that they moved, the same in "
+    "arrays") {
     Random random(5);
     SceneEdit edit(binary_tree(15));
-    const Ref<const EdgeNoise> unsure = EdgeNoise::of_covariance(some_covariance(random, 1e-2, 4), "drift");
+    const Ref<const EdgeNoise> unsure =
+        EdgeNoise::of_covariance(some_covariance(random, 1e-2, 4), "drift");
     edit.set_twist("f3", {"f0", {1, 0, 0, 0, 0, 1}, unsure});
-    edit.set_twist("f8",
-                   {"f3", {0, 1, 0, 1, 0, 0}, EdgeNoise::of_covariance(some_covariance(random, 1e-2, 2), "slip")});
+    edit.set_twist("f8", {"f3",
+                          {0, 1, 0, 1, 0, 0},
+                          EdgeNoise::of_covariance(some_covariance(random, 1e-2, 2), "slip")});
     edit.set_twist("f12", {"f0", {0, 0, 1, 0, 0, 0}});
     edit.add_noise("f3", *unsure);  // it has moved this edge
     const EditableScene scene = edit.scene();
     NoiseSum error;
     const auto body = [&](const char* name) { return scene.body_id(name); };
     const FrameRecord &point = scene.record("f8"), &axes = scene.record("f5");
-    const auto uncertain = related_twist(scene, &point, body("f8"), body("f12"), axes, nullptr, nullptr, &error),
+    const auto uncertain = related_twist(scene, &point, body("f8"), body("f12"), axes, nullptr,
+                                         nullptr, &error),
                exact = related_twist(scene, &point, body("f8"), body("f12"), axes, nullptr);
-    for (std::size_t i = 0; i < 6; ++i) CHECK((*uncertain)[i] == doctest::Approx((*exact)[i]).epsilon(1e-12));
+    for (std::size_t i = 0; i < 6; ++i)
+        CHECK((*uncertain)[i] == doctest::Approx((*exact)[i]).epsilon(1e-12));
     CHECK(error.find(unsure->terms[0].source.get()) != nullptr);
     CHECK(error.covariance().linear[0] > 0.0);
 
-    edit.condition(look("f3", "f0", scene.pose("f3", "f0", nullptr) * Pose::exp({1e-3, 0, 0, 0, 0, 0}), 1e-8), nullptr,
-                   {});
+    edit.condition(
+        look("f3", "f0", scene.pose("f3", "f0", nullptr) * Pose::exp({1e-3, 0, 0, 0, 0, 0}), 1e-8),
+        nullptr, {});
     const EditableScene looked = edit.scene();
     CHECK(looked.defects() == "");
     CHECK(looked.twist("f3")->vector != scene.twist("f3")->vector);
     CHECK(looked.twist("f3")->noise->covariance.linear[0] < unsure->covariance.linear[0]);
     CHECK(*looked.twist("f8") == *scene.twist("f8"));
     edit.mount(looked, "f0", "copy/", {}, {});
-    CHECK(edit.scene().twist("copy/f3")->noise->covariance == looked.twist("f3")->noise->covariance);
+    CHECK(edit.scene().twist("copy/f3")->noise->covariance ==
+          looked.twist("f3")->noise->covariance);
     CHECK(!(edit.scene().twist("copy/f3")->noise->terms == looked.twist("f3")->noise->terms));
 
     SceneArrays arrays(looked);
@@ -229,7 +248,8 @@ TEST_CASE("many threads read one version and make others of it") {
                 edit.condition(look("f" + std::to_string(31 + t), "f62",
                                     scene.pose("f" + std::to_string(31 + t), "f62", nullptr), 1e-6),
                                nullptr, {});
-                mine = EditableScene(edit.scene()).reparent_keeping_pose("f" + std::to_string(40 + t), "f3", nullptr);
+                mine = EditableScene(edit.scene())
+                           .reparent_keeping_pose("f" + std::to_string(40 + t), "f3", nullptr);
                 if (sample_poses(mine, "f40", "f61", nullptr, 3, 1).size() != 3) ++wrong;
                 if (!mine.defects().empty()) ++wrong;
             }

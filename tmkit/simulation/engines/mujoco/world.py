@@ -1,8 +1,9 @@
 """A scene under MuJoCo's physics, by the interface of :class:`tmkit.simulation.Simulation`.
 
-The model is made from the same rigid pieces, masses, hulls and motors as pybullet's (:mod:`.model`). Joints are
-driven by computed torques: what makes the speed, within the effort limit, that pybullet's motors aim at. Meshes of
-level ``exact`` and point clouds that stand still, triangles to pybullet, are hulls and balls here.
+The model is made from the same rigid pieces, masses, hulls and motors as pybullet's
+(:mod:`.model`). Joints are driven by computed torques: what makes the speed, within the effort
+limit, that pybullet's motors aim at. Meshes of level ``exact`` and point clouds that stand still,
+triangles to pybullet, are hulls and balls here.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class MujocoSimulation(Simulation):
         q: (n_joints,) start configuration.
         robots: the arms.
         passive: joints without a motor.
-        settings: physics settings; the solver stops earlier than after all iterations where it has converged.
+        settings: physics settings; the solver stops earlier than after all iterations where it has
+            converged.
     """
 
     engine_name = "mujoco"
@@ -60,7 +62,10 @@ class MujocoSimulation(Simulation):
         self._constraints: dict[tuple[str, str], int] = {}
         self._loads: dict[tuple[str, str], NDArray[np.float64]] = {}
         self._drives = Drives(scene=scene, bodies=self._bodies, robots=robots, passive=passive)
-        friction = {name: settings.joint_friction(scene.joint(scene.joint_frame(name)).type) for name in passive}
+        friction = {
+            name: settings.joint_friction(scene.joint(scene.joint_frame(name)).type)
+            for name in passive
+        }
         self._weld_count = len(robots) + SPARE_WELDS
         model = builder.finish(self._drives, friction, robots, self._weld_count)
         self._take(model, builder)
@@ -78,10 +83,17 @@ class MujocoSimulation(Simulation):
         self._model, self._data = model, self._mujoco.MjData(model)
         self._ids = builder.ids(model)
         self._frame_of = dict(zip(self._ids.tolist(), builder.links, strict=True))
-        self._positions = np.array([int(model.joint(name).qposadr[0]) for name in builder.joints], dtype=np.intp)
-        self._speeds = np.array([int(model.joint(name).dofadr[0]) for name in builder.joints], dtype=np.intp)
+        self._positions = np.array(
+            [int(model.joint(name).qposadr[0]) for name in builder.joints], dtype=np.intp
+        )
+        self._speeds = np.array(
+            [int(model.joint(name).dofadr[0]) for name in builder.joints], dtype=np.intp
+        )
         self._limits = np.zeros(len(builder.joints))
-        self._goals, self._goal_speeds = np.zeros(len(builder.joints)), np.zeros(len(builder.joints))
+        self._goals, self._goal_speeds = (
+            np.zeros(len(builder.joints)),
+            np.zeros(len(builder.joints)),
+        )
         self._of_arm = np.zeros(len(builder.joints), dtype=bool)
         for drive in self._drives.arms:
             self._of_arm[drive.indices] = True
@@ -99,7 +111,8 @@ class MujocoSimulation(Simulation):
         return sorted(
             pair
             for pair in pairs
-            if all(place[frame].kind != "object" for frame in pair) and place[pair[0]] is not place[pair[1]]
+            if all(place[frame].kind != "object" for frame in pair)
+            and place[pair[0]] is not place[pair[1]]
         )
 
     @classmethod
@@ -114,10 +127,13 @@ class MujocoSimulation(Simulation):
         settings: PhysicsSettings,
     ) -> Self:
         if gui:
-            raise SimulationError("the engine 'mujoco' has no window; record a film, or follow it in a viewer")
+            raise SimulationError(
+                "the engine 'mujoco' has no window; record a film, or follow it in a viewer"
+            )
         return cls(scene=scene, q=q, robots=robots, passive=passive, settings=settings)
 
-    # --- life and reading -----------------------------------------------------------------------------------------
+    # --- life and reading
+    # -----------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """End the simulation; twice does no harm."""
@@ -153,7 +169,11 @@ class MujocoSimulation(Simulation):
         for drive in reversed(self._drives.all):
             values = self._data.qpos[self._positions[drive.indices]]
             for value, entry, multiplier, offset in zip(
-                values[::-1], drive.entries[::-1], drive.multipliers[::-1], drive.offsets[::-1], strict=True
+                values[::-1],
+                drive.entries[::-1],
+                drive.multipliers[::-1],
+                drive.offsets[::-1],
+                strict=True,
             ):
                 if multiplier != 0.0:
                     result[entry] = (value - offset) / multiplier
@@ -169,26 +189,36 @@ class MujocoSimulation(Simulation):
         """Return the first of the six degrees of freedom of an object's base."""
         return int(self._model.body_dofadr[self._ids[body.index]])
 
-    # --- touching -------------------------------------------------------------------------------------------------
+    # --- touching
+    # -------------------------------------------------------------------------------------------------
 
     def _contacts(self) -> Iterator[tuple[tuple[str, str], float]]:
         """Yield frames and distance of each contact."""
         self._refresh()
         data, of = self._data, self._model.geom_bodyid
-        for (first, second), distance in zip(data.contact.geom.tolist(), data.contact.dist.tolist(), strict=True):
+        for (first, second), distance in zip(
+            data.contact.geom.tolist(), data.contact.dist.tolist(), strict=True
+        ):
             yield (self._frame_of[int(of[first])], self._frame_of[int(of[second])]), distance
 
     def touching(self, frame: str) -> tuple[str, ...]:
         """Return the frames whose shapes touch those of the rigid part that ``frame`` belongs to, sorted."""
         body = self._body(frame)
         own = self._frame_of[int(self._ids[body.links[frame]])]
-        pairs = [pair for pair, distance in self._contacts() if own in pair and distance <= TOUCHING]
+        pairs = [
+            pair for pair, distance in self._contacts() if own in pair and distance <= TOUCHING
+        ]
         return tuple(sorted({b if a == own else a for a, b in pairs}))
 
     def contacts_of(self, frames: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of touching frames of which the first is on a body of one of ``frames``, sorted."""
         own = {id(self._body(frame)) for frame in frames}
-        found = [pair for (a, b), distance in self._contacts() if distance <= TOUCHING for pair in ((a, b), (b, a))]
+        found = [
+            pair
+            for (a, b), distance in self._contacts()
+            if distance <= TOUCHING
+            for pair in ((a, b), (b, a))
+        ]
         return tuple(sorted({pair for pair in found if id(self._place[pair[0]]) in own}))
 
     def set_contact(self, name: str, frames: Sequence[str], *, enabled: bool) -> None:
@@ -215,11 +245,14 @@ class MujocoSimulation(Simulation):
         data.geom_xpos[probe] = plain_numbers(point, "point")
         links = sorted(set(body.links.values()) if body.kind == "object" else {body.links[name]})
         geoms = np.flatnonzero(np.isin(model.geom_bodyid, self._ids[links])).tolist()
-        found = [self._mujoco.mj_geomDistance(model, data, probe, geom, reach, None) for geom in geoms]
+        found = [
+            self._mujoco.mj_geomDistance(model, data, probe, geom, reach, None) for geom in geoms
+        ]
         nearest = min(found, default=math.inf)
         return math.inf if nearest >= reach else float(nearest) + float(model.geom_size[probe, 0])
 
-    # --- attaching ------------------------------------------------------------------------------------------------
+    # --- attaching
+    # ------------------------------------------------------------------------------------------------
 
     def attach(self, name: str, frame: str) -> None:
         """Fix a movable object, or a handle, to a frame, as they are to each other now."""
@@ -228,7 +261,9 @@ class MujocoSimulation(Simulation):
             raise SimulationError(f"object '{name}' is attached already", object=name)
         free = sorted(set(range(self._weld_count)) - set(self._constraints.values()))
         if not free:
-            raise SimulationError(f"object '{name}': more than {self._weld_count} objects are attached", object=name)
+            raise SimulationError(
+                f"object '{name}': more than {self._weld_count} objects are attached", object=name
+            )
         self._refresh()
         a_from_b = self._pose_of(first).inverse() @ self._pose_of(second)
         weld = self._model.equality(f"weld {free[0]}").id
@@ -256,7 +291,9 @@ class MujocoSimulation(Simulation):
         if (name, on) not in self._constraints:
             raise SimulationError(f"object '{name}' is not attached to '{on}'", object=name)
         force, moment = self._loads.get((name, on), np.zeros((2, 3)))
-        return np.concatenate([force, moment + np.cross(self.pose(name).translation - about, force)])
+        return np.concatenate(
+            [force, moment + np.cross(self.pose(name).translation - about, force)]
+        )
 
     def _load(self, name: str, weld: int) -> NDArray[np.float64]:
         """Return force and moment (2, 3) of an object on what holds it, while the last step's forces are there."""
@@ -274,7 +311,8 @@ class MujocoSimulation(Simulation):
         force, moment = -result[first : first + 6].reshape(2, 3)
         return np.array([force, data.xmat[self._ids[body.index]].reshape(3, 3) @ moment])
 
-    # --- acting ---------------------------------------------------------------------------------------------------
+    # --- acting
+    # ---------------------------------------------------------------------------------------------------
 
     def set_configuration(self, q: ArrayLike) -> None:
         """Put all joints at a configuration (n_joints,), at rest, without physics, and hold them there."""
@@ -292,7 +330,10 @@ class MujocoSimulation(Simulation):
         body = self._object(name)
         place, speed = int(self._model.body_jntadr[self._ids[body.index]]), self._free_dof(body)
         place = int(self._model.jnt_qposadr[place])
-        self._data.qpos[place : place + 7] = [*root_from_object.translation, *np.roll(root_from_object.quat_xyzw, 1)]
+        self._data.qpos[place : place + 7] = [
+            *root_from_object.translation,
+            *np.roll(root_from_object.quat_xyzw, 1),
+        ]
         self._data.qvel[speed : speed + 6], self._is_fresh = 0.0, False
 
     def command(self, q: ArrayLike, velocity: ArrayLike | None = None) -> None:
@@ -311,8 +352,13 @@ class MujocoSimulation(Simulation):
             for drive in self._drives.hands[name]:
                 self._tell(drive, values, np.zeros_like(values), force)
 
-    def _tell(self, drive: Drive, q: NDArray[np.float64], speeds: NDArray[np.float64], strength: float) -> None:
-        self._goals[drive.indices], self._goal_speeds[drive.indices] = drive.positions(q), drive.velocities(speeds)
+    def _tell(
+        self, drive: Drive, q: NDArray[np.float64], speeds: NDArray[np.float64], strength: float
+    ) -> None:
+        self._goals[drive.indices], self._goal_speeds[drive.indices] = (
+            drive.positions(q),
+            drive.velocities(speeds),
+        )
         self._limits[drive.indices] = strength * np.array(drive.forces)
 
     def step(self, count: int = 1) -> None:
@@ -320,7 +366,8 @@ class MujocoSimulation(Simulation):
         model, data, period = self._model, self._data, self._settings.time_step / SUBSTEPS
         driven = np.flatnonzero(self._limits > 0.0)
         dofs, limits, of_arm = self._speeds[driven], self._limits[driven], self._of_arm[driven]
-        # What a hand would accelerate by is no load for the arm: what it holds keeps it from doing so.
+        # What a hand would accelerate by is no load for the arm: what it holds keeps it from doing
+        # so.
         coupled = ~(of_arm[:, None] & ~of_arm)
         for number in range(count * SUBSTEPS):
             self._refresh()
@@ -330,7 +377,9 @@ class MujocoSimulation(Simulation):
             mass = self._mass[np.ix_(dofs, dofs)] * coupled
             held = data.qfrc_bias[dofs] - data.qfrc_passive[dofs]
             # An arm is no faster than what lets it stop where it is to be.
-            brakes = _BRAKES * np.maximum(limits - np.abs(held), _LEAST_SPARE * limits) / np.diag(mass)
+            brakes = (
+                _BRAKES * np.maximum(limits - np.abs(held), _LEAST_SPARE * limits) / np.diag(mass)
+            )
             fastest = np.where(of_arm, np.sqrt(2.0 * brakes * np.abs(errors)), np.inf)
             aims = np.clip(self._settings.position_gain * errors / period, -fastest, fastest)
             wanted = (aims + self._goal_speeds[driven] - data.qvel[dofs]) / period

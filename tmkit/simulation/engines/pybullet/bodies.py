@@ -1,12 +1,13 @@
 """The pieces of a scene as bodies of a physics engine.
 
-A rigid piece becomes one body made of arrays of shapes; a mechanism goes through a URDF file, since that is how
-pybullet takes joints. :class:`Body` keeps the correspondence of names: poses are read and contacts reported by frame.
+A rigid piece becomes one body made of arrays of shapes; a mechanism goes through a URDF file, since
+that is how pybullet takes joints. :class:`Body` keeps the correspondence of names: poses are read
+and contacts reported by frame.
 
-pybullet speaks of bodies by their centre of mass: base positions, and the frames of constraints, are those of the
-inertial frame. :class:`Body` holds ``base_from_inertial``, and everything outside this module and the simulation uses
-frame poses only. Masses are those of :mod:`tmkit.motion.masses`; frames that only mark a place weigh next to
-nothing.
+pybullet speaks of bodies by their centre of mass: base positions, and the frames of constraints,
+are those of the inertial frame. :class:`Body` holds ``base_from_inertial``, and everything outside
+this module and the simulation uses frame poses only. Masses are those of
+:mod:`tmkit.motion.masses`; frames that only mark a place weigh next to nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class Body:
     base_from_inertial: Pose
 
 
-def build_bodies(engine: Engine, at: Kinematics, *, settings: PhysicsSettings, folder: Path) -> list[Body]:
+def build_bodies(
+    engine: Engine, at: Kinematics, *, settings: PhysicsSettings, folder: Path
+) -> list[Body]:
     """Make all bodies of a scene: fixed ones, then mechanisms, then objects, each in the order of the scene.
 
     Args:
@@ -63,7 +66,8 @@ def build_bodies(engine: Engine, at: Kinematics, *, settings: PhysicsSettings, f
         folder: a private folder for files that pybullet reads; it may be removed afterwards.
 
     Raises:
-        SimulationError: an object without a shape that collides, or a shape or mechanism that the engine refuses.
+        SimulationError: an object without a shape that collides, or a shape or mechanism that the
+            engine refuses.
     """
     scene = at.scene
     pieces, shapes = partition(scene), ShapeBuilder(engine, folder)
@@ -74,7 +78,9 @@ def build_bodies(engine: Engine, at: Kinematics, *, settings: PhysicsSettings, f
         if kind == "object":
             require_collision_shape(scene, piece)
         if piece.moving:
-            bodies.append(_mechanism(engine, kind, piece, at, settings.density, folder / f"mechanism{number}"))
+            bodies.append(
+                _mechanism(engine, kind, piece, at, settings.density, folder / f"mechanism{number}")
+            )
         else:
             inertia = lumped_inertia(scene, piece.frames, density=settings.density)
             bodies.append(_rigid_body(engine, kind, piece, at, shapes, inertia))
@@ -85,14 +91,19 @@ def require_collision_shape(scene: SceneGraph, piece: Piece) -> None:
     """Refuse a movable object that would fall through everything, by a :class:`SimulationError`."""
     if not any(attached.collision for frame in piece.frames for attached in scene.shapes(frame)):
         raise SimulationError(
-            f"movable object '{piece.base}' has no collision shape: it would fall through everything; "
-            "give it a shape, or take the class 'movable' away",
+            f"movable object '{piece.base}' has no collision shape: it would fall through"
+            " everything; give it a shape, or take the class 'movable' away",
             frame=piece.base,
         )
 
 
 def _rigid_body(
-    engine: Engine, kind: str, piece: Piece, at: Kinematics, shapes: ShapeBuilder, inertia: Inertia | None
+    engine: Engine,
+    kind: str,
+    piece: Piece,
+    at: Kinematics,
+    shapes: ShapeBuilder,
+    inertia: Inertia | None,
 ) -> Body:
     """Make a body without joints; ``inertia`` is ``None`` for one that never moves."""
     scene, pose = at.scene, at.pose(piece.base)
@@ -114,12 +125,16 @@ def _rigid_body(
         baseInertialFrameOrientation=list(base_from_inertial.quat_xyzw),
     )
     if index < 0:
-        raise SimulationError(f"the physics engine could not make a body of frame '{piece.base}'", frame=piece.base)
+        raise SimulationError(
+            f"the physics engine could not make a body of frame '{piece.base}'", frame=piece.base
+        )
     if collision >= 0:  # pybullet adds a margin of a millimetre to convex hulls
         engine.changeDynamics(index, BASE, collisionMargin=0.0)
     if inertia is not None:
         engine.changeDynamics(index, BASE, localInertiaDiagonal=list(moments))
-    return Body(index, kind, piece.base, dict.fromkeys(piece.frames, BASE), offsets, {}, base_from_inertial)
+    return Body(
+        index, kind, piece.base, dict.fromkeys(piece.frames, BASE), offsets, {}, base_from_inertial
+    )
 
 
 def _principal(inertia: Inertia | None) -> tuple[Pose, NDArray[np.float64]]:
@@ -135,7 +150,9 @@ def _principal(inertia: Inertia | None) -> tuple[Pose, NDArray[np.float64]]:
     return Pose.from_rotation_matrix(inertia.center, axes), moments
 
 
-def _mechanism(engine: Engine, kind: str, piece: Piece, at: Kinematics, density: float, folder: Path) -> Body:
+def _mechanism(
+    engine: Engine, kind: str, piece: Piece, at: Kinematics, density: float, folder: Path
+) -> Body:
     from tmkit.formats import write_urdf
 
     folder.mkdir()
@@ -151,7 +168,9 @@ def _mechanism(engine: Engine, kind: str, piece: Piece, at: Kinematics, density:
             flags=engine.URDF_USE_INERTIA_FROM_FILE,
         )
     except engine.error as error:
-        raise SimulationError(f"the physics engine could not load the mechanism at frame '{piece.base}'") from error
+        raise SimulationError(
+            f"the physics engine could not load the mechanism at frame '{piece.base}'"
+        ) from error
     links, joints = {piece.base: BASE}, {}
     for number in range(engine.getNumJoints(index)):
         info = engine.getJointInfo(index, number)
@@ -160,9 +179,13 @@ def _mechanism(engine: Engine, kind: str, piece: Piece, at: Kinematics, density:
             joints[info[1].decode()] = number
     missing = [frame for frame in piece.frames if frame not in links]
     if missing:
-        raise SimulationError(f"the physics engine lost frame '{missing[0]}' of the mechanism at '{piece.base}'")
+        raise SimulationError(
+            f"the physics engine lost frame '{missing[0]}' of the mechanism at '{piece.base}'"
+        )
     for frame in _without_mass(path):  # pybullet gives them a kilogram
-        engine.changeDynamics(index, links[frame], mass=_MARKER_MASS, localInertiaDiagonal=[1e-4 * _MARKER_MASS] * 3)
+        engine.changeDynamics(
+            index, links[frame], mass=_MARKER_MASS, localInertiaDiagonal=[1e-4 * _MARKER_MASS] * 3
+        )
     inertial = engine.getDynamicsInfo(index, BASE)
     return Body(
         index,
@@ -189,9 +212,16 @@ def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
                 edit.set_joint(frame, Fixed())
         for frame in piece.frames:
             if any(attached.collision for attached in scene.shapes(frame)):
-                edit.set_shapes(frame, [part for attached in scene.shapes(frame) for part in _within_margin(attached)])
+                edit.set_shapes(
+                    frame,
+                    [part for attached in scene.shapes(frame) for part in _within_margin(attached)],
+                )
         for group in rigid_groups(scene, piece):
-            heavy = {scene.body(name) for name in group if (own := scene.inertia(name)) is not None and own.mass > 0.0}
+            heavy = {
+                scene.body(name)
+                for name in group
+                if (own := scene.inertia(name)) is not None and own.mass > 0.0
+            }
             done = set(heavy)
             for frame in group:
                 if scene.body(frame) in done:
@@ -199,19 +229,30 @@ def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
                 done.add(scene.body(frame))
                 alone = not heavy and frame == group[0]
                 edit.set_inertia(
-                    frame, lumped_inertia(scene, group, density=density) if alone else ball_inertia(_MARKER_MASS, 0.01)
+                    frame,
+                    (
+                        lumped_inertia(scene, group, density=density)
+                        if alone
+                        else ball_inertia(_MARKER_MASS, 0.01)
+                    ),
                 )
     return edit.finish()
 
 
 def _within_margin(attached: AttachedShape) -> Iterator[AttachedShape]:
     """Yield what is drawn of a shape, and what collides, which pybullet's margin fills up to what is drawn."""
-    if not attached.collision or attached.shape.kind not in ("mesh", "cylinder") or attached.level == "box":
+    if (
+        not attached.collision
+        or attached.shape.kind not in ("mesh", "cylinder")
+        or attached.level == "box"
+    ):
         yield attached
         return
     if attached.visual:
         yield AttachedShape(attached.shape, attached.pose, color=attached.color, collision=False)
-    yield AttachedShape(inset_hull(attached.shape), attached.pose, visual=False, friction=attached.friction)
+    yield AttachedShape(
+        inset_hull(attached.shape), attached.pose, visual=False, friction=attached.friction
+    )
 
 
 def rigid_groups(scene: SceneGraph, piece: Piece) -> list[list[str]]:

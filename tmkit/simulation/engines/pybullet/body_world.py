@@ -1,16 +1,16 @@
 """The bodies of a simulation by frames: where they are, what touches, and what is fixed to what.
 
-Contacts are told by frames, and sorted. The engine keeps points of contact for as long as two shapes stay where they
-are relative to each other, so what is turned while it is held needs its contacts found anew. Setting the filter of a
-pair, even to what it was, forgets them.
+Contacts are told by frames, and sorted. The engine keeps points of contact for as long as two
+shapes stay where they are relative to each other, so what is turned while it is held needs its
+contacts found anew. Setting the filter of a pair, even to what it was, forgets them.
 
-A constraint on a link that weighs next to nothing drifts away, and a cup or a hand often is such a link. An object is
-tied to the heaviest of the links that are rigidly joined to the wanted one. What the engine says of a constraint's load
-is in two systems at once: the force along the axes of the root, the moment about the object's origin and along its
-axes.
+A constraint on a link that weighs next to nothing drifts away, and a cup or a hand often is such a
+link. An object is tied to the heaviest of the links that are rigidly joined to the wanted one. What
+the engine says of a constraint's load is in two systems at once: the force along the axes of the
+root, the moment about the object's origin and along its axes.
 
-Invariants: an object is attached to a frame once at most, and to two frames only while it goes from hand to hand; where
-it is attached it stays as it was at that moment.
+Invariants: an object is attached to a frame once at most, and to two frames only while it goes from
+hand to hand; where it is attached it stays as it was at that moment.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class BodyWorld:
             self._bodies = build_bodies(engine, start, settings=settings, folder=folder)
         self._place = {frame: body for body in self._bodies for frame in body.links}
         self._frames = {  # by the engine's numbers of body and link; of a rigid piece, its base
-            (body.index, link): frame for body in self._bodies for frame, link in reversed(list(body.links.items()))
+            (body.index, link): frame
+            for body in self._bodies
+            for frame, link in reversed(list(body.links.items()))
         }
         self._constraints: dict[tuple[str, str], int] = {}  # by object and the frame that holds it
         self._probe: int | None = None
@@ -101,7 +103,10 @@ class BodyWorld:
     def _link_pose(self, body: Body, link: int) -> Pose:
         """Return the pose of a link, or of the base, relative to the root."""
         if link == BASE:
-            return Pose(*self._engine.getBasePositionAndOrientation(body.index)) @ body.base_from_inertial.inverse()
+            return (
+                Pose(*self._engine.getBasePositionAndOrientation(body.index))
+                @ body.base_from_inertial.inverse()
+            )
         state = self._engine.getLinkState(body.index, link, computeForwardKinematics=1)
         return Pose(state[4], state[5])
 
@@ -109,17 +114,22 @@ class BodyWorld:
         if frame not in self._place:
             if frame not in self._scene:
                 raise UnknownNameError.of("frame", frame, self._scene.frame_names)
-            raise SimulationError(f"frame '{frame}' has no body in the simulation: it has no shape and does not move")
+            raise SimulationError(
+                f"frame '{frame}' has no body in the simulation: it has no shape and does not move"
+            )
         return self._place[frame]
 
-    # --- touching -------------------------------------------------------------------------------------------------
+    # --- touching
+    # -------------------------------------------------------------------------------------------------
 
     def touching(self, frame: str) -> tuple[str, ...]:
         """Return the frames whose shapes touch those of the rigid part that ``frame`` belongs to, sorted."""
         body = self._body(frame)
         found = self._engine.getContactPoints(bodyA=body.index)
         link = body.links[frame]
-        return tuple(sorted({self._frames[c[2], c[4]] for c in found if c[3] == link and c[8] <= TOUCHING}))
+        return tuple(
+            sorted({self._frames[c[2], c[4]] for c in found if c[3] == link and c[8] <= TOUCHING})
+        )
 
     def contacts_of(self, frames: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of touching frames of which the first is on a body of one of ``frames``, sorted."""
@@ -151,9 +161,10 @@ class BodyWorld:
     def renew_contacts(self, name: str, frames: Sequence[str]) -> None:
         """Recompute the contacts of an object, or a handle, with frames.
 
-        The engine keeps points of contact for as long as two shapes stay where they are relative to each other, with
-        the normals that they had in the world when they were found. So what is turned while it is held would be pushed
-        along directions of long ago, and stick to the fingers when these open.
+        The engine keeps points of contact for as long as two shapes stay where they are relative to
+        each other, with the normals that they had in the world when they were found. So what is
+        turned while it is held would be pushed along directions of long ago, and stick to the
+        fingers when these open.
 
         Args:
             name: the object or handle.
@@ -192,9 +203,10 @@ class BodyWorld:
     def _set_friction(self, fingers: Collection[str]) -> None:
         """Give every link the friction of its shapes, else of its kind; ``fingers`` theirs; and no other resistance.
 
-        Fingers bear a moment about the normal of a contact, too. What is soft touches by a patch, and of the patch the
-        engine keeps a point or two, about which what is held would swing. Their friction is anchored: it takes back
-        what the iterations of the solver leave, by which an object of many pieces creeps some millimetres a second.
+        Fingers bear a moment about the normal of a contact, too. What is soft touches by a patch,
+        and of the patch the engine keeps a point or two, about which what is held would swing.
+        Their friction is anchored: it takes back what the iterations of the solver leave, by which
+        an object of many pieces creeps some millimetres a second.
         """
         settings, change = self._settings, self._engine.changeDynamics
         of_kind = {
@@ -233,13 +245,18 @@ class BodyWorld:
         engine.performCollisionDetection()
         for contact in engine.getContactPoints():
             if contact[8] < -OVERLAP:
-                pairs.add((self._frames[contact[1], contact[3]], self._frames[contact[2], contact[4]]))
+                pairs.add(
+                    (self._frames[contact[1], contact[3]], self._frames[contact[2], contact[4]])
+                )
         for a, b in sorted(pairs):
             body_a, body_b = place[a], place[b]
             if "object" not in (body_a.kind, body_b.kind) and body_a is not body_b:
-                engine.setCollisionFilterPair(body_a.index, body_b.index, body_a.links[a], body_b.links[b], 0)
+                engine.setCollisionFilterPair(
+                    body_a.index, body_b.index, body_a.links[a], body_b.links[b], 0
+                )
 
-    # --- attaching ------------------------------------------------------------------------------------------------
+    # --- attaching
+    # ------------------------------------------------------------------------------------------------
 
     @property
     def attached(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """A private connection to the physics engine, and the settings that make it repeatable.
 
-Pairs that overlap are worked through in a fixed order, no file is remembered from an earlier world. The solver
-stops at a residual so small that what stands stays: with the engine's own, resting objects creep and turn.
+Pairs that overlap are worked through in a fixed order, no file is remembered from an earlier world.
+The solver stops at a residual so small that what stands stays: with the engine's own, resting
+objects creep and turn.
 """
 
 from __future__ import annotations
@@ -21,18 +22,24 @@ class Engine:
     """A connection of its own to pybullet: its constants, and its functions with the connection as their argument.
 
     Raises:
-        SimulationError: a window is wanted where there is no screen, or there are too many connections.
+        SimulationError: a window is wanted where there is no screen, or there are too many
+            connections.
     """
 
     def __init__(self, settings: PhysicsSettings, *, gui: bool = False) -> None:
         self.bullet = load_pybullet()
         if gui and not os.environ.get("DISPLAY"):
             raise SimulationError(
-                "a simulation window needs a screen: DISPLAY is not set; leave gui out, or record a GIF"
+                "a simulation window needs a screen: DISPLAY is not set; leave gui out, or record"
+                " a GIF"
             )
-        self._client: int | None = int(self.bullet.connect(self.bullet.GUI if gui else self.bullet.DIRECT))
+        self._client: int | None = int(
+            self.bullet.connect(self.bullet.GUI if gui else self.bullet.DIRECT)
+        )
         if self._client < 0:
-            raise SimulationError("pybullet gave no connection: there is no screen, or too many simulations are open")
+            raise SimulationError(
+                "pybullet gave no connection: there is no screen, or too many simulations are open"
+            )
         self.setGravity(0.0, 0.0, -settings.gravity)
         self.setPhysicsEngineParameter(
             fixedTimeStep=settings.time_step,
@@ -70,4 +77,8 @@ class Engine:
         if name.startswith("_"):
             raise AttributeError(f"an {type(self).__name__} has no '{name}'")
         found = getattr(self.bullet, name)
-        return partial(found, physicsClientId=self.client) if callable(found) and name != "error" else found
+        return (
+            partial(found, physicsClientId=self.client)
+            if callable(found) and name != "error"
+            else found
+        )

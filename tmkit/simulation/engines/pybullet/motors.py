@@ -1,16 +1,19 @@
 """The motors of all joints of a simulation.
 
-Each joint has a motor with the target velocity, for one step of the physics, ``gain * (position wanted now - position)
-/ time step + velocity wanted``, with a force up to the joint's effort limit (the robot's,
-else the scene's). Told the wanted position of *this* instant and the velocity that leads to the next, it follows a path
-without lag; told the next position too, it would run ahead by a step.
+Each joint has a motor with the target velocity, for one step of the physics, ``gain * (position
+wanted now - position) / time step + velocity wanted``, with a force up to the joint's effort limit
+(the robot's, else the scene's). Told the wanted position of *this* instant and the velocity that
+leads to the next, it follows a path without lag; told the next position too, it would run ahead by
+a step.
 
-Joints that mimic others are told the values that follow from them. The fingers of a hand are also geared to each other
-(a constraint of the engine), and press with a given force: told to close on something thick they stop at it and
-squeeze. The force is shared out to the joints of the hand by what each moves the fingers: linkages with turning joints
-press as hard as sliding fingers. Several robots have hands of their own, each driven by itself.
+Joints that mimic others are told the values that follow from them. The fingers of a hand are also
+geared to each other (a constraint of the engine), and press with a given force: told to close on
+something thick they stop at it and squeeze. The force is shared out to the joints of the hand by
+what each moves the fingers: linkages with turning joints press as hard as sliding fingers. Several
+robots have hands of their own, each driven by itself.
 
-A joint that is *passive*, such as that of a drawer that a plan pulls open, has no motor but friction.
+A joint that is *passive*, such as that of a drawer that a plan pulls open, has no motor but
+friction.
 """
 
 from __future__ import annotations
@@ -55,7 +58,9 @@ def _followers(scene: SceneGraph) -> dict[str, _Follower]:
         while name not in entries:
             mimic = scene.joint(scene.joint_frame(name)).mimic
             if mimic is None or mimic.joint in seen:
-                raise SimulationError(f"joint '{joint.name}' follows no joint of the configuration", joint=joint.name)
+                raise SimulationError(
+                    f"joint '{joint.name}' follows no joint of the configuration", joint=joint.name
+                )
             offset += multiplier * mimic.offset
             multiplier *= mimic.multiplier
             name = mimic.joint
@@ -105,32 +110,52 @@ class Drives:
     """
 
     def __init__(
-        self, *, scene: SceneGraph, bodies: Sequence[Body], robots: Sequence[Manipulator], passive: Collection[str]
+        self,
+        *,
+        scene: SceneGraph,
+        bodies: Sequence[Body],
+        robots: Sequence[Manipulator],
+        passive: Collection[str],
     ) -> None:
         self._followers = _followers(scene)
         fingers = {robot.name: self._finger_joints(scene, robot) for robot in robots}
-        efforts = self._efforts(scene) | {joint: limit for robot in robots for joint, limit in robot.effort.items()}
+        efforts = self._efforts(scene) | {
+            joint: limit for robot in robots for joint, limit in robot.effort.items()
+        }
         driven = self._followers.keys() - set(passive) - frozenset().union(*fingers.values())
         self.all = self._drives_of(bodies, self._followers, efforts)
         self.arms = self._drives_of(bodies, driven, efforts)
         self.hands = {
-            robot.name: self._drives_of(bodies, fingers[robot.name], self._levers(scene, robot, fingers[robot.name]))
+            robot.name: self._drives_of(
+                bodies, fingers[robot.name], self._levers(scene, robot, fingers[robot.name])
+            )
             for robot in robots
         }
-        self.gears = [gear for robot in robots for body in bodies for gear in self._gears(body, robot, fingers)]
+        self.gears = [
+            gear
+            for robot in robots
+            for body in bodies
+            for gear in self._gears(body, robot, fingers)
+        ]
 
     def _finger_joints(self, scene: SceneGraph, robot: Manipulator) -> frozenset[str]:
         if not robot.gripper_joints:
             return frozenset()
         entries = {scene.joint_names.index(name) for name in robot.gripper_joints}
-        return frozenset(name for name, follower in self._followers.items() if follower.entry in entries)
+        return frozenset(
+            name for name, follower in self._followers.items() if follower.entry in entries
+        )
 
-    def _levers(self, scene: SceneGraph, robot: Manipulator, fingers: frozenset[str]) -> dict[str, float]:
+    def _levers(
+        self, scene: SceneGraph, robot: Manipulator, fingers: frozenset[str]
+    ) -> dict[str, float]:
         """Return the effort of each joint of the hand when each of two fingers presses with one newton.
 
         By virtual work: all joints together do what the two fingers do, each its share.
         """
-        entries = {scene.joint_names.index(name): robot.finger_lever(name) for name in robot.gripper_joints}
+        entries = {
+            scene.joint_names.index(name): robot.finger_lever(name) for name in robot.gripper_joints
+        }
         shares = {}
         for name in sorted(fingers):
             follower = self._followers[name]
@@ -145,7 +170,9 @@ class Drives:
             result[name] = float(effort) if 0.0 < effort < np.inf else _UNLIMITED_EFFORT
         return result
 
-    def _drives_of(self, bodies: Sequence[Body], joints: Collection[str], efforts: Mapping[str, float]) -> list[Drive]:
+    def _drives_of(
+        self, bodies: Sequence[Body], joints: Collection[str], efforts: Mapping[str, float]
+    ) -> list[Drive]:
         """Return the motors of some joints, body by body."""
         drives = []
         for body in bodies:
@@ -163,7 +190,9 @@ class Drives:
                 )
         return drives
 
-    def _gears(self, body: Body, robot: Manipulator, fingers: Mapping[str, Collection[str]]) -> Iterator[Gear]:
+    def _gears(
+        self, body: Body, robot: Manipulator, fingers: Mapping[str, Collection[str]]
+    ) -> Iterator[Gear]:
         names = [name for name in body.joints if name in fingers[robot.name]]
         if len(names) < 2 or robot.gripper_kind != "parallel":
             return
@@ -211,7 +240,9 @@ class Motors:
                 engine.changeDynamics(body.index, index, jointDamping=0.0)
                 if name in passive:
                     mode, friction = engine.VELOCITY_CONTROL, passive[name]
-                    engine.setJointMotorControl2(body.index, index, mode, targetVelocity=0.0, force=friction)
+                    engine.setJointMotorControl2(
+                        body.index, index, mode, targetVelocity=0.0, force=friction
+                    )
         for gear in self._drives.gears:
             index, joints = gear.body.index, gear.body.joints
             constraint = engine.createConstraint(
@@ -239,7 +270,12 @@ class Motors:
                 self._engine.resetJointState(drive.body, index, float(position), 0.0)
 
     def tell(
-        self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, arm: str | None = None, force: float = 0.0
+        self,
+        q: NDArray[np.float64],
+        velocity: NDArray[np.float64],
+        *,
+        arm: str | None = None,
+        force: float = 0.0,
     ) -> None:
         """Set the targets of all joints but the fingers, or of the fingers of an arm.
 
@@ -267,7 +303,11 @@ class Motors:
         for drive in reversed(self._drives.all):
             states = self._engine.getJointStates(drive.body, drive.indices)
             for state, entry, multiplier, offset in zip(
-                reversed(states), drive.entries[::-1], drive.multipliers[::-1], drive.offsets[::-1], strict=True
+                reversed(states),
+                drive.entries[::-1],
+                drive.multipliers[::-1],
+                drive.offsets[::-1],
+                strict=True,
             ):
                 if multiplier != 0.0:
                     result[entry] = (state[0] - offset) / multiplier

@@ -1,11 +1,11 @@
 """Loading pybullet, and keeping what its C code prints away from the user's terminal.
 
-Inside :func:`quiet_output` the file descriptors 1 and 2 point to a temporary file, and what was written there goes to
-this module's logger at the level DEBUG.
+Inside :func:`quiet_output` the file descriptors 1 and 2 point to a temporary file, and what was
+written there goes to this module's logger at the level DEBUG.
 
-Limits: a file descriptor belongs to the whole process, so what *other* threads print during these moments (importing,
-building and closing a simulation, never stepping it) lands in the log as well. One lock, the only state here, keeps two
-threads from swapping the descriptors at once.
+Limits: a file descriptor belongs to the whole process, so what *other* threads print during these
+moments (importing, building and closing a simulation, never stepping it) lands in the log as well.
+One lock, the only state here, keeps two threads from swapping the descriptors at once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def quiet_output() -> Iterator[None]:
     """Send what C code prints to the log; what Python printed before is flushed first."""
     with _descriptor_lock, tempfile.TemporaryFile() as sink:
         _flush()
-        saved = [(descriptor, copy) for descriptor in (1, 2) if (copy := _copy(descriptor)) is not None]
+        saved = [
+            (descriptor, copy) for descriptor in (1, 2) if (copy := _copy(descriptor)) is not None
+        ]
         for descriptor, _ in saved:
             os.dup2(sink.fileno(), descriptor)
         try:
@@ -57,7 +59,8 @@ def _copy(descriptor: int) -> int | None:
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, ValueError, OSError):  # a stream may be absent, closed or replaced
+        # a stream may be absent, closed or replaced
+        with suppress(AttributeError, ValueError, OSError):
             stream.flush()
     ctypes.CDLL(None).fflush(None)
 
@@ -68,11 +71,15 @@ def load_pybullet() -> Any:
     Raises:
         MissingExtraError: pybullet is not installed.
     """
-    if sys.modules.get("pybullet") is not None:  # None stands for a module that must not be imported
+    # None stands for a module that must not be imported
+    if sys.modules.get("pybullet") is not None:
         return sys.modules["pybullet"]
     with quiet_output():
         try:
             return importlib.import_module("pybullet")
         except ImportError as error:
-            message = "simulating needs pybullet: pip install 'pybullet>=3.2.7' (or a conda environment with pybullet)"
+            message = (
+                "simulating needs pybullet: pip install 'pybullet>=3.2.7' (or a conda environment"
+                " with pybullet)"
+            )
             raise MissingExtraError(message, extra="pybullet", module="pybullet") from error

@@ -16,5 +16,7 @@ def _open(*arguments: Any, **keywords: Any) -> Simulation:
     return Simulation.from_scene(*arguments, **keywords)
 
 
-PYBULLET: PlugIn[Simulation] = PlugIn("pybullet", _open, "Bullet's rigid bodies; the default.", module="pybullet")
+PYBULLET: PlugIn[Simulation] = PlugIn(
+    "pybullet", _open, "Bullet's rigid bodies; the default.", module="pybullet"
+)
 """The physics engine pybullet."""

@@ -1,21 +1,21 @@
 """A physics simulation built from a scene graph.
 
-Holding a :class:`Simulation` means holding one private pybullet connection in which the scene stands, at a
-configuration, under gravity. Nothing is shared between two simulations and there is no default one: every call names
-its connection.
+Holding a :class:`Simulation` means holding one private pybullet connection in which the scene
+stands, at a configuration, under gravity. Nothing is shared between two simulations and there is no
+default one: every call names its connection.
 
 How the scene becomes a world (:mod:`tmkit.simulation.pieces` says what belongs together):
 
 * what never moves becomes one fixed body a frame;
 * movable objects become free bodies with mass and friction;
-* robots and other mechanisms are written as URDF into a private folder, which is gone once they are loaded. So what is
-  simulated is the scene, edits included, and not the robot's original file;
-* joints that mimic others follow them, and the fingers of a parallel gripper are geared to each other, as in a real
-  hand: without that, two equal forces let a held object wander sideways.
+* robots and other mechanisms are written as URDF into a private folder, which is gone once they are
+  loaded. So what is simulated is the scene, edits included, and not the robot's original file;
+* joints that mimic others follow them, and the fingers of a parallel gripper are geared to each
+  other, as in a real hand: without that, two equal forces let a held object wander sideways.
 
-Links of one mechanism do not collide with each other, nor do pairs that the scene allows or that already overlap at the
-start, unless one of the two is a movable object. Several roots all stand at the origin, as they do for the collision
-checker.
+Links of one mechanism do not collide with each other, nor do pairs that the scene allows or that
+already overlap at the start, unless one of the two is a movable object. Several roots all stand at
+the origin, as they do for the collision checker.
 
 Invariant: the same calls give the same numbers, bit for bit, whatever other simulations do.
 """
@@ -47,8 +47,9 @@ from tmkit.spatial.plain import plain_numbers
 class Simulation(BodyWorld, Closing):
     """A scene under physics, in a pybullet connection of its own, or in MuJoCo as :class:`MujocoSimulation`.
 
-    Make one with :meth:`from_scene`, best in a ``with`` statement; otherwise call :meth:`close`. One simulation must
-    not be used from two threads at once; two simulations are independent of each other.
+    Make one with :meth:`from_scene`, best in a ``with`` statement; otherwise call :meth:`close`.
+    One simulation must not be used from two threads at once; two simulations are independent of
+    each other.
 
     Args:
         engine: the connection.
@@ -75,9 +76,17 @@ class Simulation(BodyWorld, Closing):
         self._q = q
         self._steps = 0
         self._robots = robots
-        friction = {name: settings.joint_friction(scene.joint(scene.joint_frame(name)).type) for name in passive}
+        friction = {
+            name: settings.joint_friction(scene.joint(scene.joint_frame(name)).type)
+            for name in passive
+        }
         self._motors = Motors(
-            engine, scene=scene, bodies=self._bodies, robots=robots, gain=settings.position_gain, passive=friction
+            engine,
+            scene=scene,
+            bodies=self._bodies,
+            robots=robots,
+            gain=settings.position_gain,
+            passive=friction,
         )
         self._motors.place(q)
         still = np.zeros_like(q)
@@ -112,14 +121,15 @@ class Simulation(BodyWorld, Closing):
         Args:
             scene: the scene.
             q: (n_joints,) configuration; all zeros by default.
-            robot: the arm, or the arms, whose hands press with a force; without one every joint is held at its
-                position.
+            robot: the arm, or the arms, whose hands press with a force; without one every joint is
+                held at its position.
             passive: joints that no motor holds, such as that of a drawer; they have friction.
             gui: open pybullet's window.
             settings: the numbers of the physics.
 
         Raises:
-            SimulationError: the scene cannot be simulated, or a window is wanted where there is no screen.
+            SimulationError: the scene cannot be simulated, or a window is wanted where there is no
+                screen.
             MissingExtraError: the engine is not installed.
             ConfigurationError: a configuration that does not fit the scene.
             UnknownNameError: no such joint.
@@ -130,7 +140,9 @@ class Simulation(BodyWorld, Closing):
                 raise UnknownNameError.of("joint", joint, scene.joint_names)
         settings = settings or PhysicsSettings()
         values = np.array(plain_numbers(configuration, "configuration"))
-        robots = () if robot is None else (robot,) if isinstance(robot, Manipulator) else tuple(robot)
+        robots = (
+            () if robot is None else (robot,) if isinstance(robot, Manipulator) else tuple(robot)
+        )
         return cls._opened(scene, values, robots, passive, gui=gui, settings=settings)
 
     @classmethod
@@ -147,12 +159,15 @@ class Simulation(BodyWorld, Closing):
         with quiet_output():
             engine = Engine(settings, gui=gui)
             try:
-                return cls(engine, scene=scene, q=q, robots=robots, passive=passive, settings=settings)
+                return cls(
+                    engine, scene=scene, q=q, robots=robots, passive=passive, settings=settings
+                )
             except BaseException:
                 engine.close()
                 raise
 
-    # --- life -----------------------------------------------------------------------------------------------------
+    # --- life
+    # -----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """End the simulation and its connection; once is enough, twice does no harm."""
@@ -162,7 +177,8 @@ class Simulation(BodyWorld, Closing):
         state = "closed" if self.is_closed else f"{self.time:.3f} s"
         return f"Simulation({len(self._bodies)} bodies, {len(self.objects)} objects, {state})"
 
-    # --- reading --------------------------------------------------------------------------------------------------
+    # --- reading
+    # --------------------------------------------------------------------------------------------------
 
     @property
     def is_closed(self) -> bool:
@@ -213,7 +229,8 @@ class Simulation(BodyWorld, Closing):
             raise UnknownNameError.of("movable object", name, self.objects)
         return body
 
-    # --- acting ---------------------------------------------------------------------------------------------------
+    # --- acting
+    # ---------------------------------------------------------------------------------------------------
 
     def set_configuration(self, q: ArrayLike) -> None:
         """Put all joints at a configuration (n_joints,), at rest, without physics, and hold them there."""
@@ -233,7 +250,9 @@ class Simulation(BodyWorld, Closing):
         """
         body = self._object(name)
         pose = root_from_object @ body.base_from_inertial
-        self._engine.resetBasePositionAndOrientation(body.index, list(pose.translation), list(pose.quat_xyzw))
+        self._engine.resetBasePositionAndOrientation(
+            body.index, list(pose.translation), list(pose.quat_xyzw)
+        )
         self._engine.resetBaseVelocity(body.index, [0.0] * 3, [0.0] * 3)
 
     def command(self, q: ArrayLike, velocity: ArrayLike | None = None) -> None:
@@ -245,7 +264,10 @@ class Simulation(BodyWorld, Closing):
         """
         self.client  # noqa: B018  raises when closed
         values = plain_numbers(q, "q")
-        self._motors.tell(values, np.zeros_like(values) if velocity is None else plain_numbers(velocity, "velocity"))
+        self._motors.tell(
+            values,
+            np.zeros_like(values) if velocity is None else plain_numbers(velocity, "velocity"),
+        )
 
     def command_fingers(self, q: ArrayLike, *, force: float, arm: str | None = None) -> None:
         """Set the targets and forces of the fingers of an arm.

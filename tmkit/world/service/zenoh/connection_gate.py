@@ -5,11 +5,12 @@ clients ── tls/cell.example:7447 ── ConnectionGate ── 127.x.y.z:PORT
                                     reads the first message, then relays bytes; holds no key
 ```
 
-zenoh accepts no connection for 0.1 s after each failed TLS handshake, so a few hundred connections that open and close
-would keep all others out for a minute. Like a reverse proxy, the gate waits for the first message of a client
-(ClientHello of TLS, or the first batch of zenoh) before it connects to zenoh. It drops those that close or stay
-silent. It opens a bounded number of connections a second for one address; of those that wait, the newest goes first, so
-new clients are served while an older flood waits. An address is a host by IPv4, and a network of 64 bits by IPv6.
+zenoh accepts no connection for 0.1 s after each failed TLS handshake, so a few hundred connections
+that open and close would keep all others out for a minute. Like a reverse proxy, the gate waits for
+the first message of a client (ClientHello of TLS, or the first batch of zenoh) before it connects
+to zenoh. It drops those that close or stay silent. It opens a bounded number of connections a
+second for one address; of those that wait, the newest goes first, so new clients are served while
+an older flood waits. An address is a host by IPv4, and a network of 64 bits by IPv6.
 
 A relayed message takes 0.1 ms longer.
 """
@@ -132,7 +133,9 @@ class ConnectionGate:
         except BaseException:
             self._loop.close()
             raise
-        self._thread = threading.Thread(target=self._loop.run_forever, name="tmkit gate", daemon=True)
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="tmkit gate", daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:
@@ -154,7 +157,12 @@ class ConnectionGate:
         self._tasks.add(task)
         try:
             await self._serve(reader, writer)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError) as error:
+        except (
+            OSError,
+            TimeoutError,
+            asyncio.IncompleteReadError,
+            asyncio.CancelledError,
+        ) as error:
             _logger.debug("a connection ended: %r", error)
         finally:
             writer.transport.abort()
@@ -206,12 +214,17 @@ class ConnectionGate:
         if address is not None and not address.waiting and not address.opened:
             del self._addresses[name]
 
-    async def _relay(self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(
+        self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """Carry bytes between a client and the server until either closes the connection."""
         there, back = await asyncio.open_connection(*self.target, limit=_PART)
         try:
             back.write(first)
-            tasks = [asyncio.create_task(_pump(reader, back)), asyncio.create_task(_pump(there, writer))]
+            tasks = [
+                asyncio.create_task(_pump(reader, back)),
+                asyncio.create_task(_pump(there, writer)),
+            ]
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 if tasks[1].done():
@@ -260,7 +273,9 @@ def _network(peer: tuple[str, int]) -> str:
 
 def _free_loopback_port() -> tuple[str, int]:
     """Return a host of 127.0.0.0/8, by chance, and a port of it that is free."""
-    host = f"127.{random.SystemRandom().randrange(1, 255)}.{random.SystemRandom().randrange(1, 255)}.1"
+    host = (
+        f"127.{random.SystemRandom().randrange(1, 255)}.{random.SystemRandom().randrange(1, 255)}.1"
+    )
     with socket.socket() as found:
         found.bind((host, 0))
         return host, int(found.getsockname()[1])

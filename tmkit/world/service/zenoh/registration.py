@@ -17,6 +17,10 @@ def _make(address: str, **arguments: Any) -> Transport:
 
 
 ZENOH: PlugIn[Transport] = PlugIn(
-    "zenoh", _make, "Queries of Eclipse Zenoh over TCP, TLS and others.", extra="world", module="zenoh"
+    "zenoh",
+    _make,
+    "Queries of Eclipse Zenoh over TCP, TLS and others.",
+    extra="world",
+    module="zenoh",
 )
 """The transport over zenoh."""

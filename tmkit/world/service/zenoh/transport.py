@@ -1,7 +1,8 @@
 """The service over zenoh: a world is a queryable, a request is a query.
 
-The server accepts connections of zenoh clients at one address; it looks for no other routers, by neither multicast nor
-gossip. What clients may do is ask: they can neither answer queries of others nor publish.
+The server accepts connections of zenoh clients at one address; it looks for no other routers, by
+neither multicast nor gossip. What clients may do is ask: they can neither answer queries of others
+nor publish.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from tmkit.world.service.zenoh.connection_gate import ConnectionGate
 _logger = logging.getLogger(__name__)
 _TLS = "transport/link/tls/"
 _WORLD = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-_LARGEST_REQUEST, _LARGEST_ANSWER = 2**25, 2**30  # bytes that zenoh puts together; beyond, it drops the connection
+# bytes that zenoh puts together; beyond, it drops the connection
+_LARGEST_REQUEST, _LARGEST_ANSWER = 2**25, 2**30
 _GATED = re.compile(r"(tls|tcp(?!/127\.|/localhost:|/\[::1\]))/(\[[^]]+\]|[^:\[\]]+):(\d+)")
 
 _ACCEPT_MILLISECONDS = 2_000
@@ -43,10 +45,12 @@ class ZenohTransport(Transport):
         address: an endpoint of zenoh, such as ``tcp/127.0.0.1:7447`` or ``tls/cell.example:7447``.
         listen: for a server, which listens there; else for a client, which connects to it.
         world: name of the world.
-        settings: of zenoh's configuration, by path, such as ``{"transport/link/tls/root_ca_certificate": "ca.pem"}``.
+        settings: of zenoh's configuration, by path, such as
+            ``{"transport/link/tls/root_ca_certificate": "ca.pem"}``.
 
     Raises:
-        ArgumentError: a world is named by other characters than letters, digits and ``_.-``; a refused setting.
+        ArgumentError: a world is named by other characters than letters, digits and ``_.-``; a
+            refused setting.
         ServiceError: if the address has no port from 0 to 65535, or the server cannot listen at it.
         MissingExtraError: the extra ``world`` is not installed.
     """
@@ -62,7 +66,9 @@ class ZenohTransport(Transport):
         with importing("zenoh", "world", "the transport 'zenoh' needs"):
             import zenoh
         if not _WORLD.fullmatch(world):
-            raise ArgumentError(f"{world!r} is no name of a world: 1 to 100 of letters, digits and _.-")
+            raise ArgumentError(
+                f"{world!r} is no name of a world: 1 to 100 of letters, digits and _.-"
+            )
         require_port(address)
         self._zenoh, self._key, self._address = zenoh, f"tmkit/{world}", address
         self._gate: ConnectionGate | None = None
@@ -87,7 +93,9 @@ class ZenohTransport(Transport):
             try:
                 self._config.insert_json5(path, json.dumps(value))
             except zenoh.ZError as error:
-                raise ArgumentError(f"zenoh refuses the setting '{path}': {_reason(error)}") from None
+                raise ArgumentError(
+                    f"zenoh refuses the setting '{path}': {_reason(error)}"
+                ) from None
         self._is_listening = listen
         self._lock = threading.Lock()
         self._session: Any = None
@@ -95,12 +103,21 @@ class ZenohTransport(Transport):
 
     def _access(self) -> dict[str, Any]:
         def rule(name: str, messages: list[str], flow: str) -> dict[str, Any]:
-            return {"id": name, "permission": "allow", "flows": [flow], "messages": messages, "key_exprs": [self._key]}
+            return {
+                "id": name,
+                "permission": "allow",
+                "flows": [flow],
+                "messages": messages,
+                "key_exprs": [self._key],
+            }
 
         return {
             "enabled": True,
             "default_permission": "deny",
-            "rules": [rule("ask", ["query"], "ingress"), rule("answer", ["declare_queryable", "reply"], "egress")],
+            "rules": [
+                rule("ask", ["query"], "ingress"),
+                rule("answer", ["declare_queryable", "reply"], "egress"),
+            ],
             "subjects": [{"id": "anyone"}],
             "policies": [{"rules": ["ask", "answer"], "subjects": ["anyone"]}],
         }
@@ -133,7 +150,9 @@ class ZenohTransport(Transport):
             self._queryable = self._opened().declare_queryable(self._key, receive, complete=True)
         except (self._zenoh.ZError, OSError, OverflowError, ValueError) as error:
             self.close()
-            raise ServiceError(f"cannot listen at {self._address}: {_reason(error)}", kind="transport") from None
+            raise ServiceError(
+                f"cannot listen at {self._address}: {_reason(error)}", kind="transport"
+            ) from None
 
     def _open_gate(self) -> None:
         """Put a gate in front of a port for TLS or other machines; zenoh listens at one of this machine behind it."""
@@ -148,11 +167,14 @@ class ZenohTransport(Transport):
         """Send a query and return the answer, None when none came in time or no server listens.
 
         Raises:
-            ServiceError: the server is there, and one of the two refuses the certificate of the other.
+            ServiceError: the server is there, and one of the two refuses the certificate of the
+                other.
         """
         try:
             session = self._opened()
-            for reply in () if session is None else session.get(self._key, payload=message, timeout=timeout):
+            for reply in (
+                () if session is None else session.get(self._key, payload=message, timeout=timeout)
+            ):
                 if reply.ok is not None:
                     return bytes(reply.ok.payload.to_bytes())
         except self._zenoh.ZError as error:
@@ -178,7 +200,9 @@ class ZenohTransport(Transport):
         except (ConnectionError, TimeoutError, ssl.SSLEOFError):
             return
         except (ssl.SSLError, FileNotFoundError, PermissionError) as error:
-            raise ServiceError(f"no connection to {self._address}: {_tls_reason(error)}", kind="transport") from None
+            raise ServiceError(
+                f"no connection to {self._address}: {_tls_reason(error)}", kind="transport"
+            ) from None
 
     def close(self) -> None:
         """Close the connections."""
