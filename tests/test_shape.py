@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import shape
-from shape import LIMITS, MEASURES, Checkout, Place, main, new_places, sentences_of
+from shape import LIMITS, MEASURES, main, new_places
+from source_text import Checkout, Place, sentences_of
 from support.processes import run_process
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -16,7 +17,7 @@ PROJECT = (
 )
 SKIP = "# fmt: " + "skip"  # in two, since this file is measured too
 OFF = "#fmt:" + "off"
-LONG = " ".join(["word"] * 36)
+LONG = " ".join(["word"] * 31)
 
 
 def _checkout(folder: Path, files: dict[str, str]) -> Checkout:
@@ -28,7 +29,7 @@ def _checkout(folder: Path, files: dict[str, str]) -> Checkout:
 
 
 def _found(checkout: Checkout, measure: str) -> list[tuple[str, int]]:
-    return [(place.path, place.line) for place in MEASURES[measure].find(checkout)]
+    return sorted((place.path, place.line) for place in MEASURES[measure].find(checkout))
 
 
 EIGHT = "a, b, c, d, e, f, g, h"
@@ -114,7 +115,7 @@ CASES = [
     ),
     ("headlines", '"""How plans are made."""\n', [1]),
     ("headlines", '"""Howling wolves."""\n', []),
-    ("headlines", '"""Plans.\n\nHow they are made.\n"""\ndef f():\n """What it is."""\n', []),
+    ("headlines", '"""Plans.\n\nHow they are made.\n"""\ndef f():\n """What it is."""\n', [6]),
     ("sentences", f'"""{LONG}."""\ndef f():\n """{LONG[5:]}."""\n', [1]),
     (
         "sentences",
@@ -123,6 +124,34 @@ CASES = [
     ),
     ("sentences", f'"""Words.\n\n* {LONG[:90]}\n* {LONG[:90]}\n\n    a   {LONG}\n"""\n', []),
     ("sentences", f'"""Words::\n\n    {LONG}\n\n    more\n\nEnd.\n"""\n', []),
+    ("units", '"""A distance in metres."""\nA = 1  # in radians\n"""[metres]"""\n', [1, 2, 3]),
+    ("units", '"""[m], parametres."""\nA = "metres"\n', []),
+    ("idioms", "# One of them will do.\nA = 1  # whatever it is\n", [1, 2]),
+    ("idioms", "# One of them suffices.\n", []),
+    ("personification", 'def f():\n """Return a scene that knows its frames."""\n', [2]),
+    ("personification", "A = 1  # noqa: says nothing\nB = 1  # knowledge\n", []),
+    ("what_clauses", '"""Plans.\n\nReturn what is planned.\n"""\n# what if it is none\n', [1]),
+    ("refusals", "# A wrong name is refused.\n# Another refusal.\n# Rejected.\n", [1, 2]),
+    (
+        "raises",
+        'def f():\n """F.\n\n Raises:\n     AError: a name.\n     BError: if wrong.\n """\n',
+        [2],
+    ),
+    ("participles", "def released(): ...\ndef _taken_off(): ...\ndef embed(): ...\n", [1, 2]),
+    ("participles", "class A:\n @property\n def closed(self): ...\n def close(self): ...\n", []),
+    ("participles", "def away(): ...\ndef shorten(): ...\ndef speed(): ...\n", [1]),
+    ("adverbs", "found = 1\nfor way, path in (): ...\ndef f(at): ...\n", [1, 2, 3]),
+    ("adverbs", "founder = 1\nx.found = 1\nprint(found)\n", []),
+    ("unnamed_constants", "A, _B = 1, 2\n_SHORT = 0.5\n_LOW = -1\n", [1, 2, 3]),
+    ("unnamed_constants", "A = 1\n_SHORT_EDGE = 0.5\n_NAMES = ()\na, b = 1, 2\n", []),
+    (
+        "function_factories",
+        "def f() -> Callable[[], int]: ...\ndef g(a: Callable[[int], Callable[[], int]]): ...\n",
+        [1, 2],
+    ),
+    ("function_factories", "def f(a: Callable[[int], int]) -> int:\n def g(): ...\n", []),
+    ("function_factories", "def f():\n def g():\n  def h(): ...\n", [1]),
+    ("packed_values", "a, b, c, d = 1, 2, 3, 4\na, b, c = 1, 2, 3\na, b, c, d = f()\n", [1]),
     ("formatter_off", f"a = 1  {SKIP}\nb = 2  # fmt: on\n{OFF}\nfmt = 'skip'\n", [1, 3]),
     (
         "search_settings",
@@ -310,7 +339,7 @@ def test_the_check_names_what_is_new_since_the_limits_changed(
     [
         (
             "exports = 1\n",
-            r"shape_limits\.toml: one limit for each measure expected, wrong: any, constants_twice",
+            r"shape_limits\.toml: one limit for each measure expected, wrong: adverbs, any, constants_twice",
         ),
         (_limits() + "more = 1\n", r"wrong: more$"),
         (_limits(setattr=-1), r"setattr: expected a whole number of at least 0, received -1"),
