@@ -41,9 +41,9 @@ def read(
         (
             "",
             '<mimic joint="k"/>',
-            "the joint to mimic, 'k', is not a joint that moves; 'j' moves by itself",
+            "the joint to mimic, 'k', is not a joint that moves; 'j' moves independently",
         ),
-        ("", '<mimic joint="j"/>', "the joint 'j' mimics itself; it moves by itself"),
+        ("", '<mimic joint="j"/>', "the joint 'j' mimics itself; it moves independently"),
         (
             "",
             '<axis xyz="1 0 0"/><axis xyz="0 1 0"/>',

@@ -255,7 +255,7 @@ def test_materials_by_name(read: Loader, caplog: pytest.LogCaptureFixture) -> No
         None,
         None,
     ]
-    assert "the material 'nowhere' is defined nowhere" in caplog.text
+    assert "the material 'nowhere' is undefined" in caplog.text
 
 
 def test_mesh_with_scale(read: Loader) -> None:

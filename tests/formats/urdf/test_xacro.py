@@ -72,9 +72,9 @@ def test_nothing_is_run_without_permission(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (RUNS.format("${1 / 0}"), "x.xacro: xacro refuses the file: .*division by zero"),
-        (RUNS.format("$(find nowhere)"), "x.xacro: xacro refuses the file: .*nowhere"),
-        ("<robot", "x.xacro: xacro refuses the file"),
+        (RUNS.format("${1 / 0}"), "x.xacro: xacro rejects the file: .*division by zero"),
+        (RUNS.format("$(find nowhere)"), "x.xacro: xacro rejects the file: .*nowhere"),
+        ("<robot", "x.xacro: xacro rejects the file"),
         (
             "<robot name='r'>\n<link/></robot>",
             r"x.xacro \(expanded\):3: <link> needs the attribute 'name'",

@@ -1,1 +1,1 @@
-"""SDF: models and worlds of Gazebo and Drake, read."""
+"""Reader of SDF, the models and worlds of Gazebo and Drake."""

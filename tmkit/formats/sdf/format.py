@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 def _read(path: Path, reading: Reading) -> SceneSpecification:
     from tmkit.formats.sdf.reader import read_sdf
     from tmkit.formats.spec.build import WORLD
-    from tmkit.formats.urdf.always_colliding import with_always_colliding
-    from tmkit.formats.urdf.meshes import read_meshes
+    from tmkit.formats.urdf.always_colliding import allow_always_colliding
+    from tmkit.formats.urdf.meshes import check_meshes
 
-    scene = read_meshes(
-        read_sdf(path, packages=reading.loader.packages, note=reading.note), reading
+    scene = read_sdf(path, packages=reading.loader.packages, note=reading.note)
+    scene = check_meshes(scene, reading)
+
+    # Search for pairs that always collide only in a file with one robot.
+    parents = {frame.parent for frame in scene.frames}
+    n_trees = sum(
+        frame.parent == WORLD and (frame.name in parents or bool(frame.geometry))
+        for frame in scene.frames
     )
-    used = {frame.parent for frame in scene.frames} | {
-        frame.name for frame in scene.frames if frame.geometry
-    }
-    trees = sum(frame.parent == WORLD and frame.name in used for frame in scene.frames)
-    return (
-        with_always_colliding(scene, loader=reading.loader, note=reading.note)
-        if trees == 1
-        else scene
-    )
+    if n_trees != 1:
+        return scene
+    return allow_always_colliding(scene, loader=reading.loader, note=reading.note)
 
 
 SDF = Format("SDF", (".sdf", ".world"), _read, description="Models and worlds of Gazebo.")

@@ -24,7 +24,7 @@ from tmkit._support.xml import XmlElement
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.parts import JointSpec, MimicSpec
 from tmkit.formats.spec.values import JointEdge, hung
-from tmkit.formats.urdf.reader import ORTHOGONAL, inverted_limits
+from tmkit.formats.urdf.reader import UNIT_AXES, inverted_limits_reason
 from tmkit.spatial import Pose
 
 HOME = "__model__"
@@ -221,7 +221,7 @@ def _steps(joint: SdfJoint, joints: Mapping[Node, SdfJoint]) -> Iterator[JointSp
         yield JointSpec(place=element.place)
     elif joint.kind == "ball":
         element.note(f"the ball joint '{name}' is read as three turns, '{name}/x', '/y' and '/z'")
-        for letter, direction in ORTHOGONAL.items():
+        for letter, direction in UNIT_AXES.items():
             yield JointSpec("continuous", f"{name}/{letter}", direction, place=element.place)
     elif joint.kind == "gearbox":
         element.note(
@@ -295,7 +295,7 @@ def _limited(spec: JointSpec, limit: XmlElement) -> JointSpec:
     )
     if lower > upper and spec.type != "continuous":
         raise limit.place.error(
-            inverted_limits(f"the {spec.type} joint '{spec.name}'", lower, upper)
+            inverted_limits_reason(f"the {spec.type} joint '{spec.name}'", lower, upper)
         )
     if spec.type == "continuous":
         lower, upper = -math.inf, math.inf

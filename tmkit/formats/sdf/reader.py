@@ -36,7 +36,7 @@ from tmkit.formats.spec.parts import (
 )
 from tmkit.formats.spec.values import grow, primitive, spec_of_pose
 from tmkit.formats.urdf.reader import adjacent_pairs, inertia_of
-from tmkit.formats.urdf.shapes import half_space, joined, one_of, simple_shape
+from tmkit.formats.urdf.shapes import half_space, merge_shapes, simple_shape, single_shape
 from tmkit.graph import Plane
 from tmkit.spatial import Pose
 
@@ -49,7 +49,7 @@ def content_of(
     link: Node, packages: PackageResolver
 ) -> tuple[tuple[GeometrySpec, ...], InertiaSpec | None]:
     """Return the shapes of a link and its mass, ``None`` when it has none; that of ``auto`` is of its shapes."""
-    shapes = joined(
+    shapes = merge_shapes(
         link.element, packages=packages, shape=partial(_shape, link, packages), color=_color
     )
     inertial = link.element.child("inertial")
@@ -86,7 +86,7 @@ def _origin(part: XmlElement, link: Node) -> PoseSpec:
 
 def _shape(link: Node, packages: PackageResolver, part: XmlElement) -> GeometrySpec | None:
     """Return the shape of a ``<visual>`` or ``<collision>``, ``None`` for one that is omitted."""
-    element = one_of(part.needed("geometry"), _ACCEPTED, others=_OTHERS)
+    element = single_shape(part.needed("geometry"), _ACCEPTED, unlisted=_OTHERS)
     origin, spec = _origin(part, link), None
     if element.tag == "plane":
         spec = GeometrySpec(Plane(), element.place, half_space(element, origin))

@@ -1,1 +1,1 @@
-"""URDF: robot descriptions read and written."""
+"""Reader and writer of URDF robot descriptions."""

@@ -1,13 +1,15 @@
-"""Shapes and looks of robot descriptions.
+"""Shapes and colours of robot descriptions.
 
-A visual and a collision shape that are the same thing in the same place become one shape with both
-purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below
-it. A collision shape of size 0 is refused. With a note each, a visual shape of size 0 and Bullet's
-``cdf`` are omitted. A material that is defined nowhere, or whose colour is none, leaves the colour
-open. A visual mesh that is missing or broken is omitted. Looks never keep a robot from loading. A
-collision mesh that is missing or broken is refused, unless the user wants only those that are
-available, or none; one without any thickness gets a hull
-(:func:`tmkit.formats.mesh.solids.thickened`).
+A visual and a collision shape with equal geometry and pose become one shape with both purposes.
+
+* Two extensions of Bullet are read: ``capsule``, and ``plane``, the half space below the plane.
+* A collision shape of size 0 is rejected.
+* A collision mesh that is missing or broken is rejected, unless the load only uses available
+  meshes or none. A mesh without thickness gets a hull
+  (:func:`tmkit.formats.mesh.solids.thickened`).
+* A visual shape of size 0, a visual mesh that is missing or broken, and Bullet's ``cdf`` are
+  omitted, each with a note. An undefined material or invalid colour leaves the colour undefined,
+  with a note. Errors of visuals never prevent a robot from loading.
 """
 
 from __future__ import annotations
@@ -30,10 +32,17 @@ from tmkit.graph import Plane
 from tmkit.spatial import Pose
 
 Materials = Mapping[str, Quadruple | None]
+"""Colour by name of the material, None where it is undefined."""
+
+_MIN_NORMAL_LENGTH = 1e-9
+"""Length below which a normal has no direction."""
+
+_MAX_COS_SHORT_ROTATION = -1.0 + 1e-12
+"""z of a unit normal below which the shortest rotation from z is undefined."""
 
 
 def origin_of(element: XmlElement) -> PoseSpec:
-    """Return the pose in the ``<origin>`` of an element, the identity when there is none."""
+    """Return the pose in the ``<origin>`` of an element, by default the identity."""
     origin = element.child("origin")
     if origin is None:
         return PoseSpec()
@@ -43,7 +52,7 @@ def origin_of(element: XmlElement) -> PoseSpec:
 
 
 def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
-    """Return the colours of all materials, wherever they are defined; the first definition of a name counts."""
+    """Return the colour of each material in the file. The first definition of a name counts."""
     materials: dict[str, Quadruple | None] = {}
     for material in robot.all("material"):
         name = material.get("name")
@@ -55,8 +64,8 @@ def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
 def geometry_of(
     link: XmlElement, *, materials: Materials, packages: PackageResolver
 ) -> tuple[GeometrySpec, ...]:
-    """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions."""
-    return joined(
+    """Return the visual shapes of a link, merged with equal collision shapes, then the others."""
+    return merge_shapes(
         link,
         packages=packages,
         shape=lambda purpose: _shape(purpose, packages),
@@ -64,58 +73,64 @@ def geometry_of(
     )
 
 
-def joined(
+def merge_shapes(
     link: XmlElement,
     *,
     packages: PackageResolver,
     shape: Callable[[XmlElement], GeometrySpec | None],
     color: Callable[[XmlElement], Quadruple | None],
 ) -> tuple[GeometrySpec, ...]:
-    """Return visual shapes, joined with equal collisions, then the others, by readers of a shape and of a colour."""
-    found = []
+    """Return the visual shapes of a link, merged with equal collision shapes, then the others.
+
+    Args:
+        link: the link, with ``<visual>`` and ``<collision>`` children.
+        packages: which meshes the load needs.
+        shape: reads the shape of a ``<visual>`` or ``<collision>``.
+        color: reads the colour of a ``<visual>``.
+    """
+    shapes: list[GeometrySpec] = []
     collisions = link.children("collision")
-    collides = packages.meshes == VISUAL_AS_COLLISION and not collisions
+    is_solid = packages.meshes == VISUAL_AS_COLLISION and not collisions
     for visual in link.children("visual"):
-        drawn = _readable(visual, shape, is_needed=collides)
-        if drawn is not None:
-            found.append(replace(drawn, color=color(visual), visual=True, collision=collides))
+        part = _read_shape(visual, shape, is_needed=is_solid)
+        if part is not None:
+            shapes.append(replace(part, color=color(visual), visual=True, collision=is_solid))
     for collision in collisions:
-        solid = _readable(collision, shape, is_needed=packages.meshes != "available")
+        solid = _read_shape(collision, shape, is_needed=packages.meshes != "available")
         if solid is None:
             continue
-        for index, drawn in enumerate(found):
-            same = drawn.shape == solid.shape and drawn.pose == solid.pose
-            if same and drawn.visual and not drawn.collision:
-                found[index] = replace(
-                    drawn, collision=True, friction=solid.friction, mass=solid.mass
+        for index, part in enumerate(shapes):
+            is_equal = part.shape == solid.shape and part.pose == solid.pose
+            if is_equal and part.visual and not part.collision:
+                shapes[index] = replace(
+                    part, collision=True, friction=solid.friction, mass=solid.mass
                 )
                 break
         else:
-            found.append(replace(solid, visual=False, collision=True))
-    return tuple(found)
+            shapes.append(replace(solid, visual=False, collision=True))
+    return tuple(shapes)
 
 
 def _color(material: XmlElement) -> Quadruple | None:
-    """Return the colour of a material, ``None`` when it says none or none that can be."""
+    """Return the colour of a material, or None if it has no valid colour."""
     color = material.child("color")
     if color is None:
         return None
     try:
-        red, green, blue, alpha = (*color.numbers("rgba", (3, 4)), 1.0)[:4]
+        values = (*color.numbers("rgba", (3, 4)), 1.0)
+        red, green, blue, alpha = values[:4]
     except FileFormatError as error:
-        color.note(f"{error.data['reason']}; the colour is left open")
+        color.note(f"{error.data['reason']}; the colour is ignored")
         return None
-    if not all(0.0 <= part <= 1.0 for part in (red, green, blue, alpha)):
-        received = f"received '{color.get('rgba')}'"
-        color.note(
-            f"'rgba' of <color>: expected numbers from 0 to 1, {received}; the colour is left open"
-        )
+    if not all(0.0 <= value <= 1.0 for value in (red, green, blue, alpha)):
+        expected = f"expected numbers from 0 to 1, received '{color.get('rgba')}'"
+        color.note(f"'rgba' of <color>: {expected}; the colour is ignored")
         return None
     return red, green, blue, alpha
 
 
 def _visual_color(visual: XmlElement, materials: Materials) -> Quadruple | None:
-    """Return the colour of a visual, its own or that of the material it names."""
+    """Return the colour of a visual, either its own or the colour of a named material."""
     material = visual.child("material")
     if material is None:
         return None
@@ -125,38 +140,45 @@ def _visual_color(visual: XmlElement, materials: Materials) -> Quadruple | None:
     if not name:
         return None
     if name not in materials:
-        material.note(f"the material '{name}' is defined nowhere; the colour is left open")
+        material.note(f"the material '{name}' is undefined; the visual has no colour")
     return materials.get(name)
 
 
-def _readable(
+def _read_shape(
     purpose: XmlElement, shape: Callable[[XmlElement], GeometrySpec | None], *, is_needed: bool
 ) -> GeometrySpec | None:
-    """Return a shape in its place, ``None`` with a note for a mesh that the robot can do without."""
+    """Return the shape of a ``<visual>`` or ``<collision>``.
+
+    Returns:
+        None for an omitted shape, and with a note for a broken mesh that the load does not need.
+
+    Raises:
+        MeshError: if a needed mesh is missing or broken.
+    """
     try:
         return shape(purpose)
     except MeshError as error:
         mesh = next(iter(purpose.all("mesh")), purpose)
         if is_needed:
-            raise _with_advice(error, mesh.place) from None
+            raise _add_advice(error, mesh.place) from None
         mesh.note(f"{error.data['reason']}; this {purpose.tag} shape is ignored")
         return None
 
 
-def _with_advice(error: MeshError, place: SourceLocation) -> MeshError:
-    """Return the error of a collision mesh, extended by how to load the robot without it."""
+def _add_advice(error: MeshError, place: SourceLocation) -> MeshError:
+    """Return the error of a collision mesh with the option that loads the robot without it."""
     advice = (
         "to load the robot without it: --meshes available (ReadingOptions(meshes='available') in"
         " Python)"
     )
-    return place.mesh_error(
-        f"{error.data['reason']}; {advice}", mesh=str(error.data.get("mesh", ""))
-    )
+    reason = f"{error.data['reason']}; {advice}"
+    return place.mesh_error(reason, mesh=str(error.data.get("mesh", "")))
 
 
 def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | None:
-    """Return the shape of a ``<visual>`` or ``<collision>`` in its place, ``None`` for one that is omitted."""
-    element = one_of(purpose.needed("geometry"), (*_READERS, "mesh"), others=("plane", "cdf"))
+    """Return the shape of a ``<visual>`` or ``<collision>`` with its pose, or None to omit it."""
+    accepted = (*_READERS, "mesh")
+    element = single_shape(purpose.needed("geometry"), accepted, unlisted=("plane", "cdf"))
     origin = origin_of(purpose)
     if element.tag == "plane":
         element.note("<plane> is not URDF; it becomes the half space below it, as in Bullet")
@@ -167,25 +189,47 @@ def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | Non
     return simple_shape(element, purpose.tag, origin, packages=packages)
 
 
-def one_of(
-    geometry: XmlElement, accepted: Sequence[str], *, others: Sequence[str] = ()
+def single_shape(
+    geometry: XmlElement, accepted: Sequence[str], *, unlisted: Sequence[str] = ()
 ) -> XmlElement:
-    """Return the one shape that a ``<geometry>`` has, of the accepted ones or of others that messages do not name."""
-    found = [element for tag in (*accepted, *others) for element in geometry.children(tag)]
-    if len(found) != 1:
-        inside = [str(child.tag) for child in geometry.element if isinstance(child.tag, str)]
-        received = f"received <{'>, <'.join(inside)}>" if inside else "it is empty"
-        hint = did_you_mean(inside[0], accepted) if inside and not found else ""
+    """Return the only shape element of a ``<geometry>``.
+
+    Args:
+        geometry: the element.
+        accepted: tags of shapes.
+        unlisted: tags that are accepted too, but not listed in messages.
+
+    Raises:
+        FileFormatError: if there is no shape or more than one.
+    """
+    elements = [element for tag in (*accepted, *unlisted) for element in geometry.children(tag)]
+    if len(elements) != 1:
+        tags = [str(child.tag) for child in geometry.element if isinstance(child.tag, str)]
+        received = f"received <{'>, <'.join(tags)}>" if tags else "it is empty"
+        hint = did_you_mean(tags[0], accepted) if tags and not elements else ""
         raise geometry.place.error(
             f"<geometry>: expected one of {', '.join(sorted(accepted))}, {received}{hint}"
         )
-    return found[0]
+    return elements[0]
 
 
 def simple_shape(
     element: XmlElement, purpose: str, origin: PoseSpec, *, packages: PackageResolver
 ) -> GeometrySpec | None:
-    """Return a box, cylinder, capsule, sphere or mesh in its place, ``None`` for one that is omitted."""
+    """Return a box, cylinder, capsule, sphere or mesh with its pose.
+
+    Args:
+        element: element of the shape.
+        purpose: "visual" or "collision".
+        origin: frame_from_shape.
+        packages: finds meshes by URI.
+
+    Returns:
+        None for a mesh that the load skips, and with a note for a visual shape of size 0.
+
+    Raises:
+        FileFormatError: if a collision shape has the size 0, or a number is invalid.
+    """
     if element.tag == "mesh" and packages.meshes == "skip":
         return None
     shape = _mesh(element, packages) if element.tag == "mesh" else _READERS[element.tag](element)
@@ -198,7 +242,7 @@ def simple_shape(
 
 
 def _zero_size(element: XmlElement) -> str:
-    """Return the attribute by which a shape has a size of 0, as written."""
+    """Return the text of the attribute that makes the size of a shape 0."""
     if element.tag in ("box", "mesh"):
         name = "size" if element.tag == "box" else "scale"
         return f"{name} '{element.get(name)}'"
@@ -219,8 +263,8 @@ def _sphere(element: XmlElement) -> PrimitiveSpec | None:
     return PrimitiveSpec("sphere", (radius,)) if radius > 0.0 else None
 
 
-def _round(element: XmlElement) -> PrimitiveSpec | None:
-    """Return a cylinder or a capsule, centred as in URDF; a capsule of length 0 is a sphere."""
+def _cylinder_or_capsule(element: XmlElement) -> PrimitiveSpec | None:
+    """Return a cylinder or a capsule, centred as in URDF. A capsule of length 0 is a sphere."""
     radius, length = _size(element, "radius"), _size(element, "length")
     if radius > 0.0 and length == 0.0 and element.tag == "capsule":
         return PrimitiveSpec("sphere", (radius,))
@@ -228,7 +272,7 @@ def _round(element: XmlElement) -> PrimitiveSpec | None:
 
 
 def _size(element: XmlElement, name: str) -> float:
-    """Return a radius or a length, which may be 0 but not below."""
+    """Return a radius or a length, which is not negative [m]."""
     return element.positive(name) if element.number(name) != 0.0 else 0.0
 
 
@@ -244,67 +288,70 @@ def _mesh(element: XmlElement, packages: PackageResolver) -> MeshSpec | None:
 
 _READERS: Mapping[str, Callable[[XmlElement], PrimitiveSpec | None]] = {
     "box": _box,
-    "cylinder": _round,
-    "capsule": _round,
+    "cylinder": _cylinder_or_capsule,
+    "capsule": _cylinder_or_capsule,
     "sphere": _sphere,
 }
+"""Reader of each primitive shape by tag; it returns None for a size of 0."""
 
 
 def half_space(element: XmlElement, origin: PoseSpec) -> PoseSpec:
     """Return the pose of the half space below the plane of a ``<plane>`` through the origin."""
     normal = element.triple("normal", (0.0, 0.0, 1.0))
     length = math.hypot(*normal)
-    if length < 1e-9:
+    if length < _MIN_NORMAL_LENGTH:
         raise element.place.error("'normal' of <plane>: expected a direction, received zeros")
-    a, b, c = (part / length for part in normal)
-    # takes z to the normal, the short way
-    turn = (-b, a, 0.0, 1.0 + c) if c > -1.0 + 1e-12 else (1.0, 0.0, 0.0, 0.0)
-    return spec_of_pose(pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn))
+    a, b, c = (value / length for value in normal)
+    # This is the shortest rotation from z to the normal, or the half turn about x.
+    is_defined = c > _MAX_COS_SHORT_ROTATION
+    quat_xyzw = (-b, a, 0.0, 1.0 + c) if is_defined else (1.0, 0.0, 0.0, 0.0)
+    return spec_of_pose(pose_of(origin) @ Pose((0.0, 0.0, 0.0), quat_xyzw))
 
 
-def with_readable_meshes(
+def keep_readable_meshes(
     robot: SceneSpecification, *, loader: MeshLoader, note: Note
 ) -> SceneSpecification:
-    """Return the specification of a robot whose meshes can all be read, and whose collision meshes all have a hull."""
-    frames = [
-        replace(
-            frame,
-            geometry=tuple(
-                kept for part in frame.geometry for kept in _loadable(part, loader, note)
-            ),
-        )
-        for frame in robot.frames
-    ]
+    """Return the robot without unreadable meshes, and with a hull for each flat collision mesh.
+
+    Args:
+        robot: specification of the robot.
+        loader: loads the meshes.
+        note: takes a note on each mesh that is omitted or gets a hull.
+
+    Raises:
+        MeshError: if a needed collision mesh is unreadable.
+    """
+    frames = []
+    for frame in robot.frames:
+        geometry = [solid for part in frame.geometry for solid in _load_shape(part, loader, note)]
+        frames.append(replace(frame, geometry=tuple(geometry)))
     return replace(robot, frames=tuple(frames))
 
 
-def _loadable(part: GeometrySpec, loader: MeshLoader, note: Note) -> Iterator[GeometrySpec]:
+def _load_shape(part: GeometrySpec, loader: MeshLoader, note: Note) -> Iterator[GeometrySpec]:
+    """Yield the readable specifications that replace a shape."""
     if not isinstance(part.shape, MeshSpec):
         yield part
         return
     try:
         mesh = loader.load(part.shape, place=part.place)
     except MeshError as error:
-        if is_refused_by_system(error):  # a robot without its shapes would be another one
+        # The file may be valid, so the robot must not load without this shape.
+        if is_refused_by_system(error):
             raise
         if part.collision and loader.packages.meshes != "available":
-            raise _with_advice(error, part.place) from error
-        kind = " and ".join(
-            word
-            for word, there in (("visual", part.visual), ("collision", part.collision))
-            if there
-        )
+            raise _add_advice(error, part.place) from error
+        purposes = (("visual", part.visual), ("collision", part.collision))
+        kind = " and ".join(purpose for purpose, is_used in purposes if is_used)
         note(part.place, f"{error.data['reason']}; this {kind} shape is ignored")
         return
     solid = thickened(mesh) if part.collision else None
     if solid is None:
         yield part
         return
-    note(
-        part.place,
-        f"the mesh {part.shape.path.name} is flat; in collisions it has a thickness of"
-        f" {1000.0 * THICKNESS:g} mm",
-    )
+    thickness = f"{1000.0 * THICKNESS:g} mm"
+    reason = f"the mesh {part.shape.path.name} is flat"
+    note(part.place, f"{reason}; in collisions it has a thickness of {thickness}")
     if part.visual:
         yield replace(part, collision=False)
     yield replace(part, shape=solid, visual=False)

@@ -1,14 +1,18 @@
-"""Scenes, or parts of scenes, as robot descriptions in URDF.
+"""Writer of URDF robot descriptions.
 
-The subtree below a frame becomes one robot: frames become links of the same names, edges become
-joints. What reads back through :func:`tmkit.formats.load_scene` has the same forward kinematics,
-limits and inertias. Meshes, and what URDF lacks, are written as OBJ files beside the description,
-one file for each content: cones, height fields by their skin, point clouds by a cube around each
-ball. Capsules and planes are written in Bullet's words.
+The subtree below a frame becomes one robot: frames become links of the same names, and edges become
+joints. :func:`tmkit.formats.load_scene` reads a scene with the same forward kinematics, limits and
+inertias.
 
-URDF says less than a scene. Frames of one body become links that fixed joints join (the mass is on
-the first of them), a revolute joint without any limit becomes continuous, and classes and allowed
-pairs are omitted.
+Meshes, and shapes that URDF lacks, are written as OBJ files, one for each content. These shapes are
+cones, the surface of height fields, and a cube around each ball of a point cloud. Capsules and
+planes use the elements of Bullet.
+
+URDF stores less than a scene:
+
+* Frames of one body become links with fixed joints between them. The first has the mass.
+* A revolute joint without limits becomes continuous.
+* Classes and allowed pairs are omitted.
 """
 
 from __future__ import annotations
@@ -37,11 +41,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UrdfText:
-    """A robot description, not yet in files.
+    """Content of the files of a robot description.
 
     Attributes:
-        text: the URDF; it names its meshes by file name, relative to itself.
-        meshes: the text of each OBJ file by its name.
+        text: the URDF, with mesh file names relative to itself.
+        meshes: content of each OBJ file by file name.
     """
 
     text: str
@@ -50,7 +54,7 @@ class UrdfText:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """The state of one writing: the scene, the frames that are written, and the meshes met so far."""
+    """Scene and frames of a robot description, and the OBJ files so far, by file name."""
 
     scene: SceneGraph
     frames: Sequence[str]
@@ -64,13 +68,14 @@ def urdf_from_scene(
 
     Args:
         scene: the scene.
-        root: the frame that becomes the root link.
-        name: of the robot.
-        exclude: frames that are omitted, each with its whole subtree.
+        root: frame that becomes the root link.
+        name: name of the robot.
+        exclude: frames that are omitted, each with its subtree.
 
     Raises:
-        UnknownNameError: no such frame.
-        SceneError: the root is excluded, or a joint mimics one that is not written.
+        UnknownNameError: if a frame is unknown.
+        SceneError: if the root is excluded, a joint mimics a joint that is not written, or XML
+            cannot store a name.
     """
     from lxml import etree
 
@@ -79,26 +84,22 @@ def urdf_from_scene(
             raise UnknownNameError.of("frame", frame, scene.frame_names)
     if root in exclude:
         raise SceneError(f"the root '{root}' of the robot is excluded", frame=root)
-    writer = _Writer(scene, _kept(scene, root, frozenset(exclude)))
+    writer = _Writer(scene, _frames_in_order(scene, root, frozenset(exclude)))
     robot = etree.Element("robot", name=name)
-    # The first written frame of each body carries its mass.
-    masses = set({scene.body(frame): frame for frame in reversed(writer.frames)}.values())
+    # The first written frame of each body has the mass.
+    mass_frames = set({scene.body(frame): frame for frame in reversed(writer.frames)}.values())
     try:
         for frame in writer.frames:
-            _add_link(robot, frame, writer, has_mass=frame in masses)
-        names = {scene.joint(frame).name for frame in writer.frames}
+            _add_link(robot, frame, writer, has_mass=frame in mass_frames)
+        joint_names = {scene.joint(frame).name for frame in writer.frames}
         for frame in writer.frames[1:]:
-            _add_joint(robot, frame, writer, names)
-    except ValueError as error:  # a name with characters that XML cannot hold
-        raise (
-            error
-            if isinstance(error, SceneError)
-            else SceneError(f"a name does not fit into XML: {error}")
-        ) from error
-    text = etree.tostring(robot, pretty_print=True, xml_declaration=True, encoding="utf-8").decode(
-        "utf-8"
-    )
-    return UrdfText(text, writer.meshes)
+            _add_joint(robot, frame, writer, joint_names)
+    except SceneError:
+        raise
+    except ValueError as error:  # a name with characters that XML cannot store
+        raise SceneError(f"a name does not fit into XML: {error}") from error
+    data = etree.tostring(robot, pretty_print=True, xml_declaration=True, encoding="utf-8")
+    return UrdfText(data.decode("utf-8"), writer.meshes)
 
 
 def write_urdf(
@@ -109,21 +110,25 @@ def write_urdf(
     name: str = "robot",
     exclude: Collection[str] = (),
 ) -> Path:
-    """Write the subtree below a frame as ``NAME.urdf``, and its meshes as OBJ files; return the path of the URDF file.
+    """Write the subtree below a frame as ``NAME.urdf`` with its meshes as OBJ files.
 
     Args:
         scene: the scene.
-        root: the frame that becomes the root link.
-        folder: where to write; it is made when it is not there.
-        name: of the robot and of the file.
-        exclude: frames that are omitted, each with its whole subtree.
+        root: frame that becomes the root link.
+        folder: folder of the files, which is created if it is missing.
+        name: name of the robot and of the file.
+        exclude: frames that are omitted, each with its subtree.
+
+    Returns:
+        Path of the URDF file.
 
     Raises:
-        UnknownNameError: no such frame.
-        SceneError: the root is excluded, or a joint mimics one that is not written.
-        OutputError: a file cannot be written.
+        UnknownNameError: if a frame is unknown.
+        SceneError: if the root is excluded, a joint mimics a joint that is not written, or XML
+            cannot store a name.
+        OutputError: if a file cannot be written.
     """
-    written = urdf_from_scene(scene, root, name=name, exclude=exclude)
+    urdf = urdf_from_scene(scene, root, name=name, exclude=exclude)
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -131,39 +136,39 @@ def write_urdf(
         message = f"cannot make the folder '{target}': {error.strerror}"
         raise OutputError(message, path=str(target), reason=error.strerror) from error
     path = target / f"{name}.urdf"
-    write_files(
-        {**{target / file: text for file, text in written.meshes.items()}, path: written.text}
-    )
+    write_files({**{target / file: text for file, text in urdf.meshes.items()}, path: urdf.text})
     return path
 
 
-def _kept(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
-    """Return the frames below the root that are not excluded, parents first."""
-    kept, waiting = [], [root]
-    while waiting:
-        frame = waiting.pop()
-        kept.append(frame)
-        waiting.extend(child for child in reversed(scene.children(frame)) if child not in exclude)
-    # The order of the joints in the file is that of the configuration, so it should be that of the
-    # scene. A frame reparented to a later one pulls that one forward; when this disturbs the
-    # joints, they are written first.
+def _frames_in_order(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
+    """Return the frames below the root that are not excluded, parents first.
+
+    The order of joints in the file determines the order in a configuration, so it is that of the
+    scene. If a frame was reparented to a later frame, the later one must come first. If this
+    changes the order of joints, the frames on joints are written first.
+    """
+    frames, stack = [], [root]
+    while stack:
+        frame = stack.pop()
+        frames.append(frame)
+        stack.extend(child for child in reversed(scene.children(frame)) if child not in exclude)
     rank = {frame: index for index, frame in enumerate(scene.frame_names)}
-    in_order = sorted(kept, key=rank.__getitem__)
-    moving = [frame for frame in in_order if scene.joint(frame).is_actuated]
+    frames.sort(key=rank.__getitem__)
+    joint_frames = [frame for frame in frames if scene.joint(frame).is_actuated]
 
     def parent(frame: str) -> str | None:
         return scene.parent(frame) if frame != root else None
 
-    ordered = parents_first(in_order, parent)
-    if [frame for frame in ordered if scene.joint(frame).is_actuated] != moving:
-        ordered = parents_first([*moving, *in_order], parent)
+    ordered = parents_first(frames, parent)
+    if [frame for frame in ordered if scene.joint(frame).is_actuated] != joint_frames:
+        ordered = parents_first([*joint_frames, *frames], parent)
     return ordered
 
 
 def add_element(
     parent: _Element, tag: str, attributes: Mapping[str, str] | None = None
 ) -> _Element:
-    """Add a child element."""
+    """Add a child element and return it."""
     from lxml import etree
 
     return etree.SubElement(parent, tag, dict(attributes or {}))
@@ -174,8 +179,8 @@ def _add_link(robot: _Element, frame: str, writer: _Writer, *, has_mass: bool) -
     inertia = writer.scene.inertia(frame) if has_mass else None
     if inertia is not None:
         inertial = add_element(link, "inertial")
-        add_element(inertial, "origin", {"xyz": _words(inertia.center), "rpy": "0 0 0"})
-        add_element(inertial, "mass", {"value": _word(inertia.mass)})
+        add_element(inertial, "origin", {"xyz": _numbers_text(inertia.center), "rpy": "0 0 0"})
+        add_element(inertial, "mass", {"value": _number_text(inertia.mass)})
         m = inertia.matrix
         moments = {
             "ixx": m[0, 0],
@@ -185,10 +190,12 @@ def _add_link(robot: _Element, frame: str, writer: _Writer, *, has_mass: bool) -
             "iyz": m[1, 2],
             "izz": m[2, 2],
         }
-        add_element(inertial, "inertia", {key: _word(value) for key, value in moments.items()})
+        add_element(
+            inertial, "inertia", {key: _number_text(value) for key, value in moments.items()}
+        )
     for part in writer.scene.shapes(frame):
-        for purpose, wanted in (("visual", part.visual), ("collision", part.collision)):
-            if wanted:
+        for purpose, is_used in (("visual", part.visual), ("collision", part.collision)):
+            if is_used:
                 _add_shape(add_element(link, purpose), part, writer)
 
 
@@ -197,36 +204,33 @@ def _add_shape(purpose: _Element, part: AttachedShape, writer: _Writer) -> None:
     geometry = add_element(purpose, "geometry")
     shape = part.shape
     if shape.kind == "box":
-        add_element(geometry, "box", {"size": _words(shape.dimensions)})
+        add_element(geometry, "box", {"size": _numbers_text(shape.dimensions)})
     elif shape.kind == "sphere":
-        add_element(geometry, "sphere", {"radius": _word(shape.dimensions[0])})
+        add_element(geometry, "sphere", {"radius": _number_text(shape.dimensions[0])})
     elif shape.kind in ("cylinder", "capsule"):
-        add_element(
-            geometry,
-            shape.kind,
-            {"radius": _word(shape.dimensions[0]), "length": _word(shape.dimensions[1])},
-        )
+        radius, length = map(_number_text, shape.dimensions)
+        add_element(geometry, shape.kind, {"radius": radius, "length": length})
     elif shape.kind == "plane":
         add_element(geometry, "plane", {"normal": "0 0 1"})
     else:
         add_element(geometry, "mesh", {"filename": _mesh_file(shape, writer)})
     if purpose.tag == "visual" and part.color is not None:
-        color = _words(part.color)
-        add_element(
-            add_element(purpose, "material", {"name": f"color {color}"}), "color", {"rgba": color}
-        )
+        color = _numbers_text(part.color)
+        material = add_element(purpose, "material", {"name": f"color {color}"})
+        add_element(material, "color", {"rgba": color})
 
 
 def _mesh(shape: Shape) -> Shape:
-    """Return a shape that URDF lacks as a mesh."""
+    """Return the mesh that represents a shape without an element in URDF."""
     if shape.kind == "cone":
         return frustum(shape.dimensions[0], 0.0, shape.dimensions[1])
-    makers = {"point_cloud": mesh_of_cloud, "height_field": mesh_of_field}
-    return makers[shape.kind](shape) if shape.kind in makers else shape
+    if shape.kind == "point_cloud":
+        return mesh_of_cloud(shape)
+    return mesh_of_field(shape) if shape.kind == "height_field" else shape
 
 
 def _mesh_file(shape: Shape, writer: _Writer) -> str:
-    """Return the name of the OBJ file of a shape, and note its text."""
+    """Return the name of the OBJ file of a shape, and add its text to the writer's meshes."""
     file = f"{shape.kind}_{shape.digest}.obj"
     if file not in writer.meshes:
         writer.meshes[file] = obj_text(_mesh(shape))
@@ -234,61 +238,57 @@ def _mesh_file(shape: Shape, writer: _Writer) -> str:
 
 
 def obj_text(mesh: Shape) -> str:
-    """Return a mesh as the text of an OBJ file, which reads back to the same bits."""
-    lines = [f"v {_words(vertex)}" for vertex in mesh.vertices]
+    """Return a mesh as the text of an OBJ file, with numbers that read back exactly."""
+    lines = [f"v {_numbers_text(vertex)}" for vertex in mesh.vertices]
     lines += [f"f {a} {b} {c}" for a, b, c in (mesh.faces + 1).tolist()]
     return "\n".join(lines) + "\n"
 
 
 def _add_joint(robot: _Element, frame: str, writer: _Writer, names: set[str]) -> None:
     joint = writer.scene.joint(frame)
-    kind = {"free": "floating"}.get(joint.type, joint.type)
-    unlimited = math.isinf(joint.lower) and math.isinf(joint.upper)
-    if kind == "revolute" and unlimited:
+    kind = "floating" if joint.type == "free" else joint.type
+    is_unlimited = math.isinf(joint.lower) and math.isinf(joint.upper)
+    if kind == "revolute" and is_unlimited:
         kind = "continuous"
-    name = joint.name if joint.is_actuated else _fixed_name(frame, names)
+    name = joint.name if joint.is_actuated else _new_joint_name(frame, names)
     element = add_element(robot, "joint", {"name": name, "type": kind})
     _add_origin(element, writer.scene.local_pose(frame))
     add_element(element, "parent", {"link": str(writer.scene.parent(frame))})
     add_element(element, "child", {"link": frame})
     if joint.is_actuated:
-        add_element(element, "axis", {"xyz": _words(joint.axis)})
+        add_element(element, "axis", {"xyz": _numbers_text(joint.axis)})
         _add_motion(element, joint, kind, writer)
 
 
 def _add_motion(element: _Element, joint: Joint, kind: str, writer: _Writer) -> None:
-    """Add limits, dynamics and the rule of a joint that moves."""
+    """Add limits, dynamics and mimic rule of an actuated joint."""
     limits = {"effort": joint.effort, "velocity": joint.velocity}
-    written = {key: _word(value) for key, value in limits.items() if math.isfinite(value)}
+    attributes = {key: _number_text(value) for key, value in limits.items() if math.isfinite(value)}
     if kind != "continuous":
-        written |= {"lower": _word(joint.lower), "upper": _word(joint.upper)}
-    if written:
-        add_element(element, "limit", written)
+        attributes |= {"lower": _number_text(joint.lower), "upper": _number_text(joint.upper)}
+    if attributes:
+        add_element(element, "limit", attributes)
     if joint.damping or joint.friction:
-        add_element(
-            element,
-            "dynamics",
-            {"damping": _word(joint.damping), "friction": _word(joint.friction)},
-        )
+        dynamics = {
+            "damping": _number_text(joint.damping),
+            "friction": _number_text(joint.friction),
+        }
+        add_element(element, "dynamics", dynamics)
     rule = joint.mimic
     if rule is not None:
         if writer.scene.joint_frame(rule.joint) not in writer.frames:
             raise SceneError(
                 f"the joint '{joint.name}' mimics '{rule.joint}', which is not part of the robot"
             )
-        add_element(
-            element,
-            "mimic",
-            {
-                "joint": rule.joint,
-                "multiplier": _word(rule.multiplier),
-                "offset": _word(rule.offset),
-            },
-        )
+        attributes = {
+            "multiplier": _number_text(rule.multiplier),
+            "offset": _number_text(rule.offset),
+        }
+        add_element(element, "mimic", {"joint": rule.joint, **attributes})
 
 
-def _fixed_name(frame: str, names: set[str]) -> str:
-    """Return a name for an edge that has none in the scene, different from those of all joints."""
+def _new_joint_name(frame: str, names: set[str]) -> str:
+    """Return an unused joint name for an edge without one, and add it to the names."""
     name = f"{frame}_joint"
     while name in names:
         name += "_"
@@ -297,18 +297,16 @@ def _fixed_name(frame: str, names: set[str]) -> str:
 
 
 def _add_origin(element: _Element, pose: Pose) -> None:
-    add_element(
-        element,
-        "origin",
-        {"xyz": _words(pose.translation), "rpy": _words(roll_pitch_yaw(pose.rotation))},
-    )
+    xyz, rpy = _numbers_text(pose.translation), _numbers_text(roll_pitch_yaw(pose.rotation))
+    add_element(element, "origin", {"xyz": xyz, "rpy": rpy})
 
 
 def roll_pitch_yaw(rotation: npt.NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return fixed-axis roll, pitch and yaw with ``rotation = Rz(yaw) Ry(pitch) Rx(roll)``, radians.
+    """Return fixed-axis roll, pitch and yaw of a rotation [rad].
 
-    Where pitch is a right angle only roll - yaw or roll + yaw is determined; then any yaw does,
-    because roll and pitch are computed from what remains of the rotation after yaw has been undone.
+    They satisfy ``rotation = Rz(yaw) Ry(pitch) Rx(roll)``. If the pitch is a right angle, only
+    roll - yaw or roll + yaw is determined. Then any yaw is valid, because roll and pitch are
+    computed from ``Rz(yaw)^T rotation``.
     """
     yaw = atan2(rotation[1, 0], rotation[0, 0])
     s, c = sin(yaw), cos(yaw)
@@ -317,10 +315,10 @@ def roll_pitch_yaw(rotation: npt.NDArray[np.float64]) -> tuple[float, float, flo
     return roll, pitch, yaw
 
 
-def _word(value: float) -> str:
-    """Return a number as text that reads back to the same bits."""
+def _number_text(value: float) -> str:
+    """Return a number as text that reads back exactly."""
     return repr(float(value))
 
 
-def _words(values: Sequence[float] | npt.NDArray[np.float64]) -> str:
-    return " ".join(_word(value) for value in values)
+def _numbers_text(values: Sequence[float] | npt.NDArray[np.float64]) -> str:
+    return " ".join(_number_text(value) for value in values)

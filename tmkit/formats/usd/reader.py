@@ -32,7 +32,7 @@ from tmkit.formats.mesh.solids import ellipsoid
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PrimitiveSpec
 from tmkit.formats.spec.values import JointEdge, grow, hung, spec_of_pose
-from tmkit.formats.urdf.reader import ORTHOGONAL, adjacent_pairs, inverted_limits
+from tmkit.formats.urdf.reader import UNIT_AXES, adjacent_pairs, inverted_limits_reason
 from tmkit.formats.usd.prim_counter import PrimCounter
 from tmkit.graph import Mesh, Plane, Shape
 from tmkit.spatial import Pose
@@ -445,7 +445,7 @@ class _Reader(StageValues):
             )
             return [
                 (f"{name}/{key}", JointSpec("continuous", f"{name}/{key}", axis, place=place))
-                for key, axis in ORTHOGONAL.items()
+                for key, axis in UNIT_AXES.items()
             ]
         is_turn = kind == "revolute"
         drive, unit = (
@@ -458,12 +458,12 @@ class _Reader(StageValues):
         )
         if lower > upper:
             raise place.error(
-                inverted_limits(f"the {kind} joint '{name}'", lower / unit, upper / unit)
+                inverted_limits_reason(f"the {kind} joint '{name}'", lower / unit, upper / unit)
             )
         x, y, z = (
             found.tolist()
             if (found := self.numbers(prim, "axis")) is not None and len(found) == 3
-            else ORTHOGONAL[prim.GetAttribute("physics:axis").Get().lower()]
+            else UNIT_AXES[prim.GetAttribute("physics:axis").Get().lower()]
         )
         leader = prim.GetAttribute("tmkit:mimic").Get()
         rule = (self.number(prim, word, 0.0) for word in ("multiplier", "offset"))
