@@ -1,10 +1,10 @@
-"""The scene graph: frames, joints, bodies and shapes as an immutable value.
+"""Scene graph: frames, joints, bodies and shapes as an immutable value.
 
-Holding a :class:`SceneGraph` means holding one consistent version of the world. An edit returns a
-new version that shares nearly everything with the old one; the old version stays valid and can be
-read from every thread. ``scene.at(q)`` is a :class:`Kinematics`: the scene at a configuration, with
-all poses computed. :class:`SceneArrays` is the same world in preallocated arrays, edited in place:
-for control loops.
+A :class:`SceneGraph` is one consistent version of the world. An edit returns a new version that
+shares most of its data with the old one. The old version stays valid and can be read from every
+thread. ``scene.at(q)`` returns a :class:`Kinematics`: the scene at a configuration, with all poses
+computed. :class:`SceneArrays` stores the same world in preallocated arrays, edited in place, for
+control loops.
 
 The compiled core implements these values.
 """

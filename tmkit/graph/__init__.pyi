@@ -1,4 +1,4 @@
-"""The names that `tmkit.graph` exports."""
+"""Names exported by `tmkit.graph`."""
 
 from tmkit._core import (
     AttachedShape as AttachedShape,

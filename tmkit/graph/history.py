@@ -333,7 +333,7 @@ def moved_frames(
 
     Raises:
         SceneError: the versions have different joints: one configuration does not fit both.
-        ConfigurationError: q is missing or has the wrong length.
+        ConfigurationError: if q is missing or has the wrong length.
     """
     if a.joint_names != b.joint_names:
         raise SceneError(

@@ -38,7 +38,7 @@ from tmkit.errors import (
     StampError,
 )
 from tmkit.graph.observation_frames import free_name
-from tmkit.graph.rigid import edges_of_twists, moving_edges
+from tmkit.graph.rigid import all_twist_driven_edges, twist_driven_edges
 from tmkit.graph.traversal import edges_between, leading_joint
 from tmkit.spatial import GaussianPose, Pose, adjoint
 
@@ -89,7 +89,7 @@ def at_stamp(
         frames: the frames whose edges are meant; by default all that have stamped poses.
 
     Raises:
-        UnknownNameError: no such frame or policy.
+        UnknownNameError: if a frame or the policy is unknown.
         StampError: the stamp lies outside of the history of an edge, or no twist edge leads over
             it.
     """
@@ -162,12 +162,12 @@ def _twist(scene: Any, frame: str, parent: str, dt: float) -> tuple[Array, EdgeN
 
 def _is_told(scene: SceneGraph, frame: str) -> bool:
     """Whether twist edges lead over the edge above a frame, and so say how it moves."""
-    return bool(scene.twist_frames) and frame in edges_of_twists(scene, frame)
+    return bool(scene.twist_frames) and frame in twist_driven_edges(scene, frame)
 
 
 def twists_between(scene: SceneGraph, start: str, end: str) -> list[tuple[str, str]]:
     """Return the twist edges on the way between two bodies: of each the frames before and behind it. O(t depth)."""
-    told = moving_edges(scene)
+    told = all_twist_driven_edges(scene)
 
     def tops(body: str) -> set[str]:
         """Return the topmost frames of all that moves with a body by joints and fixed edges."""
@@ -389,7 +389,7 @@ def add_joint_values(
             first without end.
 
     Raises:
-        UnknownNameError: no such joint.
+        UnknownNameError: if a joint is unknown.
         ConfigurationError: a joint that mimics another, or a value that is not finite.
         StampError: a value of that stamp is there, or would be dropped at once; a stamp that is not
             finite.
@@ -421,7 +421,7 @@ def joint_history(scene: SceneGraph, joint: str) -> tuple[Vector, Vector]:
         joint: name of the joint; values of a continuous one are in [-pi, pi].
 
     Raises:
-        UnknownNameError: no such joint.
+        UnknownNameError: if a joint is unknown.
     """
     frame = scene.joint_frame(joint)
     for holder, _, name, is_round in _histories(scene):
@@ -458,7 +458,7 @@ def configuration(
     Raises:
         StampError: the stamp lies outside of the history of a joint; or a joint has none, and q is
             omitted.
-        ConfigurationError: q has the wrong length.
+        ConfigurationError: if q has the wrong length.
     """
     values: dict[str, float] = {}
     needed = scene.joint_names if joints is None else tuple(joints)

@@ -48,8 +48,8 @@ def walk_nodes(
         until: nothing below a node for which it holds is visited.
 
     Raises:
-        UnknownNameError: no such frame or group.
-        SceneError: a negative depth, or a node of another kind.
+        UnknownNameError: if a frame or group is unknown.
+        SceneError: if the depth is negative, or the node has another kind.
     """
     if depth is not None and depth < 0:
         raise SceneError(f"the depth of a walk is a number of levels, not {depth}")
@@ -86,7 +86,7 @@ def paths_to(
         limit: the largest number of paths, which groups with common members multiply.
 
     Raises:
-        UnknownNameError: no such frame or group.
+        UnknownNameError: if a frame or group is unknown.
         SceneError: more paths than the limit, a search of more steps than that for each node, or
             another kind of node.
     """
@@ -187,8 +187,8 @@ def uuid_of(scene: SceneGraph, node: str | SceneNode) -> UUID:
         node: the node, or the name of a frame.
 
     Raises:
-        UnknownNameError: no such frame or group.
-        SceneError: a node of another kind.
+        UnknownNameError: if a frame or group is unknown.
+        SceneError: if the node has another kind.
     """
     return uuid5(_NAMESPACE, ":".join(_checked(scene, node)))
 
@@ -219,7 +219,7 @@ def remove_with_groups(scene: SceneGraph, node: str | SceneNode) -> SceneGraph:
         node: the node, or the name of a frame.
 
     Raises:
-        UnknownNameError: no such frame or group.
+        UnknownNameError: if a frame or group is unknown.
         SceneError: what :meth:`SceneGraph.remove_frame` refuses, or a node of another kind.
     """
     kind, name = _checked(scene, node)

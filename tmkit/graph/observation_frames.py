@@ -179,7 +179,7 @@ def observations(scene: SceneGraph, frame: str | None = None) -> tuple[Observati
         frame: the frame that was seen; of all frames if omitted.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
     """
     if frame is not None and frame not in scene:
         raise UnknownNameError.of("frame", frame, scene.frame_names)

@@ -1,30 +1,32 @@
-"""Frames that move as one: what is rigidly joined in a version of a scene, and folding it into fewer frames.
+"""Rigid groups of frames: queries, mass properties, and removal of redundant fixed frames.
 
-Two frames move as one where the path of poses between them has only fixed edges over which no twist
-edge leads. An edge without a stated motion (``Unstated()``, as ``add_pose`` makes it) is none of
-these. So the fixed links of a robot are one rigid group, with the tool in its hand and what it
-holds.
+A rigid group is the set of frames joined by fixed edges that no twist edge drives. An edge without
+a stated motion (``Unstated()``, as ``add_pose`` makes it) does not join frames. The fixed links of
+a robot form one rigid group, with the tool in its hand and the held object.
 
-``collapse_fixed_frames(scene, keep=...)`` gives a smaller scene that says the same of every frame
-it still has. The poses at every configuration (to rounding), the joints and the answers to
-collision queries stay. So do the mass properties of what moves together, covariances, correlations
-and contributions. Errors of the edges of a chain are carried down to the frame that stays at its
-end, and summed there source by source.
+``collapse_fixed_frames(scene, keep=...)`` returns a smaller scene that is equivalent for every
+frame that remains. It preserves joints, collision results and, to rounding, the poses at every
+configuration. It also preserves the mass properties of rigid groups, covariances, correlations and
+contributions. The errors of a chain's edges are summed, source by source, in the last frame of the
+chain.
 
-Roots and the frames to ``keep`` always stay. So do frames under a joint, a free edge, one without a
-stated motion or one that twists lead over. Frames that mean something to others stay: they have a
-class or an attribute, or are in a group. Frames stay whose allowed pairs differ from those of the
-frame they would be folded into, since a pair is said of whole frames. Frames with an error, their
-own or from folded frames above, stay where it cannot be carried further. These have shapes, or a
-child whose edge moves (by a joint, freely, in time or by a twist), in whose axes the error would
-change with the motion.
+These frames are kept:
 
-Shapes of a folded frame are attached to the frame above, and the mass of a body without frames
-joins the one above.
+* roots, and the frames in ``keep``;
+* frames below a joint, a free edge, an edge without a stated motion, or an edge driven by twists;
+* frames with a class or an attribute, and members of groups;
+* frames whose allowed pairs differ from those of the frame above, since a pair holds for whole
+  frames;
+* frames with an error, their own or from collapsed frames above, that cannot be moved further down.
+  Such a frame has shapes, or a child whose edge moves by a joint, freely, in time or by a twist. In
+  the axes of that child the error would change with the motion.
 
-Source of folding: Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
-Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra", fold
-chains of static transformations for speed. What must stay for collision, mass and meaning is ours.
+The shapes of a collapsed frame are attached to the frame above. The mass of a body without frames
+is added to the body above.
+
+Source: Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial Transformations
+in Robotic Applications in a Structured Framework Leveraging Lie Algebra", collapse chains of static
+transformations for speed. The conditions for collision, mass, classes and attributes are additions.
 """
 
 from __future__ import annotations
@@ -52,78 +54,86 @@ from tmkit.spatial import Pose
 
 
 def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
-    """Return the frames that move as one with a frame, itself among them, in insertion order.
+    """Return the frames of the rigid group of a frame, including the frame, in insertion order.
 
-    O(r log n) for r such frames and their children, and O(t depth) for t twist edges.
+    O(r log n) for r frames of the group and their children, and O(t depth) for t twist edges.
 
     Args:
         scene: the scene.
         frame: the frame.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
     """
-    moving = edges_of_twists(scene, frame)
+    driven = twist_driven_edges(scene, frame)
     top = frame
-    while (parent := scene.parent(top)) is not None and _is_still(scene, top, moving):
+    while (parent := scene.parent(top)) is not None and _is_rigid_edge(scene, top, driven):
         top = parent
-    found, waiting = [top], [top]
-    while waiting:
-        below = [
-            child for child in scene.children(waiting.pop()) if _is_still(scene, child, moving)
-        ]
-        found += below
-        waiting += below
-    return tuple(sorted(found, key=scene.frame_id))
+    group, stack = [top], [top]
+    while stack:
+        parent = stack.pop()
+        children = [c for c in scene.children(parent) if _is_rigid_edge(scene, c, driven)]
+        group += children
+        stack += children
+    return tuple(sorted(group, key=scene.frame_id))
 
 
 def is_rigid(scene: SceneGraph, frame: str, other: str) -> bool:
-    """Return whether it is stated that two frames move as one. O(depth log n), and O(t depth) for t twist edges.
+    """Return whether two frames belong to the same rigid group.
+
+    O(depth log n), and O(t depth) for t twist edges.
 
     Args:
         scene: the scene.
-        frame: the one frame.
-        other: the other.
+        frame: one frame.
+        other: the other frame.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
     """
     return loose_edge(scene, frame, other) is None
 
 
 def loose_edge(scene: SceneGraph, frame: str, other: str) -> str | None:
-    """Return the frame below the first edge between two frames that is not rigid; None where they move as one.
+    """Return the frame below the first edge between two frames that is not rigid.
 
-    Where no poses join them, it is ``frame``.
+    It is None for frames of one rigid group, and ``frame`` for frames of different trees.
     """
     if scene.root(frame) != scene.root(other):
         return frame
-    moving = edges_of_twists(scene, frame)
+    driven = twist_driven_edges(scene, frame)
     up, down = ([end, *scene.ancestors(end)] for end in (frame, other))
     common = set(up).intersection(down)
-    between = [at for at in (*up, *reversed(down)) if at not in common]
-    return next((at for at in between if not _is_still(scene, at, moving)), None)
+    edges = [edge for edge in (*up, *reversed(down)) if edge not in common]
+    return next((edge for edge in edges if not _is_rigid_edge(scene, edge, driven)), None)
 
 
 def rigid_inertia(scene: SceneGraph, frame: str) -> Inertia | None:
-    """Return the mass properties of all bodies that move as one with a frame, in its axes; None where none has any.
+    """Return the mass properties of the rigid group of a frame, in its axes [kg, kg m^2].
 
-    What a hand holds counts: of a gripper with an object this is the payload at the wrist.
+    Held objects are included: for a gripper with an object, the result is the payload at the wrist.
 
     Args:
-        scene: the scene; masses in kg.
+        scene: the scene.
         frame: the frame.
 
+    Returns:
+        Sum over all bodies of the group; None if no body has an inertia.
+
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
     """
     firsts = {scene.body(name): name for name in reversed(rigid_frames(scene, frame))}
-    found = [(scene.pose(name, relative_to=frame), scene.inertia(name)) for name in firsts.values()]
-    return joined_inertia([(at, own) for at, own in found if own is not None])
+    parts = [(scene.pose(name, relative_to=frame), scene.inertia(name)) for name in firsts.values()]
+    return combine_inertia([(pose, inertia) for pose, inertia in parts if inertia is not None])
 
 
-def joined_inertia(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:
-    """Return the mass properties of rigidly joined bodies, from here_from_there of each (parallel axis theorem)."""
+def combine_inertia(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:
+    """Return the mass properties of rigidly joined bodies, by the parallel axis theorem.
+
+    Args:
+        masses: reference_from_body and the inertia of each body.
+    """
     if len(masses) < 2:
         return _in_axes(*masses[0]) if masses else None
     parts = [_in_axes(*part) for part in masses]
@@ -136,131 +146,152 @@ def joined_inertia(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:
     return Inertia(mass, center, matrix=(matrix + matrix.T) / 2)
 
 
-def _in_axes(here_from_there: Pose, inertia: Inertia) -> Inertia:
-    if here_from_there == Pose():
+def _in_axes(reference_from_body: Pose, inertia: Inertia) -> Inertia:
+    """Return an inertia in the axes of the reference frame."""
+    if reference_from_body == Pose():
         return inertia
-    rotation = here_from_there.rotation
+    rotation = reference_from_body.rotation
     matrix = rotation @ inertia.matrix @ rotation.T
-    return Inertia(
-        inertia.mass, here_from_there.apply(inertia.center), matrix=(matrix + matrix.T) / 2
-    )
+    center = reference_from_body.apply(inertia.center)
+    return Inertia(inertia.mass, center, matrix=(matrix + matrix.T) / 2)
 
 
-def edges_of_twists(scene: SceneGraph, frame: str) -> set[str]:
-    """Return the frames below edges of poses in the tree of a frame over which twist edges lead. O(t depth)."""
+def twist_driven_edges(scene: SceneGraph, frame: str) -> set[str]:
+    """Return the frames below the pose edges of a frame's tree that twist edges drive. O(t depth)."""
     core: Any = scene
     return set(core._edges_of_twists(frame))
 
 
-def moving_edges(scene: SceneGraph) -> set[str]:
-    """Return the same of all trees."""
+def all_twist_driven_edges(scene: SceneGraph) -> set[str]:
+    """Return the frames below the pose edges of all trees that twist edges drive."""
     return set[str]().union(
-        *(edges_of_twists(scene, root) for root in scene.root_names if scene.twist_frames)
+        *(twist_driven_edges(scene, root) for root in scene.root_names if scene.twist_frames)
     )
 
 
 def joint_values(scene: SceneGraph, values: ArrayLike, what: str) -> NDArray[np.float64]:
-    """Return one number a joint; what they are is named where they are not that."""
+    """Return (n_joints,) numbers, or raise an error that names the quantity ``what``."""
     core: Any = scene
     return np.asarray(core._joint_values(values, what))
 
 
-def _is_still(scene: SceneGraph, frame: str, moving: set[str]) -> bool:
+def _is_rigid_edge(scene: SceneGraph, frame: str, driven: set[str]) -> bool:
+    """Return whether the edge above a frame is fixed and not driven by twists between two bodies."""
     parent = scene.parent(frame)
     on_one_body = parent is not None and scene.body(parent) == scene.body(frame)
-    return scene.joint(frame) == Fixed() and (on_one_body or frame not in moving)
+    return scene.joint(frame) == Fixed() and (on_one_body or frame not in driven)
 
 
 @dataclass
-class _Kept:
-    """A frame that stays, and what it takes over."""
+class _KeptFrame:
+    """Frame that remains, with the shapes and masses of the frames collapsed into it.
+
+    Attributes:
+        parent: parent in the collapsed scene.
+        partners: frames that it may touch.
+        noise: error of its pose relative to the new parent.
+        masses: frame_from_body and inertia of each removed body.
+    """
 
     specification: FrameSpecification
     parent: str | None
     pose: Pose
     shapes: list[AttachedShape]
-    partners: frozenset[str]  # frames it may touch
+    partners: frozenset[str]
     collides: bool
     stamps: StampedPoses | None
-    noise: EdgeNoise | None  # of its pose relative to the parent that it will have
-    # of bodies that go: here_from_there, inertia
+    noise: EdgeNoise | None
     masses: list[tuple[Pose, Inertia]] = field(default_factory=list)
 
     def take_shapes(self, shapes: Iterable[AttachedShape], partners: frozenset[str] | None) -> None:
-        """Take over shapes of a frame, and its partners if it is the first that collides (None if it does not)."""
+        """Add the shapes of a frame, and its partners if it is the first frame with collisions.
+
+        Args:
+            shapes: shapes, with poses relative to this frame.
+            partners: frames that the other frame may touch; None if it has no collision shapes.
+        """
         self.shapes.extend(shapes)
         if partners is not None and not self.collides:
             self.partners, self.collides = partners, True
 
-    def take_mass(self, here_from_there: Pose, inertia: Inertia) -> None:
-        """Take over the inertia of a body."""
-        self.masses.append((here_from_there, inertia))
+    def take_mass(self, frame_from_body: Pose, inertia: Inertia) -> None:
+        """Add the inertia of a body."""
+        self.masses.append((frame_from_body, inertia))
 
 
 def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
-    """Return the scene without the frames that a fixed edge ties to another and that mean nothing by themselves.
+    """Return the scene without redundant fixed frames.
 
-    Frames keep their order. It is the same scene when there is nothing to fold.
+    Frames keep their order. The scene itself is returned if no frame is redundant.
 
     Args:
         scene: the scene.
-        keep: names of frames that stay in any case.
+        keep: names of frames to keep in any case.
 
     Raises:
-        UnknownNameError: no such frame to keep.
+        UnknownNameError: if a frame to keep is unknown.
     """
     kept_names = frozenset(keep)
     for name in sorted(kept_names):
         if name not in scene:
             raise UnknownNameError.of("frame", name, scene.frame_names)
-    partners = _partners(scene)
+    partners = _allowed_partners(scene)
     groups = [scene.group(name) for name in scene.group_names]
-    meant = {frame for group in groups for frame in (*group.frames, *group.parents)} | kept_names
+    members = {frame for group in groups for frame in (*group.frames, *group.parents)}
     edges = [edge for frame in scene.twist_frames if (edge := scene.twist_edge(frame)) is not None]
-    references = {reference for reference, _ in edges}  # bodies that may not go with their frames
-    moving = moving_edges(scene)
-    kept: dict[str, _Kept] = {}
-    # by frame: the frame that holds it now, and holder_from_frame
-    place: dict[str, tuple[str, Pose]] = {}
-    # frames with an error relative to the frame that holds their parent
+    references = {reference for reference, _ in edges}  # bodies that twist edges require
+    driven = all_twist_driven_edges(scene)
+    kept_frames: dict[str, _KeptFrame] = {}
+    # by frame: the kept frame that replaces it, and holder_from_frame
+    holders: dict[str, tuple[str, Pose]] = {}
+    # frames with an error relative to the frame that replaces their parent
     uncertain: set[str] = set()
     for root in scene.root_names:
         for name in scene.subtree(root):
             frame = scene.specification(name)
             collides = any(part.collision for part in frame.shapes)
-            above, above_from_frame, stamps = _above(frame, place)
-            if frame.noise is not None or (frame.parent in uncertain and frame.parent not in kept):
+            holder, holder_from_frame, stamps = _holder_pose(frame, holders)
+            has_folded_parent = frame.parent not in kept_frames
+            if frame.noise is not None or (frame.parent in uncertain and has_folded_parent):
                 uncertain.add(name)
-            holds_error = name in uncertain and _must_hold_error(scene, frame)
-            is_meant = name in meant or name in moving or _moves_by_itself(frame) or holds_error
-            is_meant = is_meant or frame.body in references
-            if frame.parent is None or _stays(
-                frame, is_meant, kept.get(above), partners[name], collides
+            is_required = name in members or name in kept_names or name in driven
+            is_required = is_required or _moves_in_time(frame) or frame.body in references
+            if name in uncertain and _must_hold_error(scene, frame):
+                is_required = True
+            above = kept_frames.get(holder)
+            if frame.parent is None or _must_keep(
+                frame, is_required, above, partners[name], collides
             ):
-                parent = None if frame.parent is None else above
-                noise = frame.noise  # above an edge that moves no uncertain frame was folded
+                parent = None if frame.parent is None else holder
+                noise = frame.noise  # no uncertain frame is collapsed above a moving edge
                 if parent not in (None, frame.parent) and frame.joint == Fixed():
-                    # of all edges between, source by source
+                    # the sum over all edges to the new parent, source by source
                     noise = path_noise(scene, name, relative_to=parent)
-                own = list(frame.shapes)
-                kept[name] = _Kept(
-                    frame, parent, above_from_frame, own, partners[name], collides, stamps, noise
+                kept_frames[name] = _KeptFrame(
+                    frame,
+                    parent,
+                    holder_from_frame,
+                    list(frame.shapes),
+                    partners[name],
+                    collides,
+                    stamps,
+                    noise,
                 )
-                place[name] = (name, Pose())
+                holders[name] = (name, Pose())
                 continue
-            place[name] = (above, above_from_frame)
-            moved = [part.replace(pose=above_from_frame @ part.pose) for part in frame.shapes]
-            kept[above].take_shapes(moved, partners[name] if collides else None)
-    if len(kept) == len(scene):
+            holders[name] = (holder, holder_from_frame)
+            shapes = [part.replace(pose=holder_from_frame @ part.pose) for part in frame.shapes]
+            kept_frames[holder].take_shapes(shapes, partners[name] if collides else None)
+    if len(kept_frames) == len(scene):
         return scene
-    _place_inertia(scene, kept, place)
-    order = [name for name in scene.frame_names if name in kept]
-    folded = SceneGraph.from_frames(
-        [_specification(kept[name]) for name in order],
-        allowed=_allowed(scene, kept, place),
+    _move_inertia(scene, kept_frames, holders)
+    order = [name for name in scene.frame_names if name in kept_frames]
+    collapsed = SceneGraph.from_frames(
+        [_specification(kept_frames[name]) for name in order],
+        allowed=_allowed_pairs(scene, kept_frames, holders),
         bodies_without_frames=scene.bodies_without_frames,
     )
-    with folded.edit() as edit:
+    with collapsed.edit() as edit:
         for group in groups:
             edit.set_group(
                 group.name,
@@ -273,35 +304,37 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
     return edit.finish()
 
 
-def _partners(scene: SceneGraph) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {name: set() for name in scene.frame_names}
+def _allowed_partners(scene: SceneGraph) -> dict[str, frozenset[str]]:
+    """Return the frames that each frame may touch."""
+    partners: dict[str, set[str]] = {name: set() for name in scene.frame_names}
     for a, b, _ in scene.allowed_pairs:
-        found[a].add(b)
-        found[b].add(a)
-    return {name: frozenset(names) for name, names in found.items()}
+        partners[a].add(b)
+        partners[b].add(a)
+    return {name: frozenset(names) for name, names in partners.items()}
 
 
-def _above(
-    frame: FrameSpecification, place: dict[str, tuple[str, Pose]]
+def _holder_pose(
+    frame: FrameSpecification, holders: dict[str, tuple[str, Pose]]
 ) -> tuple[str, Pose, StampedPoses | None]:
-    """Return the kept frame above one, and above_from_frame: at joint value 0, and stamped."""
+    """Return the kept frame above a frame, holder_from_frame at joint value 0, and stamped poses."""
     if frame.parent is None:
         return "", Pose(), None
-    holder, holder_from_parent = place[frame.parent]
+    holder, holder_from_parent = holders[frame.parent]
     if holder == frame.parent:
         return holder, frame.pose, frame.stamps
     stamps = None if frame.stamps is None else frame.stamps.moved(holder_from_parent)
     return holder, holder_from_parent @ frame.pose, stamps
 
 
-def _stays(
+def _must_keep(
     frame: FrameSpecification,
-    is_meant: bool,
-    above: _Kept | None,
+    is_required: bool,
+    above: _KeptFrame | None,
     partners: frozenset[str],
     collides: bool,
 ) -> bool:
-    if is_meant or frame.joint != Fixed() or frame.classes or frame.attributes or above is None:
+    """Return whether a frame cannot be collapsed into the kept frame above it."""
+    if is_required or frame.joint != Fixed() or frame.classes or frame.attributes or above is None:
         return True
     if not collides or not above.collides:
         return False
@@ -309,66 +342,67 @@ def _stays(
 
 
 def _must_hold_error(scene: SceneGraph, frame: FrameSpecification) -> bool:
-    """Return whether an error of a frame's pose cannot be carried down to the frames below it."""
-    if frame.shapes:  # which would have an exact pose in the frame above
+    """Return whether the error of a frame's pose cannot be moved down to its children."""
+    if frame.shapes:  # their poses in the frame above would be exact
         return True
-    # errors are constant in the axes of each
+    # An error is constant in the axes of a child with a fixed edge only.
     children = map(scene.specification, scene.children(frame.name))
-    return any(child.joint != Fixed() or _moves_by_itself(child) for child in children)
+    return any(child.joint != Fixed() or _moves_in_time(child) for child in children)
 
 
-def _moves_by_itself(frame: FrameSpecification) -> bool:
+def _moves_in_time(frame: FrameSpecification) -> bool:
     """Return whether the pose of a frame's edge changes in time."""
     return frame.twist is not None or frame.stamps is not None
 
 
-def _place_inertia(
-    scene: SceneGraph, kept: dict[str, _Kept], place: dict[str, tuple[str, Pose]]
+def _move_inertia(
+    scene: SceneGraph, kept_frames: dict[str, _KeptFrame], holders: dict[str, tuple[str, Pose]]
 ) -> None:
-    """Give the inertia of every body to a frame of it that stays, or to the frame that its frames were folded into."""
-    staying: dict[str, str] = {}  # by body: its first frame that stays
+    """Move the inertia of each collapsed frame to a kept frame of its body, or to its holder."""
+    first_kept: dict[str, str] = {}  # by body: its first kept frame
     for name in scene.frame_names:
-        if name in kept:
-            staying.setdefault(kept[name].specification.body, name)
+        if name in kept_frames:
+            first_kept.setdefault(kept_frames[name].specification.body, name)
     for name in scene.frame_names:
         inertia = scene.specification(name).inertia
-        if inertia is None or name in kept:
+        if inertia is None or name in kept_frames:
             continue
-        holder, holder_from_frame = place[name]
-        body = scene.body(name)
-        if body in staying and scene.root(staying[body]) == scene.root(name):
-            there = staying[body]
-            kept[there].take_mass(scene.pose(name, relative_to=there), inertia)
+        holder, holder_from_frame = holders[name]
+        first = first_kept.get(scene.body(name))
+        if first is not None and scene.root(first) == scene.root(name):
+            kept_frames[first].take_mass(scene.pose(name, relative_to=first), inertia)
         else:
-            kept[holder].take_mass(holder_from_frame, inertia)
+            kept_frames[holder].take_mass(holder_from_frame, inertia)
 
 
-def _specification(frame: _Kept) -> FrameSpecification:
-    said, masses = frame.specification, frame.masses
-    masses = masses if said.inertia is None else [(Pose(), said.inertia), *masses]
-    return said.replace(
+def _specification(frame: _KeptFrame) -> FrameSpecification:
+    """Return the specification of a kept frame, with its new parent, shapes and inertia."""
+    specification, masses = frame.specification, frame.masses
+    if specification.inertia is not None:
+        masses = [(Pose(), specification.inertia), *masses]
+    return specification.replace(
         parent=frame.parent,
         pose=frame.pose,
         shapes=frame.shapes,
-        inertia=joined_inertia(masses),
+        inertia=combine_inertia(masses),
         stamps=frame.stamps,
         noise=frame.noise,
     )
 
 
-def _allowed(
-    scene: SceneGraph, kept: dict[str, _Kept], place: dict[str, tuple[str, Pose]]
+def _allowed_pairs(
+    scene: SceneGraph, kept_frames: dict[str, _KeptFrame], holders: dict[str, tuple[str, Pose]]
 ) -> list[tuple[str, str, str]]:
+    """Return the allowed pairs of the collapsed scene, with their reasons."""
     pairs: dict[frozenset[str], tuple[str, str, str]] = {}
     for a, b, reason in scene.allowed_pairs:
-        first, second = place[a][0], place[b][0]
-        # A frame without shapes may have touched anything; once the shapes of others were folded
-        # into it, it may not.
-        is_said = all(
+        first, second = holders[a][0], holders[b][0]
+        # The pair of a frame without shapes must not extend to shapes that it received.
+        is_valid = all(
             any(part.collision for part in scene.shapes(name))
-            or (name in kept and not kept[name].collides)
+            or (name in kept_frames and not kept_frames[name].collides)
             for name in (a, b)
         )
-        if first != second and is_said:
+        if first != second and is_valid:
             pairs.setdefault(frozenset((first, second)), (first, second, reason))
     return list(pairs.values())

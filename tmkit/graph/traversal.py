@@ -1,9 +1,9 @@
-"""Walks through a scene graph, and the stamps and errors of what lies along them.
+"""Walks, chains and paths of a scene graph, with the stamps and errors along them.
 
-A walk goes down from a frame, and stops where it is told to; a chain leads from a frame down to
-another. The way between any two frames is ``scene.path``. Children come in insertion order. A walk
-holds the frames that wait, never the whole tree, and nothing recurses. A chain costs O(depth log
-n), a step of a walk O(log n).
+A walk visits a frame and its descendants, down to a stop condition. A chain leads from a frame down
+to one descendant. ``scene.path`` is the path between any two frames. Children come in insertion
+order. A walk stores only the queue of frames, never the whole tree, and no function recurses. A
+chain costs O(depth log n), a step of a walk O(log n).
 """
 
 from __future__ import annotations
@@ -42,25 +42,24 @@ def walk(
     """Yield a frame and its descendants, parents before children, siblings in insertion order.
 
     Args:
-        scene: the version that is walked; edits made meanwhile are other versions and do not
-            matter.
+        scene: the version to walk; later edits make other versions and have no effect.
         start: the first frame.
-        depth: how many edges below ``start`` the walk goes: 0 yields ``start`` alone; without end
-            by default.
-        until: a stop test, asked once of each frame that is yielded: nothing below one for which it
-            holds is visited.
+        depth: number of edges below ``start`` to descend; 0 yields ``start`` alone. Unlimited by
+            default.
+        until: stop condition, called once for each yielded frame. The descendants of a frame for
+            which it holds are skipped.
         order: ``depth`` finishes a subtree before its next sibling, ``breadth`` a level before the
             next.
 
     Raises:
-        UnknownNameError: no such frame.
-        SceneError: a negative depth, or an order that is neither.
+        UnknownNameError: if a frame is unknown.
+        SceneError: if the depth is negative, or the order has another value.
     """
     if depth is not None and depth < 0:
-        raise SceneError(f"the depth of a walk is a number of edges, not {depth}")
+        raise SceneError(f"the depth of a walk must be a number of edges, not {depth}")
     if order not in ("depth", "breadth"):
-        raise SceneError(f"the order of a walk is 'depth' or 'breadth', not {order!r}")
-    scene.parent(start)  # an unknown name is refused now, not when the first frame is asked for
+        raise SceneError(f"the order of a walk must be 'depth' or 'breadth', not {order!r}")
+    scene.parent(start)  # raise for an unknown name now, not at the first frame
     return _walk(scene, start, depth, until, order == "depth")
 
 
@@ -71,22 +70,18 @@ def _walk(
     until: Callable[[str], bool] | None,
     by_depth: bool,
 ) -> Iterator[str]:
-    waiting = deque([(start, 0)])
-    while waiting:
-        frame, level = waiting.pop() if by_depth else waiting.popleft()
+    queue = deque([(start, 0)])
+    while queue:
+        frame, level = queue.pop() if by_depth else queue.popleft()
         yield frame
         if (until is not None and until(frame)) or level == depth:
             continue
         children = scene.children(frame)
-        waiting.extend(
-            (child, level + 1) for child in (reversed(children) if by_depth else children)
-        )
+        queue.extend((child, level + 1) for child in (reversed(children) if by_depth else children))
 
 
 def chain(scene: SceneGraph, base: str, tip: str) -> tuple[str, ...]:
-    """Return the frames from ``base`` down to ``tip``, both included.
-
-    O(depth log n).
+    """Return the frames from ``base`` down to ``tip``, both included. O(depth log n).
 
     Args:
         scene: the scene.
@@ -94,18 +89,18 @@ def chain(scene: SceneGraph, base: str, tip: str) -> tuple[str, ...]:
         tip: the last frame.
 
     Raises:
-        UnknownNameError: no such frame.
-        SceneError: ``tip`` is not a descendant of ``base``.
+        UnknownNameError: if a frame is unknown.
+        SceneError: if ``tip`` is not a descendant of ``base``.
     """
     frames = (tip, *scene.ancestors(tip))
     if base not in frames:
-        scene.parent(base)  # an unknown name is refused as such
+        scene.parent(base)  # raise UnknownNameError for an unknown name
         raise SceneError(f"frame '{tip}' is not a descendant of '{base}'", base=base, tip=tip)
     return frames[frames.index(base) :: -1]
 
 
 def common_ancestor(scene: SceneGraph, a: str, b: str) -> str:
-    """Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
+    """Return the nearest common ancestor of two frames, which may be one of them. O(depth log n).
 
     Args:
         scene: the scene.
@@ -113,17 +108,18 @@ def common_ancestor(scene: SceneGraph, a: str, b: str) -> str:
         b: another frame of the same tree.
 
     Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
+        UnknownNameError: if a frame is unknown.
+        DisconnectedError: if the frames are in different trees.
     """
     path = scene.path(a, b)
-    return next((at for at, after in pairwise(path) if scene.parent(at) != after), path[-1])
+    return next((frame for frame, step in pairwise(path) if scene.parent(frame) != step), path[-1])
 
 
 def edges_between(scene: SceneGraph, start: str, end: str) -> list[str]:
     """Return the frames below the edges on the path between two frames, in its order."""
     return [
-        at if scene.parent(at) == after else after for at, after in pairwise(scene.path(start, end))
+        frame if scene.parent(frame) == step else step
+        for frame, step in pairwise(scene.path(start, end))
     ]
 
 
@@ -139,25 +135,27 @@ def joints_between(scene: SceneGraph, start: str, end: str) -> tuple[str, ...]:
         Names of the joints, in the order of the path.
 
     Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
+        UnknownNameError: if a frame is unknown.
+        DisconnectedError: if the frames are in different trees.
     """
     joints = (scene.joint(edge) for edge in edges_between(scene, start, end))
     return tuple(joint.name for joint in joints if joint.type not in ("fixed", "free"))
 
 
 def leading_joint(scene: SceneGraph, frame: str) -> str | None:
-    """Return the joint of the configuration whose value moves the edge above a frame, through all mimic rules.
+    """Return the joint whose value moves the edge above a frame, through all mimic rules.
+
+    O(mimic rules log n).
 
     Args:
         scene: the scene.
         frame: the frame.
 
     Returns:
-        Name of the joint; None for an edge that no value moves. O(mimic rules log n).
+        Name of a joint of the configuration; None for an edge that no value moves.
 
     Raises:
-        UnknownNameError: if there is no such frame.
+        UnknownNameError: if the frame is unknown.
     """
     joint = scene.joint(frame)
     while joint.mimic is not None:
@@ -168,53 +166,58 @@ def leading_joint(scene: SceneGraph, frame: str) -> str | None:
 def twist_path(
     scene: SceneGraph | SceneArrays, body: str, *, relative_to_body: str
 ) -> tuple[str, ...]:
-    """Return the frames whose twist edges lead from one body to another. O(t log n) for t twist edges.
+    """Return the frames whose twist edges lead from one body to another.
+
+    O(t log n) for t twist edges.
 
     Args:
-        scene: the scene; or its arrays, for the writer.
+        scene: the scene, or its arrays.
         body: the body to reach.
         relative_to_body: the body to start from.
 
     Returns:
-        Names of the frames, nearest to ``body`` first; none when there is no path.
+        Names of the frames, nearest to ``body`` first; empty if there is no path.
 
     Raises:
-        UnknownNameError: no such body.
+        UnknownNameError: if a body is unknown.
     """
     for name in (relative_to_body, body):
         if isinstance(scene, SceneGraph):
-            scene.frames_of_body(name)  # it is there
+            scene.frames_of_body(name)  # raise UnknownNameError for an unknown body
         elif name not in scene.body_names:
             raise UnknownNameError.of("body", name, scene.body_names)
-    # of a body above: the frame of its edge, and its body
-    reached, waiting = dict[str, tuple[str, str]](), [body]
+    # by reference body: the frame of its twist edge, and the body of that frame
+    links = dict[str, tuple[str, str]]()
     edges = [
         (frame, scene.body(frame), edge[0])
         for frame in scene.twist_frames
         if (edge := scene.twist_edge(frame))
     ]
-    for below in waiting:
+    queue = [body]
+    for current in queue:
         for frame, moving, reference in edges:
-            if moving == below and reference != body and reference not in reached:
-                reached[reference] = frame, below
-                waiting.append(reference)
-    path, at = list[str](), relative_to_body
-    while at in reached:
-        frame, at = reached[at]
+            if moving == current and reference != body and reference not in links:
+                links[reference] = frame, current
+                queue.append(reference)
+
+    # Follow the links from the reference body back to the body.
+    path, current = list[str](), relative_to_body
+    while current in links:
+        frame, current = links[current]
         path.append(frame)
     return tuple(reversed(path))
 
 
 @dataclass(frozen=True, slots=True)
 class Stamped:
-    """A value to set as an attribute, and when it was found: finite seconds on any clock."""
+    """Attribute value with the time of its measurement: finite seconds on any clock."""
 
     value: Any
     stamp: float
 
 
 def stamped_attributes(owner: FrameSpecification | Group) -> dict[str, Any]:
-    """Return the attributes of a frame or a group as they can be set again, with their stamps."""
+    """Return the attributes of a frame or group with their stamps, in the form that setters take."""
     stamps = owner.attribute_stamps
     return {
         key: Stamped(value, stamps[key]) if key in stamps else value
@@ -223,10 +226,10 @@ def stamped_attributes(owner: FrameSpecification | Group) -> dict[str, Any]:
 
 
 def latest_common_stamp(scene: SceneGraph, frame: str, *, relative_to: str | None = None) -> float:
-    """Return the newest stamp at which all stamped edges between two frames have a pose, in seconds. O(depth log n).
+    """Return the newest stamp [s] at which all stamped edges between two frames have a pose.
 
     It is the *latest common time* of ROS's tf2, a stamp for ``scene.pose``. Edges without stamped
-    poses do not count.
+    poses are ignored. O(depth log n).
 
     Args:
         scene: the scene.
@@ -234,26 +237,28 @@ def latest_common_stamp(scene: SceneGraph, frame: str, *, relative_to: str | Non
         relative_to: the other frame; the root of its tree if omitted.
 
     Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
-        StampError: no edge on the path has stamped poses, or two have none at a common time.
+        UnknownNameError: if a frame is unknown.
+        DisconnectedError: if the frames are in different trees.
+        StampError: if no edge on the path has stamped poses, or two edges have no common time.
     """
-    other = scene.root(frame) if relative_to is None else relative_to
-    known = common_stamps(scene, frame, other)
-    if known is None:
-        raise StampError(f"no edge between '{frame}' and '{other}' has stamped poses")
-    if known[0] <= known[1]:
-        return known[1]
-    edges = set(edges_between(scene, frame, other))  # which of them is the reason
-    stamped = [
-        (found.stamps, name)
+    reference = scene.root(frame) if relative_to is None else relative_to
+    interval = common_stamps(scene, frame, reference)
+    if interval is None:
+        raise StampError(f"no edge between '{frame}' and '{reference}' has stamped poses")
+    if interval[0] <= interval[1]:
+        return interval[1]
+
+    # Find the edges that cause the error.
+    edges = set(edges_between(scene, frame, reference))
+    histories = [
+        (poses.stamps, name)
         for name in sorted(edges)
-        if (found := scene.stamped_poses(name)) is not None
+        if (poses := scene.stamped_poses(name)) is not None
     ]
-    if empty := [name for stamps, name in stamped if not len(stamps)]:
+    if empty := [name for stamps, name in histories if not len(stamps)]:
         raise StampError(f"frame '{empty[0]}' has no stamped pose yet")
-    newest, last = min((stamps[-1], name) for stamps, name in stamped)
-    oldest, first = max((stamps[0], name) for stamps, name in stamped)
+    newest, last = min((stamps[-1], name) for stamps, name in histories)
+    oldest, first = max((stamps[0], name) for stamps, name in histories)
     raise StampError(
         f"the newest pose of '{last}' is of {newest:g} s, the oldest of '{first}' of {oldest:g} s"
     )
@@ -262,23 +267,23 @@ def latest_common_stamp(scene: SceneGraph, frame: str, *, relative_to: str | Non
 def contributions(
     scene: SceneGraph, frame: str, *, relative_to: str | None = None, q: ArrayLike | None = None
 ) -> tuple[tuple[NoiseSource, NDArray[np.float64]], ...]:
-    """Return the share of each source in the covariance of a relative pose. O(depth log n).
+    """Return the contribution of each source to the covariance of a relative pose. O(depth log n).
 
     Args:
         scene: the scene.
         frame: the frame.
-        relative_to: the frame relative to which its pose is; the root of its tree if omitted.
-        q: (n_joints,) configuration, radians or metres; needed where a joint is on the path.
+        relative_to: the reference frame; the root of its tree if omitted.
+        q: (n_joints,) configuration [rad or m]; required if a joint is on the path.
 
     Returns:
-        For each source on the path, in the order of the path down and then up, its (6, 6) share, in
-        the axes of the frame: the shares sum to the covariance. A source whose effects cancel has
-        none.
+        For each source on the path, in the order of the path down and then up, its (6, 6)
+        contribution, in the axes of the frame. The contributions sum to the covariance. A source
+        whose effects cancel is omitted.
 
     Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
-        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
+        UnknownNameError: if a frame is unknown.
+        DisconnectedError: if the frames are in different trees.
+        ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length.
     """
     noise = path_noise(scene, frame, relative_to=relative_to, q=q)
     maps = [] if noise is None else [(source, noise.map(source)) for source in noise.sources]
@@ -288,51 +293,49 @@ def contributions(
 def joint_gaussian(
     scene: SceneGraph, pairs: Sequence[tuple[str, str]], *, q: ArrayLike | None = None
 ) -> tuple[tuple[Pose, ...], NDArray[np.float64]]:
-    """Return several relative poses with the covariance of all their errors together.
+    """Return several relative poses with the joint covariance of their errors.
 
     Args:
         scene: the scene.
         pairs: (frame, relative_to) of each.
-        q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
+        q: (n_joints,) configuration [rad or m]; optional if no joint is on a path.
 
     Returns:
         The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's
         axes; read-only.
 
     Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
-        ConfigurationError: a joint is on a path and q is missing, or q has the wrong length or
+        UnknownNameError: if a frame is unknown.
+        DisconnectedError: if the frames are in different trees.
+        ConfigurationError: if a joint is on a path and q is missing, or q has the wrong length or
             non-finite numbers.
     """
-    means = tuple(scene.pose(frame, relative_to=other, q=q) for frame, other in pairs)
-    maps: dict[NoiseSource, NDArray[np.float64]] = {}  # of each source to all errors
-    for i, (frame, other) in enumerate(pairs):
-        if (noise := path_noise(scene, frame, relative_to=other, q=q)) is not None:
+    means = tuple(scene.pose(frame, relative_to=reference, q=q) for frame, reference in pairs)
+    maps: dict[NoiseSource, NDArray[np.float64]] = {}  # by source: (m, 6, dimension) of all errors
+    for i, (frame, reference) in enumerate(pairs):
+        if (noise := path_noise(scene, frame, relative_to=reference, q=q)) is not None:
             for source in noise.sources:
-                maps.setdefault(source, np.zeros((len(pairs), 6, source.dimension)))[i] = noise.map(
-                    source
-                )
+                blocks = maps.setdefault(source, np.zeros((len(pairs), 6, source.dimension)))
+                blocks[i] = noise.map(source)
     size = 6 * len(pairs)
-    stacked = np.hstack(
-        [np.empty((size, 0)), *(of_one.reshape(size, -1) for of_one in maps.values())]
-    )
+    columns = [blocks.reshape(size, -1) for blocks in maps.values()]
+    stacked = np.hstack([np.empty((size, 0)), *columns])
     covariance = stacked @ stacked.T
     covariance.flags.writeable = False
     return means, covariance
 
 
 def twist_covariance(scene: SceneGraph | SceneArrays, frame: str) -> NDArray[np.float64]:
-    """Return the covariance (6, 6) of a frame's twist edge, at its origin and in its axes. O(log n).
+    """Return the (6, 6) covariance of a frame's twist edge, at its origin and in its axes.
 
-    Zeros when exact or absent.
+    It is zero for an exact or absent twist. O(log n).
 
     Args:
-        scene: the scene; or its arrays, for the writer.
+        scene: the scene, or its arrays.
         frame: the frame.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
     """
     noise = twist_noise(scene, frame)
     return np.zeros((6, 6)) if noise is None else noise.covariance

@@ -35,8 +35,8 @@ def tree_html(
         max_children: how many children of one frame are shown at most.
 
     Raises:
-        ConfigurationError: q has the wrong length.
-        SceneError: a limit below 1.
+        ConfigurationError: if q has the wrong length.
+        SceneError: if a limit is below 1.
     """
     describer = Describer(scene, q)
     parts = [

@@ -263,9 +263,9 @@ def tree_text(
         max_children: how many children of one frame are shown at most.
 
     Raises:
-        UnknownNameError: no such frame.
-        ConfigurationError: q has the wrong length.
-        SceneError: a negative depth, or a limit below 1.
+        UnknownNameError: if a frame is unknown.
+        ConfigurationError: if q has the wrong length.
+        SceneError: if the depth is negative, or a limit is below 1.
     """
     shown = outline_of(
         scene, frame=frame, depth=depth, max_frames=max_frames, max_children=max_children

@@ -96,8 +96,8 @@ def tree_svg(
         max_children: how many children of one frame are drawn at most.
 
     Raises:
-        UnknownNameError: no such frame.
-        SceneError: a negative depth, or a limit below 1.
+        UnknownNameError: if a frame is unknown.
+        SceneError: if the depth is negative, or a limit is below 1.
     """
     shown = outline_of(
         scene, frame=frame, depth=depth, max_frames=max_frames, max_children=max_children
@@ -344,8 +344,8 @@ def graph_svg(
             counted.
 
     Raises:
-        UnknownNameError: no such frame or group.
-        SceneError: a limit below 1, or a node of another kind.
+        UnknownNameError: if a frame or group is unknown.
+        SceneError: if the limit is below 1, or the node has another kind.
     """
     if max_nodes < 1:
         raise SceneError(f"max_nodes is at least 1, not {max_nodes}")

@@ -1,4 +1,4 @@
-"""The names that `tmkit.graph.patterns` exports."""
+"""Names exported by `tmkit.graph.patterns`."""
 
 from tmkit.graph.patterns.pattern import Part as Part, Pattern as Pattern, Relation as Relation
 from tmkit.graph.patterns.relations import (

@@ -415,7 +415,7 @@ def find_structure(
 
     Raises:
         ConfigurationError: q is missing where places are asked for, or has the wrong length.
-        SceneError: an ``up`` without a direction.
+        SceneError: if ``up`` is not a finite non-zero vector.
     """
     placed = PlacedScene(scene, q=q, up=up)
     if any(relation.is_geometric for relation in pattern.relations):

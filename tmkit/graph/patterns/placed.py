@@ -70,7 +70,7 @@ class PlacedScene:
         up: (3,) direction against gravity, in the axes of the root.
 
     Raises:
-        SceneError: an ``up`` without a direction.
+        SceneError: if ``up`` is not a finite non-zero vector.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class PlacedScene:
             frame, relative_to: frames.
 
         Raises:
-            DisconnectedError: the frames stand in different trees.
+            DisconnectedError: if the frames are in different trees.
         """
         return self.kinematics.pose(frame, relative_to=relative_to)
 

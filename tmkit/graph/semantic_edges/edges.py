@@ -55,11 +55,11 @@ def add_pose(
         joint: how the frame moves relative to its reference, at value 0 in this pose; ``Fixed()``
             if it does not move. If omitted, a new edge between two bodies has no stated motion, and
             an existing edge keeps its own.
-        q: (n_joints,) configuration for the conversion, where a joint is on the way.
+        q: (n_joints,) configuration for the conversion; required if a joint is on the path.
         on_conflict: whether the inverse of a refused pose is tried.
 
     Raises:
-        UnknownNameError: a frame or body that is not there.
+        UnknownNameError: if a frame or body is unknown.
         SemanticError: a frame is not on the body that the pose names; or the conversion is not
             possible.
         SceneError: the frame has another parent; a body would have two paths; or the pose would
@@ -89,10 +89,10 @@ def update_pose(
     Args:
         scene: the scene.
         pose: the pose of a frame relative to its parent, or of the parent relative to the frame.
-        q: (n_joints,) configuration for the conversion, where a joint is on the way.
+        q: (n_joints,) configuration for the conversion; required if a joint is on the path.
 
     Raises:
-        UnknownNameError: a frame or body that is not there.
+        UnknownNameError: if a frame or body is unknown.
         SemanticError: a frame is not on the body that the pose names; or the conversion is not
             possible.
         SceneError: there is no such edge, or it is inside a body, where poses are constant.
@@ -262,7 +262,7 @@ def add_twist(
             axes, m/s and rad/s, symmetric positive semi-definite; it is brought to the frame like
             the twist. None or zero: exact.
         frame: the frame that the edge leads to; that of the twist's point by default.
-        q: (n_joints,) configuration for the conversion, where a joint is on the way.
+        q: (n_joints,) configuration for the conversion; required if a joint is on the path.
         on_conflict: whether the inverse of a refused twist is tried, as that of a frame of the
             reference body.
         strict: whether to refuse a twist between two bodies that twist edges join in any way
@@ -273,7 +273,7 @@ def add_twist(
             (TE6).
 
     Raises:
-        UnknownNameError: a frame or body that is not there.
+        UnknownNameError: if a frame or body is unknown.
         SemanticError: the frame is not on the body, or no poses lead to the point or axes in which
             the twist is given.
         SceneError: the rules of twist edges forbid it; see :meth:`SceneGraph.set_twist`. The
@@ -330,7 +330,7 @@ def update_twist(
         twist: the twist, as for :func:`add_twist`.
         covariance: as for :func:`add_twist`; what was known of the error of the old value is gone.
         frame: the frame that the edge leads to; that of the twist's point by default.
-        q: (n_joints,) configuration for the conversion, where a joint is on the way.
+        q: (n_joints,) configuration for the conversion; required if a joint is on the path.
 
     Raises:
         SceneError: there is no such edge.

@@ -115,7 +115,7 @@ def add_fact(
         policy: the treatment of a fact between frames that poses join already.
 
     Raises:
-        UnknownNameError: a frame or body that is not there.
+        UnknownNameError: if a frame or body is unknown.
         SemanticError: a frame is not on its body, no poses lead to its points and axes, or it is no
             such relation.
         SceneError: if it contradicts the scene, or the rules of edges forbid it. Also if an

@@ -24,7 +24,7 @@ from tmkit._core import (
 )
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, moved_edge, summed, twists_between
-from tmkit.graph.rigid import joint_values, moving_edges
+from tmkit.graph.rigid import all_twist_driven_edges, joint_values
 from tmkit.graph.semantic_edges.queries import UNKNOWN_MOTION_REPAIR, frame_on, unknown_motion
 from tmkit.graph.semantic_edges.twists import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord
@@ -76,7 +76,7 @@ def integrate(
         raise ConfigurationError("integrate takes both q and qd, or neither")
     after = None if q is None else joint_values(scene, q, "q")
     rates = None if qd is None else np.array(joint_values(scene, qd, "qd"))
-    told = moving_edges(scene)
+    told = all_twist_driven_edges(scene)
     _require_stated_edges(scene, told)
     moved: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
     unknown: dict[str, SemanticError] = {}

@@ -21,7 +21,7 @@ from tmkit import relations as rel
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.graph.moments import When, moment
-from tmkit.graph.rigid import edges_of_twists
+from tmkit.graph.rigid import twist_driven_edges
 from tmkit.graph.traversal import joints_between, twist_path
 from tmkit.relations import LinearVelocityCoord, SemanticError, TwistCoord, representations
 from tmkit.relations.representation import trusted
@@ -144,7 +144,7 @@ def explain(scene: SceneGraph, coord: Coord, qd: object = None) -> NoReturn:
             )
     elif (edge := core._unstated_edge(a, b)) is not None:
         why, repair = unknown_motion(scene, edge), UNKNOWN_MOTION_REPAIR
-    elif not edges_of_twists(scene, a).isdisjoint(scene.path(a, b)) and (
+    elif not twist_driven_edges(scene, a).isdisjoint(scene.path(a, b)) and (
         body := _way_out(scene, beside)
     ):
         why = f"twist edges lead there by way of body '{body}', which no poses join"
@@ -272,7 +272,7 @@ def relate(
         representation: the form of the numbers; by default a position vector, a rotation matrix,
             vector and matrix (a rotation vector where the axes are not those of the reference
             frame), or a six-vector.
-        q: (n_joints,) configuration; needed where a joint is on the way.
+        q: (n_joints,) configuration; required if a joint is on the path.
         qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move;
             elsewhere joints move as ``qd`` says, and free edges do not; without it both say
             nothing. Fixed edges never move. The motion of an edge that has a pose only, as
@@ -281,12 +281,12 @@ def relate(
             (:func:`~tmkit.graph.at_stamp`); now if omitted.
 
     Raises:
-        UnknownNameError: a frame or body that is not there.
+        UnknownNameError: if a frame or body is unknown.
         SemanticError: if a frame is not on the body named, or the representation does not allow the
             result. Also if no poses lead from one to the other, or the motion of one relative to
             the other is not stated.
-        ConfigurationError: a joint is on the way and q is missing.
-        StampError: the stamp lies outside of what is known.
+        ConfigurationError: if a joint is on the path and q is missing.
+        StampError: if the stamp is outside of the recorded times.
     """
     if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
         at = scene

@@ -49,15 +49,15 @@ def gaussian_twist(
     Args:
         scene: the scene.
         coord: what is asked for, as for :func:`relate`.
-        q: (n_joints,) configuration; needed where a joint is on the way of a pose.
+        q: (n_joints,) configuration; required if a joint is on the path of a pose.
         qd: (n_joints,) joint velocities, exact; as for :func:`relate`.
         stamp: as for :func:`relate`; differences of stamped poses are exact.
 
     Raises:
-        UnknownNameError: a frame or body that is not there.
+        UnknownNameError: if a frame or body is unknown.
         SemanticError: a frame is not on the body named; nothing says how the one moves; no
             coordinates of a twist.
-        ConfigurationError: a joint is on the way and q is missing.
+        ConfigurationError: if a joint is on the path and q is missing.
     """
     if not isinstance(coord, TwistCoord):
         what = " ".join(repr(coord).split())[:80]
@@ -122,17 +122,17 @@ def twist(
         relative_to: a frame of the body relative to which it moves; the root of its tree if
             omitted.
         expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
-        q: (n_joints,) configuration; needed where a joint is on the way.
+        q: (n_joints,) configuration; required if a joint is on the path.
         qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say
             nothing of motion.
         stamp: as for :func:`relate`.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
         SemanticError: no poses lead to a frame, or nothing says how the one moves relative to the
             other.
-        ConfigurationError: a joint is on the way and q is missing.
-        StampError: the stamp lies outside of what is known.
+        ConfigurationError: if a joint is on the path and q is missing.
+        StampError: if the stamp is outside of the recorded times.
         SceneError: the arrays say nothing of how the one moves relative to the other, or are asked
             at a stamp.
     """
@@ -196,15 +196,15 @@ def acceleration(
     Args:
         scene: the scene.
         frame: a frame of the body that moves.
-        q: (n_joints,) configuration, radians or metres.
-        qd: (n_joints,) velocities.
-        qdd: (n_joints,) accelerations.
+        q: (n_joints,) configuration [rad or m].
+        qd: (n_joints,) joint velocities [rad/s or m/s].
+        qdd: (n_joints,) joint accelerations [rad/s^2 or m/s^2].
         relative_to: a frame of the body relative to which it moves; the root of its tree if
             omitted.
         expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
 
     Raises:
-        UnknownNameError: if there is no such frame.
+        UnknownNameError: if a frame is unknown.
         SemanticError: if nothing says how a frame on the way moves.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
@@ -229,9 +229,9 @@ def classical_acceleration(
     Args:
         scene: the scene.
         frame: a frame of the body that moves.
-        q: (n_joints,) configuration, radians or metres.
-        qd: (n_joints,) velocities.
-        qdd: (n_joints,) accelerations.
+        q: (n_joints,) configuration [rad or m].
+        qd: (n_joints,) joint velocities [rad/s or m/s].
+        qdd: (n_joints,) joint accelerations [rad/s^2 or m/s^2].
         relative_to: a frame of the body relative to which it moves; the root of its tree if
             omitted.
         expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
@@ -311,13 +311,13 @@ def momentum(
     Args:
         scene: the scene; bodies without inertia count for nothing.
         frame: the topmost frame, such as the base of a robot.
-        q: (n_joints,) configuration, radians or metres.
-        qd: (n_joints,) velocities.
+        q: (n_joints,) configuration [rad or m].
+        qd: (n_joints,) joint velocities [rad/s or m/s].
         about: the frame about whose origin the angular part is, and in whose axes both are; the
             root if omitted.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
         SemanticError: nothing says how a body moves.
     """
     root, qd = scene.root(frame), joint_values(scene, qd, "qd")

@@ -40,7 +40,7 @@ def set_wrench_bias(
             wrench that says about which point and in which axes it is. None: no bias.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
         SemanticError: not the numbers of one wrench, or a wrench on a body that does not move as
             one with the frame.
     """
@@ -62,7 +62,7 @@ def wrench_bias(scene: SceneGraph, frame: str) -> rel.SemanticWrench:
         frame: the frame.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
     """
     total = np.zeros(6)
     for name in rigid_frames(scene, frame):
@@ -84,12 +84,12 @@ def payload_wrench(
         scene: the scene, or a scene at a configuration.
         frame: the frame of the sensor.
         gravity: (3,) m/s^2 in the axes of the root, such as ``[0, 0, -9.81]``.
-        q: (n_joints,) configuration; needed if the scene has joints.
+        q: (n_joints,) configuration; required if the scene has joints.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
         SceneError: gravity is not three finite numbers.
-        ConfigurationError: q is missing or does not fit.
+        ConfigurationError: if q is missing or has the wrong length.
     """
     at = scene if isinstance(scene, Kinematics) else scene.at(q)
     pull = plain_numbers(gravity, "gravity")
@@ -129,9 +129,9 @@ def wrench(
             on the way to axes.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
         SemanticError: not the numbers of a wrench, or frames that do not move as one.
-        ConfigurationError: q is missing or does not fit.
+        ConfigurationError: if q is missing or has the wrong length.
     """
     if isinstance(scene, Kinematics):
         q, scene = scene.q, scene.scene
@@ -165,7 +165,7 @@ def transport(
         q: (n_joints,) configuration, where a joint is on the way to the axes.
 
     Raises:
-        UnknownNameError: a frame or body that is not there.
+        UnknownNameError: if a frame or body is unknown.
         SemanticError: a frame is not on the body, the bodies do not move as one, or no poses lead
             there.
     """
