@@ -240,7 +240,7 @@ def test_what_is_known_with_errors_is_kept_or_fused_within_the_gate() -> None:
         is exact
     )
     assert add_fact(exact, pose_fact("cup", "table", Pose([0.5, 0, 0]), bodies)) is exact
-    with pytest.raises(SceneError, match="tags are a set of texts, not the text 'marker'"):
+    with pytest.raises(SceneError, match="tags must be a set of texts"):
         add_fact(scattered(bodies), later, evidence=Evidence(tags="marker"))
     with pytest.raises(UnknownNameError, match="unknown value of known 'ignore'"):
         add_fact(exact, near, policy=FactPolicy(known="ignore"))  # type: ignore[arg-type]

@@ -172,7 +172,7 @@ def test_versions_made_elsewhere_are_recorded_under_a_name() -> None:
     log = log.record("lay the table", edit.finish())
     assert log.text().endswith("> 1 lay the table()")
     assert log.record("nothing", log.scene) is log
-    with pytest.raises(SceneError, match="no version 7: they are 0 to 1"):
+    with pytest.raises(SceneError, match="no version 7; versions are 0 to 1"):
         log.back_to(7)
     with pytest.raises(SceneError, match="no version -1"):
         log.back_to(-1)

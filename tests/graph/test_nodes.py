@@ -181,7 +181,7 @@ def test_too_many_paths_and_wrong_nodes_are_refused() -> None:
     scene = edit.finish()
     with pytest.raises(
         SceneError,
-        match="more than 1000 paths, or 42000 steps, lead to frame 'world'; raise the limit",
+        match="more than 1000 paths, or 42000 steps, lead to frame 'world'; increase the limit",
     ):
         paths_to(scene, "world")
     deep = SceneGraph().edit()
@@ -194,7 +194,7 @@ def test_too_many_paths_and_wrong_nodes_are_refused() -> None:
         with pytest.raises(UnknownNameError, match="unknown group 'drink'; did you mean 'drinks'"):
             call(kitchen(), ("group", "drink"))
         with pytest.raises(
-            SceneError, match="the kind of a node is 'frame' or 'group', not 'body'"
+            SceneError, match="the kind of a node must be 'frame' or 'group', not 'body'"
         ):
             call(kitchen(), ("body", "cup"))
     with pytest.raises(SceneError, match="number of levels, not -1"):

@@ -1,12 +1,11 @@
-"""A scene with the edits that made it: what was done, in words and with its arguments, and the way back.
+"""Edit history of a scene, with undo and redo.
 
-A scene has no record of its edits: equal scenes are equal however they were made. A
-:class:`SceneHistory` applies each edit by the scene's own method and records its name; see
-``docs/howto/looking_at_scenes.md``. It is a value like a scene: an edit of it gives another
-history, and the old one stays.
+A scene stores no record of its edits: scenes with equal content are equal. A :class:`SceneHistory`
+applies each edit by the scene's method and records its name and arguments; see
+``docs/howto/looking_at_scenes.md``. A history is immutable: an edit returns another history.
 
-Inside are two persistent lists: the entries from the start to now, the newest first, and those that
-were undone, the nearest first. An edit or an undo makes one link.
+It consists of two persistent lists. One has the entries from the present to the start, the other
+the undone entries, the next first. An edit or an undo adds one link.
 """
 
 from __future__ import annotations
@@ -26,19 +25,28 @@ from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_number
 
 _Arguments = ParamSpec("_Arguments")
-_TEXT_LENGTH = 100  # of one edit in words
-_ITEMS_SHOWN = 8  # of a sequence in an edit's words
+_TEXT_LENGTH = 100
+"""Largest number of characters in the text of one edit."""
+
+_ITEMS_SHOWN = 8
+"""Largest number of items of a sequence in the text of one edit."""
+
+_MIN_SWEEP_FRAMES = 8
+"""Number of frames whose poses one sweep computes in the time of one separate pose."""
+
+_EDGE_FIELDS = {"parent", "pose", "joint"}
+"""Fields of a frame specification whose change may move frames."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One version in a history, and the edit that made it of the version before. Immutable; compares by value.
+    """Version in a history, with the edit that made it. Immutable; compares by value.
 
     Attributes:
-        number: how many edits lead here from the start of the history; 0 is the start.
-        edit: name of the edit, as the scene's method is called; ``start`` for the first version.
-        arguments: its positional arguments; arrays and lists are kept as tuples.
-        keywords: its keyword arguments as (name, value), in the order they were given in.
+        number: number of edits since the start of the history; 0 at the start.
+        edit: name of the edit, which is the scene's method; ``start`` for the first version.
+        arguments: positional arguments of the edit, with arrays and lists as tuples.
+        keywords: keyword arguments as (name, value), in the order of the call.
         scene: the version.
     """
 
@@ -50,14 +58,14 @@ class HistoryEntry:
 
     @property
     def parent(self) -> int | None:
-        """Number of the version that was edited; None for the start."""
+        """Number of the previous version; None for the start."""
         return self.number - 1 if self.number else None
 
     @property
     def text(self) -> str:
-        """The edit as it would be written, cut when it is long: ``reparent('cup', 'hand', q=[0.1])``."""
-        words = [_words(value) for value in self.arguments]
-        words += [f"{name}={_words(value)}" for name, value in self.keywords]
+        """Call of the edit, truncated to 100 characters: ``reparent('cup', 'hand', q=[0.1])``."""
+        words = [_argument_text(value) for value in self.arguments]
+        words += [f"{name}={_argument_text(value)}" for name, value in self.keywords]
         text = f"{self.edit}({', '.join(words)})" if self.edit != "start" else "start"
         return text if len(text) <= _TEXT_LENGTH else f"{text[: _TEXT_LENGTH - 4]}...)"
 
@@ -65,21 +73,22 @@ class HistoryEntry:
         return f"<{self.number}: {self.text}>"
 
 
-class _Recorded(Generic[_Arguments]):
-    """An edit of the scene as a method of the history, with the same arguments."""
+class _RecordedEdit(Generic[_Arguments]):
+    """Descriptor: an edit of the scene as a method of the history, with the same arguments."""
 
     def __init__(self, edit: Callable[Concatenate[SceneGraph, _Arguments], SceneGraph]) -> None:
         self._edit = edit
         self.__doc__ = (
-            f"Do ``SceneGraph.{edit.__name__}`` with the same arguments, and return the history"
-            " with it."
+            f"Apply ``SceneGraph.{edit.__name__}``, and return the history with this edit."
         )
 
-    # typing keeps what is overloaded, and with it this module, beyond the interpreter's end
+    # At run time, typing's registry of overloads would keep this module alive until exit.
     if TYPE_CHECKING:
 
         @overload
-        def __get__(self, history: None, owner: type[SceneHistory]) -> _Recorded[_Arguments]: ...
+        def __get__(
+            self, history: None, owner: type[SceneHistory]
+        ) -> _RecordedEdit[_Arguments]: ...
         @overload
         def __get__(
             self, history: SceneHistory, owner: type[SceneHistory]
@@ -87,30 +96,30 @@ class _Recorded(Generic[_Arguments]):
 
     def __get__(
         self, history: SceneHistory | None, owner: type[SceneHistory]
-    ) -> _Recorded[_Arguments] | Callable[_Arguments, SceneHistory]:
+    ) -> _RecordedEdit[_Arguments] | Callable[_Arguments, SceneHistory]:
         if history is None:
             return self
         log, edit = history, self._edit
 
-        def recorded(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> SceneHistory:
+        def record_edit(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> SceneHistory:
             scene = edit(log.scene, *arguments, **keywords)
-            return log._extended(edit.__name__, arguments, keywords.items(), scene)
+            return log._append(edit.__name__, arguments, keywords.items(), scene)
 
-        recorded.__name__ = edit.__name__
-        recorded.__doc__ = self.__doc__
-        return recorded
+        record_edit.__name__ = edit.__name__
+        record_edit.__doc__ = self.__doc__
+        return record_edit
 
 
 class SceneHistory:
-    """A version of a scene, with the edits that made it and the way back. Immutable.
+    """Version of a scene with its edit history. Immutable.
 
-    Holding one means holding every version on the way from its start to now, and those undone from
-    here. It has the edits of ``SceneGraph``, with the same arguments and refusals; each returns a
-    new history, or the same when nothing changed. An edit after ``undo`` begins another line: what
-    was undone is then part of the old history only.
+    A history stores every version from its start to the present one, and those that were undone. It
+    has the edits of ``SceneGraph``, with the same arguments and errors. Each returns a new history,
+    or the same history if nothing changed. An edit after ``undo`` discards the undone versions; the
+    old history still has them.
 
     Args:
-        scene: the version that it starts with.
+        scene: the first version.
     """
 
     __slots__ = ("_now", "_undone")
@@ -119,82 +128,81 @@ class SceneHistory:
         self._now = plist([HistoryEntry(0, "start", (), (), scene)])
         self._undone: PList[HistoryEntry] = plist()
 
-    add_root = _Recorded(SceneGraph.add_root)
-    add_frame = _Recorded(SceneGraph.add_frame)
-    remove_frame = _Recorded(SceneGraph.remove_frame)
-    rename_frame = _Recorded(SceneGraph.rename_frame)
-    reparent = _Recorded(SceneGraph.reparent)
-    set_pose = _Recorded(SceneGraph.set_pose)
-    set_joint = _Recorded(SceneGraph.set_joint)
-    set_classes = _Recorded(SceneGraph.set_classes)
-    set_shapes = _Recorded(SceneGraph.set_shapes)
-    add_shape = _Recorded(SceneGraph.add_shape)
-    set_inertia = _Recorded(SceneGraph.set_inertia)
-    add_body = _Recorded(SceneGraph.add_body)
-    remove_body = _Recorded(SceneGraph.remove_body)
-    attach = _Recorded(SceneGraph.attach)
-    make_root = _Recorded(SceneGraph.make_root)
-    set_twist = _Recorded(SceneGraph.set_twist)
-    set_twist_noise = _Recorded(SceneGraph.set_twist_noise)
-    remove_twist = _Recorded(SceneGraph.remove_twist)
-    add_stamped_pose = _Recorded(SceneGraph.add_stamped_pose)
-    set_stamped_poses = _Recorded(SceneGraph.set_stamped_poses)
-    set_covariance = _Recorded(SceneGraph.set_covariance)
-    set_noise = _Recorded(SceneGraph.set_noise)
-    add_noise = _Recorded(SceneGraph.add_noise)
-    add_joint_noise = _Recorded(SceneGraph.add_joint_noise)
-    condition = _Recorded(SceneGraph.condition)
-    allow_collision = _Recorded(SceneGraph.allow_collision)
-    forbid_collision = _Recorded(SceneGraph.forbid_collision)
-    set_attributes = _Recorded(SceneGraph.set_attributes)
-    set_attribute = _Recorded(SceneGraph.set_attribute)
-    set_group = _Recorded(SceneGraph.set_group)
-    set_group_attribute = _Recorded(SceneGraph.set_group_attribute)
-    remove_group = _Recorded(SceneGraph.remove_group)
-    mount = _Recorded(SceneGraph.mount)
-    merge = _Recorded(SceneGraph.merge)
-    extract = _Recorded(SceneGraph.extract)
-    apply = _Recorded(SceneGraph.apply)
+    add_root = _RecordedEdit(SceneGraph.add_root)
+    add_frame = _RecordedEdit(SceneGraph.add_frame)
+    remove_frame = _RecordedEdit(SceneGraph.remove_frame)
+    rename_frame = _RecordedEdit(SceneGraph.rename_frame)
+    reparent = _RecordedEdit(SceneGraph.reparent)
+    set_pose = _RecordedEdit(SceneGraph.set_pose)
+    set_joint = _RecordedEdit(SceneGraph.set_joint)
+    set_classes = _RecordedEdit(SceneGraph.set_classes)
+    set_shapes = _RecordedEdit(SceneGraph.set_shapes)
+    add_shape = _RecordedEdit(SceneGraph.add_shape)
+    set_inertia = _RecordedEdit(SceneGraph.set_inertia)
+    add_body = _RecordedEdit(SceneGraph.add_body)
+    remove_body = _RecordedEdit(SceneGraph.remove_body)
+    attach = _RecordedEdit(SceneGraph.attach)
+    make_root = _RecordedEdit(SceneGraph.make_root)
+    set_twist = _RecordedEdit(SceneGraph.set_twist)
+    set_twist_noise = _RecordedEdit(SceneGraph.set_twist_noise)
+    remove_twist = _RecordedEdit(SceneGraph.remove_twist)
+    add_stamped_pose = _RecordedEdit(SceneGraph.add_stamped_pose)
+    set_stamped_poses = _RecordedEdit(SceneGraph.set_stamped_poses)
+    set_covariance = _RecordedEdit(SceneGraph.set_covariance)
+    set_noise = _RecordedEdit(SceneGraph.set_noise)
+    add_noise = _RecordedEdit(SceneGraph.add_noise)
+    add_joint_noise = _RecordedEdit(SceneGraph.add_joint_noise)
+    condition = _RecordedEdit(SceneGraph.condition)
+    allow_collision = _RecordedEdit(SceneGraph.allow_collision)
+    forbid_collision = _RecordedEdit(SceneGraph.forbid_collision)
+    set_attributes = _RecordedEdit(SceneGraph.set_attributes)
+    set_attribute = _RecordedEdit(SceneGraph.set_attribute)
+    set_group = _RecordedEdit(SceneGraph.set_group)
+    set_group_attribute = _RecordedEdit(SceneGraph.set_group_attribute)
+    remove_group = _RecordedEdit(SceneGraph.remove_group)
+    mount = _RecordedEdit(SceneGraph.mount)
+    merge = _RecordedEdit(SceneGraph.merge)
+    extract = _RecordedEdit(SceneGraph.extract)
+    apply = _RecordedEdit(SceneGraph.apply)
 
     def record(self, edit: str, scene: SceneGraph) -> SceneHistory:
-        """Return the history with a version that was made in any other way, such as many edits at once.
+        """Return the history with a version that was made elsewhere, such as by several edits.
 
         Args:
-            edit: what it is to be called.
-            scene: the new version; when it is the present one, nothing is recorded.
+            edit: name of the edit.
+            scene: the new version. The present version is not recorded again.
         """
-        return self._extended(edit, (), (), scene)
+        return self._append(edit, (), (), scene)
 
     def undo(self) -> SceneHistory:
         """Return the history one version back. O(1).
 
         Raises:
-            SceneError: this is the start.
+            SceneError: if the history is at its start.
         """
         if not self._now.rest:
             raise SceneError("there is nothing to undo: the history is at its start")
-        return self._made(self._now.rest, self._undone.cons(self._now.first))
+        return self._from_entries(self._now.rest, self._undone.cons(self._now.first))
 
     def redo(self) -> SceneHistory:
-        """Return the history with the edit that was undone last done again. O(1).
+        """Return the history with the last undone edit repeated. O(1).
 
         Raises:
-            SceneError: nothing was undone from here.
+            SceneError: if no edit was undone.
         """
         if not self._undone:
             raise SceneError("there is nothing to redo: no edit was undone from here")
-        return self._made(self._now.cons(self._undone.first), self._undone.rest)
+        return self._from_entries(self._now.cons(self._undone.first), self._undone.rest)
 
     def branch(self) -> SceneHistory:
-        """Return the history up to here as a line of its own, with nothing to redo. O(1)."""
-        return self._made(self._now, plist()) if self._undone else self
+        """Return the history up to the present version, without undone edits. O(1)."""
+        return self._from_entries(self._now, plist()) if self._undone else self
 
     def back_to(self, number: int) -> SceneHistory:
-        """Return the history at a version of this line, before or after the present one. O(number of steps).
+        """Return the history at an earlier or an undone version. O(number of steps).
 
         Raises:
-            SceneError: no version of this line, from the start to the last one undone, has that
-                number.
+            SceneError: if the number is not that of a version from the start to the last undone one.
         """
         history = self
         while history.number > number >= 0:
@@ -203,43 +211,45 @@ class SceneHistory:
             history = history.redo()
         if history.number != number:
             raise SceneError(
-                f"this history has no version {number}: they are 0 to {history._last_number()}"
+                f"this history has no version {number}; versions are 0 to {history._last_number()}"
             )
         return history
 
     @property
     def scene(self) -> SceneGraph:
-        """The present version."""
+        """Present version."""
         return self._now.first.scene
 
     @property
     def number(self) -> int:
-        """How many edits lead from the start to the present version."""
+        """Number of edits from the start to the present version."""
         return self._now.first.number
 
     @property
     def entries(self) -> tuple[HistoryEntry, ...]:
-        """The versions from the start to the present one. O(number)."""
+        """Versions from the start to the present one. O(number)."""
         return tuple(self._now)[::-1]
 
     @property
     def undone(self) -> tuple[HistoryEntry, ...]:
-        """The versions that ``redo`` leads to, the next first. O(their number)."""
+        """Versions that ``redo`` restores, the next first. O(their number)."""
         return tuple(self._undone)
 
     def text(self, *, count: int = 20) -> str:
-        """Return the versions as lines of text, at most ``count`` up to now (``>``) and as many that were undone."""
-        before = [entry for entry, _ in zip(self._now, range(max(1, count)), strict=False)][::-1]
-        after = [entry for entry, _ in zip(self._undone, range(count), strict=False)]
-        last, now = self._last_number(), self.number
-        lines = [f"  ... {before[0].number} earlier"] if before[0].number else []
-        for entry in (*before, *after):
-            lines.append(
-                f"{'>' if entry.number == now else ' '} {entry.number:{len(str(last))}}"
-                f" {entry.text}"
-            )
-            lines[-1] += "  (undone)" if entry.number > now else ""
-        shown = after[-1].number if after else now
+        """Return the versions as lines of text, with ``>`` at the present one.
+
+        Args:
+            count: largest number of versions up to the present one, and of undone versions.
+        """
+        past = [entry for entry, _ in zip(self._now, range(max(1, count)), strict=False)][::-1]
+        undone = [entry for entry, _ in zip(self._undone, range(count), strict=False)]
+        last, present = self._last_number(), self.number
+        lines = [f"  ... {past[0].number} earlier"] if past[0].number else []
+        for entry in (*past, *undone):
+            mark = ">" if entry.number == present else " "
+            suffix = "  (undone)" if entry.number > present else ""
+            lines.append(f"{mark} {entry.number:{len(str(last))}} {entry.text}{suffix}")
+        shown = undone[-1].number if undone else present
         lines += [f"  ... {last - shown} more undone"] if last > shown else []
         return "\n".join(lines)
 
@@ -260,12 +270,12 @@ class SceneHistory:
     __deepcopy__ = __copy__
 
     @staticmethod
-    def _made(now: PList[HistoryEntry], undone: PList[HistoryEntry]) -> SceneHistory:
+    def _from_entries(now: PList[HistoryEntry], undone: PList[HistoryEntry]) -> SceneHistory:
         history = SceneHistory.__new__(SceneHistory)
         initialize(history, _now=now, _undone=undone)
         return history
 
-    def _extended(
+    def _append(
         self,
         edit: str,
         arguments: Iterable[object],
@@ -274,40 +284,34 @@ class SceneHistory:
     ) -> SceneHistory:
         if scene is self.scene:
             return self
-        kept = tuple(_kept(value) for value in arguments)
-        named = tuple((name, _kept(value)) for name, value in keywords)
-        return self._made(
-            self._now.cons(HistoryEntry(self.number + 1, edit, kept, named, scene)), plist()
-        )
+        positional = tuple(_freeze(value) for value in arguments)
+        named = tuple((name, _freeze(value)) for name, value in keywords)
+        entry = HistoryEntry(self.number + 1, edit, positional, named, scene)
+        return self._from_entries(self._now.cons(entry), plist())
 
     def _last_number(self) -> int:
         return self.number + len(self._undone)
 
 
-def _kept(value: object) -> object:
-    """Return an argument as a value that is immutable: arrays and lists as tuples, mappings as tuples of pairs."""
+def _freeze(value: object) -> object:
+    """Return an argument as an immutable value: arrays and lists as tuples, mappings as pairs."""
     if isinstance(value, np.ndarray):
-        return _kept(value.tolist())
+        return _freeze(value.tolist())
     if isinstance(value, Mapping):
-        return tuple((key, _kept(item)) for key, item in value.items())
-    return tuple(map(_kept, value)) if isinstance(value, list | tuple) else value
+        return tuple((key, _freeze(item)) for key, item in value.items())
+    return tuple(map(_freeze, value)) if isinstance(value, list | tuple) else value
 
 
-def _words(value: object) -> str:
-    """Return an argument in words, short."""
+def _argument_text(value: object) -> str:
+    """Return the short text of an argument."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, tuple):
-        shown = [_words(item) for item in value[:_ITEMS_SHOWN]] + (
-            ["..."] if len(value) > _ITEMS_SHOWN else []
-        )
-        return f"[{', '.join(shown)}]"
+        items = [_argument_text(item) for item in value[:_ITEMS_SHOWN]]
+        if len(value) > _ITEMS_SHOWN:
+            items.append("...")
+        return f"[{', '.join(items)}]"
     return repr(value)
-
-
-_EDGE_FIELDS = {"parent", "pose", "joint"}
-# frames whose poses a sweep gives in the time of one pose that is computed alone
-_WORTH_A_SWEEP = 8
 
 
 def moved_frames(
@@ -318,54 +322,72 @@ def moved_frames(
     metres: float = 0.0,
     radians: float = 0.0,
 ) -> tuple[str, ...]:
-    """Return the frames of both versions that stand elsewhere relative to their root in ``b`` than in ``a``.
+    """Return the frames whose pose relative to their root differs between two versions.
 
-    Frames are matched by id, so one that was renamed is still the same; names are those in ``b``,
-    in insertion order. A frame that came to stand in another tree has moved. O(depth log n) for
-    each frame below a change; O(n) at most.
+    Frames are matched by id, so a renamed frame matches. Names are those in ``b``, in insertion
+    order. A frame of another tree than before has moved. O(depth log n) for each frame below a
+    change; O(n) at most.
 
     Args:
-        a: the one version.
-        b: the other, made from ``a`` or from the same scene as ``a``.
-        q: configuration (n_joints,) of both; may be omitted if they have no joints.
-        metres: a frame whose origin is no farther off has not moved, ...
-        radians: ... when it is not turned by more than this, either.
+        a: one version.
+        b: the other version, made from ``a`` or from the same scene as ``a``.
+        q: (n_joints,) configuration of both; optional if they have no joints.
+        metres: largest translation of a frame that counts as unmoved [m].
+        radians: largest rotation of a frame that counts as unmoved [rad].
 
     Raises:
-        SceneError: the versions have different joints: one configuration does not fit both.
+        SceneError: if the versions have different joints.
         ConfigurationError: if q is missing or has the wrong length.
     """
     if a.joint_names != b.joint_names:
         raise SceneError(
-            "the two versions have different joints, so one configuration does not speak of both"
+            "the two versions have different joints, so one configuration does not fit both"
         )
     if q is None and b.joint_names:
         raise ConfigurationError(
             "the scenes have joints, so moved_frames() needs a configuration q"
         )
-    values = b.configuration({}, base=q)  # refuses another length
+    values = b.configuration({}, base=q)  # raises for a wrong length
     metres, radians = plain_number(metres, "metres"), plain_number(radians, "radians")
-    candidates: dict[str, int] = {}  # frames below changed edges, with their ids
+
+    # Collect the frames below changed edges, with their ids.
+    candidates: dict[str, int] = {}
     for frame in diff(a, b).frames:
         if frame.before is None or frame.after is None or _EDGE_FIELDS.isdisjoint(frame.fields):
             continue
         if frame.after.name not in candidates:
             candidates |= {name: b.frame_id(name) for name in b.subtree(frame.after.name)}
-    before, after = (_poses(scene, values, len(candidates)) for scene in (a, b))
+
+    # Compare the poses of each candidate in both versions.
+    old_poses, new_poses = (_RootPoses(scene, values, len(candidates)) for scene in (a, b))
     moved: list[tuple[int, str]] = []
     for name, number in candidates.items():
         old_name = a.frame_of_id(number)
         if old_name is None:
             continue
-        is_apart = a.frame_id(a.root(old_name)) != b.frame_id(b.root(name))
-        distance, angle = (0.0, 0.0) if is_apart else before(old_name).distance(after(name))
-        if is_apart or distance > metres or angle > radians:
+        if a.frame_id(a.root(old_name)) != b.frame_id(b.root(name)):
+            moved.append((number, name))
+            continue
+        distance, angle = old_poses.pose(old_name).distance(new_poses.pose(name))
+        if distance > metres or angle > radians:
             moved.append((number, name))
     return tuple(name for _, name in sorted(moved))
 
 
-def _poses(scene: SceneGraph, q: NDArray[np.float64], count: int) -> Callable[[str], Pose]:
-    """Return root_from_frame by name: one sweep over all frames where ``count`` of them are wanted and that is less."""
-    if count * _WORTH_A_SWEEP > len(scene):
-        return scene.at(q).pose
-    return lambda name: scene.pose(name, relative_to=scene.root(name), q=q)
+class _RootPoses:
+    """Poses root_from_frame at one configuration, by one sweep over all frames if that is faster.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration.
+        count: expected number of queries.
+    """
+
+    def __init__(self, scene: SceneGraph, q: NDArray[np.float64], count: int) -> None:
+        self._scene, self._q = scene, q
+        self._kinematics = scene.at(q) if count * _MIN_SWEEP_FRAMES > len(scene) else None
+
+    def pose(self, frame: str) -> Pose:
+        if self._kinematics is not None:
+            return self._kinematics.pose(frame)
+        return self._scene.pose(frame, relative_to=self._scene.root(frame), q=self._q)

@@ -1,8 +1,8 @@
-"""Frames and groups as the nodes of one graph: walks, paths, queries by attribute, UUIDs, ownership.
+"""Frames and groups as nodes of one graph: walks, paths, attribute queries, UUIDs, ownership.
 
 A node is a pair of its kind and name, such as ``("group", "cups")``, since a frame and a group may
-have the same name; ``docs/concepts/versions.md`` says which is below which. Walks visit each node
-once, and no path contains one twice.
+have the same name. ``docs/concepts/versions.md`` defines the order of frames and groups. Walks
+visit each node once, and no path contains a node twice.
 
 Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based
     Robotic World Model",
@@ -27,6 +27,7 @@ NodeKind = Literal["frame", "group"]
 SceneNode = tuple[NodeKind, str]
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "tmkit/scene")
+"""Namespace of the UUIDs of nodes."""
 
 
 def walk_nodes(
@@ -36,117 +37,116 @@ def walk_nodes(
     depth: int | None = None,
     until: Callable[[SceneNode], bool] | None = None,
 ) -> tuple[SceneNode, ...]:
-    """Return a node and all that is below it, level by level, each node once. O(n + members of groups).
+    """Return a node and its descendants, level by level, each node once.
 
-    Children of a frame come first, then the groups below it, by name; members of a group as they
-    were given.
+    Children of a frame come first, then the groups below it by name. Members of a group keep their
+    order. O(n + members of groups).
 
     Args:
         scene: the scene.
         start: the first node, or the name of a frame.
         depth: number of levels below ``start``; all if omitted.
-        until: nothing below a node for which it holds is visited.
+        until: stop condition. The descendants of a node for which it holds are skipped.
 
     Raises:
         UnknownNameError: if a frame or group is unknown.
         SceneError: if the depth is negative, or the node has another kind.
     """
     if depth is not None and depth < 0:
-        raise SceneError(f"the depth of a walk is a number of levels, not {depth}")
-    placed: dict[str, list[str]] = {}
+        raise SceneError(f"the depth of a walk must be a number of levels, not {depth}")
+    groups_below: dict[str, list[str]] = {}
     for group in _groups(scene):
         for parent in group.parents:
-            placed.setdefault(parent, []).append(group.name)
-    found = [_checked(scene, start)]
-    levels = {found[0]: 0}
-    for node in found:
+            groups_below.setdefault(parent, []).append(group.name)
+    nodes = [_resolve_node(scene, start)]
+    levels = {nodes[0]: 0}
+    for node in nodes:
         if (until is not None and until(node)) or levels[node] == depth:
             continue
         kind, name = node
-        is_frame = kind == "frame"
-        for below in (
-            nodes_of(scene.children(name), placed.get(name, ()))
-            if is_frame
-            else members_of(scene.group(name))
-        ):
-            if below not in levels:
-                levels[below] = levels[node] + 1
-                found.append(below)
-    return tuple(found)
+        if kind == "frame":
+            children = nodes_of(scene.children(name), groups_below.get(name, ()))
+        else:
+            children = members_of(scene.group(name))
+        for child in children:
+            if child not in levels:
+                levels[child] = levels[node] + 1
+                nodes.append(child)
+    return tuple(nodes)
 
 
 def paths_to(
     scene: SceneGraph, node: str | SceneNode, *, limit: int = 1000
 ) -> tuple[tuple[SceneNode, ...], ...]:
-    """Return all paths from a root down to a node; that through the parent frames comes first.
+    """Return all paths from a root down to a node; the path through parent frames comes first.
 
     Args:
         scene: the scene.
         node: the node, or the name of a frame.
-        limit: the largest number of paths, which groups with common members multiply.
+        limit: largest number of paths. Groups with common members multiply their number.
 
     Raises:
         UnknownNameError: if a frame or group is unknown.
-        SceneError: more paths than the limit, a search of more steps than that for each node, or
-            another kind of node.
+        SceneError: if there are more paths than the limit, the search takes more than ``limit``
+            steps for each node of the scene, or the node has another kind.
     """
-    kind, name = start = _checked(scene, node)
+    kind, name = start = _resolve_node(scene, node)
     holders: dict[SceneNode, list[SceneNode]] = {}
     for group in _groups(scene):
         for member in members_of(group):
             holders.setdefault(member, []).append(("group", group.name))
         holders.setdefault(("group", group.name), []).extend(nodes_of(group.parents, ()))
-    found: list[tuple[SceneNode, ...]] = []
+    paths: list[tuple[SceneNode, ...]] = []
     path: dict[SceneNode, None] = {}
-    waiting = [iter([start])]  # what is above each node of the path and not tried yet
-    steps, most = 0, limit * (len(scene) + len(scene.group_names))
-    while waiting:
-        step = next(waiting[-1], None)
+    stack = [iter([start])]  # remaining nodes above each node of the path
+    steps, max_steps = 0, limit * (len(scene) + len(scene.group_names))
+    while stack:
+        step = next(stack[-1], None)
         if step is None:
-            waiting.pop()
+            stack.pop()
             if path:
                 path.popitem()
         elif step not in path:
             path[step] = None
             parent = scene.parent(step[1]) if step[0] == "frame" else None
             above = [*nodes_of([] if parent is None else [parent], ()), *holders.get(step, ())]
-            waiting.append(iter(above))
+            stack.append(iter(above))
             if parent is None and (step[0] == "frame" or not above):
-                found.append(tuple(reversed(path)))
+                paths.append(tuple(reversed(path)))
             steps += 1
-            if len(found) > limit or steps > most:
+            if len(paths) > limit or steps > max_steps:
                 raise SceneError(
-                    f"more than {limit} paths, or {most} steps, lead to {kind} '{name}'; raise the"
-                    " limit"
+                    f"more than {limit} paths, or {max_steps} steps, lead to {kind} '{name}';"
+                    " increase the limit"
                 )
-    return tuple(found)
+    return tuple(paths)
 
 
 def nodes_with_attributes(
     scene: SceneGraph, patterns: Mapping[Any, object]
 ) -> tuple[SceneNode, ...]:
-    """Return the frames, then the groups, that have an attribute for each pattern. O(n + attributes).
+    """Return the frames, then the groups, that have an attribute for each pattern.
 
-    A pattern of text has the wildcards of file names (``*``, ``?``, ``[ab]``); case counts. It
-    takes linear time for each ``*``. A regular expression is compiled by google-re2
-    (``re2.compile``), which takes linear time whoever wrote it; Python's may take exponential time
-    and is refused.
+    A text pattern has the wildcards of file names (``*``, ``?``, ``[ab]``) and is case-sensitive.
+    It takes linear time for each ``*``. A regular expression must be compiled by google-re2
+    (``re2.compile``), which always takes linear time. Patterns of Python's ``re`` are rejected,
+    since they may take exponential time. O(n + attributes).
 
     Args:
         scene: the scene.
-        patterns: by pattern of a key its value: a pattern of text, a compiled regular expression
-            that matches all of a text, another JSON value, ``...`` for any, or a predicate. It
-            matches a list, or one value in it.
+        patterns: value patterns by key pattern. A value pattern is a text pattern, a compiled
+            regular expression that matches the whole text, another JSON value, ``...`` for any
+            value, or a predicate. It may match a list, or one of its values.
 
     Raises:
-        SceneError: a value that is not JSON, or a pattern of Python's ``re``.
+        SceneError: if a value is not JSON, or a pattern is one of Python's ``re``.
     """
-    tests = [(_pattern(key), _test(value)) for key, value in patterns.items()]
+    tests = [(_TextTest(key), _ValueTest(value)) for key, value in patterns.items()]
 
     def matches(attributes: Mapping[str, Any]) -> bool:
         return all(
-            any(is_key(key) and test(value) for key, value in attributes.items())
-            for is_key, test in tests
+            any(keys.accepts(key) and values.accepts(value) for key, value in attributes.items())
+            for keys, values in tests
         )
 
     frames = [name for name in scene.frame_names if matches(scene.attributes(name))]
@@ -155,64 +155,83 @@ def nodes_with_attributes(
     )
 
 
-def _pattern(pattern: Any) -> Callable[[Any], bool]:
-    if isinstance(pattern, re.Pattern):
-        message = (
-            f"{pattern!r} may take exponential time; compile it by re2.compile of google-re2, or"
-            " give a predicate"
-        )
-        raise SceneError(message)
-    match = re.compile(translate(pattern)).match if isinstance(pattern, str) else pattern.fullmatch
-    return lambda text: isinstance(text, str) and match(text) is not None
+class _TextTest:
+    """Test of a text by wildcards, or by a regular expression of google-re2."""
+
+    def __init__(self, pattern: Any) -> None:
+        if isinstance(pattern, re.Pattern):
+            message = (
+                f"{pattern!r} may take exponential time; compile it by re2.compile of google-re2,"
+                " or give a predicate"
+            )
+            raise SceneError(message)
+        is_text = isinstance(pattern, str)
+        self._match = re.compile(translate(pattern)).match if is_text else pattern.fullmatch
+
+    def accepts(self, text: Any) -> bool:
+        return isinstance(text, str) and self._match(text) is not None
 
 
-def _test(wanted: Any) -> Callable[[Any], bool]:
-    if wanted is ...:
-        return lambda _: True
-    if callable(wanted):
-        one = wanted
-    elif isinstance(wanted, str) or hasattr(wanted, "fullmatch"):
-        one = _pattern(wanted)
-    else:  # the same JSON: 1 is neither 1.0 nor true
-        text = attribute_text("value", wanted)
-        one = lambda value: attribute_text("value", value) == text  # noqa: E731
-    return lambda value: one(value) or (isinstance(value, PVector) and any(map(one, value)))
+class _ValueTest:
+    """Test of an attribute's value, or of one item of a list."""
+
+    def __init__(self, pattern: Any) -> None:
+        self._is_any = pattern is ...
+        self._accepts_item: Callable[[Any], bool]
+        if self._is_any or callable(pattern):
+            self._accepts_item = pattern
+        elif isinstance(pattern, str) or hasattr(pattern, "fullmatch"):
+            self._accepts_item = _TextTest(pattern).accepts
+        else:
+            self._text = attribute_text("value", pattern)
+            self._accepts_item = self._is_same_json
+
+    def accepts(self, value: Any) -> bool:
+        if self._is_any or self._accepts_item(value):
+            return True
+        return isinstance(value, PVector) and any(map(self._accepts_item, value))
+
+    def _is_same_json(self, value: Any) -> bool:
+        """Return whether a value has the same JSON text: 1 differs from 1.0 and from true."""
+        return attribute_text("value", value) == self._text
 
 
 def uuid_of(scene: SceneGraph, node: str | SceneNode) -> UUID:
-    """Return the UUID (version 5) of a node, of its kind and name alone: the same in every scene and process.
+    """Return the UUID (version 5) of a node.
+
+    It depends on the kind and name only, so it is the same in every scene and process.
 
     Args:
-        scene: the scene, of which the UUID is no part.
+        scene: the scene, which must have the node.
         node: the node, or the name of a frame.
 
     Raises:
         UnknownNameError: if a frame or group is unknown.
         SceneError: if the node has another kind.
     """
-    return uuid5(_NAMESPACE, ":".join(_checked(scene, node)))
+    return uuid5(_NAMESPACE, ":".join(_resolve_node(scene, node)))
 
 
 def remote_roots(scene: SceneGraph) -> dict[str, str]:
-    """Return the roots that stand for other worlds, with their addresses: root frames with an attribute ``remote``.
+    """Return the addresses of remote worlds: the attribute ``remote`` of root frames, by frame.
 
     Raises:
-        SceneError: an address that is no text.
+        SceneError: if an address is not text.
     """
-    found = {name: scene.attributes(name).get("remote") for name in scene.root_names}
-    for name, address in found.items():
+    addresses = {name: scene.attributes(name).get("remote") for name in scene.root_names}
+    for name, address in addresses.items():
         if not isinstance(address, str | None):
             raise SceneError(
                 f"attribute 'remote' of root '{name}' must be an address as text, not {address!r}"
             )
-    return {name: address for name, address in found.items() if address is not None}
+    return {name: address for name, address in addresses.items() if address is not None}
 
 
 def remove_with_groups(scene: SceneGraph, node: str | SceneNode) -> SceneGraph:
-    """Return the scene without a node, a frame with its descendants, and without the groups that were only below it.
+    """Return the scene without a node, and without the groups that only this node owned.
 
-    A group goes with the last node that it was below, and so on; groups that were below nothing
-    before stay.
+    A frame is removed with its descendants. A group is removed with its last owner, recursively.
+    Groups that had no owner before remain.
 
     Args:
         scene: the scene.
@@ -220,18 +239,18 @@ def remove_with_groups(scene: SceneGraph, node: str | SceneNode) -> SceneGraph:
 
     Raises:
         UnknownNameError: if a frame or group is unknown.
-        SceneError: what :meth:`SceneGraph.remove_frame` refuses, or a node of another kind.
+        SceneError: as :meth:`SceneGraph.remove_frame`, or if the node has another kind.
     """
-    kind, name = _checked(scene, node)
-    owned = _owned(scene)
-    left = scene.remove_frame(name, subtree=True) if kind == "frame" else scene.remove_group(name)
-    while orphans := owned.intersection(left.group_names) - _owned(left):
+    kind, name = _resolve_node(scene, node)
+    owned = _owned_groups(scene)
+    rest = scene.remove_frame(name, subtree=True) if kind == "frame" else scene.remove_group(name)
+    while orphans := owned.intersection(rest.group_names) - _owned_groups(rest):
         for group in sorted(orphans):
-            left = left.remove_group(group)
-    return left
+            rest = rest.remove_group(group)
+    return rest
 
 
-def _owned(scene: SceneGraph) -> set[str]:
+def _owned_groups(scene: SceneGraph) -> set[str]:
     """Return the groups that are below a frame or a group."""
     groups = _groups(scene)
     return {group.name for group in groups if group.parents}.union(
@@ -253,10 +272,11 @@ def members_of(group: Group) -> list[SceneNode]:
     return nodes_of(group.frames, group.groups)
 
 
-def _checked(scene: SceneGraph, node: str | SceneNode) -> SceneNode:
-    checked: SceneNode = ("frame", node) if isinstance(node, str) else node
-    kind, name = checked
+def _resolve_node(scene: SceneGraph, node: str | SceneNode) -> SceneNode:
+    """Return a node of the scene, or raise UnknownNameError or SceneError."""
+    pair: SceneNode = ("frame", node) if isinstance(node, str) else node
+    kind, name = pair
     if kind not in ("frame", "group"):
-        raise SceneError(f"the kind of a node is 'frame' or 'group', not {kind!r}")
-    scene.parent(name) if kind == "frame" else scene.group(name)  # which refuses an unknown name
-    return checked
+        raise SceneError(f"the kind of a node must be 'frame' or 'group', not {kind!r}")
+    scene.parent(name) if kind == "frame" else scene.group(name)  # raise for an unknown name
+    return pair

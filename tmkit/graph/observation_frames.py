@@ -1,14 +1,14 @@
-"""Observations: what was seen of a frame beside what its edge says, as part of the version.
+"""Observations of frames, stored in the scene beside the pose of their edge.
 
-An *observation* is a frame of the class ``observation`` that hangs under the observer where the
-observed frame was seen, with the error of the look. An observation of a twist (``add_fact``) hangs
-under the observed frame, with a twist edge. See ``docs/concepts/uncertainty.md``. Its stamp, kind
-and tags are its attribute ``observation``; a group of its name, which follows a rename, holds the
-observed frame and it. A frame that goes takes the group's first member with it: what was seen of it
-is no observation any more.
+An *observation* is a frame of the class ``observation`` below the observer, at the observed pose
+and with the error of the observation. An observation of a twist (``add_fact``) is a frame below the
+observed frame, with a twist edge. See ``docs/concepts/uncertainty.md``.
 
-The error of an observation is a noise source of its own: used for two frames, it is the same in
-both.
+Its stamp, kind and tags are its attribute ``observation``. A group of the same name, which follows
+a rename, contains the observed frame first and then the observation. If the observed frame is
+removed, the group loses its first member, and the observation is no longer listed.
+
+The error of an observation is a separate noise source: used for two frames, it is the same in both.
 
 The idea is that of the Robot Scene Graph: Blumenthal, Bruyninckx, Nowak and Prassler, "A scene
 graph based shared 3D world model for robotic applications", 2013.
@@ -31,26 +31,30 @@ from tmkit.graph.traversal import twist_covariance
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.plain import plain_number
 
-CLASS = "observation"  # of the frames that are observations, and the name of their attribute
+CLASS = "observation"
+"""Class of the frames that are observations, and name of their attribute."""
+
 Kind = Literal["pose", "position", "orientation", "twist"]
-_KINDS = ("pose", "position", "orientation")  # that are added here
+
+_KINDS = ("pose", "position", "orientation")
+"""Kinds of observation that :func:`add_observation` adds."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What was seen of one frame from another. Immutable.
+    """Observation of one frame from another. Immutable.
 
     Attributes:
-        name: the frame of the scene that stands where the observed frame was seen.
-        frame: the frame that was seen.
-        pose: relative_to_from_frame and its covariance, in the axes of the frame. Of a position
-            alone, the orientation means nothing, and of an orientation alone the position.
-        relative_to: the frame from which it was seen.
-        kind: ``pose``, ``position`` or ``orientation``: what was seen; or ``twist``, of which
-            ``name`` has a twist edge that waits for poses, ``pose`` its covariance, and
-            ``relative_to`` is a frame of the other body, or that.
-        stamp: when, in seconds; None when it is unknown.
-        tags: what kind of observation it is.
+        name: frame of the scene that stores the observation.
+        frame: the observed frame.
+        pose: relative_to_from_frame and its covariance, in the axes of the frame. The orientation
+            of a position and the position of an orientation are undefined. A twist has its
+            covariance here.
+        relative_to: the observer. For a twist, a frame of the reference body, or the body.
+        kind: the observed quantity: ``pose``, ``position``, ``orientation`` or ``twist``. A twist
+            is a twist edge of ``name``, which takes effect once poses join the trees.
+        stamp: time of the observation [s]; None if unknown.
+        tags: categories of the observation.
     """
 
     name: str
@@ -62,32 +66,32 @@ class Observation:
     tags: frozenset[str]
 
     def measurement(self) -> Measurement:
-        """Return it as ``scene.condition`` and ``innovation`` take it.
+        """Return the measurement that ``scene.condition`` and ``innovation`` take.
 
         Raises:
-            SceneError: it is of an orientation alone, or of a twist.
+            SceneError: if it is of an orientation alone, or of a twist.
         """
         if self.kind in ("orientation", "twist"):
             raise SceneError(
                 f"{self} is of its {self.kind} alone, which is no measurement", frame=self.frame
             )
-        frame, to, mean, covariance = (
-            self.frame,
-            self.relative_to,
-            self.pose.mean,
-            self.pose.covariance,
-        )
+        mean, covariance = self.pose.mean, self.pose.covariance
         if self.kind == "pose":
-            return Measurement.of_pose(frame, mean, relative_to=to, covariance=covariance)
+            return Measurement.of_pose(
+                self.frame, mean, relative_to=self.relative_to, covariance=covariance
+            )
         return Measurement.of_position(
-            frame, mean.translation, relative_to=to, covariance=covariance[:3, :3]
+            self.frame,
+            mean.translation,
+            relative_to=self.relative_to,
+            covariance=covariance[:3, :3],
         )
 
     def __str__(self) -> str:
-        what = "" if self.kind == "pose" else f" ({self.kind})"
-        when = "" if self.stamp is None else f" at {self.stamp:g} s"
+        kind = "" if self.kind == "pose" else f" ({self.kind})"
+        stamp = "" if self.stamp is None else f" at {self.stamp:g} s"
         tags = f" ({', '.join(sorted(self.tags))})" if self.tags else ""
-        return f"'{self.frame}'{what} seen from '{self.relative_to}'{when}{tags}"
+        return f"'{self.frame}'{kind} seen from '{self.relative_to}'{stamp}{tags}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ class Evidence:
     """Uncertainty and origin of an observation or a fact.
 
     Args:
-        covariance: covariance of its error; None if it is exact.
+        covariance: covariance of the error; None if exact.
         stamp: time of the observation [s]; None if it has none.
         tags: kinds of the observation, for policies that resolve observations.
     """
@@ -114,21 +118,22 @@ def add_observation(
     kind: Kind = "pose",
     evidence: Evidence | None = None,
 ) -> SceneGraph:
-    """Return the version with one more observation of a frame; the frame stays where its edge says. O(log n).
+    """Return the version with an added observation of a frame, whose own pose is unchanged. O(log n).
 
     Args:
         scene: the scene.
-        frame: the frame that was seen.
+        frame: the observed frame.
         pose: relative_to_from_frame.
-        relative_to: the frame from which it was seen, in any tree.
-        kind: what was seen: the whole pose, its position or orientation alone.
-        evidence: covariance (6, 6) of [rho, theta] in the axes of the frame [m, rad], stamp and
-            tags. Of a position alone the rotations of the covariance are zero, of an orientation
-            alone its translations.
+        relative_to: the observer, in any tree.
+        kind: the observed quantity: the whole pose, its position or its orientation.
+        evidence: (6, 6) covariance of [rho, theta] in the axes of the frame [m, rad], stamp and
+            tags. The rotational part of a position's covariance is zero, and so is the
+            translational part of an orientation's.
 
     Raises:
-        UnknownNameError: no such frame, or kind.
-        SceneError: a frame seen from itself, a stamp that is not finite, or no covariance.
+        UnknownNameError: if a frame or the kind is unknown.
+        SceneError: if the frame is its own observer, the stamp is not finite, or the covariance is
+            invalid.
     """
     for name in (frame, relative_to):
         if name not in scene:
@@ -143,78 +148,83 @@ def add_observation(
         raise SceneError(
             f"the stamp of an observation must be a finite number or None, not {stamp}"
         )
-    given = {"kind": kind, "stamp": stamp, "tags": sorted(set(checked_tags(evidence.tags)))}
+    details = {"kind": kind, "stamp": stamp, "tags": sorted(set(require_tags(evidence.tags)))}
     with scene.edit() as edit:
         name = free_name(scene, f"{frame} seen from {relative_to}")
         edit.add_frame(
             name, relative_to, pose=GaussianPose(pose, evidence.covariance), classes=[CLASS]
         )
-        edit.set_attribute(name, CLASS, given)
+        edit.set_attribute(name, CLASS, details)
         edit.set_group(name, frames=[frame, name])
     return edit.finish()
 
 
-def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return tags; a text is refused, of which each letter would be one."""
+def require_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return tags as a tuple, or raise SceneError for a single text, which would be split."""
     if isinstance(tags, str):
-        raise SceneError(f"tags are a set of texts, not the text '{tags}'")
+        raise SceneError(f"tags must be a set of texts, not the text '{tags}'")
     return tuple(tags)
 
 
-def free_name(scene: SceneGraph, wanted: str) -> str:
-    """Return a name that no frame and no group has."""
+def free_name(scene: SceneGraph, base: str) -> str:
+    """Return a name that no frame and no group has, made from a base name."""
     core: Any = scene
-    number, name = 1, wanted
+    number, name = 1, base
     while name in scene or core._has_group(name):
         number += 1
-        name = f"{wanted} ({number})"
+        name = f"{base} ({number})"
     return name
 
 
 def observations(scene: SceneGraph, frame: str | None = None) -> tuple[Observation, ...]:
-    """Return the observations in a version, in the order in which they came. O(log n) for each in it.
+    """Return the observations in a version, in the order of their addition. O(log n) for each.
 
     Args:
         scene: the scene.
-        frame: the frame that was seen; of all frames if omitted.
+        frame: the observed frame; all frames if omitted.
 
     Raises:
         UnknownNameError: if a frame is unknown.
     """
     if frame is not None and frame not in scene:
         raise UnknownNameError.of("frame", frame, scene.frame_names)
-    found, core = list[Observation](), cast("Any", scene)
+    result, core = list[Observation](), cast("Any", scene)
     for name in scene.frames_of_class(CLASS):
-        seen = next(iter(scene.group(name).frames if core._has_group(name) else ()), name)
-        if seen == name or frame not in (None, seen):  # a frame that went is observed no more
+        target = next(iter(scene.group(name).frames if core._has_group(name) else ()), name)
+        if target == name or frame not in (None, target):  # also if the observed frame was removed
             continue
-        given = scene.attributes(name)[CLASS]
+        details = scene.attributes(name)[CLASS]
         pose = GaussianPose(scene.local_pose(name), scene.edge_covariance(name))
         observer = scene.parent(name)
-        assert observer is not None, "it hangs under its observer"
-        if given["kind"] == "twist":
+        assert observer is not None, "the parent of an observation is its observer"
+        if details["kind"] == "twist":
             edge = scene.twist_edge(name)
-            if edge is None:  # another motion is in its place
+            if edge is None:  # the twist edge was removed
                 continue
             pose = GaussianPose(Pose(), twist_covariance(scene, name))
             observer = next(iter(scene.frames_of_body(edge[0])), edge[0])
-        tags = frozenset(given["tags"])
-        found.append(Observation(name, seen, pose, observer, given["kind"], given["stamp"], tags))
-    return tuple(found)
+        kind, stamp, tags = details["kind"], details["stamp"], frozenset(details["tags"])
+        result.append(Observation(name, target, pose, observer, kind, stamp, tags))
+    return tuple(result)
 
 
-def remove_observations(scene: SceneGraph, gone: Iterable[Observation] | None = None) -> SceneGraph:
-    """Return the version without some observations, such as those too old.
+def remove_observations(
+    scene: SceneGraph, selection: Iterable[Observation] | None = None
+) -> SceneGraph:
+    """Return the version without some observations, such as outdated ones.
 
     Args:
         scene: the scene.
-        gone: those that go; all if omitted.
+        selection: the observations to remove; all if omitted.
 
     Raises:
-        UnknownNameError: one that is not in the version.
+        UnknownNameError: if an observation is not in the version.
     """
+    names: Iterable[str] = scene.frames_of_class(CLASS)
+    if selection is not None:
+        names = [observation.name for observation in selection]
     with scene.edit() as edit:
-        for name in scene.frames_of_class(CLASS) if gone is None else [one.name for one in gone]:
+        for name in names:
             edit.remove_frame(name, subtree=True)
             edit.remove_group(name)
     return edit.finish()

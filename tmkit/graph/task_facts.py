@@ -1,7 +1,7 @@
-"""Facts that no geometry shows, as "the lamp is on": kept in the scene, in each of its versions and in its arrays.
+"""Task facts of a scene, such as "the lamp is on", which do not follow from its geometry.
 
-They are the attributes of one group without frames, so equality, digests, differences, files and
-pickles include them.
+They are stored as attributes of one group without frames. Equality, digests, differences, files,
+pickles and scene arrays therefore include them.
 """
 
 from __future__ import annotations
@@ -19,20 +19,24 @@ if TYPE_CHECKING:
 
 TaskFact = tuple[str, tuple[str, ...]]
 _Scene = TypeVar("_Scene", SceneGraph, SceneArrays)
+
 _GROUP = "task facts"
+"""Name of the group whose attributes are the task facts."""
+
 _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
+"""Name of a predicate or object, as in PDDL."""
 
 
 def task_facts(scene: SceneGraph | SceneArrays) -> PMap[TaskFact, bool]:
-    """Return the task facts that hold: an immutable map from (predicate, arguments) to True. O(groups), cached.
+    """Return the task facts that hold: an immutable map from (predicate, arguments) to True.
 
-    The order of the map depends on hashes: sort its keys for a fixed one.
+    The order of the map depends on hashes: sort its keys for a fixed order. O(groups), cached.
 
     Raises:
-        SceneError: a file states a fact that is none.
+        SceneError: if the scene has a malformed fact, as from a file.
     """
     names = scene.group(_GROUP).attributes if _GROUP in scene.group_names else ()
-    return _facts_of(frozenset(names))
+    return _parse_facts(frozenset(names))
 
 
 def change_task_facts(
@@ -42,20 +46,18 @@ def change_task_facts(
 
     Args:
         scene: the scene, or arrays.
-        add: facts that hold afterwards, as ``"(lit lamp)"`` or ``("lit", ("lamp",))``, of names as
-            in PDDL.
-        remove: facts that do not hold afterwards, unless they are added too; those that do not hold
-            are ignored.
+        add: facts to add, as ``"(lit lamp)"`` or ``("lit", ("lamp",))``, with names as in PDDL.
+        remove: facts to remove, unless they are also added. Facts that do not hold are ignored.
 
     Raises:
-        SceneError: a fact that is none; nothing is changed.
+        SceneError: if a fact is malformed; then the scene is unchanged.
     """
-    added, removed = set(map(_fact, add)), set(map(_fact, remove))
-    before = set(task_facts(scene))
-    after = (before - removed) | added
-    if after == before:
+    added, removed = set(map(_parse_fact, add)), set(map(_parse_fact, remove))
+    old_facts = set(task_facts(scene))
+    new_facts = (old_facts - removed) | added
+    if new_facts == old_facts:
         return scene
-    texts = dict.fromkeys(map(_text, sorted(after)), True)
+    texts = dict.fromkeys(map(_fact_text, sorted(new_facts)), True)
     if isinstance(scene, SceneArrays):
         scene.set_group(_GROUP, attributes=texts) if texts else scene.remove_group(_GROUP)
         return scene
@@ -63,21 +65,21 @@ def change_task_facts(
 
 
 @lru_cache(maxsize=256)
-def _facts_of(texts: frozenset[str]) -> PMap[TaskFact, bool]:
+def _parse_facts(texts: frozenset[str]) -> PMap[TaskFact, bool]:
     from pyrsistent import pmap
 
-    return pmap(dict.fromkeys(map(_fact, texts), True))
+    return pmap(dict.fromkeys(map(_parse_fact, texts), True))
 
 
-def _text(fact: TaskFact) -> str:
+def _fact_text(fact: TaskFact) -> str:
     return f"({' '.join((fact[0], *fact[1]))})"
 
 
-def _fact(given: str | TaskFact) -> TaskFact:
-    text = given if isinstance(given, str) else _text(given)
+def _parse_fact(fact: str | TaskFact) -> TaskFact:
+    text = fact if isinstance(fact, str) else _fact_text(fact)
     names = tuple(text[1:-1].split())
     if text[:1] != "(" or text[-1:] != ")" or not names or not all(map(_NAME.match, names)):
         raise SceneError(
-            f"task fact {given!r} must be a predicate and objects, in lower case as '(lit lamp)'"
+            f"task fact {fact!r} must be a predicate and objects, in lower case as '(lit lamp)'"
         )
     return names[0], names[1:]

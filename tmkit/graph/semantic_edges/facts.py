@@ -28,10 +28,10 @@ from tmkit.graph.observation_frames import (
     CLASS,
     Evidence,
     Observation,
-    checked_tags,
     free_name,
     observations,
     remove_observations,
+    require_tags,
 )
 from tmkit.graph.semantic_edges.edges import add_twist, pose_between_frames
 from tmkit.graph.semantic_edges.joining import Told, cut, joined, observed
@@ -136,7 +136,7 @@ def add_fact(
             return made
     told = _told(scene, fact, covariance, q)
     if stamp is not None or tags:
-        told = told._replace(stamp=stamp, tags=checked_tags(tags))
+        told = told._replace(stamp=stamp, tags=require_tags(tags))
     are_joined = scene.root(told.frame) == scene.root(told.reference)
     if moves is not None and are_joined:
         if told.kind != "pose":
