@@ -1,8 +1,8 @@
-"""Finding structures in a scene: a plate with four legs below it is a table.
+"""Pattern matching in scenes, such as a table as a plate with four legs below it.
 
-A :class:`Pattern` says of what parts a structure is made (:class:`Part`: classes, shapes, sizes,
-attributes) and how they stand to each other (relations such as :class:`Above` or :class:`Touching`,
-each with its tolerances). :func:`find_structure` returns every place in a scene where it is met::
+A :class:`Pattern` consists of parts and relations between them. A :class:`Part` describes classes,
+shapes, sizes and attributes of a frame. A relation, such as :class:`Above` or :class:`Touching`,
+has tolerances. :func:`find_structure` returns all matches in a scene::
 
     table = Pattern(
         [
@@ -13,9 +13,9 @@ each with its tolerances). :func:`find_structure` returns every place in a scene
     )
     find_structure(scene, table)     # ({'plate': 'top', 'leg_1': 'a', 'leg_2': 'b', ...},)
 
-Patterns are values: immutable, hashable, with text that makes them again. A relation of one's own
-derives from :class:`Relation` and answers one question. :mod:`~tmkit.graph.patterns.pattern` says
-how matches are found, each once.
+Patterns are immutable and hashable, and their ``repr`` is the expression that makes them. A custom
+relation derives from :class:`Relation` and implements one method.
+:mod:`~tmkit.graph.patterns.pattern` documents the search, which finds each match once.
 """
 
 from __future__ import annotations

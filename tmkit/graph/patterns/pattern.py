@@ -1,27 +1,28 @@
-"""Patterns of parts and relations between them, and the search for these structures in a scene.
+"""Patterns of parts and relations, and the search for their matches in a scene.
 
-A :class:`Part` with ``count=4`` is four parts of one description, called ``leg_1`` to ``leg_4`` in
-matches. A :class:`Pattern` works its descriptions out, once, into single parts (*roles*) and
-conditions between two roles each.
+A :class:`Part` with ``count=4`` stands for four parts with one description, named ``leg_1`` to
+``leg_4`` in matches. A :class:`Pattern` expands its parts once into single parts (*roles*) and
+conditions between two roles.
 
-A permutation of roles that leaves every description and every condition as it was is a *symmetry*
-of the pattern: with it, a match is another name of the same match. Descriptions compare by value,
-and relations that mean the same in both directions say so (``is_symmetric``). What this module
-keeps of the symmetries are *order conditions*: (i, j) says that role i is to be the earlier frame
-of the two. Going through the roles in order, each that can be moved by the symmetries that leave
-all before it where they are is to be the earliest of those it can be moved to. Of all the names of
-one match exactly one meets the conditions (Grochow and Kellis, "Network motif discovery using
-subgraph enumeration and symmetry-breaking", RECOMB 2007). No list of symmetries, of which eight
-equal parts have 40320, is ever made.
+**Symmetries.** A permutation of roles that preserves every description and every condition is a
+*symmetry* of the pattern. Applied to a match, it gives a renaming of the same match. Descriptions
+compare by value, and ``is_symmetric`` marks relations that are equal in both directions.
 
-In the search each role begins with a *domain*, the frames that its part accepts. A choice of a
-frame for a role narrows the domains of all roles that are left, by conditions and order conditions;
-when one is empty, the choice was wrong. The role with the fewest frames left is chosen next
-(forward checking with the smallest domain first: Haralick and Elliott, "Increasing tree search
-efficiency for constraint satisfaction problems", Artificial Intelligence 14, 1980). With n frames
-and k roles: n k questions to parts, then at most n^k choices, each narrowing k domains of at most n
-frames. Where a role's relations leave it d frames once one neighbour is chosen, about n d^(k - 1).
-Nothing recurses.
+The search needs only *order conditions* of the symmetries: under (i, j), role i has the earlier
+frame. Consider the roles in order. Each role i has an order condition with every role to which a
+symmetry can move it that fixes all roles before i. Exactly one renaming of each match satisfies all
+order conditions (Grochow and Kellis, "Network motif discovery using subgraph enumeration and
+symmetry-breaking", RECOMB 2007). The symmetries are never listed: eight equal parts have 40320.
+
+**Search.** The initial *domain* of a role is the set of frames that its part accepts. Assigning a
+frame to a role narrows the domains of the remaining roles, by conditions and order conditions. An
+empty domain rejects the assignment. The role with the smallest domain is assigned next (forward
+checking: Haralick and Elliott, "Increasing tree search efficiency for constraint satisfaction
+problems", Artificial Intelligence 14, 1980).
+
+With n frames and k roles there are n k tests of parts, then at most n^k assignments, each of which
+narrows k domains of at most n frames. If the relations of a role leave d frames once a neighbour is
+assigned, there are about n d^(k - 1) assignments. No function recurses.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ from tmkit.errors import DuplicateNameError, SceneError, UnknownNameError
 from tmkit.graph.patterns.placed import PlacedScene
 
 Range = tuple[float, float]
-_DIMENSIONS = {  # of each kind of shape, how many
+
+Domains = dict[int, list[int]]
+"""Candidate frames of each role: indices into ``scene.frame_names``, ascending."""
+
+_DIMENSIONS = {
     "box": 3,
     "sphere": 1,
     "cylinder": 2,
@@ -52,29 +57,28 @@ _DIMENSIONS = {  # of each kind of shape, how many
     "point_cloud": 1,
     "height_field": 3,
 }
+"""Number of dimensions by kind of shape."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a structure: the frames that may be matched with it.
+    """Part of a structure: description of the frames that may match it.
 
     Args:
-        name: what matches and relations call it.
-        classes: all classes that the frame must have.
-        shape: the kind of shape that must be on the frame, such as ``box``; any, or none at all, by
-            default.
-        dimensions: smallest and largest value of each dimension of that shape in metres, in the
-            shape's own order. A box has x, y, z. A round shape has a radius, and a length unless it
-            is a sphere. A mesh has none. A box fits in any order of its axes. One shape on the
-            frame that fits is enough.
+        name: name in matches and relations.
+        classes: classes that the frame must have.
+        shape: kind of shape that the frame must have, such as ``box``. By default, any or none.
+        dimensions: (smallest, largest) value of each dimension of that shape [m], in the shape's
+            order. A box has x, y, z. A round shape has a radius, and a length unless it is a
+            sphere. A mesh has none. A box fits in any order of its axes. One fitting shape
+            suffices.
         attributes: attributes that the frame must have, with these values.
-        test: anything else, asked of the scene and the name of a frame.
-        count: how many of this part there are; more than one are called ``leg_1``, ``leg_2`` and so
-            on.
+        test: additional condition on the scene and the name of a frame.
+        count: number of such parts. Several are named ``leg_1``, ``leg_2`` and so on.
 
     Raises:
-        SceneError: an unknown kind of shape, dimensions without a shape, a range that is upside
-            down, a count below 1.
+        SceneError: if the kind of shape is unknown, dimensions come without a shape or in another
+            number, a range is reversed, or the count is below 1.
     """
 
     name: str
@@ -97,11 +101,12 @@ class Part:
         count: int = 1,
     ) -> None:
         if isinstance(classes, str):
-            raise SceneError(f"classes of part '{name}' are a list of names; write ['{classes}']")
+            raise SceneError(f"classes of part '{name}' must be a list, such as ['{classes}']")
         ranges = tuple(_range(f"a dimension of part '{name}'", entry) for entry in dimensions)
         if shape is not None and shape not in _DIMENSIONS:
             raise SceneError(
-                f"part '{name}': no shape is a '{shape}'; shapes are {', '.join(_DIMENSIONS)}"
+                f"part '{name}': unknown kind of shape '{shape}'; expected one of"
+                f" {', '.join(_DIMENSIONS)}"
             )
         if ranges and shape is None:
             raise SceneError(f"part '{name}' has dimensions, so it needs a kind of shape")
@@ -110,29 +115,27 @@ class Part:
                 f"part '{name}': a {shape} has {_DIMENSIONS[shape]} dimensions, not {len(ranges)}"
             )
         if count < 1:
-            raise SceneError(f"part '{name}' is there at least once, not {count} times")
+            raise SceneError(f"part '{name}': count must be at least 1, not {count}")
         initialize(
             self,
             name=name,
             classes=tuple(sorted(set(classes))),
             shape=shape,
             dimensions=ranges,
-            attributes=_frozen(dict(attributes)),
+            attributes=_freeze(dict(attributes)),
             test=test,
             count=count,
         )
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The names that matches use: the part's own, or numbered ones when there are several."""
-        return (
-            (self.name,)
-            if self.count == 1
-            else tuple(f"{self.name}_{n}" for n in range(1, self.count + 1))
-        )
+        """Names in matches: the name of the part, or numbered names if there are several."""
+        if self.count == 1:
+            return (self.name,)
+        return tuple(f"{self.name}_{number}" for number in range(1, self.count + 1))
 
     def accepts(self, scene: SceneGraph, frame: str) -> bool:
-        """Return whether a frame fits this part, regardless of relations.
+        """Return whether a frame matches this part, regardless of relations.
 
         Args:
             scene: the scene.
@@ -145,36 +148,37 @@ class Part:
         ):
             return False
         if self.attributes:
-            known = scene.attributes(frame)
-            if any(
-                key not in known or _frozen(known[key]) != value for key, value in self.attributes
-            ):
-                return False
+            values = scene.attributes(frame)
+            for key, value in self.attributes:
+                if key not in values or _freeze(values[key]) != value:
+                    return False
         return self.test is None or self.test(scene, frame)
 
     def _fits(self, shape: Shape) -> bool:
+        """Return whether a shape has the kind and the dimensions of this part."""
         if shape.kind != self.shape:
             return False
-        orders = (
-            itertools.permutations(shape.dimensions) if shape.kind == "box" else [shape.dimensions]
-        )
-        return not self.dimensions or any(
-            all(
-                low <= size <= high
-                for size, (low, high) in zip(order, self.dimensions, strict=True)
-            )
-            for order in orders
-        )
+        if not self.dimensions:
+            return True
+        orders: Iterable[tuple[float, ...]] = [tuple(shape.dimensions)]
+        if shape.kind == "box":
+            orders = itertools.permutations(shape.dimensions)
+        for order in orders:
+            sizes = zip(order, self.dimensions, strict=True)
+            if all(low <= size <= high for size, (low, high) in sizes):
+                return True
+        return False
 
 
 @dataclass(frozen=True)
 class Relation(ABC):
-    """How two parts stand to each other. Derive to make one of your own: a frozen dataclass with :meth:`holds`.
+    """Relation between two parts. A custom relation is a frozen dataclass that implements `holds`.
+
+    If a part has several roles, the relation must hold for each role, or between each two.
 
     Args:
         a: name of one part.
-        b: name of the other; of a part that is there several times it holds for each, or between
-            every two.
+        b: name of the other part.
     """
 
     a: str
@@ -187,7 +191,7 @@ class Relation(ABC):
 
     @property
     def is_geometric(self) -> bool:
-        """Whether the answer depends on where frames are: then a scene with joints needs a configuration."""
+        """Whether the relation depends on poses, and so on the configuration of the joints."""
         return True
 
     @abstractmethod
@@ -203,7 +207,9 @@ class Relation(ABC):
     def holds_with(
         self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool
     ) -> list[bool]:
-        """Return for each of several frames whether the relation holds with ``frame``; override it for speed.
+        """Return whether the relation holds between ``frame`` and each of several frames.
+
+        Override this method for speed.
 
         Args:
             placed: the scene at a configuration.
@@ -218,42 +224,42 @@ class Relation(ABC):
 
     @property
     def meaning(self) -> Hashable:
-        """What the relation says but for the names of the parts; equal for relations that mean the same."""
-        own = tuple(
+        """Type and parameters of the relation without part names; equal if equivalent."""
+        parameters = tuple(
             (entry.name, getattr(self, entry.name))
             for entry in fields(self)
             if entry.name not in ("a", "b")
         )
-        return (type(self), own)
+        return (type(self), parameters)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A relation between two single roles, by their places in the order of roles."""
+    """Relation between two roles, given by their indices."""
 
     relation: Relation
     a: int
     b: int
 
-    def renamed(self, place_of: Sequence[int]) -> Hashable:
-        """Return what the condition says when every role is called by another's place."""
-        a, b = place_of[self.a], place_of[self.b]
+    def key(self, permutation: Sequence[int]) -> Hashable:
+        """Return a key that is equal for equivalent conditions, after a permutation of roles."""
+        a, b = permutation[self.a], permutation[self.b]
         pair = (min(a, b), max(a, b)) if self.relation.is_symmetric else (a, b)
         return (self.relation.meaning, pair)
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A structure to look for: parts, and relations that hold between them. Immutable; compares by value.
+    """Structure to find: parts, and relations between them. Immutable; compares by value.
 
     Args:
-        parts: what it is made of; different parts are different frames.
-        relations: how they stand to each other.
+        parts: parts of the structure; different parts match different frames.
+        relations: relations between the parts.
 
     Raises:
-        SceneError: no parts, or a relation of a single part to itself.
-        DuplicateNameError: two parts, or numbered ones, have one name.
-        UnknownNameError: a relation names a part that is not there.
+        SceneError: if there are no parts, or a single part has a relation to itself.
+        DuplicateNameError: if two parts or roles have the same name.
+        UnknownNameError: if a relation names an unknown part.
     """
 
     parts: tuple[Part, ...]
@@ -267,26 +273,25 @@ class Pattern:
         if not parts:
             raise SceneError("a pattern needs a part")
         roles = tuple(role for part in parts for role in part.roles)
-        for name, times in Counter(
-            [*roles, *{part.name for part in parts if part.count > 1}]
-        ).items():
-            if times > 1:
+        names = Counter([*roles, *{part.name for part in parts if part.count > 1}])
+        for name, count in names.items():
+            if count > 1:
                 raise DuplicateNameError(
                     f"two parts of the pattern are called '{name}'", kind="part", name=name
                 )
         conditions = tuple(
             Condition(relation, roles.index(a), roles.index(b))
             for relation in relations
-            for a, b in _pairs_of(relation, {part.name: part for part in parts})
+            for a, b in _role_pairs(relation, {part.name: part for part in parts})
         )
         initialize(self, parts=parts, relations=relations, roles=roles, conditions=conditions)
         initialize(self, order_conditions=tuple(_order_conditions(self)))
 
     def part_of(self, role: str) -> Part:
-        """Return the part that a role is one of.
+        """Return the part of a role.
 
         Raises:
-            UnknownNameError: no such role.
+            UnknownNameError: if the role is unknown.
         """
         for part in self.parts:
             if role in part.roles:
@@ -294,24 +299,24 @@ class Pattern:
         raise UnknownNameError.of("role", role, self.roles)
 
 
-def _frozen(value: object) -> object:
-    """Return the value of an attribute as one that compares and hashes: lists as tuples, mappings as sorted pairs."""
+def _freeze(value: object) -> object:
+    """Return an attribute's value in hashable form: lists as tuples, mappings as sorted pairs."""
     if isinstance(value, Mapping):
-        return tuple(sorted((key, _frozen(item)) for key, item in value.items()))
+        return tuple(sorted((key, _freeze(item)) for key, item in value.items()))
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(_frozen(item) for item in value)
+        return tuple(_freeze(item) for item in value)
     return value
 
 
 def _range(what: str, values: Sequence[float]) -> Range:
-    """Return (smallest, largest) as floats, or refuse them."""
-    if len(values) != 2 or not float(values[0]) <= float(values[1]):  # a NaN is refused too
-        raise SceneError(f"{what} is a range (smallest, largest), not {tuple(values)}")
+    """Return (smallest, largest) as floats, or raise SceneError."""
+    if len(values) != 2 or not float(values[0]) <= float(values[1]):  # also true for NaN
+        raise SceneError(f"{what} must be a range (smallest, largest), not {tuple(values)}")
     return float(values[0]), float(values[1])
 
 
-def _pairs_of(relation: Relation, parts: dict[str, Part]) -> list[tuple[str, str]]:
-    """Return the pairs of roles that a relation is about."""
+def _role_pairs(relation: Relation, parts: dict[str, Part]) -> list[tuple[str, str]]:
+    """Return the pairs of roles to which a relation applies."""
     for name in (relation.a, relation.b):
         if name not in parts:
             raise UnknownNameError.of("part", name, parts, where=f"relation {relation}")
@@ -320,49 +325,50 @@ def _pairs_of(relation: Relation, parts: dict[str, Part]) -> list[tuple[str, str
         return list(itertools.product(a.roles, b.roles))
     if a.count == 1:
         raise SceneError(
-            f"relation {relation}: there is one '{a.name}', which cannot stand in a relation to"
-            " itself"
+            f"relation {relation}: there is one '{a.name}', which cannot have a relation to itself"
         )
-    return list(
-        (itertools.combinations if relation.is_symmetric else itertools.permutations)(a.roles, 2)
-    )
+    if relation.is_symmetric:
+        return list(itertools.combinations(a.roles, 2))
+    return list(itertools.permutations(a.roles, 2))
 
 
 def _order_conditions(pattern: Pattern) -> Iterable[tuple[int, int]]:
-    """Yield (i, j), where a symmetry that keeps all roles before i takes i to j: role i is the earlier frame."""
+    """Yield (i, j) for each symmetry that fixes all roles before i and maps i to j."""
     parts = [pattern.part_of(role) for role in pattern.roles]
-    looks = [
+    descriptions = [
         (part.classes, part.shape, part.dimensions, part.attributes, part.test) for part in parts
     ]
-    for i, j in itertools.combinations(range(len(looks)), 2):
-        if looks[i] == looks[j] and _has_symmetry(pattern.conditions, looks, fixed=i, image=j):
+    for i, j in itertools.combinations(range(len(descriptions)), 2):
+        if descriptions[i] == descriptions[j] and _has_symmetry(
+            pattern.conditions, descriptions, fixed=i, image=j
+        ):
             yield i, j
 
 
 def _has_symmetry(
-    conditions: Sequence[Condition], looks: Sequence[object], *, fixed: int, image: int
+    conditions: Sequence[Condition], descriptions: Sequence[object], *, fixed: int, image: int
 ) -> bool:
-    """Return whether a symmetry keeps the first ``fixed`` roles in place and takes the next to ``image``."""
-    count = len(looks)
-    said = {condition.renamed(range(count)) for condition in conditions}
-    # conditions by the later of their roles
-    complete_at: list[list[Condition]] = [[] for _ in range(count)]
+    """Return whether a symmetry fixes the first ``fixed`` roles and maps the next to ``image``."""
+    count = len(descriptions)
+    keys = {condition.key(range(count)) for condition in conditions}
+    by_last_role: list[list[Condition]] = [[] for _ in range(count)]
     for condition in conditions:
-        complete_at[max(condition.a, condition.b)].append(condition)
+        by_last_role[max(condition.a, condition.b)].append(condition)
 
     def choices(images: list[int]) -> Iterator[int]:
         role = len(images)
-        for other in (
-            range(role, role + 1)
-            if role < fixed
-            else (image,)
-            if role == fixed
-            else range(fixed, count)
-        ):
-            if other in images or looks[other] != looks[role]:
+        if role < fixed:
+            candidates: Iterable[int] = (role,)
+        elif role == fixed:
+            candidates = (image,)
+        else:
+            candidates = range(fixed, count)
+        for candidate in candidates:
+            if candidate in images or descriptions[candidate] != descriptions[role]:
                 continue
-            if all(condition.renamed([*images, other]) in said for condition in complete_at[role]):
-                yield other
+            permutation = [*images, candidate]
+            if all(condition.key(permutation) in keys for condition in by_last_role[role]):
+                yield candidate
 
     return next(_backtrack(count, choices), None) is not None
 
@@ -370,25 +376,27 @@ def _has_symmetry(
 def _backtrack(
     count: int, choices: Callable[[list[int]], Iterator[int]]
 ) -> Iterator[tuple[int, ...]]:
-    """Yield all sequences of ``count`` numbers, each of which is among the choices that those before it leave."""
-    chosen: list[int] = []
-    waiting = [choices(chosen)]
-    while waiting:
-        for choice in waiting[-1]:
-            chosen.append(choice)
+    """Yield all sequences of ``count`` numbers by depth-first search.
+
+    Args:
+        count: length of the sequences.
+        choices: function that yields the possible next numbers of a sequence.
+    """
+    sequence: list[int] = []
+    stack = [choices(sequence)]
+    while stack:
+        for choice in stack[-1]:
+            sequence.append(choice)
             break
         else:
-            waiting.pop()
-            del chosen[-1:]
+            stack.pop()
+            del sequence[-1:]
             continue
-        if len(chosen) == count:
-            yield tuple(chosen)
-            chosen.pop()
+        if len(sequence) == count:
+            yield tuple(sequence)
+            sequence.pop()
         else:
-            waiting.append(choices(chosen))
-
-
-Domains = dict[int, list[int]]  # by role: places of frames in scene.frame_names, ascending
+            stack.append(choices(sequence))
 
 
 def find_structure(
@@ -398,115 +406,117 @@ def find_structure(
     q: ArrayLike | None = None,
     up: ArrayLike = (0.0, 0.0, 1.0),
 ) -> tuple[Mapping[str, str], ...]:
-    """Return every place in a scene where a pattern is met: a frame for each role, different roles different frames.
+    """Return all matches of a pattern in a scene: the frame of each role, by role.
 
-    Parts that the pattern does not tell apart are interchangeable: four equal legs make one match
-    and not 24, and the legs are named in insertion order. What a chosen frame carries besides, and
-    what other frames there are, does not matter. Matches are in the order of their frames, role by
-    role, in insertion order.
+    Different roles have different frames. Interchangeable parts give one match: four equal legs
+    make one match, not 24, with the legs in insertion order. Other shapes, classes and frames have
+    no effect. Matches are sorted by their frames, role by role, in insertion order.
 
     Args:
-        scene: where to look.
-        pattern: what to look for.
-        q: configuration (n_joints,); may be omitted if the scene has no joints, or no relation
-            needs places.
+        scene: the scene to search.
+        pattern: the pattern to find.
+        q: (n_joints,) configuration; optional if the scene has no joints, or no relation is
+            geometric.
         up: (3,) direction against gravity, in the axes of the root, for relations such as
             ``Above``.
 
     Raises:
-        ConfigurationError: q is missing where places are asked for, or has the wrong length.
+        ConfigurationError: if q is required and missing, or has the wrong length.
         SceneError: if ``up`` is not a finite non-zero vector.
     """
     placed = PlacedScene(scene, q=q, up=up)
     if any(relation.is_geometric for relation in pattern.relations):
-        placed.kinematics  # noqa: B018  # a missing configuration is refused before the search
+        placed.kinematics  # noqa: B018  # raise for a missing configuration before the search
     names = scene.frame_names
     by_part = {
         part.name: [i for i, name in enumerate(names) if part.accepts(scene, name)]
         for part in pattern.parts
     }
     domains = {role: by_part[pattern.part_of(name).name] for role, name in enumerate(pattern.roles)}
-    found = sorted(_Search(placed, pattern, names).matches(domains))
+    matches = sorted(_Search(placed, pattern, names).matches(domains))
     return tuple(
-        {role: names[at] for role, at in zip(pattern.roles, match, strict=True)} for match in found
+        {role: names[index] for role, index in zip(pattern.roles, match, strict=True)}
+        for match in matches
     )
 
 
 class _Search:
-    """One search: its queries of the scene, with cached answers of relations."""
+    """Search for the matches of one pattern, by forward checking."""
 
     def __init__(self, placed: PlacedScene, pattern: Pattern, names: Sequence[str]) -> None:
         self._placed, self._names, self._count = placed, names, len(pattern.roles)
         self._order = frozenset(pattern.order_conditions)
-        self._between: dict[tuple[int, int], list[Condition]] = {}
+        self._conditions: dict[tuple[int, int], list[Condition]] = {}
         for condition in pattern.conditions:
             for pair in ((condition.a, condition.b), (condition.b, condition.a)):
-                self._between.setdefault(pair, []).append(condition)
+                self._conditions.setdefault(pair, []).append(condition)
         roles = range(self._count)
-        self._questions = {pair: self._question(*pair) for pair in itertools.permutations(roles, 2)}
+        self._filter_keys = {
+            pair: self._filter_key(*pair) for pair in itertools.permutations(roles, 2)
+        }
 
     def matches(self, domains: Domains) -> Iterator[tuple[int, ...]]:
-        """Yield the frames of each match by their places, in the order of roles."""
+        """Yield the frame indices of each match, in the order of roles."""
         if not all(domains.values()):
             return
-        chosen: dict[int, int] = {}
-        waiting = [self._level(domains)]
-        while waiting:
-            role, frames, domains = waiting[-1]
+        assignment: dict[int, int] = {}
+        stack = [self._next_level(domains)]
+        while stack:
+            role, frames, domains = stack[-1]
             frame = next(frames, None)
             if frame is None:
-                waiting.pop()
-                chosen.pop(role, None)
+                stack.pop()
+                assignment.pop(role, None)
                 continue
-            chosen[role] = frame
-            if len(chosen) == self._count:
-                yield tuple(chosen[r] for r in range(self._count))
-            elif (narrowed := self._narrowed(domains, role, frame)) is not None:
-                waiting.append(self._level(narrowed))
+            assignment[role] = frame
+            if len(assignment) == self._count:
+                yield tuple(assignment[r] for r in range(self._count))
+            elif (narrow_domains := self._narrow(domains, role, frame)) is not None:
+                stack.append(self._next_level(narrow_domains))
 
-    def _level(self, domains: Domains) -> tuple[int, Iterator[int], Domains]:
-        """Return the role to be chosen next, the frames to try for it, and the domains."""
+    def _next_level(self, domains: Domains) -> tuple[int, Iterator[int], Domains]:
+        """Return the role to assign next, its candidate frames, and the domains."""
         role = min(domains, key=lambda r: (len(domains[r]), r))
         return role, iter(domains[role]), domains
 
-    def _narrowed(self, domains: Domains, role: int, frame: int) -> Domains | None:
-        """Return the candidates left for the other roles when a frame has a role; None if one has none left."""
-        narrowed: Domains = {}
-        # roles that are asked the same of the same frames share the answer
-        done: dict[object, list[int]] = {}
+    def _narrow(self, domains: Domains, role: int, frame: int) -> Domains | None:
+        """Return the domains of the other roles once a role has a frame; None if one is empty."""
+        result: Domains = {}
+        # Roles with equal conditions and the same domain share the filtered domain.
+        cache: dict[object, list[int]] = {}
         for other in sorted(domains, key=lambda r: (len(domains[r]), r)):
             if other != role:
-                question = (self._questions[role, other], id(domains[other]))
-                if question not in done:
-                    done[question] = self._left(role, frame, other, domains[other])
-                if not done[question]:
+                key = (self._filter_keys[role, other], id(domains[other]))
+                if key not in cache:
+                    cache[key] = self._filter_domain(role, frame, other, domains[other])
+                if not cache[key]:
                     return None
-                narrowed[other] = done[question]
-        return narrowed
+                result[other] = cache[key]
+        return result
 
-    def _question(self, role: int, other: int) -> Hashable:
-        """Return what is asked of frames for another role once a role is filled: equal where it is the same."""
+    def _filter_key(self, role: int, other: int) -> Hashable:
+        """Return a key that is equal for pairs of roles with equal conditions."""
         order = ((role, other) in self._order) - ((other, role) in self._order)
-        asked = self._between.get((role, other), ())
+        conditions = self._conditions.get((role, other), ())
         return order, tuple(
-            (condition.relation.meaning, condition.a == role) for condition in asked
+            (condition.relation.meaning, condition.a == role) for condition in conditions
         )
 
-    def _left(self, role: int, frame: int, other: int, domain: list[int]) -> list[int]:
-        """Return the frames of a domain that may have another role, given a frame for one role."""
+    def _filter_domain(self, role: int, frame: int, other: int, domain: list[int]) -> list[int]:
+        """Return the frames of a domain that are possible for ``other`` once a role has a frame."""
         if (role, other) in self._order:
-            left = domain[bisect_right(domain, frame) :]
+            candidates = domain[bisect_right(domain, frame) :]
         elif (other, role) in self._order:
-            left = domain[: bisect_left(domain, frame)]
+            candidates = domain[: bisect_left(domain, frame)]
         else:
-            left = [f for f in domain if f != frame]
-        for condition in self._between.get((role, other), ()):
-            if left:
-                names, one, is_a = (
-                    [self._names[f] for f in left],
+            candidates = [candidate for candidate in domain if candidate != frame]
+        for condition in self._conditions.get((role, other), ()):
+            if candidates:
+                holds = condition.relation.holds_with(
+                    self._placed,
                     self._names[frame],
-                    condition.a == role,
+                    [self._names[candidate] for candidate in candidates],
+                    frame_is_a=condition.a == role,
                 )
-                holds = condition.relation.holds_with(self._placed, one, names, frame_is_a=is_a)
-                left = list(itertools.compress(left, holds))
-        return left
+                candidates = list(itertools.compress(candidates, holds))
+        return candidates

@@ -1,21 +1,20 @@
-"""A scene at a configuration, as relations ask about it: places, heights and distances of frames with their shapes.
+"""Scene at a configuration, with poses, heights and distances of frames with their shapes.
 
-A frame is as large as all its shapes together; one without shapes is a point. Meshes, clouds and
-height fields count as their convex hulls, a plane as all that lies behind it. A round thing is its
-core and a radius (a sphere a point, a capsule a segment), which makes its distances exact.
-Distances and bodies are computed once and cached; distances of the same two frames are the same
-both ways.
+The geometry of a frame is the union of its shapes; a frame without shapes is a point. Meshes,
+clouds and height fields are replaced by their convex hulls, and a plane by its half-space. A round
+shape is a core with a radius (a point for a sphere, a segment for a capsule), so its distances are
+exact. Distances and bodies are cached. The distance of two frames is symmetric.
 
-Up is a direction in the axes of the root, world Z unless said otherwise. Frames of different trees
-have no places relative to each other: queries about two such frames are refused;
-:meth:`PlacedScene.are_related` tests for it.
+Up is a direction in the axes of the root, by default z. Frames of different trees have no relative
+pose: queries for two such frames raise an error. :meth:`PlacedScene.are_related` tests for it.
 
-Distances are by the method of Gilbert, Johnson and Keerthi ("A fast procedure for computing the
-distance between complex objects in three-dimensional space", IEEE J. Robotics and Automation 4(2),
-1988): the *support functions* of two bodies, their farthest points along a direction, give that of
-their difference, whose distance from the origin is theirs. The nearest point of a simplex of at
-most four points is found by trying every subset: fifteen small systems have no special cases, and
-degenerate subsets are omitted.
+Distances are computed by the method of Gilbert, Johnson and Keerthi ("A fast procedure for
+computing the distance between complex objects in three-dimensional space", IEEE J. Robotics and
+Automation 4(2), 1988). The *support function* of a body returns its farthest point along a
+direction. The support functions of two bodies give that of their difference, and the distance of
+the difference from the origin is that of the bodies. The nearest point of a simplex of at most four
+points is the best of all its subsets: fifteen small systems need no special cases. Degenerate
+subsets are skipped.
 """
 
 from __future__ import annotations
@@ -32,41 +31,52 @@ from tmkit.errors import SceneError
 from tmkit.spatial.plain import plain_numbers
 
 Vector = NDArray[np.float64]
-_ALIKE = 1e-9  # of directions: their cosine is this near to that of equal ones, or of a right angle
+
+Support = Callable[[Vector], Vector]
+"""Farthest point (3,) of a body along a direction (3,), which need not be a unit vector."""
+
+_AXIS_TOLERANCE = 1e-9
+"""Largest difference of cosines of two directions that count as parallel or perpendicular."""
+
+_ITERATIONS = 100
+"""Largest number of iterations of a distance computation."""
+
+_GAP_TOLERANCE = 1e-9
+"""Distance below which bodies touch [m], and relative precision of larger distances."""
 
 
 @dataclass(frozen=True)
 class _Body:
-    """A convex body in the root's axes: the farthest point of its core along a direction, and what lies around it.
+    """Convex body in the root's axes: a core with a radius around it, or a half-space.
 
-    With a ``normal`` it is all that lies behind a plane, of which ``center`` is a point; then it
-    has no core.
+    Attributes:
+        core: support function of the core.
+        radius: distance from the core up to which points belong to the body [m].
+        center: (3,) center of the bounding sphere, or a point of the plane [m].
+        reach: radius of the bounding sphere [m].
+        normal: (3,) normal of a half-space, which has no core.
     """
 
     core: Support
-    radius: float  # all points this near to the core belong to the body
+    radius: float
     center: Vector
-    reach: float  # no point of the body is farther from the center
+    reach: float
     normal: Vector | None = None
 
     def lowest(self, direction: Vector) -> float:
-        """Return the least coordinate of a point of the body along a unit vector."""
+        """Return the smallest coordinate of the body along a unit vector."""
         if self.normal is None:
             return float(direction @ self.core(-direction)) - self.radius
-        return (
-            float(direction @ self.center)
-            if float(direction @ self.normal) < -1.0 + _ALIKE
-            else -np.inf
-        )
+        is_opposite = float(direction @ self.normal) < -1.0 + _AXIS_TOLERANCE
+        return float(direction @ self.center) if is_opposite else -np.inf
 
 
 class PlacedScene:
-    """A scene at a configuration; relations are asked with one.
+    """Scene at a configuration, the argument of relations.
 
     Args:
         scene: the version.
-        q: configuration (n_joints,); may be omitted if the scene has no joints, or no place is
-            needed.
+        q: (n_joints,) configuration; optional if the scene has no joints, or no pose is required.
         up: (3,) direction against gravity, in the axes of the root.
 
     Raises:
@@ -78,10 +88,10 @@ class PlacedScene:
     ) -> None:
         direction = np.array(plain_numbers(up, "up"))
         if direction.shape != (3,) or not 1e-9 < float(np.linalg.norm(direction)) < np.inf:
-            raise SceneError(f"up is a direction of three numbers, not {up!r}")
+            raise SceneError(f"up must be a direction of three numbers, not {up!r}")
         self._scene, self._q = scene, q
         self._up: Vector = direction / np.linalg.norm(direction)
-        self._at: Kinematics | None = None
+        self._kinematics: Kinematics | None = None
         self._roots: dict[str, str] = {}
         self._bodies: dict[str, tuple[_Body, ...]] = {}
         self._balls: Vector = np.zeros((0, 4))
@@ -98,11 +108,11 @@ class PlacedScene:
         """The scene at the configuration.
 
         Raises:
-            ConfigurationError: the scene has joints and no configuration was given.
+            ConfigurationError: if the scene has joints and has no configuration.
         """
-        if self._at is None:
-            self._at = self._scene.at(self._q)
-        return self._at
+        if self._kinematics is None:
+            self._kinematics = self._scene.at(self._q)
+        return self._kinematics
 
     def are_related(self, a: str, b: str) -> bool:
         """Return whether two frames are in the same tree.
@@ -127,7 +137,7 @@ class PlacedScene:
         return self.kinematics.pose(frame, relative_to=relative_to)
 
     def direction(self, frame: str, axis: ArrayLike) -> Vector:
-        """Return an axis of a frame in the axes of its root, (3,).
+        """Return a direction (3,) of a frame in the axes of its root.
 
         Args:
             frame: a frame.
@@ -136,27 +146,28 @@ class PlacedScene:
         return self.kinematics.pose(frame).rotate(axis)
 
     def heights(self, frame: str) -> tuple[float, float]:
-        """Return how high the lowest and the highest point of a frame are, in metres along ``up``."""
-        bodies = self._bodies_of(frame)
-        return min(body.lowest(self._up) for body in bodies), max(
-            -body.lowest(-self._up) for body in bodies
-        )
+        """Return the smallest and the largest height of a frame's points along ``up`` [m]."""
+        bodies = self._get_bodies(frame)
+        lowest = min(body.lowest(self._up) for body in bodies)
+        highest = max(-body.lowest(-self._up) for body in bodies)
+        return lowest, highest
 
     def distance(self, a: str, b: str, *, limit: float = np.inf) -> float:
-        """Return the distance of the nearest points of two frames in metres, 0 where they touch or overlap.
+        """Return the distance of two frames' shapes [m], 0 if they touch or overlap.
 
         Args:
             a: one frame.
-            b: the other, in the same tree.
-            limit: distances beyond it are not computed: any number beyond it may be returned.
+            b: the other frame, in the same tree.
+            limit: largest exact distance [m]. Beyond it, any larger number may be returned.
         """
         first, second = min(a, b), max(a, b)
-        known = self._distances.get((first, second))
-        if known is None:
-            known = self._distance(self._bodies_of(first), self._bodies_of(second), limit=limit)
-            if known <= limit:
-                self._distances[first, second] = known
-        return known
+        distance = self._distances.get((first, second))
+        if distance is None:
+            bodies, other_bodies = self._get_bodies(first), self._get_bodies(second)
+            distance = self._distance(bodies, other_bodies, limit=limit)
+            if distance <= limit:
+                self._distances[first, second] = distance
+        return distance
 
     def are_near(self, frame: str, others: Sequence[str], *, limit: float) -> list[bool]:
         """Return for each of several frames whether its bounding sphere is near that of ``frame``.
@@ -164,7 +175,7 @@ class PlacedScene:
         Args:
             frame: a frame.
             others: frames.
-            limit: maximal distance of the spheres in metres.
+            limit: largest distance of the spheres [m].
         """
         for name in (frame, *others):
             if name not in self._ball_rows:
@@ -175,40 +186,40 @@ class PlacedScene:
         x, y, z, reach = self._balls[self._ball_rows[frame]]
         balls = self._balls[rows]
         squared = (balls[:, 0] - x) ** 2 + (balls[:, 1] - y) ** 2 + (balls[:, 2] - z) ** 2
-        near: list[bool] = (np.sqrt(squared) <= balls[:, 3] + reach + limit).tolist()
-        return near
+        are_near: list[bool] = (np.sqrt(squared) <= balls[:, 3] + reach + limit).tolist()
+        return are_near
 
     def horizontal_distance(self, a: str, b: str) -> float:
-        """Return the distance in metres of two frames' shapes projected along ``up``; 0 if the projections overlap.
+        """Return the distance of two frames' shapes projected along ``up`` [m], 0 if they overlap.
 
         Args:
             a, b: frames.
         """
         return min(
-            self._gap_of_shadows(x, y) for x in self._bodies_of(a) for y in self._bodies_of(b)
+            self._projected_gap(x, y) for x in self._get_bodies(a) for y in self._get_bodies(b)
         )
 
     def horizontal_distance_of_center(self, a: str, b: str) -> float:
-        """Return the distance in metres, projected along ``up``, of the center of the bounding box of ``a`` from ``b``.
+        """Return the distance of a's bounding box center to ``b``, projected along ``up`` [m].
 
         Args:
             a, b: frames.
         """
-        center = _body_of_point(self._center_of(a))
-        return min(self._gap_of_shadows(center, body) for body in self._bodies_of(b))
+        center = _point_body(self._box_center(a))
+        return min(self._projected_gap(center, body) for body in self._get_bodies(b))
 
     def _distance(self, first: Sequence[_Body], second: Sequence[_Body], *, limit: float) -> float:
         best = np.inf
         for x in first:
             for y in second:
-                at_least = float(np.linalg.norm(x.center - y.center)) - x.reach - y.reach
-                if at_least <= min(best, limit):
-                    best = min(best, _gap_of(x, y))
+                lower_bound = float(np.linalg.norm(x.center - y.center)) - x.reach - y.reach
+                if lower_bound <= min(best, limit):
+                    best = min(best, _body_gap(x, y))
         return best
 
     def _add_ball(self, frame: str) -> None:
-        """Compute a ball around all shapes of a frame: middle and radius."""
-        bodies = self._bodies_of(frame)
+        """Compute the center and radius of a ball around all shapes of a frame."""
+        bodies = self._get_bodies(frame)
         center = np.mean([body.center for body in bodies], axis=0)
         reach = max(float(np.linalg.norm(body.center - center)) + body.reach for body in bodies)
         if len(self._ball_rows) == len(self._balls):
@@ -216,27 +227,26 @@ class PlacedScene:
         self._balls[len(self._ball_rows)] = (*center, reach)
         self._ball_rows[frame] = len(self._ball_rows)
 
-    def _center_of(self, frame: str) -> Vector:
+    def _box_center(self, frame: str) -> Vector:
         pose = self.kinematics.pose(frame)
         shapes = [a for a in self._scene.shapes(frame) if a.shape.kind != "plane"]
         if not shapes:
             return pose.translation
         boxes = ((a.pose, itertools.product(*zip(*a.shape.bounds, strict=True))) for a in shapes)
-        corners = np.concatenate([at.apply([*corners]) for at, corners in boxes])
+        corners = np.concatenate([pose_in_frame.apply([*box]) for pose_in_frame, box in boxes])
         return pose.apply((corners.min(axis=0) + corners.max(axis=0)) / 2)
 
-    def _gap_of_shadows(self, first: _Body, second: _Body) -> float:
+    def _projected_gap(self, first: _Body, second: _Body) -> float:
         for x, y in ((first, second), (second, first)):
-            # the shadow of what lies behind a plane is everything, unless that is upright
+            # The projection of a half-space is the whole plane, unless its surface is vertical.
             if x.normal is not None:
-                return _gap_of(x, y) if abs(float(x.normal @ self._up)) < _ALIKE else 0.0
-        return max(
-            0.0,
-            gap(self._shadow(first.core), self._shadow(second.core)) - first.radius - second.radius,
-        )
+                is_vertical = abs(float(x.normal @ self._up)) < _AXIS_TOLERANCE
+                return _body_gap(x, y) if is_vertical else 0.0
+        distance = gap(self._project(first.core), self._project(second.core))
+        return max(0.0, distance - first.radius - second.radius)
 
-    def _shadow(self, core: Support) -> Support:
-        """Return the support function of a body pressed flat along ``up``."""
+    def _project(self, core: Support) -> Support:
+        """Return the support function of a body projected along ``up``."""
         up = self._up
 
         def support(direction: Vector) -> Vector:
@@ -246,15 +256,15 @@ class PlacedScene:
 
         return support
 
-    def _bodies_of(self, frame: str) -> tuple[_Body, ...]:
+    def _get_bodies(self, frame: str) -> tuple[_Body, ...]:
         if frame not in self._bodies:
             pose = self.kinematics.pose(frame)
-            bodies = tuple(_body_of(pose, attached) for attached in self._scene.shapes(frame))
-            self._bodies[frame] = bodies or (_body_of_point(pose.translation),)
+            bodies = tuple(_shape_body(pose, attached) for attached in self._scene.shapes(frame))
+            self._bodies[frame] = bodies or (_point_body(pose.translation),)
         return self._bodies[frame]
 
 
-def _gap_of(x: _Body, y: _Body) -> float:
+def _body_gap(x: _Body, y: _Body) -> float:
     """Return the distance of two bodies."""
     if x.normal is None and y.normal is not None:
         x, y = y, x
@@ -263,7 +273,7 @@ def _gap_of(x: _Body, y: _Body) -> float:
     return max(0.0, gap(x.core, y.core) - x.radius - y.radius)
 
 
-def _body_of_point(point: Vector) -> _Body:
+def _point_body(point: Vector) -> _Body:
     return _Body(_point(point), 0.0, point, 0.0)
 
 
@@ -271,7 +281,7 @@ def _point(point: Vector) -> Support:
     return lambda _direction: point
 
 
-def _body_of(root_from_frame: Pose, attached: AttachedShape) -> _Body:
+def _shape_body(root_from_frame: Pose, attached: AttachedShape) -> _Body:
     """Return the convex body of a shape on a frame, in the root's axes."""
     root_from_shape = root_from_frame @ attached.pose
     rotation, translation = root_from_shape.rotation, root_from_shape.translation
@@ -289,7 +299,7 @@ def _body_of(root_from_frame: Pose, attached: AttachedShape) -> _Body:
 
 
 def _local_core(attached: AttachedShape) -> tuple[Support, float]:
-    """Return the support function of a shape's core in the shape's own axes, and the radius around it in metres."""
+    """Return the support function of a shape's core, in the shape's axes, and its radius [m]."""
     shape, sizes = attached.shape, attached.shape.dimensions
     if shape.kind == "sphere":
         return _point(np.zeros(3)), sizes[0]
@@ -297,65 +307,56 @@ def _local_core(attached: AttachedShape) -> tuple[Support, float]:
         half = sizes[1] / 2
         return lambda d: np.array([0.0, 0.0, half if d[2] >= 0 else -half]), sizes[0]
     if shape.kind == "cylinder":
-        return (
-            lambda d: np.append(
-                _on_circle(d, sizes[0]), sizes[1] / 2 if d[2] >= 0 else -sizes[1] / 2
-            ),
-            0.0,
-        )
+        return lambda d: _on_cylinder(d, *sizes), 0.0
     if shape.kind == "cone":
         return lambda d: _on_cone(d, *sizes), 0.0
     if shape.kind == "mesh":
-        return _farthest_of(shape.vertices), 0.0
+        return _farthest_point(shape.vertices), 0.0
     if shape.kind == "point_cloud":
-        return _farthest_of(shape.points), sizes[0]
+        return _farthest_point(shape.points), sizes[0]
     if shape.kind == "height_field":
-        return _farthest_of(_corners_of_field(shape)), 0.0
+        return _farthest_point(_field_points(shape)), 0.0
     lower, upper = shape.bounds
     return lambda d: np.where(d >= 0, upper, lower), 0.0
 
 
-def _farthest_of(points: Vector) -> Support:
+def _farthest_point(points: Vector) -> Support:
     return lambda d: points[int(np.argmax(points @ d))]
 
 
-def _corners_of_field(shape: Shape) -> Vector:
+def _field_points(shape: Shape) -> Vector:
     """Return the points of a height field's surface, and the corners of its underside."""
     heights, (x, y, floor) = shape.heights, shape.dimensions
-    columns, rows = (
-        np.linspace(-x / 2, x / 2, heights.shape[1]),
-        np.linspace(-y / 2, y / 2, heights.shape[0]),
-    )
+    columns = np.linspace(-x / 2, x / 2, heights.shape[1])
+    rows = np.linspace(-y / 2, y / 2, heights.shape[0])
     surface = np.stack([*np.meshgrid(columns, rows), heights], axis=-1).reshape(-1, 3)
-    under = [[sx * x / 2, sy * y / 2, floor] for sx in (-1, 1) for sy in (-1, 1)]
-    return np.concatenate([surface, under])
+    underside = [[sx * x / 2, sy * y / 2, floor] for sx in (-1, 1) for sy in (-1, 1)]
+    return np.concatenate([surface, underside])
 
 
 def _on_circle(direction: Vector, radius: float) -> Vector:
-    """Return the point (2,) of a circle around the z axis that is farthest along a direction."""
+    """Return the farthest point (2,) along a direction of a circle around the z axis."""
     length = float(np.hypot(direction[0], direction[1]))
     return np.zeros(2) if length == 0.0 else direction[:2] * (radius / length)
 
 
+def _on_cylinder(direction: Vector, radius: float, length: float) -> Vector:
+    """Return the farthest point of a cylinder around the z axis along a direction."""
+    z = length / 2 if direction[2] >= 0 else -length / 2
+    return np.append(_on_circle(direction, radius), z)
+
+
 def _on_cone(direction: Vector, radius: float, length: float) -> Vector:
-    """Return the point of a cone, its tip at +z, that is farthest along a direction: the tip, or one of the rim."""
+    """Return the farthest point of a cone with tip at +z along a direction: tip or rim."""
     tip = np.array([0.0, 0.0, length / 2])
     rim = np.append(_on_circle(direction, radius), -length / 2)
     return tip if float(direction @ tip) >= float(direction @ rim) else rim
 
 
-Support = Callable[[Vector], Vector]
-"""The farthest point (3,) of a body along a direction (3,), which need not be a unit vector."""
-
-_ITERATIONS = 100
-_PRECISION = 1e-9  # metres: bodies nearer than this touch; relative to their distance otherwise
-
-
 def gap(a: Support, b: Support) -> float:
-    """Return the distance of two convex bodies in metres, 0 where they touch or overlap.
+    """Return the distance of two convex bodies [m], 0 if they touch or overlap.
 
-    Exact to about a nanometre for bodies with corners; what is round converges to within a
-    micrometre.
+    The error is about a nanometre for polyhedra, and less than a micrometre for round bodies.
     """
 
     def support(direction: Vector) -> Vector:
@@ -365,28 +366,28 @@ def gap(a: Support, b: Support) -> float:
     nearest = simplex[0]
     for _ in range(_ITERATIONS):
         squared = float(nearest @ nearest)
-        if squared <= _PRECISION**2:
+        if squared <= _GAP_TOLERANCE**2:
             return 0.0
         farther = support(-nearest)
-        if squared - float(nearest @ farther) <= _PRECISION * max(squared, np.sqrt(squared)):
+        if squared - float(nearest @ farther) <= _GAP_TOLERANCE * max(squared, np.sqrt(squared)):
             return float(np.sqrt(squared))
         nearest, simplex = _nearest_to_origin([*simplex, farther])
     return float(np.linalg.norm(nearest))
 
 
 def _nearest_to_origin(points: list[Vector]) -> tuple[Vector, list[Vector]]:
-    """Return the point nearest to the origin of the hull of up to four points, and the points that it lies between."""
-    best, best_squared, between = points[0], np.inf, points[:1]
+    """Return the point of a simplex nearest to the origin, and the vertices of its face."""
+    best, best_squared, face = points[0], np.inf, points[:1]
     for size in range(1, len(points) + 1):
         for subset in itertools.combinations(points, size):
-            candidate = _foot(subset)
+            candidate = _perpendicular_foot(subset)
             if candidate is not None and (squared := float(candidate @ candidate)) < best_squared:
-                best, best_squared, between = candidate, squared, list(subset)
-    return best, between
+                best, best_squared, face = candidate, squared, list(subset)
+    return best, face
 
 
-def _foot(points: tuple[Vector, ...]) -> Vector | None:
-    """Return the foot of the perpendicular from the origin to the plane of points, None where it lies outside them."""
+def _perpendicular_foot(points: tuple[Vector, ...]) -> Vector | None:
+    """Return the foot of the perpendicular from the origin to a face; None if it is outside."""
     if len(points) == 1:
         return points[0]
     edges = np.array(points[1:]) - points[0]

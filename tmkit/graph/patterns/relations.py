@@ -1,9 +1,9 @@
-"""The relations that patterns are made of: how two frames stand to each other, each within a tolerance.
+"""Built-in relations between two frames of a pattern, each within a tolerance.
 
-Tolerances are metres, and radians where said. Directions and places are those at the configuration,
-in the axes of the root; where a relation speaks of above and below, the direction is the search's
-``up``. A relation of places does not hold between frames of different trees. None depends on how
-the world as a whole, with ``up``, is placed.
+Tolerances are lengths [m], or angles [rad] where stated. Directions and positions are those at the
+configuration, in the axes of the root. The vertical direction is the ``up`` of the search. A
+geometric relation does not hold between frames of different trees. All relations are invariant
+under motions of the whole world together with ``up``.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ Axis = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class _BuiltIn(Relation):
-    """A relation whose tolerances are checked; one of places does not hold between frames of different trees."""
+    """Relation with validated tolerances; a geometric one requires frames of one tree."""
 
     def __post_init__(self) -> None:
         for entry in fields(self):
             value = getattr(self, entry.name)
             if entry.name.endswith("tolerance") and not 0.0 <= value < math.inf:
                 raise SceneError(
-                    f"{type(self).__name__}: {entry.name} is a finite number from 0, not {value}"
+                    f"{type(self).__name__}: {entry.name} must be finite and at least 0,"
+                    f" not {value}"
                 )
 
     def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
@@ -43,12 +44,12 @@ class _BuiltIn(Relation):
 
     @abstractmethod
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        """Tell the same of two frames, of one tree if the relation is one of places."""
+        """Return whether the relation holds; frames of a geometric relation are in one tree."""
 
 
 @dataclass(frozen=True)
 class Touching(_BuiltIn):
-    """The nearest points of ``a`` and ``b`` are at most ``tolerance`` metres apart; what overlaps touches."""
+    """The shapes of ``a`` and ``b`` overlap or have a distance of at most ``tolerance`` [m]."""
 
     tolerance: float = field(default=0.001, kw_only=True)
     is_symmetric = True
@@ -57,11 +58,11 @@ class Touching(_BuiltIn):
         self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool
     ) -> list[bool]:
         """Return for each of several frames whether it touches ``frame``."""
-        del frame_is_a  # the same both ways
-        near = placed.are_near(frame, others, limit=self.tolerance)
+        del frame_is_a  # the relation is symmetric
+        are_near = placed.are_near(frame, others, limit=self.tolerance)
         return [
             is_near and self.holds(placed, frame, other)
-            for other, is_near in zip(others, near, strict=True)
+            for other, is_near in zip(others, are_near, strict=True)
         ]
 
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
@@ -70,7 +71,10 @@ class Touching(_BuiltIn):
 
 @dataclass(frozen=True)
 class Above(_BuiltIn):
-    """``a`` is over ``b``: no point of it is below b's highest, and their shadows overlap; both up to ``tolerance``."""
+    """``a`` is above ``b``, up to ``tolerance``.
+
+    No point of ``a`` is below the highest of ``b``, and their projections along ``up`` overlap.
+    """
 
     tolerance: float = field(default=0.001, kw_only=True)
 
@@ -82,10 +86,10 @@ class Above(_BuiltIn):
 
 @dataclass(frozen=True)
 class RestsOn(_BuiltIn):
-    """``a`` stands on ``b``.
+    """``a`` rests on ``b``, up to ``tolerance``.
 
-    Its lowest point is as high as b's highest, up to ``tolerance``, and the middle of ``a`` is over
-    b's shadow.
+    The lowest point of ``a`` is as high as the highest of ``b``, and the center of ``a`` is above
+    the projection of ``b`` along ``up``.
     """
 
     tolerance: float = field(default=0.001, kw_only=True)
@@ -98,20 +102,26 @@ class RestsOn(_BuiltIn):
 
 @dataclass(frozen=True)
 class At(_BuiltIn):
-    """Frame ``a`` is at ``pose``, which is b_from_a, up to ``tolerance`` metres and ``rotation_tolerance`` radians."""
+    """Frame ``a`` is at ``pose``, which is b_from_a, up to two tolerances.
+
+    Args:
+        pose: b_from_a.
+        tolerance: largest translation from ``pose`` [m].
+        rotation_tolerance: largest rotation from ``pose`` [rad].
+    """
 
     pose: Pose
     tolerance: float = field(default=0.001, kw_only=True)
     rotation_tolerance: float = field(default=0.01, kw_only=True)
 
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        metres, radians = placed.pose(a, relative_to=b).distance(self.pose)
-        return metres <= self.tolerance and radians <= self.rotation_tolerance
+        translation, rotation = placed.pose(a, relative_to=b).distance(self.pose)
+        return translation <= self.tolerance and rotation <= self.rotation_tolerance
 
 
 @dataclass(frozen=True)
 class Distance(_BuiltIn):
-    """The origins of frames ``a`` and ``b`` are between ``lower`` and ``upper`` metres apart."""
+    """Distance between ``lower`` and ``upper`` [m] of the origins of frames ``a`` and ``b``."""
 
     lower: float = field(default=0.0, kw_only=True)
     upper: float = field(default=math.inf, kw_only=True)
@@ -119,7 +129,9 @@ class Distance(_BuiltIn):
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.lower <= self.upper:
-            raise SceneError(f"Distance: a range from 0 upwards, not {self.lower} to {self.upper}")
+            raise SceneError(
+                f"Distance: expected 0 <= lower <= upper, not {self.lower} to {self.upper}"
+            )
 
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         origin_a, origin_b = (placed.kinematics.pose(frame).translation for frame in (a, b))
@@ -138,24 +150,28 @@ class _OfAxes(_BuiltIn):
             axis = tuple(float(value) for value in getattr(self, name))
             if len(axis) != 3 or not 1e-9 < math.hypot(*axis) < math.inf:
                 raise SceneError(
-                    f"{type(self).__name__}: {name} is a direction of three numbers, not {axis}"
+                    f"{type(self).__name__}: {name} must be a direction of three numbers,"
+                    f" not {axis}"
                 )
             initialize(self, **{name: axis})
 
     @property
     def is_symmetric(self) -> bool:
-        """It is, for the same axis of both."""
+        """Whether both frames have the same axis."""
         return self.axis_a == self.axis_b
 
     def _angle(self, placed: PlacedScene, a: str, b: str) -> float:
-        """Return the angle between the axes as lines, 0 to a right angle."""
+        """Return the angle between the axes as undirected lines [rad], from 0 to pi/2."""
         x, y = placed.direction(a, self.axis_a), placed.direction(b, self.axis_b)
         return math.atan2(float(np.linalg.norm(np.cross(x, y))), abs(float(x @ y)))
 
 
 @dataclass(frozen=True)
 class Parallel(_OfAxes):
-    """``axis_a`` of frame ``a`` and ``axis_b`` of ``b`` are parallel, either way round, up to ``tolerance`` radians."""
+    """``axis_a`` of ``a`` and ``axis_b`` of ``b`` are parallel, up to ``tolerance`` [rad].
+
+    Opposite directions are parallel too.
+    """
 
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         return self._angle(placed, a, b) <= self.tolerance
@@ -163,7 +179,7 @@ class Parallel(_OfAxes):
 
 @dataclass(frozen=True)
 class Perpendicular(_OfAxes):
-    """``axis_a`` of frame ``a`` and ``axis_b`` of ``b`` are at a right angle, up to ``tolerance`` radians."""
+    """``axis_a`` of ``a`` and ``axis_b`` of ``b`` are perpendicular, up to ``tolerance`` [rad]."""
 
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         return math.pi / 2 - self._angle(placed, a, b) <= self.tolerance
@@ -171,10 +187,10 @@ class Perpendicular(_OfAxes):
 
 @dataclass(frozen=True)
 class EqualDimensions(_BuiltIn):
-    """``a`` and ``b`` have as many shapes, in order of the same kinds, and all dimensions equal up to ``tolerance``.
+    """Equal kinds and dimensions of the shapes of ``a`` and ``b``, up to ``tolerance`` [m].
 
-    A box may be turned over: its dimensions are compared by size. Of meshes, clouds and fields the
-    bounds count.
+    Shapes are compared in order. Dimensions of a box are compared by size, so it may be turned.
+    Meshes, clouds and fields are compared by their bounds.
     """
 
     tolerance: float = field(default=0.001, kw_only=True)
