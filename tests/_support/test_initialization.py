@@ -23,7 +23,7 @@ from tmkit.spatial import GaussianPose, JointGaussianPose, Pose, RangeMeasuremen
 PACKAGE = Path(tmkit.__file__).parent
 CONSTRUCTORS = {"__init__", "__post_init__"}
 OTHER_CONSTRUCTORS = {
-    "graph/history.py": "_made",
+    "graph/history.py": "_from_entries",
     "relations/representation.py": "trusted",
     "spatial/joint_gaussian.py": "_trusted",
     "spatial/plain.py": "check_fields",

@@ -32,12 +32,12 @@ _ENDLESS = 20  # executions of one block in one poll
 
 def provides(made: Pattern, wanted: Pattern) -> bool:
     """Return whether all that fits one pattern has in it what fits another: parts no narrower, the same relations."""
-    said = {condition.renamed(range(len(made.roles))) for condition in made.conditions}
+    said = {condition.key(range(len(made.roles))) for condition in made.conditions}
 
     def fits(chosen: tuple[int, ...]) -> bool:
         role = len(chosen)
         if role == len(wanted.roles):
-            return all(c.renamed(chosen) in said for c in wanted.conditions)
+            return all(c.key(chosen) in said for c in wanted.conditions)
         need = wanted.part_of(wanted.roles[role])
         parts = [
             at
