@@ -82,7 +82,7 @@ def load_batch(
     caller = _Caller(reading or ReadingOptions(), domain, semantics, frozenset(allow_sources))
     with lines_of(text):
         known = option_kinds(BatchOptions)
-        top.only("problems", *known)
+        top.require_keys_among("problems", *known)
         try:
             bounds = BatchOptions(**{key: value for key, value in document.items() if key in known})
         except ConfigurationError as error:
@@ -120,7 +120,7 @@ class _Caller:
 
 def _generated(table: JsonNode, file: Path, seed: int) -> GeneratorSource:
     """Return the problems of a generator."""
-    table.only(*_GENERATOR_KEYS)
+    table.require_keys_among(*_GENERATOR_KEYS)
     source = GeneratorSource(
         table.get("generator").name(), _parameters(table), read_options(table, file)
     )
@@ -134,7 +134,7 @@ def _generated(table: JsonNode, file: Path, seed: int) -> GeneratorSource:
 
 def _named(table: JsonNode, file: Path, seed: int, allowed: Collection[str]) -> ProblemSource:
     """Return the problems of a source of the user's."""
-    table.only(*_SOURCE_KEYS)
+    table.require_keys_among(*_SOURCE_KEYS)
     arguments, name = dict(_parameters(table)), table.get("source")
     if "options" in table.table():
         arguments["options"] = read_options(table, file)
@@ -162,15 +162,15 @@ def _combinations(
 ) -> Iterator[tuple[str, JsonNode, Path, Sequence[int], dict[str, Any]]]:
     """Yield the name, the table of a problem, its file, the seeds and the parameters of each entry."""
     own = node.table()
-    name = node.get("name").name() if "name" in own else node.way
+    name = node.get("name").name() if "name" in own else node.key_path
     table = {key: value for key, value in own.items() if key not in _OWN_KEYS}
-    where, way = file, node.way
+    where, key_path = file, node.key_path
     if "problem" in own:
         where = file.parent / node.get("problem").name()
         resolve_name(where, "", suffixes=(".toml",))
         table = {**read_toml(where, "a planning problem")[0], **table}
     seeds = _seeds(node.get("seeds")) if "seeds" in own else (0,)
-    grid = node.get("grid") if "grid" in own else JsonNode({}, node.path, way)
+    grid = node.get("grid") if "grid" in own else JsonNode({}, node.path, key_path)
     axes = {key: [item.value for item in grid.get(key).items()] for key in grid.table()}
     for key, values in axes.items():
         if not values:
@@ -184,7 +184,7 @@ def _combinations(
             _set(made, key, value, grid)
         yield (
             name,
-            JsonNode(made, str(where), way if where == file else ""),
+            JsonNode(made, str(where), key_path if where == file else ""),
             where,
             seeds,
             parameters,

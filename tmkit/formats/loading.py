@@ -116,7 +116,7 @@ def _read_once(
 ) -> SceneGraph:
     """Return the scene of some files, from the cache if it was loaded before; the notes are the same."""
     places = [os.path.abspath(path) for path in (*paths, *resolver.folders, *resolver.ros_folders)]
-    named = {name: os.path.abspath(folder) for name, folder in resolver.named.items()}
+    named = {name: os.path.abspath(folder) for name, folder in resolver.package_folders.items()}
     key = key_of(places, named, resolver, os.environ.get("PYTHONPATH"), complete)
     if (kept := cache.get(key)) is not None:
         for note in kept[1]:

@@ -58,7 +58,9 @@ _UNWARNED = np.errstate(all="ignore")
 def read_draft(path: Path, unsaved: Mapping[Path, str], *, note: Note) -> SceneSpecification:
     """Read a file that an editor has open (``unsaved``: texts by real path), and build its scene without meshes."""
     resolver = PackageResolver.of(ReadingOptions(meshes="skip"))
-    loader = MeshLoader(replace(resolver, allowed=project_folders([path]), unsaved=unsaved), note)
+    loader = MeshLoader(
+        replace(resolver, allowed_folders=project_folders([path]), unsaved=unsaved), note
+    )
     draft = _read(path, loader, note, [])
     simple = replace(draft, frames=tuple(map(_without_meshes, draft.frames)))
     build_scene(_with_missing_parents([simple], note=note), loader=loader)

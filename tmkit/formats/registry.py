@@ -77,8 +77,10 @@ def located(
     """Return the files that the user named, and a resolver that may read what lies around them."""
     trusted = PackageResolver.of(reading)
     paths = [trusted.find_scene(file) or _scene_file(file) for file in files]
-    allowed = (*project_folders(paths), *trusted.allowed)
-    return paths, replace(trusted, allowed=allowed, limits=reading.limits or ReadingLimits())
+    allowed = (*project_folders(paths), *trusted.allowed_folders)
+    return paths, replace(
+        trusted, allowed_folders=allowed, limits=reading.limits or ReadingLimits()
+    )
 
 
 def _scene_file(name: str | os.PathLike[str]) -> Path:

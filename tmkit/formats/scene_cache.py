@@ -34,7 +34,7 @@ from typing import Any, BinaryIO
 from tmkit._core import SceneGraph
 from tmkit._support.limits import Signature, file_signature
 from tmkit._support.source_location import ImportNote
-from tmkit.formats.mesh.package_uris import sites
+from tmkit.formats.mesh.package_uris import site_folders
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +153,7 @@ class SceneCache:
 
 def key_of(*asked: object) -> str:
     """Return the name of an entry: a digest of what was asked for, of the code that reads it and what is installed."""
-    installed = [(str(site), file_signature(str(site))) for site in sites()]
+    installed = [(str(site), file_signature(str(site))) for site in site_folders()]
     return hashlib.blake2b(repr((asked, _code(), installed)).encode(), digest_size=16).hexdigest()
 
 

@@ -153,7 +153,7 @@ class Project:
             return [index] if domain is None else [index, domain]
         resolver = PackageResolver.of(ReadingOptions())
         resolver = PackageResolver(
-            allowed=project_folders([index.path]), ros_folders=resolver.ros_folders
+            allowed_folders=project_folders([index.path]), ros_folders=resolver.ros_folders
         )
         found: dict[Path, TextIndex] = {real_path(index.path): index}
         waiting = [index]

@@ -173,7 +173,7 @@ class PathConstraint:
 def constraint_of_node(node: JsonNode) -> PathConstraint:
     """Return the constraint that a node of a JSON document describes."""
     kind = node.get("kind").one_of(list(_KEYS))
-    node.only("kind", "frame", "tolerance", *_KEYS[kind])
+    node.require_keys_among("kind", "frame", "tolerance", *_KEYS[kind])
     vectors: dict[str, Any] = {key: node.get(key).numbers(3) for key in _KEYS[kind]}
     try:
         return PathConstraint(

@@ -245,16 +245,16 @@ def goal_of_node(node: JsonNode) -> ContinuousGoal:
     keys = node.table()
     try:
         if "joints" in keys:
-            node.only("joints", "tolerance")
+            node.require_keys_among("joints", "tolerance")
             joints = node.get("joints")
             return ArmAt(
                 {name: joints.get(name).number() for name in joints.table()},
                 node.get("tolerance").number(),
             )
         if "in" in keys:
-            node.only("object", "in")
+            node.require_keys_among("object", "in")
             return ObjectIn(node.get("object").name(), node.get("in").name())
-        node.only("object", "at", "pose", "m", "rad")
+        node.require_keys_among("object", "at", "pose", "m", "rad")
         object, reference, pose = (
             node.get("object").name(),
             node.get("at").name(),

@@ -279,7 +279,7 @@ def _read_scene(top: JsonNode) -> SceneGraph:
 
 
 def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
-    top.only(*_KEYS)
+    top.require_keys_among(*_KEYS)
     q = read_only(np.array([item.number() for item in top.get("q").items()]))
     try:
         scene.at(q)
@@ -293,7 +293,7 @@ def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
         at_scene, at_q = step.scene, step.q
         steps.append(step)
     domain, seed = top.get("domain"), top.get("seed")
-    domain.only("digest", "name", "pddl", "semantics")
+    domain.require_keys_among("digest", "name", "pddl", "semantics")
     if not isinstance(seed.value, int) or isinstance(seed.value, bool) or seed.value < 0:
         raise seed.error(f"expected an integer of at least 0, received {seed.value!r}")
     plan = Plan(
@@ -326,7 +326,7 @@ def _read_schedule(top: JsonNode, count: int) -> tuple[tuple[float, ...], tuple[
     if "schedule" not in top.table():
         return (), ()
     node = top.get("schedule")
-    node.only("joined", "starts")
+    node.require_keys_among("joined", "starts")
     starts, joined = (node.get(key) for key in ("starts", "joined"))
     times = tuple(item.number() for item in starts.items())
     if len(times) != count or min(times, default=0.0) < 0.0:
@@ -340,7 +340,7 @@ def _read_schedule(top: JsonNode, count: int) -> tuple[tuple[float, ...], tuple[
 
 
 def _read_value(node: JsonNode) -> tuple[Fact, float]:
-    node.only("is", "of")
+    node.require_keys_among("is", "of")
     words = [item.name() for item in node.get("of").items()]
     if not words:
         raise node.get("of").error(
@@ -369,7 +369,7 @@ def _read_step(
     node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Sequence[str]
 ) -> PlanStep:
     """Return a step that begins in a scene version at a configuration, of the arms of these names."""
-    node.only("action", "choice", "classes", "cost", "facts", "looks", "segments")
+    node.require_keys_among("action", "choice", "classes", "cost", "facts", "looks", "segments")
     words = [item.name() for item in node.get("action").items()]
     if not words:
         raise node.get("action").error(
@@ -385,7 +385,7 @@ def _read_step(
         segments.append(segment)
     looks: list[PlannedObservation] = []
     for item in node.get("looks").items() if "looks" in node.table() else ():
-        item.only("camera", "target")
+        item.require_keys_among("camera", "target")
         looks.append(PlannedObservation(item.get("target").name(), item.get("camera").name()))
         try:
             scene = with_observations(scene, looks[-1:], q=q)
@@ -393,7 +393,7 @@ def _read_step(
             raise item.error(str(error)) from error
     changes: list[ClassEffect | FactEffect] = []
     for item in node.get("classes").items() if "classes" in node.table() else ():
-        item.only("added", "frame", "removed")
+        item.require_keys_among("added", "frame", "removed")
         added, removed = (
             tuple(name.name() for name in item.get(key).items()) for key in ("added", "removed")
         )
@@ -404,7 +404,7 @@ def _read_step(
             raise item.error(str(error)) from error
     if "facts" in node.table():
         item = node.get("facts")
-        item.only("added", "removed")
+        item.require_keys_among("added", "removed")
         changes.append(
             FactEffect(
                 *(tuple(map(_read_fact, item.get(key).items())) for key in ("added", "removed"))
@@ -427,7 +427,7 @@ def _read_fact(node: JsonNode) -> TaskFact:
 
 
 def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Segment:
-    node.only(*_SEGMENT_KEYS)
+    node.require_keys_among(*_SEGMENT_KEYS)
     joints = tuple(item.name() for item in node.get("joints").items())
     if (repeated := first_repeated(joints)) is not None:
         raise node.get("joints").error(f"names the joint '{repeated}' twice")
@@ -479,7 +479,7 @@ def _read_allowed_contact(node: JsonNode) -> AllowedContact:
 
 
 def _read_reparenting(node: JsonNode) -> Attachment:
-    node.only("frame", "parent", "pose", "slip")
+    node.require_keys_among("frame", "parent", "pose", "slip")
     pose = node.get("pose")
     numbers = pose.numbers(7)
     grasp_covariance = node.get("slip") if "slip" in node.table() else None

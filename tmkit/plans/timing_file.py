@@ -72,7 +72,7 @@ def read_timing(node: JsonNode, plan: Plan) -> tuple[dict[_Segments, PlannedMoti
 
 
 def _read_motion(node: JsonNode) -> tuple[_Segments, list[_Part], tuple[float, ...], _Straight]:
-    node.only("ends", "parts", "segments", "straight")
+    node.require_keys_among("ends", "parts", "segments", "straight")
     pairs = [[item.integer() for item in pair.items()] for pair in node.get("segments").items()]
     if not pairs or any(len(pair) != 2 for pair in pairs):
         raise node.get("segments").error("expected pairs of a step and a segment")
@@ -90,7 +90,7 @@ def _read_motion(node: JsonNode) -> tuple[_Segments, list[_Part], tuple[float, .
 
 
 def _read_part(node: JsonNode) -> _Part:
-    node.only("mean", "point", "speeds", "widths")
+    node.require_keys_among("mean", "point", "speeds", "widths")
     widths, speeds = (
         np.array([item.number() for item in node.get(key).items()]) for key in ("widths", "speeds")
     )

@@ -26,7 +26,7 @@ from tmkit._support.toml_files import line_of_key, read_toml
 from tmkit.errors import FileFormatError, MissingFileError, TmkitError, UnknownNameError
 from tmkit.formats import ReadingOptions, load_goal_scene, load_scene
 from tmkit.formats.json.reading import JsonNode
-from tmkit.formats.mesh.package_uris import below, is_public, project_folders, real_path
+from tmkit.formats.mesh.package_uris import is_public, path_below, project_folders, real_path
 from tmkit.graph import SceneGraph
 from tmkit.plans.continuous_goals import ContinuousGoal, goal_of_node
 from tmkit.robots.robot_files import find_manipulators, home_configuration
@@ -208,9 +208,9 @@ class _Reader:
             return name
         path = self.file.parent / name
         real = real_path(Path(re.sub(r"(\.srdf):.*", r"\1", str(path))))
-        if not any(below(real, folder) is not None for folder in self.folders) and not is_public(
-            real
-        ):
+        if not any(
+            path_below(real, folder) is not None for folder in self.folders
+        ) and not is_public(real):
             what = f"'{name}' lies outside the folders that this file may name"
             raise node.error(
                 f"{what}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the"
@@ -228,7 +228,7 @@ def goal_of_table(node: JsonNode) -> ContinuousGoal:
         table["pose"] = [*table["pose"], 0.0, 0.0, 0.0, 1.0] if is_point else table["pose"]
     if "joints" in table:
         table = {"tolerance": 1e-6, **table}
-    return goal_of_node(JsonNode(table, node.path, node.way))
+    return goal_of_node(JsonNode(table, node.path, node.key_path))
 
 
 @contextmanager
@@ -285,7 +285,7 @@ def _about(node: JsonNode | None) -> Iterator[None]:
     try:
         yield
     except FileFormatError as error:
-        if node is None or "way" in error.data or error.data.get("line") is not None:
+        if node is None or "key_path" in error.data or error.data.get("line") is not None:
             raise
         raise node.error(error.message) from None
     except TmkitError as error:
@@ -300,14 +300,15 @@ def lines_of(text: str) -> Iterator[None]:
     try:
         yield
     except FileFormatError as error:
-        way = error.data.get("way")
-        if not way or error.data.get("line") is not None:
+        key_path = error.data.get("key_path")
+        if not key_path or error.data.get("line") is not None:
             raise
         keys = [
-            int(index) if index else key for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", way)
+            int(index) if index else key
+            for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", key_path)
         ]
         line = line_of_key(text, keys)
         shown = None if line is None else text.split("\n")[line - 1].rstrip("\r")
-        data = {"way": way}
+        data = {"key_path": key_path}
         path, reason = error.data["path"], error.data["reason"]
         raise type(error).at(path, reason, line=line, source_line=shown, data=data) from None

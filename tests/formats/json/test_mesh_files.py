@@ -83,7 +83,7 @@ def packaged(tmp_path: Path, kind: str) -> tuple[SceneGraph, MeshLoader, Path]:
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
-    loader = MeshLoader(PackageResolver(named={"pack": folder}))
+    loader = MeshLoader(PackageResolver(package_folders={"pack": folder}))
     shape = loader.load(replace(mesh, path=folder / mesh.path))
     return scene_of(shape), MeshLoader(loader.packages), folder
 
@@ -223,7 +223,7 @@ def elsewhere(folder: Path, packages: PackageResolver) -> Shape:
     """Return a mesh of a package that nobody else knows."""
     (folder.parent / "far").mkdir()
     (folder.parent / "far" / "m.obj").write_text(OBJ)
-    return MeshLoader(replace(packages, named={"far": folder.parent / "far"})).load(
+    return MeshLoader(replace(packages, package_folders={"far": folder.parent / "far"})).load(
         MeshSpec(folder.parent / "far" / "m.obj")
     )
 

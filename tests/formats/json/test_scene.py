@@ -259,7 +259,7 @@ def mesh_of(document: dict[str, Any]) -> dict[str, Any]:
         ),
         (
             lambda d: mesh_of(d).update(vertices=base64.b64encode(b"\0" * 96).decode()),
-            "it is broken|has changed",
+            "it is damaged|has changed",
         ),
         (
             lambda d: d["allowed"].append(["a"]),

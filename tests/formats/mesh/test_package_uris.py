@@ -117,7 +117,7 @@ def test_no_way_out_of_a_package(rest: str, tmp_path: Path) -> None:
     """A package URI cannot climb out of its package, escaped or not."""
     make(tmp_path / "secret")
     (tmp_path / "arm" / "a").mkdir(parents=True)
-    with pytest.raises(FileFormatError, match="climbs out of its package"):
+    with pytest.raises(FileFormatError, match="leads out of its package"):
         resolver(tmp_path).resolve(f"package://arm/{rest}", folder=tmp_path, place=PLACE)
     assert resolver(tmp_path).find(f"package://arm/{rest}") is None
 

@@ -280,7 +280,7 @@ def test_includes_are_found_by_the_configuration_of_their_folder(tmp_path: Path)
         ("https://fuel.example/wheel", "nothing is read from the network"),
         ("model://wheel/robot.urdf", "is a URDF; only SDF is included: load it beside this file"),
         ("model://wheel/two.sdf", "has 2 models; expected one"),
-        ("model://../wheel", "climbs out|there is no file"),
+        ("model://../wheel", "leads out|there is no file"),
         ("/etc", "there is no file '/etc/model.config'"),
         ("../../../far/x.sdf", "outside the folders that this scene may read|there is no file"),
         ("main.sdf", "main.sdf:3: 'main.sdf' includes itself"),

@@ -1,1 +1,1 @@
-"""JSON: tmkit's own scene files, written and read without loss."""
+"""Lossless JSON files of scenes."""

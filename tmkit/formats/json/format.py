@@ -32,4 +32,4 @@ JSON = Format(
     comparison="none",
     description="Scenes of tmkit without any loss.",
 )
-"""The format of scenes in JSON, which holds every scene."""
+"""The JSON format, which can store every scene."""

@@ -1,14 +1,15 @@
-"""One frame of a scene as JSON, and back: its joint, its mass, the shapes on it, how it moves.
+"""Frames in JSON: pose, joint, inertia, shapes, twist, stamped poses and noise.
 
-A pose is seven numbers, x y z and the quaternion's x y z w. Stamped poses are listed by ascending
-stamp, with the bounds of their history; a window without end is null. A document lists its noise
-sources once, under ``noise_sources``, each with its dimension and label. A frame whose pose is not
-exact has ``noise``: the covariance, and for each source its number in that list and the map, row by
-row. So errors that are correlated in the scene are correlated in what is read back. A source that
-is read is a new one: files have nothing in common with scenes that are in memory.
+A pose is a list of seven numbers, x y z and the quaternion's x y z w. Stamped poses are listed by
+ascending stamp, with the bounds of their history; an unlimited window is null.
 
-Invariants: reading what was written gives an equal frame; a document that is wrong is refused at
-    the value that is.
+A document lists its noise sources once, under ``noise_sources``, each with its dimension and label.
+A frame with an uncertain pose has ``noise``: the covariance and, for each source, its index in that
+list and the map, row by row. So errors that are correlated in the scene are correlated after
+reading. Reading creates new sources, which no scene in memory shares.
+
+Invariants: a frame that was written reads back equal. An error about an invalid document names the
+    invalid value.
 """
 
 from __future__ import annotations
@@ -32,19 +33,45 @@ from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
 
 COLLISION_LEVELS = ("box", "hull", "exact")
-# null: unlimited
+"""Collision levels of a shape."""
+
 _LIMITS = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}
+"""Value of each unlimited limit of a joint, which is null in JSON."""
+
 _DYNAMICS = ("damping", "friction")
+"""Names of the dynamic coefficients of a joint."""
+
 JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free", "unstated")
-# how far the length of a quaternion may be from 1: numbers rounded to three digits are fine
+"""Types of a joint."""
+
 _UNIT_TOLERANCE = 1e-3
-_LARGEST = 100_000  # dimensions of a source: tmkit writes no more
+"""Largest deviation of a quaternion's length from 1, for numbers that are rounded to three digits."""
+
+_MAX_SOURCE_DIMENSION = 100_000
+"""Largest dimension of a noise source; tmkit writes no larger one."""
+
+_FRAME_KEYS = (
+    "attributes",
+    "body",
+    "classes",
+    "inertia",
+    "joint",
+    "name",
+    "noise",
+    "parent",
+    "pose",
+    "shapes",
+    "stamps",
+    "attribute_stamps",
+    "twist",
+)
+"""Keys of a frame."""
 
 Json = dict[str, Any]
 
 
 def frame_to_dict(frame: graph.FrameSpecification, sources: SourceList) -> Json:
-    """Return a frame as a JSON object; its noise sources are added to the list."""
+    """Return a frame as a JSON object, and append its noise sources to ``sources``."""
     document = attributes_to_dict(frame)
     if frame.noise is not None:
         document["noise"] = sources.noise_to_dict(frame.noise)
@@ -68,20 +95,20 @@ def frame_to_dict(frame: graph.FrameSpecification, sources: SourceList) -> Json:
 
 
 def attributes_to_dict(owner: graph.FrameSpecification | Group) -> Json:
-    """Return the attributes of a frame or a group and their stamps, where there are any."""
+    """Return the attributes of a frame or a group and their stamps, empty if there are none."""
     if not owner.attributes:
         return {}
     from tmkit.graph.attributes import plain_attributes  # few scenes have attributes
 
-    found = {
+    tables = {
         "attributes": plain_attributes(owner.attributes),
         "attribute_stamps": plain_attributes(owner.attribute_stamps),
     }
-    return {key: values for key, values in found.items() if values}
+    return {key: values for key, values in tables.items() if values}
 
 
 def attributes_from_dict(node: JsonNode) -> Json | None:
-    """Return the attributes in the JSON object of a frame or a group, with their stamps."""
+    """Return the attributes in the JSON object of a frame or group, with stamps; None if omitted."""
     if "attributes" not in node.table() and "attribute_stamps" not in node.table():
         return None
     values = node.get("attributes")
@@ -111,24 +138,20 @@ def frame_from_dict(
     in_file: bool,
     note: Note,
 ) -> graph.FrameSpecification:
-    """Return the frame of a JSON object; only those in files may have meshes cut, which takes long."""
-    known = (
-        "attributes",
-        "body",
-        "classes",
-        "inertia",
-        "joint",
-        "name",
-        "noise",
-        "parent",
-        "pose",
-        "shapes",
-        "stamps",
-    )
-    node.only(*known, "attribute_stamps", "twist")
+    """Return the frame of a JSON object.
+
+    Args:
+        node: JSON object.
+        shapes: shapes of the document by key.
+        sources: noise sources of the document.
+        in_file: whether the document is a file. Only files may request the slow decomposition of a
+            mesh into convex pieces.
+        note: receives import notes.
+    """
+    node.require_keys_among(*_FRAME_KEYS)
     parent = node.get("parent")
-    moves = "twist" in node.table()
-    is_uncertain = moves and "noise" in node.get("twist").table()
+    has_twist = "twist" in node.table()
+    has_twist_noise = has_twist and "noise" in node.get("twist").table()
     return graph.FrameSpecification(
         node.get("name").name(),
         None if parent.value is None else parent.name(),
@@ -144,9 +167,9 @@ def frame_from_dict(
     ).replace(
         inertia=inertia_from_dict(node.get("inertia"), node.get("name").name(), note),
         attributes=attributes_from_dict(node),
-        twist=twist_from_dict(node.get("twist")) if moves else None,
+        twist=twist_from_dict(node.get("twist")) if has_twist else None,
         twist_noise=(
-            noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None
+            noise_from_dict(node.get("twist").get("noise"), sources) if has_twist_noise else None
         ),
         stamps=_stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
         noise=noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
@@ -154,8 +177,8 @@ def frame_from_dict(
 
 
 def twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
-    """Return the body relative to which a frame moves, and its twist."""
-    node.only("noise", "reference", "vector")
+    """Return the reference body of a frame's twist, and the twist (6,)."""
+    node.require_keys_among("noise", "reference", "vector")
     return node.get("reference").name(), node.get("vector").numbers(6)
 
 
@@ -183,9 +206,9 @@ def joint_from_dict(node: JsonNode) -> graph.Joint:
     """Return the joint of a JSON object."""
     kind = node.get("type").one_of(JOINT_TYPES)
     if kind in JOINTS_WITHOUT_VALUE:
-        node.only("type")
+        node.require_keys_among("type")
         return joint_of(JointSpec(kind))
-    node.only("axis", "mimic", "name", "type", *_LIMITS, *_DYNAMICS)
+    node.require_keys_among("axis", "mimic", "name", "type", *_LIMITS, *_DYNAMICS)
     rule = node.get("mimic")
     mimic = None
     if rule.value is not None:
@@ -202,7 +225,7 @@ def joint_from_dict(node: JsonNode) -> graph.Joint:
 
 
 def inertia_to_dict(inertia: graph.Inertia | None) -> Json | None:
-    """Return mass properties as a JSON object."""
+    """Return an inertia as a JSON object, null for None."""
     if inertia is None:
         return None
     return {
@@ -213,23 +236,28 @@ def inertia_to_dict(inertia: graph.Inertia | None) -> Json | None:
 
 
 def inertia_from_dict(node: JsonNode, frame: str, note: Note) -> graph.Inertia | None:
-    """Return the mass properties of a JSON object, None for null; see :func:`inertia_or_point_mass`."""
+    """Return the inertia of a JSON object, None for null.
+
+    Args:
+        node: JSON object or null.
+        frame: name of the frame, for notes.
+        note: receives import notes; see :func:`inertia_or_point_mass`.
+    """
     if node.value is None:
         return None
-    node.only("center", "mass", "matrix")
+    node.require_keys_among("center", "mass", "matrix")
     matrix = np.reshape(node.get("matrix").numbers(9), (3, 3))
-    mass, center, place = (
-        node.get("mass").number(),
-        node.get("center").numbers(3),
-        SourceLocation(node.path),
-    )
+    mass, center = node.get("mass").number(), node.get("center").numbers(3)
+    place = SourceLocation(node.path)
     with reported(node):
         return inertia_or_point_mass(mass, center, matrix, frame=frame, place=place, note=note)
 
 
 def _attached_to_dict(part: graph.AttachedShape) -> Json:
-    given = {key: value for key in ("level", "stamp") if (value := getattr(part, key)) is not None}
-    return given | {
+    optional = {
+        key: value for key in ("level", "stamp") if (value := getattr(part, key)) is not None
+    }
+    return optional | {
         "collision": part.collision,
         "color": None if part.color is None else numbers_to_list(part.color),
         "friction": part.friction,
@@ -242,7 +270,9 @@ def _attached_to_dict(part: graph.AttachedShape) -> Json:
 def _attached_from_dict(
     node: JsonNode, shapes: Mapping[str, graph.Shape], in_file: bool
 ) -> Sequence[graph.AttachedShape]:
-    node.only("collision", "color", "friction", "level", "pose", "shape", "stamp", "visual")
+    node.require_keys_among(
+        "collision", "color", "friction", "level", "pose", "shape", "stamp", "visual"
+    )
     digest = node.get("shape").text()
     if digest not in shapes:
         raise node.get("shape").error(f"no shape of digest '{digest}' in 'shapes'")
@@ -272,7 +302,7 @@ def numbers_to_list(values: Any) -> list[float]:
 
 
 def pose_from_dict(node: JsonNode) -> Pose:
-    """Return the pose that seven numbers say."""
+    """Return the pose of a list of seven numbers."""
     numbers = node.numbers(7)
     with reported(node):
         pose = Pose.from_array(numbers)
@@ -296,10 +326,10 @@ def stamps_to_dict(stamps: StampedPoses) -> dict[str, Any]:
 
 
 def _stamps_from_dict(node: JsonNode) -> StampedPoses:
-    node.only("capacity", "poses", "window")
+    node.require_keys_among("capacity", "poses", "window")
     rows = list(node.get("poses").items())
     for row in rows:
-        row.only("pose", "stamp")
+        row.require_keys_among("pose", "stamp")
     capacity = node.get("capacity").number()
     if capacity != int(capacity) or not 0 < capacity < 2**31:
         raise node.get("capacity").error(f"expected a whole number above 0, received {capacity:g}")
@@ -312,7 +342,7 @@ def _stamps_from_dict(node: JsonNode) -> StampedPoses:
 
 
 class SourceList:
-    """Numbers the noise sources of a scene in the order in which they come."""
+    """Indices of the noise sources of a scene, in order of their first use."""
 
     def __init__(self) -> None:
         self._numbers: dict[graph.NoiseSource, int] = {}
@@ -321,7 +351,7 @@ class SourceList:
         return len(self._numbers)
 
     def noise_to_dict(self, noise: EdgeNoise) -> dict[str, Any]:
-        """Return the error of an edge as JSON values."""
+        """Return the noise of an edge as a JSON object."""
         numbers = {
             source: self._numbers.setdefault(source, len(self._numbers)) for source in noise.sources
         }
@@ -332,30 +362,30 @@ class SourceList:
         return {"covariance": numbers_to_list(noise.covariance), "terms": terms}
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Return the sources as JSON values."""
+        """Return the sources as a list of JSON objects."""
         return [{"dimension": source.dimension, "label": source.label} for source in self._numbers]
 
 
 def sources_from_dict(node: JsonNode) -> list[graph.NoiseSource]:
-    """Return the noise sources that a document lists."""
+    """Return the noise sources of a JSON list."""
     sources = []
     for item in node.items():
-        item.only("dimension", "label")
+        item.require_keys_among("dimension", "label")
         dimension = item.get("dimension").integer()
-        if not 1 <= dimension <= _LARGEST:
+        if not 1 <= dimension <= _MAX_SOURCE_DIMENSION:
             raise item.get("dimension").error(
-                f"expected a number from 1 to {_LARGEST}, received {dimension}"
+                f"expected a number from 1 to {_MAX_SOURCE_DIMENSION}, received {dimension}"
             )
         sources.append(graph.NoiseSource(dimension, item.get("label").text()))
     return sources
 
 
 def noise_from_dict(node: JsonNode, sources: Sequence[graph.NoiseSource]) -> EdgeNoise:
-    """Return the noise of an edge."""
-    node.only("covariance", "terms")
+    """Return the noise of an edge, from a JSON object and the sources of the document."""
+    node.require_keys_among("covariance", "terms")
     maps: dict[graph.NoiseSource, Any] = {}
     for term in node.get("terms").items():
-        term.only("map", "source")
+        term.require_keys_among("map", "source")
         number = term.get("source").integer()
         if not 0 <= number < len(sources):
             raise term.get("source").error(

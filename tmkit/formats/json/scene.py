@@ -1,8 +1,8 @@
-"""Scenes as JSON: everything a scene is, and nothing of the computer it was written on.
+"""Lossless, portable JSON documents of scenes.
 
 ``scene_from_dict(scene_to_dict(scene)) == scene``: numbers read back to the same bits, frames are
-in insertion order, and unlimited limits are null. Keys are sorted: the same scene has the same
-bytes.
+in insertion order, and unlimited limits are null. Keys are sorted, so equal scenes have equal
+bytes. A document contains no absolute path.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tmkit.formats.json.frames import (
     sources_from_dict,
 )
 from tmkit.formats.json.reading import JsonNode, with_line
-from tmkit.formats.json.shapes import arrays_as_files, shape_from_dict, shape_key, shape_to_dict
+from tmkit.formats.json.shapes import extract_array_files, shape_from_dict, shape_key, shape_to_dict
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader
 from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import SceneSpecification
@@ -53,8 +53,10 @@ from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
 
 FORMAT = "tmkit-scene"
+"""Name of the format, the value of the key ``format``."""
+
 VERSION = 2
-"""Version of the format. Version 1 had no checksums of mesh files, and the digests of their content instead."""
+"""Version of the format. Version 1 had content digests instead of checksums of mesh files."""
 
 Json = dict[str, Any]
 
@@ -67,8 +69,8 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         loader: compares meshes with their files, by SHA-256.
 
     Returns:
-        Objects, lists, texts, numbers, booleans and null only, with sorted keys; it holds no
-        absolute path.
+        Objects, lists, texts, numbers, booleans and null only, with sorted keys and without
+        absolute paths.
     """
     loader = loader if loader is not None else MeshLoader()
     shapes: dict[str, Json] = {}
@@ -77,17 +79,17 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
     sources = SourceList()
     for name in scene.frame_names:
         frame = scene.specification(name)
-        described = frame_to_dict(frame, sources)
-        for part, attached in zip(frame.shapes, described["shapes"], strict=True):
+        frame_document = frame_to_dict(frame, sources)
+        for part, attached in zip(frame.shapes, frame_document["shapes"], strict=True):
             shape = part.shape
-            # equal meshes may be of different files
-            told_apart = (shape.digest, shape.source, shape.checksums)
-            if told_apart not in keys:
+            # Equal meshes may come from different files.
+            identity = (shape.digest, shape.source, shape.checksums)
+            if identity not in keys:
                 entry = shape_to_dict(shape, loader)
-                keys[told_apart] = key = shape_key(shape, entry)
+                keys[identity] = key = shape_key(shape, entry)
                 shapes.setdefault(key, entry)
-            attached["shape"] = keys[told_apart]
-        frames.append(described)
+            attached["shape"] = keys[identity]
+        frames.append(frame_document)
     document: Json = {
         "allowed": [list(pair) for pair in scene.allowed_pairs],
         "format": FORMAT,
@@ -95,7 +97,7 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         "shapes": dict(sorted(shapes.items())),
         "version": VERSION,
     }
-    if scene.group_names:  # said only where there is something to say, as attributes are
+    if scene.group_names:
         document["groups"] = {name: _group_to_dict(scene.group(name)) for name in scene.group_names}
     if sources:
         document["noise_sources"] = sources.to_list()
@@ -114,15 +116,15 @@ def scene_from_dict(
     """Return the scene of a JSON document.
 
     Args:
-        document: what :func:`scene_to_dict` made.
-        source: the file, or a name for it, for messages.
-        loader: loads the meshes that are written by their source.
-        folder: where files of points and heights are looked for; without one, the document may name
-            none.
+        document: document as :func:`scene_to_dict` returns it.
+        source: path or name of the document, for messages.
+        loader: loads the meshes that are stored by their source.
+        folder: folder of the files of points and heights. Without one, the document must not refer
+            to any.
 
     Raises:
-        FileFormatError: the document is of another format or version, incomplete or inconsistent,
-            or a mesh is missing or has changed since.
+        FileFormatError: if the document is of another format or version, incomplete or
+            inconsistent, or if a mesh is missing or has changed since.
     """
     loader = loader if loader is not None else MeshLoader()
     top = JsonNode(document, source)
@@ -132,13 +134,11 @@ def scene_from_dict(
     if version not in range(1, VERSION + 1) or isinstance(version, bool):
         reason = f"this tmkit reads versions 1 to {VERSION} of the format, received {version!r}"
         raise top.get("version").error(reason)
-    top.only(
+    top.require_keys_among(
         "allowed", "bodies", "format", "frames", "groups", "noise_sources", "shapes", "version"
     )
-    listed = top.get("shapes")
-    shapes = {
-        digest: shape_from_dict(digest, listed, loader, folder=folder) for digest in listed.table()
-    }
+    entries = top.get("shapes")
+    shapes = {key: shape_from_dict(key, entries, loader, folder=folder) for key in entries.table()}
     nodes = list(top.get("frames").items())
     loader.packages.limits.refuse_frames(len(nodes), top.get("frames").error)
     sources = sources_from_dict(top.get("noise_sources")) if "noise_sources" in document else []
@@ -152,16 +152,19 @@ def scene_from_dict(
         if len(words) != 3:
             raise pair.error(f"expected two frames and a reason, received {len(words)} items")
         allowed.append((words[0], words[1], words[2]))
-    bare = [item.name() for item in top.get("bodies").items()] if "bodies" in document else []
+    bodies = [item.name() for item in top.get("bodies").items()] if "bodies" in document else []
     try:
-        scene = SceneGraph.from_frames(frames, allowed=allowed, bodies_without_frames=bare)
+        scene = SceneGraph.from_frames(frames, allowed=allowed, bodies_without_frames=bodies)
     except TmkitError as error:
-        raise _blamed(top, error).error(str(error)) from error
+        raise _faulty_value(top, error).error(str(error)) from error
     return _with_groups(scene, top.get("groups")) if "groups" in document else scene
 
 
-def _blamed(top: JsonNode, error: TmkitError) -> JsonNode:
-    """Return the value that makes a scene impossible, as far as the core's error tells: a name twice, unknown, ..."""
+def _faulty_value(top: JsonNode, error: TmkitError) -> JsonNode:
+    """Return the value that causes an error of the core, such as an unknown or repeated name.
+
+    Returns the whole document if the data of the error do not identify the value.
+    """
     kind, name = error.data.get("kind"), error.data.get("name")
     nodes = list(top.get("frames").items())
     if isinstance(error, CycleError):
@@ -169,28 +172,28 @@ def _blamed(top: JsonNode, error: TmkitError) -> JsonNode:
         mimics = (
             node.get("joint").get("mimic")
             for node in nodes
-            if _inside(node.value, ("joint", "name")) == joint
+            if _value_at(node.value, ("joint", "name")) == joint
         )
         if joint is not None:
             return next(mimics, top)
         return next((node.get("parent") for node in nodes if node.value["name"] == frame), top)
     if isinstance(error, DuplicateNameError):
-        where: tuple[str, ...] = ("name",) if kind == "frame" else ("joint", "name")
+        keys: tuple[str, ...] = ("name",) if kind == "frame" else ("joint", "name")
     elif isinstance(error, UnknownNameError):
-        where = ("parent",) if kind == "frame" else ("joint", "mimic", "joint")
+        keys = ("parent",) if kind == "frame" else ("joint", "mimic", "joint")
     else:
         return top
-    found = [node for node in nodes if _inside(node.value, where) == name]
-    if found:
-        node = found[-1]
-        for key in where:
+    matches = [node for node in nodes if _value_at(node.value, keys) == name]
+    if matches:
+        node = matches[-1]
+        for key in keys:
             node = node.get(key)
         return node
     return next((pair for pair in top.get("allowed").items() if name in pair.value), top)
 
 
-def _inside(value: Any, keys: tuple[str, ...]) -> Any:
-    """Return what is found by keys within keys, ``None`` when it is not there."""
+def _value_at(value: Any, keys: tuple[str, ...]) -> Any:
+    """Return the value at nested keys, or ``None`` if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -203,20 +206,20 @@ def write_json_scene(
     loader: MeshLoader | None = None,
     arrays_beside: bool = False,
 ) -> None:
-    """Write the scene as a JSON file; the file is there completely or not at all.
+    """Write a scene as a JSON file, completely or not at all.
 
     Args:
         scene: the scene.
-        path: the file.
+        path: path of the file.
         loader: see :func:`scene_to_dict`.
-        arrays_beside: write the numbers of point clouds and height fields as ``.npy`` files beside
-            the scene, named by their digests, instead of into it.
+        arrays_beside: write the arrays of point clouds and height fields as ``.npy`` files in the
+            same folder, named by their digests, instead of into the file.
 
     Raises:
-        OutputError: the file cannot be written.
+        OutputError: if the file cannot be written.
     """
     document = scene_to_dict(scene, loader=loader)
-    arrays = arrays_as_files(document["shapes"]) if arrays_beside else {}
+    arrays = extract_array_files(document["shapes"]) if arrays_beside else {}
     target = Path(path)
     write_files(
         {
@@ -237,101 +240,118 @@ def read_json_scene(
     loader: MeshLoader | None = None,
     read_other: Callable[[Path], SceneSpecification] | None = None,
 ) -> SceneGraph:
-    """Read a JSON scene file, by a loader with default settings if omitted.
+    """Read a JSON scene file.
 
     Args:
-        path: the file.
-        loader: loads its meshes.
-        read_other: reads scene files that it includes, which are refused by default.
+        path: path of the file.
+        loader: loads meshes. Defaults to a loader with default settings.
+        read_other: reads included scene files. By default, includes are rejected.
     """
     loader = loader if loader is not None else MeshLoader()
     document, text = read_json(path, limit=loader.packages.limits.json_bytes)
-    included = (
-        document.pop("include", None)
-        if read_other is not None and isinstance(document, dict)
-        else None
-    )
+    includes = None
+    if read_other is not None and isinstance(document, dict):
+        includes = document.pop("include", None)
     try:
         scene = scene_from_dict(document, source=str(path), loader=loader, folder=path.parent)
-        if included is None or read_other is None:
+        if includes is None or read_other is None:
             return scene
-        nodes = [*JsonNode(included, str(path), "include").items()]
-        _refuse_repeated_files(nodes)
-        others = [_included(node, path.parent, loader, read_other) for node in nodes]
-        return build_scene([specification_of_scene(scene, path=str(path)), *others], loader=loader)
+        nodes = [*JsonNode(includes, str(path), "include").items()]
+        _reject_repeated_includes(nodes)
+        specifications = [
+            specification_of_scene(scene, path=str(path)),
+            *(_read_include(node, path.parent, loader, read_other) for node in nodes),
+        ]
+        return build_scene(specifications, loader=loader)
     except FileFormatError as error:
         raise with_line(error, text) from error.__cause__
 
 
-def _refuse_repeated_files(nodes: Sequence[JsonNode]) -> None:
-    """Refuse a file that is included twice before any is read: its frames would have the same names."""
-    seen = set()
+def _reject_repeated_includes(nodes: Sequence[JsonNode]) -> None:
+    """Reject a file that is included twice, before any is read.
+
+    The frames of both would have the same names.
+    """
+    names = set()
     for node in nodes:
-        name = node.get("file")
-        if name.name() in seen:
-            raise name.error(
-                f"'{name.name()}' is included twice, and its frames would have the same names"
+        file = node.get("file")
+        if file.name() in names:
+            raise file.error(
+                f"'{file.name()}' is included twice, and its frames would have the same names"
             )
-        seen.add(name.name())
+        names.add(file.name())
 
 
-def _included(
+def _read_include(
     node: JsonNode,
     folder: Path,
     loader: MeshLoader,
     read_other: Callable[[Path], SceneSpecification],
 ) -> SceneSpecification:
-    """Return the scene of a file that is included, whose frames get a place, and are told what they are."""
-    node.only("file", "frames")
-    place = SourceLocation(f"{node.path} ({node.way})")
+    """Return the specification of an included file, with the changes to its frames.
+
+    Args:
+        node: entry of the include, with the file and the changes by frame.
+        folder: folder of the including file.
+        loader: finds the included file.
+        read_other: reads the included file.
+    """
+    node.require_keys_among("file", "frames")
+    place = SourceLocation(f"{node.path} ({node.key_path})")
     file = loader.packages.resolve(node.get("file").name(), folder=folder, place=place)
     if (suffix := file.suffix.lower()) not in (".urdf", ".sdf", *MESH_SUFFIXES):
         raise node.get("file").error("only URDF, SDF and meshes are included")
     scene = mesh_specification(file, place) if suffix in MESH_SUFFIXES else read_other(file)
     frames = {frame.name: frame for frame in scene.frames}
     changes = node.get("frames")
-    changes.only(*frames)
+    changes.require_keys_among(*frames)
     for name in changes.table():
         change, spec = changes.get(name), frames[name]
-        change.only("classes", "friction", "level", "mass", "parent", "pose")
-        told = {key: change.get(key) for key in change.table()}
-        if "parent" in told:
-            spec = replace(spec, parent=told["parent"].name(), parent_place=place)
-        if "pose" in told:
-            spec = replace(spec, pose=spec_of_pose(pose_from_dict(told["pose"])))
+        change.require_keys_among("classes", "friction", "level", "mass", "parent", "pose")
+        values = {key: change.get(key) for key in change.table()}
+        if "parent" in values:
+            spec = replace(spec, parent=values["parent"].name(), parent_place=place)
+        if "pose" in values:
+            spec = replace(spec, pose=spec_of_pose(pose_from_dict(values["pose"])))
+        levels = (*COLLISION_LEVELS, PIECES)
         frames[name] = completed(
             spec,
-            classes=[item.text() for item in told["classes"].items()] if "classes" in told else (),
-            mass=told["mass"].number() if "mass" in told else None,
-            friction=told["friction"].number() if "friction" in told else None,
-            level=told["level"].one_of((*COLLISION_LEVELS, PIECES)) if "level" in told else None,
+            classes=[item.text() for item in values["classes"].items()]
+            if "classes" in values
+            else (),
+            mass=values["mass"].number() if "mass" in values else None,
+            friction=values["friction"].number() if "friction" in values else None,
+            level=values["level"].one_of(levels) if "level" in values else None,
             mass_place=place,
         )
     return replace(scene, frames=tuple(frames.values()))
 
 
 def scene_dump(scene: SceneGraph) -> Json:
-    """Return ``{"frames": [...]}``, one entry a frame in insertion order, for other programs, not for reading back.
+    """Return the frames of a scene as a list for other programs, which tmkit does not read back.
 
-    Each has ``name``, ``parent`` (null for a root), ``body``, ``type`` (fixed, revolute,
-    continuous, prismatic, free; fixed for a root). It has ``translation`` (metres) and
-    ``quat_xyzw`` of parent_from_frame at joint value 0. It has ``classes`` and ``joint`` (null when
-    nothing moves, else ``axis``, ``lower``, ``upper`` and ``name``; null for no limit). Its
-    ``geometry`` is a list of ``shape``, ``dimensions`` and ``pose`` (``translation``, ``quat_xyzw``
-    of frame_from_shape).
+    The result is ``{"frames": [...]}``, with an entry for each frame in insertion order:
+
+    * ``name``, ``parent`` (null for a root), ``body``;
+    * ``type``: fixed, revolute, continuous, prismatic or free; fixed for a root;
+    * ``translation`` [m] and ``quat_xyzw`` of parent_from_frame at joint value 0;
+    * ``classes``;
+    * ``joint``: null if fixed, else ``axis``, ``lower``, ``upper`` (null if unlimited), ``name``;
+    * ``geometry``: a list of ``shape``, ``dimensions`` and ``pose`` (``translation`` and
+      ``quat_xyzw`` of frame_from_shape).
     """
-    return {"frames": [_dumped(scene, name) for name in scene.frame_names]}
+    return {"frames": [_dump_frame(scene, name) for name in scene.frame_names]}
 
 
-def _dumped(scene: SceneGraph, name: str) -> Json:
+def _dump_frame(scene: SceneGraph, name: str) -> Json:
     joint = scene.joint(name)
     values = joint_to_dict(joint)
-    described = {key: values[key] for key in ("axis", "lower", "upper", "name") if key in values}
+    joint_dump = {key: values[key] for key in ("axis", "lower", "upper", "name") if key in values}
     shapes = [
         {
             "shape": part.shape.kind,
             "dimensions": list(part.shape.dimensions),
-            "pose": _dumped_pose(part.pose),
+            "pose": _dump_pose(part.pose),
         }
         for part in scene.shapes(name)
     ]
@@ -340,14 +360,14 @@ def _dumped(scene: SceneGraph, name: str) -> Json:
         "parent": scene.parent(name),
         "body": scene.body(name),
         "type": joint.type,
-        **_dumped_pose(scene.local_pose(name)),
-        "joint": described or None,
+        **_dump_pose(scene.local_pose(name)),
+        "joint": joint_dump or None,
         "classes": list(scene.classes(name)),
         "geometry": shapes,
     }
 
 
-def _dumped_pose(pose: Pose) -> Json:
+def _dump_pose(pose: Pose) -> Json:
     return {
         "translation": numbers_to_list(pose.translation),
         "quat_xyzw": numbers_to_list(pose.quat_xyzw),
@@ -362,10 +382,12 @@ def _group_to_dict(group: Group) -> Json:
 
 
 def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:
-    """Return the scene with the groups of a document, which may hold each other in any order."""
+    """Return the scene with the groups of a document, which may contain each other in any order."""
     edit = scene.edit()
     for name in node.table():
-        node.get(name).only("attribute_stamps", "attributes", "frames", "groups", "parents")
+        node.get(name).require_keys_among(
+            "attribute_stamps", "attributes", "frames", "groups", "parents"
+        )
         with reported(node):
             edit.set_group(name)
     for name in node.table():

@@ -1,1 +1,1 @@
-"""Meshes: files of geometry, found and read within the user's limits."""
+"""Mesh files: resolution of their URIs, reading within limits, inertia and colours."""

@@ -30,7 +30,7 @@ from tmkit._support.elementary import product
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import MeshError
 from tmkit.formats.mesh.materials import OPEN, packed
-from tmkit.formats.mesh.package_uris import below, real_path
+from tmkit.formats.mesh.package_uris import path_below, real_path
 
 _MAGIC, _JSON, _BINARY = b"glTF", b"JSON", b"BIN\0"
 _TYPES = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
@@ -245,7 +245,7 @@ class Document:
                 raise ValueError(f"a buffer's data: URI is not base64: {error}") from None
         folder = real_path(self.path).parent
         file = real_path(folder / unquote(uri))
-        if "://" in uri or below(file, folder) is None:
+        if "://" in uri or path_below(file, folder) is None:
             raise MeshError.at(
                 self.path, f"the mesh names the buffer '{uri}', which is outside its folder"
             )

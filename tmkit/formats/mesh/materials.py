@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit.errors import MeshError
-from tmkit.formats.mesh.package_uris import below, real_path
+from tmkit.formats.mesh.package_uris import path_below, real_path
 
 OPEN = 0
 MOST_COLORS = 6  # of a file; colours of fewer triangles become the nearest of these
@@ -74,7 +74,7 @@ class MtlFile:
     def __getitem__(self, name: str) -> bytes:
         """Return the names of the materials in a file; their colours are kept in ``colors``."""
         path = real_path(self._folder / name)
-        if below(path, self._folder) is None or path.suffix.lower() != ".mtl":
+        if path_below(path, self._folder) is None or path.suffix.lower() != ".mtl":
             raise OSError(name)
         text = read_bytes(
             path, limit=self._limits.text_bytes, error=lambda reason: MeshError.at(path, reason)

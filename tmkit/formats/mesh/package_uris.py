@@ -1,22 +1,23 @@
-"""Resolution of ``package://`` URIs, and back: docs/reference/scenes.md has the order of the places that are searched.
+"""Resolution of ``package://`` URIs and paths to files, within the folders that a scene may read.
 
-A URI that climbs out of its package by ``..`` is refused, and so is whatever lies outside the
-folders that a scene may read. A path, or a folder found by looking upwards, is not trusted as
-packages are that the user gave or installed. Folders are looked at upwards of the file, and for a
-reader that makes notes also without NAME, since descriptions are moved about and copied with their
-meshes. The way back, :meth:`PackageResolver.portable_uri`, gives a name that means the same file on
-another computer.
+docs/reference/scenes.md lists the searched folders in their order. The folders above the naming
+file are searched too. With import notes, they are also searched without the package name, since
+descriptions are often moved or copied with their meshes. A URI that leaves its package by ``..``
+is rejected. The inverse, :meth:`PackageResolver.portable_uri`, returns a URI that other computers
+resolve to the same file.
 
-Whatever a scene names by a path must really lie, symbolic links followed, in one of these
-(docs/concepts/security.md and docs/reference/bad_input.md):
+A file that a scene refers to by a path must lie, with symbolic links followed, in one of these
+folders (docs/concepts/security.md and docs/reference/bad_input.md):
 
-* the folder of a file that the user named, and the ROS package (``package.xml``) or git checkout
-  that it is part of. The folder above it is another, since ``urdf/`` and ``meshes/`` are often side
-  by side. But none of these is the root of the file system, the user's home, or a folder that holds
-  it, unless the file itself lies there;
+* the folder of a file that the user named, its parent, and its ROS package (``package.xml``) or
+  git checkout. The parent is included since ``urdf/`` and ``meshes/`` are often siblings. The root
+  of the file system, the user's home and folders that contain it are excluded, unless the file
+  lies directly in them;
 * a folder that the user allowed, or gave as ``package_path`` or ``ROS_PACKAGE_PATH``;
-* any ROS package, what is installed in Python, and what travels with tmkit: there lie robots, not
-  secrets.
+* a ROS package, an installed Python package, or the data of tmkit, which are public.
+
+A folder that is found above the naming file is trusted only under these rules, unlike packages that
+the user gave or installed.
 """
 
 from __future__ import annotations
@@ -36,11 +37,17 @@ from tmkit._support.source_location import Note, SourceLocation, did_you_mean, u
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 from tmkit.formats.reading_options import ReadingOptions
 
-_SITES = ("site-packages", "dist-packages")  # what folders of installed Python packages are called
+_SITES = ("site-packages", "dist-packages")
+"""Names of the folders of installed Python packages."""
 
 
-def below(path: Path, folder: Path) -> str | None:
-    """Return an absolute path relative to a folder with forward slashes, ``None`` if it is not below it."""
+def path_below(path: Path, folder: Path) -> str | None:
+    """Return the path relative to a folder, with forward slashes, or ``None`` if it is elsewhere.
+
+    Args:
+        path: absolute path.
+        folder: absolute path of the folder.
+    """
     try:
         return path.relative_to(folder).as_posix()
     except ValueError:
@@ -48,54 +55,53 @@ def below(path: Path, folder: Path) -> str | None:
 
 
 def real_path(path: Path) -> Path:
-    """Return the path with symbolic links followed as far as they lead; a circle of links stays as it is."""
+    """Return the path with symbolic links resolved; a cycle of links stays as it is."""
     return Path(os.path.realpath(path))
 
 
 def project_folders(files: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the real paths of the folders that a load may read, because the files that the user named lie there."""
-    found: dict[Path, None] = {}
+    """Return the real paths of the folders that a load of these files may read."""
+    folders: dict[Path, None] = {}
     for file in files:
         for folder in dict.fromkeys((Path(os.path.abspath(file)).parent, real_path(file).parent)):
-            found[real_path(folder)] = None
-            around = (
+            folders[real_path(folder)] = None
+            candidates = (
                 folder.parent,
-                _marked_folder(folder, "package.xml"),
-                _marked_folder(folder, ".git"),
+                _folder_with_entry(folder, "package.xml"),
+                _folder_with_entry(folder, ".git"),
             )
-            found.update(
-                (real_path(place), None)
-                for place in around
-                if place is not None and not is_wide(place)
+            folders.update(
+                (real_path(candidate), None)
+                for candidate in candidates
+                if candidate is not None and not is_beyond_project(candidate)
             )
-    return tuple(found)
+    return tuple(folders)
 
 
 def is_public(path: Path) -> bool:
-    """Whether a real path is part of a ROS package or of what is installed in Python."""
-    if any(below(path, site) is not None for site in sites()):
+    """Return whether a real path is part of a ROS package or of an installed Python package."""
+    if any(path_below(path, site) is not None for site in site_folders()):
         return True
-    package = _marked_folder(path.parent, "package.xml")
-    if package is None or is_wide(package):
+    package = _folder_with_entry(path.parent, "package.xml")
+    if package is None or is_beyond_project(package):
         return False
     see(package / "package.xml")
     return True
 
 
-def is_wide(folder: Path) -> bool:
-    """Whether a folder holds more than one project may see: the root, the home, or what holds it."""
+def is_beyond_project(folder: Path) -> bool:
+    """Return whether a folder is too large for a project: the root, the home, or a folder above."""
     real, home = real_path(folder), real_path(Path(os.path.expanduser("~")))
-    return real == Path(real.anchor) or below(home, real) is not None
+    return real == Path(real.anchor) or path_below(home, real) is not None
 
 
-def _marked_folder(folder: Path, mark: str) -> Path | None:
-    """Return the nearest folder, this one or above it, that has an entry of that name."""
-    return next(
-        (place for place in (folder, *folder.parents) if os.path.lexists(place / mark)), None
-    )
+def _folder_with_entry(folder: Path, name: str) -> Path | None:
+    """Return the nearest folder with an entry of this name, from this folder upwards."""
+    candidates = (folder, *folder.parents)
+    return next((place for place in candidates if os.path.lexists(place / name)), None)
 
 
-def sites() -> Iterator[Path]:
+def site_folders() -> Iterator[Path]:
     """Yield the folders of installed Python packages."""
     for entry in sys.path:
         site = real_path(Path(entry))
@@ -104,51 +110,64 @@ def sites() -> Iterator[Path]:
 
 
 VISUAL_AS_COLLISION = "visual-as-collision"
-MESH_CHOICES = ("load", "available", "skip", VISUAL_AS_COLLISION)
-"""What becomes of the meshes of robot descriptions; see :func:`tmkit.formats.load_scene`."""
+"""Choice of meshes for which visual shapes replace missing collision shapes."""
 
-_INSTALLED_BY = {
+MESH_CHOICES = ("load", "available", "skip", VISUAL_AS_COLLISION)
+"""Treatments of the meshes of robot descriptions; see :class:`tmkit.formats.ReadingOptions`."""
+
+_INSTALL_COMMANDS = {
     "example-robot-data": "pip install example-robot-data",
     "pybullet_data": "pip install pybullet",
 }
-_SLOW_READER = 5
-"""Ratio of the numbers of includes by fast readers and by slow ones."""
+"""Commands that install packages of robots, by package."""
+
+_SLOW_READER_FACTOR = 5
+"""Ratio of the include limits of fast and slow readers."""
+
 _SCHEME = "package://"
+"""Start of a package URI."""
 
 
 def _ros_package_path() -> tuple[Path, ...]:
-    """Return the folders of ``ROS_PACKAGE_PATH``, and of ``GZ_SIM_RESOURCE_PATH``, its like for models in SDF."""
+    """Return the folders of ``ROS_PACKAGE_PATH`` and, for SDF, ``GZ_SIM_RESOURCE_PATH``."""
     values = (os.environ.get(name, "") for name in ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH"))
     return tuple(Path(entry) for value in values for entry in value.split(os.pathsep) if entry)
 
 
 @dataclass(frozen=True, slots=True)
 class PackageResolver:
-    """Finds the files that URIs name."""
+    """Resolver of URIs and paths to files.
 
-    folders: tuple[Path, ...] = ()  # the user's own folders, searched first
-    # those of ROS_PACKAGE_PATH and GZ_SIM_RESOURCE_PATH when the resolver was made
+    Attributes:
+        folders: folders given by the user, searched first.
+        ros_folders: folders of ``ROS_PACKAGE_PATH`` and ``GZ_SIM_RESOURCE_PATH``, by default at the
+            creation of the resolver.
+        allowed_folders: real paths of readable folders, in addition to public ones. If empty, the
+            project folders of each naming file.
+        limits: limits of the load.
+        package_folders: folders of packages by name, searched before all others.
+        meshes: one of :data:`MESH_CHOICES`.
+        on_file: called with the path of each searched and each resolved file.
+        unsaved: texts of files that an editor has open, by real path. They replace the files on the
+            disk.
+        xacro: arguments by file, for files that may be expanded by xacro, which runs their code.
+        includes: include stack of the load, shared by all its readers.
+    """
+
+    folders: tuple[Path, ...] = ()
     ros_folders: tuple[Path, ...] = field(default_factory=_ros_package_path)
-    # real paths of the folders that paths may lead to, besides those where everybody may read; when
-    # empty, those around each naming file
-    allowed: tuple[Path, ...] = ()
+    allowed_folders: tuple[Path, ...] = ()
     limits: ReadingLimits = field(default_factory=ReadingLimits)
-    # the folders of packages by name, searched before all others
-    named: Mapping[str, Path] = field(default_factory=dict)
-    meshes: str = "load"  # one of :data:`MESH_CHOICES`
-    # is called with each path that is looked for, and each file that is found
+    package_folders: Mapping[str, Path] = field(default_factory=dict)
+    meshes: str = "load"
     on_file: Callable[[Path], None] | None = None
-    # texts by the real path of their file, which an editor has open: they count, not what is on the
-    # disk
     unsaved: Mapping[Path, str] = field(default_factory=dict)
-    # files that may be expanded by xacro, which runs them, with their arguments
     xacro: Mapping[Path, Mapping[str, str]] = field(default_factory=dict)
-    # of the load, shared by all its readers
     includes: IncludeStack = field(default_factory=IncludeStack, compare=False)
 
     @classmethod
     def of(cls, reading: ReadingOptions) -> PackageResolver:
-        """Return the resolver of a load, as far as it does not depend on the files."""
+        """Return the resolver of reading options, without the folders of the files."""
         meshes = reading.meshes
         if meshes not in MESH_CHOICES:
             known = ", ".join(f"'{choice}'" for choice in MESH_CHOICES)
@@ -156,8 +175,8 @@ class PackageResolver:
                 f"meshes={meshes!r}: expected one of"
                 f" {known}{did_you_mean(str(meshes), MESH_CHOICES)}"
             )
-        named = {name: Path(folder) for name, folder in (reading.packages or {}).items()}
-        for name, folder in named.items():
+        packages = {name: Path(folder) for name, folder in (reading.packages or {}).items()}
+        for name, folder in packages.items():
             if not os.path.isdir(folder):
                 raise MissingFileError(
                     f"package '{name}': there is no folder '{folder}'",
@@ -166,21 +185,25 @@ class PackageResolver:
                 )
         return cls(
             tuple(Path(folder) for folder in reading.package_path),
-            allowed=tuple(real_path(Path(folder)) for folder in reading.allow_folders),
-            named=named,
+            allowed_folders=tuple(real_path(Path(folder)) for folder in reading.allow_folders),
+            package_folders=packages,
             meshes=meshes,
         )
 
     def find_scene(self, uri: str | os.PathLike[str]) -> Path | None:
-        """Return the file of a ``package://`` URI, or of one that lost a slash as a ``Path``; else ``None``."""
-        scheme, mark, rest = os.fspath(uri).partition(":/")
-        if not mark or scheme != "package":
+        """Return the file of a ``package://`` URI, or ``None`` for any other path.
+
+        A URI with one slash, as the class ``Path`` writes it, is accepted.
+        """
+        scheme, separator, rest = os.fspath(uri).partition(":/")
+        if not separator or scheme != "package":
             return None
-        whole = f"{_SCHEME}{rest.lstrip('/')}"
+        package_uri = f"{_SCHEME}{rest.lstrip('/')}"
         try:
-            return self.resolve(whole, folder=Path.cwd(), place=SourceLocation(whole))
+            return self.resolve(package_uri, folder=Path.cwd(), place=SourceLocation(package_uri))
         except FileFormatError as error:
-            raise MissingFileError(str(error.data["reason"]), path=whole, nearest=None) from None
+            reason = str(error.data["reason"])
+            raise MissingFileError(reason, path=package_uri, nearest=None) from None
 
     def resolve(
         self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None
@@ -190,90 +213,97 @@ class PackageResolver:
         Args:
             uri: ``package://NAME/rest``, ``file://PATH``, or a path, absolute or relative to
                 ``folder``.
-            folder: the folder of the file that names the URI.
-            note: takes a note when the file is not where the URI says; without it, a package is not
-                looked past.
+            folder: folder of the naming file.
+            place: location of the URI in the naming file.
+            note: receives a note if the file is elsewhere than the URI. Without it, only the
+                folders of the package are searched.
 
         Raises:
-            FileFormatError: no such file, and the message lists where it was looked for; or one
-                outside the folders that a scene may read.
+            FileFormatError: if no file exists, with the searched folders in the message, or if the
+                file is outside the folders that a scene may read.
         """
         if "\0" in unquote(uri):
             raise place.error(f"{uri!r} is no name of a file: it has a NUL character")
         if uri.startswith(_SCHEME):
-            return self._told(self._in_packages(uri, folder, place, note))
+            return self._report(self._resolve_in_packages(uri, folder, place, note))
         scheme, colon, _ = uri.partition("://")
         if colon and scheme != "file":
             raise place.error(f"cannot read '{uri}'; expected package://, file:// or a path")
         path = folder / (
             unquote(uri.removeprefix("file://").removeprefix("localhost")) if colon else uri
         )
-        if not colon and not is_file(path) and (found := self._upwards(uri, folder)) is not None:
-            (note or unheard)(place, f"'{uri}' is not beside the file; {found} is taken")
-            path = found
+        if not colon and not is_file(path) and (file := self._find_above(uri, folder)) is not None:
+            (note or unheard)(place, f"'{uri}' is not beside the file; {file} is taken")
+            path = file
         if not uri or not is_file(path):
-            # of other folders nothing is told
+            # An error must not describe folders that the scene must not read.
             if uri and self._may_read(path, folder) and (kind := other_kind(path)) is not None:
                 raise place.error(
-                    f"'{uri}' is {kind}, expected a file (looked for {self._told(path)})"
+                    f"'{uri}' is {kind}, expected a file (looked for {self._report(path)})"
                 )
-            hint = _hint(self._told(path)) if self._may_read(path, folder) else ""
+            hint = _nearest_name_hint(self._report(path)) if self._may_read(path, folder) else ""
             raise place.error(f"there is no file '{uri}' (looked for {path}){hint}")
         if not self._may_read(path, folder):
-            raise self._outside(uri, path, folder, place)
-        return self._told(path)
+            raise self._permission_error(uri, path, folder, place)
+        return self._report(path)
 
     def count_include(self, place: SourceLocation, *, is_slow: bool = False) -> None:
-        """Count a file that is included at a place of another.
+        """Count an included file.
 
         Args:
-            place: the place.
-            is_slow: whether the reader takes a millisecond or more a file, so that fewer are
-                accepted.
+            place: location of the include.
+            is_slow: whether the reader takes a millisecond or more for a file, which lowers the
+                limit.
 
         Raises:
-            FileFormatError: if the load includes too many.
+            FileFormatError: if the load includes too many files.
         """
-        self.includes.add(self.limits.includes // (_SLOW_READER if is_slow else 1), place.error)
+        factor = _SLOW_READER_FACTOR if is_slow else 1
+        self.includes.add(self.limits.includes // factor, place.error)
 
-    def _told(self, path: Path) -> Path:
+    def _report(self, path: Path) -> Path:
+        """Call ``on_file`` with a path, and return the path."""
         if self.on_file is not None:
             self.on_file(path)
         return path
 
-    def _upwards(self, path: str, folder: Path) -> Path | None:
-        """Return the file of that relative path in the nearest folder above that may be read, ``None`` without one.
+    def _find_above(self, path: str, folder: Path) -> Path | None:
+        """Return the readable file of a relative path in the nearest folder above, if any.
 
-        Some descriptions name their meshes relative to the folder of data that they are part of.
+        Some descriptions refer to meshes relative to a folder above their own.
         """
-        if not path or Path(path).is_absolute() or _climbs(posixpath.normpath(path)):
+        if not path or Path(path).is_absolute() or _leaves_folder(posixpath.normpath(path)):
             return None
-        found = (above / path for above in real_path(folder).parents)
+        candidates = (parent / path for parent in real_path(folder).parents)
         return next(
-            (file for file in found if is_file(file) and self._may_read(file, folder)), None
+            (file for file in candidates if is_file(file) and self._may_read(file, folder)), None
         )
 
     def _may_read(self, path: Path, folder: Path) -> bool:
-        """Whether an existing file lies where files named in ``folder`` may lie."""
+        """Return whether files in ``folder`` may refer to a file."""
         real = real_path(path)
-        given = (*self.named.values(), *self.folders, *self.ros_folders)
-        trusted = (*(real_path(root) for root in given), *data_roots())
-        return any(
-            below(real, root) is not None for root in (*self._around(folder), *trusted)
-        ) or is_public(real)
+        user_folders = (*self.package_folders.values(), *self.folders, *self.ros_folders)
+        readable_folders = (
+            *self._project_folders(folder),
+            *(real_path(root) for root in user_folders),
+            *data_roots(),
+        )
+        return any(path_below(real, root) is not None for root in readable_folders) or is_public(
+            real
+        )
 
-    def _around(self, folder: Path) -> tuple[Path, ...]:
-        """Return the folders allowed, or by default those around the naming file."""
-        return self.allowed or project_folders([folder / "_"])
+    def _project_folders(self, folder: Path) -> tuple[Path, ...]:
+        """Return the allowed folders, or by default the project folders of the naming file."""
+        return self.allowed_folders or project_folders([folder / "_"])
 
-    def _outside(
+    def _permission_error(
         self, uri: str, path: Path, folder: Path, place: SourceLocation
     ) -> FileFormatError:
-        """Return the error for a file that exists where the scene must not read."""
-        shown = ", ".join(str(root) for root in self._around(folder))
+        """Return the error for an existing file that the scene must not read."""
+        readable_folders = ", ".join(str(root) for root in self._project_folders(folder))
         reason = (
             f"'{uri}' leads to {real_path(path)}, outside the folders that this scene may read"
-            f" ({shown})"
+            f" ({readable_folders})"
         )
         return place.error(
             f"{reason}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the"
@@ -283,138 +313,153 @@ class PackageResolver:
     def resolve_mesh(
         self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None
     ) -> Path:
-        """Return the existing mesh file of a URI; as :meth:`resolve`, with errors of type MeshError."""
+        """Return the existing mesh file of a URI.
+
+        Args:
+            uri: as for :meth:`resolve`.
+            folder: as for :meth:`resolve`.
+            place: as for :meth:`resolve`.
+            note: as for :meth:`resolve`.
+
+        Raises:
+            MeshError: if :meth:`resolve` raises an error.
+        """
         try:
             return self.resolve(uri, folder=folder, place=place, note=note)
         except FileFormatError as error:
             raise place.mesh_error(str(error.data["reason"]), mesh=uri) from None
 
     def portable_uri(self, path: Path) -> str | None:
-        """Return the ``package://`` URI by which other computers find this file, ``None`` when there is none."""
+        """Return a ``package://`` URI that other computers resolve to this file, if there is one."""
         real = real_path(path)
         for root in data_roots():
-            if (found := below(real, root / "scenes" / "packages")) is not None and "/" in found:
-                return f"{_SCHEME}{found}"
-            if (found := below(real, root)) is not None and found.split("/")[0] in (
-                "domains",
-                "scenes",
-            ):
-                return f"{_SCHEME}tmkit/{found}"
-        for name, root in _installed_around(real):
-            if (found := below(real, root)) is not None:
-                return f"{_SCHEME}{name}/{found}"
-        for name, root in self.named.items():
-            if (found := below(real, real_path(root))) is not None:
-                return f"{_SCHEME}{name}/{found}"
+            relative = path_below(real, root / "scenes" / "packages")
+            if relative is not None and "/" in relative:
+                return f"{_SCHEME}{relative}"
+            relative = path_below(real, root)
+            if relative is not None and relative.split("/")[0] in ("domains", "scenes"):
+                return f"{_SCHEME}tmkit/{relative}"
+        for name, root in _installed_packages_around(real):
+            if (relative := path_below(real, root)) is not None:
+                return f"{_SCHEME}{name}/{relative}"
+        for name, root in self.package_folders.items():
+            if (relative := path_below(real, real_path(root))) is not None:
+                return f"{_SCHEME}{name}/{relative}"
         for root in (*self.folders, *self.ros_folders):
-            found = below(real, real_path(root))
-            if found is not None and "/" in found:
-                return f"{_SCHEME}{found}"
+            relative = path_below(real, real_path(root))
+            if relative is not None and "/" in relative:
+                return f"{_SCHEME}{relative}"
         return None
 
     def find(self, uri: str) -> Path | None:
-        """Return the file that a portable URI names here, ``None`` when it is not there or not a package URI."""
-        name, rest = _split(uri)
-        if not name or not rest or _climbs(rest):
+        """Return the existing file of a portable URI, or ``None`` if there is none."""
+        name, rest = _split_uri(uri)
+        if not name or not rest or _leaves_folder(rest):
             return None
-        candidates = (root / rest for root in self._roots(name))
+        candidates = (root / rest for root in self._candidate_folders(name))
         return next((candidate for candidate in candidates if is_file(candidate)), None)
 
-    def _in_packages(
+    def _resolve_in_packages(
         self, uri: str, folder: Path, place: SourceLocation, note: Note | None
     ) -> Path:
-        name, rest = _split(uri)
-        # as Bullet reads it
-        if note and name and not rest and (bare := self._nearby(name, folder)) is not None:
-            note(place, f"'{uri}' names no package; {bare} is taken")
-            return bare
+        """Return the existing file of a package URI; for the arguments see :meth:`resolve`."""
+        name, rest = _split_uri(uri)
+        # Bullet reads a URI without a package as a path.
+        if note and name and not rest and (file := self._find_nearby(name, folder)) is not None:
+            note(place, f"'{uri}' names no package; {file} is taken")
+            return file
         if not name or not rest:
             raise place.error(f"'{uri}' is no package URI; expected package://NAME/FILE")
-        if name == ".." or _climbs(rest):
-            raise place.error(f"'{uri}' climbs out of its package")
-        looked: list[Path] = []
+        if name == ".." or _leaves_folder(rest):
+            raise place.error(f"'{uri}' leads out of its package")
+        searched_folders: list[Path] = []
         kind: str | None = None
-        for root in self._roots(name):
+        for root in self._candidate_folders(name):
             if is_file(root / rest):
                 return root / rest
-            looked.append(root)
-        outside: Path | None = None
-        for above in (real_path(folder), *real_path(folder).parents):
-            root = above / name
+            searched_folders.append(root)
+        forbidden_file: Path | None = None
+        for parent in (real_path(folder), *real_path(folder).parents):
+            root = parent / name
             if is_file(root / rest):
-                # the package that the naming file is part of, which really holds the file
-                inside = [below(real_path(file), real_path(root)) for file in (folder, root / rest)]
-                is_own = None not in inside and not is_wide(root)
-                if is_own or self._may_read(root / rest, folder):
+                # The naming file may read its own package, if that really contains the file.
+                is_in_package = [
+                    path_below(real_path(file), real_path(root)) is not None
+                    for file in (folder, root / rest)
+                ]
+                is_own_package = all(is_in_package) and not is_beyond_project(root)
+                if is_own_package or self._may_read(root / rest, folder):
                     return root / rest
-                outside = outside or root / rest
+                forbidden_file = forbidden_file or root / rest
             kind = kind or (
                 other_kind(root / rest) if self._may_read(root / rest, folder) else None
             )
-            looked.append(root)
-        for root in looked:
+            searched_folders.append(root)
+        for root in searched_folders:
             see(root)
-        found = any(os.path.isdir(root) for root in looked)
-        if note and not found and (moved := self._nearby(rest, folder)) is not None:
-            note(place, f"the package '{name}' was not found; {moved} is taken")
-            return moved
-        if outside is not None:
-            raise self._outside(uri, outside, folder, place)
+        has_package = any(os.path.isdir(root) for root in searched_folders)
+        if note and not has_package and (file := self._find_nearby(rest, folder)) is not None:
+            note(place, f"the package '{name}' was not found; {file} is taken")
+            return file
+        if forbidden_file is not None:
+            raise self._permission_error(uri, forbidden_file, folder, place)
         if kind is not None:
             raise place.error(f"'{uri}' is {kind}, expected a file")
-        raise place.error(f"there is no file '{uri}'; {_searched(name, rest, looked)}")
+        reason = _describe_search(name, rest, searched_folders)
+        raise place.error(f"there is no file '{uri}'; {reason}")
 
-    def _nearby(self, rest: str, folder: Path) -> Path | None:
-        """Return the file of a relative path beside the naming file, or in the nearest readable folder above."""
-        beside = real_path(folder) / rest
-        return (
-            beside
-            if is_file(beside) and self._may_read(beside, folder)
-            else self._upwards(rest, folder)
-        )
+    def _find_nearby(self, rest: str, folder: Path) -> Path | None:
+        """Return the file of a relative path in a folder, or in the nearest readable one above."""
+        file = real_path(folder) / rest
+        if is_file(file) and self._may_read(file, folder):
+            return file
+        return self._find_above(rest, folder)
 
-    def _roots(self, name: str) -> Iterator[Path]:
-        """Yield the folders that may be the package ``name``, best first, apart from those around the naming file."""
-        if name in self.named:
-            yield self.named[name]
+    def _candidate_folders(self, name: str) -> Iterator[Path]:
+        """Yield the possible folders of a package in search order, without folders above a file."""
+        if name in self.package_folders:
+            yield self.package_folders[name]
         for folder in (*self.folders, *self.ros_folders):
             yield folder / name
             if real_path(folder).name == name:
                 yield folder
         if name == "tmkit":
             yield from data_roots()
-        # with colours, and small
+        # The meshes of tmkit are small and have colours.
         yield from (root / "scenes" / "packages" / name for root in data_roots())
-        yield from _installed(name)
+        yield from _installed_folders(name)
 
 
 def install_hint(uri: str) -> str:
-    """Return the command that installs the package of a URI, as the begin of a sentence; empty if it is not known."""
-    command = _INSTALLED_BY.get(_split(uri)[0])
+    """Return the command that installs the package of a URI, to start a sentence; empty if unknown."""
+    command = _INSTALL_COMMANDS.get(_split_uri(uri)[0])
     return f"{command}, or " if command else ""
 
 
-def _split(uri: str) -> tuple[str, str]:
-    """Return name and rest of a package URI; both empty when it is none. Extra slashes and escapes are undone."""
+def _split_uri(uri: str) -> tuple[str, str]:
+    """Return package and file of a package URI, both empty for any other URI.
+
+    Escapes are decoded, and extra slashes removed.
+    """
     if not uri.startswith(_SCHEME):
         return "", ""
     name, _, rest = unquote(uri.removeprefix(_SCHEME)).lstrip("/").partition("/")
     return name, posixpath.normpath(rest.lstrip("/")) if rest.strip("/") else ""
 
 
-def _climbs(rest: str) -> bool:
-    """Whether a normalised path leads out of the folder it starts in."""
-    return rest == ".." or rest.startswith("../")
+def _leaves_folder(path: str) -> bool:
+    """Return whether a normalised relative path leads out of its folder."""
+    return path == ".." or path.startswith("../")
 
 
-def _installed(name: str) -> Iterator[Path]:
-    """Yield the folders of an installed Python package or distribution of this name, without importing it."""
+def _installed_folders(name: str) -> Iterator[Path]:
+    """Yield the folders of an installed Python package or distribution, without importing it."""
     if name.isidentifier():
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):
             spec = None
-        # without an origin it is only a folder on the path
+        # A spec without an origin is only a folder on the path.
         if spec is not None and spec.origin is not None:
             yield from (Path(place) for place in spec.submodule_search_locations or ())
     from importlib import metadata  # costs 20 ms, and few scenes need it
@@ -429,41 +474,50 @@ def _installed(name: str) -> Iterator[Path]:
             yield share
 
 
-def _installed_around(path: Path) -> Iterator[tuple[str, Path]]:
-    """Yield name and folder of the installed packages that this file may belong to."""
-    for site in sites():
-        if (found := below(path, site)) is None:
+def _installed_packages_around(path: Path) -> Iterator[tuple[str, Path]]:
+    """Yield name and folder of the installed packages that may contain a file."""
+    for site in site_folders():
+        if (relative := path_below(path, site)) is None:
             continue
-        parts = found.split("/")
+        parts = relative.split("/")
         if parts[:2] == ["cmeel.prefix", "share"] and len(parts) > 3:
             parts = parts[2:]
-        for root in _installed(parts[0]):
+        for root in _installed_folders(parts[0]):
             yield parts[0], real_path(root)
 
 
-def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
-    """Say shortly where a package was looked for, and what was nearly right."""
-    # of packages, and not the packages
-    parts = [root / "scenes" / "packages" / name for root in data_roots()]
-    existing = [root for root in looked if os.path.isdir(root) and root not in parts]
-    if existing:
-        return f"the package '{name}' was found at {existing[0]}{_hint(existing[0] / rest)}"
-    if name in _INSTALLED_BY:
+def _describe_search(name: str, rest: str, searched_folders: Sequence[Path]) -> str:
+    """Return where a package was searched, or the nearest match in an existing package.
+
+    Args:
+        name: name of the package.
+        rest: path of the file in the package.
+        searched_folders: folders in search order.
+    """
+    # tmkit contains parts of packages, which do not prove an installation.
+    partial_packages = [root / "scenes" / "packages" / name for root in data_roots()]
+    packages = [
+        root for root in searched_folders if os.path.isdir(root) and root not in partial_packages
+    ]
+    if packages:
+        hint = _nearest_name_hint(packages[0] / rest)
+        return f"the package '{name}' was found at {packages[0]}{hint}"
+    if name in _INSTALL_COMMANDS:
         return (
-            f"the package '{name}' is not installed: {_INSTALLED_BY[name]} (or give its folder:"
+            f"the package '{name}' is not installed: {_INSTALL_COMMANDS[name]} (or give its folder:"
             f" --package {name}=DIR)"
         )
-    shown = list(dict.fromkeys(str(root.parent) for root in looked))
-    more = f" and {len(shown) - 6} folders above" if len(shown) > 6 else ""
+    parents = list(dict.fromkeys(str(root.parent) for root in searched_folders))
+    more = f" and {len(parents) - 6} folders above" if len(parents) > 6 else ""
     return (
-        f"the package '{name}' was not found in {', '.join(shown[:6])}{more}, nor is a Python"
+        f"the package '{name}' was not found in {', '.join(parents[:6])}{more}, nor is a Python"
         f" package of that name installed; give its folder: --package {name}=DIR"
         f" (ReadingOptions(packages={{'{name}': DIR}}) in Python), or ROS_PACKAGE_PATH"
     )
 
 
-def _hint(path: Path) -> str:
-    """Return what of a missing path does exist: the nearest name in its folder, or that the folder is missing."""
+def _nearest_name_hint(path: Path) -> str:
+    """Return a hint about a missing path: the nearest name in its folder, or a missing folder."""
     parent = path.parent
     try:
         names = sorted(entry.name for entry in parent.iterdir())

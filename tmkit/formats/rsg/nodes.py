@@ -289,7 +289,7 @@ def placed(place: SourceLocation, read: Callable[[], Any]) -> Any:
 
 
 def _history(node: JsonNode) -> tuple[int, float]:
-    node.only("capacity", "window")
+    node.require_keys_among("capacity", "window")
     capacity = node.get("capacity").integer()
     if not 0 < capacity < 2**31:
         raise node.get("capacity").error(f"expected a whole number above 0, received {capacity}")

@@ -492,7 +492,7 @@ def expand_xacro(path: Path, arguments: Mapping[str, str], packages: PackageReso
         from xacrodoc import XacroDoc, packages as package_finder
 
     package_finder.reset()
-    package_finder.update_package_cache(packages.named)
+    package_finder.update_package_cache(packages.package_folders)
     folders = (*packages.folders, *packages.ros_folders)
     package_finder.look_in([str(folder) for folder in folders])
     try:
