@@ -16,7 +16,7 @@ from pathlib import Path
 import fast_simplification
 import numpy as np
 
-from tmkit.formats.mesh.materials import OPEN, unpacked
+from tmkit.formats.mesh.materials import UNSPECIFIED, unpack_color
 from tmkit.formats.mesh.meshes import MeshArrays, read_mesh
 from tmkit.formats.mesh.package_uris import PackageResolver
 
@@ -78,7 +78,8 @@ def glb(parts: list[tuple[np.ndarray, np.ndarray, int]]) -> bytes:
             accessors.append(accessor)
             binary += data.tobytes() + b"\0" * (-data.nbytes % 4)
         light = [
-            v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in unpacked(color)[:3]
+            v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4
+            for v in unpack_color(color)[:3]
         ]
         looks = {
             "baseColorFactor": [*(round(v, 5) for v in light), 1.0],
@@ -127,7 +128,9 @@ def main() -> None:
             sys.exit("the package example-robot-data is not installed")
         mesh = read_mesh(path)
         parts = [
-            (*smaller(mesh.of_color(color)), color) for color in mesh.palette() if color != OPEN
+            (*smaller(mesh.of_color(color)), color)
+            for color in mesh.palette()
+            if color != UNSPECIFIED
         ]
         out = OUT / f"{name}.glb"
         out.write_bytes(glb(parts))

@@ -163,8 +163,7 @@ def test_a_document_without_a_folder_names_no_files(tmp_path: Path) -> None:
     np.save(tmp_path / "secret.npy", POINTS)
     path = write_scene(tmp_path, {"kind": "point_cloud", "radius": 0.1, "file": "secret.npy"})
     with pytest.raises(
-        FileFormatError,
-        match=r"a scene that is not a file cannot refer to the file 'secret\.npy'",
+        FileFormatError, match=r"a scene that is not a file cannot refer to the file 'secret\.npy'"
     ):
         scene_from_dict(json.loads(path.read_text()))
     (tmp_path / "project").mkdir()

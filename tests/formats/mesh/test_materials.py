@@ -12,7 +12,7 @@ from formats.mesh.test_gltf import document, glb
 
 import tmkit as tk
 from tmkit.formats import load_scene, write_json_scene
-from tmkit.formats.mesh.materials import MOST_COLORS, OPEN, packed, unpacked
+from tmkit.formats.mesh.materials import MAX_COLORS, UNSPECIFIED, pack_color, unpack_color
 from tmkit.formats.mesh.meshes import MeshLoader, read_mesh
 from tmkit.formats.spec.parts import MeshSpec
 
@@ -37,14 +37,14 @@ def write(folder: Path, *, obj: str = OBJ, mtl: str = MTL, material: str = "") -
 
 def colors(path: Path) -> list[tuple[float, ...]]:
     """Return the colours of a mesh file in the order of its faces."""
-    return [unpacked(color) for color in read_mesh(path).palette() if color != OPEN]
+    return [unpack_color(color) for color in read_mesh(path).palette() if color != UNSPECIFIED]
 
 
 @pytest.mark.parametrize("color", [RED, BLUE, (0.0, 0.0, 0.0, 1.0), (1.0, 1.0, 1.0, 0.5)])
 def test_colours_are_kept_to_a_byte(color: tuple[float, ...]) -> None:
     """What is packed is unpacked to 1 of 255; light amounts become sRGB, by IEC 61966-2-1."""
-    assert unpacked(packed(color)) == pytest.approx(color, abs=0.5 / 255 + 1e-4)
-    assert unpacked(packed([0.2140, 0.0031308, 1.0], linear=True)) == pytest.approx(
+    assert unpack_color(pack_color(color)) == pytest.approx(color, abs=0.5 / 255 + 1e-4)
+    assert unpack_color(pack_color([0.2140, 0.0031308, 1.0], is_linear=True)) == pytest.approx(
         [0.5, 0.04045, 1.0, 1.0], abs=0.003
     )
 
@@ -54,7 +54,7 @@ def test_colours_are_kept_to_a_byte(color: tuple[float, ...]) -> None:
 )
 def test_what_is_no_colour_leaves_it_open(wrong: tuple[object, ...]) -> None:
     """Too few numbers, words, numbers out of range and what is not seen at all are no colours."""
-    assert packed(wrong) == OPEN
+    assert pack_color(wrong) == UNSPECIFIED
 
 
 def test_a_mesh_of_two_colours_is_drawn_as_two_shapes_and_collides_as_one(tmp_path: Path) -> None:
@@ -136,23 +136,23 @@ def test_broken_materials_cost_no_triangle(tmp_path: Path) -> None:
         found = read_mesh(write(tmp_path, mtl=mtl).with_name("a.obj"))
         assert np.array_equal(found.faces, whole.faces)
         assert np.array_equal(found.vertices, whole.vertices)
-        assert found.palette() == [OPEN]
+        assert found.palette() == [UNSPECIFIED]
     write(tmp_path)
     for far in ("../a.mtl", str(tmp_path / "a.mtl"), "../a.obj"):
         (tmp_path / "inner" / "a.obj").write_text(f"mtllib {far}\n{OBJ}")
-        assert read_mesh(tmp_path / "inner" / "a.obj").palette() == [OPEN]
+        assert read_mesh(tmp_path / "inner" / "a.obj").palette() == [UNSPECIFIED]
 
 
 def test_many_colours_become_few(tmp_path: Path) -> None:
     """Beyond the limit, the colours of fewest triangles become the nearest of the others."""
-    count = MOST_COLORS + 1
+    count = MAX_COLORS + 1
     obj = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"
     for number in range(count):
         obj += f"usemtl m{number}\n" + "f 1 2 3\nf 1 2 4\n" * (1 if number == 0 else 2)
     mtl = "".join(f"newmtl m{number}\nKd {number / 10} 0 0\n" for number in range(count))
     mesh = read_mesh(write(tmp_path, obj=obj, mtl=mtl).with_name("a.obj"))
-    assert len(mesh.palette()) == MOST_COLORS
-    assert min(unpacked(color)[0] for color in mesh.palette()) == pytest.approx(0.1, abs=0.003)
+    assert len(mesh.palette()) == MAX_COLORS
+    assert min(unpack_color(color)[0] for color in mesh.palette()) == pytest.approx(0.1, abs=0.003)
     assert len(mesh.faces) == 2 + 4 * (count - 1)
 
 

@@ -27,7 +27,7 @@ from tmkit.formats.json.frames import numbers_to_list
 from tmkit.formats.json.scene import FORMAT, VERSION, scene_from_dict, scene_to_dict
 from tmkit.formats.json.shapes import shape_key, shape_to_dict
 from tmkit.formats.mesh.gltf import Document, chunks, transform
-from tmkit.formats.mesh.materials import OPEN, unpacked
+from tmkit.formats.mesh.materials import UNSPECIFIED, unpack_color
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.solids import frustum, mesh_of_cloud, mesh_of_field, solid_triangles
 from tmkit.formats.spec.build import parents_first
@@ -178,7 +178,7 @@ def _parts(
         entry = shape_to_dict(shape, loader)
         key = shape_key(shape, entry)
         shapes.setdefault(key, entry)
-        shown = {} if color == OPEN else {"color": list(unpacked(color))}
+        shown = {} if color == UNSPECIFIED else {"color": list(unpack_color(color))}
         parts.append({**usual, **shown, **own, "shape": key})
     return parts
 
@@ -293,10 +293,10 @@ class _Writer:
             corners = self.accessor(faces.astype("<u4"), 5125, "SCALAR", faces.size)
             primitive: Json = {"attributes": {"POSITION": points}, "indices": corners}
             if color is not None:
-                linear = [
+                is_linear = [
                     v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in color[:3]
                 ]
-                looks = {"baseColorFactor": [*linear, color[3]], "metallicFactor": 0.0}
+                looks = {"baseColorFactor": [*is_linear, color[3]], "metallicFactor": 0.0}
                 mode = {"alphaMode": "BLEND"} if color[3] < 1.0 else {}
                 primitive["material"] = self.add(
                     "materials", {"pbrMetallicRoughness": looks, **mode}

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from tmkit._support.elementary import product
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import MeshError
-from tmkit.formats.mesh.materials import OPEN, packed
+from tmkit.formats.mesh.materials import UNSPECIFIED, pack_color
 from tmkit.formats.mesh.package_uris import path_below, real_path
 
 _MAGIC, _JSON, _BINARY = b"glTF", b"JSON", b"BIN\0"
@@ -120,10 +120,10 @@ class Document:
             looks = self.document["materials"][primitive["material"]].get(
                 "pbrMetallicRoughness", {}
             )
-            color = packed(looks.get("baseColorFactor", (1.0,) * 4), linear=True)
-            return OPEN if "baseColorTexture" in looks else color
+            color = pack_color(looks.get("baseColorFactor", (1.0,) * 4), is_linear=True)
+            return UNSPECIFIED if "baseColorTexture" in looks else color
         except (LookupError, TypeError, AttributeError):
-            return OPEN
+            return UNSPECIFIED
 
     def _instances(self) -> Iterator[tuple[int, Array]]:
         """Yield the meshes that nodes of the default scene place, with their transforms, parents first."""

@@ -40,13 +40,20 @@ from tmkit._support.signals import interrupts_kept
 from tmkit._support.source_location import Note, SourceLocation, unheard
 from tmkit.errors import MeshError, ShapeError
 from tmkit.formats.mesh.gltf import Part, read_gltf
-from tmkit.formats.mesh.materials import OPEN, Colors, MtlFile, keep_plain_effects, packed, reduced
+from tmkit.formats.mesh.materials import (
+    UNSPECIFIED,
+    Colors,
+    MtlFile,
+    keep_plain_effects,
+    pack_color,
+    reduce_colors,
+)
 from tmkit.formats.mesh.mesh_text import (
     check_stl_text,
     check_stl_vertices,
-    obj_of_numbers,
-    plain_obj,
-    whole_stl,
+    normalize_obj,
+    normalize_obj_faces,
+    trim_stl,
 )
 from tmkit.formats.mesh.package_uris import PackageResolver, real_path
 
@@ -143,7 +150,7 @@ class MeshLoader:
         return self._shapes[key]
 
     def colors(self, mesh: MeshSpec) -> list[int]:
-        """Return the colours of a loaded mesh in the order of its parts; ``OPEN`` where it leaves one open."""
+        """Return the colours of a loaded mesh in the order of its parts; ``UNSPECIFIED`` where it leaves one open."""
         return self._read[real_path(mesh.path), mesh.submesh, mesh.is_centred].palette()
 
     def checksum(self, path: Path) -> str:
@@ -253,14 +260,14 @@ def _read_text(
     if suffix in _TEXT_SUFFIXES:
         data = as_utf8(data, partial(MeshError.at, path))
     if suffix == ".stl":
-        data = whole_stl(path, data, note=note)
+        data = trim_stl(path, data, note=note)
     elif suffix == ".obj":
-        data = plain_obj(path, data)
+        data = normalize_obj(path, data)
     try:
         return _read(path, data, limits, submesh)
     except MeshError:
         if suffix == ".obj":
-            obj_of_numbers(path, data)
+            normalize_obj_faces(path, data)
         elif suffix == ".stl":
             check_stl_vertices(path, data)
         raise
@@ -283,7 +290,7 @@ def _read(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> MeshA
     faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
     if not np.isfinite(vertices).all():
         raise MeshError.at(path, "the mesh has coordinates that are not finite numbers")
-    colors = reduced(np.concatenate([part.colors for part in parts]))
+    colors = reduce_colors(np.concatenate([part.colors for part in parts]))
     merged = _merged(MeshArrays(vertices, faces.astype(np.int32), colors))
     if not len(merged.faces):
         raise MeshError.at(
@@ -385,9 +392,11 @@ def _parts_by_trimesh(
 def _color_of(geometry: Any, materials: MtlFile | None) -> int:
     material = getattr(geometry.visual, "material", None)
     if materials is not None:
-        return materials.colors.get(getattr(material, "name", None), OPEN)
+        return materials.colors.get(getattr(material, "name", None), UNSPECIFIED)
     return (
-        OPEN if material is None else packed([float(part) / 255.0 for part in material.main_color])
+        UNSPECIFIED
+        if material is None
+        else pack_color([float(part) / 255.0 for part in material.main_color])
     )
 
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from tmkit._support.elementary import product
 from tmkit._support.source_location import Note, SourceLocation, did_you_mean, reported
 from tmkit.errors import DuplicateNameError, SceneError, ShapeError
-from tmkit.formats.mesh.materials import OPEN, unpacked
+from tmkit.formats.mesh.materials import UNSPECIFIED, unpack_color
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.solids import frustum, united_inertia
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, SceneSpecification
@@ -288,7 +288,7 @@ def _in_colors(
     mesh = spec.shape if spec.visual and isinstance(spec.shape, MeshSpec) else None
     colors = [] if mesh is None else loader.colors(mesh)
     if mesh is None or len(colors) < 2:
-        one = next((unpacked(color) for color in colors if color != OPEN), None)
+        one = next((unpack_color(color) for color in colors if color != UNSPECIFIED), None)
         yield solid if one is None or spec.color is not None else _variant(solid, color=one)
         return
     for number, color in enumerate(colors):
@@ -296,7 +296,7 @@ def _in_colors(
         yield _variant(
             solid,
             shape=shape,
-            color=spec.color if color == OPEN else unpacked(color),
+            color=spec.color if color == UNSPECIFIED else unpack_color(color),
             collision=False,
         )
     if solid.collision:
