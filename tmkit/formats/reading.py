@@ -32,7 +32,7 @@ from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
 from tmkit.formats.reading_options import ReadingOptions
 from tmkit.formats.registry import find_format, located, readable_suffixes
 from tmkit.formats.rsg.format import RSG
-from tmkit.formats.spec.build import WORLD, build_scene, whole_name
+from tmkit.formats.spec.build import WORLD, build_scene, link_of_part
 from tmkit.formats.spec.model import (
     AllowedPairSpec,
     FrameSpec,
@@ -151,7 +151,7 @@ def _known_pairs(
         unknown = [
             name
             for name in (pair.first, pair.second)
-            if name not in known and whole_name(name) not in known
+            if name not in known and link_of_part(name) not in known
         ]
         if unknown:
             note(pair.place, f"'{unknown[0]}' is declared by no file, so the pair is ignored")

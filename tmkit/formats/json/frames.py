@@ -26,7 +26,7 @@ from tmkit._core import EdgeNoise, Group, StampedPoses
 from tmkit._support.source_location import Note, SourceLocation, reported
 from tmkit.errors import SceneError
 from tmkit.formats.json.reading import JsonNode
-from tmkit.formats.spec.build import inertia_or_point_mass, mesh_in_pieces
+from tmkit.formats.spec.build import inertia_or_point_mass, split_mesh
 from tmkit.formats.spec.parts import JOINTS_WITHOUT_VALUE, PIECES, JointSpec
 from tmkit.formats.spec.values import joint_of
 from tmkit.graph.traversal import Stamped
@@ -293,7 +293,7 @@ def _attached_from_dict(
             friction=friction,
             level=None if level == PIECES else level,
         ).replace(stamp=stamp)
-        return (part,) if level != PIECES else mesh_in_pieces(part)
+        return (part,) if level != PIECES else split_mesh(part)
 
 
 def numbers_to_list(values: Any) -> list[float]:

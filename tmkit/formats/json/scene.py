@@ -44,7 +44,7 @@ from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import SceneSpecification
 from tmkit.formats.spec.parts import PIECES
 from tmkit.formats.spec.values import (
-    completed,
+    extend_frame,
     mesh_specification,
     spec_of_pose,
     specification_of_scene,
@@ -314,7 +314,7 @@ def _read_include(
         if "pose" in values:
             spec = replace(spec, pose=spec_of_pose(pose_from_dict(values["pose"])))
         levels = (*COLLISION_LEVELS, PIECES)
-        frames[name] = completed(
+        frames[name] = extend_frame(
             spec,
             classes=[item.text() for item in values["classes"].items()]
             if "classes" in values

@@ -46,7 +46,7 @@ from tmkit.formats.robray.values import (
 )
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec
-from tmkit.formats.spec.values import completed, mesh_specification, pose_of, spec_of_pose
+from tmkit.formats.spec.values import extend_frame, mesh_specification, pose_of, spec_of_pose
 
 # Classes that tmkit itself uses; a file need not define them.
 KNOWN_CLASSES = ("surface", "movable", "upright", "filled")
@@ -310,7 +310,7 @@ class _Reader:
         number = {
             key: values[key].number if key in values else None for key in ("mass", "friction")
         }
-        self.frames[index] = completed(
+        self.frames[index] = extend_frame(
             spec,
             classes=tags,
             level=values["level"].text if "level" in values else None,

@@ -23,7 +23,7 @@ from tmkit._support.source_location import did_you_mean
 from tmkit._support.xml import XmlElement
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.parts import JointSpec, MimicSpec
-from tmkit.formats.spec.values import JointEdge, hung
+from tmkit.formats.spec.values import JointEdge, frames_on_joint
 from tmkit.formats.urdf.reader import UNIT_AXES, inverted_limits_reason
 from tmkit.spatial import Pose
 
@@ -207,11 +207,13 @@ def frames_of(
     frame: FrameSpec, joint: SdfJoint, joints: Mapping[Node, SdfJoint]
 ) -> list[FrameSpec]:
     """Return the frame of the link below a joint, after the frames between that the joint needs."""
-    above, below = (joint.bottom, joint.top) if joint.is_turned else (joint.top, joint.bottom)
+    above, below = (joint.bottom, joint.top) if joint.is_reversed else (joint.top, joint.bottom)
     at, place, prefix = joint.node.in_world(), joint.node.element.place, joint.node.scope.prefix
     pose, rest = above.in_world().inverse() @ at, at.inverse() @ below.in_world()
     steps = [(step.name.removeprefix(prefix), step) for step in _steps(joint, joints)]
-    return hung(frame, above.name, pose, rest, steps, is_turned=joint.is_turned, place=place)
+    return frames_on_joint(
+        frame, above.name, pose, rest, steps, is_reversed=joint.is_reversed, place=place
+    )
 
 
 def _steps(joint: SdfJoint, joints: Mapping[Node, SdfJoint]) -> Iterator[JointSpec]:

@@ -34,7 +34,7 @@ from tmkit.formats.spec.parts import (
     PrimitiveSpec,
     Quadruple,
 )
-from tmkit.formats.spec.values import grow, primitive, spec_of_pose
+from tmkit.formats.spec.values import build_forest, primitive, spec_of_pose
 from tmkit.formats.urdf.reader import adjacent_pairs, inertia_of
 from tmkit.formats.urdf.shapes import half_space, merge_shapes, simple_shape, single_shape
 from tmkit.graph import Plane
@@ -424,8 +424,8 @@ class _Reader:
         for joint in self.joints:
             joint.find_ends(world)
         static = {link for link, is_static in self.links.items() if is_static}
-        roots = grow(world, [*self.links], static, self.joints)
-        for joint in (joint for joint in self.joints if joint.above is None or joint.is_turned):
+        roots = build_forest(world, [*self.links], static, self.joints)
+        for joint in (joint for joint in self.joints if joint.above is None or joint.is_reversed):
             what = (
                 "closes a loop, and is omitted"
                 if joint.above is None
@@ -441,7 +441,7 @@ class _Reader:
             )
         for joint in kept.values():
             frames += frames_of(
-                self.frame(joint.top if joint.is_turned else joint.bottom), joint, kept
+                self.frame(joint.top if joint.is_reversed else joint.bottom), joint, kept
             )
         for node in self.frames:
             link = node.link(world)

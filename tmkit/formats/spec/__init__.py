@@ -1,1 +1,1 @@
-"""Specifications: scenes as they stand in a file, not yet checked, and what builds a scene from them."""
+"""Unchecked specifications of scenes, and the builder that makes scenes from them."""

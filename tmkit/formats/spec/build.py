@@ -1,16 +1,15 @@
-"""From specifications to a scene.
+"""Builder of scenes from specifications.
 
-Frames are added in the order of the files, except that the ancestors of a frame are added just
-before it. So the order of the joints in a configuration is the order in which the files declare
-them.
+Frames keep the order of the files, except that the ancestors of a frame precede it. So the order of
+joints in a configuration is that of their declarations.
 
-A frame may be named by an alias where no frame is called so. A link may be named by the joint above
-it, as the original TMKit names it. In allowed pairs it may also be named by ``LINK-visual``,
-``LINK-collision`` and ``LINK-inertial``, the original's names of the parts of a link.
+Where no frame has this name, a frame may be named by an alias. Such a name is that of the joint
+above a link, as in the original TMKit. In allowed pairs, ``LINK-visual``, ``LINK-collision`` and
+``LINK-inertial`` also name the link, as the original names parts of links.
 
-Names are checked here, where both places are known; everything else is checked by the core, and its
-errors are reported at the location of the specification. ``world`` is special: it is the root that
-exists without being declared, and several files may put shapes on it.
+The builder checks names, because it has both locations of a conflict. The core checks all other
+values, and its errors are reported at the location of the specification. The root ``world`` exists
+without a declaration, and several files may add shapes to it.
 """
 
 from __future__ import annotations
@@ -44,53 +43,65 @@ from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import Pose
 
 WORLD = "world"
+"""Name of the root that exists without a declaration."""
 
-# frames of a link's parts in the original TMKit, here the link itself
-_PARTS = ("-visual", "-collision", "-inertial")
+_PART_SUFFIXES = ("-visual", "-collision", "-inertial")
+"""Suffixes of the frames of a link's parts in the original TMKit."""
 
 
 def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> SceneGraph:
-    """Build one scene from everything that was read; what is wrong is an error at its place in its file."""
+    """Build one scene from specifications.
+
+    Args:
+        specs: specifications in the order of the files.
+        loader: loads meshes, and has the limits of the load.
+
+    Raises:
+        FileFormatError: if a specification is invalid or conflicts with another, at its location.
+    """
     is_whole = bool(specs) and all(spec.is_whole for spec in specs)
     frames = frames_by_name((spec for scene in specs for spec in scene.frames), is_whole=is_whole)
     if frames:
-        loader.packages.limits.refuse_frames(
-            len(frames), next(reversed(frames.values())).place.error
-        )
+        last = next(reversed(frames.values()))
+        loader.packages.limits.refuse_frames(len(frames), last.place.error)
     _check_joint_names(frames.values())
     _check_parents(frames)
+
+    def parent(name: str) -> str | None:
+        return frames[name].parent if frames[name].parent in frames else None
+
+    needs_world = not frames or any(spec.parent == WORLD for spec in frames.values())
     with SceneGraph(root=None).edit() as edit:
-        if (
-            not is_whole
-            and WORLD not in frames
-            and (not frames or any(spec.parent == WORLD for spec in frames.values()))
-        ):
+        if needs_world and not is_whole and WORLD not in frames:
             edit.add_root(WORLD)
         for body in dict.fromkeys(body for spec in specs for body in spec.bodies_without_frames):
             edit.add_body(body)
-        for name in parents_first(
-            frames, lambda name: frames[name].parent if frames[name].parent in frames else None
-        ):
+        for name in parents_first(frames, parent):
             add_specified_frame(edit, frames[name], loader)
-        _add_edges(edit, frames.values())  # when the bodies are there that twists refer to
+        _add_edges(edit, frames.values())  # after all bodies, to which twists refer
         _add_mimics(edit, frames)
         add_allowed(edit, specs)
         _add_groups(edit, specs)
     scene = edit.finish()
     if is_whole:
-        scene = _in_order(scene, list(frames))
-    return _with_facts(scene, specs)
+        scene = _reorder_frames(scene, list(frames))
+    return _add_facts(scene, specs)
 
 
-def _in_order(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
-    """Return the scene with its frames in this order, in which a child may come before its parent."""
+def _reorder_frames(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
+    """Return the scene with its frames in the given order, in which a child may precede a parent.
+
+    Args:
+        scene: the scene.
+        names: all frames, in the new order.
+    """
     if scene.frame_names == tuple(names):
         return scene
     frames = [scene.specification(name) for name in names]
-    made = SceneGraph.from_frames(
+    reordered = SceneGraph.from_frames(
         frames, allowed=scene.allowed_pairs, bodies_without_frames=scene.bodies_without_frames
     )
-    with made.edit() as edit:
+    with reordered.edit() as edit:
         for name in scene.group_names:
             edit.set_group(name)
         for group in map(scene.group, scene.group_names):
@@ -99,8 +110,8 @@ def _in_order(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
     return edit.finish()
 
 
-def _with_facts(scene: SceneGraph, specs: Iterable[SceneSpecification]) -> SceneGraph:
-    """Return the scene in which the relations of files hold too."""
+def _add_facts(scene: SceneGraph, specs: Iterable[SceneSpecification]) -> SceneGraph:
+    """Return the scene with the relations of the specifications."""
     from tmkit import relations
 
     for fact in (fact for spec in specs for fact in spec.facts):
@@ -112,7 +123,18 @@ def _with_facts(scene: SceneGraph, specs: Iterable[SceneSpecification]) -> Scene
 
 
 def frames_by_name(specs: Iterable[FrameSpec], *, is_whole: bool = False) -> dict[str, FrameSpec]:
-    """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united."""
+    """Return the frames by name in the order of declaration.
+
+    Several declarations of ``world`` are merged.
+
+    Args:
+        specs: the frames.
+        is_whole: whether the specifications determine the whole scene.
+
+    Raises:
+        FileFormatError: if ``world`` has a parent, two frames have the same name, or a root has a
+            pose or a joint.
+    """
     frames: dict[str, FrameSpec] = {}
     for spec in specs:
         earlier = frames.get(spec.name)
@@ -124,7 +146,7 @@ def frames_by_name(specs: Iterable[FrameSpec], *, is_whole: bool = False) -> dic
             )
         if spec.parent is None and (spec.pose != PoseSpec() or spec.joint.type != "fixed"):
             raise spec.place.error(f"'{spec.name}' is a root, so it has neither a pose nor a joint")
-        frames[spec.name] = spec if earlier is None else _united(earlier, spec)
+        frames[spec.name] = spec if earlier is None else _merge_worlds(earlier, spec)
     aliases = _aliases(frames)
     for name, spec in frames.items():
         if spec.parent in aliases:
@@ -133,16 +155,20 @@ def frames_by_name(specs: Iterable[FrameSpec], *, is_whole: bool = False) -> dic
 
 
 def _aliases(frames: Mapping[str, FrameSpec]) -> dict[str, str]:
-    """Return the alternative names that are no frame's own name, with their frames; the first of two frames has it."""
-    found: dict[str, str] = {}
+    """Return the frame of each alias that is not the name of a frame.
+
+    If two frames have the same alias, it names the first.
+    """
+    aliases: dict[str, str] = {}
     for spec in frames.values():
         for alias in spec.aliases:
             if alias not in frames and alias != WORLD:
-                found.setdefault(alias, spec.name)
-    return found
+                aliases.setdefault(alias, spec.name)
+    return aliases
 
 
-def _united(first: FrameSpec, second: FrameSpec) -> FrameSpec:
+def _merge_worlds(first: FrameSpec, second: FrameSpec) -> FrameSpec:
+    """Return the union of two declarations of ``world``, with single values from the first."""
     return FrameSpec(
         name=first.name,
         parent=None,
@@ -157,7 +183,11 @@ def _united(first: FrameSpec, second: FrameSpec) -> FrameSpec:
 
 
 def _check_joint_names(frames: Iterable[FrameSpec]) -> None:
-    """Refuse two joints of one name."""
+    """Check that joint names are unique.
+
+    Raises:
+        FileFormatError: if two joints have the same name.
+    """
     places: dict[str, SourceLocation] = {}
     for spec in frames:
         if spec.joint.type in JOINTS_WITHOUT_VALUE:
@@ -169,57 +199,66 @@ def _check_joint_names(frames: Iterable[FrameSpec]) -> None:
 
 
 def _check_parents(frames: dict[str, FrameSpec]) -> None:
-    """Refuse undeclared parents and frames that are their own ancestors."""
-    safe = {WORLD} if WORLD not in frames or frames[WORLD].parent is None else set()
+    """Check that all parents are declared and form no cycle.
+
+    Raises:
+        FileFormatError: if a parent is unknown or a frame is its own ancestor.
+    """
+    valid = {WORLD} if WORLD not in frames or frames[WORLD].parent is None else set()
     for spec in frames.values():
         path: dict[str, FrameSpec] = {}
-        current = spec
-        while current.name not in safe:
-            if current.name in path:
-                around = " -> ".join([*list(path)[list(path).index(current.name) :], current.name])
-                raise (current.parent_place or current.place).error(
-                    f"the parents form a cycle: {around}"
-                )
-            path[current.name] = current
-            if current.parent is None or (current.parent == WORLD and WORLD in safe):
+        frame = spec
+        while frame.name not in valid:
+            place = frame.parent_place or frame.place
+            if frame.name in path:
+                names = list(path)
+                cycle = " -> ".join([*names[names.index(frame.name) :], frame.name])
+                raise place.error(f"the parents form a cycle: {cycle}")
+            path[frame.name] = frame
+            if frame.parent is None or (frame.parent == WORLD and WORLD in valid):
                 break
-            if current.parent not in frames:
-                hint = did_you_mean(current.parent, [*frames, WORLD])
-                reason = (
-                    f"the frame '{current.name}' has the parent '{current.parent}', which no file"
-                    f" declares{hint}"
-                )
-                reason += "" if hint else f"; load a file that declares '{current.parent}', too"
-                raise (current.parent_place or current.place).error(reason)
-            current = frames[current.parent]
-        safe.update(path)
+            if frame.parent not in frames:
+                reason = f"the frame '{frame.name}' has the parent '{frame.parent}'"
+                hint = did_you_mean(frame.parent, [*frames, WORLD])
+                hint = hint or f"; load a file that declares '{frame.parent}', too"
+                raise place.error(f"{reason}, which no file declares{hint}")
+            frame = frames[frame.parent]
+        valid.update(path)
 
 
 def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) -> list[str]:
-    """Return frames, each once and after its ancestors, as ``parent`` gives them, otherwise in the given order."""
+    """Return frames and their ancestors, each once and after its parent.
+
+    Args:
+        frames: names of frames, whose order is kept otherwise.
+        parent: returns the parent of a frame, or None for a root.
+    """
     ordered: dict[str, None] = {}
     for frame in frames:
         chain: list[str] = []
-        above: str | None = frame
-        while above is not None and above not in ordered:
-            chain.append(above)
-            above = parent(above)
+        ancestor: str | None = frame
+        while ancestor is not None and ancestor not in ordered:
+            chain.append(ancestor)
+            ancestor = parent(ancestor)
         ordered.update(dict.fromkeys(reversed(chain)))
     return list(ordered)
 
 
 def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) -> None:
-    """Add a frame with its shapes and mass; a mimic joint is added as an independent joint first."""
-    solids = [_attached_of(geometry, loader, spec.friction) for geometry in spec.geometry]
+    """Add a frame with its shapes and mass.
+
+    A mimic joint is added as an independent joint.
+    """
+    solids = [_attach_shape(geometry, loader, spec.friction) for geometry in spec.geometry]
     shapes = [
         piece
-        for one, solid in zip(spec.geometry, solids, strict=True)
-        for part in _in_colors(one, solid, loader)
-        for piece in _pieces_of(one, part)
+        for geometry, solid in zip(spec.geometry, solids, strict=True)
+        for part in _split_by_color(geometry, solid, loader)
+        for piece in _pieces(geometry, part)
     ]
     with reported(spec.place):
         if spec.body is not None:
-            with suppress(DuplicateNameError):  # of its first frame
+            with suppress(DuplicateNameError):  # the body of several frames is added once
                 edit.add_body(spec.body)
         if spec.parent is None:
             edit.add_root(spec.name, body=spec.body)
@@ -244,32 +283,41 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
             edit.set_inertia(spec.name, _inertia_of(spec, solids, loader.note))
 
 
-def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None) -> AttachedShape:
-    """Return a shape with its pose on the frame, whose friction counts if the shape has none."""
+def _attach_shape(
+    spec: GeometrySpec, loader: MeshLoader, frame_friction: float | None
+) -> AttachedShape:
+    """Build a shape with its pose relative to the frame.
+
+    Args:
+        spec: the shape.
+        loader: loads meshes.
+        frame_friction: coefficient of friction of a collision shape without its own.
+    """
+    friction = spec.friction
+    if friction is None and spec.collision:
+        friction = frame_friction
     with reported(spec.place):
-        shape = _shape(spec, loader)
         return AttachedShape(
-            shape,
+            _shape(spec, loader),
             pose_of(spec.pose),
             color=spec.color,
             visual=spec.visual,
             collision=spec.collision,
-            friction=(
-                spec.friction if spec.friction is not None else friction if spec.collision else None
-            ),
+            friction=friction,
             level=None if spec.level == PIECES else spec.level,
         ).replace(stamp=spec.stamp)
 
 
-def _pieces_of(spec: GeometrySpec, part: AttachedShape) -> Sequence[AttachedShape]:
+def _pieces(spec: GeometrySpec, part: AttachedShape) -> Sequence[AttachedShape]:
+    """Return a shape as its collision level requires."""
     if spec.level != PIECES:
         return (part,)
     with reported(spec.place):
-        return mesh_in_pieces(part)
+        return split_mesh(part)
 
 
-def mesh_in_pieces(part: AttachedShape) -> Sequence[AttachedShape]:
-    """Return a mesh that collides in its convex pieces, beside itself as it is drawn; any other shape as it is."""
+def split_mesh(part: AttachedShape) -> Sequence[AttachedShape]:
+    """Return a collision mesh as convex pieces, and its visual mesh; return other shapes as is."""
     if not part.collision or part.shape.kind != "mesh":
         return (part,)
     from tmkit.formats.convex_pieces import in_pieces
@@ -277,28 +325,25 @@ def mesh_in_pieces(part: AttachedShape) -> Sequence[AttachedShape]:
     return in_pieces(part)
 
 
-def _in_colors(
+def _split_by_color(
     spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader
 ) -> Iterator[AttachedShape]:
-    """Yield a shape as it is, or one that is only drawn for each colour of its mesh file, and one that collides.
+    """Yield a visual shape for each colour of a mesh file, and the collision shape.
 
-    Several colours of a file count more than the one colour of a description, which counts more
-    than one of a file.
+    A shape with at most one colour in its file is not split. The colour of the specification
+    takes precedence over a single colour of the file, but not over several.
     """
     mesh = spec.shape if spec.visual and isinstance(spec.shape, MeshSpec) else None
     colors = [] if mesh is None else loader.colors(mesh)
     if mesh is None or len(colors) < 2:
-        one = next((unpack_color(color) for color in colors if color != UNSPECIFIED), None)
-        yield solid if one is None or spec.color is not None else _variant(solid, color=one)
+        file_color = next((unpack_color(color) for color in colors if color != UNSPECIFIED), None)
+        is_recolored = file_color is not None and spec.color is None
+        yield _variant(solid, color=file_color) if is_recolored else solid
         return
     for number, color in enumerate(colors):
         shape = loader.load(replace(mesh, part=number), place=spec.place)
-        yield _variant(
-            solid,
-            shape=shape,
-            color=spec.color if color == UNSPECIFIED else unpack_color(color),
-            collision=False,
-        )
+        part_color = spec.color if color == UNSPECIFIED else unpack_color(color)
+        yield _variant(solid, shape=shape, color=part_color, collision=False)
     if solid.collision:
         yield _variant(solid, visual=False)
 
@@ -311,7 +356,7 @@ def _variant(
     visual: bool = True,
     collision: bool | None = None,
 ) -> AttachedShape:
-    """Return a shape with some of its properties changed; the colour is always."""
+    """Return a shape with another colour, and with other properties where given."""
     return AttachedShape(
         part.shape if shape is None else shape,
         part.pose,
@@ -341,7 +386,15 @@ def inertia_or_point_mass(
     place: SourceLocation,
     note: Note,
 ) -> Inertia:
-    """Return an inertia, with a note that of a point mass where no solid has such a matrix.
+    """Return an inertia, or with a note that of a point mass if no solid has such a matrix.
+
+    Args:
+        mass: mass [kg].
+        center: (3,) centre of mass in the axes of the frame [m].
+        matrix: (3, 3) inertia about the centre of mass in the axes of the frame [kg m^2].
+        frame: name of the frame, for messages.
+        place: location of the inertia.
+        note: takes the note.
 
     Raises:
         SceneError: if the mass is not positive, or a number is not finite.
@@ -357,7 +410,17 @@ def inertia_or_point_mass(
 
 
 def _inertia_of(frame: FrameSpec, shapes: Sequence[AttachedShape], note: Note) -> Inertia:
-    """Return the inertia of a frame: as specified, or of its solids with uniform density."""
+    """Return the inertia of a frame, either as specified or of its shapes with uniform density.
+
+    Args:
+        frame: the frame.
+        shapes: built shapes of ``frame.geometry``.
+        note: takes a note on an impossible inertia.
+
+    Raises:
+        SceneError: if the inertia is invalid.
+        ShapeError: if the shapes have no volume.
+    """
     spec, geometry = frame.inertia, frame.geometry
     assert spec is not None
     if spec.matrix is not None:
@@ -370,27 +433,24 @@ def _inertia_of(frame: FrameSpec, shapes: Sequence[AttachedShape], note: Note) -
         return inertia_or_point_mass(
             spec.mass, origin.translation, matrix, frame=frame.name, place=spec.place, note=note
         )
-    own = [
-        (shape, part.mass)
+    masses = [
+        (shape.shape, shape.pose, part.mass)
         for part, shape in zip(geometry, shapes, strict=True)
         if part.mass is not None
     ]
-    if own:
-        return united_inertia([(shape.shape, shape.pose, mass) for shape, mass in own])
+    if masses:
+        return united_inertia(masses)
     solids = [shape for shape in shapes if shape.collision] or list(shapes)
     volume = sum(shape.shape.volume for shape in solids)
     if solids and not volume:
-        raise ShapeError(
-            "the shapes enclose no volume, or one too small for a number, that the mass could be"
-            " spread over"
-        )
+        raise ShapeError("the mass cannot be spread over shapes without a representable volume")
     return united_inertia(
         [(shape.shape, shape.pose, spec.mass * shape.shape.volume / volume) for shape in solids]
     )
 
 
 def _add_edges(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
-    """Set the covariances of frames, their twists relative to bodies, and where they were."""
+    """Set the covariances of frames, their twists relative to bodies, and their stamped poses."""
     for spec in specs:
         with reported(spec.place):
             if spec.noise is not None:
@@ -404,7 +464,11 @@ def _add_edges(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
 
 
 def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
-    """Tie every mimic joint to its leader, now that all joints are there."""
+    """Set the mimic rules, after all joints have been added.
+
+    Raises:
+        FileFormatError: if a leader is unknown or does not move.
+    """
     leaders = {
         spec.joint.name or spec.name: spec
         for spec in frames.values()
@@ -425,7 +489,11 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
 
 
 def add_allowed(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
-    """Add the allowed collision pairs of files."""
+    """Add the allowed collision pairs of specifications.
+
+    Raises:
+        FileFormatError: if a frame is unknown.
+    """
     specs = tuple(specs)
     aliases = _aliases({frame.name: frame for spec in specs for frame in spec.frames})
     for spec in specs:
@@ -434,15 +502,15 @@ def add_allowed(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
 
 
 def _allow(edit: SceneEdit, pair: AllowedPairSpec, aliases: Mapping[str, str]) -> None:
-    """Let two frames touch; the first reason given counts."""
+    """Allow the contact of two frames. The first reason of a pair counts."""
     names = []
     for name, place in ((pair.first, pair.place), (pair.second, pair.second_place or pair.place)):
-        tries = (name, aliases.get(name, name), whole_name(name))
-        meant = next((found for found in tries if found in edit.scene), None)
-        if meant is None:
+        candidates = (name, aliases.get(name, name), link_of_part(name))
+        frame = next((candidate for candidate in candidates if candidate in edit.scene), None)
+        if frame is None:
             hint = did_you_mean(name, edit.scene.frame_names)
             raise place.error(f"allow_collision names the unknown frame '{name}'{hint}")
-        names.append(meant)
+        names.append(frame)
     first, second = names
     if first == second and pair.first != pair.second:
         return  # two parts of one link
@@ -452,25 +520,29 @@ def _allow(edit: SceneEdit, pair: AllowedPairSpec, aliases: Mapping[str, str]) -
 
 
 def _add_groups(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
-    """Make the groups that files name; those of one name are united. They may hold each other in any order."""
-    united: dict[str, GroupSpec] = {}
+    """Add the groups of specifications, which may contain each other in any order.
+
+    Groups of the same name are merged.
+    """
+    groups: dict[str, GroupSpec] = {}
     for group in (group for spec in specs for group in spec.groups):
-        known = united.get(group.name, replace(group, frames=(), groups=(), parents=()))
-        united[group.name] = replace(
-            known,
-            frames=(*known.frames, *group.frames),
-            groups=(*known.groups, *group.groups),
-            parents=(*known.parents, *group.parents),
-            attributes={**group.attributes, **known.attributes},
+        merged = groups.get(group.name, replace(group, frames=(), groups=(), parents=()))
+        groups[group.name] = replace(
+            merged,
+            frames=(*merged.frames, *group.frames),
+            groups=(*merged.groups, *group.groups),
+            parents=(*merged.parents, *group.parents),
+            attributes={**group.attributes, **merged.attributes},
         )
-    for name in united:
+    for name in groups:
         edit.set_group(name)
-    for group in united.values():
+    for group in groups.values():
         with reported(group.place):
             members = {"frames": group.frames, "groups": group.groups, "parents": group.parents}
             edit.set_group(group.name, **members, attributes=group.attributes)
 
 
-def whole_name(name: str) -> str:
-    """Return the link of which this is a part in the original's names, else the name."""
-    return next((name.removesuffix(part) for part in _PARTS if name.endswith(part)), name)
+def link_of_part(name: str) -> str:
+    """Return the link of a part of a link in the original TMKit, or the name of another frame."""
+    suffix = next((suffix for suffix in _PART_SUFFIXES if name.endswith(suffix)), "")
+    return name.removesuffix(suffix)

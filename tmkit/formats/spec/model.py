@@ -1,12 +1,12 @@
-"""The specification of a scene file, before it is a scene.
+"""Specifications of scene files, before a scene is built from them.
 
-Every reader turns its text into a :class:`SceneSpecification`, and one builder
-(:mod:`tmkit.formats.spec.build`) turns any number of them into one scene, whatever their formats
-and order. Every specification keeps its :class:`~tmkit._support.source_location.SourceLocation`,
-where errors of the builder and the core are reported.
+Each reader returns a :class:`SceneSpecification`. The builder (:mod:`tmkit.formats.spec.build`)
+makes one scene of any number of specifications, of any formats and in any order. Each part keeps
+its :class:`~tmkit._support.source_location.SourceLocation`, at which the builder reports errors,
+including those of the core.
 
-Invariants: specifications are immutable and hold finite numbers only; names are not yet resolved: a
-parent, a mimic leader or an allowed pair may be wrong until the scene is built.
+Invariants: specifications are immutable and only contain finite numbers. Names are not resolved: a
+parent, a mimic leader or an allowed pair may be unknown until the scene is built.
 """
 
 from __future__ import annotations
@@ -24,37 +24,60 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FrameSpec:
-    """A frame as declared."""
+    """A frame as declared in a file.
+
+    Attributes:
+        name: name of the frame.
+        parent: name of the parent, or None for a root.
+        place: location of the declaration.
+        pose: parent_from_frame with the joint at 0.
+        joint: joint between the frame and its parent.
+        body: body of the frame, or None for a body of the frame's name.
+        classes: classes of the frame, in the order of the file.
+        geometry: shapes of the frame.
+        inertia: mass properties of the frame's body.
+        friction: coefficient of friction of collision shapes without their own, or None.
+        parent_place: location of the parent's name, or None for ``place``.
+        aliases: alternative names, each valid where no frame has this name. The original TMKit
+            names the frame of a link by the joint above the link.
+        attributes: free attributes by key. A value is a Stamped if the file has its time.
+        twist: name of a reference body, and the (6,) twist of the frame relative to it, at the
+            frame's origin and in the frame's axes.
+        twist_noise: covariance of the twist, or None if it is exact.
+        stamps: stamped poses relative to the parent.
+        noise: covariance of the pose relative to the parent, or None if it is exact.
+    """
 
     name: str
-    parent: str | None  # the name of the parent, None for a root of its own
+    parent: str | None
     place: SourceLocation
     pose: PoseSpec = PoseSpec()  # noqa: RUF009  it is immutable
     joint: JointSpec = JointSpec()  # noqa: RUF009  it is immutable
-    body: str | None = None  # the body it sits on, None for one of its own name
-    classes: tuple[str, ...] = ()  # what the frame is, in the order of mention
+    body: str | None = None
+    classes: tuple[str, ...] = ()
     geometry: tuple[GeometrySpec, ...] = ()
     inertia: InertiaSpec | None = None
-    # coefficient of friction of its surface, None when the file does not say
     friction: float | None = None
     parent_place: SourceLocation | None = None
-    # other names by which a file may speak of this frame, where no frame is called so: the joint
-    # above a link, after which the original TMKit names the link's frame
     aliases: tuple[str, ...] = ()
-    # free tags, by key; a Stamped where the file says when it was set
     attributes: Mapping[str, object] = field(default_factory=dict)
-    # name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in
-    # its axes
     twist: tuple[str, tuple[float, ...]] | None = None
-    twist_noise: EdgeNoise | None = None  # the error of the twist, None when it is exact
+    twist_noise: EdgeNoise | None = None
     stamps: StampedPoses | None = None
-    # the error of its pose relative to its parent, None when it is exact
     noise: EdgeNoise | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedPairSpec:
-    """Two frames that may touch, and why; ``second_place`` is where the second is named, if that is known."""
+    """Two frames that may touch.
+
+    Attributes:
+        first: name of the first frame.
+        second: name of the second frame.
+        reason: reason of the allowed contact.
+        place: location of the pair.
+        second_place: location of the second name, or None for ``place``.
+    """
 
     first: str
     second: str
@@ -65,10 +88,17 @@ class AllowedPairSpec:
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group, with its frames, the groups in it and the frames that it is below.
+    """A group of frames and groups.
 
-    Those of one name in several files are one, with all that each has; of two values of an
-    attribute the first counts.
+    Groups of one name in several files are merged. Of two values of an attribute, the first counts.
+
+    Attributes:
+        name: name of the group.
+        frames: frames of the group.
+        groups: groups in the group.
+        place: location of the declaration.
+        parents: frames above the group.
+        attributes: free attributes by key.
     """
 
     name: str
@@ -81,7 +111,14 @@ class GroupSpec:
 
 @dataclass(frozen=True, slots=True)
 class FactSpec:
-    """A geometric relation that holds: its kind (``Pose``, ...), notation (target, reference, axes) and numbers."""
+    """A geometric relation that holds in the scene.
+
+    Attributes:
+        kind: kind of the relation, such as "Pose".
+        notation: names of target, reference and axes.
+        numbers: value of the relation.
+        place: location of the relation.
+    """
 
     kind: str
     notation: tuple[str, ...]
@@ -91,22 +128,45 @@ class FactSpec:
 
 @dataclass(frozen=True, slots=True)
 class StructureSpec:
-    """A node of a structure that a function block reads or makes."""
+    """A node of the input or output structure of a function block.
+
+    Attributes:
+        name: name of the node.
+        kind: kind of the node: Group, Transform, GeometricNode or Node.
+        place: location of the node.
+        content: kind of the node's shape in lower case, such as point_cloud, or None without a
+            shape.
+        content_type: name of the content's type, or None without a type.
+        cardinality: number of such nodes, or * for any number.
+        attributes: attributes that each such node has.
+        children: nodes below the node.
+    """
 
     name: str
-    kind: str  # of the node: Group, Transform, GeometricNode or Node
+    kind: str
     place: SourceLocation
-    # kind of its shape in lower case, such as point_cloud; None without one
     content: str | None = None
-    content_type: str | None = None  # name of the type that the content has, None without one
-    cardinality: str = "1"  # how many there are: a number, or * for any
-    attributes: Mapping[str, object] = field(default_factory=dict)  # those that each has
-    children: tuple[StructureSpec, ...] = ()  # the nodes below it
+    content_type: str | None = None
+    cardinality: str = "1"
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    children: tuple[StructureSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionBlockSpec:
-    """A computation as declared: what it reads and makes, and the nodes where that is at run time."""
+    """A computation as declared in a file.
+
+    Attributes:
+        name: name of the function block.
+        place: location of the declaration.
+        input_structure: nodes that the computation reads, or None.
+        input_hook: node below which the input is at run time, or None.
+        output_structure: nodes that the computation makes, or None.
+        output_hook: node below which the output is at run time, or None.
+        triggers: when the block is executed, as pairs: onChange NODE, after BLOCK, or every
+            SECONDS.
+        attributes: free attributes by key.
+    """
 
     name: str
     place: SourceLocation
@@ -114,22 +174,29 @@ class FunctionBlockSpec:
     input_hook: str | None
     output_structure: StructureSpec | None
     output_hook: str | None
-    # when it runs: onChange NODE, after BLOCK, or every SECONDS, as pairs
     triggers: tuple[tuple[str, str | float], ...] = ()
     attributes: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SceneSpecification:
-    """Everything that one file and what it includes say, in the order in which it is said."""
+    """The content of one file and the files that it includes, in the order of declaration.
+
+    Attributes:
+        frames: frames.
+        allowed: pairs of frames that may touch.
+        groups: groups.
+        bodies_without_frames: names of bodies that have no frame.
+        facts: relations in addition to those of the frames.
+        function_blocks: computations, which are not part of a scene.
+        is_whole: whether the file determines the whole scene. Then ``world`` only exists if it is
+            declared, and the frames keep their order, in which a child may precede its parent.
+    """
 
     frames: tuple[FrameSpec, ...] = ()
     allowed: tuple[AllowedPairSpec, ...] = ()
     groups: tuple[GroupSpec, ...] = ()
     bodies_without_frames: tuple[str, ...] = ()
-    facts: tuple[FactSpec, ...] = ()  # relations that hold beside what the frames say
-    # computations, which are no part of a scene
+    facts: tuple[FactSpec, ...] = ()
     function_blocks: tuple[FunctionBlockSpec, ...] = ()
-    # whether it says all of a scene: its roots (there is no world that it does not declare), and
-    # the order of its frames, in which a child may come before its parent
     is_whole: bool = False

@@ -1,4 +1,7 @@
-"""Parts of a frame as a file has them: its pose, joint, shapes and mass; see :mod:`tmkit.formats.spec.model`."""
+"""Parts of a frame specification: pose, joint, shapes and mass.
+
+Values have the representation of the file. See :mod:`tmkit.formats.spec.model` for frames.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,13 @@ Quadruple = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class PoseSpec:
-    """A rigid transform as written: metres, and either a quaternion xyzw or fixed-axis roll, pitch, yaw in radians."""
+    """A rigid transform, with at most one representation of its rotation.
+
+    Attributes:
+        translation: translation [m].
+        quat_xyzw: quaternion, or None.
+        rpy: fixed-axis roll, pitch and yaw [rad], or None.
+    """
 
     translation: Triple = (0.0, 0.0, 0.0)
     quat_xyzw: Quadruple | None = None
@@ -26,7 +35,14 @@ class PoseSpec:
 
 @dataclass(frozen=True, slots=True)
 class MimicSpec:
-    """The joint follows another: ``multiplier * leader + offset``; ``place`` is where that is said."""
+    """Rule of a joint that follows another: ``multiplier * leader + offset``.
+
+    Attributes:
+        joint: name of the leader.
+        multiplier: factor of the leader's value.
+        offset: value of the joint where the leader is at 0 [rad or m].
+        place: location of the rule.
+    """
 
     joint: str
     multiplier: float
@@ -35,23 +51,38 @@ class MimicSpec:
 
 
 JOINTS_WITHOUT_VALUE = ("fixed", "free", "unstated")
-"""Types of joints without an entry in the configuration; ``unstated`` is a pose whose motion is unknown."""
+"""Joint types without a value in a configuration. The motion of ``unstated`` is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class JointSpec:
-    """How a frame moves relative to its parent."""
+    """A joint between a frame and its parent.
 
-    type: str = "fixed"  # one of those above, revolute, continuous or prismatic
-    name: str = ""  # empty means the name of the frame
-    axis: Triple = (0.0, 0.0, 1.0)  # in the frame itself; not yet normalised
-    lower: float = -math.inf  # radians or metres, -inf when unlimited; likewise upper
+    Attributes:
+        type: a type of :data:`JOINTS_WITHOUT_VALUE`, or revolute, continuous or prismatic.
+        name: name, or "" for the name of the frame.
+        axis: axis in the frame itself, not yet normalised.
+        lower: lower limit [rad or m].
+        upper: upper limit [rad or m].
+        velocity: velocity limit [rad/s or m/s].
+        effort: effort limit [N m or N].
+        damping: damping [N m s/rad or N s/m].
+        friction: friction [N m or N].
+        offset: constant that is added to the joint's value wherever the frame is placed [rad or m].
+            The built frame has it in its pose.
+        mimic: rule of a joint that follows another, or None.
+        place: location of the joint, or None for the location of the frame.
+    """
+
+    type: str = "fixed"
+    name: str = ""
+    axis: Triple = (0.0, 0.0, 1.0)
+    lower: float = -math.inf
     upper: float = math.inf
-    velocity: float = math.inf  # radians or metres a second
-    effort: float = math.inf  # newton metres or newtons; inf when unlimited
-    damping: float = 0.0  # N m s/rad or N s/m
-    friction: float = 0.0  # N m or N
-    # added to the joint's value wherever the frame stands; the pose of the built frame takes it up
+    velocity: float = math.inf
+    effort: float = math.inf
+    damping: float = 0.0
+    friction: float = 0.0
     offset: float = 0.0
     mimic: MimicSpec | None = None
     place: SourceLocation | None = None
@@ -59,49 +90,62 @@ class JointSpec:
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveSpec:
-    """A shape by its numbers: the core's kinds with the dimensions in the core's order, and one more.
+    """A shape by kind and dimensions: a kind of the core, or a frustum.
 
-    A ``frustum`` (radius at the base, radius at the top, height), centred like the others, has no
-    kind of its own in the core; it is built as a convex mesh.
+    Dimensions have the order of the core. A ``frustum`` has the radius at the base, the radius at
+    the top and the height. It is centred like the other kinds, and built as a convex mesh.
     """
 
     kind: str
     dimensions: tuple[float, ...]
 
 
-PIECES = "pieces"  # the level of detail of a mesh that is cut in convex pieces when it is loaded
+PIECES = "pieces"
+"""Collision level of a mesh that is split into convex pieces when it is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeometrySpec:
-    """One shape on a frame."""
+    """A shape on a frame.
 
-    # what it is; a reader that already holds the core's shape may give that
+    Attributes:
+        shape: the shape by its dimensions or its mesh file, or as a shape of the core.
+        place: location of the shape.
+        pose: frame_from_shape.
+        color: red, green, blue and alpha in [0, 1], or None if the file has none.
+        visual: whether the shape is drawn.
+        collision: whether the shape collides.
+        mass: mass of this shape, with uniform density [kg], or None if the file has none.
+        level: collision level, which may be :data:`PIECES`, or None if the file has none.
+        stamp: time at which the shape was attached or observed [s], or None.
+        friction: coefficient of friction of the surface, or None for that of the frame.
+    """
+
     shape: PrimitiveSpec | MeshSpec | Shape
     place: SourceLocation
-    pose: PoseSpec = PoseSpec()  # frame_from_shape
-    # red, green, blue, alpha from 0 to 1, or None when the file leaves it open
+    pose: PoseSpec = PoseSpec()
     color: Quadruple | None = None
-    visual: bool = True  # whether it is drawn
-    collision: bool = True  # whether it collides
-    # kilograms of this solid, taken as uniformly dense; None when the file does not say
+    visual: bool = True
+    collision: bool = True
     mass: float | None = None
-    # how much of it counts in collisions, :data:`PIECES` for a mesh in convex pieces; None when the
-    # file leaves it open
     level: str | None = None
-    # when it was attached or seen, seconds, None when the file does not say
     stamp: float | None = None
-    # coefficient of friction of its surface, None where that of the frame counts
     friction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class InertiaSpec:
-    """Mass properties of a frame's body as written."""
+    """Mass properties of the body of a frame.
 
-    mass: float  # kilograms
+    Attributes:
+        mass: mass [kg].
+        place: location of the mass.
+        origin: frame_from_inertial, whose translation is the centre of mass.
+        matrix: ixx, ixy, ixz, iyy, iyz and izz about the centre of mass, in the axes of ``origin``
+            [kg m^2]. If None, the mass has uniform density in the shapes of the frame.
+    """
+
+    mass: float
     place: SourceLocation
-    origin: PoseSpec = PoseSpec()  # frame_from_inertial; the centre of mass is its translation
-    # ixx, ixy, ixz, iyy, iyz, izz in kg m^2 about the centre of mass, in the axes of origin; None
-    # means that the mass is spread evenly over the frame's shapes
+    origin: PoseSpec = PoseSpec()
     matrix: tuple[float, float, float, float, float, float] | None = None

@@ -31,7 +31,7 @@ from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.solids import ellipsoid
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PrimitiveSpec
-from tmkit.formats.spec.values import JointEdge, grow, hung, spec_of_pose
+from tmkit.formats.spec.values import JointEdge, build_forest, frames_on_joint, spec_of_pose
 from tmkit.formats.urdf.reader import UNIT_AXES, adjacent_pairs, inverted_limits_reason
 from tmkit.formats.usd.prim_counter import PrimCounter
 from tmkit.graph import Mesh, Plane, Shape
@@ -491,7 +491,7 @@ class _Reader(StageValues):
         still = {
             frame for frame in bodies if frame.prim.GetAttribute("physics:kinematicEnabled").Get()
         }
-        grow(self.world, bodies, still, self.joints)
+        build_forest(self.world, bodies, still, self.joints)
         moved: dict[_Frame, _Joint] = {}
         for joint in self.joints:
             if joint.top is joint.bottom:
@@ -502,7 +502,7 @@ class _Reader(StageValues):
             elif joint.above is None:
                 self.note(self.place(joint.prim), "the joint closes a loop, and is omitted")
             else:
-                moved[joint.top if joint.is_turned else joint.bottom] = joint
+                moved[joint.top if joint.is_reversed else joint.bottom] = joint
         made = [
             FrameSpec("world", None, self.place(self.world.prim), geometry=tuple(self.world.shapes))
         ]
@@ -521,19 +521,19 @@ class _Reader(StageValues):
                 made.append(replace(spec, parent=above.name, pose=at, joint=moves))
                 continue
             edge = moved[frame]
-            one, other = (1, 0) if edge.is_turned else (0, 1)
+            one, other = (1, 0) if edge.is_reversed else (0, 1)
             pose, rest = (
                 edge.frames[one].pose.inverse() @ edge.poses[one],
                 edge.poses[other].inverse() @ frame.pose,
             )
             place, steps = self.place(edge.prim), self.steps(edge)
-            made += hung(
+            made += frames_on_joint(
                 spec,
                 edge.frames[one].name,
                 pose,
                 rest,
                 steps,
-                is_turned=edge.is_turned,
+                is_reversed=edge.is_reversed,
                 place=place,
             )
         order = {frame.name: frame.prim.GetAttribute("tmkit:index").Get() for frame in frames}
