@@ -77,9 +77,9 @@ def load_goal_scene(
         add_allowed(edit, read.specifications)
     scene = edit.finish()
     if read.semantics:
-        from tmkit.formats.srdf.values import with_semantics
+        from tmkit.formats.srdf.values import allow_disabled_pairs
 
-        scene = with_semantics(scene, read.semantics, note=read.note)
+        scene = allow_disabled_pairs(scene, read.semantics, note=read.note)
     return GoalScene(scene, stated)
 
 

@@ -93,9 +93,9 @@ def read_scene(
     _note_locked_leaders(scene, specs, note=note)
     if not semantics:
         return scene
-    from tmkit.formats.srdf.values import with_semantics
+    from tmkit.formats.srdf.values import allow_disabled_pairs
 
-    return with_semantics(scene, semantics, note=note)
+    return allow_disabled_pairs(scene, semantics, note=note)
 
 
 def _note_locked_leaders(

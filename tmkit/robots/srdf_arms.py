@@ -40,7 +40,7 @@ from tmkit.formats.srdf.values import (
     GroupState,
     RobotSemantics,
     group_members,
-    refused,
+    srdf_error,
 )
 from tmkit.graph import SceneGraph
 from tmkit.robots.hands import TOOL_NAMES, Hand, cup_frames, finger_distance, finger_frames
@@ -227,13 +227,13 @@ def _path(
     if not members.joints:
         if not members.unnamed:
             passive = " and is not passive" if semantics.passive_joints else ""
-            raise refused(place, source, f"the group '{group}' has no joint that moves{passive}")
+            raise srdf_error(place, source, f"the group '{group}' has no joint that moves{passive}")
         hint = did_you_mean(members.unnamed[0], scene.joint_names)
         reason = (
             f"the group '{group}' has no movable joint in this scene, which has no"
             f" '{members.unnamed[0]}'"
         )
-        raise refused(place, source, reason + hint)
+        raise srdf_error(place, source, reason + hint)
     stray = _strays(scene, members.joints)
     if stray is not None:
         arms = ", ".join(arm_groups(semantics, scene)) or "none"
@@ -241,7 +241,7 @@ def _path(
             f"the group '{group}' is no arm: joint '{stray}' is not on the way from the base to"
             " the tip"
         )
-        raise refused(place, source, f"{reason}; groups that may be arms: {arms}")
+        raise srdf_error(place, source, f"{reason}; groups that may be arms: {arms}")
     joints = tuple(
         sorted(members.joints, key=lambda joint: _depth(scene, scene.joint_frame(joint)))
     )
@@ -251,7 +251,7 @@ def _path(
             reason = (
                 f"the group '{group}' names the joint '{unnamed}', which the scene does not have"
             )
-            raise refused(place, source, f"{reason}; did you mean '{near}'?")
+            raise srdf_error(place, source, f"{reason}; did you mean '{near}'?")
         logger.warning(
             "%s: group '%s': no joint '%s' moves; it is taken for a fixed one",
             source,
@@ -304,7 +304,7 @@ def _tip(
             hint = did_you_mean(effector.parent_link, scene.frame_names)
             reason = f"'{effector.parent_link}', which the scene does not have{hint}"
         where = f"the end effector '{effector.name}' is on {reason}"
-        raise refused(effector.place, semantics.source, where)
+        raise srdf_error(effector.place, semantics.source, where)
     ends = [chain.tip for chain in semantics.group(group).chains if chain.tip in rigid]
     return ends[-1] if ends else last
 
@@ -380,7 +380,7 @@ def _state_values(
     """Return the values of joints in a state, clamped to their limits, radians or metres."""
     reason = _state_misfit(scene, state, joints=joints)
     if reason is not None:
-        raise refused(state.place, semantics.source, reason)
+        raise srdf_error(state.place, semantics.source, reason)
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     values = state.joint_values
     return {
@@ -443,7 +443,7 @@ def _is_hand(
         reason = (
             f"the end effector '{effector.name}' is made of the unknown group '{effector.group}'"
         )
-        raise refused(
+        raise srdf_error(
             effector.place,
             semantics.source,
             reason + did_you_mean(effector.group, semantics.group_names),
@@ -465,7 +465,7 @@ def _no_hand(
         "HandChoice(gripper='suction') makes a suction cup of its tool, and HandChoice(group=...) "
     )
     suggestion += "(FILE.srdf:GROUP:HAND) names the group"
-    return refused(place, semantics.source, f"{reason}; {suggestion} that is a hand")
+    return srdf_error(place, semantics.source, f"{reason}; {suggestion} that is a hand")
 
 
 def _hand_of(
@@ -484,7 +484,7 @@ def _hand_of(
     joints = tuple(joint for joint in members.joints if joint not in arm)
     fingers = finger_frames(scene, joints)
     if not joints:
-        raise refused(
+        raise srdf_error(
             place,
             semantics.source,
             f"the group '{group}' has no joints that could open and close a hand",
@@ -505,7 +505,7 @@ def _hand_of(
         suggestion = (
             "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
         )
-        raise refused(place, semantics.source, f"{reason}; {suggestion}")
+        raise srdf_error(place, semantics.source, f"{reason}; {suggestion}")
     widths = [finger_distance(scene, state, fingers) for state in values]
     if from_limits and widths[0] < widths[1] and found[0] is None:
         values, widths = values[::-1], widths[::-1]
@@ -517,7 +517,7 @@ def _hand_of(
             f"the fingers ({', '.join(fingers) or 'none with a collision shape'}) of the hand are"
             f" {states_text}"
         )
-        raise refused(place, semantics.source, f"{reason}: this is no parallel gripper")
+        raise srdf_error(place, semantics.source, f"{reason}: this is no parallel gripper")
     return Hand(joints, values[0], values[1], widths[0], widths[1], fingers)
 
 

@@ -197,7 +197,7 @@ def test_what_other_programs_write_is_left_out_with_a_note(tmp_path: Path) -> No
                 '<group_state name="s"><joint name="j" value="1"/><joint name="j"'
                 ' value="1"/></group_state>'
             ),
-            "the state 's' gives the joint 'j' twice",
+            "the state 's' has the joint 'j' twice",
         ),
         (
             '<virtual_joint name="v" type="fixd" parent_frame="w" child_link="b"/>',

@@ -1,9 +1,9 @@
-"""SRDF: groups, states, hands and disabled collisions of a robot, in MoveIt's format.
+"""Reader and writer of SRDF: groups, states, end effectors and disabled collisions of a robot.
 
-A URDF describes links and joints; an SRDF describes which of them form an arm, named
-configurations, the hand, and pairs of links that are never checked for collision. :func:`read_srdf`
-returns it as a :class:`RobotSemantics`, :func:`group_members` finds a group in a scene, and
-:func:`write_srdf` writes a file.
+An SRDF file of MoveIt supplements a URDF file. It has groups of links and joints, named
+configurations, hands, and pairs of links that are never checked for collision. :func:`read_srdf`
+returns a :class:`RobotSemantics`, :func:`group_members` computes the members of a group in a scene,
+and :func:`write_srdf` writes a file.
 
 As a scene file, an ``.srdf`` allows collisions of pairs of links.
 :func:`tmkit.robots.manipulator_from_srdf` makes an arm from it.
@@ -15,5 +15,5 @@ from tmkit._support.lazy_imports import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)
 
-# silent unless the user configures logging
+# Messages are discarded unless the user configures logging.
 logging.getLogger(__name__).addHandler(logging.NullHandler())

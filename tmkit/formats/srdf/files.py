@@ -1,13 +1,13 @@
-"""SRDF files, read and written: what is written reads back as an equal value.
+"""Reader and writer of SRDF files. A value that is written reads back equal.
 
-Read are ``<group>`` (of joints, links, chains and groups), ``<group_state>``, ``<end_effector>``,
-``<virtual_joint>``, ``<passive_joint>``, ``<disable_collisions>``, ``<disable_default_collisions>``
-and ``<enable_collisions>``. What other programs put into these files (grippers of HPP, rotors of
-pinocchio, feet of humanoids, sphere approximations) is omitted with a note. So is an unknown
-element, with the nearest known name, since it may be a misspelling.
+The reader supports ``<group>`` (of joints, links, chains and groups), ``<group_state>``,
+``<end_effector>``, ``<virtual_joint>``, ``<passive_joint>``, ``<disable_collisions>``,
+``<disable_default_collisions>`` and ``<enable_collisions>``. It omits elements of other programs
+with a note, such as grippers of HPP, rotors of pinocchio, feet of humanoids and sphere
+approximations. It also omits unknown elements, with the nearest known name in the note.
 
-An attribute that is missing or no number is refused with file and line, and so are two groups of
-one name. Names of links and joints are not looked up here; see :mod:`tmkit.formats.srdf.values`.
+A missing attribute, an invalid number and two groups of one name are rejected with file and line.
+Names of links and joints are not resolved here; see :mod:`tmkit.formats.srdf.values`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tmkit.formats.urdf.writer import add_element
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-KNOWN = (
+KNOWN_TAGS = (
     "group",
     "group_state",
     "end_effector",
@@ -45,8 +45,9 @@ KNOWN = (
     "disable_default_collisions",
     "enable_collisions",
 )
-# Elements of other programs, which say nothing that is asked for here.
-FOREIGN = (
+"""Tags of the elements that are read."""
+
+FOREIGN_TAGS = (
     "gripper",
     "handle",
     "contact",
@@ -56,31 +57,37 @@ FOREIGN = (
     "link_sphere_approximation",
     "joint_property",
 )
+"""Tags of elements of other programs, which are omitted without a suggestion."""
+
 VIRTUAL_TYPES = ("fixed", "planar", "floating")
+"""Types of virtual joints."""
 
 
 def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> RobotSemantics:
-    """Read an SRDF file; the ``notes`` of the value list what was omitted.
+    """Read an SRDF file.
 
     Args:
         path: the file.
-        note: takes the notes on what is omitted; without it, they are logged as warnings.
+        note: takes the notes on omitted elements. By default they are logged as warnings.
+
+    Returns:
+        The content of the file. Its ``notes`` list the omitted elements.
 
     Raises:
-        MissingFileError: there is no such file; the nearest name is given.
-        FileFormatError: the file is no XML, no SRDF, or declares something twice.
+        MissingFileError: if there is no such file. The message has the nearest name.
+        FileFormatError: if the file is no XML or no SRDF, or has two declarations of one name.
     """
-    found = resolve_name(Path(path), "scenes")
+    file = resolve_name(Path(path), "scenes")
     notes: list[ImportNote] = []
-    hear = note if note is not None else ImportLog().note
+    forward = note if note is not None else ImportLog().note
 
-    def keep(place: SourceLocation, text: str) -> None:
+    def collect(place: SourceLocation, text: str) -> None:
         notes.append(ImportNote(place.path, place.line, text))
-        hear(place, text)
+        forward(place, text)
 
-    robot = read_xml(found, root="robot", note=keep)
+    robot = read_xml(file, root="robot", note=collect)
     robot.refuse_xacro("SRDF")
-    _note_others(robot, KNOWN)
+    _note_ignored(robot, KNOWN_TAGS)
     return RobotSemantics(
         name=robot.get("name") or "",
         groups=tuple(_group(element) for element in robot.children("group")),
@@ -95,26 +102,26 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
             element.text("link") for element in robot.children("disable_default_collisions")
         ),
         enabled=tuple(_pair(element) for element in robot.children("enable_collisions")),
-        source=str(found),
+        source=str(file),
         notes=tuple(notes),
     )
 
 
-def _note_others(parent: XmlElement, known: tuple[str, ...]) -> None:
-    """Make a note on each kind of child element that is not read, at its first place."""
-    seen: set[str] = set()
+def _note_ignored(parent: XmlElement, known_tags: tuple[str, ...]) -> None:
+    """Note each tag of ignored children once, at the first such child."""
+    noted: set[str] = set()
     for child in parent.element:
-        if not isinstance(child.tag, str) or child.tag in known or child.tag in seen:
+        if not isinstance(child.tag, str) or child.tag in known_tags or child.tag in noted:
             continue
-        seen.add(child.tag)
+        noted.add(child.tag)
         count = len(parent.children(child.tag))
-        what = f"<{child.tag}>" + (f" ({count} times)" if count > 1 else "")
-        hint = "" if child.tag in FOREIGN else did_you_mean(child.tag, known)
-        parent.around(child).note(f"{what} in <{parent.tag}> is ignored{hint}")
+        element = f"<{child.tag}>" + (f" ({count} times)" if count > 1 else "")
+        hint = "" if child.tag in FOREIGN_TAGS else did_you_mean(child.tag, known_tags)
+        parent.around(child).note(f"{element} in <{parent.tag}> is ignored{hint}")
 
 
 def _group(element: XmlElement) -> SrdfGroup:
-    _note_others(element, ("joint", "link", "chain", "group"))
+    _note_ignored(element, ("joint", "link", "chain", "group"))
     return SrdfGroup(
         name=element.text("name"),
         joints=tuple(child.text("name") for child in element.children("joint")),
@@ -129,13 +136,13 @@ def _group(element: XmlElement) -> SrdfGroup:
 
 
 def _state(element: XmlElement) -> GroupState:
-    _note_others(element, ("joint",))
+    _note_ignored(element, ("joint",))
     values: dict[str, tuple[float, ...]] = {}
     name = element.text("name")
     for child in element.children("joint"):
         joint = child.text("name")
         if joint in values:
-            raise child.place.error(f"the state '{name}' gives the joint '{joint}' twice")
+            raise child.place.error(f"the state '{name}' has the joint '{joint}' twice")
         values[joint] = child.numbers("value", [max(1, len(child.text("value").split()))])
     return GroupState(name, element.get("group") or "", tuple(values.items()), element.place)
 
@@ -176,15 +183,18 @@ def _pair(element: XmlElement) -> LinkPair:
 
 
 def write_srdf(semantics: RobotSemantics, path: str | os.PathLike[str]) -> Path:
-    """Write a value as an SRDF file; return the path.
+    """Write an SRDF file.
 
     Args:
-        semantics: what to write.
-        path: the file; it is written as a whole or not at all.
+        semantics: content of the file.
+        path: the file. It is written completely or not at all.
+
+    Returns:
+        The path.
 
     Raises:
-        SceneError: a name that XML cannot hold.
-        OutputError: the file cannot be written.
+        SceneError: if XML cannot store a name.
+        OutputError: if the file cannot be written.
     """
     target = Path(path)
     write_text(target, srdf_text(semantics))
@@ -192,10 +202,10 @@ def write_srdf(semantics: RobotSemantics, path: str | os.PathLike[str]) -> Path:
 
 
 def srdf_text(semantics: RobotSemantics) -> str:
-    """Return the text of the SRDF file.
+    """Return the text of an SRDF file.
 
     Raises:
-        SceneError: a name that XML cannot hold.
+        SceneError: if XML cannot store a name.
     """
     from lxml import etree
 
@@ -209,37 +219,32 @@ def srdf_text(semantics: RobotSemantics) -> str:
             _add_pair(robot, "enable_collisions", pair)
         for pair in semantics.disabled:
             _add_pair(robot, "disable_collisions", pair)
-    except ValueError as error:  # a name with characters that XML cannot hold
+    except ValueError as error:  # a name with characters that XML cannot store
         raise SceneError(f"a name does not fit into XML: {error}") from error
-    return etree.tostring(robot, pretty_print=True, xml_declaration=True, encoding="utf-8").decode(
-        "utf-8"
-    )
+    data = etree.tostring(robot, pretty_print=True, xml_declaration=True, encoding="utf-8")
+    return data.decode("utf-8")
 
 
 def _add_groups(robot: _Element, semantics: RobotSemantics) -> None:
     for group in semantics.groups:
         _add_group(robot, group)
     for state in semantics.states:
-        of_group = {"group": state.group} if state.group else {}
-        element = add_element(robot, "group_state", {"name": state.name, **of_group})
+        attributes = {"name": state.name}
+        if state.group:
+            attributes["group"] = state.group
+        element = add_element(robot, "group_state", attributes)
         for joint, numbers in state.values:
-            add_element(
-                element,
-                "joint",
-                {"name": joint, "value": " ".join(repr(float(number)) for number in numbers)},
-            )
+            value = " ".join(repr(float(number)) for number in numbers)
+            add_element(element, "joint", {"name": joint, "value": value})
     for effector in semantics.end_effectors:
-        carrier = {"parent_group": effector.parent_group} if effector.parent_group else {}
-        add_element(
-            robot,
-            "end_effector",
-            {
-                "name": effector.name,
-                "parent_link": effector.parent_link,
-                "group": effector.group,
-                **carrier,
-            },
-        )
+        attributes = {
+            "name": effector.name,
+            "parent_link": effector.parent_link,
+            "group": effector.group,
+        }
+        if effector.parent_group:
+            attributes["parent_group"] = effector.parent_group
+        add_element(robot, "end_effector", attributes)
 
 
 def _add_group(robot: _Element, group: SrdfGroup) -> None:

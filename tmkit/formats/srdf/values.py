@@ -1,18 +1,16 @@
-"""The content of an SRDF file as values, and its names looked up in a scene.
+"""Content of SRDF files, and the resolution of its names in a scene.
 
-A :class:`RobotSemantics` is the file and nothing but the file. Names are kept as written, whether
-or not some robot has them; each part keeps its
-:class:`~tmkit._support.source_location.SourceLocation`. Looked up in a scene, a link that the scene
-lacks is an error. An unknown joint is returned as such, and the caller decides: scenes keep no
-names of fixed joints, while groups often name them.
+A :class:`RobotSemantics` stores the names of a file, whether or not a robot has them. Each part
+keeps its :class:`~tmkit._support.source_location.SourceLocation`. The members of a group are
+resolved in a scene, where an unknown link is an error. Unknown joints are returned for the caller
+to decide, because scenes do not store names of fixed joints, which groups often contain.
 
-To a scene an SRDF adds pairs of links that may touch: docs/reference/scenes.md. A pair that is
-allowed already, since a joint joins the two, keeps its first reason. Public SRDF files name links
-that their robot lacks: such pairs are omitted, with one note for each kind of name.
+In a scene, an SRDF allows contacts between pairs of links: docs/reference/scenes.md. A pair that is
+already allowed, for example because the links are adjacent, keeps its reason. Public SRDF files
+name links that their robot lacks. Such pairs are omitted, with one note for each kind of name.
 
-Invariants: all values are immutable, hashable and picklable; two are equal when they say the same,
-wherever it was written. Groups have unique names, and so have end effectors, and the states of one
-group.
+Invariants: all values are immutable, hashable and picklable. Locations do not affect equality.
+Groups have unique names, and so do end effectors, and the states of one group.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from tmkit.graph import SceneGraph
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The links and joints between two links; the joint above ``base`` is no part of it."""
+    """The links and joints between two links, without the joint above ``base``."""
 
     base: str
     tip: str
@@ -36,15 +34,15 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class SrdfGroup:
-    """A set of joints and links with a name: an arm, a hand.
+    """A named set of joints and links, such as an arm or a hand.
 
     Attributes:
-        name: of the group.
-        joints: joints that belong to it, fixed ones and virtual ones too.
-        links: links that belong to it, each with the joint above it.
-        chains: chains that belong to it whole.
-        subgroups: names of groups that belong to it whole.
-        place: where it is declared.
+        name: name of the group.
+        joints: joints of the group, including fixed and virtual joints.
+        links: links of the group, each with the joint above it.
+        chains: chains of the group.
+        subgroups: names of groups in the group.
+        place: location of the declaration.
     """
 
     name: str
@@ -60,11 +58,11 @@ class GroupState:
     """A named configuration of a group.
 
     Attributes:
-        name: of the state.
-        group: the group, "" when the file does not say.
-        values: joints and their values, radians or metres; several numbers for joints of several
+        name: name of the state.
+        group: name of the group, or "" if the file has none.
+        values: joints and their values [rad or m], with several numbers for a joint with several
             degrees of freedom.
-        place: where it is declared.
+        place: location of the declaration.
     """
 
     name: str
@@ -74,7 +72,7 @@ class GroupState:
 
     @property
     def joint_values(self) -> dict[str, float]:
-        """The values of the joints that have one."""
+        """Value by joint with one degree of freedom [rad or m]."""
         return {joint: numbers[0] for joint, numbers in self.values if len(numbers) == 1}
 
 
@@ -83,11 +81,11 @@ class EndEffector:
     """A hand.
 
     Attributes:
-        name: of the end effector.
-        parent_link: the link it is mounted on.
-        group: the group that it is made of; some files name the arm here.
-        parent_group: the arm that carries it, "" when the file does not say.
-        place: where it is declared.
+        name: name of the end effector.
+        parent_link: link to which it is attached.
+        group: group of its links and joints. Some files have the arm here.
+        parent_group: group of the arm, or "" if the file has none.
+        place: location of the declaration.
     """
 
     name: str
@@ -99,7 +97,7 @@ class EndEffector:
 
 @dataclass(frozen=True, slots=True)
 class VirtualJoint:
-    """How the robot stands in the world: ``fixed``, ``planar`` or ``floating``."""
+    """Joint between the world and the robot, of the type ``fixed``, ``planar`` or ``floating``."""
 
     name: str
     type: str
@@ -110,7 +108,7 @@ class VirtualJoint:
 
 @dataclass(frozen=True, slots=True)
 class LinkPair:
-    """Two links, and what the file says of why; ``reason`` is "" when it says nothing."""
+    """Two links with the reason of the file, or "" if the file has none."""
 
     link1: str
     link2: str
@@ -120,23 +118,23 @@ class LinkPair:
 
 @dataclass(frozen=True, slots=True)
 class RobotSemantics:
-    """What an SRDF file says of a robot.
+    """Content of an SRDF file, in its order.
 
     Attributes:
-        name: of the robot.
-        groups: in order, and so all that follows.
+        name: name of the robot.
+        groups: groups of joints and links.
         states: named configurations.
         end_effectors: hands.
-        virtual_joints: how the robot stands in the world.
-        passive_joints: joints that no motor drives.
-        disabled: pairs of links that need not be checked against each other.
-        unchecked_links: links that are checked against no other, but for the pairs in ``enabled``.
-        enabled: pairs that are checked although one of the two is in ``unchecked_links``.
-        source: the file, or what else to call the origin in errors.
-        notes: what the reader omitted, each with its place.
+        virtual_joints: joints between the world and the robot.
+        passive_joints: joints without a motor.
+        disabled: pairs of links that are not checked for collision.
+        unchecked_links: links that are only checked in the pairs of ``enabled``.
+        enabled: pairs that are checked although one of the links is in ``unchecked_links``.
+        source: path of the file, or another name of the origin for messages.
+        notes: elements that the reader omitted, with their locations.
 
     Raises:
-        SceneError: two groups, two end effectors or two states of a group have one name.
+        SceneError: if two groups, two end effectors or two states of a group have the same name.
     """
 
     name: str
@@ -152,11 +150,11 @@ class RobotSemantics:
     notes: tuple[ImportNote, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        _unique("group", [(group.name, group.place) for group in self.groups])
-        _unique(
-            "end effector", [(effector.name, effector.place) for effector in self.end_effectors]
-        )
-        _unique("state", [(f"{state.group}/{state.name}", state.place) for state in self.states])
+        effectors = [(effector.name, effector.place) for effector in self.end_effectors]
+        states = [(f"{state.group}/{state.name}", state.place) for state in self.states]
+        _require_unique("group", [(group.name, group.place) for group in self.groups])
+        _require_unique("end effector", effectors)
+        _require_unique("state", states)
 
     def __repr__(self) -> str:
         return (
@@ -166,135 +164,135 @@ class RobotSemantics:
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """The names of the groups in order."""
+        """Names of the groups, in order."""
         return tuple(group.name for group in self.groups)
 
     def group(self, name: str) -> SrdfGroup:
         """Return a group.
 
         Raises:
-            UnknownNameError: there is none of that name; the error lists those that there are.
+            UnknownNameError: if there is no such group. The message lists the known groups.
         """
-        return _found("group", name, self.groups, self.source)
+        return _item_by_name("group", name, self.groups, self.source)
 
     def end_effector(self, name: str) -> EndEffector:
         """Return an end effector.
 
         Raises:
-            UnknownNameError: there is none of that name; the error lists those that there are.
+            UnknownNameError: if there is no such end effector. The message lists the known ones.
         """
-        return _found("end effector", name, self.end_effectors, self.source)
+        return _item_by_name("end effector", name, self.end_effectors, self.source)
 
     def states_of(self, group: str) -> tuple[GroupState, ...]:
-        """Return the states that a group may take on.
+        """Return the states that apply to a group.
 
-        Those are its own, those that name no group, and those of groups that contain it.
+        These are the states of the group, followed by states without a group and states of groups
+        that contain it.
         """
-        around = {
-            "",
-            *(other.name for other in self.groups if group in self._contained(other.name)),
-        }
-        own = [state for state in self.states if state.group == group]
+        containing = {item.name for item in self.groups if group in self._subgroup_names(item.name)}
+        containing.add("")
         return (
-            *own,
-            *(state for state in self.states if state.group != group and state.group in around),
+            *(state for state in self.states if state.group == group),
+            *(state for state in self.states if state.group != group and state.group in containing),
         )
 
-    def _contained(self, name: str) -> set[str]:
-        """Return the names of a group and of all groups in it, as far as they exist."""
-        by_name = {group.name: group for group in self.groups}
-        found: set[str] = set()
-        waiting = [name]
-        while waiting:
-            current = waiting.pop()
-            if current not in found and current in by_name:
-                found.add(current)
-                waiting.extend(by_name[current].subgroups)
-        return found
+    def _subgroup_names(self, name: str) -> set[str]:
+        """Return the names of a group and of all groups in it that exist."""
+        groups = {group.name: group for group in self.groups}
+        names: set[str] = set()
+        stack = [name]
+        while stack:
+            nested = stack.pop()
+            if nested not in names and nested in groups:
+                names.add(nested)
+                stack.extend(groups[nested].subgroups)
+        return names
 
-    def strangers(self, scene: SceneGraph) -> tuple[ImportNote, ...]:
-        """Return a note for each kind of name that the file has and a scene with the robot does not.
+    def unknown_name_notes(self, scene: SceneGraph) -> tuple[ImportNote, ...]:
+        """Return a note for each kind of name in the file that a scene with the robot lacks.
 
-        Fixed joints have no name in a scene, so joints count only where they have a value in a
-        state.
-
-        Returns:
-            None when every name is known; O(names).
+        Joints only count where they have a value in a state, because scenes do not store names of
+        fixed joints. Takes O(names) time.
         """
         frames = set(scene.frame_names)
-        joints = {scene.joint(frame).name for frame in frames} | {
-            joint.name for joint in self.virtual_joints
-        }
-        links = [
-            link for pair in (*self.disabled, *self.enabled) for link in (pair.link1, pair.link2)
-        ]
-        in_groups = [link for group in self.groups for link in group.links]
+        joints = {scene.joint(frame).name for frame in frames}
+        joints.update(joint.name for joint in self.virtual_joints)
+        pairs = (*self.disabled, *self.enabled)
+        pair_links = [link for pair in pairs for link in (pair.link1, pair.link2)]
+        pair_links += self.unchecked_links
+        group_links = [link for group in self.groups for link in group.links]
         chains = [chain for group in self.groups for chain in group.chains]
-        uses: dict[str, tuple[str, Iterable[str], set[str]]] = {
-            "collision pairs": ("link", [*links, *self.unchecked_links], frames),
-            "groups": (
-                "link",
-                [*in_groups, *(end for chain in chains for end in (chain.base, chain.tip))],
-                frames,
-            ),
-            "end effectors": (
-                "link",
-                [effector.parent_link for effector in self.end_effectors],
-                frames,
-            ),
-            "states": (
-                "joint",
-                [joint for state in self.states for joint, _ in state.values],
-                joints,
-            ),
-        }
-        found = []
-        for where, (kind, names, known) in uses.items():
-            unknown = [name for name in dict.fromkeys(names) if name not in known]
-            if unknown:
-                shown = ", ".join(f"'{name}'" for name in unknown[:4]) + (
-                    ", ..." if len(unknown) > 4 else ""
-                )
-                number = f"{len(unknown)} {kind}s" if len(unknown) > 1 else f"a {kind}"
-                hint = did_you_mean(unknown[0], known) if len(unknown) == 1 else ""
-                text = f"{where} name {number} that the scene does not have: {shown}{hint}"
-                found.append(ImportNote(self.source, None, text))
-        return tuple(found)
+        group_links += [link for chain in chains for link in (chain.base, chain.tip)]
+        effector_links = [effector.parent_link for effector in self.end_effectors]
+        state_joints = [joint for state in self.states for joint, _ in state.values]
+        notes = (
+            self._unknown_name_note("collision pairs", pair_links, frames),
+            self._unknown_name_note("groups", group_links, frames),
+            self._unknown_name_note("end effectors", effector_links, frames),
+            self._unknown_name_note("states", state_joints, joints, kind="joint"),
+        )
+        return tuple(note for note in notes if note is not None)
+
+    def _unknown_name_note(
+        self, elements: str, names: Iterable[str], known_names: set[str], *, kind: str = "link"
+    ) -> ImportNote | None:
+        """Return a note on the unknown names of some elements, or None if all are known."""
+        unknown = [name for name in dict.fromkeys(names) if name not in known_names]
+        if not unknown:
+            return None
+        examples = ", ".join(f"'{name}'" for name in unknown[:4])
+        if len(unknown) == 1:
+            count, end = f"a {kind}", did_you_mean(unknown[0], known_names)
+        else:
+            count, end = f"{len(unknown)} {kind}s", ", ..." if len(unknown) > 4 else ""
+        text = f"{elements} name {count} that the scene does not have: {examples}{end}"
+        return ImportNote(self.source, None, text)
 
 
-_Named = TypeVar("_Named", SrdfGroup, EndEffector)
+_Item = TypeVar("_Item", SrdfGroup, EndEffector)
 
 
-def _unique(kind: str, items: Iterable[tuple[str, SourceLocation | None]]) -> None:
-    seen: dict[str, SourceLocation | None] = {}
+def _require_unique(kind: str, items: Iterable[tuple[str, SourceLocation | None]]) -> None:
+    """Check that the names of items with their locations are unique.
+
+    Raises:
+        SceneError: if two items without locations have the same name.
+        FileFormatError: if two items with locations have the same name.
+    """
+    places: dict[str, SourceLocation | None] = {}
     for name, place in items:
-        if name in seen:
+        if name in places:
             reason = f"the {kind} '{name.removeprefix('/')}' is declared twice"
             if place is None:
                 raise SceneError(reason, kind=kind, name=name)
-            raise place.error(f"{reason}, first at {seen[name]}")
-        seen[name] = place
+            raise place.error(f"{reason}, first at {places[name]}")
+        places[name] = place
 
 
-def _found(kind: str, name: str, items: Iterable[_Named], source: str) -> _Named:
-    by_name = {item.name: item for item in items}
-    if name not in by_name:
-        raise UnknownNameError.of(kind, name, by_name, where=source)
-    return by_name[name]
+def _item_by_name(kind: str, name: str, items: Iterable[_Item], source: str) -> _Item:
+    """Return the item of a name.
+
+    Raises:
+        UnknownNameError: if there is no such item.
+    """
+    items_by_name = {item.name: item for item in items}
+    if name not in items_by_name:
+        raise UnknownNameError.of(kind, name, items_by_name, where=source)
+    return items_by_name[name]
 
 
-UNSAID = "srdf"  # the reason of a pair of which the file says no more
+DEFAULT_REASON = "srdf"
+"""Reason of an allowed pair for which the file has no reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMembers:
-    """What a group comes to in a scene.
+    """Joints and frames of a group in a scene.
 
     Attributes:
-        joints: joints of the configuration, in the scene's order; joints that mimic others are
-            none.
-        frames: frames, in the scene's order.
-        unnamed: joints that the scene does not name: fixed ones, or misspelt.
+        joints: joints of the configuration in the scene's order, without mimic joints.
+        frames: frames in the scene's order.
+        unnamed: joints whose name the scene lacks, which are fixed or misspelt.
     """
 
     joints: tuple[str, ...]
@@ -303,116 +301,141 @@ class GroupMembers:
 
 
 def group_members(semantics: RobotSemantics, scene: SceneGraph, *, group: str) -> GroupMembers:
-    """Return what a group comes to in a scene.
+    """Return the joints and frames of a group in a scene.
 
     Args:
-        semantics: what the SRDF file says.
+        semantics: content of the SRDF file.
         scene: a scene with the robot.
-        group: the name of the group.
+        group: name of the group.
 
     Raises:
-        UnknownNameError: there is no such group.
-        RobotError: the group names a link that the scene lacks or a group that the file lacks, or
-            contains itself.
+        UnknownNameError: if there is no such group.
+        RobotError: if the group has an unknown link or group, or contains itself.
     """
-    frame_of = {
+    frame_of_joint = {
         scene.joint(frame).name: frame
         for frame in scene.frame_names
         if scene.joint(frame).is_actuated
     }
-    virtual = {joint.name for joint in semantics.virtual_joints}
+    known_joints = {*frame_of_joint, *(joint.name for joint in semantics.virtual_joints)}
     frames: set[str] = set()
-    moving: set[str] = set()
+    joints: set[str] = set()
     unnamed: list[str] = []
-    for part in _flattened(semantics, semantics.group(group)):
-        below = [frame_of[joint] for joint in part.joints if joint in frame_of]
-        unnamed += [
-            joint for joint in part.joints if joint not in frame_of and joint not in virtual
-        ]
-        below += [_known(link, scene, part) for link in part.links]
+    for part in _subgroups(semantics, semantics.group(group)):
+        moved_frames = [frame_of_joint[joint] for joint in part.joints if joint in frame_of_joint]
+        unnamed += [joint for joint in part.joints if joint not in known_joints]
+        moved_frames += [_require_link(link, scene, part) for link in part.links]
         for chain in part.chains:
-            inner = _between(chain, scene, part)
-            below += inner
+            moved_frames += _chain_frames(chain, scene, part)
             frames.add(chain.base)
-        frames.update(below)
-        moving.update(scene.joint(frame).name for frame in below)
+        frames.update(moved_frames)
+        joints.update(scene.joint(frame).name for frame in moved_frames)
     return GroupMembers(
-        tuple(joint for joint in scene.joint_names if joint in moving),
+        tuple(joint for joint in scene.joint_names if joint in joints),
         tuple(frame for frame in scene.frame_names if frame in frames),
         tuple(dict.fromkeys(unnamed)),
     )
 
 
-def _flattened(
+def _subgroups(
     semantics: RobotSemantics,
     group: SrdfGroup,
-    inside: tuple[str, ...] = (),
-    done: set[str] | None = None,
+    ancestors: tuple[str, ...] = (),
+    visited: set[str] | None = None,
 ) -> Iterable[SrdfGroup]:
-    """Yield a group and those that it contains, each once however often it is named."""
-    done = set() if done is None else done
-    done.add(group.name)
+    """Yield a group and all groups in it, each once.
+
+    Args:
+        semantics: content of the SRDF file.
+        group: the group.
+        ancestors: names of the groups that contain it.
+        visited: names of the groups that were yielded. The function adds to them.
+
+    Raises:
+        RobotError: if a group is unknown or contains itself.
+    """
+    visited = set() if visited is None else visited
+    visited.add(group.name)
     yield group
-    by_name = {other.name: other for other in semantics.groups}
+    groups = {item.name: item for item in semantics.groups}
     for name in group.subgroups:
-        if name not in by_name:
-            hint = did_you_mean(name, by_name)
-            raise refused(
-                group.place,
-                semantics.source,
-                f"the group '{group.name}' contains no group '{name}'{hint}",
-            )
-        if name in (*inside, group.name):
-            raise refused(group.place, semantics.source, f"the group '{name}' contains itself")
-        if name not in done:
-            yield from _flattened(semantics, by_name[name], (*inside, group.name), done)
+        if name not in groups:
+            reason = f"the group '{group.name}' contains no group '{name}'"
+            hint = did_you_mean(name, groups)
+            raise srdf_error(group.place, semantics.source, f"{reason}{hint}")
+        if name in (*ancestors, group.name):
+            raise srdf_error(group.place, semantics.source, f"the group '{name}' contains itself")
+        if name not in visited:
+            yield from _subgroups(semantics, groups[name], (*ancestors, group.name), visited)
 
 
-def _known(link: str, scene: SceneGraph, group: SrdfGroup) -> str:
+def _require_link(link: str, scene: SceneGraph, group: SrdfGroup) -> str:
+    """Return a link of a group.
+
+    Raises:
+        RobotError: if the scene lacks the link.
+    """
     if link not in scene:
+        reason = f"the group '{group.name}' names the link '{link}', which the scene does not have"
         hint = did_you_mean(link, scene.frame_names)
-        reason = (
-            f"the group '{group.name}' names the link '{link}', which the scene does not have{hint}"
-        )
-        raise refused(group.place, "srdf", reason)
+        raise srdf_error(group.place, "srdf", f"{reason}{hint}")
     return link
 
 
-def _between(chain: Chain, scene: SceneGraph, group: SrdfGroup) -> list[str]:
-    """Return the frames of a chain without its base; a chain may go up to a common ancestor and down again."""
-    above_base = [_known(chain.base, scene, group), *scene.ancestors(chain.base)]
-    above_tip = [_known(chain.tip, scene, group), *scene.ancestors(chain.tip)]
+def _chain_frames(chain: Chain, scene: SceneGraph, group: SrdfGroup) -> list[str]:
+    """Return the frames of a chain without its base.
+
+    The common ancestors of base and tip are not part of the chain.
+
+    Raises:
+        RobotError: if the scene lacks a link, or the two links are not connected.
+    """
+    above_base = [_require_link(chain.base, scene, group), *scene.ancestors(chain.base)]
+    above_tip = [_require_link(chain.tip, scene, group), *scene.ancestors(chain.tip)]
     common = set(above_base) & set(above_tip)
     if not common:
-        reason = (
-            f"the chain of the group '{group.name}' joins '{chain.base}' and '{chain.tip}', which"
-            " are not connected"
-        )
-        raise refused(group.place, "srdf", reason)
+        ends = f"'{chain.base}' and '{chain.tip}', which are not connected"
+        reason = f"the chain of the group '{group.name}' joins {ends}"
+        raise srdf_error(group.place, "srdf", reason)
     return [frame for frame in (*above_tip, *above_base) if frame not in common]
 
 
-def refused(place: SourceLocation | None, source: str, reason: str) -> FileFormatError:
-    """Return the error of an SRDF element that does not fit the scene, at its place or, without one, the file."""
+def srdf_error(place: SourceLocation | None, source: str, reason: str) -> FileFormatError:
+    """Return the error of an SRDF element that does not fit the scene.
+
+    Args:
+        place: location of the element, or None if it is unknown.
+        source: name of the file, used without a location.
+        reason: the reason.
+    """
     if place is None:
         return RobotError.at(source, reason)
     return RobotError.at(place.path, reason, line=place.line, source_line=place.text)
 
 
-def with_semantics(scene: SceneGraph, files: Sequence[RobotSemantics], *, note: Note) -> SceneGraph:
-    """Return a scene in which the pairs of links may touch that SRDF files disable."""
+def allow_disabled_pairs(
+    scene: SceneGraph, files: Sequence[RobotSemantics], *, note: Note
+) -> SceneGraph:
+    """Return the scene with contacts allowed between the pairs of links that SRDF files disable.
+
+    Args:
+        scene: the scene.
+        files: content of the SRDF files.
+        note: takes notes on names that the scene lacks.
+    """
     with scene.edit() as edit:
         for semantics in files:
-            for stranger in semantics.strangers(scene):
-                note(SourceLocation(stranger.path), stranger.text)
-            for pair in _disabled(semantics, scene):
+            for import_note in semantics.unknown_name_notes(scene):
+                note(SourceLocation(import_note.path), import_note.text)
+            for pair in _pairs_to_allow(semantics, scene):
                 if not edit.scene.is_allowed(pair.link1, pair.link2):
-                    edit.allow_collision(pair.link1, pair.link2, reason=pair.reason or UNSAID)
+                    reason = pair.reason or DEFAULT_REASON
+                    edit.allow_collision(pair.link1, pair.link2, reason=reason)
     return edit.finish()
 
 
-def _disabled(semantics: RobotSemantics, scene: SceneGraph) -> Iterable[LinkPair]:
-    """Yield the pairs that a file disables, those of links that the scene has."""
+def _pairs_to_allow(semantics: RobotSemantics, scene: SceneGraph) -> Iterable[LinkPair]:
+    """Yield the disabled pairs of a file whose links are in the scene."""
     for pair in semantics.disabled:
         if pair.link1 in scene and pair.link2 in scene:
             yield pair
