@@ -175,7 +175,7 @@ def test_what_is_refused(tmp_path: Path, run: Run) -> None:
     code, out, err = run("replay", "run", "-o", "a.json")
     assert (code, out.splitlines()[-1]) == (0, "Written to a.json")
     assert (
-        "run: 3 parts of messages were refused; the last: /joint_states: unknown joint 'elbow'"
+        "run: 3 parts of messages were rejected; the last: /joint_states: unknown joint 'elbow'"
         in err
     )
     address = free_address()

@@ -12,7 +12,7 @@ import pytest
 
 import tmkit as tk
 from tmkit import cli
-from tmkit.cli.inputs import wanted_goals
+from tmkit.cli.inputs import GoalOptions, read_goals
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
 from tmkit.plans import ArmAt, ObjectAt, ObjectIn
 from tmkit.plans.continuous_goals import ContinuousGoal
@@ -37,7 +37,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     return command
 
 
-def wanted(
+def goals_of(
     goal: str | None = None,
     *,
     at: str | None = None,
@@ -45,19 +45,26 @@ def wanted(
     arm: str | None = None,
     file: Path | None = None,
 ) -> str | list[str | ContinuousGoal] | None:
-    """Return what options want, each given once."""
-    return wanted_goals(goal, at=at and [at], inside=inside and [inside], arm=arm, file=file)
+    """Return the goals of options that occur once each."""
+    options = GoalOptions(
+        goal=goal,
+        goal_at=[at] if at else None,
+        goal_in=[inside] if inside else None,
+        goal_arm=arm,
+        goal_file=file,
+    )
+    return read_goals(options)
 
 
 def test_options_say_what_the_library_would_be_given() -> None:
     """Points, poses, regions and joints, each beside PDDL; PDDL alone stays as it is."""
-    assert wanted() is None
-    assert wanted("(on a b)") == "(on a b)"
+    assert goals_of() is None
+    assert goals_of("(on a b)") == "(on a b)"
     point = ObjectAt("a", tk.Pose([0.1, -0.2, 0.3]), relative_to="table", radians=None)
-    assert wanted(at="a@table=0.1,-0.2,0.3") == [point]
+    assert goals_of(at="a@table=0.1,-0.2,0.3") == [point]
     pose = ObjectAt("a", tk.Pose.from_rpy([0.1, -0.2, 0.3], [0.0, 0.0, 0.4]), relative_to="table")
-    assert wanted("(on a b)", at="a @ table = 0.1, -0.2, 0.3, 0, 0, 0.4") == ["(on a b)", pose]
-    assert wanted(inside="a@tray", arm="j1=0.5,j2=-1") == [
+    assert goals_of("(on a b)", at="a @ table = 0.1, -0.2, 0.3, 0, 0, 0.4") == ["(on a b)", pose]
+    assert goals_of(inside="a@tray", arm="j1=0.5,j2=-1") == [
         ObjectIn("a", "tray"),
         ArmAt({"j1": 0.5, "j2": -1.0}),
     ]
@@ -78,7 +85,7 @@ def test_a_goal_file_holds_all_of_them(tmp_path: Path) -> None:
         {"joints": {"j1": 0.5}},
     ]
     file.write_text(json.dumps(goals))
-    assert wanted(file=file) == [
+    assert goals_of(file=file) == [
         "(handempty)",
         ObjectAt("a", tk.Pose([0.1, 0.2, 0.05]), relative_to="table"),
         exact,
@@ -103,7 +110,7 @@ def test_a_goal_file_holds_all_of_them(tmp_path: Path) -> None:
 def test_options_of_another_form_are_refused(option: str, text: str, reason: str) -> None:
     """The message shows the option, what it was given, and its form."""
     with pytest.raises(ConfigurationError, match=reason):
-        wanted(**{option: text})  # type: ignore[arg-type]
+        goals_of(**{option: text})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -123,9 +130,9 @@ def test_broken_goal_files_are_refused(text: str, reason: str, tmp_path: Path) -
     file = tmp_path / "goals.json"
     file.write_text(text)
     with pytest.raises(FileFormatError, match=reason):
-        wanted(file=file)
+        goals_of(file=file)
     with pytest.raises(MissingFileError, match="there is no goal file"):
-        wanted(file=tmp_path / "none.json")
+        goals_of(file=tmp_path / "none.json")
 
 
 def test_the_command_plans_for_them(run: Run) -> None:

@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 from support.processes import Process
 
-from tmkit.cli.scenes import check_again
+from tmkit.cli.scenes import check_on_change
 from tmkit.errors import MissingFileError
 
 
@@ -91,4 +91,4 @@ def test_nothing_to_watch_is_an_error(tmp_path: Path) -> None:
         raise MissingFileError("there is no file 'a'", path="a", nearest=None)
 
     with pytest.raises(MissingFileError, match="no file 'a'"):
-        check_again(check, as_json=False)
+        check_on_change(check, as_json=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tmkit as tk
-from tmkit.cli.inputs import wanted_goals
+from tmkit.cli.inputs import GoalOptions, read_goals
 from tmkit.errors import FileFormatError, MeshError, MissingFileError, SceneError
 from tmkit.formats import scene_from_dict, scene_to_dict
 from tmkit.formats.json.shapes import read_points
@@ -185,7 +185,7 @@ def test_a_goal_file_with_no_rotation_is_named(tmp_path: Path) -> None:
     goals = [{"object": "a", "at": "table", "pose": [0, 0, 0, 0, 0, 0, 0]}]
     (tmp_path / "goal.json").write_text(json.dumps(goals), encoding="utf-8")
     with pytest.raises(FileFormatError, match=r"goal.json: \[0\].*quat_xyzw is zero"):
-        wanted_goals(None, at=None, inside=None, arm=None, file=tmp_path / "goal.json")
+        read_goals(GoalOptions(goal_file=tmp_path / "goal.json"))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine import Target, main
 
-from tmkit.cli.inputs import start_configuration, wanted_goals
+from tmkit.cli.inputs import GoalOptions, read_goals, start_configuration
 from tmkit.formats import load_goal_scene, load_scene
 
 GOALS = [
@@ -73,7 +73,7 @@ def targets() -> list[Target]:
 
 
 def _goals(path: Path) -> object:
-    return wanted_goals(None, at=None, inside=None, arm=None, file=path)
+    return read_goals(GoalOptions(goal_file=path))
 
 
 if __name__ == "__main__":

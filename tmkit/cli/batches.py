@@ -1,23 +1,51 @@
-"""The commands for many problems: ``tmkit batch`` and ``tmkit dataset``."""
+"""Commands for sets of problems: ``tmkit batch`` and ``tmkit dataset``."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from tmkit.cli.common import (
-    AllowFolders,
-    AsJson,
-    DomainOption,
-    Meshes,
-    Packages,
-    SemanticsOption,
-    reading_of,
-)
+from tmkit.cli.common import AsJson, DomainOptions, SceneFileOptions
 from tmkit.cli.reporting import print_json, progress, say
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Processes or scheduler that solve the problems of a batch."""
+
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Problems solved at a time here; by default one a core."),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="A scheduler of dask, as tcp://host:8786, in place of this."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class DatasetContent:
+    """Layout of a dataset, and the observations that it contains."""
+
+    layout: Annotated[
+        Literal["parquet", "lerobot"],
+        typer.Option(help="Tables in Parquet, or an episode for each plan in LeRobot's layout."),
+    ] = "parquet"
+    rate: Annotated[float, typer.Option(help="Frames a second of episodes.")] = 30.0
+    pictures: Annotated[
+        str | None,
+        typer.Option(metavar="WIDTHxHEIGHT", help="Add pictures of this size, in pixels."),
+    ] = None
+    points: Annotated[
+        int, typer.Option(min=0, help="Add point clouds of at most so many points.")
+    ] = 0
 
 
 def batch(
@@ -33,18 +61,9 @@ def batch(
             help="Folder of the results; a batch goes on in its own.",
         ),
     ],
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Problems solved at a time here; by default one a core."),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="A scheduler of dask, as tcp://host:8786, in place of this."
-        ),
-    ] = None,
-    domain: DomainOption = None,
-    semantics: SemanticsOption = None,
+    *,
+    workers: WorkerOptions,
+    domain: DomainOptions,
     allow_source: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,9 +73,7 @@ def batch(
         ),
     ] = None,
     as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
+    scene_files: SceneFileOptions,
 ) -> None:
     """Solve many problems, each in a process of its own, and write one table of results.
 
@@ -67,35 +84,41 @@ def batch(
     with progress("reading the batch"):
         problems = load_batch(
             file,
-            domain=domain,
-            semantics=semantics,
-            reading=reading_of(allow, package, meshes),
+            domain=domain.domain,
+            semantics=domain.semantics,
+            reading=scene_files.reading_options(),
             allow_sources=allow_source or (),
         )
     with progress("planning") as work:
         summary = run_batch(
-            problems, output, scheduler=scheduler, workers=workers, on_progress=work
+            problems, output, scheduler=workers.scheduler, workers=workers.workers, on_progress=work
         )
     if as_json:
         print_json(summary.to_dict())
         return
     table = open_results(output).table("entry", "parameters", "status", "seconds")
-    groups: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    for entry, parameters, status, seconds in zip(
-        *(column.to_pylist() for column in table.columns), strict=True
-    ):
-        groups.setdefault((entry, parameters), []).append((status, seconds or 0.0))
-    for (entry, parameters), rows in groups.items():
-        solved = sum(status == "solved" for status, _ in rows)
-        times = sorted(seconds for _, seconds in rows)
-        shown = "" if parameters == "{}" else f" {parameters}"
-        say(
-            f"{entry}{shown}: {solved} of {len(rows)} solved, median {times[len(times) // 2]:.2f} s"
-        )
+    _print_groups(zip(*(column.to_pylist() for column in table.columns), strict=True))
     resumed = f", {summary.resumed} of them before" if summary.resumed else ""
-    said = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
-    say(f"{summary.problems} problems{resumed}: {said}; {summary.seconds:.1f} s")
+    counts = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
+    say(f"{summary.problems} problems{resumed}: {counts}; {summary.seconds:.1f} s")
     say(f"Written to {output}")
+
+
+def _print_groups(rows: Iterable[tuple[str, str, str, float | None]]) -> None:
+    """Print the success rate and the median time of each entry of a batch with its parameters.
+
+    Args:
+        rows: entry, parameters, status and planning time [s] of each problem.
+    """
+    groups: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for entry, parameters, status, seconds in rows:
+        groups.setdefault((entry, parameters), []).append((status, seconds or 0.0))
+    for (entry, parameters), runs in groups.items():
+        solved = sum(status == "solved" for status, _ in runs)
+        times = sorted(seconds for _, seconds in runs)
+        median = times[len(times) // 2]
+        name = entry if parameters == "{}" else f"{entry} {parameters}"
+        say(f"{name}: {solved} of {len(runs)} solved, median {median:.2f} s")
 
 
 def dataset(
@@ -103,40 +126,33 @@ def dataset(
         Path, typer.Argument(metavar="DIR", help="Folder of the results of a batch.")
     ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to make.")],
-    layout: Annotated[
-        Literal["parquet", "lerobot"],
-        typer.Option(help="Tables in Parquet, or an episode for each plan in LeRobot's layout."),
-    ] = "parquet",
-    rate: Annotated[float, typer.Option(help="Frames a second of episodes.")] = 30.0,
-    pictures: Annotated[
-        str | None,
-        typer.Option(metavar="WIDTHxHEIGHT", help="Add pictures of this size, in pixels."),
-    ] = None,
-    points: Annotated[
-        int, typer.Option(min=0, help="Add point clouds of at most so many points.")
-    ] = 0,
-    domain: DomainOption = None,
-    semantics: SemanticsOption = None,
+    *,
+    content: DatasetContent,
+    domain: DomainOptions,
 ) -> None:
     """Write a dataset for learning: states, actions, grasps, motions, failures, pictures and point clouds."""
     from tmkit.batch import write_dataset
     from tmkit.batch.dataset import DatasetOptions
 
     size = None
-    if pictures is not None:
-        found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", pictures)
-        if found is None:
+    if content.pictures is not None:
+        match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", content.pictures)
+        if match is None:
             raise typer.BadParameter(
-                f"expected WIDTHxHEIGHT, as 160x120, not '{pictures}'", param_hint="--pictures"
+                f"expected WIDTHxHEIGHT, as 160x120, not '{content.pictures}'",
+                param_hint="--pictures",
             )
-        size = int(found[1]), int(found[2])
+        size = int(match[1]), int(match[2])
+    options = DatasetOptions(
+        layout=content.layout, rate=content.rate, picture_size=size, points=content.points
+    )
     with progress("writing the dataset") as work:
         write_dataset(
             results,
             output,
-            domain=domain,
-            semantics=semantics,
+            domain=domain.domain,
+            semantics=domain.semantics,
             on_progress=work,
-            options=DatasetOptions(layout=layout, rate=rate, picture_size=size, points=points),
+            options=options,
         )
     say(f"Written to {output}")

@@ -32,6 +32,7 @@ from tmkit.cli import (
 from tmkit.cli.common import require_writable
 from tmkit.cli.completion import completion, prepare_completion
 from tmkit.cli.events import error_fields, write_event
+from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import Reporter, current_reporter
 from tmkit.cli.signals import ExitCode
 from tmkit.errors import TmkitError
@@ -152,26 +153,25 @@ def _common(
     pass
 
 
-app.command("demo")(planning.demo)
-app.command("plan")(planning.plan)
-app.command("task")(tasks.task)
-app.command("check")(planning.check)
-app.command("simulate")(planning.simulate)
-app.command("export")(planning.export)
-app.command("batch")(batches.batch)
-app.command("dataset")(batches.dataset)
-app.command("view")(viewing.view)
-app.command("serve")(serving.serve)
+add_command(app, planning.demo)
+add_command(app, planning.plan)
+add_command(app, tasks.task)
+add_command(app, planning.check)
+add_command(app, planning.simulate)
+add_command(app, planning.export)
+add_command(app, batches.batch)
+add_command(app, batches.dataset)
+add_command(app, viewing.view)
+add_command(app, serving.serve)
 app.add_typer(bags.app, name="bag")
 app.add_typer(scenes.app, name="scene")
 app.add_typer(stores.app, name="store")
 app.add_typer(robots.app, name="robot")
 app.add_typer(objects.app, name="object")
-app.command("list")(built_in.list_built_in)
+add_command(app, built_in.list_built_in, "list")
 app.add_typer(new.app, name="new")
 
 
-@app.command()
 def lsp() -> None:
     """Run the language server for editors on the standard streams: scene files and PDDL (extra 'editor')."""
     from tmkit.lsp.server import serve
@@ -179,7 +179,8 @@ def lsp() -> None:
     serve()
 
 
-app.command("completion")(completion)
+add_command(app, lsp)
+add_command(app, completion)
 
 
 def _be_more_verbose(times: int) -> None:

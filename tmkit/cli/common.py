@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -99,6 +100,56 @@ RobotOption = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class FileOptions:
+    """Folders and packages from which the files of a scene may be read."""
+
+    allow: AllowFolders = None
+    package: Packages = None
+
+    def reading_options(self) -> ReadingOptions:
+        """Return the options of the scene reader.
+
+        Raises:
+            typer.BadParameter: if a package is not of the form ``NAME=DIR`` or occurs twice.
+        """
+        from tmkit.formats import ReadingOptions
+
+        return ReadingOptions(
+            packages=package_folders(self.package), allow_folders=tuple(self.allow or ())
+        )
+
+
+@dataclass(frozen=True)
+class SceneFileOptions(FileOptions):
+    """Folders, packages and meshes of the files of a scene."""
+
+    meshes: Meshes = "load"
+
+    def reading_options(self) -> ReadingOptions:
+        """Return the options of the scene reader; see :class:`FileOptions`."""
+        return replace(super().reading_options(), meshes=self.meshes)
+
+
+@dataclass(frozen=True)
+class XacroFileOptions(SceneFileOptions):
+    """Folders, packages and meshes of the files of a scene, some of which may be xacro files."""
+
+    allow_xacro: AllowXacro = False
+
+    def reading_options(self) -> ReadingOptions:
+        """Return the options of the scene reader; see :class:`FileOptions`."""
+        return replace(super().reading_options(), allow_xacro=self.allow_xacro)
+
+
+@dataclass(frozen=True)
+class DomainOptions:
+    """PDDL domain and its semantics."""
+
+    domain: DomainOption = None
+    semantics: SemanticsOption = None
+
+
 def built_in_names(group: MakerGroup[Any], *, separator: str) -> str:
     """Return the names of the built-in registrations of a group, as an option shows them."""
     return separator.join(value.usage for value in group.built_in())
@@ -143,22 +194,6 @@ def load_goal(
 
     with progress("reading the goal"):
         return load_goal_scene(scene, *files, reading=reading)
-
-
-def reading_of(
-    allow: Sequence[Path] | None,
-    package: Sequence[str] | None = None,
-    meshes: str = "load",
-    *,
-    xacro: bool = False,
-) -> ReadingOptions:
-    """Return where files are sought by the options ``--allow``, ``--package`` (``NAME=DIR``) and ``--meshes``."""
-    from tmkit.formats import ReadingOptions
-
-    folders = package_folders(package)
-    return ReadingOptions(
-        packages=folders, meshes=meshes, allow_folders=tuple(allow or ()), allow_xacro=xacro
-    )
 
 
 def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:

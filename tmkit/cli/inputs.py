@@ -1,25 +1,24 @@
-"""Inputs of a command from options and files: goals, joint values at the start, plans, planning options.
+"""Inputs of a command from options and files: goals, start configuration, plans, planning flags.
 
 ``--goal-at cup@table=0.1,0.2,0.03`` (three more numbers are roll, pitch and yaw), ``--goal-in
 cup@tray`` and ``--goal-arm joint=value,...`` are goals that PDDL cannot express. ``--goal-file
 FILE.json`` is a list of such goals, as in plan files but with optional tolerances, and of goals in
-PDDL. All must hold together, and together with ``--goal``. A ``.tmp`` plan of the original TMKit
-has actions and motions only, so scene, arm, domain and goal are options beside it; for a JSON plan,
-which contains them, these options are refused. The fields of :class:`tmkit.tamp.PlanningOptions`,
-which are listed there alone, become flags.
+PDDL. All goals must hold together, including ``--goal``.
 
-Invariants: an option is an argument of :func:`tmkit.plan`, and nothing else.
+A ``.tmp`` plan of the original TMKit contains only actions and motions, so options add its scene,
+arm, domain and goal. A JSON plan contains them, and these options are rejected. Each field of
+:class:`tmkit.tamp.PlanningOptions` becomes a flag.
+
+Invariant: each option is an argument of :func:`tmkit.plan`.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -27,7 +26,7 @@ from tmkit._support.data import is_bare
 from tmkit._support.json_files import read_json
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.options import OptionKind, option_kinds
-from tmkit.cli.common import errors_about, load, reading_of
+from tmkit.cli.common import DomainOption, SceneFileOptions, SemanticsOption, errors_about, load
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.errors import ConfigurationError, FileFormatError, UnknownNameError
 from tmkit.tamp.options import PlanningOptions
@@ -40,140 +39,173 @@ if TYPE_CHECKING:
     from tmkit.plans import Plan
     from tmkit.plans.continuous_goals import ContinuousGoal
 
-TmpScenes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--scene",
-        metavar="SCENE",
-        help=(
-            "For a .tmp plan: its initial scene; repeatable, merged. With a JSON plan: to compare"
-            " with its own."
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class TmpPlanOptions:
+    """Scene, arm, domain, goal and start configuration of a ``.tmp`` plan."""
+
+    scenes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scene",
+            metavar="SCENE",
+            help=(
+                "For a .tmp plan: its initial scene; repeatable, merged. With a JSON plan: to"
+                " compare with its own."
+            ),
         ),
-    ),
-]
-TmpRobot = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--robot",
-        metavar="NAME|FILE",
-        help="For a .tmp plan: the arm, if not its own; repeatable, for several.",
-        autocompletion=complete_names(Kind.ROBOTS),
-    ),
-]
-TmpGoal = Annotated[
-    str | None,
-    typer.Option("--goal", metavar="EXPR", help="For a .tmp plan: the goal, if not its own."),
-]
-TmpStart = Annotated[
-    str | None,
-    typer.Option(
-        "--start",
-        metavar="FILE|k=v,...",
-        help="For a .tmp plan: joint values that it does not contain.",
-    ),
-]
+    ] = None
+    robot: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--robot",
+            metavar="NAME|FILE",
+            help="For a .tmp plan: the arm, if not its own; repeatable, for several.",
+            autocompletion=complete_names(Kind.ROBOTS),
+        ),
+    ] = None
+    domain: DomainOption = None
+    semantics: SemanticsOption = None
+    goal: Annotated[
+        str | None,
+        typer.Option("--goal", metavar="EXPR", help="For a .tmp plan: the goal, if not its own."),
+    ] = None
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--start",
+            metavar="FILE|k=v,...",
+            help="For a .tmp plan: joint values that it does not contain.",
+        ),
+    ] = None
 
 
 def load_plan_file(
-    path: Path,
-    *,
-    scenes: list[str] | None,
-    robot: list[str] | None,
-    domain: str | None,
-    semantics: str | None,
-    goal: str | None,
-    start: str | None,
-    allow: list[Path] | None,
-    packages: list[str] | None,
-    meshes: str,
-    compares: bool = False,
+    path: Path, options: TmpPlanOptions, files: SceneFileOptions, *, is_comparison: bool = False
 ) -> Plan:
-    """Load a JSON or ``.tmp`` plan, by the suffix of its file; ``scenes``, ``goal`` and ``start`` are of the latter.
+    """Load a JSON or ``.tmp`` plan, by the suffix of its file.
 
-    With ``compares``, ``scenes`` and ``robot`` are compared with those of a JSON plan, instead of
-    being refused.
+    Args:
+        path: file of the plan.
+        options: scene, arm, domain, goal and start configuration of a ``.tmp`` plan.
+        files: folders, packages and meshes of the scene of a ``.tmp`` plan.
+        is_comparison: whether the caller compares the scene and the arm of a JSON plan with those
+            of the options, which are otherwise rejected.
+
+    Raises:
+        typer.BadParameter: if an option repeats the content of a JSON plan, or a ``.tmp`` plan has
+            no scene.
     """
     from tmkit.plans import load_plan
     from tmkit.tamp.domains.loading import check_plan_domain
     from tmkit.tamp.validation.tmp_plan import load_tmp_plan, read_tmp_header
 
     if path.suffix != ".tmp":
-        given: dict[str, object] = {"--goal": goal, "--start": start}
-        if not compares:
-            given |= {"--scene": scenes, "--robot": robot}
-        if not scenes:
-            given |= {
-                "--allow": allow,
-                "--package": packages,
-                "--meshes": meshes if meshes != "load" else None,
-            }
-        for option, value in given.items():
-            if value:
-                raise typer.BadParameter(
-                    f"'{path}' contains this; only a .tmp plan needs it", param_hint=option
-                )
+        _reject_tmp_options(path, options, files, is_comparison=is_comparison)
         plan = load_plan(path)
-        check_plan_domain(plan, path, domain, semantics)
+        check_plan_domain(plan, path, options.domain, options.semantics)
         return plan
-    if not scenes:
+    if not options.scenes:
         raise typer.BadParameter(
             f"'{path}' is a .tmp plan, which has no scene in it; name the scene it starts in, e.g."
             " --scene panda_table",
             param_hint="--scene",
         )
-    scene = load(scenes, reading=reading_of(allow, packages, meshes))
-    arms = robot or list(read_tmp_header(path).robots)
+    scene = load(options.scenes, reading=files.reading_options())
+    arms = options.robot or list(read_tmp_header(path).robots)
     return load_tmp_plan(
         path,
         scene,
-        q=start_configuration(scene, arms, start),
-        domain=domain,
-        semantics=semantics,
+        q=start_configuration(scene, arms, options.start),
+        domain=options.domain,
+        semantics=options.semantics,
         robot=arms,
-        goal=goal,
+        goal=options.goal,
     )
 
 
-def refuse_beside_problem(path: Path, option: str, value: object) -> None:
-    """Refuse an option beside a problem file that states the same."""
-    if value:
-        raise typer.BadParameter(f"'{path}' states this itself", param_hint=option)
+def _reject_tmp_options(
+    path: Path, options: TmpPlanOptions, files: SceneFileOptions, *, is_comparison: bool
+) -> None:
+    """Reject the options whose values a JSON plan contains.
+
+    Raises:
+        typer.BadParameter: if such an option has a value.
+    """
+    values: dict[str, object] = {"--goal": options.goal, "--start": options.start}
+    if not is_comparison:
+        values |= {"--scene": options.scenes, "--robot": options.robot}
+    if not options.scenes:
+        meshes = files.meshes if files.meshes != "load" else None
+        values |= {"--allow": files.allow, "--package": files.package, "--meshes": meshes}
+    for option, value in values.items():
+        if value:
+            raise typer.BadParameter(
+                f"'{path}' contains this; only a .tmp plan needs it", param_hint=option
+            )
+
+
+def reject_repeated_options(path: Path, values: Mapping[str, object]) -> None:
+    """Reject the options, by name, whose values a problem file contains.
+
+    Raises:
+        typer.BadParameter: if an option has a value.
+    """
+    for option, value in values.items():
+        if value:
+            raise typer.BadParameter(f"'{path}' states this itself", param_hint=option)
 
 
 def read_json_file(path: Path, *, what: str) -> Any:
-    """Return the document in a file; the message for a missing one says in a word ``what`` it is."""
+    """Read a JSON file.
+
+    Args:
+        path: file to read.
+        what: kind of the file, for the message about a missing file.
+    """
     return read_json(path, limit=ReadingLimits().text_bytes, what=what)[0]
 
 
 def start_configuration(
     scene: SceneGraph, robots: Sequence[str], start: str | None
 ) -> NDArray[np.float64] | None:
-    """Return the configuration (n_joints,) of ``--start``; joints that it omits are at the arms' ready one."""
+    """Return the configuration (n_joints,) of ``--start``, or None if it is omitted.
+
+    Joints without a value are in the ready configurations of the arms.
+
+    Raises:
+        UnknownNameError: if the scene has no joint of a name.
+    """
     if start is None:
         return None
     from tmkit.robots.robot_files import find_manipulators, home_configuration
 
     if "=" in start or (is_bare(start) and not Path(start).exists()):
-        values = joint_values(start, option="--start")
+        values = parse_joint_values(start, option="--start")
+    elif start.endswith(".tmp"):
+        values = _read_tmp_start(start, scene)
     else:
-        values = (
-            _tmp_values(start, scene) if start.endswith(".tmp") else _read_start_file(Path(start))
-        )
+        values = _read_start_file(Path(start))
     for joint in values:
         if joint not in scene.joint_names:
             where = "--start" if "=" in start else f"--start {start}"
             raise UnknownNameError.of("joint", joint, scene.joint_names, where=where)
-    return scene.configuration(
-        values, base=home_configuration(find_manipulators(robots, scene), scene)
-    )
+    home = home_configuration(find_manipulators(robots, scene), scene)
+    return scene.configuration(values, base=home)
 
 
-def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:
-    """Return where the first motion of a plan file of the original begins."""
+def _read_tmp_start(path: str, scene: SceneGraph) -> dict[str, float]:
+    """Return the first configuration of a plan file of the original TMKit, by joint.
+
+    Raises:
+        FileFormatError: if the scene has no joint of a name.
+    """
     from tmkit._support.source_location import did_you_mean
     from tmkit.formats.tmp_file import first_configuration, read_tmp
 
-    motion, values = first_configuration(read_tmp(start))
+    motion, values = first_configuration(read_tmp(path))
     for joint, place in zip(motion.joints, motion.joint_places, strict=True):
         if joint not in scene.joint_names:
             raise place.error(
@@ -182,8 +214,16 @@ def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:
     return values
 
 
-def joint_values(text: str, *, option: str) -> dict[str, float]:
-    """Parse ``joint=number,...``, radians or metres by joint, each once; messages begin with the option."""
+def parse_joint_values(text: str, *, option: str) -> dict[str, float]:
+    """Parse ``joint=number,...`` to joint values [rad or m] by joint.
+
+    Args:
+        text: value of the option.
+        option: name of the option, with which messages begin.
+
+    Raises:
+        ConfigurationError: if a joint occurs twice or has no number.
+    """
     values: dict[str, float] = {}
     for part in text.split(","):
         name, _, number = (text.strip() for text in part.partition("="))
@@ -199,6 +239,11 @@ def joint_values(text: str, *, option: str) -> dict[str, float]:
 
 
 def _read_start_file(path: Path) -> dict[str, float]:
+    """Return the joint values [rad or m] of a JSON file, by joint.
+
+    Raises:
+        FileFormatError: if the file is not an object of finite numbers.
+    """
     from tmkit.robots.manipulator import is_number
 
     document = read_json_file(path, what="start")
@@ -209,95 +254,119 @@ def _read_start_file(path: Path) -> dict[str, float]:
     return {name: float(value) for name, value in document.items()}
 
 
-GoalAt = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--goal-at",
-        metavar="OBJECT@FRAME=X,Y,Z[,R,P,Y]",
-        help=(
-            "An object at a point of a frame, in metres, or at a pose, with roll, pitch, yaw;"
-            " repeatable."
+@dataclass(frozen=True)
+class GoalOptions:
+    """Goals in PDDL, as scenes and as poses or joint values."""
+
+    problem: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A PDDL problem with the goal.")
+    ] = None
+    goal: Annotated[
+        str | None, typer.Option(metavar="EXPR", help="The goal in PDDL, e.g. '(on a b)'.")
+    ] = None
+    goal_scene: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="A scene that shows the goal; give it again for another file."
         ),
-    ),
-]
-GoalIn = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--goal-in", metavar="OBJECT@REGION", help="An object at rest in a region; repeatable."
-    ),
-]
-GoalArm = Annotated[
-    str | None, typer.Option("--goal-arm", metavar="k=v,...", help="Joint values at the end.")
-]
-GoalFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--goal-file",
-        metavar="FILE.json",
-        help="A list of such goals with tolerances, and of goals in PDDL.",
-    ),
-]
+    ] = None
+    goal_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--goal-at",
+            metavar="OBJECT@FRAME=X,Y,Z[,R,P,Y]",
+            help=(
+                "An object at a point of a frame, in metres, or at a pose, with roll, pitch, yaw;"
+                " repeatable."
+            ),
+        ),
+    ] = None
+    goal_in: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--goal-in", metavar="OBJECT@REGION", help="An object at rest in a region; repeatable."
+        ),
+    ] = None
+    goal_arm: Annotated[
+        str | None, typer.Option("--goal-arm", metavar="k=v,...", help="Joint values at the end.")
+    ] = None
+    goal_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--goal-file",
+            metavar="FILE.json",
+            help="A list of such goals with tolerances, and of goals in PDDL.",
+        ),
+    ] = None
 
 
-def wanted_goals(
-    goal: str | None,
-    *,
-    at: Sequence[str] | None,
-    inside: Sequence[str] | None,
-    arm: str | None,
-    file: Path | None,
-) -> str | list[str | ContinuousGoal] | None:
-    """Return the goals of the options: a PDDL goal alone as text, several as a list, None if there is no option."""
+def read_goals(options: GoalOptions) -> str | list[str | ContinuousGoal] | None:
+    """Return the goals of the options, except those of a problem or scene file.
+
+    Returns:
+        A PDDL goal alone as text, several goals as a list, or None without a goal.
+
+    Raises:
+        ConfigurationError: if the value of an option is malformed.
+        FileFormatError: if the goal file is malformed.
+    """
     from tmkit.plans import ArmAt
 
-    found: list[str | ContinuousGoal] = [] if goal is None else [goal]
-    found += [_at(text) for text in at or ()]
-    found += [_inside(text) for text in inside or ()]
-    found += [ArmAt(joint_values(arm, option="--goal-arm"))] if arm is not None else []
-    found += _read(file) if file is not None else []
-    if not found:
+    goals: list[str | ContinuousGoal] = [] if options.goal is None else [options.goal]
+    goals += [_parse_goal_at(text) for text in options.goal_at or ()]
+    goals += [_parse_goal_in(text) for text in options.goal_in or ()]
+    if options.goal_arm is not None:
+        goals.append(ArmAt(parse_joint_values(options.goal_arm, option="--goal-arm")))
+    if options.goal_file is not None:
+        goals += _read_goal_file(options.goal_file)
+    if not goals:
         return None
-    return goal if goal is not None and len(found) == 1 else found
+    return options.goal if options.goal is not None and len(goals) == 1 else goals
 
 
-def check_goals(
-    goals: str | list[str | ContinuousGoal] | None, scene: SceneGraph, *, file: Path | None
-) -> None:
-    """Check that the goals of a file name frames and joints; the planner checks those of options."""
+def check_goal_file(path: Path | None, scene: SceneGraph) -> None:
+    """Check that the frames and joints of a goal file exist; the planner checks those of options.
+
+    Raises:
+        UnknownNameError: if a frame or joint is unknown.
+    """
     from tmkit.plans.continuous_goals import ContinuousGoal
 
-    if file is None or not isinstance(goals, list):
+    if path is None:
         return
-    of_file = _read(file)
-    for number, goal in enumerate(of_file):
+    for index, goal in enumerate(_read_goal_file(path)):
         if isinstance(goal, ContinuousGoal):
-            with errors_about(f"{file}: [{number}]"):
+            with errors_about(f"{path}: [{index}]"):
                 goal.check(scene)
 
 
 @contextmanager
 def errors_about_goals(file: Path | None, *, other_goal: str | None) -> Iterator[None]:
-    """Name the goal file in errors about a PDDL goal, unless the goal is that of another option."""
+    """Add the goal file to errors about a PDDL goal, except those about the goal of another option."""
     try:
         yield
     except FileFormatError as error:
-        shown = error.message.split("\n")[1:2]
-        if error.data.get("path") == "goal" and not (
-            other_goal and shown and shown[0].strip() in other_goal
-        ):
+        excerpt = error.message.split("\n")[1:2]
+        is_of_option = bool(other_goal and excerpt and excerpt[0].strip() in other_goal)
+        if error.data.get("path") == "goal" and not is_of_option:
             with errors_about(file):
                 raise
         raise
 
 
-def _at(text: str) -> ContinuousGoal:
+def _parse_goal_at(text: str) -> ContinuousGoal:
+    """Parse a value of ``--goal-at``, with lengths in metres and angles in radians.
+
+    Raises:
+        ConfigurationError: if the text has another form.
+    """
     from tmkit.plans import ObjectAt
     from tmkit.spatial import Pose
 
-    names, _, written = text.rpartition("=")
+    names, _, values = text.rpartition("=")
     object, _, frame = (name.strip() for name in names.partition("@"))
     try:
-        numbers = [float(number) for number in written.split(",")]
+        numbers = [float(number) for number in values.split(",")]
     except ValueError:
         numbers = []
     if not object or not frame or len(numbers) not in (3, 6):
@@ -308,7 +377,12 @@ def _at(text: str) -> ContinuousGoal:
     return ObjectAt(object, Pose.from_rpy(numbers[:3], numbers[3:]), relative_to=frame)
 
 
-def _inside(text: str) -> ContinuousGoal:
+def _parse_goal_in(text: str) -> ContinuousGoal:
+    """Parse a value of ``--goal-in``.
+
+    Raises:
+        ConfigurationError: if the text has another form.
+    """
     from tmkit.plans import ObjectIn
 
     object, _, region = (name.strip() for name in text.partition("@"))
@@ -317,89 +391,93 @@ def _inside(text: str) -> ContinuousGoal:
     return ObjectIn(object, region)
 
 
-def _read(path: Path) -> list[str | ContinuousGoal]:
+def _read_goal_file(path: Path) -> list[str | ContinuousGoal]:
+    """Return the goals of a JSON file.
+
+    Raises:
+        FileFormatError: if the file is not a list of at least one goal.
+    """
     from tmkit.formats.json.reading import JsonNode
     from tmkit.tamp.problem_files import goal_of_table
 
     top = JsonNode(read_json_file(path, what="goal"), str(path))
     goals = [
-        object.text() if isinstance(object.value, str) else goal_of_table(object)
-        for object in top.items()
+        node.text() if isinstance(node.value, str) else goal_of_table(node) for node in top.items()
     ]
     if not goals:
         raise top.error("expected at least one goal, received an empty list")
     return goals
 
 
-PlanningFlags = Annotated[
-    dict[str, Any],
-    typer.Option(help="Values of the flags that are given, by field of the options."),
-]
-
 _METAVARS = {int: "N", float: "X", bool: None, str: "NAME"}
-
-
-def with_planning_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with a flag for each planning option; its ``options`` are the given values, by field."""
-    kinds = option_kinds(PlanningOptions)
-
-    @functools.wraps(command)
-    def run(**arguments: Any) -> None:
-        given = {name: arguments.pop(name) for name in kinds}
-        options = {
-            name: _value(name, text, kinds[name])
-            for name, text in given.items()
-            if text is not None
-        }
-        command(**arguments, options=options)
-
-    hints = get_type_hints(command, include_extras=True)
-    hints |= {name: _annotation(name, kind) for name, kind in kinds.items()}
-    del hints["options"]
-    plain = inspect.signature(command).parameters
-    defaults = {
-        name: plain[name].default if name in plain else None for name in hints if name != "return"
-    }
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    shown = [
-        inspect.Parameter(name, keyword, default=defaults[name], annotation=hints[name])
-        for name in defaults
-    ]
-    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # typer reads it
-    run.__annotations__ = hints
-    del run.__wrapped__  # set by wraps; typer would look for hints there
-    return run
-
-
-def with_options(options: PlanningOptions, given: dict[str, Any]) -> PlanningOptions:
-    """Return options with the values that flags give, by field; an error names the flag."""
-    try:
-        return replace(options, **given)
-    except ConfigurationError as error:
-        raise typer.BadParameter(error.message, param_hint=_flag(error.data["option"])) from None
+"""Placeholders of values in help texts, by type."""
 
 
 def _flag(name: str) -> str:
+    """Return the flag of a planning option."""
     return f"--{name.replace('_', '-')}"
 
 
-def _annotation(name: str, kind: OptionKind) -> Any:
-    """Return the annotation from which typer makes a flag; it has no default, which only the dataclass has."""
-    flag = f"{_flag(name)}/--no-{name.replace('_', '-')}" if kind.type is bool else _flag(name)
-    metavar = (
-        f"N|{kind.unlimited}" if kind.unlimited else "|".join(kind.choices) or _METAVARS[kind.type]
-    )
-    shown = typer.Option(flag, metavar=metavar, help=kind.help, show_default=False)
+def _flag_annotation(name: str, kind: OptionKind) -> Any:
+    """Return the annotation from which typer makes a flag, without the default of the option."""
+    flag = _flag(name)
+    if kind.type is bool:
+        flag = f"{flag}/--no-{name.replace('_', '-')}"
+    metavar = "|".join(kind.choices) or _METAVARS[kind.type]
+    if kind.unlimited:
+        metavar = f"N|{kind.unlimited}"
+    option = typer.Option(flag, metavar=metavar, help=kind.help, show_default=False)
     value_type = str if kind.unlimited else kind.type
-    return Annotated[value_type | None, shown]
+    return Annotated[value_type | None, option]
 
 
-def _value(name: str, text: Any, kind: OptionKind) -> Any:
-    """Return the value of a flag that also takes the word for no limit."""
+def _parse_flag(name: str, value: Any, kind: OptionKind) -> Any:
+    """Return the value of a flag; None for the word for no limit."""
     if not kind.unlimited:
-        return text
-    if text != kind.unlimited and not text.isdecimal():
+        return value
+    if value != kind.unlimited and not value.isdecimal():
         raise typer.BadParameter(
-            f"'{text}' is neither a number nor '{kind.unlimited}'", param_hint=_flag(name)
+            f"'{value}' is neither a number nor '{kind.unlimited}'", param_hint=_flag(name)
         )
-    return None if text == kind.unlimited else int(text)
+    return None if value == kind.unlimited else int(value)
+
+
+def _add_planning_flags(group: type[_T]) -> type[_T]:
+    """Return a dataclass with a flag for each planning option; None is a flag without a value."""
+    kinds = option_kinds(PlanningOptions)
+    flags = [(name, _flag_annotation(name, kind), None) for name, kind in kinds.items()]
+    return make_dataclass(group.__name__, flags, bases=(group,), frozen=True)
+
+
+@_add_planning_flags
+class PlanningFlags:
+    """Values of the planning flags, by field of :class:`tmkit.tamp.PlanningOptions`."""
+
+    def __post_init__(self) -> None:
+        self._values()
+
+    def apply(self, options: PlanningOptions) -> PlanningOptions:
+        """Return options with the values of the flags.
+
+        Raises:
+            typer.BadParameter: if a value is out of range.
+        """
+        try:
+            return replace(options, **self._values())
+        except ConfigurationError as error:
+            raise typer.BadParameter(
+                error.message, param_hint=_flag(error.data["option"])
+            ) from None
+
+    def _values(self) -> dict[str, Any]:
+        """Return the values of the flags on the command line, by field.
+
+        Raises:
+            typer.BadParameter: if a value is neither a number nor the word for no limit.
+        """
+        kinds, values = option_kinds(PlanningOptions), vars(self)
+        return {
+            name: _parse_flag(name, text, kinds[name])
+            for name, text in values.items()
+            if text is not None
+        }

@@ -1,4 +1,8 @@
-"""``tmkit new``: a commented scene or domain that plans as it is, and the description of an arm, tried on a cube."""
+"""The commands ``tmkit new``: templates of scenes and domains, and descriptions of arms.
+
+A new scene or domain has comments and can be planned with as it is. A new description of an arm has
+passed a trial pick of a cube.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +17,11 @@ import typer
 
 from tmkit._support.data import data_path
 from tmkit._support.terminal import printable
-from tmkit.cli.common import (
-    AllowFolders,
-    Meshes,
-    Packages,
-    Scenes,
-    Seed,
-    load,
-    reading_of,
-    require_writable,
-)
-from tmkit.cli.inputs import joint_values
+from tmkit.cli.common import SceneFileOptions, Scenes, Seed, load, require_writable
+from tmkit.cli.inputs import parse_joint_values
+from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import fail, progress, say
-from tmkit.cli.robots import inferred_arm, pick_a_cube
+from tmkit.cli.robots import infer_robot_arm, pick_cube
 from tmkit.cli.viewing import wait_for_browser
 from tmkit.errors import OutputError, TmkitError, UnknownNameError
 from tmkit.formats.robray.format import ROBRAY
@@ -35,45 +31,69 @@ if TYPE_CHECKING:
     from tmkit.robots import Manipulator
     from tmkit.robots.infer_arm import InferredArm
 
-_SAMPLES = 500  # random configurations that are looked at
-_AS_INFERRED, _NO_HAND = "as inferred", "none"
+app = typer.Typer(help="Write a scene, a domain or a robot description.", no_args_is_help=True)
+
+_SAMPLES = 500
+"""Number of random configurations that are tested for collisions."""
+
+_AS_INFERRED = "as inferred"
+"""Answer that keeps the inferred ready configuration."""
+
+_NO_HAND = "none"
+"""Answer that mounts no hand."""
+
+_DOMAIN_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+"""Valid names of a PDDL domain."""
 
 
-def robot(
-    scenes: Scenes,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="The file to write.")
-    ] = None,
+@dataclass(frozen=True)
+class ArmHints:
+    """Frames, hand and ready configuration of an arm, each inferred if omitted."""
+
     base: Annotated[
         str | None, typer.Option(metavar="FRAME", help="The frame that the arm stands on.")
-    ] = None,
-    tip: Annotated[str | None, typer.Option(metavar="FRAME", help="The frame of the hand.")] = None,
+    ] = None
+    tip: Annotated[str | None, typer.Option(metavar="FRAME", help="The frame of the hand.")] = None
     tool: Annotated[
         str | None, typer.Option(metavar="FRAME", help="The frame between the fingertips.")
-    ] = None,
+    ] = None
     hand: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|parallel_gripper|suction_cup",
             help="A hand to mount at the end of the arm, z away from it.",
         ),
-    ] = None,
+    ] = None
     ready: Annotated[
         str | None, typer.Option(metavar="k=v,...", help="Joint values where plans start.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class DisplayOptions:
+    """Browser view and picture of the result."""
+
+    view: Annotated[
+        bool, typer.Option("--view", help="Show the result in the browser; Ctrl-C ends it.")
+    ] = False
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the robot with the cube.")
+    ] = None
+
+
+def robot(
+    scenes: Scenes,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="The file to write.")
     ] = None,
+    hints: ArmHints,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Take what is inferred without a question.")
     ] = False,
-    view: Annotated[
-        bool, typer.Option("--view", help="Show the result in the browser; Ctrl-C ends it.")
-    ] = False,
-    picture: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw the robot with the cube.")
-    ] = None,
+    display: DisplayOptions,
     seed: Seed = 0,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
+    files: SceneFileOptions,
 ) -> None:
     """Describe a robot's arm and hand: infer them, ask on a terminal where that is uncertain, and try to pick a cube.
 
@@ -86,63 +106,64 @@ def robot(
     if target.suffix != ".toml":
         raise typer.BadParameter(f"'{target}' does not end in .toml", param_hint="--out")
     _require_new(target)
-    if picture is not None:
-        require_writable(picture)
+    if display.picture is not None:
+        require_writable(display.picture)
+
+    # Infer the arm, with questions on a terminal.
     notes: list[object] = []  # 'tmkit robot check' prints them
-    loaded = load(scenes, reading=reading_of(allow, package, meshes), on_note=notes.append)
-    assistant = _Assistant(
-        loaded,
-        target.stem,
-        base,
-        tip,
-        tool,
-        hand,
-        seed,
-        lambda name: load([name], reading=reading_of(allow, package, meshes)),
+    loaded = load(scenes, reading=files.reading_options(), on_note=notes.append)
+    assistant = _Assistant(loaded, target.stem, hints, seed, files)
+    is_interactive = (
+        not yes and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
     )
-    asks = not yes and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-    overlaps = assistant.allow_overlaps(asks=asks)
-    found = assistant.ask() if asks else assistant.infer()
-    if asks and ready is None and not found.missing:
+    overlap_lines = assistant.allow_overlaps(is_interactive=is_interactive)
+    inferred = assistant.ask() if is_interactive else assistant.infer()
+    if is_interactive and hints.ready is None and not inferred.missing:
         arm = _ask(
             "Ready configuration: joint=value,...",
             _AS_INFERRED,
-            lambda text: _with_ready(found, text),
+            lambda text: _set_ready(inferred, text),
         )
     else:
-        arm = _with_ready(found, _AS_INFERRED if ready is None else ready)
-    missing, lines, shown = found.missing, (*overlaps, *found.inferred), None
+        arm = _set_ready(inferred, _AS_INFERRED if hints.ready is None else hints.ready)
+
+    # Try to pick a cube, and write the description with the result.
+    missing, trial_result = inferred.missing, None
     if not missing:
-        changed = target.with_suffix(".json") if found.scene != loaded else None
-        if changed is not None:
-            _require_new(changed)
-        picked, missing, tried = pick_a_cube(found.scene, arm, seed=seed, picture=picture)
-        lines, shown = (*lines, *picked), tried.result
+        new_scene = target.with_suffix(".json") if inferred.scene != loaded else None
+        if new_scene is not None:
+            _require_new(new_scene)
+        trial_lines, missing, trial = pick_cube(
+            inferred.scene, arm, seed=seed, picture=display.picture
+        )
+        trial_result = trial.result
         if missing:
             with progress("checking the robot"):
-                report = check_robot(found.scene, arm, samples=_SAMPLES, seed=seed)
+                report = check_robot(inferred.scene, arm, samples=_SAMPLES, seed=seed)
             missing = next(iter(report.problems), missing)
         heading = (
             f"The arm of {Path(scenes[0]).name}, inferred by 'tmkit new robot'; correct what is"
             " wrong:"
         )
-        write_manipulator(
-            arm, target, notes=(heading, *lines, *([f"missing: {missing}"] if missing else ()))
-        )
-        if changed is not None:
-            write_json_scene(found.scene, changed)
-        for line in (*picked, f"Written to {target}"):
+        comments = [heading, *overlap_lines, *inferred.inferred, *trial_lines]
+        if missing:
+            comments.append(f"missing: {missing}")
+        write_manipulator(arm, target, notes=tuple(comments))
+        if new_scene is not None:
+            write_json_scene(inferred.scene, new_scene)
+        for line in (*trial_lines, f"Written to {target}"):
             say(line)
-        if changed is not None:
+        if new_scene is not None:
             say(
-                f"Written to {changed}: the robot with what was added to it; use it with the"
+                f"Written to {new_scene}: the robot with what was added to it; use it with the"
                 " description"
             )
-    if view:
+    if display.view:
         from tmkit.visualization import Viewer
 
-        q = arm.ready_configuration(found.scene) if shown is None else None
-        with Viewer(found.scene if shown is None else shown, q=q) as viewer:
+        content = inferred.scene if trial_result is None else trial_result
+        q = arm.ready_configuration(inferred.scene) if trial_result is None else None
+        with Viewer(content, q=q) as viewer:
             wait_for_browser(viewer, opens=True)
     if missing:
         fail(f"missing: {missing}")
@@ -150,140 +171,165 @@ def robot(
 
 @dataclass
 class _Assistant:
-    """Infers the arm of a robot with what the user has given."""
+    """Inference of an arm from a robot, hints and the user's answers.
 
-    loaded: SceneGraph
+    Attributes:
+        scene: scene of the robot, with the allowed overlaps.
+        name: name of the arm.
+        hints: options of the command, and answers so far.
+        seed: seed of the inference.
+        files: options for reading the scene of a hand.
+    """
+
+    scene: SceneGraph
     name: str
-    base: str | None
-    tip: str | None
-    tool: str | None
-    hand: str | None
+    hints: ArmHints
     seed: int
-    load: Callable[[str], SceneGraph]
+    files: SceneFileOptions
 
-    def allow_overlaps(self, *, asks: bool) -> tuple[str, ...]:
-        """Let pairs touch whose shapes overlap by their making, unless the user says no; return what was allowed."""
+    def allow_overlaps(self, *, is_interactive: bool) -> tuple[str, ...]:
+        """Allow collisions of pairs whose shapes overlap in most configurations.
+
+        Args:
+            is_interactive: whether the user may reject the overlaps.
+
+        Returns:
+            A line for each allowed pair.
+        """
         from tmkit.robots.robot_check import overlapping_pairs
 
         with progress("looking for shapes that overlap"):
-            pairs = overlapping_pairs(self.loaded, samples=_SAMPLES, seed=self.seed)
+            pairs = overlapping_pairs(self.scene, samples=_SAMPLES, seed=self.seed)
         lines = tuple(
             f"collisions: '{a}' and '{b}' overlap in most configurations: allowed" for a, b in pairs
         )
         for line in lines:
             say(f"inferred: {line}")
-        if pairs and asks and not typer.confirm("May these overlap?", default=True, err=True):
-            return ()
+        if pairs and is_interactive:
+            is_accepted = typer.confirm("May these overlap?", default=True, err=True)
+            if not is_accepted:
+                return ()
         for a, b in pairs:
-            self.loaded = self.loaded.allow_collision(a, b, reason="always")
+            self.scene = self.scene.allow_collision(a, b, reason="always")
         return lines
 
     def infer(self) -> InferredArm:
-        """Infer the arm, and print what speaks for it."""
+        """Infer the arm, and print the properties with the reasons."""
         from tmkit.robots.hands import mount_hand
 
-        scene = self.loaded
-        hand = None if self.hand is None else self.load(self.hand)
+        scene, hints = self.scene, self.hints
+        hand = None if hints.hand is None else self._load_hand(hints.hand)
         with progress("looking for the arm"):
             if hand is not None:
-                bare = inferred_arm(
-                    scene, base=self.base, tip=self.tip, name=self.name, seed=self.seed
+                bare_arm = infer_robot_arm(
+                    scene, base=hints.base, tip=hints.tip, name=self.name, seed=self.seed
                 ).manipulator
-                scene = mount_hand(scene, hand, tip=bare.tip, joints=bare.joints)
-            found = inferred_arm(
-                scene, base=self.base, tip=self.tip, tool=self.tool, name=self.name, seed=self.seed
+                scene = mount_hand(scene, hand, tip=bare_arm.tip, joints=bare_arm.joints)
+            inferred = infer_robot_arm(
+                scene,
+                base=hints.base,
+                tip=hints.tip,
+                tool=hints.tool,
+                name=self.name,
+                seed=self.seed,
             )
-        for line in found.inferred:
+        for line in inferred.inferred:
             say(f"inferred: {line}")
-        return found
+        return inferred
 
     def ask(self) -> InferredArm:
-        """Infer the arm, and ask where that is uncertain."""
-        found = self.infer()
-        if self.tip is None and found.other_tips:
-            self.tip = _choose(
-                "Which arm, by the frame of its hand?", (found.manipulator.tip, *found.other_tips)
+        """Infer the arm, and ask the user where the result is uncertain."""
+        inferred = self.infer()
+        if self.hints.tip is None and inferred.other_tips:
+            tip = _choose(
+                "Which arm, by the frame of its hand?",
+                (inferred.manipulator.tip, *inferred.other_tips),
             )
-            found = found if self.tip == found.manipulator.tip else self.infer()
-        if found.missing and self.hand is None:
-            say(f"missing: {found.missing}")
-            self.hand = _ask(
-                "A hand to mount: a file, parallel_gripper, suction_cup", _NO_HAND, self._known_hand
+            self.hints = replace(self.hints, tip=tip)
+            inferred = inferred if tip == inferred.manipulator.tip else self.infer()
+        if inferred.missing and self.hints.hand is None:
+            say(f"missing: {inferred.missing}")
+            hand = _ask(
+                "A hand to mount: a file, parallel_gripper, suction_cup", _NO_HAND, self._parse_hand
             )
-            found = found if self.hand is None else self.infer()
-        if found.confidence in ("low", "medium") and not typer.confirm(
-            "Is this the hand?", default=True, err=True
-        ):
-            fail(
-                "Nothing is written: name the frame of the hand by --tip, or mount a hand by"
-                " --hand."
-            )
-        if self.tool is None and found.other_tools:
-            tool = _choose("Which frame is the tool?", (found.added_tool, *found.other_tools))
-            self.tool = None if tool == found.added_tool else tool
-            found = found if self.tool is None else self.infer()
-        return found
+            self.hints = replace(self.hints, hand=hand)
+            inferred = inferred if hand is None else self.infer()
+        if inferred.confidence in ("low", "medium"):
+            is_accepted = typer.confirm("Is this the hand?", default=True, err=True)
+            if not is_accepted:
+                fail(
+                    "Nothing is written: name the frame of the hand by --tip, or mount a hand by"
+                    " --hand."
+                )
+        if self.hints.tool is None and inferred.other_tools:
+            tool = _choose("Which frame is the tool?", (inferred.added_tool, *inferred.other_tools))
+            if tool != inferred.added_tool:
+                self.hints = replace(self.hints, tool=tool)
+                inferred = self.infer()
+        return inferred
 
-    def _known_hand(self, name: str) -> str | None:
+    def _load_hand(self, name: str) -> SceneGraph:
+        """Load the scene of a hand."""
+        return load([name], reading=self.files.reading_options())
+
+    def _parse_hand(self, name: str) -> str | None:
+        """Return the name of a hand whose scene can be loaded, or None for no hand."""
         if name == _NO_HAND:
             return None
-        self.load(name)
+        self._load_hand(name)
         return name
 
 
 def _ask(question: str, default: str, parse: Callable[[str], Any]) -> Any:
-    """Return the answer to a question, which is put again while the answer is refused."""
+    """Return the parsed answer to a question, which is repeated until the answer is valid."""
 
-    def value(text: str) -> Any:
+    def parse_answer(text: str) -> Any:
         try:
             return parse(text)
         except TmkitError as error:
             raise typer.BadParameter(printable(str(error))) from None
 
-    return typer.prompt(printable(question), default=default, value_proc=value, err=True)
+    return typer.prompt(printable(question), default=default, value_proc=parse_answer, err=True)
 
 
 def _choose(question: str, frames: Sequence[str]) -> str:
-    """Return one of some frames, by default the first."""
+    """Return the frame that the user chooses, by default the first."""
 
-    def known(text: str) -> str:
+    def parse_frame(text: str) -> str:
         if text not in frames:
             raise UnknownNameError.of("frame", text, frames)
         return text
 
-    chosen: str = _ask(f"{question} {', '.join(frames)}", frames[0], known)
-    return chosen
+    frame: str = _ask(f"{question} {', '.join(frames)}", frames[0], parse_frame)
+    return frame
 
 
-def _with_ready(found: InferredArm, text: str) -> Manipulator:
-    """Return the arm with joint values of the user in its ready configuration."""
-    arm = found.manipulator
+def _set_ready(inferred: InferredArm, text: str) -> Manipulator:
+    """Return the arm with the joint values of a text in its ready configuration."""
+    arm = inferred.manipulator
     if text == _AS_INFERRED:
         return arm
-    values = joint_values(text, option="--ready")
+    values = parse_joint_values(text, option="--ready")
     for joint in values:
         if joint not in arm.joints:
             raise UnknownNameError.of("joint", joint, arm.joints, where="--ready")
     arm = replace(arm, ready={**arm.ready, **values})
-    arm.check(found.scene)
+    arm.check(inferred.scene)
     return arm
 
 
 def _require_new(path: Path) -> None:
-    """Refuse a file that exists, or that could not be written, before the work is done."""
+    """Check that a file does not exist and can be written, before the work is done.
+
+    Raises:
+        OutputError: if the file exists or cannot be written.
+    """
     if path.exists():
         reason = "it exists; choose another name by --out, or remove it"
         raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)
     require_writable(path)
 
 
-app = typer.Typer(help="Write a scene, a domain or a robot description.", no_args_is_help=True)
-app.command()(robot)
-
-_NAME = re.compile(r"[a-z][a-z0-9_-]*")
-
-
-@app.command()
 def domain(
     target: Annotated[
         Path, typer.Argument(metavar="NAME", help="The folder to write; its name is the domain's.")
@@ -291,30 +337,21 @@ def domain(
 ) -> None:
     """Write a folder with a PDDL domain, its semantics and a scene: objects in trays."""
     name = target.name
-    if not _NAME.fullmatch(name):
+    if not _DOMAIN_NAME.fullmatch(name):
         raise typer.BadParameter(
             f"'{name}' is no PDDL name: lower-case letters, digits, '_' and '-'", param_hint="NAME"
         )
     template = data_path("examples/trays")
-    texts = {
-        target / file: (
-            (template / source)
-            .read_text(encoding="utf-8")
-            .replace("(domain trays)", f"(domain {name})")
-        )
-        for file, source in (
-            ("domain.pddl", "domain.pddl"),
-            ("semantics.py", "semantics.py"),
-            ("scene.robray", "trays.robray"),
-        )
-    }
-    _write(
-        {
-            file: text.replace("the trays domain", f"the {name} domain")
-            for file, text in texts.items()
-        },
-        folder=target,
-    )
+    texts: dict[Path, str] = {}
+    for file, source in (
+        ("domain.pddl", "domain.pddl"),
+        ("semantics.py", "semantics.py"),
+        ("scene.robray", "trays.robray"),
+    ):
+        text = (template / source).read_text(encoding="utf-8")
+        text = text.replace("(domain trays)", f"(domain {name})")
+        texts[target / file] = text.replace("the trays domain", f"the {name} domain")
+    _write_files(texts, folder=target)
     folder = target if len(target.parts) > 1 else f"./{target}"
     goal = "(forall (?i - item) (in ?i right))"
     say(
@@ -323,7 +360,6 @@ def domain(
     )
 
 
-@app.command()
 def scene(
     target: Annotated[Path, typer.Argument(metavar="NAME", help="The file to write, NAME.robray.")],
 ) -> None:
@@ -332,12 +368,19 @@ def scene(
     if target.suffix not in ("", suffix):
         raise typer.BadParameter(f"'{target}' does not end in {suffix}", param_hint="NAME")
     file = target.with_suffix(suffix)
-    _write({file: data_path("examples/cell/cell.robray").read_text(encoding="utf-8")})
+    _write_files({file: data_path("examples/cell/cell.robray").read_text(encoding="utf-8")})
     say(f'Try it: tmkit plan {file} --robot panda --domain blocks --goal "(on a b)" -o plan.json')
 
 
-def _write(texts: dict[Path, str], *, folder: Path | None = None) -> None:
-    """Write new files, in a new folder if one is given, or raise an OutputError; what exists stays as it is."""
+def _write_files(texts: dict[Path, str], *, folder: Path | None = None) -> None:
+    """Write new files, in a new folder if one is set; existing files stay as they are.
+
+    Args:
+        texts: contents by path.
+
+    Raises:
+        OutputError: if the folder or a file exists or cannot be written.
+    """
     path = folder
     try:
         if folder is not None:
@@ -352,3 +395,8 @@ def _write(texts: dict[Path, str], *, folder: Path | None = None) -> None:
         raise OutputError(
             f"{path}: cannot be written: {reason}{hint}", path=str(path), reason=reason
         ) from None
+
+
+add_command(app, robot)
+add_command(app, domain)
+add_command(app, scene)

@@ -1,10 +1,10 @@
-"""The commands that go from a goal to a plan executed in physics: demo, plan, check and simulate."""
+"""Commands from a goal to an executed plan: demo, plan, check, export and simulate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -13,13 +13,10 @@ import typer
 import tmkit as tk
 from tmkit._support.extras import require
 from tmkit.cli.common import (
-    AllowFolders,
     AsJson,
-    DomainOption,
-    Meshes,
-    Packages,
     PlanFile,
     RobotOption,
+    SceneFileOptions,
     Seed,
     SemanticsOption,
     built_in_names,
@@ -27,30 +24,21 @@ from tmkit.cli.common import (
     load,
     load_goal,
     make_folder,
-    reading_of,
     require_plug_in,
     require_writable,
     write_json,
 )
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.inputs import (
-    GoalArm,
-    GoalAt,
-    GoalFile,
-    GoalIn,
+    GoalOptions,
     PlanningFlags,
-    TmpGoal,
-    TmpRobot,
-    TmpScenes,
-    TmpStart,
-    check_goals,
+    TmpPlanOptions,
+    check_goal_file,
     errors_about_goals,
     load_plan_file,
-    refuse_beside_problem,
+    read_goals,
+    reject_repeated_options,
     start_configuration,
-    wanted_goals,
-    with_options,
-    with_planning_flags,
 )
 from tmkit.cli.reporting import fail, print_json, progress, say, say_wrapped
 from tmkit.cli.signals import ExitCode
@@ -68,8 +56,13 @@ if TYPE_CHECKING:
     from tmkit.simulation import SimulationReport
     from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, ValidationReport
     from tmkit.tamp.portfolio import PortfolioResult
+    from tmkit.tamp.problem import Goal
 
 _DEMO_GOAL = "(and (on a b) (on b c))"
+"""Goal of the demo: a tower of three blocks."""
+
+_DEMO_TIME_LIMIT = 60.0
+"""Time limit of planning in the demo [s]."""
 
 
 def demo(
@@ -81,10 +74,10 @@ def demo(
 ) -> None:
     """Plan a tower of three blocks with a Panda, validate the plan, simulate it, and draw pictures of it."""
     folder = make_folder(out)
-    tell = _say_nothing if as_json else say
-    tell(f"Goal: {_DEMO_GOAL}")
+    print_line = _discard if as_json else say
+    print_line(f"Goal: {_DEMO_GOAL}")
     problem = tk.PlanningProblem(load(["panda_table", "blocks3"]), goal=_DEMO_GOAL)
-    result = _plan(problem, tk.PlanningOptions(seed=seed, time_limit=60.0))
+    result = _plan(problem, tk.PlanningOptions(seed=seed, time_limit=_DEMO_TIME_LIMIT))
     if result.plan is None:
         if as_json:
             print_json(
@@ -99,63 +92,153 @@ def demo(
             raise typer.Exit(ExitCode.NO)
         fail(result.explanation)
     tk.save_plan(result.plan, folder / "plan.json")
-    left_out: list[str] = []
-    with _leaving_out(left_out):
+    omissions: list[str] = []
+    with _collect_missing_extras(omissions):
         tk.save_html(result.plan, folder / "plan.html")
-    has_page = not left_out
+    has_page = not omissions
     for number, action in enumerate(result.plan.actions, start=1):
-        tell(f"  {number}. {action}")
-    tell(f"Planned in {result.statistics.total_seconds:.2f} s.")
-    checked = _check(result.plan)
-    tell(f"Checked: {checked.configurations} configurations at finer steps, {_outcome(checked)}.")
-    film, picture = folder / "demo.gif", folder / "demo.png"
+        print_line(f"  {number}. {action}")
+    print_line(f"Planned in {result.statistics.total_seconds:.2f} s.")
+
+    # Validate the plan, and simulate it with pictures if their extra is installed.
+    validation = _check(result.plan)
+    print_line(
+        f"Checked: {validation.configurations} configurations at finer steps,"
+        f" {_outcome(validation)}."
+    )
+    video, picture = folder / "demo.gif", folder / "demo.png"
     has_pictures = False
-    with _leaving_out(left_out):
+    with _collect_missing_extras(omissions):
         require("PIL", "pictures", "pictures need")
         has_pictures = True
     report = _simulate(
         result.plan,
         tk.SimulationOptions(),
-        record=film if has_pictures else None,
+        record=video if has_pictures else None,
         picture=picture if has_pictures else None,
         recording=tk.Recording(renderer="tiny"),
     )
     write_json(folder / "report.json", report.to_dict())
-    tell(f"Simulated: {report!r}")
-    pictures = f"Pictures: {picture} and {film}; plan" if has_pictures else "Plan"
-    tell(f"{pictures}: {folder / 'plan.json'}")
+    print_line(f"Simulated: {report!r}")
+
+    # Report the files and the result.
+    pictures = f"Pictures: {picture} and {video}; plan" if has_pictures else "Plan"
+    print_line(f"{pictures}: {folder / 'plan.json'}")
     if has_page:
-        tell(f"To turn and scrub in a browser: {folder / 'plan.html'}")
-    for reason in left_out:
-        tell(f"Left out: {reason}")
-    ok = checked.is_valid and report.is_successful
+        print_line(f"To turn and scrub in a browser: {folder / 'plan.html'}")
+    for reason in omissions:
+        print_line(f"Left out: {reason}")
+    is_ok = validation.is_valid and report.is_successful
     if as_json:
         print_json(
             {
-                "ok": ok,
+                "ok": is_ok,
                 "goal": _DEMO_GOAL,
                 "plan": result.to_dict(),
-                "check": checked.to_dict(),
+                "check": validation.to_dict(),
                 "simulation": report.to_dict(),
-                "left_out": left_out,
+                "left_out": omissions,
             }
         )
-        if not ok:
+        if not is_ok:
             raise typer.Exit(ExitCode.NO)
-    elif not ok:
-        fail("; ".join([*checked.problems, *map(str, report.notes)]))
+    elif not is_ok:
+        fail("; ".join([*validation.problems, *map(str, report.notes)]))
 
 
 @contextmanager
-def _leaving_out(reasons: list[str]) -> Iterator[None]:
-    """Append the reason to a list, instead of raising it, where an extra is missing inside the block."""
+def _collect_missing_extras(reasons: list[str]) -> Iterator[None]:
+    """Append the message about a missing extra to a list instead of raising it."""
     try:
         yield
     except MissingExtraError as error:
         reasons.append(str(error))
 
 
-@with_planning_flags
+@dataclass(frozen=True)
+class PlanDomainOptions:
+    """Domain of a planning problem, blocks by default, and its semantics."""
+
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|DIR|FILE.pddl",
+            help="The PDDL domain with its semantics, blocks by default.",
+            show_default=False,
+            autocompletion=complete_names(Kind.DOMAINS),
+        ),
+    ] = None
+    semantics: SemanticsOption = None
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """Arms of a planning problem, and their joint values at the start."""
+
+    robot: RobotOption = None
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|k=v,...",
+            help="Joint values at the start: a JSON or .tmp file, or given here.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class PlanOutputs:
+    """Files, browser view and JSON document of a planning result."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="PLAN.json",
+            help="File of the plan; PLAN.tmp: in the format of the original TMKit.",
+        ),
+    ] = None
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.png",
+            help="Picture of the collision that prevents the plan, if there is none.",
+        ),
+    ] = None
+    tree: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.png|.svg|.json", help="Draw the search tree, or write it as data."
+        ),
+    ] = None
+    view: Annotated[
+        bool,
+        typer.Option(
+            "--view", help="Show the plan in the browser, or why there is none; Ctrl-C ends it."
+        ),
+    ] = False
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True)
+class SimulationOutputs:
+    """Windows and files that show a simulation."""
+
+    gui: Annotated[bool, typer.Option("--gui", help="Show the simulator's window.")] = False
+    view: Annotated[
+        bool, typer.Option("--view", help="Show the simulation in the browser; Ctrl-C ends it.")
+    ] = False
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE.gif|.webp|.mp4", help="Record a video.")
+    ] = None
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the final scene.")
+    ] = None
+    report: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the report.")] = (
+        None
+    )
+
+
 def plan(
     scenes: Annotated[
         list[str],
@@ -165,136 +248,92 @@ def plan(
             help="Scene files or built-in names, merged in order; or a problem file.",
         ),
     ],
-    options: PlanningFlags,
-    domain: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|DIR|FILE.pddl",
-            help="The PDDL domain with its semantics, blocks by default.",
-            show_default=False,
-            autocompletion=complete_names(Kind.DOMAINS),
-        ),
-    ] = None,
-    semantics: SemanticsOption = None,
-    problem: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A PDDL problem with the goal.")
-    ] = None,
-    goal: Annotated[
-        str | None, typer.Option(metavar="EXPR", help="The goal in PDDL, e.g. '(on a b)'.")
-    ] = None,
-    goal_scene: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE", help="A scene that shows the goal; give it again for another file."
-        ),
-    ] = None,
-    goal_at: GoalAt = None,
-    goal_in: GoalIn = None,
-    goal_arm: GoalArm = None,
-    goal_file: GoalFile = None,
-    robot: RobotOption = None,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|k=v,...",
-            help="Joint values at the start: a JSON or .tmp file, or given here.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="PLAN.json",
-            help="File of the plan; PLAN.tmp: in the format of the original TMKit.",
-        ),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.png",
-            help="Picture of the collision that prevents the plan, if there is none.",
-        ),
-    ] = None,
-    tree: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.png|.svg|.json", help="Draw the search tree, or write it as data."
-        ),
-    ] = None,
-    view: Annotated[
-        bool,
-        typer.Option(
-            "--view", help="Show the plan in the browser, or why there is none; Ctrl-C ends it."
-        ),
-    ] = False,
-    as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
+    domain: PlanDomainOptions,
+    goals: GoalOptions,
+    start: StartOptions,
+    outputs: PlanOutputs,
+    files: SceneFileOptions,
+    flags: PlanningFlags,
 ) -> None:
     """Find actions and motions that reach a goal."""
     from tmkit.tamp.problem_files import wrong_goal_in
     from tmkit.task_planning.fast_downward_process import start_server
 
-    goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
+    # Check all options before any work is done.
+    stated_goals = read_goals(goals)
     file = Path(scenes[0]) if len(scenes) == 1 and scenes[0].endswith(".toml") else None
     if file is not None:
-        given = {
-            "--problem": problem,
-            "--goal": goals,
-            "--goal-scene": goal_scene,
-            "--robot": robot,
-            "--start": start,
+        values = {
+            "--problem": goals.problem,
+            "--goal": stated_goals,
+            "--goal-scene": goals.goal_scene,
+            "--robot": start.robot,
+            "--start": start.start,
         }
-        for option, value in given.items():
-            refuse_beside_problem(file, option, value)
-    elif (problem is None) is (goals is None and goal_scene is None):
+        reject_repeated_options(file, values)
+    elif (goals.problem is None) is (stated_goals is None and goals.goal_scene is None):
         hint = "--goal, --goal-at ..., --goal-scene / --problem"
         raise typer.BadParameter(
             "give a goal, in one or several ways, or a problem: '(on a b)'", param_hint=hint
         )
-    wanted = with_options(tk.PlanningOptions(), options)
-    for path in (output, picture, tree):
+    options = flags.apply(tk.PlanningOptions())
+    for path in (outputs.output, outputs.picture, outputs.tree):
         if path is not None:
             require_writable(path)
     start_server()
-    if tree is not None and tree.suffix != ".json":
+    if outputs.tree is not None and outputs.tree.suffix != ".json":
         from tmkit.visualization.drawing import require_plots
 
-        require_plots(tree, suffixes=(".json", ".png", ".svg"))
+        require_plots(outputs.tree, suffixes=(".json", ".png", ".svg"))
+
+    # Read the problem, and plan.
     if file is not None:
         with progress("reading the problem"):
-            task, in_file = tk.load_planning_problem(
-                file, domain=domain, semantics=semantics, reading=reading_of(allow, package, meshes)
+            problem, file_options = tk.load_planning_problem(
+                file,
+                domain=domain.domain,
+                semantics=domain.semantics,
+                reading=files.reading_options(),
             )
-        wanted = with_options(in_file, options)
+        options = flags.apply(file_options)
     else:
-        scene = load(scenes, reading=reading_of(allow, package, meshes))
-        robots = robot or ["panda"]
-        q = start_configuration(scene, robots, start)
-        check_goals(goals, scene, file=goal_file)
-        shown = (
-            load_goal(scene, goal_scene, reading=reading_of(allow, package, meshes))
-            if goal_scene
-            else None
+        scene = load(scenes, reading=files.reading_options())
+        robots = start.robot or ["panda"]
+        q = start_configuration(scene, robots, start.start)
+        check_goal_file(goals.goal_file, scene)
+        all_goals: list[Goal] = []
+        if goals.goal_scene:
+            all_goals.append(load_goal(scene, goals.goal_scene, reading=files.reading_options()))
+        if goals.problem is not None:
+            all_goals.append(goals.problem)
+        all_goals += [stated_goals] if isinstance(stated_goals, str) else stated_goals or ()
+        problem = tk.PlanningProblem(
+            scene, q, domain.domain or "blocks", all_goals, robots, domain.semantics
         )
-        stated = [goals] if isinstance(goals, str) else goals or ()
-        all_goals = [part for part in (shown, problem, *stated) if part is not None]
-        task = tk.PlanningProblem(scene, q, domain or "blocks", all_goals, robots, semantics)
-    wanted = replace(wanted, record_tree=True) if view or tree is not None else wanted
-    best: dict[int, Plan] = {}
+    if outputs.view or outputs.tree is not None:
+        options = replace(options, record_tree=True)
+    best_plans: dict[int, Plan] = {}
     try:
-        with errors_about_goals(goal_file, other_goal=goal), wrong_goal_in(file):
-            result = _plan(task, wanted, best=best)
+        with errors_about_goals(goals.goal_file, other_goal=goals.goal), wrong_goal_in(file):
+            result = _plan(problem, options, best_plans=best_plans)
     except KeyboardInterrupt:
-        if best:
-            # of the first seed, as planning does
-            _give_best(best[min(best)], output, as_json=as_json)
+        if best_plans:
+            # The plan of the first seed is also the result without an interrupt.
+            _print_best_plan(best_plans[min(best_plans)], outputs.output, as_json=outputs.as_json)
         raise
+    _write_plan(result, problem, outputs)
+    if not result.is_solved:
+        raise typer.Exit(ExitCode.NO)
+
+
+def _write_plan(
+    result: PlanResult | PortfolioResult, problem: PlanningProblem, outputs: PlanOutputs
+) -> None:
+    """Write and print a planning result, and show it in the browser."""
+    output = outputs.output
     if result.plan is not None and output is not None:
         tk.save_plan(result.plan, output)
-    if as_json:
+    if outputs.as_json:
         print_json(result.to_dict())
     else:
         say_wrapped(result.explanation)
@@ -302,61 +341,46 @@ def plan(
             say(f"  {number}. {action}")
         if result.plan is not None and output is not None:
             say(f"Written to {output}")
-    if tree is not None:
-        _write_trees(result, tree)
-    if picture is not None and not result.is_solved:
-        _draw(result, picture, say=_say_nothing if as_json else say)
-    if view:
-        from tmkit.tamp import PlanResult
+    if outputs.tree is not None:
+        _write_trees(result, outputs.tree)
+    if outputs.picture is not None and not result.is_solved:
+        _draw_failure(result, outputs.picture, print_line=_discard if outputs.as_json else say)
+    if outputs.view:
         from tmkit.visualization import Viewer
 
-        with Viewer(
-            result if isinstance(result, PlanResult) else result.result, problem=task
-        ) as viewer:
+        with Viewer(_single_result(result), problem=problem) as viewer:
             wait_for_browser(viewer, opens=True)
-    if not result.is_solved:
-        raise typer.Exit(ExitCode.NO)
 
 
 def check(
     path: PlanFile,
-    scenes: TmpScenes = None,
-    robot: TmpRobot = None,
-    domain: DomainOption = None,
-    semantics: SemanticsOption = None,
-    goal: TmpGoal = None,
-    start: TmpStart = None,
+    plan_options: TmpPlanOptions,
+    *,
     as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
+    files: SceneFileOptions,
 ) -> None:
     """Validate a plan at finer resolution than the planner's, and report whether it is valid.
 
     A JSON plan has all it needs, and is compared with your own scene and arm if you give --scene
     and --robot; a .tmp plan, in the format of the original TMKit, needs --scene.
     """
-    # of a JSON plan the report says whether its domain is the one that is given
-    is_tmp = path.suffix == ".tmp"
-    plan = load_plan_file(
-        path,
-        scenes=scenes,
-        robot=robot,
-        domain=domain if is_tmp else None,
-        semantics=semantics if is_tmp else None,
-        goal=goal,
-        start=start,
-        allow=allow,
-        packages=package,
-        meshes=meshes,
-        compares=True,
-    )
-    own = (
-        load(scenes, reading=reading_of(allow, package, meshes)) if scenes and not is_tmp else None
-    )
-    own = plan.scene if is_tmp else own  # a .tmp plan is read for the caller's scene and arms
+    scenes, is_tmp = plan_options.scenes, path.suffix == ".tmp"
+    # The report on a JSON plan compares its domain with that of the options, as it does the scene.
+    load_options = plan_options if is_tmp else replace(plan_options, domain=None, semantics=None)
+    plan = load_plan_file(path, load_options, files, is_comparison=True)
+    scene = None
+    if is_tmp:
+        scene = plan.scene  # read for the scene and the arms of the options
+    elif scenes:
+        scene = load(scenes, reading=files.reading_options())
     with errors_about(path):
-        report = _check(plan, domain, semantics, scene=own, robot=None if is_tmp else robot)
+        report = _check(
+            plan,
+            plan_options.domain,
+            plan_options.semantics,
+            scene=scene,
+            robot=None if is_tmp else plan_options.robot,
+        )
     if as_json:
         print_json(report.to_dict())
     else:
@@ -388,32 +412,15 @@ def export(
             help="A table; messages for ROS 2 as JSON or in a bag; a dataset in LeRobot's layout.",
         ),
     ],
+    *,
     rate: Annotated[float, typer.Option(metavar="HZ", help="Samples a second.")] = 50.0,
-    scenes: TmpScenes = None,
-    robot: TmpRobot = None,
-    domain: DomainOption = None,
-    semantics: SemanticsOption = None,
-    goal: TmpGoal = None,
-    start: TmpStart = None,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
+    plan_options: TmpPlanOptions,
+    files: SceneFileOptions,
 ) -> None:
     """Write a plan as motions in time, for other programs; it is not validated, see 'tmkit check'."""
     from tmkit.plans import export_plan
 
-    plan = load_plan_file(
-        path,
-        scenes=scenes,
-        robot=robot,
-        domain=domain,
-        semantics=semantics,
-        goal=goal,
-        start=start,
-        allow=allow,
-        packages=package,
-        meshes=meshes,
-    )
+    plan = load_plan_file(path, plan_options, files)
     with progress("writing the motions"):
         export_plan(plan, output, format=format, rate=rate)
     say(f"Written to {output}")
@@ -421,19 +428,8 @@ def export(
 
 def simulate(
     path: PlanFile,
-    gui: Annotated[bool, typer.Option("--gui", help="Show the simulator's window.")] = False,
-    view: Annotated[
-        bool, typer.Option("--view", help="Show the simulation in the browser; Ctrl-C ends it.")
-    ] = False,
-    record: Annotated[
-        Path | None, typer.Option(metavar="FILE.gif|.webp|.mp4", help="Record a video.")
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw the final scene.")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="Write the report.")
-    ] = None,
+    *,
+    outputs: SimulationOutputs,
     grasp: Annotated[
         str,
         typer.Option(
@@ -447,16 +443,9 @@ def simulate(
             help="The physics engine; all: tmkit list engines.",
         ),
     ] = PYBULLET.name,
-    scenes: TmpScenes = None,
-    robot: TmpRobot = None,
-    domain: DomainOption = None,
-    semantics: SemanticsOption = None,
-    goal: TmpGoal = None,
-    start: TmpStart = None,
+    plan_options: TmpPlanOptions,
     as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
+    files: SceneFileOptions,
 ) -> None:
     """Execute a plan in the physics simulator and report the final pose of every object.
 
@@ -465,43 +454,32 @@ def simulate(
     if grasp not in ("contact", "constraint"):
         raise typer.BadParameter(f"'{grasp}' is none of contact, constraint", param_hint="--grasp")
     require_plug_in(ENGINES, engine, option="--engine")
-    for output in (record, picture, report):
-        if output is not None:
-            require_writable(output)
-    plan = load_plan_file(
-        path,
-        scenes=scenes,
-        robot=robot,
-        domain=domain,
-        semantics=semantics,
-        goal=goal,
-        start=start,
-        allow=allow,
-        packages=package,
-        meshes=meshes,
-    )
+    for file in (outputs.record, outputs.picture, outputs.report):
+        if file is not None:
+            require_writable(file)
+    plan = load_plan_file(path, plan_options, files)
     options = tk.SimulationOptions(
-        gui=gui, grasp=cast("Literal['contact', 'constraint']", grasp), engine=engine
+        gui=outputs.gui, grasp=cast("Literal['contact', 'constraint']", grasp), engine=engine
     )
     with errors_about(path):
-        run = _simulate_in_view if view else _simulate
-        result = run(plan, options, record=record, picture=picture)
-    if report is not None:
-        write_json(report, result.to_dict())
+        run = _simulate_in_view if outputs.view else _simulate
+        report = run(plan, options, record=outputs.record, picture=outputs.picture)
+    if outputs.report is not None:
+        write_json(outputs.report, report.to_dict())
     if as_json:
-        print_json(result.to_dict())
+        print_json(report.to_dict())
     else:
-        for name, error in result.errors.items():
+        for name, error in report.errors.items():
             say(f"  {name}: {error}")
-        for note in result.notes:
+        for note in report.notes:
             say_wrapped(f"  {note}")
-        say(repr(result))
-    if not result.is_successful:
+        say(repr(report))
+    if not report.is_successful:
         raise typer.Exit(ExitCode.NO)
 
 
-def _give_best(plan: Plan, output: Path | None, *, as_json: bool) -> None:
-    """Give back the best plan so far, when the command is interrupted while it improves one."""
+def _print_best_plan(plan: Plan, output: Path | None, *, as_json: bool) -> None:
+    """Write and print the best plan so far, after an interrupt of its improvement."""
     if output is not None:
         tk.save_plan(plan, output)
     actions = [str(action) for action in plan.actions]
@@ -525,49 +503,61 @@ def _give_best(plan: Plan, output: Path | None, *, as_json: bool) -> None:
         say(f"Written to {output}")
 
 
-def _say_nothing(_: object) -> None:
-    pass
+def _discard(_: object) -> None:
+    """Discard a line."""
+
+
+def _single_result(result: PlanResult | PortfolioResult) -> PlanResult:
+    """Return the result of planning with one seed, that of the chosen seed of a portfolio."""
+    from tmkit.tamp import PlanResult
+
+    return result if isinstance(result, PlanResult) else result.result
 
 
 def _plan(
-    problem: PlanningProblem, options: PlanningOptions, *, best: dict[int, Plan] | None = None
+    problem: PlanningProblem, options: PlanningOptions, *, best_plans: dict[int, Plan] | None = None
 ) -> PlanResult | PortfolioResult:
+    """Plan with one seed or several, and show the progress.
+
+    Args:
+        problem: problem to solve.
+        options: planning options, with the number of seeds.
+        best_plans: receives each improved plan, by the index of its seed.
+    """
     from tmkit.tamp import ImprovementProgress, PlanningProgress, plan_portfolio
     from tmkit.tamp.progress import PortfolioImprovement
 
-    def tell(told: PlanningProgress) -> None:
-        if isinstance(told, ImprovementProgress) and best is not None:
-            best[told.entry if isinstance(told, PortfolioImprovement) else 0] = told.plan
-        show(told)
+    def report(state: PlanningProgress) -> None:
+        if isinstance(state, ImprovementProgress) and best_plans is not None:
+            best_plans[state.entry if isinstance(state, PortfolioImprovement) else 0] = state.plan
+        show(state)
 
     with progress("planning") as show:
         entries = list(options.each_seed())
         if len(entries) > 1:
-            return plan_portfolio(problem, entries, workers=options.workers, on_progress=tell)
-        return tk.solve(problem, entries[0], on_progress=tell)
+            return plan_portfolio(problem, entries, workers=options.workers, on_progress=report)
+        return tk.solve(problem, entries[0], on_progress=report)
 
 
-def _draw(
-    result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[[str], None]
+def _draw_failure(
+    result: PlanResult | PortfolioResult, picture: Path, *, print_line: Callable[[str], None]
 ) -> None:
+    """Draw the collision that prevents a plan, if the diagnosis has one."""
     from tmkit.simulation import draw_failure
-    from tmkit.tamp import PlanResult
 
-    answer = result if isinstance(result, PlanResult) else result.result
-    if any(
-        cause.example is not None for action in answer.diagnosis.actions for cause in action.causes
-    ):
-        say(f"What was in the way: {draw_failure(answer, picture)}")
+    single = _single_result(result)
+    causes = [cause for action in single.diagnosis.actions for cause in action.causes]
+    if any(cause.example is not None for cause in causes):
+        print_line(f"What was in the way: {draw_failure(single, picture)}")
     else:
-        say("No picture: no motion was in anything's way.")
+        print_line("No picture: no motion was in anything's way.")
 
 
 def _write_trees(result: PlanResult | PortfolioResult, path: Path) -> None:
     """Draw the search trees of a run, or write them as data."""
-    from tmkit.tamp import PlanResult
     from tmkit.visualization import draw_search_tree
 
-    trees = (result if isinstance(result, PlanResult) else result.result).search_trees
+    trees = _single_result(result).search_trees
     if path.suffix == ".json":
         write_json(path, [tree.to_dict() for tree in trees])
     else:
@@ -582,6 +572,7 @@ def _check(
     scene: SceneGraph | None = None,
     robot: list[str] | None = None,
 ) -> ValidationReport:
+    """Validate a plan, and show the progress."""
     with progress("checking") as show:
         return tk.validate_plan(
             plan, domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=show
@@ -597,6 +588,7 @@ def _simulate(
     recording: tk.Recording | None = None,
     on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None,
 ) -> SimulationReport:
+    """Simulate a plan, and show the progress."""
     with progress("simulating") as show:
         return tk.simulate(
             plan,
@@ -612,7 +604,7 @@ def _simulate(
 def _simulate_in_view(
     plan: Plan, options: tk.SimulationOptions, *, record: Path | None, picture: Path | None
 ) -> SimulationReport:
-    """Simulate with the browser following; it stays open until the user interrupts."""
+    """Simulate a plan and show it in the browser, until the user interrupts."""
     import webbrowser
 
     from tmkit.visualization import LatestScene, Viewer
@@ -629,4 +621,5 @@ def _simulate_in_view(
 
 
 def _outcome(report: ValidationReport) -> str:
+    """Return the result of a validation as text."""
     return "the plan is valid" if report.is_valid else report.summary

@@ -1,28 +1,18 @@
-"""Commands about robots: ``tmkit robot ...``."""
+"""Commands for robots: ``tmkit robot ...``."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmkit.cli.common import (
-    AllowFolders,
-    AsJson,
-    Meshes,
-    Packages,
-    Scenes,
-    Seed,
-    load,
-    note,
-    reading_of,
-    require_writable,
-)
+from tmkit.cli.common import AsJson, SceneFileOptions, Scenes, Seed, load, note, require_writable
 from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import print_json, progress, say, say_wrapped
 from tmkit.cli.signals import ExitCode
 
@@ -37,8 +27,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Check robots.", no_args_is_help=True)
 
-# configurations of the picture for each that is checked: they are only tested for collisions
 _PICTURE_SAMPLES = 10
+"""Sampled configurations of a picture for each checked one; they only need a collision test."""
+
+_MAX_CHAINS_PRINTED = 4
+"""Number of kinematic chains in the report."""
 
 
 @app.callback()
@@ -46,9 +39,10 @@ def _group() -> None:
     pass
 
 
-@app.command()
-def check(
-    scenes: Scenes,
+@dataclass(frozen=True)
+class ArmOptions:
+    """Description of the arm, or the frames of an inferred arm."""
+
     robot: Annotated[
         str | None,
         typer.Option(
@@ -56,83 +50,109 @@ def check(
             help="The arm; by default it is inferred.",
             autocompletion=complete_names(Kind.ROBOTS),
         ),
-    ] = None,
+    ] = None
     base: Annotated[
         str | None, typer.Option(metavar="FRAME", help="The base frame of an inferred arm.")
-    ] = None,
+    ] = None
     tip: Annotated[
         str | None, typer.Option(metavar="FRAME", help="The hand frame of an inferred arm.")
-    ] = None,
+    ] = None
+
+
+@dataclass(frozen=True)
+class SamplingOptions:
+    """Number and seed of random configurations."""
+
     samples: Annotated[
         int, typer.Option(help="Number of random configurations that are checked.", min=1)
-    ] = 2000,
-    seed: Seed = 0,
+    ] = 2000
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class CheckOutputs:
+    """Files to write, and the trial pick."""
+
     write_srdf: Annotated[
         Path | None,
         typer.Option(metavar="OUT.srdf", help="Write the arm and the disabled collision pairs."),
-    ] = None,
+    ] = None
     picture: Annotated[
         Path | None,
         typer.Option(
             metavar="OUT.png", help="Draw the reachable workspace (needs the extra 'pictures')."
         ),
-    ] = None,
-    trial: Annotated[bool, typer.Option(help="Plan a trial pick of a cube of 4 cm.")] = True,
+    ] = None
+    trial: Annotated[bool, typer.Option(help="Plan a trial pick of a cube of 4 cm.")] = True
     trial_picture: Annotated[
         Path | None,
         typer.Option(metavar="OUT.png", help="Draw the end of the trial pick, or its attempt."),
-    ] = None,
+    ] = None
+
+
+def check(
+    scenes: Scenes,
+    *,
+    arm_options: ArmOptions,
+    sampling: SamplingOptions,
+    outputs: CheckOutputs,
     as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
+    files: SceneFileOptions,
 ) -> None:
     """Check whether a robot can pick: joints, meshes, self-collisions, inverse kinematics, hand, a trial pick."""
     from tmkit.robots import check_robot, find_manipulator
 
+    robot, base, tip = arm_options.robot, arm_options.base, arm_options.tip
     if robot is not None and (base is not None or tip is not None):
         raise typer.BadParameter(
             "these are for a guessed arm, and --robot gives one", param_hint="--base / --tip"
         )
-    if picture is not None:
+    if outputs.picture is not None:
         from tmkit.visualization.drawing import require_plots
 
-        require_plots(picture)
-    for path in (write_srdf, picture, trial_picture):
+        require_plots(outputs.picture)
+    for path in (outputs.write_srdf, outputs.picture, outputs.trial_picture):
         if path is not None:
             require_writable(path)
     notes: list[ImportNote] = []
-    scene = load(scenes, reading=reading_of(allow, package, meshes), on_note=notes.append)
-    inferred = None
+    scene = load(scenes, reading=files.reading_options(), on_note=notes.append)
+    seed = sampling.seed
+
+    # Find or infer the arm, check it, and write its files.
+    arm, inferred = None, None
     with progress("checking the robot"):
-        if robot is None and scene.joint_names:
-            inferred = inferred_arm(scene, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed)
-            scene = inferred.scene
-        arm = inferred.manipulator if inferred is not None else None
-        arm = find_manipulator(robot, scene) if robot is not None else arm
-        report = check_robot(scene, arm, samples=samples, seed=seed, import_notes=notes)
+        if robot is not None:
+            arm = find_manipulator(robot, scene)
+        elif scene.joint_names:
+            inferred = infer_robot_arm(
+                scene, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed
+            )
+            scene, arm = inferred.scene, inferred.manipulator
+        report = check_robot(scene, arm, samples=sampling.samples, seed=seed, import_notes=notes)
         if arm is not None:
-            _write(scene, arm, report, srdf=write_srdf, picture=picture, seed=seed)
-        elif write_srdf or picture:
+            _write_files(scene, arm, report, outputs, seed=seed)
+        elif outputs.write_srdf or outputs.picture:
             note("no joint moves, so there is no arm to write or draw")
     lines, missing = (inferred.inferred, inferred.missing) if inferred is not None else ((), "")
-    if trial and arm is not None and report.is_valid and not missing:
-        picked, missing, _ = pick_a_cube(scene, arm, seed=seed, picture=trial_picture)
-        lines = (*lines, *picked)
+
+    # Plan a trial pick with a complete arm.
+    if outputs.trial and arm is not None and report.is_valid and not missing:
+        trial_lines, missing, _ = pick_cube(scene, arm, seed=seed, picture=outputs.trial_picture)
+        lines = (*lines, *trial_lines)
     if as_json:
-        answer = {
+        document = {
             "robot": None if arm is None else arm.to_dict(),
             "inferred": list(lines),
             "missing": missing,
         }
-        print_json({**report.to_dict(), "ok": report.is_valid and not missing, **answer})
+        print_json({**report.to_dict(), "ok": report.is_valid and not missing, **document})
     else:
-        _print(report, arm, lines, missing)
+        _print_report(report, arm, lines, missing)
     if not report.is_valid or missing:
         raise typer.Exit(ExitCode.NO)
 
 
-def inferred_arm(
+def infer_robot_arm(
     scene: SceneGraph,
     *,
     base: str | None,
@@ -141,78 +161,84 @@ def inferred_arm(
     name: str,
     seed: int,
 ) -> InferredArm:
-    """Infer the arm of a robot, also of one with flat meshes, on which a check reports."""
+    """Infer the arm of a robot, which may have flat meshes; a check reports those."""
     from tmkit.robots import infer_arm
     from tmkit.robots.robot_check import without_flat_meshes
 
-    found = infer_arm(
+    inferred = infer_arm(
         without_flat_meshes(scene), base=base, tip=tip, tool=tool, name=name, seed=seed
     )
-    added = found.added_tool
-    if added:
-        scene = scene.add_frame(added, found.manipulator.tip, pose=found.scene.local_pose(added))
-    return replace(found, scene=scene)
+    tool_frame = inferred.added_tool
+    if tool_frame:
+        pose = inferred.scene.local_pose(tool_frame)
+        scene = scene.add_frame(tool_frame, inferred.manipulator.tip, pose=pose)
+    return replace(inferred, scene=scene)
 
 
-def pick_a_cube(
+def pick_cube(
     scene: SceneGraph, arm: Manipulator, *, seed: int, picture: Path | None
 ) -> tuple[tuple[str, ...], str, TrialPick]:
-    """Plan to pick a cube of 4 cm, and draw the end or the attempt; return that it worked, or what is missing."""
+    """Plan to pick a cube of 4 cm, and draw the final or the initial scene.
+
+    Returns:
+        Lines that report success, the reason of a failure or an empty text, and the trial.
+    """
     from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
 
     with progress("planning a trial pick") as show:
-        tried = trial_pick(scene, arm, seed=seed, on_progress=show)
-    if picture is not None and tried.scene is not None:
-        _draw_trial(tried, arm, picture)
-    if tried.status is TrialPickStatus.PICKED:
-        return (f"trial pick: '{arm.name}' picks a cube of 4 cm, looking down",), "", tried
-    return (), f"the trial pick of a cube of 4 cm failed: {tried.reason}", tried
+        trial = trial_pick(scene, arm, seed=seed, on_progress=show)
+    if picture is not None and trial.scene is not None:
+        _draw_trial(trial, arm, picture)
+    if trial.status is TrialPickStatus.PICKED:
+        return (f"trial pick: '{arm.name}' picks a cube of 4 cm, looking down",), "", trial
+    return (), f"the trial pick of a cube of 4 cm failed: {trial.reason}", trial
 
 
-def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
-    """Draw the cube in the hand, or where it was to be picked."""
+def _draw_trial(trial: TrialPick, arm: Manipulator, path: Path) -> None:
+    """Draw the cube in the hand, or the initial scene of a trial without a plan."""
     from tmkit.simulation import Simulation, fit_camera, render, write_picture
     from tmkit.tamp.trial_pick import OBJECT
 
-    plan = tried.result.plan if tried.result is not None else None
-    scene = tried.scene if plan is None else plan.final_scene
+    plan = trial.result.plan if trial.result is not None else None
+    scene = trial.scene if plan is None else plan.final_scene
     assert scene is not None
     q = plan.final_q if plan is not None else arm.ready_configuration(scene)
     with Simulation.from_scene(scene, q) as simulation:
         write_picture(path, render(simulation, fit_camera(simulation, focus=[OBJECT, arm.tip])))
 
 
-def _write(
-    scene: SceneGraph,
-    arm: Manipulator,
-    report: RobotReport,
-    *,
-    srdf: Path | None,
-    picture: Path | None,
-    seed: int,
+def _write_files(
+    scene: SceneGraph, arm: Manipulator, report: RobotReport, outputs: CheckOutputs, *, seed: int
 ) -> None:
+    """Write the SRDF file and the picture of the reachable workspace, as far as they are set."""
+    srdf, picture = outputs.write_srdf, outputs.picture
     if srdf is not None:
         from tmkit.formats.srdf import write_srdf
 
-        write_srdf(_semantics(scene, arm, report), srdf)
+        write_srdf(_make_semantics(scene, arm, report), srdf)
     if picture is not None:
         from tmkit.motion import reachable_region
         from tmkit.robots.robot_check import without_flat_meshes
         from tmkit.visualization.region_picture import draw_region
 
         samples = _PICTURE_SAMPLES * report.samples
-        draw_region(
-            reachable_region(without_flat_meshes(scene), arm, samples=samples, seed=seed), picture
-        )
+        region = reachable_region(without_flat_meshes(scene), arm, samples=samples, seed=seed)
+        draw_region(region, picture)
 
 
-def _print(
+def _print_report(
     report: RobotReport, arm: Manipulator | None, lines: Sequence[str], missing: str
 ) -> None:
+    """Print the joints, chains, collision pairs, notes and problems of a robot.
+
+    Args:
+        lines: inferred properties and the result of the trial pick.
+        missing: missing part of the arm, or an empty text.
+    """
     width = max((len(row.name) for row in report.joints), default=0)
     for row in report.joints:
-        say(_line(row, width))
-    for chain in report.chains[:4]:
+        say(_joint_line(row, width))
+    for chain in report.chains[:_MAX_CHAINS_PRINTED]:
         say(f"  chain of {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'")
     if arm is not None:
         say(
@@ -233,8 +259,8 @@ def _print(
     say(repr(report))
 
 
-def _line(row: JointRow, width: int) -> str:
-    """Return a line of the table of joints, an odd one with a star."""
+def _joint_line(row: JointRow, width: int) -> str:
+    """Return a row of the joint table; a star marks a joint with notes."""
     unit = "m" if row.type == "prismatic" else "rad"
     limits = " to ".join(
         f"{value:8.3f}" if math.isfinite(value) else "    none" for value in (row.lower, row.upper)
@@ -246,8 +272,8 @@ def _line(row: JointRow, width: int) -> str:
     )
 
 
-def _semantics(scene: SceneGraph, arm: Manipulator, report: RobotReport) -> RobotSemantics:
-    """Return the arm and its hand as groups with states, and the pairs that need no check."""
+def _make_semantics(scene: SceneGraph, arm: Manipulator, report: RobotReport) -> RobotSemantics:
+    """Return SRDF groups and states of the arm and its hand, and the disabled collision pairs."""
     from tmkit.formats.srdf.values import (
         Chain,
         EndEffector,
@@ -257,9 +283,10 @@ def _semantics(scene: SceneGraph, arm: Manipulator, report: RobotReport) -> Robo
         SrdfGroup,
     )
 
-    words = {"adjacent": "Adjacent", "always": "Always"}
+    srdf_reasons = {"adjacent": "Adjacent", "always": "Always"}
     pairs = {
-        (first, second): words.get(reason, reason) for first, second, reason in scene.allowed_pairs
+        (first, second): srdf_reasons.get(reason, reason)
+        for first, second, reason in scene.allowed_pairs
     }
     pairs |= dict.fromkeys(report.always, "Always") | dict.fromkeys(report.never, "Never")
     groups = [SrdfGroup("arm", chains=(Chain(arm.base, arm.tip),))]
@@ -267,17 +294,20 @@ def _semantics(scene: SceneGraph, arm: Manipulator, report: RobotReport) -> Robo
     if arm.gripper_joints:
         groups.append(SrdfGroup("hand", joints=arm.gripper_joints))
         states += [("open", "hand", arm.gripper_open), ("closed", "hand", arm.gripper_closed)]
+    group_states = tuple(
+        GroupState(name, group, tuple((joint, (value,)) for joint, value in values.items()))
+        for name, group, values in states
+    )
+    hand = EndEffector("gripper", arm.tip, "hand", "arm")
     return RobotSemantics(
         arm.name,
         groups=tuple(groups),
-        states=tuple(
-            GroupState(name, group, tuple((joint, (value,)) for joint, value in values.items()))
-            for name, group, values in states
-        ),
-        end_effectors=(
-            (EndEffector("gripper", arm.tip, "hand", "arm"),) if arm.gripper_joints else ()
-        ),
+        states=group_states,
+        end_effectors=(hand,) if arm.gripper_joints else (),
         disabled=tuple(
             LinkPair(first, second, reason) for (first, second), reason in pairs.items()
         ),
     )
+
+
+add_command(app, check)

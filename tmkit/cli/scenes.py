@@ -1,4 +1,4 @@
-"""Commands about scene files (``tmkit scene ...``)."""
+"""Commands for scene files: ``tmkit scene ...``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ import typer
 
 from tmkit._support.terminal import printable
 from tmkit.cli.common import (
-    AllowFolders,
-    AllowXacro,
     AsJson,
-    Meshes,
-    Packages,
+    FileOptions,
+    SceneFileOptions,
     Scenes,
+    XacroFileOptions,
     load,
-    reading_of,
     require_writable,
 )
 from tmkit.cli.events import error_fields
+from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import print_json, progress, say
 from tmkit.cli.signals import ExitCode
 from tmkit.errors import TmkitError
@@ -33,50 +32,47 @@ if TYPE_CHECKING:
     from tmkit.formats import ReadingOptions
     from tmkit.graph import SceneGraph
 
-_DEEPEST_SHOWN = 50  # levels
+_MAX_INDENTATION = 50
+"""Largest depth of a frame that is printed as indentation."""
+
+_WATCH_PERIOD = 0.3
+"""Time between two checks for a changed file [s]."""
 
 app = typer.Typer(help="Print, check, convert and compile scene files.", no_args_is_help=True)
 
 
-@app.command()
-def dump(
-    scenes: Scenes,
-    as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
-    allow_xacro: AllowXacro = False,
-) -> None:
+def dump(scenes: Scenes, *, as_json: AsJson = False, files: XacroFileOptions) -> None:
     """Print the frames of a scene, merged from all files; missing parents are shown as roots."""
     from tmkit.formats import scene_dump
 
-    scene = load(
-        scenes, reading=reading_of(allow, package, meshes, xacro=allow_xacro), complete=False
-    )
+    scene = load(scenes, reading=files.reading_options(), complete=False)
     if as_json:
         print_json(scene_dump(scene))
         return
     for root in scene.root_names:
         for name, depth in _in_tree_order(scene, root):
-            joint, shapes = scene.joint(name), scene.shapes(name)
-            kind = (
-                f" [{joint.type}{f' {joint.name}' if joint.is_actuated else ''}]"
-                if joint.type != "fixed"
-                else ""
-            )
-            classes = f" ({', '.join(scene.classes(name))})" if scene.classes(name) else ""
-            look = f": {', '.join(a.shape.kind for a in shapes)}" if shapes else ""
-            say(f"{_indentation(depth)}{printable(f'{name}{kind}{classes}{look}', keep='')}")
+            text = _describe_frame(scene, name)
+            say(f"{_indentation(depth)}{printable(text, keep='')}")
 
 
-@app.command()
+def _describe_frame(scene: SceneGraph, name: str) -> str:
+    """Return the name, joint, classes and shapes of a frame as text."""
+    joint, classes, shapes = scene.joint(name), scene.classes(name), scene.shapes(name)
+    text = name
+    if joint.type != "fixed":
+        text += f" [{joint.type} {joint.name}]" if joint.is_actuated else f" [{joint.type}]"
+    if classes:
+        text += f" ({', '.join(classes)})"
+    if shapes:
+        text += f": {', '.join(part.shape.kind for part in shapes)}"
+    return text
+
+
 def check(
     scenes: Scenes,
+    *,
     as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
-    allow_xacro: AllowXacro = False,
+    files: XacroFileOptions,
     watch: Annotated[
         bool,
         typer.Option(
@@ -87,15 +83,10 @@ def check(
     """Check a scene for overlapping objects, joints without limits, and frames without effect."""
 
     def check_once(on_file: Callable[[Path], None] | None = None) -> bool:
-        return _check(
-            scenes,
-            on_file,
-            as_json=as_json,
-            reading=reading_of(allow, package, meshes, xacro=allow_xacro),
-        )
+        return _check(scenes, on_file, as_json=as_json, reading=files.reading_options())
 
     if watch:
-        check_again(check_once, as_json=as_json)
+        check_on_change(check_once, as_json=as_json)
     elif not check_once():
         raise typer.Exit(ExitCode.NO)
 
@@ -107,7 +98,17 @@ def _check(
     as_json: bool,
     reading: ReadingOptions,
 ) -> bool:
-    """Print the check of a scene; return whether it has no problem."""
+    """Check a scene and print the report.
+
+    Args:
+        scenes: files and built-in names, merged in order.
+        on_file: called with each file before it is read.
+        as_json: whether to print JSON.
+        reading: options of the scene reader.
+
+    Returns:
+        Whether the scene is valid.
+    """
     from tmkit.formats import check_scene
 
     notes: list[ImportNote] = []
@@ -124,7 +125,6 @@ def _check(
     return report.is_valid
 
 
-@app.command()
 def cache(
     clear: Annotated[
         bool, typer.Option("--clear", help="Remove all scenes that are kept.")
@@ -133,21 +133,18 @@ def cache(
     """Say how many loaded scenes are kept on the disk, and where; TMKIT_CACHE=off keeps none."""
     from tmkit.formats.scene_cache import SceneCache
 
-    kept = SceneCache.of_user()
-    if kept is None:
+    scene_cache = SceneCache.of_user()
+    if scene_cache is None:
         say("No scenes are kept: TMKIT_CACHE is off")
         return
     if clear:
-        kept.clear()
-    entries = kept.entries()
+        scene_cache.clear()
+    entries = scene_cache.entries()
     size = sum(entry[1] for entry in entries) / 1e6
-    say(
-        f"{len(entries)} scenes, {size:.1f} MB of at most {kept.limit / 1e6:.0f} MB, in"
-        f" {kept.folder}"
-    )
+    limit = scene_cache.limit / 1e6
+    say(f"{len(entries)} scenes, {size:.1f} MB of at most {limit:.0f} MB, in {scene_cache.folder}")
 
 
-@app.command()
 def convert(
     scenes: Scenes,
     output: Annotated[
@@ -159,32 +156,26 @@ def convert(
             help="Where to write: .json, .robray, .rsg, .urdf, .usda, .glb.",
         ),
     ],
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
-    allow_xacro: AllowXacro = False,
+    file_options: XacroFileOptions,
 ) -> None:
     """Write a scene, merged from all files, in another format; what the format cannot express is an error."""
     from tmkit.formats import convert_scene
 
     require_writable(output)
-    scene = load(scenes, reading=reading_of(allow, package, meshes, xacro=allow_xacro))
+    scene = load(scenes, reading=file_options.reading_options())
     with progress("writing the scene"):
         files = convert_scene(scene, output)
     for file in files:
         say(f"Written to {file}")
 
 
-@app.command("compile")
-def compile_(
+def compile_code(
     scenes: Scenes,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", metavar="FILE", help="Where to write: .py or .hpp (C++)."),
     ],
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
+    file_options: SceneFileOptions,
 ) -> None:
     """Write a scene, merged from all files, as code that builds it without reading them.
 
@@ -194,61 +185,79 @@ def compile_(
     from tmkit.formats import compile_scene, read_function_blocks
 
     require_writable(output)
-    scene = load(scenes, reading=reading_of(allow, package, meshes))
+    scene = load(scenes, reading=file_options.reading_options())
     with progress("writing the code"):
-        blocks = read_function_blocks(*scenes, reading=reading_of(allow))
-        files = compile_scene(
-            scene, output, blocks=blocks, source=", ".join(Path(file).name for file in scenes)
-        )
+        block_files = FileOptions(allow=file_options.allow)
+        blocks = read_function_blocks(*scenes, reading=block_files.reading_options())
+        source = ", ".join(Path(file).name for file in scenes)
+        files = compile_scene(scene, output, blocks=blocks, source=source)
     for file in files:
         say(f"Written to {file}")
 
 
 def _indentation(depth: int) -> str:
-    """Return the blanks before a frame; from some depth on, the depth in words, or long chains would fill gigabytes."""
-    return "  " * depth if depth <= _DEEPEST_SHOWN else f"{'  ' * _DEEPEST_SHOWN}({depth} deep) "
+    """Return the indentation of a frame, bounded because long chains would print gigabytes."""
+    if depth <= _MAX_INDENTATION:
+        return "  " * depth
+    return f"{'  ' * _MAX_INDENTATION}({depth} deep) "
 
 
 def _in_tree_order(scene: SceneGraph, root: str) -> Iterator[tuple[str, int]]:
-    """Yield the frames below a root, children after their parent, and how deep each is."""
-    waiting = [(root, 0)]
-    while waiting:
-        name, depth = waiting.pop()
+    """Yield the frames below a root with their depths, each parent before its children."""
+    stack = [(root, 0)]
+    while stack:
+        name, depth = stack.pop()
         yield name, depth
-        waiting.extend((child, depth + 1) for child in reversed(scene.children(name)))
+        stack.extend((child, depth + 1) for child in reversed(scene.children(name)))
 
 
-def check_again(
+def check_on_change(
     check: Callable[[Callable[[Path], None]], object],
     *,
     as_json: bool,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Check, and again whenever a file has changed, until Ctrl-C; ``check`` calls its argument with each file first."""
-    while True:
-        seen: dict[Path, tuple[int, ...]] = {}
+    """Run a check once and after each change of a file, until Ctrl-C.
 
-        def note(path: Path, seen: dict[Path, tuple[int, ...]] = seen) -> None:
-            seen.setdefault(path, _mark(path))
+    Args:
+        check: check to run, which calls its argument with each file before it reads the file.
+        as_json: whether errors are printed as JSON.
+        pause: waits for some seconds.
+
+    Raises:
+        TmkitError: if the check fails before it reads any file.
+    """
+    while True:
+        stamps: dict[Path, tuple[int, ...]] = {}
+
+        def record(path: Path, stamps: dict[Path, tuple[int, ...]] = stamps) -> None:
+            stamps.setdefault(path, _file_stamp(path))
 
         try:
-            check(note)
+            check(record)
         except TmkitError as error:
-            if not seen:
-                raise  # nothing to watch
+            if not stamps:
+                raise  # no file could change
             if as_json:
                 print_json(error_fields(error))
             else:
                 say(f"error: {error}")
         sys.stdout.flush()
-        while all(_mark(path) == mark for path, mark in seen.items()):
-            pause(0.3)
+        while all(_file_stamp(path) == stamp for path, stamp in stamps.items()):
+            pause(_WATCH_PERIOD)
 
 
-def _mark(path: Path) -> tuple[int, ...]:
-    """Return what changes with a file; empty if there is none."""
+def _file_stamp(path: Path) -> tuple[int, ...]:
+    """Return a value that changes with a file: time of change, size and inode; empty without it."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
         return ()
     return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+add_command(app, dump)
+add_command(app, check)
+add_command(app, cache)
+add_command(app, convert)
+add_command(app, compile_code, "compile")

@@ -1,4 +1,4 @@
-"""Commands about stores of scene versions: ``tmkit store put``, ``log``, ``diff``, ``merge`` and others."""
+"""Commands for stores of scene versions: ``tmkit store put``, ``log``, ``diff`` and others."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli.common import (
-    AllowFolders,
-    AsJson,
-    Packages,
-    Scenes,
-    load,
-    reading_of,
-    require_writable,
-)
+from tmkit.cli.common import AsJson, FileOptions, Scenes, load, require_writable
+from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import print_json, say
 from tmkit.cli.signals import ExitCode
 
@@ -27,6 +20,9 @@ app = typer.Typer(
     help="Keep versions of scenes in a folder: branches, history, merges.", no_args_is_help=True
 )
 
+_ID_LENGTH = 12
+"""Number of characters of a version's id that are printed."""
+
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the store.")]
 VersionName = Annotated[
     str, typer.Argument(metavar="VERSION", help="A branch, an id, or how one begins.")
@@ -35,61 +31,53 @@ Branch = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branc
 Message = Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="What was done.")]
 
 
-@app.command("ls")
 def branches(folder: Folder, as_json: AsJson = False) -> None:
     """List the branches and their latest versions."""
-    with _opened(folder) as store:
+    with _open_store(folder) as store:
         if as_json:
             print_json(dict(store.branches))
             return
         for name, version in store.branches.items():
-            say(f"{version[:12]} {name}: {len(store.get(version))} frames")
+            say(f"{version[:_ID_LENGTH]} {name}: {len(store.get(version))} frames")
 
 
-@app.command()
 def log(folder: Folder, version: VersionName = "main", as_json: AsJson = False) -> None:
     """List a version and all that it was made from, the latest first."""
-    with _opened(folder) as store:
+    with _open_store(folder) as store:
         entries = [*store.log(version)]
     if as_json:
         print_json([entry._asdict() for entry in entries])
         return
     for entry in entries:
-        merged = (
-            f" (merges {', '.join(parent[:12] for parent in entry.parents[1:])})"
-            if entry.parents[1:]
-            else ""
-        )
-        say(printable(f"{entry.id[:12]}{merged} {entry.message}".rstrip(), keep=""))
+        merges = ", ".join(parent[:_ID_LENGTH] for parent in entry.parents[1:])
+        suffix = f" (merges {merges})" if merges else ""
+        say(printable(f"{entry.id[:_ID_LENGTH]}{suffix} {entry.message}".rstrip(), keep=""))
 
 
-@app.command()
 def show(folder: Folder, version: VersionName = "main") -> None:
     """Print the frames of a version as a tree."""
     from tmkit.graph import tree_text
 
-    with _opened(folder) as store:
+    with _open_store(folder) as store:
         say(printable(tree_text(store.get(version))))
 
 
-@app.command()
 def put(
     folder: Folder,
     scenes: Scenes,
+    *,
     branch: Branch = "main",
     message: Message = "",
-    allow: AllowFolders = None,
-    package: Packages = None,
+    files: FileOptions,
 ) -> None:
     """Store a scene, merged from all files, as the next version of a branch; the folder is made if it is new."""
     from tmkit.store import Store
 
-    scene = load(scenes, reading=reading_of(allow, package))
+    scene = load(scenes, reading=files.reading_options())
     with Store(folder) as store:
         say(store.put(scene, branch, message=message))
 
 
-@app.command()
 def get(
     folder: Folder,
     output: Annotated[
@@ -101,15 +89,14 @@ def get(
     from tmkit.formats import convert_scene
 
     require_writable(output)
-    with _opened(folder) as store:
+    with _open_store(folder) as store:
         for file in convert_scene(store.get(version), output):
             say(f"Written to {file}")
 
 
-@app.command()
 def diff(folder: Folder, before: VersionName, after: VersionName) -> None:
     """Print what differs between two versions; exit code 1 if anything does."""
-    with _opened(folder) as store:
+    with _open_store(folder) as store:
         difference = store.diff(before, after)
     for frame in difference.frames:
         say(printable(repr(frame)[len("FrameDifference(") : -1], keep=""))
@@ -121,14 +108,13 @@ def diff(folder: Folder, before: VersionName, after: VersionName) -> None:
         raise typer.Exit(ExitCode.NO)
 
 
-@app.command()
 def merge(
     folder: Folder, version: VersionName, branch: Branch = "main", message: Message = ""
 ) -> None:
     """Merge a version into a branch, frame by frame; exit code 1 where both changed the same frame differently."""
     from tmkit.errors import MergeConflictError
 
-    with _opened(folder) as store:
+    with _open_store(folder) as store:
         try:
             say(store.merge(version, into=branch, message=message))
         except MergeConflictError as error:
@@ -136,20 +122,33 @@ def merge(
             raise typer.Exit(ExitCode.NO) from None
 
 
-@app.command()
 def gc(folder: Folder) -> None:
     """Remove versions that no branch leads to, and what only they need; name what is damaged."""
-    with _opened(folder) as store:
+    with _open_store(folder) as store:
         damaged = store.damaged()
         for line in damaged:
             say(printable(line))
         if damaged:
             raise typer.Exit(ExitCode.NO)
-        found = store.gc()
-    say(f"Removed {found.versions} versions and {found.blobs} blobs of {found.blob_bytes} bytes")
+        removal = store.gc()
+    say(
+        f"Removed {removal.versions} versions and {removal.blobs} blobs of"
+        f" {removal.blob_bytes} bytes"
+    )
 
 
-def _opened(folder: Path) -> Store:
+def _open_store(folder: Path) -> Store:
+    """Open an existing store."""
     from tmkit.store import Store
 
     return Store(folder, must_exist=True)
+
+
+add_command(app, branches, "ls")
+add_command(app, log)
+add_command(app, show)
+add_command(app, put)
+add_command(app, get)
+add_command(app, diff)
+add_command(app, merge)
+add_command(app, gc)

@@ -1,21 +1,14 @@
-"""``tmkit view``: scenes, problems, plans and stores in the browser."""
+"""The command ``tmkit view``: scenes, problems, plans and stores in the browser."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmkit.cli.common import (
-    AllowFolders,
-    DomainOption,
-    Meshes,
-    Packages,
-    load,
-    reading_of,
-    require_writable,
-)
+from tmkit.cli.common import DomainOption, SceneFileOptions, load, require_writable
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.inputs import read_json_file, start_configuration
 from tmkit.cli.reporting import progress, say
@@ -26,7 +19,11 @@ if TYPE_CHECKING:
     from tmkit.tamp import PlanningProblem
     from tmkit.visualization import Viewer
 
-_PLAN, _PROBLEM = ".json", ".toml"
+_PLAN_SUFFIX = ".json"
+"""Suffix of plan files, and of scene files in JSON."""
+
+_PROBLEM_SUFFIX = ".toml"
+"""Suffix of problem files."""
 
 Port = Annotated[
     int, typer.Option(metavar="N", help="Port of the page; 0 for any free one.", min=0, max=65535)
@@ -36,8 +33,38 @@ Browser = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class SceneStateOptions:
+    """Arms of a scene, and their joint values."""
+
+    robot: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--robot",
+            metavar="NAME|FILE",
+            help="Arm of a scene, for its ready configuration; repeatable.",
+            autocompletion=complete_names(Kind.ROBOTS),
+        ),
+    ] = None
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="FILE|k=v,...", help="Joint values of a scene.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """Offline page, or port of the server and whether a browser opens."""
+
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE.html", help="Write an offline page instead."),
+    ] = None
+    port: Port = 8080
+    browser: Browser = True
+
+
 def view(
-    files: Annotated[
+    names: Annotated[
         list[str],
         typer.Argument(
             metavar="SCENE...|PLAN.json|PROBLEM.toml|STORE[:BRANCH]",
@@ -48,6 +75,7 @@ def view(
             ),
         ),
     ],
+    *,
     compare: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,27 +85,9 @@ def view(
         ),
     ] = None,
     domain: DomainOption = None,
-    robot: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--robot",
-            metavar="NAME|FILE",
-            help="Arm of a scene, for its ready configuration; repeatable.",
-            autocompletion=complete_names(Kind.ROBOTS),
-        ),
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option("--start", metavar="FILE|k=v,...", help="Joint values of a scene.")
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE.html", help="Write an offline page instead."),
-    ] = None,
-    port: Port = 8080,
-    browser: Browser = True,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
+    state: SceneStateOptions,
+    page: PageOptions,
+    files: SceneFileOptions,
 ) -> None:
     """Show a scene, a plan or a problem in the browser; Ctrl-C ends it.
 
@@ -90,92 +100,99 @@ def view(
     from tmkit.tamp import PlanningProblem
     from tmkit.visualization import Viewer, save_html
 
+    html = page.html
     if html is not None:
         require_writable(html)
-    if len(files) == 1 and (found := _store_of(files[0])) is not None:
-        given = {
+    store_version = _find_store_version(names[0]) if len(names) == 1 else None
+    if store_version is not None:
+        values = {
             "--compare": compare,
             "--domain": domain,
-            "--robot": robot,
-            "--start": start,
+            "--robot": state.robot,
+            "--start": state.start,
             "--html": html,
         }
-        for option, value in given.items():
+        for option, value in values.items():
             if value:
                 raise typer.BadParameter("it is not for a store", param_hint=option)
         from tmkit.store import Store
 
-        with Store(found[0], must_exist=True) as store, Viewer(port=port) as viewer:
-            viewer.show_versions(store, found[1])
-            wait_for_browser(viewer, opens=browser)
+        folder, version = store_version
+        with Store(folder, must_exist=True) as store, Viewer(port=page.port) as viewer:
+            viewer.show_versions(store, version)
+            wait_for_browser(viewer, opens=page.browser)
         return
-    shown: Plan | PlanningProblem | SceneGraph = _read(files, domain, allow, package, meshes)
-    scene = shown if not isinstance(shown, Plan | PlanningProblem) else shown.scene
-    if isinstance(shown, Plan | PlanningProblem):
-        for option, value in {"--robot": robot, "--start": start}.items():
+
+    # Read the content, and place it in a problem if a domain is set.
+    content: Plan | PlanningProblem | SceneGraph = _read_content(names, domain, files)
+    if isinstance(content, Plan | PlanningProblem):
+        scene = content.scene
+        for option, value in {"--robot": state.robot, "--start": state.start}.items():
             if value:
-                raise typer.BadParameter(f"'{files[0]}' contains this", param_hint=option)
-    q = start_configuration(scene, robot or (), start)
+                raise typer.BadParameter(f"'{names[0]}' contains this", param_hint=option)
+    else:
+        scene = content
+    q = start_configuration(scene, state.robot or (), state.start)
     problem = None
-    if domain is not None and shown is scene:
-        shown = PlanningProblem(scene, q, domain=domain, goal="(and)", robots=robot or "panda")
-    elif domain is not None and isinstance(shown, Plan):
+    if domain is not None and content is scene:
+        robots = state.robot or "panda"
+        content = PlanningProblem(scene, q, domain=domain, goal="(and)", robots=robots)
+    elif domain is not None and isinstance(content, Plan):
         problem = PlanningProblem(
-            scene, shown.q, domain=domain, goal=shown.goal, robots=shown.robots
+            scene, content.q, domain=domain, goal=content.goal, robots=content.robots
         )
-    other = load(compare, reading=reading_of(allow, package, meshes)) if compare else None
+    other_scene = load(compare, reading=files.reading_options()) if compare else None
+
+    # Write the page, or show the content until the user interrupts.
     if html is not None:
-        page = scene if isinstance(shown, PlanningProblem) else shown
-        say(
-            "Written to"
-            f" {save_html(page, html, q=q, domain=domain if problem is not None else None)}"
-        )
+        page_content = scene if isinstance(content, PlanningProblem) else content
+        page_domain = domain if problem is not None else None
+        say(f"Written to {save_html(page_content, html, q=q, domain=page_domain)}")
         return
-    with Viewer(port=port) as viewer:
-        if other is not None:
-            viewer.compare(scene, other, q=q)
+    with Viewer(port=page.port) as viewer:
+        if other_scene is not None:
+            viewer.compare(scene, other_scene, q=q)
         else:
-            viewer.show(shown, q=q, problem=problem)
-        wait_for_browser(viewer, opens=browser)
+            viewer.show(content, q=q, problem=problem)
+        wait_for_browser(viewer, opens=page.browser)
 
 
-def _store_of(name: str) -> tuple[Path, str] | None:
-    """Return the folder of a store and the version that are named, or None if it is no store."""
+def _find_store_version(name: str) -> tuple[Path, str] | None:
+    """Return the folder and the version of a store by ``FOLDER[:VERSION]``, or None without a store."""
     folder, _, version = name.partition(":")
-    for path, of in ((Path(name), "main"), (Path(folder), version)):
+    for path, path_version in ((Path(name), "main"), (Path(folder), version)):
         if (path / "versions.sqlite").is_file():
-            return path, of
+            return path, path_version
     return None
 
 
-def _read(
-    files: list[str],
-    domain: str | None,
-    allow: list[Path] | None,
-    package: list[str] | None,
-    meshes: str,
+def _read_content(
+    names: list[str], domain: str | None, files: SceneFileOptions
 ) -> Plan | PlanningProblem | SceneGraph:
-    """Read a plan, a problem or a scene, by the suffix and the content of a file that stands alone."""
+    """Read a plan or a problem from a single file, by its suffix and content, or else a scene."""
     import tmkit as tk
     from tmkit.tamp.domains.loading import check_plan_domain
 
-    alone = Path(files[0]) if len(files) == 1 else None
-    if alone is not None and alone.suffix == _PROBLEM:
+    path = Path(names[0]) if len(names) == 1 else None
+    if path is not None and path.suffix == _PROBLEM_SUFFIX:
         with progress("reading the problem"):
-            return tk.load_planning_problem(
-                alone, domain=domain, reading=reading_of(allow, package, meshes)
-            )[0]
-    if alone is not None and alone.suffix == _PLAN:
-        document = read_json_file(alone, what="plan or scene")
+            return tk.load_planning_problem(path, domain=domain, reading=files.reading_options())[0]
+    if path is not None and path.suffix == _PLAN_SUFFIX:
+        document = read_json_file(path, what="plan or scene")
         if isinstance(document, dict) and "steps" in document:
-            plan = tk.load_plan(alone)
-            check_plan_domain(plan, alone, domain, None)
+            plan = tk.load_plan(path)
+            check_plan_domain(plan, path, domain, None)
             return plan
-    return load(files, reading=reading_of(allow, package, meshes))
+    return load(names, reading=files.reading_options())
 
 
 def wait_for_browser(viewer: Viewer, *, opens: bool) -> None:
-    """Print the address of a viewer, open it if asked for, and wait for an interrupt."""
+    """Print the address of a viewer, and wait for an interrupt.
+
+    Args:
+        viewer: viewer that serves the page.
+        opens: whether to open the page in a browser.
+    """
     import webbrowser
 
     say(f"Showing at {viewer.url} (Ctrl-C ends it)")
