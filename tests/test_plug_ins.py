@@ -140,7 +140,7 @@ def test_names_that_are_taken_are_not_given_again(group: str, site: Path) -> Non
         match=r"'toy' .* is claimed by the distributions 'first-toys' and 'second-toys'",
     ):
         registry.find("toy")
-    assert "toy" not in registry.installed_keys()
+    assert "toy" not in registry.plug_in_keys()
     found, errors = registry.load_all()
     assert sorted(error.distribution for error in errors) == ["first-toys", "thief"]
     assert all(not entry.distribution for entry in found)

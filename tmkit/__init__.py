@@ -1,8 +1,8 @@
 """tmkit: a scene graph for task-and-motion planning.
 
-A scene is an immutable value: every edit gives a new version, and the old one goes on to answer.
-From a robot, a scene and a PDDL goal, ``tmkit.plan`` makes a checked plan; ``tmkit.simulate``
-executes it in a physics simulator.
+A scene is an immutable value: every edit returns a new version, and the old one stays valid.
+``tmkit.plan`` computes a validated plan from a robot, a scene and a PDDL goal. ``tmkit.simulate``
+executes it in a physics simulator::
 
     import tmkit as tk
 
@@ -14,7 +14,8 @@ executes it in a physics simulator.
 from tmkit._early_interrupt import end_command_on_interrupt
 
 end_command_on_interrupt()  # before the core, whose import takes time
-_DISTRIBUTION = "tmkit-robotics"  # which the package of another project has not; see tmkit._support
+_DISTRIBUTION = "tmkit-robotics"
+"""Marker of this package; a package ``tmkit`` of another project lacks it (``tmkit._support``)."""
 
 from tmkit._support.lazy_imports import lazy_names
 from tmkit._support.start import start

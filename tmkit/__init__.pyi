@@ -1,4 +1,4 @@
-"""The names that `tmkit` exports."""
+"""Exports of `tmkit`."""
 
 from tmkit._support.data import data_path as data_path
 from tmkit._support.version import __version__ as __version__

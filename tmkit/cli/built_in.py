@@ -12,7 +12,7 @@ from tmkit.cli.completion import Kind, built_in_files, word_argument
 from tmkit.cli.reporting import print_json, say
 from tmkit.formats.format import Format
 from tmkit.formats.robray.format import ROBRAY
-from tmkit.plug_ins import Installed, PlugInGroup
+from tmkit.plug_ins import InstalledRegistration, PlugInGroup
 
 _INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
 _PLUG_INS = (Kind.FORMATS, Kind.PLANNERS, Kind.ENGINES, Kind.TRANSPORTS)
@@ -52,7 +52,7 @@ def list_built_in(
 
 def _list_plug_ins(kind: Kind, *, as_json: bool) -> None:
     """List the registrations of a kind; a plug-in that cannot be used is a warning."""
-    rows: list[tuple[str, Installed[Any]]] = []
+    rows: list[tuple[str, InstalledRegistration[Any]]] = []
     for group in _groups(kind):
         found, errors = group.load_all()
         rows += [(group.noun, entry) for entry in found]
@@ -96,7 +96,7 @@ def _groups(kind: Kind) -> list[PlugInGroup[Any]]:
     return groups[kind]
 
 
-def _document(noun: str, entry: Installed[Any]) -> dict[str, Any]:
+def _document(noun: str, entry: InstalledRegistration[Any]) -> dict[str, Any]:
     document = {
         "name": entry.value.name,
         "kind": noun,

@@ -160,7 +160,7 @@ def require_plug_in(group: MakerGroup[Any], name: str, *, option: str) -> None:
     try:
         group.find(name.partition(":")[0])
     except UnknownNameError:
-        known = ", ".join([built_in_names(group, separator=", "), *group.installed_keys()])
+        known = ", ".join([built_in_names(group, separator=", "), *group.plug_in_keys()])
         raise typer.BadParameter(f"'{name}' is none of {known}", param_hint=option) from None
 
 

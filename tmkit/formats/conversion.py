@@ -23,7 +23,7 @@ from tmkit.formats.loading import load_scene
 from tmkit.formats.registry import find_format, written_suffixes
 from tmkit.formats.robray.format import ROBRAY
 from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, SceneGraph
-from tmkit.plug_ins import Installed
+from tmkit.plug_ins import InstalledRegistration
 from tmkit.spatial import Pose
 
 _NUMBERS = ("lower", "upper", "velocity", "effort", "damping", "friction")
@@ -64,7 +64,7 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
     return (target, *beside)
 
 
-def _writable_format(target: Path) -> Installed[Format]:
+def _writable_format(target: Path) -> InstalledRegistration[Format]:
     """Return the format of a file to be written."""
     try:
         found = find_format(target)
@@ -77,7 +77,9 @@ def _writable_format(target: Path) -> Installed[Format]:
     return found
 
 
-def _contents(found: Installed[Format], scene: SceneGraph, name: str) -> Mapping[str, str | bytes]:
+def _contents(
+    found: InstalledRegistration[Format], scene: SceneGraph, name: str
+) -> Mapping[str, str | bytes]:
     """Return the contents of the files of a scene, by name."""
     assert found.value.write is not None
     try:

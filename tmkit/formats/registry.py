@@ -14,7 +14,7 @@ from tmkit.errors import MissingFileError, UnknownNameError
 from tmkit.formats.format import Format
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
 from tmkit.formats.reading_options import ReadingOptions
-from tmkit.plug_ins import Installed, PlugInGroup
+from tmkit.plug_ins import InstalledRegistration, PlugInGroup
 
 
 @functools.cache
@@ -37,7 +37,7 @@ FORMATS = PlugInGroup("tmkit.formats", "scene format", Format, built_in_formats)
 """The formats of scene files."""
 
 
-def find_format(path: Path) -> Installed[Format] | None:
+def find_format(path: Path) -> InstalledRegistration[Format] | None:
     """Return the format of a file by its suffix, None if there is none; its module is imported if it is a plug-in.
 
     Raises:
@@ -63,7 +63,7 @@ def built_in_suffixes() -> tuple[str, ...]:
 
 def readable_suffixes() -> tuple[str, ...]:
     """Return the suffixes of all formats; those of plug-ins by their entry points, which are not imported."""
-    return (*built_in_suffixes(), *(f".{key}" for key in FORMATS.installed_keys()))
+    return (*built_in_suffixes(), *(f".{key}" for key in FORMATS.plug_in_keys()))
 
 
 def written_suffixes() -> tuple[str, ...]:

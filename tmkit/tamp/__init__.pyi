@@ -1,4 +1,4 @@
-"""The names that `tmkit.tamp` exports."""
+"""Exports of `tmkit.tamp`."""
 
 from tmkit.tamp.costs import plan_cost as plan_cost
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis as Diagnosis, PlanStatus as PlanStatus
