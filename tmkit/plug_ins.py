@@ -253,8 +253,8 @@ class PlugInGroup(Generic[Value]):
             reason = f"({point.value}) is {repr(value)[:60]}, expected a {expected}"
             raise PlugInError.of(point.name, distribution, reason)
         if point.name not in value.keys:
-            names = _quote_names(value.keys)
-            reason = f"({point.value}) registers {names}; its entry point must have this name"
+            keys = _quote_names(value.keys)
+            reason = f"({point.value}) registers {keys}; its entry point must have this name"
             raise PlugInError.of(point.name, distribution, reason)
         reserved = {name.lower() for entry in self.built_in() for name in (entry.name, *entry.keys)}
         names = dict.fromkeys((value.name, *value.keys))

@@ -150,16 +150,16 @@ class Negative:
         (
             Negative(),
             (
-                r"cost function 'Negative' gives -1.0 for \(pick-up a .*, not a finite number of at"
+                r"cost function 'Negative' returns -1.0 for \(pick-up a .*, not a finite number of at"
                 r" least 0"
             ),
         ),
-        (lambda _: math.nan, r"<lambda>' gives nan for \(pick-up a "),
-        (lambda _: math.inf, r"<lambda>' gives inf for "),
-        (lambda _: "much", r"<lambda>' gives 'much' for "),
-        (lambda _: None, r"<lambda>' gives None for "),
-        (lambda _: True, r"<lambda>' gives True for "),
-        (lambda _: np.ones(2), r"<lambda>' gives array\(\[1., 1.\]\) for "),
+        (lambda _: math.nan, r"<lambda>' returns nan for \(pick-up a "),
+        (lambda _: math.inf, r"<lambda>' returns inf for "),
+        (lambda _: "much", r"<lambda>' returns 'much' for "),
+        (lambda _: None, r"<lambda>' returns None for "),
+        (lambda _: True, r"<lambda>' returns True for "),
+        (lambda _: np.ones(2), r"<lambda>' returns array\(\[1., 1.\]\) for "),
         (lambda: 1.0, r"<lambda>' fails for \(pick-up .*TypeError: .*takes 0 positional arguments"),
         (
             lambda step: step.scene.pose("nowhere"),

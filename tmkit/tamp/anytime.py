@@ -1,13 +1,17 @@
-"""Improving a plan that was found: the same goal with cheaper actions and shorter paths, as long as one likes.
+"""Anytime improvement of a plan: cheaper actions and shorter paths for the same goal.
 
-Three kinds of iterations take turns (docs/reference/planning.md): searched *paths* are searched
-again; *choices* of grasps, placements and configurations are drawn anew. Other *skeletons* are
-found by forbidding one action at a time, the dearest and last first. A plan is better if it costs
-less (:mod:`tmkit.tamp.costs`) or, at equal cost, if its paths are shorter; branch and bound with
-the best plan as the bound.
+Three kinds of iterations alternate (docs/reference/planning.md):
 
-Invariants: what is kept is never worse than what was there before; for a fixed number of iterations
-the result depends on the arguments of the run alone; a time limit only stops.
+* *paths*: the transit and transfer paths are planned again;
+* *choices*: grasps, placements and configurations are sampled again;
+* *skeletons*: the task planner finds another task plan, in which one action is forbidden, the most
+  expensive and last first.
+
+A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal cost, if its paths are
+shorter. Choices and skeletons are refined by branch and bound, with the best plan as the bound.
+
+The plan never gets worse. For a fixed number of iterations the result depends only on the arguments
+of the run. A time limit only ends the iterations.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import hashlib
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,7 +35,7 @@ from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
 from tmkit.spatial.plain import read_only
 from tmkit.tamp.context import PlanningContext, SearchLog
-from tmkit.tamp.costs import CostBound, StepCosts, Worth, busiest
+from tmkit.tamp.costs import CostBound, Objective, StepCosts, busiest_arm_objective
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.progress import ImprovementProgress
@@ -41,12 +45,17 @@ from tmkit.task_planning.protocol import PreparedTask
 
 _logger = logging.getLogger(__name__)
 
-_SEARCHED = (SegmentKind.TRANSIT, SegmentKind.TRANSFER)
-_ATTEMPTS_PER_IMPROVED_ACTION = 12
-"""Attempts for each action of a skeleton that may be better: fewer than for a first plan, which is needed."""
+_SEARCHED_KINDS = (SegmentKind.TRANSIT, SegmentKind.TRANSFER)
+"""Kinds of segments with a path of the motion planner."""
 
-_LEAST_GAIN = 1e-9  # of cost or length; less is rounding
-_WIDTH = 3  # motions of an action of which the cheapest is tried first
+_ATTEMPTS_PER_ACTION = 12
+"""Motion attempts for each action of a skeleton; fewer than for the first plan."""
+
+_MIN_GAIN = 1e-9
+"""Smallest gain of cost or path length that is not a rounding error."""
+
+_BRANCHING_WIDTH = 3
+"""Motions of an action that are compared; the cheapest is extended first."""
 
 
 def with_costs(problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
@@ -56,19 +65,29 @@ def with_costs(problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep,
 
 
 def _action_costs(problem: Problem, actions: Sequence[GroundAction]) -> tuple[float, ...]:
+    """Return the costs of actions in the problem's metric; 1 each without a metric."""
     if problem.metric is not Metric.TOTAL_COST:
         return (1.0,) * len(actions)
     return validate_task_plan(problem, actions).costs
 
 
-def _is_better(worth: Worth, other: Worth) -> bool:
-    """Return whether a cost and length are less than others, by more than rounding."""
-    gain = other[0] - worth[0]
-    return gain > _LEAST_GAIN or (gain >= 0.0 and worth[1] < other[1] - _LEAST_GAIN)
+def _is_better(candidate: Objective, best: Objective) -> bool:
+    """Return whether a candidate is better than the best plan by more than a rounding error."""
+    gain = best[0] - candidate[0]
+    return gain > _MIN_GAIN or (gain >= 0.0 and candidate[1] < best[1] - _MIN_GAIN)
 
 
 class Improvement:
-    """The iterations after the first plan of a run; ``task`` is prepared, without what was learned."""
+    """Iterations after the first plan of a run.
+
+    Args:
+        context: inputs of the run.
+        log: log of the run.
+        problem: task of the first plan.
+        domain: domain of the task.
+        task: prepared task, without learned constraints.
+        steps: steps of the first plan.
+    """
 
     def __init__(
         self,
@@ -80,44 +99,50 @@ class Improvement:
         steps: tuple[PlanStep, ...],
     ) -> None:
         self.context, self.log = context, log
-        self.problem, self.domain, self.first_task, self.task = problem, domain, task, task
+        self.problem, self.domain = problem, domain
+        self.first_task = self.task = task
         self.costs = StepCosts(
             context.options.cost, context.scene, context.manipulators, domain.stated, self._makespan
         )
-        self.best, self.worth = steps, self.costs.total(steps)
-        # what the task planner found last, if not the actions of the best
-        self.tried: tuple[GroundAction, ...] = ()
+        self.best, self.best_objective = steps, self.costs.total(steps)
+        # latest result of the task planner; empty if it is the skeleton of the best plan
+        self.latest_skeleton: tuple[GroundAction, ...] = ()
         self.number = 0
 
     def improve(self, iterations: int | None) -> tuple[PlanStep, ...]:
-        """Go on for so many iterations, or until the time is up; return the best plan."""
-        self._tell(iterations)
-        kinds = (self._paths, self._choices, self._skeletons)
+        """Run the iterations and return the steps of the best plan.
+
+        Args:
+            iterations: number of iterations; None to run until the time limit.
+        """
+        self._report(iterations)
+        kinds = (self._improve_paths, self._resample_choices, self._try_other_skeleton)
         with suppress(TimeLimitError):
-            while (
-                self.best
-                and (iterations is None or self.number < iterations)
-                and not self.log.is_over()
-            ):
-                self.costs.forget()
-                found = kinds[self.number % len(kinds)]()
+            while self.best and self.number != iterations and not self.log.is_over():
+                self.costs.clear()
+                steps = kinds[self.number % len(kinds)]()
                 self.number += 1
-                if found is not None and _is_better(worth := self.costs.total(found), self.worth):
-                    self.best, self.worth = found, worth
-                    self._tell(iterations)
+                if steps is None:
+                    continue
+                objective = self.costs.total(steps)
+                if _is_better(objective, self.best_objective):
+                    self.best, self.best_objective = steps, objective
+                    self._report(iterations)
         return self.best
 
     def _makespan(self, steps: Sequence[PlanStep]) -> float:
+        """Return the end time of the last step [s]."""
         plan = self.context.plan_of(tuple(steps), self.domain)
         if not self.context.options.arms_at_once:
             return Schedule.of(plan).makespan
-        from tmkit.tamp.scheduling import shortest_schedule  # most runs need none
+        from tmkit.tamp.scheduling import shortest_schedule  # few runs need a schedule
 
         return shortest_schedule(plan).makespan
 
-    def _tell(self, iterations: int | None) -> None:
+    def _report(self, iterations: int | None) -> None:
+        """Report and log the best plan; ``iterations`` is the total number, None if unlimited."""
         context, log = self.context, self.log
-        cost, length = self.worth
+        cost, length = self.best_objective
         log.note_best(f"cost {cost:g}, paths {length:.2f} rad")
         if context.on_progress is not None:
             context.on_progress(
@@ -138,16 +163,15 @@ class Improvement:
             "best plan after %d iterations: cost %g, %.3f rad of paths", self.number, cost, length
         )
 
-    def _seed(self, what: str) -> int:
-        """Return a seed of this iteration."""
-        text = f"improvement {self.context.options.seed} {self.number} {what}"
+    def _seed(self, purpose: str) -> int:
+        """Return the seed of this iteration for a purpose."""
+        text = f"improvement {self.context.options.seed} {self.number} {purpose}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little") >> 1
 
-    # --- paths
-    # ----------------------------------------------------------------------------------------------------
+    # --- Paths ---
 
-    def _paths(self) -> tuple[PlanStep, ...] | None:
-        """Return the plan with better paths, where any were found."""
+    def _improve_paths(self) -> tuple[PlanStep, ...] | None:
+        """Plan all searched paths again; return the steps, or None at the time limit."""
         context, log = self.context, self.log
         arms = context.arms(log.clock, 0)
         steps: list[PlanStep] = []
@@ -155,80 +179,54 @@ class Improvement:
         for number, step in enumerate(self.best):
             if log.is_over():
                 return None
-            steps.append(self._with_better_paths(step, scene, q, arms, f"step {number}"))
+            start = _State(scene, q)
+            steps.append(self._improve_step_paths(step, start, arms, f"step {number}"))
             scene, q = step.scene, step.q
         return tuple(steps)
 
-    def _with_better_paths(
-        self,
-        step: PlanStep,
-        scene: SceneGraph,
-        q: Configuration,
-        arms: dict[str, ArmMotionPlanner],
-        where: str,
+    def _improve_step_paths(
+        self, step: PlanStep, start: _State, arms: dict[str, ArmMotionPlanner], seed_name: str
     ) -> PlanStep:
-        best, at_scene, at_q = step, scene, q
+        """Return the step with each searched path replaced where a better one is found.
+
+        Args:
+            step: step of the best plan.
+            start: state before the step.
+            arms: motion planners by name of the arm.
+            seed_name: name of the step in seeds.
+        """
+        best, scene, q = step, start.scene, start.q
         for number, segment in enumerate(step.segments):
-            end_scene, end_q = segment.end(at_scene, at_q)
-            arm = arms[segment.arm]
-            if segment.kind in _SEARCHED and len(segment.path) > 1:
-                other = self._searched_again(
-                    arm, step, number, (scene, q), (at_scene, end_q), f"{where} {number}"
-                )
-                if other is not None:
-                    segments = (*best.segments[:number], other, *best.segments[number + 1 :])
-                    tried = replace(best, segments=segments)
-                    best = (
-                        tried
-                        if _is_better(self.costs.worth(tried), self.costs.worth(best))
-                        else best
-                    )
-            at_scene, at_q = end_scene, end_q
+            scene_after, q_after = segment.end(scene, q)
+            if segment.kind in _SEARCHED_KINDS and len(segment.path) > 1:
+                end, seed = _State(scene, q_after), self._seed(f"{seed_name} {number}")
+                arm = arms[segment.arm]
+                candidate = _replan_segment(step, number, arm, start=start, end=end, seed=seed)
+                if candidate is not None:
+                    segments = list(best.segments)
+                    segments[number] = candidate
+                    best = self._cheaper_step(best, replace(best, segments=tuple(segments)))
+            scene, q = scene_after, q_after
         return best
 
-    def _searched_again(
-        self,
-        arm: ArmMotionPlanner,
-        step: PlanStep,
-        number: int,
-        before: tuple[SceneGraph, Configuration],
-        end: tuple[SceneGraph, Configuration],
-        where: str,
-    ) -> Segment | None:
-        """Return a segment with another path, between the same configurations; None when none was found."""
-        segment, primitives = step.segments[number], arm.primitives
-        scene, q_end = end
-        near = primitives.near_pairs(*before)
-        for other in step.segments:
-            if other.kind is SegmentKind.RELEASE and other.reparenting is not None:
-                near = (*near, *primitives.reduced_margin_pairs_at_rest(*before, other.reparenting))
-        phase = primitives.phase(
-            scene, near, contact_object=segment.held, constraints=segment.constraints
-        )
-        start = np.array(q_end)
-        entries = arm.manipulator.joint_indices(scene)
-        start[entries] = segment.path[0]
-        try:
-            path = primitives.plan_path(
-                phase, start, q_end[None], seed=self._seed(where), label="improving"
-            )
-        except PrimitiveFailedError:
-            return None
-        arm_path = np.array(path[:, entries])
-        arm_path[0], arm_path[-1] = segment.path[0], segment.path[-1]
-        return replace(segment, path=read_only(arm_path))
+    def _cheaper_step(self, best: PlanStep, candidate: PlanStep) -> PlanStep:
+        """Return the candidate if it is better than the best step, else the best step."""
+        is_better = _is_better(self.costs.objective(candidate), self.costs.objective(best))
+        return candidate if is_better else best
 
-    # --- choices and skeletons
-    # ------------------------------------------------------------------------------------
+    # --- Choices and skeletons ---
 
-    def _choices(self) -> tuple[PlanStep, ...] | None:
-        """Return the same actions with other choices, when that is better; arms at once in another order."""
-        return self._refined(self._by_turns([step.action for step in self.best], is_shuffled=True))
+    def _resample_choices(self) -> tuple[PlanStep, ...] | None:
+        """Refine the actions of the best plan again; return the steps, or None.
 
-    def _by_turns(
+        Actions of arms that act at once are interleaved in another order.
+        """
+        return self._refine(self._interleave([step.action for step in self.best], is_shuffled=True))
+
+    def _interleave(
         self, actions: Sequence[GroundAction], *, is_shuffled: bool
     ) -> tuple[GroundAction, ...]:
-        """Return actions in an order in which the arms take turns, where they act at once."""
+        """Return the actions in an order in which arms that act at once take turns."""
         if not self.context.options.arms_at_once:
             return tuple(actions)
         arms = [pddl_name(arm.name) for arm in self.context.manipulators]
@@ -237,52 +235,103 @@ class Improvement:
             np.random.default_rng(self._seed("order")).shuffle(ranks)
         return by_turns(self.problem, actions, arms, ranks=ranks)
 
-    def _skeletons(self) -> tuple[PlanStep, ...] | None:
-        """Return other actions, when they can be carried out and are better."""
+    def _try_other_skeleton(self) -> tuple[PlanStep, ...] | None:
+        """Forbid an expensive action and refine another task plan; return the steps, or None."""
         context, log = self.context, self.log
-        actions = self.tried or tuple(step.action for step in self.best)
+        actions = self.latest_skeleton or tuple(step.action for step in self.best)
         states = validate_task_plan(self.problem, actions).states
-        costs = _action_costs(self.problem, actions)
-        if not self.tried:
-            costs = tuple(self.costs.worth(step)[0] for step in self.best)
-        dearest_last_first = sorted(range(len(actions)), key=lambda step: (-costs[step], -step))
+        if self.latest_skeleton:
+            costs = _action_costs(self.problem, actions)
+        else:
+            costs = tuple(self.costs.objective(step)[0] for step in self.best)
+
+        # Forbid an action in its state, the most expensive and last one first.
+        order = sorted(range(len(actions)), key=lambda step: (-costs[step], -step))
         turn = (self.number // 3) % len(actions)
-        index, before = dearest_last_first[turn], self.task
+        index, previous_task = order[turn], self.task
         self.task = self.task.forbid(actions[index], tuple(states[index]))
-        found = context.search(log, self.task)
-        is_dearer = context.options.cost == "actions" and found.cost > self.worth[0]
-        if found.status is not TaskPlanStatus.SOLVED or is_dearer:
-            self.task, self.tried = (before, self.tried) if turn else (self.first_task, ())
+
+        result = context.search(log, self.task)
+        is_costlier = context.options.cost == "actions" and result.cost > self.best_objective[0]
+        if result.status is not TaskPlanStatus.SOLVED or is_costlier:
+            if turn:
+                self.task = previous_task
+            else:
+                self.task, self.latest_skeleton = self.first_task, ()
             return None
         log.count_task_plan()
-        self.tried = found.steps
-        return self._refined(self._by_turns(found.steps, is_shuffled=False))
+        self.latest_skeleton = result.steps
+        return self._refine(self._interleave(result.steps, is_shuffled=False))
 
-    def _refined(self, skeleton: tuple[GroundAction, ...]) -> tuple[PlanStep, ...] | None:
+    def _refine(self, skeleton: tuple[GroundAction, ...]) -> tuple[PlanStep, ...] | None:
+        """Return steps that carry out a skeleton and are better than the best plan, or None."""
         context, log = self.context, self.log
-        costs = _action_costs(self.problem, skeleton)
+        action_costs = _action_costs(self.problem, skeleton)
 
-        def worth(index: int, step: PlanStep) -> Worth:
-            cost, length = self.costs.worth(replace(step, cost=costs[index]))
-            # known beforehand, so the first step has them all
+        def objective(index: int, step: PlanStep) -> Objective:
+            cost, length = self.costs.objective(replace(step, cost=action_costs[index]))
+            # action costs do not depend on motions, so the first step contributes all of them
             if context.options.cost == "actions":
-                cost = 0.0 if index else sum(costs)
+                cost = 0.0 if index else sum(action_costs)
             return cost, length
 
-        limit, is_of_each_arm = self.worth, context.options.cost == "makespan"
-        # the steps of an arm follow each other in less time than they take one by one
-        if is_of_each_arm:
-            limit = max(limit, busiest(self.best, [self.costs.worth(step) for step in self.best]))
+        limit, applies_per_arm = self.best_objective, context.options.cost == "makespan"
+        # consecutive steps of an arm take less time than the sum of the single steps
+        if applies_per_arm:
+            objectives = [self.costs.objective(step) for step in self.best]
+            limit = max(limit, busiest_arm_objective(self.best, objectives))
+        attempts = _ATTEMPTS_PER_ACTION * len(skeleton)
+        seed = self._seed("tree")
         outcome = refine_skeleton(
             skeleton,
-            context.tree(
-                replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")
-            ),
-            budget=RefinementBudget(
-                attempts=_ATTEMPTS_PER_IMPROVED_ACTION * len(skeleton), width=_WIDTH
-            ),
+            context.tree(replace(log, trees=[]), self.problem, self.domain, seed=seed),
+            budget=RefinementBudget(attempts=attempts, width=_BRANCHING_WIDTH),
             is_over=log.is_over,
-            bound=CostBound(worth, limit, is_of_each_arm),
+            bound=CostBound(objective, limit, applies_per_arm),
             finish=context.finish(log.clock),
         )
         return None if outcome.steps is None else with_costs(self.problem, outcome.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Scene and configuration (n_joints,) between two motions."""
+
+    scene: SceneGraph
+    q: Configuration
+
+
+def _replan_segment(
+    step: PlanStep, number: int, arm: ArmMotionPlanner, *, start: _State, end: _State, seed: int
+) -> Segment | None:
+    """Return a segment with a newly planned path between the same configurations, or None.
+
+    Args:
+        step: step that contains the segment.
+        number: index of the segment in the step.
+        arm: motion planner of the arm.
+        start: state before the step.
+        end: scene during the segment, and configuration at its end.
+        seed: seed of the path search.
+    """
+    segment, primitives = step.segments[number], arm.primitives
+    near_pairs = primitives.near_pairs(start.scene, start.q)
+    for release in step.segments:
+        if release.kind is SegmentKind.RELEASE and release.reparenting is not None:
+            pairs = primitives.reduced_margin_pairs_at_rest(
+                start.scene, start.q, release.reparenting
+            )
+            near_pairs = (*near_pairs, *pairs)
+    phase = primitives.phase(
+        end.scene, near_pairs, contact_object=segment.held, constraints=segment.constraints
+    )
+    q_start = np.array(end.q)
+    columns = arm.manipulator.joint_indices(end.scene)
+    q_start[columns] = segment.path[0]
+    try:
+        path = primitives.plan_path(phase, q_start, end.q[None], seed=seed, label="improving")
+    except PrimitiveFailedError:
+        return None
+    arm_path = np.array(path[:, columns])
+    arm_path[0], arm_path[-1] = segment.path[0], segment.path[-1]
+    return replace(segment, path=read_only(arm_path))

@@ -1,12 +1,14 @@
-"""Costs of plans: by their actions, by the length or duration of their motions, or by a function of the user.
+"""Costs of plans: actions, path length, duration, makespan, or a function of the user.
 
-A cost is a sum over the steps, and not negative. So the first steps of a plan cost no more than the
-whole, and branches whose first steps cost as much as the best plan can be cut off. The makespan is
-none: of its branches those are cut off in which one arm alone is busy for longer. Where two plans
-cost the same, the one with the shorter paths is better; a *worth* is this pair.
+A cost is a sum of non-negative costs of steps. The first steps of a plan therefore never cost more
+than the whole plan, and branch and bound prunes a branch once they reach the cost of the best plan.
+The makespan is no sum. A branch is pruned if the busy time of one arm alone exceeds the bound.
 
-Invariants: what a function of the user gives is checked; nonsense is a
-:class:`~tmkit.errors.CostError` with its name and the action.
+Plans are compared by an *objective*, the pair of cost and path length, in lexicographic order: of
+two plans of equal cost, the one with shorter paths is better.
+
+The result of a user's function is checked. An invalid one raises a
+:class:`~tmkit.errors.CostError` with the name of the function and the action.
 """
 
 from __future__ import annotations
@@ -26,50 +28,55 @@ from tmkit.plans.values import Plan, PlanStep
 from tmkit.robots import Manipulator
 from tmkit.tamp.options import Cost, PlanningOptions
 
-Worth: TypeAlias = tuple[float, float]
+Objective: TypeAlias = tuple[float, float]
+"""Cost and path length, compared in this order."""
 
 
 @dataclass(eq=False)
 class StepCosts:
-    """The costs of steps, each computed once.
+    """Cached costs of steps.
 
     Attributes:
-        stated: returns an action as the domain states it, which functions of the user receive.
-        makespan: returns the seconds until the last of all steps of a plan ends.
+        cost: name of a cost, or function of the user.
+        scene: scene at the start of the plan.
+        robots: arms of the plan.
+        domain_action: function that converts a searched action to one of the user's domain, for
+            functions of the user.
+        makespan: function that returns the end time of the last step [s].
     """
 
     cost: Cost
     scene: SceneGraph
     robots: tuple[Manipulator, ...]
-    stated: Callable[[GroundAction], GroundAction] = lambda action: action
+    domain_action: Callable[[GroundAction], GroundAction] = lambda action: action
     makespan: Callable[[Sequence[PlanStep]], float] = lambda _: math.nan
 
     def __post_init__(self) -> None:
-        self._known: dict[tuple[object, ...], tuple[PlanStep, Worth]] = {}
+        self._cache: dict[tuple[object, ...], tuple[PlanStep, Objective]] = {}
 
-    def worth(self, step: PlanStep) -> Worth:
-        """Return the cost of a step and the length of its path.
+    def objective(self, step: PlanStep) -> Objective:
+        """Return the cost and the path length of a step.
 
         Raises:
-            CostError: a function of the user fails, or gives what is no cost.
+            CostError: if a function of the user fails or returns an invalid cost.
         """
         key = step.action, step.segments, step.cost, id(step.scene)
-        if key not in self._known:
-            # the step keeps its scene, and so the id
-            self._known[key] = step, (self._of(step), step.path_length)
-        return self._known[key][1]
+        if key not in self._cache:
+            # the cached step keeps its scene alive, so the id stays unique
+            self._cache[key] = step, (self._step_cost(step), step.path_length)
+        return self._cache[key][1]
 
-    def total(self, steps: Sequence[PlanStep]) -> Worth:
-        """Return the cost of all steps of a plan and the length of their paths."""
+    def total(self, steps: Sequence[PlanStep]) -> Objective:
+        """Return the cost and the path length of all steps of a plan."""
         if self.cost == "makespan":
             return self.makespan(steps), sum(step.path_length for step in steps)
-        return _sum(map(self.worth, steps))
+        return _sum(map(self.objective, steps))
 
-    def forget(self) -> None:
-        """Let go of the steps that were seen."""
-        self._known.clear()
+    def clear(self) -> None:
+        """Clear the cache."""
+        self._cache.clear()
 
-    def _of(self, step: PlanStep) -> float:
+    def _step_cost(self, step: PlanStep) -> float:
         if self.cost == "actions":
             return step.cost
         if self.cost == "path_length":
@@ -78,84 +85,88 @@ class StepCosts:
             from tmkit.plans.execution import step_duration
 
             return step_duration(step, self.scene, robots=self.robots)
-        return _checked(self.cost, replace(step, action=self.stated(step.action)))
+        return _call_cost(self.cost, replace(step, action=self.domain_action(step.action)))
 
 
-def _checked(function: Callable[[PlanStep], float], step: PlanStep) -> float:
-    """Return what a function of the user gives for a step, a finite number of at least 0; refuse anything else."""
+def _call_cost(function: Callable[[PlanStep], float], step: PlanStep) -> float:
+    """Return the cost that a function of the user computes for a step.
+
+    Raises:
+        CostError: if the function fails, or its result is not a finite number of at least 0.
+    """
     try:
         value = function(step)
     except (TimeLimitError, MissingExtraError, MemoryError):
         raise
     except Exception as error:
-        raise _error(
-            function, step, f"fails for {step.action}: {type(error).__name__}: {error}"
-        ) from error
+        reason = f"fails for {step.action}: {type(error).__name__}: {error}"
+        raise _cost_error(function, step, reason) from error
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= value < math.inf:
-        raise _error(
-            function,
-            step,
-            f"gives {repr(value)[:60]} for {step.action}, not a finite number of at least 0",
-        )
+        reason = f"returns {repr(value)[:60]} for {step.action}, not a finite number of at least 0"
+        raise _cost_error(function, step, reason)
     return float(value)
 
 
-def _error(function: object, step: PlanStep, what: str) -> CostError:
+def _cost_error(function: object, step: PlanStep, reason: str) -> CostError:
+    """Return the error of a cost function; ``reason`` begins with a verb."""
     name = callable_name(function)
-    return CostError(f"cost function '{name}' {what}", cost=name, action=str(step.action))
+    return CostError(f"cost function '{name}' {reason}", cost=name, action=str(step.action))
 
 
 @dataclass(frozen=True, eq=False)
 class CostBound:
-    """What a plan must cost less than.
+    """Upper bound of a branch-and-bound search.
 
     Attributes:
-        worth: returns the cost and the path length of the step with an index.
-        limit: the cost and, where that is equal, the length that all steps together must stay
-            below.
-        is_of_each_arm: whether those of the steps of each arm must.
+        objective: function that returns the cost and the path length of a step, from its index and
+            the step.
+        limit: exclusive upper bound of the sum over all steps.
+        applies_per_arm: whether the bound applies to the steps of each arm instead.
     """
 
-    worth: Callable[[int, PlanStep], Worth]
-    limit: Worth
-    is_of_each_arm: bool = False
+    objective: Callable[[int, PlanStep], Objective]
+    limit: Objective
+    applies_per_arm: bool = False
 
     def is_below(self, steps: Sequence[PlanStep]) -> bool:
         """Return whether the first steps of a plan are below the limit."""
-        worths = [self.worth(index, step) for index, step in enumerate(steps)]
-        return (busiest(steps, worths) if self.is_of_each_arm else _sum(worths)) < self.limit
+        objectives = [self.objective(index, step) for index, step in enumerate(steps)]
+        if self.applies_per_arm:
+            return busiest_arm_objective(steps, objectives) < self.limit
+        return _sum(objectives) < self.limit
 
 
-def busiest(steps: Sequence[PlanStep], worths: Sequence[Worth]) -> Worth:
-    """Return the worth of the steps of the arm whose steps cost most."""
-    arms = [{segment.arm for segment in step.segments} for step in steps]
-    return max(
-        (
-            _sum(w for w, own in zip(worths, arms, strict=True) if arm in own)
-            for arm in set().union(*arms)
-        ),
-        default=(0.0, 0.0),
+def busiest_arm_objective(steps: Sequence[PlanStep], objectives: Sequence[Objective]) -> Objective:
+    """Return the largest sum of objectives over the steps of one arm."""
+    step_arms = [{segment.arm for segment in step.segments} for step in steps]
+    pairs = list(zip(objectives, step_arms, strict=True))
+    sums = (
+        _sum(objective for objective, arms in pairs if arm in arms)
+        for arm in set().union(*step_arms)
     )
+    return max(sums, default=(0.0, 0.0))
 
 
-def _sum(worths: Iterable[Worth]) -> Worth:
-    pairs = list(worths)
+def _sum(objectives: Iterable[Objective]) -> Objective:
+    """Return the sums of costs and of path lengths."""
+    pairs = list(objectives)
     return sum(cost for cost, _ in pairs), sum(length for _, length in pairs)
 
 
 def plan_cost(plan: Plan, cost: Cost = "actions") -> float:
-    """Return what a plan costs.
+    """Return the cost of a plan.
 
     Args:
-        plan: the plan.
-        cost: as for :class:`PlanningOptions`: ``"actions"``, ``"path_length"`` in radians,
-            ``"duration"`` or ``"makespan"`` in seconds, or a function of a step.
+        plan: plan.
+        cost: as in :class:`PlanningOptions`: ``"actions"``, ``"path_length"`` [rad],
+            ``"duration"`` or ``"makespan"`` [s], or a function of a step.
 
     Raises:
-        ConfigurationError: another name.
-        CostError: the function fails for a step, or gives no finite number of at least 0.
+        ConfigurationError: if the name is unknown.
+        CostError: if the function fails for a step, or returns no finite number of at least 0.
     """
-    named = PlanningOptions(cost=cost).cost
-    return StepCosts(
-        named, plan.scene, plan.robots, makespan=lambda _: Schedule.of(plan).makespan
-    ).total(plan.steps)[0]
+    valid_cost = PlanningOptions(cost=cost).cost
+    costs = StepCosts(
+        valid_cost, plan.scene, plan.robots, makespan=lambda _: Schedule.of(plan).makespan
+    )
+    return costs.total(plan.steps)[0]

@@ -276,7 +276,7 @@ class _Descent:
         if width == 1 or bound is None:
             return expansion.children
         cheapest = sorted(
-            expansion.children[:width], key=lambda child: bound.worth(index, _step(child))
+            expansion.children[:width], key=lambda child: bound.objective(index, _step(child))
         )
         return [*cheapest, *expansion.children[width:]]
 
