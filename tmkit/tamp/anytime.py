@@ -288,7 +288,7 @@ class Improvement:
             budget=RefinementBudget(attempts=attempts, width=_BRANCHING_WIDTH),
             is_over=log.is_over,
             bound=CostBound(objective, limit, applies_per_arm),
-            finish=context.finish(log.clock),
+            finish=context.arm_goal_motion(log.clock),
         )
         return None if outcome.steps is None else with_costs(self.problem, outcome.steps)
 

@@ -1,8 +1,8 @@
-"""Context of a planning run and the log of its search.
+"""Context of a planning run and log of its search.
 
-A :class:`PlanningContext` has the question, the means and the limits, and what follows from these
-alone; it never changes. What a run finds, counted and timed, is in its :class:`SearchLog`. Both are
-handed down to all that searches, which so needs nothing of what drives it.
+A :class:`PlanningContext` is immutable. It contains the inputs of a run and the values that depend
+on them alone. A :class:`SearchLog` contains the results, counts and times of one run. All parts of
+the search receive both, so they do not depend on the code that runs them.
 """
 
 from __future__ import annotations
@@ -36,31 +36,40 @@ from tmkit.tamp.version_tree import FailureLog, SceneVersion, VersionTree
 from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult
 from tmkit.task_planning.protocol import CheckedTaskPlanner, PreparedTask
 
-_MOST_DOUBLINGS = 12  # of budgets: later iterations have those of this one
+_MAX_DOUBLINGS = 12
+"""Doublings of the budgets over the iterations; later iterations have the same budgets."""
+
+_MIN_TASK_PLANNER_SECONDS = 0.1
+"""Shortest time limit of a task planner, which cannot stop earlier [s]."""
 
 
-def budget_growth(number: int) -> int:
-    """Return how many times the budgets of the first iteration those of another, from 0, are."""
-    return 1 << min(number, _MOST_DOUBLINGS)
+def budget_growth(iteration: int) -> int:
+    """Return the factor of the budgets of an iteration, counted from 0, over those of the first."""
+    return 1 << min(iteration, _MAX_DOUBLINGS)
 
 
 @dataclass(eq=False)
 class SearchLog:
-    """What a run has found so far. It begins when it is made.
+    """Results, counts and times of a run. The run starts at construction.
 
     Attributes:
-        seconds_to_search: seconds from the beginning after which the search ends.
-        began: when that was, by the monotonic clock.
-        trees: the version trees of all searches, in the order in which they were begun.
-        infeasibilities: why the goal is impossible, where the domain proved it.
-        nodes: the nodes of the search, if the search tree is recorded.
-        end: the version in which the first plan ends; None before it is found.
-        best: the cost of the best plan so far, in words; empty before there is one.
-        searches: what searched for task plans, where the planner has several searches.
+        seconds_to_search: duration from the start of the run to the end of the search [s].
+        start_time: start of the run by the monotonic clock [s].
+        clock: accumulates planning time by stage.
+        failures: failed motions.
+        trees: version trees of all searches, in the order of their start.
+        skeletons: number of refined task plans.
+        iterations: number of completed search iterations.
+        constraints: constraints that the search learned.
+        infeasibilities: proofs of the domain that the goal is impossible.
+        nodes: nodes of the search, if the search tree is recorded.
+        end: version in which the first plan ends; None without a plan.
+        best: cost of the best plan, as text; empty without a plan.
+        searches: names of the task planner's searches that found a task plan, if it has several.
     """
 
     seconds_to_search: float
-    began: float = field(default_factory=lambda: time.monotonic())
+    start_time: float = field(default_factory=lambda: time.monotonic())
     clock: StageClock = field(default_factory=StageClock)
     failures: FailureLog = field(default_factory=FailureLog)
     trees: list[VersionTree] = field(default_factory=list)
@@ -73,37 +82,37 @@ class SearchLog:
     best: str = ""
     searches: dict[str, None] = field(default_factory=dict)
 
-    def use_all_time(self, seconds: float) -> None:
-        """Search on for the seconds that were kept for the explanation, since there is a plan."""
+    def extend_search(self, seconds: float) -> None:
+        """Set the end of the search [s], to use the time reserved for the explanation."""
         self.seconds_to_search = seconds
 
     def note_proofs(self, proofs: tuple[Infeasibility, ...]) -> bool:
-        """Record proofs that the goal is impossible; return whether there are any."""
+        """Record proofs that the goal is impossible; return True if there are any."""
         self.infeasibilities = proofs
         return bool(proofs)
 
     def note_best(self, text: str) -> None:
-        """Record the cost of the best plan so far."""
+        """Record the cost of the best plan, as text."""
         self.best = text
 
     def count_task_plan(self) -> None:
-        """Count a task plan that is refined."""
+        """Increment the number of refined task plans."""
         self.skeletons += 1
 
-    def count_round(self) -> None:
-        """Count a round of the search that ended."""
+    def count_iteration(self) -> None:
+        """Increment the number of completed search iterations."""
         self.iterations += 1
 
     def record(self, node: RecordedNode) -> None:
         """Record a node of the search."""
         self.nodes.append(node)
 
-    def end_at(self, version: SceneVersion) -> None:
+    def note_end(self, version: SceneVersion) -> None:
         """Record the version in which a plan ends."""
         self.end = version
 
     def note_tree(self, tree: VersionTree) -> None:
-        """Record the version tree of a search that begins."""
+        """Record the version tree of a new search."""
         self.trees.append(tree)
 
     def note_constraint(self, constraint: LearnedConstraint) -> None:
@@ -111,30 +120,41 @@ class SearchLog:
         self.constraints.append(constraint)
 
     def note_search(self, name: str) -> None:
-        """Record which search found a task plan."""
+        """Record the name of the search that found a task plan."""
         self.searches[name] = None
 
     @property
     def seconds(self) -> float:
-        """Seconds since the run began."""
-        return time.monotonic() - self.began
+        """Time since the start of the run [s]."""
+        return time.monotonic() - self.start_time
 
     def is_over(self) -> bool:
-        """Whether the time to search is up."""
+        """Return whether the search time has elapsed."""
         return self.seconds > self.seconds_to_search
 
     def seconds_left(self) -> float:
-        """Return the seconds that are left to search, never less than a task planner can stop after."""
-        return max(0.1, self.seconds_to_search - self.seconds)
+        """Return the remaining search time, at least the shortest limit of a task planner [s]."""
+        return max(_MIN_TASK_PLANNER_SECONDS, self.seconds_to_search - self.seconds)
 
 
 @dataclass(frozen=True, eq=False)
 class PlanningContext:
-    """What a run was given.
+    """Inputs of a run.
 
     Attributes:
-        goal: the goal in PDDL as it was stated.
-        finds_causes: whether a run without a plan looks for geometric causes.
+        scene: scene at the start.
+        q: (n_joints,) configuration at the start.
+        manipulators: arms, in the order of the problem.
+        domain: planning domain with its semantics.
+        problem: PDDL problem, derived from the scene.
+        options: planning options.
+        goal: goal in PDDL, as in the planning problem.
+        continuous_goals: goals that PDDL cannot express: poses, regions and configurations.
+        on_progress: function that receives progress.
+        finds_causes: whether a run without a plan searches for geometric causes.
+        rules: allowed contacts.
+        sampling: samplers of grasps and placements, with the seed of the options.
+        task_planner: task planner of the options, or Fast Downward.
     """
 
     scene: SceneGraph
@@ -152,24 +172,25 @@ class PlanningContext:
     task_planner: TaskPlanner[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        first, *others = self.manipulators
+        first, *further = self.manipulators
         planner = self.options.task_planner or FastDownward()
         assert not isinstance(planner, str)  # options replace names at construction
-        is_ours = type(planner) in (FastDownward, CheckedTaskPlanner)
+        is_checked = type(planner) in (FastDownward, CheckedTaskPlanner)
         initialize(
             self,
-            rules=CollisionRules.from_start(first, self.scene, q=self.q, others=tuple(others)),
+            rules=CollisionRules.from_start(first, self.scene, q=self.q, others=tuple(further)),
             sampling=self._sampling(self.options.seed),
-            task_planner=planner if is_ours else CheckedTaskPlanner(planner),
+            task_planner=planner if is_checked else CheckedTaskPlanner(planner),
         )
 
     def _sampling(self, seed: int) -> SeededSamplers:
+        """Return the samplers with a seed."""
         return SeededSamplers(self.options.samplers or Samplers(), self.manipulators[0], seed)
 
     def with_problem(
         self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions
     ) -> PlanningContext:
-        """Return the context of another scene, goal and options, for a run that reports no progress."""
+        """Return the context with another scene, problem and options, for a run without reports."""
         options = replace(
             options, improve=0, suggest=False, record_tree=False, explanation_share=0.0
         )
@@ -183,26 +204,26 @@ class PlanningContext:
         )
 
     def new_log(self) -> SearchLog:
-        """Return the log of a run that begins now."""
+        """Return a log, which starts the time of a run."""
         seconds = self.options.seconds
-        return SearchLog(
-            seconds if seconds == math.inf else seconds - self.options.seconds_to_explain
-        )
+        if seconds < math.inf:
+            seconds -= self.options.seconds_to_explain
+        return SearchLog(seconds)
 
     @property
-    def goal_in_words(self) -> str:
-        """The goal for people: in PDDL, and what PDDL cannot say."""
-        # with nothing but goals that PDDL cannot say
-        stated = [] if self.goal == "(and)" else [self.goal]
-        return " and ".join([*stated, *map(str, self.continuous_goals)]) or self.goal
+    def goal_text(self) -> str:
+        """Goal in PDDL, joined with the text of the continuous goals."""
+        # "(and)" is the PDDL goal of a problem with continuous goals alone
+        pddl_goals = [] if self.goal == "(and)" else [self.goal]
+        return " and ".join([*pddl_goals, *map(str, self.continuous_goals)]) or self.goal
 
     def is_at_limit(self, log: SearchLog) -> bool:
-        """Whether a limit ends the search."""
+        """Return whether the time limit or the iteration limit ends the search."""
         limit = self.options.max_iterations
         return log.is_over() or (limit is not None and log.iterations >= limit)
 
     def report(self, log: SearchLog, phase: str, step: int, steps: int) -> None:
-        """Report progress, if requested; ``steps`` is 0 if unknown."""
+        """Report progress, if the caller receives it; ``steps`` is 0 if unknown."""
         if self.on_progress is not None:
             skeleton = log.skeletons + (phase == "task")
             attempts = log.failures.attempts
@@ -214,31 +235,32 @@ class PlanningContext:
         """Compute a skeleton with the task planner."""
         self.report(log, "task", 0, 0)
         with log.clock.phase(PlanningStage.TASK):
-            found = self.task_planner.search(task, time_limit=log.seconds_left())
-            if found.statistics.search:
-                log.note_search(found.statistics.search)
-            return found
+            result = self.task_planner.search(task, time_limit=log.seconds_left())
+            if result.statistics.search:
+                log.note_search(result.statistics.search)
+            return result
 
     def arms(
         self,
         clock: StageClock,
-        number: int,
+        iteration: int,
         *,
         path_iterations: int | None = None,
         corridors: Sequence[Configuration] = (),
     ) -> dict[str, ArmMotionPlanner]:
-        """Return the motion generators of the arms, with the budget of an iteration.
+        """Return the motion planners of the arms, with the budgets of an iteration.
 
         Args:
-            path_iterations: iterations of one path search to any configuration at a contact; by
-                default one is searched to each, with those of the options, doubled with each
-                iteration.
-            corridors: paths that led into narrow places; see :class:`MotionSettings`.
+            clock: accumulates planning time by stage.
+            iteration: index of the search iteration, from 0.
+            path_iterations: iterations of one path search to any of several contact configurations.
+                By default one path is searched to each contact configuration. It then has the
+                iterations of the options, doubled with each search iteration.
+            corridors: paths into narrow places; see :class:`MotionSettings`.
         """
         if path_iterations is None:
-            budget = MotionSettings(
-                path_iterations=self.options.path_iterations * budget_growth(number)
-            )
+            growth = budget_growth(iteration)
+            budget = MotionSettings(path_iterations=self.options.path_iterations * growth)
         else:
             budget = MotionSettings(
                 8, path_iterations=path_iterations, is_multi_goal=True, corridors=corridors
@@ -249,17 +271,15 @@ class PlanningContext:
             self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=planner
         )
 
-    def finish(self, clock: StageClock) -> Callable[[SceneVersion], PlanStep | None] | None:
-        """Return what becomes of the last step, where there are goals of the arm."""
+    def arm_goal_motion(self, clock: StageClock) -> ArmGoalMotion | None:
+        """Return the motion to the goals of the arm after the last action; None without such."""
         goals = tuple(goal for goal in self.continuous_goals if isinstance(goal, ArmAt))
-        return (
-            (lambda node: move_on(node, goals, self.arms(clock, 0), self.domain)) if goals else None
-        )
+        return ArmGoalMotion(self, clock, goals) if goals else None
 
     def tree(
         self, log: SearchLog, problem: Problem, domain: PlanningDomain, *, seed: int
     ) -> VersionTree:
-        """Return an empty version tree."""
+        """Return an empty version tree, and record it in the log."""
         sampling = self.sampling if seed == self.options.seed else self._sampling(seed)
         tree = VersionTree(
             self.scene,
@@ -275,11 +295,20 @@ class PlanningContext:
         log.note_tree(tree)
         return tree
 
-    def plan_of(self, steps: tuple[PlanStep, ...], searched: PlanningDomain | None = None) -> Plan:
-        """Return the plan of some steps; ``searched`` is the domain of their actions, if it is not that of the plan."""
+    def plan_of(
+        self, steps: tuple[PlanStep, ...], searched_domain: PlanningDomain | None = None
+    ) -> Plan:
+        """Return the plan of some steps.
+
+        Args:
+            steps: steps of the plan.
+            searched_domain: domain of their actions, which are converted to those of the planning
+                domain. Defaults to the planning domain.
+        """
         domain = self.domain
-        if searched is not None:
-            steps = tuple(replace(step, action=searched.stated(step.action)) for step in steps)
+        if searched_domain is not None:
+            convert = searched_domain.stated
+            steps = tuple(replace(step, action=convert(step.action)) for step in steps)
         return Plan(
             scene=self.scene,
             q=self.q,
@@ -295,3 +324,27 @@ class PlanningContext:
             metric=None if self.problem.metric is metric_of(domain.domain) else self.problem.metric,
             values=dict(self.problem.values),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ArmGoalMotion:
+    """Motions to the goals of the arm, which extend the last step of a plan.
+
+    Attributes:
+        context: inputs of the run.
+        clock: accumulates planning time by stage.
+        goals: goal configurations of the arms.
+    """
+
+    context: PlanningContext
+    clock: StageClock
+    goals: tuple[ArmAt, ...]
+
+    def __call__(self, node: SceneVersion) -> PlanStep | None:
+        """Return the last step with the motions; None if a goal is not reached.
+
+        Args:
+            node: version after the last action.
+        """
+        arms = self.context.arms(self.clock, 0)
+        return move_on(node, self.goals, arms, self.context.domain)

@@ -80,7 +80,7 @@ def _refined(context: PlanningContext, log: SearchLog, steps: tuple[PlanStep, ..
         tree,
         budget=budget,
         is_over=log.is_over,
-        finish=context.finish(log.clock),
+        finish=context.arm_goal_motion(log.clock),
     ).steps
     if found is None:
         return None

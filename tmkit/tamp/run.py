@@ -128,7 +128,7 @@ def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | 
 
 def _finished(context: PlanningContext, log: SearchLog, found: FoundPlan) -> tuple[PlanStep, ...]:
     """Return the steps of the plan: improved, without redundant observations, and with the actions of the domain."""
-    log.use_all_time(context.options.seconds)
+    log.extend_search(context.options.seconds)
     problem, domain = found.problem, context.domain
     steps, iterations = with_costs(problem, found.steps), context.options.improve
     if iterations != 0:
@@ -169,7 +169,7 @@ def _explanation(
     context: PlanningContext, status: PlanStatus, diagnosis: Diagnosis, *, plan: Plan | None
 ) -> str:
     """Return the answer in words, with the links of the arms that were not checked for collision."""
-    explanation = explain(status, diagnosis, goal=context.goal_in_words, plan=plan)
+    explanation = explain(status, diagnosis, goal=context.goal_text, plan=plan)
     visual_only = visual_only_frames(
         context.scene, moved_frames(context.scene, *context.manipulators)
     )

@@ -333,7 +333,7 @@ class VersionSearch:
 
     def _finished(self, moves: tuple[Move, ...]) -> tuple[PlanStep, ...] | None:
         """Return the steps of a plan without detours, with what is to be done after its last action."""
-        self.log.end_at(moves[-1].version)
+        self.log.note_end(moves[-1].version)
         iterations = self._settings.first_path_iterations << 2
         self._tree.use_arms(self.context.arms(self.log.clock, 0, path_iterations=iterations))
         try:
@@ -343,7 +343,7 @@ class VersionSearch:
             )
         except SemanticsMismatchError:  # a place of another version
             shorter = moves
-        finish = self.context.finish(self.log.clock)
+        finish = self.context.arm_goal_motion(self.log.clock)
         # the arm may reach its goal only from the end of the longer plan
         for made in (shorter, moves):
             steps = tuple(move.version.step for move in made if move.version.step is not None)
@@ -377,7 +377,7 @@ class VersionSearch:
             budget=self._budget(node),
             is_over=log.is_over,
             on_step=lambda step: self.context.report(log, "motion", step, len(actions)),
-            finish=self.context.finish(log.clock),
+            finish=self.context.arm_goal_motion(log.clock),
             start=node.version,
         )
         self._arrangements.use(False)
@@ -388,7 +388,7 @@ class VersionSearch:
         moves = self._moves_along(node, outcome.path)
         if outcome.steps is not None:
             _logger.info("task plan %d has motions", log.skeletons)
-            log.end_at(outcome.path[-1])
+            log.note_end(outcome.path[-1])
             is_direct = not node.moves and not self._guide.constraints
             return outcome.steps if is_direct else self._finished(moves)
         if not log.is_over():
@@ -414,10 +414,10 @@ class VersionSearch:
     def _count_round(self) -> None:
         """Count a round in which task plans were tried."""
         if self._task_plans:
-            self.log.count_round()
+            self.log.count_iteration()
 
     def _end_round(self) -> None:
-        self.log.count_round()
+        self.log.count_iteration()
         self.rounds += 1
         self._is_repeated, self._all_proved = False, True
         self._task_plans = self._attempts_of_transfers = 0
