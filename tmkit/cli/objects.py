@@ -305,7 +305,7 @@ class _Object:
         from tmkit.manipulation.grasps.sampling import grasps_of, held_upright
         from tmkit.motion.regions.surfaces import support_surfaces
         from tmkit.spatial import Pose
-        from tmkit.tamp.geometric_causes import no_room_for_hand
+        from tmkit.tamp.geometric_causes import explain_blocked_grasps
 
         # Put the object on the table, with the face down.
         arm = self.manipulator
@@ -340,7 +340,7 @@ class _Object:
                     " fingers slide off",
                 )
             upright_grasps = held_upright(world, _OBJECT_FRAME, grasps, arm)
-            reason = no_room_for_hand(
+            reason = explain_blocked_grasps(
                 world,
                 q,
                 _OBJECT_FRAME,

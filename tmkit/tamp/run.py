@@ -193,7 +193,9 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
         named = {
             argument for fact in necessary_facts(context.problem) for argument in fact.arguments
         }
-        wanted = [frame for frame in movable_frames(context.scene) if pddl_name(frame) in named]
+        goal_objects = [
+            frame for frame in movable_frames(context.scene) if pddl_name(frame) in named
+        ]
 
         def is_over() -> bool:
             return log.seconds > context.options.seconds
@@ -205,7 +207,7 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
             sampling=sampling,
             seed=context.options.seed,
             is_over=is_over,
-            wanted=wanted,
+            goal_objects=goal_objects,
         )
     return Diagnosis(
         actions=diagnose_actions(log.failures, context.manipulators),

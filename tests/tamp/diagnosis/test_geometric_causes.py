@@ -20,7 +20,11 @@ from tmkit.motion.regions.solids import solid_points
 from tmkit.plans import ObjectAt
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.tamp import PlanStatus
-from tmkit.tamp.geometric_causes import enclosed_arm, narrow_gap, no_room_for_hand
+from tmkit.tamp.geometric_causes import (
+    explain_blocked_grasps,
+    explain_enclosed_arm,
+    explain_narrow_gap,
+)
 
 LID = ((-0.05, -0.05, 0.08), (0.05, 0.05, 0.1))
 
@@ -34,14 +38,16 @@ def no_room(scene: SceneGraph, object: str = "a") -> str | None:
     """Return the proof that the hand has no room at an object."""
     q = GANTRY.ready_configuration(scene)
     grasps = grasps_of(scene, object, manipulator=GANTRY)
-    return no_room_for_hand(scene, q, object, grasps=grasps, manipulator=GANTRY, approach=0.08)
+    return explain_blocked_grasps(
+        scene, q, object, grasps=grasps, manipulator=GANTRY, approach=0.08
+    )
 
 
 def enclosed(scene: SceneGraph) -> str | None:
     """Return that the arm does not get away from its start."""
     q = GANTRY.ready_configuration(scene)
     rules = CollisionRules.from_start(GANTRY, scene, q=q)
-    return enclosed_arm(
+    return explain_enclosed_arm(
         scene, q, rules=rules, motion_planner=RrtConnect(), max_iterations=1000, seed=3
     )
 
@@ -138,7 +144,7 @@ def test_an_arm_between_walls_is_enclosed() -> None:
     reason = enclosed(scene)
     assert reason is not None
     assert "the start configuration is enclosed: of 16 free configurations" in reason
-    assert "around it" in reason
+    assert "obstacles on the straight paths" in reason
     assert reason == enclosed(scene)
 
 
@@ -163,7 +169,7 @@ def gap_cause(scene: SceneGraph, object: str = "target", robot: str = "panda") -
     """Return that the gaps beside an object are narrower than a finger."""
     arm = load_manipulator(robot)
     sampling = SeededSamplers(Samplers(), arm)
-    return narrow_gap(
+    return explain_narrow_gap(
         scene, arm.ready_configuration(scene), object, manipulator=arm, sampling=sampling
     )
 
@@ -288,7 +294,7 @@ def test_a_hand_that_would_be_in_the_support_is_told() -> None:
     )
     assert result.plan is None
     assert (
-        "poses for 'bowl', the hand that would put it down is in 'table' and 'tray'"
+        "poses for 'bowl', the hand that places it collides with 'table' and 'tray'"
         in result.explanation
     )
-    assert "hold it from elsewhere" in result.explanation
+    assert "use another grasp" in result.explanation
