@@ -24,7 +24,7 @@ from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial.elementary import norms
 from tmkit.tamp import incremental, parts
-from tmkit.tamp.domains import oversized, shape_bounds, standing_pose, turns_nearest_first
+from tmkit.tamp.domains import prove_oversized, shape_bounds, standing_pose, turns_nearest_first
 
 WORDS = {"on": "in", "region": "area", "pick": "take", "place": "put"}
 
@@ -71,7 +71,7 @@ class Kinds(parts.Regions):
         scene = context.scene
         if not _has_room(scene, object, region):
             fact = self.fact("on", object, region)
-            proof = oversized(scene, region, object=object, fact=fact, overhang=self.overhang)
+            proof = prove_oversized(scene, region, object=object, fact=fact, overhang=self.overhang)
             yield DeadEnd(f"'{object}' is wider than area '{region}'", is_proved=proof is not None)
             return
         for point in self._free_points(context, arm, object, region):

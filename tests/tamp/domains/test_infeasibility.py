@@ -22,11 +22,11 @@ from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanResult, PlanStatus, load_planning_domain
 from tmkit.tamp.domains.infeasibility import (
-    crowded,
     necessary_facts,
-    oversized,
-    too_high,
-    ungraspable,
+    prove_crowded,
+    prove_oversized,
+    prove_too_high,
+    prove_ungraspable,
 )
 from tmkit.tamp.domains.problems import derive_problem
 
@@ -89,7 +89,7 @@ def test_five_blocks_are_refused_by_the_circles_inside_them_where_their_area_wou
     result = plan_in(scene, on_shelf(5))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert (
-        "of 5 circles of 4.998 cm inside their footprints, two have their middles at most"
+        "of 5 circles of 4.998 cm inside their footprints, two have their centres at most"
         in result.explanation
     )
     assert result.statistics.skeletons == 0
@@ -114,7 +114,7 @@ def test_what_stands_side_by_side_is_never_refused(
     ]
     scene = shelf(sizes, (rows * (side + gap), columns * (side + gap)))
     facts = {f"box{k}": Fact.of("on", f"box{k}", "shelf") for k in range(count)}
-    assert crowded(scene, "shelf", objects=facts, overhang=2e-4) is None
+    assert prove_crowded(scene, "shelf", objects=facts, overhang=2e-4) is None
 
 
 def test_what_is_heavier_than_the_payload_is_refused_by_its_mass() -> None:
@@ -128,7 +128,9 @@ def test_what_is_heavier_than_the_payload_is_refused_by_its_mass() -> None:
     )
     fact = Fact.of("on", "box0", "shelf")
     assert (
-        ungraspable(scene.set_inertia("box0", Inertia(13.9)), "box0", fact=fact, manipulator=ARM)
+        prove_ungraspable(
+            scene.set_inertia("box0", Inertia(13.9)), "box0", fact=fact, manipulator=ARM
+        )
         is None
     )
 
@@ -185,7 +187,7 @@ def test_what_the_hand_cannot_hold_is_refused_only_when_it_has_to_move() -> None
     )
     assert plan_in(scene, "(on box0 floor)").is_solved
     fact = Fact.of("on", "box0", "shelf")
-    refuted = ungraspable(scene, "box0", fact=fact, manipulator=ARM)
+    refuted = prove_ungraspable(scene, "box0", fact=fact, manipulator=ARM)
     assert refuted is not None
     assert (refuted.facts, refuted.frames) == ((fact,), ("box0", "vacuum_pad"))
 
@@ -234,8 +236,8 @@ def test_full_stoves_are_possible() -> None:
         )
         facts[name] = Fact.of("on", name, "stove")
     first = dict(list(facts.items())[:16])
-    assert crowded(scene, "stove", objects=first, overhang=1e-3) is None
-    refuted = crowded(scene, "stove", objects=facts, overhang=1e-3)
+    assert prove_crowded(scene, "stove", objects=first, overhang=1e-3) is None
+    refuted = prove_crowded(scene, "stove", objects=facts, overhang=1e-3)
     assert refuted is not None
     assert set(refuted.facts) == set(facts.values())
     assert plan_in(kitchen(1), stove_goal(1)).is_solved
@@ -249,11 +251,11 @@ def test_round_things_need_less_and_unknown_shapes_nothing() -> None:
         scene = scene.set_shapes(name, [AttachedShape(Cylinder(0.05, 0.1))])
         facts[name] = Fact.of("on", name, "shelf")
     # 236 of 250 cm^2, although the boxes around them have 300
-    refuted = crowded(scene, "shelf", objects=facts)
+    refuted = prove_crowded(scene, "shelf", objects=facts)
     assert refuted is not None
     assert "of 3 circles" in refuted.cause
     smaller = scene.set_shapes("shelf", [AttachedShape(Box([0.2, 0.115, 0.02]))])
-    assert crowded(smaller, "shelf", objects=facts) is not None
+    assert prove_crowded(smaller, "shelf", objects=facts) is not None
     lying = smaller.set_shapes(
         "box0",
         [
@@ -262,19 +264,19 @@ def test_round_things_need_less_and_unknown_shapes_nothing() -> None:
             )
         ],
     )
-    assert crowded(lying, "shelf", objects=facts) is None
+    assert prove_crowded(lying, "shelf", objects=facts) is None
     leaning = smaller.reparent(
         "box0", "shelf", pose=Pose.from_rpy([0.0, 0.0, 0.06], [0.04, 0.0, 0.0])
     )
-    assert crowded(leaning, "shelf", objects=facts) is None
+    assert prove_crowded(leaning, "shelf", objects=facts) is None
 
 
 def test_things_that_may_overlap_are_not_counted() -> None:
     """Where the scene lets two things touch, nothing is said of their areas."""
     scene = shelf([(0.1, 0.1)] * 3, (0.2, 0.1))
     facts = {f"box{number}": Fact.of("on", f"box{number}", "shelf") for number in range(3)}
-    assert crowded(scene, "shelf", objects=facts) is not None
-    assert crowded(scene.allow_collision("box0", "box1"), "shelf", objects=facts) is None
+    assert prove_crowded(scene, "shelf", objects=facts) is not None
+    assert prove_crowded(scene.allow_collision("box0", "box1"), "shelf", objects=facts) is None
 
 
 sides = st.floats(0.02, 0.4)
@@ -287,7 +289,7 @@ def test_the_condition_for_rectangles_agrees_with_turning_them(
 ) -> None:
     """What is refused fits at no turn; what fits at some turn is not refused."""
     scene = with_shelf(SceneGraph().add_frame("floor", "world"), [object], room)
-    refuted = oversized(scene, "shelf", object="box0", fact=Fact.of("on", "box0", "shelf"))
+    refuted = prove_oversized(scene, "shelf", object="box0", fact=Fact.of("on", "box0", "shelf"))
     turns = np.linspace(0.0, math.pi, 721)
     cosines, sines = np.abs(np.cos(turns)), np.abs(np.sin(turns))
     fits = (object[0] * cosines + object[1] * sines <= room[0]) & (
@@ -308,7 +310,7 @@ def test_refuted_goals_name_only_what_contradicts(boxes: int) -> None:
     """The frames of a refutation are those that are wanted on the region, and the region."""
     scene = shelf([(0.1, 0.1)] * 4, (0.09, 0.1))
     facts = {f"box{number}": Fact.of("on", f"box{number}", "shelf") for number in range(boxes)}
-    refuted = crowded(scene, "shelf", objects=facts)
+    refuted = prove_crowded(scene, "shelf", objects=facts)
     assert refuted is not None
     assert refuted.frames == (*facts, "shelf")
 
@@ -344,8 +346,8 @@ def test_a_tower_that_stands_already_is_no_proof() -> None:
     """Blocks that need not be put where they are prove nothing, however high they stand; nor do lower ones."""
     object, fact = "a", Fact.of("on", "a", "b")
     scene = towers(0.25)
-    assert too_high(scene, object, bottom=0.1, fact=fact, manipulator=GANTRY) is None
-    assert too_high(scene, object, bottom=0.75, fact=fact, manipulator=GANTRY) is not None
+    assert prove_too_high(scene, object, bottom=0.1, fact=fact, manipulator=GANTRY) is None
+    assert prove_too_high(scene, object, bottom=0.75, fact=fact, manipulator=GANTRY) is not None
     stacked = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.25]))
     domain = load_planning_domain("blocks", manipulator=GANTRY)
     facts = [Fact.of("on", "a", "b")]
@@ -372,7 +374,8 @@ def test_what_is_narrower_than_the_hand_opens_is_not_refused(shape: Shape) -> No
     scene = blocks_of_panda().set_shapes("a", [AttachedShape(shape)])
     fact, panda = Fact.of("on", "a", "b"), load_manipulator("panda")
     assert (
-        ungraspable(scene.set_inertia("a", Inertia(0.1)), "a", fact=fact, manipulator=panda) is None
+        prove_ungraspable(scene.set_inertia("a", Inertia(0.1)), "a", fact=fact, manipulator=panda)
+        is None
     )
 
 
@@ -390,7 +393,7 @@ def test_only_what_is_wider_than_the_hand_in_all_directions_is_refused(
         sides = [2.0 * sides[0]] * 2 + ([sides[1]] if kind == "cylinder" else [2.0 * sides[0]])
         shape = Cylinder(sides[0] / 2, sides[2]) if kind == "cylinder" else Sphere(sides[0] / 2)
     scene = blocks_of_panda().set_shapes("a", [AttachedShape(shape)]).set_inertia("a", Inertia(0.1))
-    refuted = ungraspable(
+    refuted = prove_ungraspable(
         scene, "a", fact=Fact.of("on", "a", "b"), manipulator=load_manipulator("panda")
     )
     assert (refuted is not None) == (min(sides) > 0.084)
@@ -403,17 +406,17 @@ def test_what_stands_on_an_object_may_be_taken_off() -> None:
     loaded = scene.set_inertia("box1", Inertia(10.0)).reparent(
         "box1", "box0", pose=Pose([0.0, 0.0, 0.1])
     )
-    assert ungraspable(loaded, "box0", fact=fact, manipulator=ARM) is None
-    heavy = ungraspable(
+    assert prove_ungraspable(loaded, "box0", fact=fact, manipulator=ARM) is None
+    heavy = prove_ungraspable(
         loaded.set_inertia("box0", Inertia(15.0)), "box0", fact=fact, manipulator=ARM
     )
     assert heavy is not None
     assert "shapes" not in heavy.cause
     large = scene.set_shapes("box1", [AttachedShape(Box([0.4, 0.4, 0.4]))])
-    guessed = ungraspable(large, "box1", fact=fact, manipulator=ARM)
+    guessed = prove_ungraspable(large, "box1", fact=fact, manipulator=ARM)
     assert guessed is not None
     assert (
-        "its mass is 32 kg, and arm 'iiwa_flange' carries 14 kg (taken from its shapes with 500"
+        "its mass is 32 kg, and arm 'iiwa_flange' carries 14 kg (computed from its shapes with 500"
         " kg/m^3" in guessed.cause
     )
 
@@ -431,11 +434,11 @@ def test_a_goal_that_holds_is_never_refuted() -> None:
         scene = scene.add_frame(f"plate{k}", "floor", pose=pose, classes=["movable"], shapes=plates)
     facts = {f"plate{k}": Fact.of("on", f"plate{k}", "area") for k in range(2)}
     assert plan_in(scene, "(and (on plate0 area) (on plate1 area))").is_solved
-    assert crowded(scene, "area", objects=facts, overhang=2e-4) is None
+    assert prove_crowded(scene, "area", objects=facts, overhang=2e-4) is None
     high = {name: [AttachedShape(Box([0.09, 0.09, 0.07]))] for name in facts}
     for name, shapes in high.items():
         scene = scene.set_shapes(name, shapes)
-    assert crowded(scene, "area", objects=facts, overhang=2e-4) is not None
+    assert prove_crowded(scene, "area", objects=facts, overhang=2e-4) is not None
 
 
 def test_tables_on_wheels_may_stand_over_others() -> None:
@@ -444,12 +447,12 @@ def test_tables_on_wheels_may_stand_over_others() -> None:
         shelf([(0.1, 0.1)] * 3, (0.2, 0.1)),
         {f"box{k}": Fact.of("on", f"box{k}", "shelf") for k in range(3)},
     )
-    assert crowded(scene, "shelf", objects=facts) is not None
+    assert prove_crowded(scene, "shelf", objects=facts) is not None
     wheel = AttachedShape(
         Cylinder(0.05, 0.02), pose=Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2, 0.0, 0.0])
     )
     scene = scene.set_shapes("box2", [AttachedShape(Box([0.1, 0.1, 0.02])), wheel])
-    assert crowded(scene, "shelf", objects=facts) is None
+    assert prove_crowded(scene, "shelf", objects=facts) is None
 
 
 def test_what_falls_over_may_lie() -> None:
@@ -458,7 +461,7 @@ def test_what_falls_over_may_lie() -> None:
     plate = AttachedShape(Box([0.2, 0.2, 0.02]), pose=Pose([0.0, 0.0, 0.1]))
     for thick, is_refuted in ((0.05, True), (0.003, False)):
         foot = AttachedShape(Box([thick, thick, 0.1]), pose=Pose([0.0, 0.0, 0.04]))
-        refuted = oversized(
+        refuted = prove_oversized(
             scene.set_shapes("box0", [plate, foot]), "shelf", object="box0", fact=fact
         )
         assert (refuted is not None) == is_refuted

@@ -16,7 +16,7 @@ from tmkit.pddl import Fact
 from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp import Infeasibility, ObjectToMove, PlanStatus
-from tmkit.tamp.domains.separation import separated
+from tmkit.tamp.domains.separation import prove_separated
 
 PANDA = load_manipulator("panda")
 X = 0.5  # where the block is
@@ -58,7 +58,7 @@ def proof(
     """Return the proof that the block cannot be handled."""
     handled = ObjectToMove("a", Fact.of("on", "a", "mat"), regions)
     q = PANDA.ready_configuration(scene) if q is None else q
-    found: Infeasibility | None = separated(scene, handled, q=q, manipulator=PANDA)
+    found: Infeasibility | None = prove_separated(scene, handled, q=q, manipulator=PANDA)
     return None if found is None else found.cause
 
 
@@ -69,7 +69,7 @@ def test_a_closed_cage_is_proved_and_its_walls_are_named(half: float) -> None:
     scene = caged(block(), parts)
     cause = proof(scene)
     assert cause is not None
-    assert "'a' has to be touched, and what never moves encloses it" in cause
+    assert "'a' has to be touched, and static bodies enclose it" in cause
     assert "'lid'" in cause or "'east'" in cause
     for name in parts:
         assert proof(scene.set_shapes(name, ())) is None
@@ -183,7 +183,9 @@ def test_what_is_planned_is_not_refuted() -> None:
             regions = tuple(scene.frames_of_class("region"))[:1]
             handled = ObjectToMove(frame, Fact.of("on", frame, "table"), regions)
             assert (
-                separated(scene, handled, q=PANDA.ready_configuration(scene), manipulator=PANDA)
+                prove_separated(
+                    scene, handled, q=PANDA.ready_configuration(scene), manipulator=PANDA
+                )
                 is None
             )
 
@@ -199,6 +201,6 @@ def test_plan_proves_it_after_its_first_iteration() -> None:
     )
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.diagnosis.iterations == 1
-    assert "encloses it" in result.explanation
+    assert "static bodies enclose it" in result.explanation
     assert len(result.diagnosis.proofs) == 1
     assert tk.plan(scene, domain="kitchen", goal="(on a table)").is_solved

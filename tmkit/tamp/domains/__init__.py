@@ -6,8 +6,8 @@ write one:
 
 * functions measure how objects stand, compute poses and turns for putting them down, and order
   grasps;
-* :func:`crowded`, :func:`oversized`, :func:`too_high` and :func:`ungraspable` prove goals
-  impossible whatever the motions.
+* :func:`prove_crowded`, :func:`prove_oversized`, :func:`prove_too_high` and
+  :func:`prove_ungraspable` prove goals impossible whatever the motions.
 
 :mod:`tmkit.tamp.uncertainty` is for domains that plan under uncertainty, and
 :mod:`tmkit.spatial.elementary` for plans with the same bytes on every CPU.

@@ -1,10 +1,10 @@
 """The names that `tmkit.tamp.domains` exports."""
 
 from tmkit.tamp.domains.infeasibility import (
-    crowded as crowded,
-    oversized as oversized,
-    too_high as too_high,
-    ungraspable as ungraspable,
+    prove_crowded as prove_crowded,
+    prove_oversized as prove_oversized,
+    prove_too_high as prove_too_high,
+    prove_ungraspable as prove_ungraspable,
 )
 from tmkit.tamp.domains.tabletop import (
     object_symmetries as object_symmetries,

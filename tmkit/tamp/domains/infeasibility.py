@@ -1,26 +1,27 @@
-"""Proofs that a goal is impossible, from geometry alone and before anything is searched.
+"""Proofs that a goal is infeasible, from geometry alone and before the search.
 
-That no motion was found proves nothing. But some goals cannot be reached whatever the motions:
-three plates of 0.1 m do not stand side by side on a shelf of 0.2 m. A domain returns such arguments
-as :class:`Infeasibility` values from :meth:`tmkit.tamp.DomainSemantics.infeasibilities`, which
-receives the facts that hold in *every* state that satisfies the goal. The functions here are the
-arguments, for any domain:
+A search without a plan proves nothing. But some goals are infeasible for all motions: three plates
+of 0.1 m do not stand side by side on a shelf of 0.2 m. A domain returns such arguments as
+:class:`Infeasibility` values from :meth:`tmkit.tamp.DomainSemantics.infeasibilities`, which
+receives the facts that hold in *every* state that satisfies the goal. The functions here are
+arguments for any domain:
 
-* :func:`crowded`: what is to stand on one level region needs more area than that has. It holds for
-  upright prisms (boxes and cylinders along z), which all pass through one level just above the
-  region, where their sections are disjoint. Of other shapes, and of objects that are not stable
-  upright, no area is counted. Or the circles inside their sections do not fit: their middles lie in
-  a rectangle, and of more points than that has cells, two are in one cell, no further apart than
-  its diagonal.
-* :func:`oversized`: an object does not fit on its region at any turn. For a rectangle in a
+* :func:`prove_crowded`: the objects on one level region need more area than the region has. The
+  argument holds for upright prisms (boxes and cylinders along z). All of them intersect one level
+  just above the region, where their sections are disjoint. No area is counted for other shapes, and
+  for objects that are not stable upright. Alternatively, the circles inside their sections do not
+  fit. Their centres lie in a rectangle that is divided into fewer cells than there are centres. So
+  two centres are in one cell, no further apart than its diagonal.
+* :func:`prove_oversized`: an object does not fit on its region at any turn. For a rectangle in a
   rectangle the condition is exact (Carver, "A problem in geometry", American Mathematical Monthly
   1957).
-* :func:`too_high`: an object is to stand higher than the arm lifts its hand.
-* :func:`ungraspable`: an object that has to be moved is wider than the hand opens, has no face for
-  its cup, or is heavier than what the arm carries, with nothing on it.
+* :func:`prove_too_high`: the goal height of an object exceeds the reach of the hand.
+* :func:`prove_ungraspable`: an object that must be moved, with nothing on it, is wider than the
+  opening of the hand, has no face for the cup, or is too heavy for the arm.
 
-Invariants: all are one-sided. What they say cannot be is impossible, with every tolerance of the
-domain and the checker counted in favour of the goal; what they let pass may still be impossible.
+Invariants: all proofs are one-sided. A goal that they exclude is infeasible; every tolerance of the
+domain and of the checker counts in favour of the goal. A goal that they do not exclude may still be
+infeasible.
 """
 
 from __future__ import annotations
@@ -46,33 +47,49 @@ from tmkit.pddl.formulas import Atom, Forall, Formula
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 
-_EROSION = 1e-4  # metres on every side in which neighbours may overlap without effect
-_TOUCHING = 1e-5  # metres that bodies may overlap and count as touching
-_PROOF_LEAN = 1e-3
-"""Angle by which a shape may lean in a proof, which allows for rounding alone [rad]."""
+_FOOTPRINT_EROSION = 1e-4
+"""Width of the border on each side of a footprint that may overlap a neighbour [m]."""
 
-_ARM_ERROR = 1e-3  # metres by which inverse kinematics may be off, and more
-# of the hand, between which a finger of 20 cm that turns by 1 rad rises by less than the next
-_OPENINGS = 9
-_BETWEEN = 1e-3  # metres
-_MOST_FACTS = 100_000  # that are looked for in a goal; fewer prove less, never more
-_LOWEST = 0.02  # metres that a shape must be high: then all pass through one level
-# the same on a region that is drawn only, perhaps some centimetres off its support
-_LOWEST_DRAWN = 0.06
+_MAX_CONTACT_OVERLAP = 1e-5
+"""Largest overlap of bodies that counts as contact [m]."""
+
+_MAX_LEAN = 1e-3
+"""Largest lean of a shape in a proof, which allows for rounding alone [rad]."""
+
+_ARM_ERROR = 1e-3
+"""Upper bound of the position error of inverse kinematics [m]."""
+
+_N_OPENINGS = 9
+"""Number of openings of the hand at which its contact links are sampled."""
+
+_OPENING_ERROR = 1e-3
+"""Bound of the height error between two sampled openings [m].
+
+It holds for a finger of 20 cm that turns by 1 rad.
+"""
+
+_MAX_FACTS = 100_000
+"""Largest number of facts that are collected from a goal. A smaller number proves less."""
+
+_MIN_HEIGHT = 0.02
+"""Smallest height of a counted shape, so that all shapes intersect one level [m]."""
+
+_MIN_HEIGHT_VISUAL = 0.06
+"""The same on a region with visual shapes only, which may be a few cm off its support [m]."""
 
 
 @dataclass(frozen=True)
 class Infeasibility:
-    """Why a goal is impossible.
+    """An argument that a goal is infeasible.
 
     Attributes:
-        cause: the argument, in words; a clause without a full stop.
-        facts: the facts that contradict each other, or the one that cannot be.
-        frames: the frames that the argument is about.
-        ungraspable: the object that cannot be held, when the argument is that; a grasp sampler may
-            know better.
-        upright: the objects that it takes to be put down upright; a placement sampler may do
-            otherwise.
+        cause: the argument, a clause without a full stop.
+        facts: facts that contradict each other, or the one that cannot hold.
+        frames: frames of the argument.
+        ungraspable: object that the hand cannot hold, if that is the argument. A custom grasp
+            sampler may still have a grasp.
+        upright: objects that are assumed to be placed upright. A custom placement sampler may place
+            them differently.
     """
 
     cause: str
@@ -83,82 +100,86 @@ class Infeasibility:
 
 
 def necessary_facts(problem: Problem) -> tuple[Fact, ...]:
-    """Return facts that hold in every state that satisfies the goal: those that it joins by "and" and "for all".
+    """Return facts that hold in every state that satisfies the goal.
 
-    Of very many, those that come first.
+    They are the facts that the goal joins by "and" and "for all". The number of facts is limited.
     """
     constants = {constant.name for constant in problem.domain.constants}
     names = {*problem.objects, *constants}
-    found = (
-        fact for fact in _joined(problem.goal, problem, {}) if names.issuperset(fact.arguments)
-    )
-    return tuple(dict.fromkeys(itertools.islice(found, _MOST_FACTS)))
+    conjuncts = _conjuncts(problem.goal, problem, {})
+    facts = (fact for fact in conjuncts if names.issuperset(fact.arguments))
+    return tuple(dict.fromkeys(itertools.islice(facts, _MAX_FACTS)))
 
 
-def _joined(
+def _conjuncts(
     formula: Formula, problem: Problem, ranges: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Fact]:
-    """Yield the facts that a formula joins for all values of variables; nothing when one of these has no value."""
+    """Yield the facts that a formula joins by "and", for all values of its variables.
+
+    Nothing is yielded if a variable has no value.
+    """
     if isinstance(formula, Atom):
-        own = [name for name in ranges if name in formula.terms]
-        for values in itertools.product(*(ranges[name] for name in own)):
-            yield formula.ground(dict(zip(own, values, strict=True)))
+        variables = [name for name in ranges if name in formula.terms]
+        for values in itertools.product(*(ranges[name] for name in variables)):
+            yield formula.ground(dict(zip(variables, values, strict=True)))
     elif isinstance(formula, And):
         for part in formula.parts:
-            yield from _joined(part, problem, ranges)
+            yield from _conjuncts(part, problem, ranges)
     elif isinstance(formula, Forall):
-        more = {
+        new_ranges = {
             parameter.name: problem.objects_of(parameter.types) for parameter in formula.parameters
         }
-        if all(more.values()):
-            yield from _joined(formula.body, problem, {**ranges, **more})
+        if all(new_ranges.values()):
+            yield from _conjuncts(formula.body, problem, {**ranges, **new_ranges})
 
 
-def crowded(
+def prove_crowded(
     scene: SceneGraph, region: str, *, objects: Mapping[str, Fact], overhang: float = 0.0
 ) -> Infeasibility | None:
-    """Refute that objects stand on a region together, when their footprints have more area than it; else return None.
+    """Prove that objects do not fit on a region together, because their footprints are too large.
 
     Args:
-        scene: the scene at the start. What stands on the region there already, but leans, is not
-            counted.
-        region: frame whose top is level; it counts with the rectangle around its shapes.
-        objects: for each frame that is to stand on it, upright and with all of its footprint, the
-            fact that says so.
-        overhang: metres by which a footprint may reach beyond the region.
+        scene: scene at the start. An object that leans on the region at the start is not counted.
+        region: frame whose top is level; the rectangle around its shapes counts.
+        objects: for each frame that must stand on the region, upright and with its whole footprint,
+            the fact that requires it.
+        overhang: distance by which a footprint may extend beyond the region [m].
+
+    Returns:
+        The proof, or None.
     """
-    available = float(np.prod(_size(scene, region) + 2.0 * overhang))
-    alone = [
-        one
-        for one in objects
-        if not any(scene.is_allowed(one, other) for other in objects if other != one)
+    available = float(np.prod(_region_size(scene, region) + 2.0 * overhang))
+    # Objects that may overlap with others are not counted.
+    disjoint = [
+        object
+        for object in objects
+        if not any(scene.is_allowed(object, other) for other in objects if other != object)
     ]
-    # what may overlap with others is not counted
-    areas = {object: _area(scene, object, region) for object in alone}
+    areas = {object: _area(scene, object, region) for object in disjoint}
     counted = {object: area for object, area in areas.items() if area > 0.0}
+    facts = {object: objects[object] for object in counted}
     if not math.isfinite(available):
         return None
     if sum(counted.values()) <= available:
-        return _packed(scene, region, {object: objects[object] for object in counted}, overhang)
+        return _prove_unpackable(scene, region, facts, overhang)
     needed = sum(_area(scene, object, region, erosion=0.0) for object in counted)
     names = ", ".join(f"'{object}'" for object in counted)
-    has = float(np.prod(_size(scene, region)))
+    region_area = float(np.prod(_region_size(scene, region)))
     cause = (
         f"{names} do not fit upright on '{region}' together: their footprints have"
-        f" {needed * 1e4:.4g} cm^2, and it has {has * 1e4:.4g} cm^2"
+        f" {needed * 1e4:.4g} cm^2, and it has {region_area * 1e4:.4g} cm^2"
     )
-    return Infeasibility(
-        cause,
-        tuple(objects[object] for object in counted),
-        (*counted, region),
-        upright=tuple(counted),
-    )
+    frames = (*counted, region)
+    return Infeasibility(cause, tuple(facts.values()), frames, upright=tuple(counted))
 
 
-def _packed(
+def _prove_unpackable(
     scene: SceneGraph, region: str, objects: Mapping[str, Fact], overhang: float
 ) -> Infeasibility | None:
-    """Refute that objects stand on a region together, by the circles inside their sections; see :func:`crowded`."""
+    """Prove that the circles inside the sections of objects do not fit on a region together.
+
+    See :func:`prove_crowded`.
+    """
     radii = {
         object: max(
             float(np.min(size)) / 2.0 for size, _ in _bottom_sections(scene, object, region)
@@ -167,88 +188,97 @@ def _packed(
     }
     ordered = sorted(radii, key=lambda object: (-radii[object], object))
     for count in range(2, len(ordered) + 1):
-        radius = radii[ordered[count - 1]] - _TOUCHING  # no circle of the first so many is smaller
-        long, wide = (float(side) for side in _size(scene, region) + 2.0 * overhang - 2.0 * radius)
+        # The first `count` objects have no smaller circle.
+        radius = radii[ordered[count - 1]] - _MAX_CONTACT_OVERLAP
+        long, wide = (
+            float(side) for side in _region_size(scene, region) + 2.0 * overhang - 2.0 * radius
+        )
         if radius <= 0.0 or min(long, wide) <= 0.0:
-            continue  # whether one fits at all is for `oversized`
-        apart = min(math.hypot(long / n, wide / ((count - 1) // n)) for n in range(1, count))
-        if apart < 2.0 * radius:
-            names = ", ".join(f"'{object}'" for object in ordered[:count])
+            continue  # `prove_oversized` handles a single object that does not fit
+        # Divide the rectangle of the centres into n by (count - 1) // n cells.
+        diagonal = min(math.hypot(long / n, wide / ((count - 1) // n)) for n in range(1, count))
+        if diagonal < 2.0 * radius:
+            chosen = tuple(ordered[:count])
+            names = ", ".join(f"'{object}'" for object in chosen)
             cause = (
                 f"{names} do not fit upright on '{region}' together: of {count} circles of"
-                f" {200.0 * radius:.4g} cm inside their footprints, two have their middles at most"
-                f" {100.0 * apart:.4g} cm apart there"
+                f" {200.0 * radius:.4g} cm inside their footprints, two have their centres at most"
+                f" {100.0 * diagonal:.4g} cm apart there"
             )
-            facts, chosen = (
-                tuple(objects[object] for object in ordered[:count]),
-                tuple(ordered[:count]),
-            )
+            facts = tuple(objects[object] for object in chosen)
             return Infeasibility(cause, facts, (*chosen, region), upright=chosen)
     return None
 
 
-def oversized(
+def prove_oversized(
     scene: SceneGraph, region: str, *, object: str, fact: Fact, overhang: float = 0.0
 ) -> Infeasibility | None:
-    """Refute that an object stands upright on a region with all of its footprint, at whatever turn.
+    """Prove that an object does not fit upright on a region with its whole footprint, at any turn.
 
     Args:
-        scene: the scene at the start.
-        region: frame whose top is level; it counts with the rectangle around its shapes.
-        object: frame that is to stand on it.
-        fact: what says so.
-        overhang: metres by which its footprint may reach beyond the region.
+        scene: scene at the start.
+        region: frame whose top is level; the rectangle around its shapes counts.
+        object: frame that must stand on the region.
+        fact: fact that requires it.
+        overhang: distance by which the footprint may extend beyond the region [m].
+
+    Returns:
+        The proof, or None.
     """
-    room = _size(scene, region) + 2.0 * overhang
+    room = _region_size(scene, region) + 2.0 * overhang
     if not np.all(np.isfinite(room)) or not stays_upright(scene, object):
         return None
     for attached in scene.shapes(object):
         size, is_round = _section(attached), attached.shape.kind == "cylinder"
-        if size is None or _fits(*sorted(size - 2.0 * _EROSION), *sorted(room), is_round=is_round):
+        if size is None:
             continue
-        has, needs = (
-            " x ".join(f"{side * 100:.4g}" for side in sides)
-            for sides in (_size(scene, region), size)
-        )
+        eroded = size - 2.0 * _FOOTPRINT_EROSION
+        if _is_fitting(*sorted(eroded), *sorted(room), is_round=is_round):
+            continue
+        needed = _format_sides(size)
+        available = _format_sides(_region_size(scene, region))
         cause = (
-            f"'{object}' does not fit upright on '{region}': it is {needs} cm wide and long, and"
-            f" that is {has} cm"
+            f"'{object}' does not fit upright on '{region}': it is {needed} cm wide and long, and"
+            f" that is {available} cm"
         )
         return Infeasibility(cause, (fact,), (object, region), upright=(object,))
     return None
 
 
-def too_high(
+def _format_sides(sides: NDArray[np.float64]) -> str:
+    """Return the sides (2,) of a rectangle as text in centimetres."""
+    return " x ".join(f"{side * 100:.4g}" for side in sides)
+
+
+def prove_too_high(
     scene: SceneGraph, object: str, *, bottom: float, fact: Fact, manipulator: Manipulator
 ) -> Infeasibility | None:
-    """Refute that an object is put down upright at a height.
+    """Prove that an arm cannot place an object upright at a height.
 
     Args:
-        scene: the scene at the start.
-        object: frame that has to be put there to make the fact true.
-        bottom: metres in the root frame at or above which its lowest point comes to stand.
-        fact: the fact.
-        manipulator: the only arm that could.
+        scene: scene at the start.
+        object: frame that must be placed there.
+        bottom: lower bound of the height of its lowest point, in the root frame [m].
+        fact: fact that requires it.
+        manipulator: the only arm that can make the fact true.
 
     Returns:
-        The refutation; None when the arm may reach, or when joints that are none of its own move
-        its base.
+        The proof, or None if the arm may reach, or if joints of another mechanism move its base.
 
     Raises:
-        SceneError: the object has no shape.
+        SceneError: if the object has no shape.
     """
     chain = [*scene.ancestors(manipulator.tool), manipulator.tool]
-    moved = {scene.joint(frame).name for frame in chain if scene.joint(frame).is_actuated}
-    if not moved <= set(manipulator.joints):
+    joints = {scene.joint(frame).name for frame in chain if scene.joint(frame).is_actuated}
+    if not joints <= set(manipulator.joints):
         return None
     heights = reach_heights(scene, manipulator, q=scene.zero_configuration())
-    # in the tool frame
-    touched = (points for points in contact_points(scene, manipulator).values())
-    lifts = (
-        norms(points) if heights.up is None else product(points, heights.up) for points in touched
+    point_heights = (
+        norms(points) if heights.up is None else product(points, heights.up)
+        for points in contact_points(scene, manipulator).values()
     )
-    above = _BETWEEN + max((float(np.max(lift)) for lift in lifts), default=math.inf)
-    needed = bottom - manipulator.contact_tolerance - above
+    highest_point = max((float(np.max(height)) for height in point_heights), default=math.inf)
+    needed = bottom - manipulator.contact_tolerance - (_OPENING_ERROR + highest_point)
     if needed <= heights.highest + _ARM_ERROR:
         return None
     cause = (
@@ -260,71 +290,77 @@ def too_high(
 
 
 def contact_points(scene: SceneGraph, manipulator: Manipulator) -> dict[str, NDArray[np.float64]]:
-    """Return by contact link points (n, 3) in the tool frame whose hull holds it, at openings of the hand.
+    """Return points whose convex hull contains a contact link at sampled openings of the hand.
 
-    Between the openings a point is at most a millimetre from the nearest hull. It is empty where a
-    link has no shapes.
+    Between the openings, a point of the link is at most 1 mm from the nearest hull.
+
+    Args:
+        scene: the scene.
+        manipulator: arm and hand.
+
+    Returns:
+        (n, 3) points in the tool frame by contact link [m]; empty if a link has no shapes.
     """
-    found: dict[str, list[NDArray[np.float64]]] = {}
+    points_by_link: dict[str, list[NDArray[np.float64]]] = {}
     closed, opened = manipulator.gripper_closed, manipulator.gripper_open
-    for share in np.linspace(0.0, 1.0, _OPENINGS).tolist():
+    for fraction in np.linspace(0.0, 1.0, _N_OPENINGS).tolist():
         q = scene.configuration(
-            {joint: closed[joint] + share * (opened[joint] - closed[joint]) for joint in closed}
+            {joint: closed[joint] + fraction * (opened[joint] - closed[joint]) for joint in closed}
         )
         for link in manipulator.contact_links:
-            at = scene.pose(link, relative_to=manipulator.tool, q=q)
+            tool_from_link = scene.pose(link, relative_to=manipulator.tool, q=q)
             solids = [attached for attached in scene.shapes(link) if attached.collision]
             if not solids:
                 return {}
-            found.setdefault(link, []).extend(
-                at.apply(solid_points(attached)) for attached in solids
+            points_by_link.setdefault(link, []).extend(
+                tool_from_link.apply(solid_points(attached)) for attached in solids
             )
-    return {link: np.concatenate(points) for link, points in found.items()}
+    return {link: np.concatenate(points) for link, points in points_by_link.items()}
 
 
-def ungraspable(
+def prove_ungraspable(
     scene: SceneGraph, object: str, *, fact: Fact, manipulator: Manipulator
 ) -> Infeasibility | None:
-    """Refute that an object is moved which the hand cannot hold.
+    """Prove that the hand cannot hold an object that must be moved.
 
     Args:
-        scene: the scene at the start.
-        object: frame that has to be picked to make the fact true.
-        fact: the fact.
-        manipulator: the only arm that could.
+        scene: scene at the start.
+        object: frame that must be picked.
+        fact: fact that requires it.
+        manipulator: the only arm that can make the fact true.
+
+    Returns:
+        The proof, or None.
 
     Raises:
-        SceneError: the object has no shape.
+        SceneError: if the object has no shape.
     """
-    alone = _without_load(scene, object)
-    load = Load.of(alone, object, manipulator=manipulator, tool_from_object=Pose(), rim=0.0)
+    unloaded = _remove_load(scene, object)
+    load = Load.of(unloaded, object, manipulator=manipulator, tool_from_object=Pose(), rim=0.0)
     if load.overweight is not None:
-        is_known = any(
-            alone.inertia(frame) is not None for frame in (object, *alone.subtree(object))
-        )
-        source = (
-            ""
-            if is_known
-            else f" (taken from its shapes with {DENSITY:g} kg/m^3, since the scene gives none)"
-        )
+        frames = (object, *unloaded.subtree(object))
+        source = ""
+        if all(unloaded.inertia(frame) is None for frame in frames):
+            source = (
+                f" (computed from its shapes with {DENSITY:g} kg/m^3, as the scene has no mass)"
+            )
         cause = f"'{object}' has to be moved, and {load.overweight}{source}"
         return Infeasibility(cause, (fact,), (object, manipulator.tip))
     if grasps_of(scene, object, manipulator=manipulator):
         return None
     if not all_grasps_are_known(scene, object, manipulator=manipulator):
         return None
-    hand, tip = (
-        ("cup", manipulator.tip)
-        if manipulator.gripper_kind == "suction"
-        else ("hand", manipulator.tip)
-    )
-    room = f", which opens to {manipulator.width_open * 100:.4g} cm" if hand == "hand" else ""
-    cause = f"'{object}' has to be moved, and nothing of it fits the {hand} '{tip}'{room}"
+    tip = manipulator.tip
+    if manipulator.gripper_kind == "suction":
+        hand = f"the cup '{tip}'"
+    else:
+        hand = f"the hand '{tip}', which opens to {manipulator.width_open * 100:.4g} cm"
+    cause = f"'{object}' has to be moved, and nothing of it fits {hand}"
     return Infeasibility(cause, (fact,), (object, tip), object)
 
 
-def _without_load(scene: SceneGraph, object: str) -> SceneGraph:
-    """Return a scene in which nothing that could be taken off is on an object."""
+def _remove_load(scene: SceneGraph, object: str) -> SceneGraph:
+    """Return a scene without the movable frames that an object carries."""
     for frame in movable_frames(scene):
         if frame != object and frame in scene and object in scene.ancestors(frame):
             scene = scene.remove_frame(frame, subtree=True)
@@ -332,27 +368,38 @@ def _without_load(scene: SceneGraph, object: str) -> SceneGraph:
 
 
 def stays_upright(scene: SceneGraph, object: str) -> bool:
-    """Return whether placements put an object down upright, since it is stable so."""
-    faces = stable_faces(_without_load(scene, object), object, q=scene.zero_configuration())
+    """Return whether placements leave an object upright, as it is stable in that orientation."""
+    faces = stable_faces(_remove_load(scene, object), object, q=scene.zero_configuration())
     return any(face.is_upright for face in faces)
 
 
-def _fits(
+def _is_fitting(
     short: float, long: float, room_short: float, room_long: float, *, is_round: bool
 ) -> bool:
-    """Return whether a rectangle, or an ellipse in it when its sides are equal, fits into another at some turn."""
+    """Return whether a rectangle fits into another rectangle at some turn.
+
+    Args:
+        short: shorter side of the inner rectangle [m].
+        long: longer side of the inner rectangle [m].
+        room_short: shorter side of the outer rectangle [m].
+        room_long: longer side of the outer rectangle [m].
+        is_round: whether the inner shape is the ellipse in the rectangle, a circle if it is square.
+    """
     if short <= room_short and long <= room_long:
         return True
     if is_round or long <= room_long or short > room_short:
         return False
     diagonal = math.hypot(short, long)
-    left = math.sqrt(max(0.0, (diagonal - room_long) * (diagonal + room_long)))
-    across = 2.0 * short * long * room_long + (long - short) * (long + short) * left
-    return room_short >= across / (diagonal * diagonal)
+    leg = math.sqrt(max(0.0, (diagonal - room_long) * (diagonal + room_long)))
+    numerator = 2.0 * short * long * room_long + (long - short) * (long + short) * leg
+    return room_short >= numerator / (diagonal * diagonal)
 
 
-def _size(scene: SceneGraph, region: str) -> NDArray[np.float64]:
-    """Return length and width (2,) in metres of the rectangle around a frame's shapes, solid ones where it has any."""
+def _region_size(scene: SceneGraph, region: str) -> NDArray[np.float64]:
+    """Return length and width (2,) of the rectangle around a frame's shapes [m].
+
+    Only solid shapes count if there are any. Without shapes the size is infinite.
+    """
     corners = []
     solid = [attached for attached in scene.shapes(region) if attached.collision]
     for attached in solid or scene.shapes(region):
@@ -360,24 +407,29 @@ def _size(scene: SceneGraph, region: str) -> NDArray[np.float64]:
         if not np.all(np.isfinite(bounds)):
             return np.full(2, math.inf)
         corners.append(attached.pose.apply(np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T))
-    return (
-        np.asarray(np.ptp(np.concatenate(corners), axis=0)[:2]) if corners else np.full(2, math.inf)
-    )
+    if not corners:
+        return np.full(2, math.inf)
+    return np.asarray(np.ptp(np.concatenate(corners), axis=0)[:2])
 
 
 def _section(attached: AttachedShape) -> NDArray[np.float64] | None:
-    """Return length and width (2,) of a prism's level section; None for what is no upright box or cylinder."""
+    """Return (2,) length and width of the level section of an upright box or cylinder, or None."""
     if not attached.collision or attached.shape.kind not in ("box", "cylinder"):
         return None
-    if float(attached.pose.rotate([0.0, 0.0, 1.0])[2]) < cos(_PROOF_LEAN):
+    if float(attached.pose.rotate([0.0, 0.0, 1.0])[2]) < cos(_MAX_LEAN):
         return None
     lower, upper = attached.shape.bounds
     return np.asarray(upper - lower)[:2]
 
 
-def _area(scene: SceneGraph, object: str, region: str, *, erosion: float = _EROSION) -> float:
-    """Return the area in m^2 that an object covers at least, just above its bottom; 0 if unknown."""
-    leans = float(scene.local_pose(object).rotate([0.0, 0.0, 1.0])[2]) < cos(_PROOF_LEAN)
+def _area(
+    scene: SceneGraph, object: str, region: str, *, erosion: float = _FOOTPRINT_EROSION
+) -> float:
+    """Return a lower bound of the area that an object covers just above its bottom [m^2].
+
+    The bound is 0 if the area is unknown.
+    """
+    leans = float(scene.local_pose(object).rotate([0.0, 0.0, 1.0])[2]) < cos(_MAX_LEAN)
     if leans and scene.parent(object) in (region, *scene.ancestors(region)):
         return 0.0
     areas = (
@@ -390,20 +442,21 @@ def _area(scene: SceneGraph, object: str, region: str, *, erosion: float = _EROS
 def _bottom_sections(
     scene: SceneGraph, object: str, region: str
 ) -> Iterator[tuple[NDArray[np.float64], bool]]:
-    """Yield the sections (2,) of an upright object just above its bottom, with whether they are round."""
+    """Yield sections (2,) of an upright object just above its bottom, with their roundness."""
     if not stays_upright(scene, object):
         return
-    is_drawn = not any(attached.collision for attached in scene.shapes(region))
-    least, found = _LOWEST_DRAWN if is_drawn else _LOWEST, []
+    is_visual = not any(attached.collision for attached in scene.shapes(region))
+    min_height = _MIN_HEIGHT_VISUAL if is_visual else _MIN_HEIGHT
+    solids: list[tuple[AttachedShape, float, float]] = []
     for attached in scene.shapes(object):
         if attached.collision:
             bounds = np.array(attached.shape.bounds)
             height = float(bounds[1][2] - bounds[0][2])
             corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
             bottom = float(attached.pose.apply(corners)[:, 2].min())
-            found.append((attached, bottom, height))
-    lowest = min((bottom for _, bottom, _ in found), default=0.0)
-    for attached, bottom, height in found:
+            solids.append((attached, bottom, height))
+    lowest = min((bottom for _, bottom, _ in solids), default=0.0)
+    for attached, bottom, height in solids:
         size = _section(attached)
-        if size is not None and height >= least and bottom <= lowest + 1e-6:
+        if size is not None and height >= min_height and bottom <= lowest + 1e-6:
             yield size, attached.shape.kind == "cylinder"

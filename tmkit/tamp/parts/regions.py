@@ -23,7 +23,12 @@ from tmkit.pddl import Fact
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp.domains.infeasibility import Infeasibility, crowded, oversized, ungraspable
+from tmkit.tamp.domains.infeasibility import (
+    Infeasibility,
+    prove_crowded,
+    prove_oversized,
+    prove_ungraspable,
+)
 from tmkit.tamp.domains.semantics import ObjectToMove, pddl_name
 from tmkit.tamp.domains.tabletop import footprint, pddl_names, pick_candidates, shape_bounds
 from tmkit.tamp.domains.traced_scene import incremental
@@ -231,14 +236,14 @@ class Regions(DomainPart):
         return found.frame
 
     def goal_facts(
-        self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]
+        self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Sequence[str]
     ) -> Iterator[Fact]:
         """Yield on which region each stated object is to be, or that a hand is to hold it.
 
         Raises:
             SceneError: an object that is in no region of the start and not in a hand.
         """
-        for frame in stated:
+        for frame in goal_frames:
             if (tip := str(scene.parent(frame))) in self.hands:
                 yield self.fact("holding", self.hands[tip], frame)
             elif (region := self.goal_region(scene, frame, objects)) is not None:
@@ -343,13 +348,13 @@ class Regions(DomainPart):
             if self.word(fact) == "on" and fact.arguments[0] in objects and level:
                 together.setdefault(level[0], {})[objects[fact.arguments[0]]] = fact
         moved: dict[str, Fact] = {}
-        for one in self.handled(facts, scene):
+        for one in self.objects_to_move(facts, scene):
             object, fact, places = one.object, one.fact, one.regions
             moved.setdefault(object, fact)
             if any(RACK in scene.classes(place) for place in places):
                 continue
             misfits = [
-                oversized(scene, place, object=object, fact=fact, overhang=self.overhang)
+                prove_oversized(scene, place, object=object, fact=fact, overhang=self.overhang)
                 for place in places
             ]
             if misfits and all(misfits):
@@ -359,7 +364,7 @@ class Regions(DomainPart):
                     if proof is not None
                 )
         crowds = (
-            crowded(scene, region, objects=group, overhang=self.overhang)
+            prove_crowded(scene, region, objects=group, overhang=self.overhang)
             for region, group in together.items()
         )
         alike = {
@@ -367,12 +372,17 @@ class Regions(DomainPart):
             for object, f in moved.items()
         }
         held = (
-            [ungraspable(scene, object, fact=fact, manipulator=arm) for arm in self.arms.values()]
+            [
+                prove_ungraspable(scene, object, fact=fact, manipulator=arm)
+                for arm in self.arms.values()
+            ]
             for object, fact in alike.values()
         )
         yield from filter(None, (*crowds, *(proofs[0] for proofs in held if all(proofs))))
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
+    def objects_to_move(
+        self, goal_facts: Iterable[Fact], scene: SceneGraph
+    ) -> Iterator[ObjectToMove]:
         """Yield objects that are on no region where a fact wants them, and in no hand."""
         objects, held = pddl_names(movable_frames(scene)), self.held(scene)
         for fact in goal_facts:

@@ -12,7 +12,7 @@ from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Plac
 from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import is_movable
-from tmkit.tamp.domains.infeasibility import Infeasibility, stays_upright, too_high
+from tmkit.tamp.domains.infeasibility import Infeasibility, prove_too_high, stays_upright
 from tmkit.tamp.domains.semantics import ObjectToMove
 from tmkit.tamp.domains.tabletop import (
     STANDING_TOLERANCE,
@@ -64,9 +64,11 @@ class Slots(Regions):
         ):
             yield self.fact("free", region)
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
+    def objects_to_move(
+        self, goal_facts: Iterable[Fact], scene: SceneGraph
+    ) -> Iterator[ObjectToMove]:
         """Yield objects that have to be picked; their footprints need no room on regions."""
-        yield from (replace(one, regions=()) for one in super().handled(goal_facts, scene))
+        yield from (replace(one, regions=()) for one in super().objects_to_move(goal_facts, scene))
 
     def places(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
@@ -127,19 +129,21 @@ class Stacking(Regions):
             yield self.fact("clear", str(scene.parent(object)))
 
     def goal_facts(
-        self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]
+        self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Sequence[str]
     ) -> Iterator[Fact]:
         """Yield also on which object each stated one is to stand; where on it, and whether well, does not count."""
-        stacked = [frame for frame in stated if _is_stacked(scene, frame)]
+        stacked = [frame for frame in goal_frames if _is_stacked(scene, frame)]
         yield from super().goal_facts(
-            scene, objects, [frame for frame in stated if frame not in stacked]
+            scene, objects, [frame for frame in goal_frames if frame not in stacked]
         )
         yield from (self.fact("stacked", frame, str(scene.parent(frame))) for frame in stacked)
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
+    def objects_to_move(
+        self, goal_facts: Iterable[Fact], scene: SceneGraph
+    ) -> Iterator[ObjectToMove]:
         """Yield also objects that are to be on others, and are neither there nor in a hand."""
         facts, objects = tuple(goal_facts), pddl_names(movable_frames(scene))
-        yield from super().handled(facts, scene)
+        yield from super().objects_to_move(facts, scene)
         for fact in facts:
             if self.word(fact) == "stacked":
                 object, below = (objects[name] for name in fact.arguments)
@@ -173,7 +177,7 @@ class Stacking(Regions):
         for bottom, name, lowest in sorted(towers):
             arms, fact = self.arms.values(), wanted[name]
             found = [
-                too_high(scene, objects[name], bottom=bottom, fact=fact, manipulator=arm)
+                prove_too_high(scene, objects[name], bottom=bottom, fact=fact, manipulator=arm)
                 for arm in arms
             ]
             if all(found):

@@ -14,7 +14,7 @@ from tmkit.plans.values import PlanStep
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
-from tmkit.tamp.domains.separation import separated
+from tmkit.tamp.domains.separation import prove_separated
 from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
 from tmkit.tamp.search.version_search import SearchStatus, VersionSearch
 from tmkit.task_planning import TaskPlanStatus, UnsolvabilityTask
@@ -105,8 +105,10 @@ def _separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
     if len(context.manipulators) > 1:
         return ()
     arm, semantics = context.manipulators[0], context.domain.semantics
-    handled = semantics.handled(necessary_facts(context.problem), context.scene)
-    proofs = (separated(context.scene, each, q=context.q, manipulator=arm) for each in handled)
+    handled = semantics.objects_to_move(necessary_facts(context.problem), context.scene)
+    proofs = (
+        prove_separated(context.scene, each, q=context.q, manipulator=arm) for each in handled
+    )
     return tuple(proof for proof in proofs if proof is not None)
 
 
