@@ -225,12 +225,12 @@ def test_a_semantics_that_lacks_a_library_is_not_blamed() -> None:
     domain = load_planning_domain("blocks", manipulator=load_manipulator("panda"))
     with (
         pytest.raises(ModuleNotFoundError, match="No module named 'no_such_library'"),
-        domain.blamed("the state"),
+        domain.attribute_errors("the state"),
     ):
         importlib.import_module("no_such_library")
     with (
         pytest.raises(TaskError, match="a semantics defines every action"),
-        domain.blamed("the state"),
+        domain.attribute_errors("the state"),
     ):
         raise KeyError
 

@@ -193,7 +193,9 @@ class Uncertain(parts.Stacking, parts.Cells):
             else:
                 yield candidate
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
+    def objects_to_move(
+        self, goal_facts: Iterable[Fact], scene: SceneGraph
+    ) -> Iterator[ObjectToMove]:
         """Yield nothing: where blocks are is not known well enough for proofs about touching them."""
         del goal_facts, scene
         yield from ()

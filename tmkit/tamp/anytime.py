@@ -102,7 +102,11 @@ class Improvement:
         self.problem, self.domain = problem, domain
         self.first_task = self.task = task
         self.costs = StepCosts(
-            context.options.cost, context.scene, context.manipulators, domain.stated, self._makespan
+            context.options.cost,
+            context.scene,
+            context.manipulators,
+            domain.original_action,
+            self._makespan,
         )
         self.best, self.best_objective = steps, self.costs.total(steps)
         # latest result of the task planner; empty if it is the skeleton of the best plan

@@ -307,7 +307,7 @@ class PlanningContext:
         """
         domain = self.domain
         if searched_domain is not None:
-            convert = searched_domain.stated
+            convert = searched_domain.original_action
             steps = tuple(replace(step, action=convert(step.action)) for step in steps)
         return Plan(
             scene=self.scene,

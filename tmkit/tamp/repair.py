@@ -64,7 +64,7 @@ def repair_plan(
     begin = next(left, None)
     if begin is None:
         return None
-    log, blamed = context.new_log(), context.domain.blamed("repairing", if_traced=True)
+    log, blamed = context.new_log(), context.domain.attribute_errors("repairing", if_traced=True)
     with suppress(TimeLimitError, SemanticsMismatchError), time_limit(options.seconds), blamed:
         return _refined(context, log, tuple(steps[begin:]))
     return None

@@ -72,7 +72,7 @@ def _found(
         is_proved = log.note_proofs(_infeasibilities(context))
         useful = context.domain.semantics.relevant_objects(context.scene, context.q)
         restricted = _restricted(
-            context, context.domain.returned("relevant_objects", useful, Collection)
+            context, context.domain.require_type("relevant_objects", useful, Collection)
         )
     if is_proved:
         return PlanStatus.PROVED_UNSOLVABLE, None
@@ -88,8 +88,8 @@ def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
     domain = context.domain
     found = domain.semantics.infeasibilities(necessary_facts(context.problem), context.scene)
     found = [
-        domain.returned("infeasibilities", p, Infeasibility)
-        for p in domain.returned("infeasibilities", found, Iterable)
+        domain.require_type("infeasibilities", p, Infeasibility)
+        for p in domain.require_type("infeasibilities", found, Iterable)
     ]
     proofs = tuple(proof for proof in found if not _may_be_otherwise(context, proof))
     return proofs or tuple(filter(None, [blocked_clutter(context)]))

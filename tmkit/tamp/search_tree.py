@@ -212,13 +212,13 @@ def _node(
         failures.update(node.failures)
     tried = version.expansions.values()
     for expansion in tried:
-        stated = str(tree.domain.stated(expansion.action))
+        stated = str(tree.domain.original_action(expansion.action))
         failures.update((stated, str(record.failure)) for record in expansion.failures)
     ordered = sorted(failures.items(), key=lambda item: (-item[1], item[0]))
     step, parent = version.step, version.parent
     return SearchTreeNode(
         None if parent is None else indices[parent],
-        () if step is None else (str(tree.domain.stated(step.action)),),
+        () if step is None else (str(tree.domain.original_action(step.action)),),
         () if step is None else (step.choice,),
         tuple(version.q.tolist()),
         () if parent is None else tuple(_changes(parent.scene, version.scene)),

@@ -40,7 +40,7 @@ from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.problems import derive_problem, goal_of_scene, with_initial_facts
+from tmkit.tamp.domains.problems import derive_problem, goal_of_scene, store_initial_facts
 from tmkit.tamp.goals.compilation import extended_domain, extended_goal
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem, problem_file_of
@@ -60,7 +60,7 @@ def run_seed(
 ) -> PlanResult:
     """Plan with the one seed of the options; the result and the errors are those of :func:`tmkit.solve`."""
     context = planning_context(problem, options, on_progress=on_progress)
-    with context.domain.blamed("planning", if_traced=True):
+    with context.domain.attribute_errors("planning", if_traced=True):
         result = run_search(context)
     if result.plan is None or not options.arms_at_once:
         return result
@@ -86,7 +86,7 @@ def planning_context(
     domain = load_planning_domain(
         problem.domain, manipulator=manipulators, semantics=problem.semantics
     )
-    with domain.blamed("planning", if_traced=True):
+    with domain.attribute_errors("planning", if_traced=True):
         return _context(problem, options, domain, manipulators, on_progress)
 
 
@@ -121,7 +121,7 @@ def _context(
     domain = extended_domain(domain, goals, problem.scene, q=start, manipulators=manipulators)
     scene = problem.scene
     if (file := problem_file_of(problem.goals[0])) is not None:
-        scene = with_initial_facts(scene, domain, file)
+        scene = store_initial_facts(scene, domain, file)
         task = derive_problem(scene, domain, q=start, problem=file)
         stated = str(task.goal)
     else:

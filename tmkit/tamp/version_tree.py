@@ -253,7 +253,9 @@ class Expansion:
         self.failures.append(record)
         is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
         self.depends_on_way |= failure.is_path_dependent or not is_of_scene
-        self._tree.log.count_failure(replace(record, action=self._tree.domain.stated(self.action)))
+        self._tree.log.count_failure(
+            replace(record, action=self._tree.domain.original_action(self.action))
+        )
 
 
 class VersionTree:
@@ -430,7 +432,7 @@ class VersionTree:
             with (
                 nullcontext()
                 if is_ours
-                else self.domain.blamed(f"{callable_name(candidate)} of {action}")
+                else self.domain.attribute_errors(f"{callable_name(candidate)} of {action}")
             ):
                 for attempt in candidate.refine(next(iter(self.arms.values())), context, seed=seed):
                     if not isinstance(attempt, ActionMotion | MotionFailure):

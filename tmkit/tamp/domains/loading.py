@@ -1,13 +1,13 @@
-"""Loading domains: PDDL and its semantics, from a folder of both or from two places.
+"""Loading of domains: PDDL and its semantics, from one folder or from two places.
 
-Semantics are Python that is run, so a domain must come from a trusted source; see
-docs/concepts/security.md. A plan file may not. So a plan gives the name of its domain and a digest
-over words and meaning: the name is looked up among the built-in domains only, and whatever else it
-says is no path. The caller gives any other domain, and the digest tells whether it is the one that
-the plan was made with.
+Semantics are Python code that is executed, so a domain must come from a trusted source; see
+docs/concepts/security.md. A plan file need not be trusted. It contains the name of its domain and a
+digest of the PDDL text and the source of the semantics. The name is looked up among the built-in
+domains only and is never used as a path. The caller gives any other domain, and the digest shows
+whether the plan was made with it.
 
-Invariants: what is run and what the digest speaks of are the same bytes; nothing is written beside
-the files; two files of one name do not meet.
+Invariants: the digest covers exactly the bytes that are executed. Nothing is written beside the
+files. Two files of the same name do not collide.
 """
 
 from __future__ import annotations
@@ -40,37 +40,47 @@ from tmkit.pddl import Domain, domain_to_pddl, parse_domain
 from tmkit.pddl.parsing.parser import read_pddl
 from tmkit.plans.values import Plan
 from tmkit.robots import Manipulator
-from tmkit.tamp.domains.planning_domain import PlanningDomain, functions_of, innermost
+from tmkit.tamp.domains.planning_domain import PlanningDomain, functions_of, innermost_location
 from tmkit.tamp.domains.semantics import DomainSemantics
 
-_PDDL, _SEMANTICS = "domain.pddl", "semantics.py"
-_KINDS = {
-    _PDDL: "a domain is a folder or a file that ends in .pddl",
-    _SEMANTICS: "semantics are a domain's folder or a Python file",
+_PDDL_FILE = "domain.pddl"
+"""Name of the PDDL file in the folder of a domain."""
+
+_SEMANTICS_FILE = "semantics.py"
+"""Name of the Python file in the folder of a domain."""
+
+_EXPECTED_FILES = {
+    _PDDL_FILE: "a domain is a folder or a file that ends in .pddl",
+    _SEMANTICS_FILE: "semantics are a domain's folder or a Python file",
 }
-_HOW_TO_DERIVE = (
+"""Error message for a file of another kind, by the expected file."""
+
+_CLASS_HINT = (
     "write 'from tmkit.tamp import DomainSemantics' and 'class Semantics(DomainSemantics):'"
 )
-_REMEMBERED_TEXTS = 16  # texts that are not parsed or compiled again
+"""Hint of messages about a missing or unsuitable class."""
+
+_CACHE_SIZE = 16
+"""Number of texts whose parsed or compiled form is cached."""
 
 
 @dataclass(frozen=True)
 class PythonDomain:
-    """A domain built in Python: for :func:`tmkit.plan` in the place of a folder.
+    """A domain built in Python, accepted by :func:`tmkit.plan` in place of a folder.
 
-    Plans hold its words as PDDL. To check a plan, the domain is given again, because states are
-    derived anew.
+    Plans store its predicates and actions as PDDL. To validate a plan, give the domain again,
+    because states are derived anew.
 
     Attributes:
-        domain: the words, e.g. from :func:`tmkit.pddl.make_domain`; all names in lower case.
-        semantics: the class of its semantics, derived from :class:`tmkit.tamp.DomainSemantics`.
+        domain: PDDL domain, e.g. from :func:`tmkit.pddl.make_domain`; all names in lower case.
+        semantics: class of its semantics, derived from :class:`tmkit.tamp.DomainSemantics`.
     """
 
     domain: Domain
     semantics: type[DomainSemantics]
 
     def source(self) -> bytes:
-        """Return the text of the files that the semantics are written in; their names, where there are no files."""
+        """Return the text of the source files of the semantics, or their name without files."""
         paths = dict.fromkeys(
             function.__code__.co_filename for function in functions_of(self.semantics)
         )
@@ -91,86 +101,93 @@ def load_planning_domain(
     """Load a domain.
 
     Args:
-        domain: a bare name is a built-in one, in ``domains/``; anything with a separator or suffix
-            is a folder, or a file that ends in ``.pddl``; or a domain that was built in Python. A
-            folder without ``domain.pddl`` is one whose ``Semantics`` is composed
+        domain: name of a built-in domain in ``domains/``, path of a folder or of a file that ends
+            in ``.pddl``, or domain built in Python. A string with a separator or suffix is a path.
+            A folder without ``domain.pddl`` must contain a composed ``Semantics``
             (:func:`tmkit.tamp.parts.compose_domain`).
-        manipulator: the arm that carries out the actions, or several.
-        semantics: domain semantics: a bare name means that of a built-in domain, else a folder with
-            a ``semantics.py`` or a Python file. By default the ``semantics.py`` beside the PDDL.
-        pddl: the text of the PDDL, when it need not be read because it is known, as from a plan.
+        manipulator: arm, or arms, that carry out the actions.
+        semantics: domain semantics: name of a built-in domain, folder with a ``semantics.py``, or
+            Python file. Defaults to the ``semantics.py`` beside the PDDL file.
+        pddl: PDDL text, if it is known, e.g. from a plan. Then no PDDL file is read.
 
     Raises:
-        MissingFileError: no such folder or file, or one of the two parts is missing.
-        TaskError: the PDDL is wrong.
-        FileFormatError: the file defines no class ``Semantics`` derived from
+        MissingFileError: if the folder, the file, or one of the two parts is missing.
+        TaskError: if the PDDL is wrong.
+        FileFormatError: if the file defines no class ``Semantics`` derived from
             :class:`tmkit.tamp.DomainSemantics`, the class lacks a required method, or the file
             cannot be run.
-        RobotError: the semantics take another number of arms.
+        RobotError: if the semantics require another number of arms.
     """
     arms = (manipulator,) if isinstance(manipulator, Manipulator) else tuple(manipulator)
     if isinstance(domain, PythonDomain):
-        return _built(domain, arms, semantics)
-    if (
-        pddl is None
-        and semantics is None
-        and (composed := _composed(resolve_name(domain, "domains"))) is not None
-    ):
-        return _built(composed, arms, semantics)
+        return _load_python_domain(domain, arms, semantics)
+    if pddl is None and semantics is None:
+        composed = _read_composed_domain(resolve_name(domain, "domains"))
+        if composed is not None:
+            return _load_python_domain(composed, arms, semantics)
     if pddl is not None and semantics is not None:
         pddl_path = Path(domain)
     else:
-        pddl_path = _file(resolve_name(domain, "domains"), domain, _PDDL)
+        pddl_path = _domain_file(resolve_name(domain, "domains"), domain, _PDDL_FILE)
     if semantics is None:
-        semantics_path = _semantics_beside(pddl_path, domain)
+        semantics_path = _adjacent_semantics(pddl_path, domain)
     else:
-        semantics_path = _file(resolve_name(semantics, "domains"), semantics, _SEMANTICS)
-    written, named_source = (read_pddl(pddl_path), pddl_path) if pddl is None else (pddl, domain)
-    parsed = _parsed(written, str(named_source))
+        semantics_path = _domain_file(
+            resolve_name(semantics, "domains"), semantics, _SEMANTICS_FILE
+        )
+    if pddl is None:
+        pddl_text, text_origin = read_pddl(pddl_path), str(pddl_path)
+    else:
+        pddl_text, text_origin = pddl, str(domain)
+    parsed = _parse(pddl_text, text_origin)
     source = read_bytes(semantics_path, limit=ReadingLimits().text_bytes)
-    semantics_class = getattr(_run(semantics_path, source), "Semantics", None)
+    semantics_class = getattr(_run_module(semantics_path, source), "Semantics", None)
     if not isinstance(semantics_class, type):
-        raise FileFormatError.at(semantics_path, f"defines no class 'Semantics'; {_HOW_TO_DERIVE}")
-    made = _made(semantics_path, semantics_class, arms)
-    text = written.replace("\r\n", "\n").replace("\r", "\n") if pddl is None else pddl
+        raise FileFormatError.at(semantics_path, f"defines no class 'Semantics'; {_CLASS_HINT}")
+    instance = _construct_semantics(semantics_path, semantics_class, arms)
+    text = pddl_text.replace("\r\n", "\n").replace("\r", "\n") if pddl is None else pddl
     digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
-    name = _name(pddl_path.parent) if pddl_path.name == _PDDL else pddl_path.name
-    named = "" if semantics is None else _name(semantics)
-    beside = semantics_path.parent / _PDDL
-    native = (
-        _parsed(read_pddl(beside), str(beside))
-        if semantics is not None and os.path.isfile(beside)
-        else parsed
-    )
-    return PlanningDomain(name, parsed, text, digest, made, named, _stored(made, parsed, native))
+    name = _name(pddl_path.parent) if pddl_path.name == _PDDL_FILE else pddl_path.name
+    semantics_name = "" if semantics is None else _name(semantics)
+
+    # Predicates that only the given PDDL has are stored in the scene.
+    native, native_path = parsed, semantics_path.parent / _PDDL_FILE
+    if semantics is not None and os.path.isfile(native_path):
+        native = _parse(read_pddl(native_path), str(native_path))
+    stored = _collect_stored_predicates(instance, parsed, native)
+    return PlanningDomain(name, parsed, text, digest, instance, semantics_name, stored)
 
 
-def _composed(folder: Path) -> PythonDomain | None:
-    """Return the domain of a folder of which the semantics bring the words; None for others."""
-    if not os.path.isfile(folder / _SEMANTICS) or os.path.exists(folder / _PDDL):
+def _read_composed_domain(folder: Path) -> PythonDomain | None:
+    """Return the domain of a folder whose semantics contain the PDDL domain, or None."""
+    if not os.path.isfile(folder / _SEMANTICS_FILE) or os.path.exists(folder / _PDDL_FILE):
         return None
-    source = read_bytes(folder / _SEMANTICS, limit=ReadingLimits().text_bytes)
-    semantics = getattr(_run(folder / _SEMANTICS, source), "Semantics", None)
-    words = getattr(semantics, "domain", None)
-    return (
-        PythonDomain(words, cast("type[DomainSemantics]", semantics))
-        if isinstance(words, Domain)
-        else None
-    )
+    source = read_bytes(folder / _SEMANTICS_FILE, limit=ReadingLimits().text_bytes)
+    semantics = getattr(_run_module(folder / _SEMANTICS_FILE, source), "Semantics", None)
+    domain = getattr(semantics, "domain", None)
+    if not isinstance(domain, Domain):
+        return None
+    return PythonDomain(domain, cast("type[DomainSemantics]", semantics))
 
 
-def _stored(semantics: DomainSemantics, domain: Domain, native: Domain) -> frozenset[str]:
-    """Return the predicates whose facts are stored: those declared so, and those that the native domain lacks."""
+def _collect_stored_predicates(
+    semantics: DomainSemantics, domain: Domain, native: Domain
+) -> frozenset[str]:
+    """Return the predicates whose facts are stored in the scene.
+
+    They are the predicates that the semantics declare as stored, and those that the native domain
+    of the semantics lacks.
+    """
     names = [
         predicate.name
         for predicate in domain.predicates
         if predicate.name not in domain.derived_predicates
     ]
     for name in sorted(semantics.stored_predicates.difference(names)):
-        what = UnknownNameError.of("predicate", name, names).message
+        problem = UnknownNameError.of("predicate", name, names).message
         raise TaskError.at(
             domain.source or f"domain '{domain.name}'",
-            f"'stored_predicates' of the semantics: {what}",
+            f"'stored_predicates' of the semantics: {problem}",
         )
     return semantics.stored_predicates.union(names).difference(
         {predicate.name for predicate in native.predicates} - semantics.stored_predicates
@@ -178,69 +195,76 @@ def _stored(semantics: DomainSemantics, domain: Domain, native: Domain) -> froze
 
 
 def _name(path: str | Path) -> str:
-    """Return the name of a folder or file, also of one that is given as ``.``."""
+    """Return the last component of a path, also for ``.``."""
     return Path(os.path.abspath(path)).name
 
 
-def _built(
-    built: PythonDomain, arms: tuple[Manipulator, ...], semantics: str | Path | None
+def _load_python_domain(
+    domain: PythonDomain, arms: tuple[Manipulator, ...], semantics: str | Path | None
 ) -> PlanningDomain:
-    """Return a domain built in Python as one read from a file would be."""
-    name = built.domain.name
+    """Load a domain built in Python, with the same result as from files."""
+    name = domain.domain.name
     if semantics is not None:
         raise TaskError.at(
             f"domain '{name}'",
-            f"it brings its own semantics, so those of '{semantics}' are too many",
+            f"it has its own semantics, so those of '{semantics}' cannot be used",
         )
-    text = domain_to_pddl(built.domain)
-    parsed = _parsed(text, f"domain '{name}'")
-    where = Path(f"semantics of domain '{name}'")
-    digest = hashlib.sha256(text.encode() + b"\0" + built.source()).hexdigest()
-    made = _made(where, built.semantics, arms)
+    text = domain_to_pddl(domain.domain)
+    parsed = _parse(text, f"domain '{name}'")
+    origin = Path(f"semantics of domain '{name}'")
+    digest = hashlib.sha256(text.encode() + b"\0" + domain.source()).hexdigest()
+    instance = _construct_semantics(origin, domain.semantics, arms)
     return PlanningDomain(
-        name, parsed, text, digest, made, stored_predicates=_stored(made, parsed, parsed)
+        name,
+        parsed,
+        text,
+        digest,
+        instance,
+        stored_predicates=_collect_stored_predicates(instance, parsed, parsed),
     )
 
 
-@functools.lru_cache(maxsize=_REMEMBERED_TEXTS)
-def _parsed(text: str, source: str) -> Domain:
-    """Return the domain of a text: a value, cached for the same text."""
+@functools.lru_cache(maxsize=_CACHE_SIZE)
+def _parse(text: str, source: str) -> Domain:
+    """Parse the text of a domain; results are cached."""
     return parse_domain(text, source=source)
 
 
-@functools.lru_cache(maxsize=_REMEMBERED_TEXTS)
-def _compiled(source: bytes, path: str) -> CodeType:
+@functools.lru_cache(maxsize=_CACHE_SIZE)
+def _compile(source: bytes, path: str) -> CodeType:
     return compile(source, path, "exec")
 
 
-def _file(found: Path, named: str | Path, file: str) -> Path:
-    """Return a file of a domain's folder, or the file that is named in its place."""
-    if os.path.isfile(found) and found.suffix == Path(file).suffix:
-        return found
-    if os.path.isfile(found):
-        raise FileFormatError.at(found, _KINDS[file])
-    if not os.path.isfile(found / file):
-        what = f"domain '{named}' needs the file {file}, which is not in {found}"
-        raise MissingFileError(what, path=str(found / file), nearest=None)
-    return found / file
+def _domain_file(path: Path, domain_name: str | Path, file_name: str) -> Path:
+    """Return a file in the folder of a domain, or the path itself if it is such a file."""
+    if os.path.isfile(path) and path.suffix == Path(file_name).suffix:
+        return path
+    if os.path.isfile(path):
+        raise FileFormatError.at(path, _EXPECTED_FILES[file_name])
+    if not os.path.isfile(path / file_name):
+        message = f"domain '{domain_name}' needs the file {file_name}, which is not in {path}"
+        raise MissingFileError(message, path=str(path / file_name), nearest=None)
+    return path / file_name
 
 
-def _semantics_beside(pddl_path: Path, domain: str | Path) -> Path:
-    """Return the semantics that lie beside a PDDL file."""
-    path = pddl_path.parent / _SEMANTICS
-    if pddl_path.name == _PDDL or os.path.isfile(path):
-        return _file(pddl_path.parent, domain, _SEMANTICS)
+def _adjacent_semantics(pddl_path: Path, domain: str | Path) -> Path:
+    """Return the semantics beside a PDDL file."""
+    path = pddl_path.parent / _SEMANTICS_FILE
+    if pddl_path.name == _PDDL_FILE or os.path.isfile(path):
+        return _domain_file(pddl_path.parent, domain, _SEMANTICS_FILE)
     raise MissingFileError(
-        f"{pddl_path}: there is no {_SEMANTICS} beside it, which relates its predicates to a scene;"
-        " name a domain with the same predicates, as 'blocks' (semantics=, --semantics)",
+        f"{pddl_path}: there is no {_SEMANTICS_FILE} beside it, which relates its predicates to a"
+        " scene; name a domain with the same predicates, as 'blocks' (semantics=, --semantics)",
         path=str(path),
         nearest=None,
     )
 
 
-def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> DomainSemantics:
-    """Return the semantics for some arms, or refuse a class that does not fit."""
-    _require_derived(path, semantics_class)
+def _construct_semantics(
+    path: Path, semantics_class: type, arms: tuple[Manipulator, ...]
+) -> DomainSemantics:
+    """Construct the semantics for given arms, or reject an unsuitable class."""
+    _require_methods(path, semantics_class)
     _require_arms(path, semantics_class, arms)
     name = semantics_class.__name__
     try:
@@ -248,77 +272,78 @@ def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> D
     except MissingExtraError:
         raise
     except Exception as error:
-        what = (
-            f"'{name}({', '.join(['manipulator'] * len(arms))})' fails: {type(error).__name__}:"
-            f" {error}"
-        )
-        raise FileFormatError.at(path, what) from error
+        call = f"{name}({', '.join(['manipulator'] * len(arms))})"
+        reason = f"'{call}' fails: {type(error).__name__}: {error}"
+        raise FileFormatError.at(path, reason) from error
     return cast(DomainSemantics, semantics)
 
 
-def _require_derived(path: Path, semantics_class: type) -> None:
-    """Refuse a class that is no semantics, lacks a required method, or has one with other arguments."""
+def _require_methods(path: Path, semantics_class: type) -> None:
+    """Reject a class that is no semantics, or that lacks or misdefines a method."""
     name = semantics_class.__name__
     if not issubclass(semantics_class, DomainSemantics):
         raise FileFormatError.at(
-            path, f"class '{name}' does not derive from DomainSemantics; {_HOW_TO_DERIVE}"
+            path, f"class '{name}' does not derive from DomainSemantics; {_CLASS_HINT}"
         )
     if missing := sorted(semantics_class.__abstractmethods__):
-        known = set(dir(semantics_class)).difference(dir(DomainSemantics))
-        near = {method: nearest_name(method, known) for method in missing}
+        candidates = set(dir(semantics_class)).difference(dir(DomainSemantics))
+        matches = {method: nearest_name(method, candidates) for method in missing}
         hint = "".join(
             f"; found '{match}', did you mean '{method}'?"
-            for method, match in near.items()
+            for method, match in matches.items()
             if match
         )
         raise FileFormatError.at(
             path, f"class '{name}' must define the methods {', '.join(missing)}{hint}"
         )
     for method, expected in vars(DomainSemantics).items():
-        own = getattr(semantics_class, method)
-        if (
-            isinstance(expected, FunctionType)
-            and isinstance(own, FunctionType)
-            and not method.startswith("_")
-        ):
-            arguments = list(inspect.signature(expected).parameters)
-            try:
-                inspect.signature(own).bind(*arguments)
-            except TypeError as error:
-                what = (
-                    f"'{name}.{method}' is called as {method}({', '.join(arguments[1:])}), and"
-                    f" cannot be: {error}"
-                )
-                raise FileFormatError.at(path, what, line=own.__code__.co_firstlineno) from error
+        defined = getattr(semantics_class, method)
+        are_functions = isinstance(expected, FunctionType) and isinstance(defined, FunctionType)
+        if not are_functions or method.startswith("_"):
+            continue
+        arguments = list(inspect.signature(expected).parameters)
+        try:
+            inspect.signature(defined).bind(*arguments)
+        except TypeError as error:
+            call = f"{method}({', '.join(arguments[1:])})"
+            reason = f"'{name}.{method}' is called as {call}, and cannot be: {error}"
+            line = defined.__code__.co_firstlineno
+            raise FileFormatError.at(path, reason, line=line) from error
 
 
 def _require_arms(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> None:
-    """Refuse a number of arms that a semantics does not take; other faults of its constructor show when it is made."""
+    """Reject a number of arms for which the semantics are not defined.
+
+    Other faults of the constructor are found when the semantics are constructed.
+    """
     try:
         parameters = inspect.signature(semantics_class).parameters.values()
     except ValueError:
         return
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    most = math.inf if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
-    least = sum(p.default is p.empty for p in positional)
-    if len(arms) > max(most, 1) or (len(arms) == 1 and least > 1):
-        wanted = f"takes {'one arm only' if most == 1 else f'{least} arms'}"
+    maximum = math.inf if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
+    minimum = sum(p.default is p.empty for p in positional)
+    if len(arms) > max(maximum, 1) or (len(arms) == 1 and minimum > 1):
+        expected = "one arm only" if maximum == 1 else f"{minimum} arms"
         names = ", ".join(arm.name for arm in arms)
-        raise RobotError.at(path, f"the domain {wanted}, received {len(arms)}: {names}")
+        raise RobotError.at(path, f"the domain takes {expected}, received {len(arms)}: {names}")
 
 
-def _run(path: Path, source: bytes) -> ModuleType:
-    """Run a semantics file as a module whose name depends on its content: two of one name do not collide."""
+def _run_module(path: Path, source: bytes) -> ModuleType:
+    """Run a semantics file as a module whose name depends on its content.
+
+    Two files of the same name therefore do not collide.
+    """
     module = ModuleType(f"tmkit_semantics_{hashlib.sha256(source).hexdigest()[:16]}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses look their module up there
     try:
-        exec(_compiled(source, str(path)), module.__dict__)
+        exec(_compile(source, str(path)), module.__dict__)
     except Exception as error:
         del sys.modules[module.__name__]
         if isinstance(error, MissingExtraError):
             raise
-        _, line = innermost(error, {str(path)}) or (path, None)
+        _, line = innermost_location(error, {str(path)}) or (path, None)
         line = error.lineno if isinstance(error, SyntaxError) else line
         raise FileFormatError.at(path, f"{type(error).__name__}: {error}", line=line) from error
     return module
@@ -327,29 +352,30 @@ def _run(path: Path, source: bytes) -> ModuleType:
 def load_plan_domain(
     plan: Plan, domain: str | Path | PythonDomain | None = None, semantics: str | Path | None = None
 ) -> PlanningDomain:
-    """Load the domain of a plan: what the plan itself names counts only if it is built in.
+    """Load the domain of a plan; names in the plan itself are used for built-in domains only.
 
     Args:
-        domain: the caller's domain; by default the built-in one that the plan names.
-        semantics: the caller's semantics, likewise.
+        plan: the plan.
+        domain: domain given by the caller. Defaults to the built-in domain named in the plan.
+        semantics: semantics given by the caller. Defaults to those named in the plan.
 
     Raises:
-        MissingFileError: the caller must say where domain or semantics lie, or they are not there.
-        TaskError: the domain's PDDL is wrong.
-        FileFormatError: the semantics cannot be run.
+        MissingFileError: if the domain or the semantics are not built in and not given, or missing.
+        TaskError: if the PDDL of the domain is wrong.
+        FileFormatError: if the semantics cannot be run.
     """
     pddl = None
     if semantics is None and plan.semantics and not isinstance(domain, PythonDomain):
-        semantics = _built_in(
+        semantics = _require_built_in(
             plan.semantics,
             f"semantics '{plan.semantics}' are",
             "they lie ('semantics', --semantics)",
         )
-    # the plan has the words, so only their meaning is needed
+    # The plan contains the PDDL, so only the semantics are loaded.
     if domain is None and semantics is not None:
         domain, pddl = plan.domain, plan.domain_pddl
     elif domain is None:
-        domain = _built_in(
+        domain = _require_built_in(
             plan.domain, f"domain '{plan.domain}' is", "it lies ('domain', --domain)"
         )
     return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics, pddl=pddl)
@@ -364,12 +390,14 @@ def check_plan_domain(
     """Raise an error unless the caller's domain is the one that a plan was made with.
 
     Args:
-        path: the file it was read from, for the message.
-        domain: the caller's domain; with ``semantics`` None too, nothing is checked.
+        plan: the plan.
+        path: file from which the plan was read, for the message.
+        domain: domain given by the caller. If ``semantics`` is None too, nothing is checked.
+        semantics: semantics given by the caller.
 
     Raises:
-        PlanFileError: the digests differ.
-        MissingFileError: domain or semantics are not there.
+        PlanFileError: if the digests differ.
+        MissingFileError: if the domain or the semantics are missing.
     """
     if domain is None and semantics is None:
         return
@@ -381,9 +409,9 @@ def check_plan_domain(
         raise PlanFileError.at(path, reason)
 
 
-def _built_in(name: str, what: str, where: str) -> str:
-    """Return a name that a plan gives, if it is that of a built-in domain."""
+def _require_built_in(name: str, subject: str, location: str) -> str:
+    """Return a name from a plan if it is the name of a built-in domain, else raise an error."""
     if is_built_in(name, "domains"):
         return name
-    reason = f"the plan's {what} not built-in: give the folder in which {where}"
+    reason = f"the plan's {subject} not built-in: give the folder in which {location}"
     raise MissingFileError(reason, path=name, nearest=None)

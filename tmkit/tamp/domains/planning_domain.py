@@ -1,4 +1,4 @@
-"""A domain that is ready for planning: its PDDL, and its semantics, whose errors name their file and line."""
+"""Domain for planning: its PDDL and its semantics, whose errors name their file and line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tmkit.plans.values import Configuration
 from tmkit.tamp.domains.semantics import DomainSemantics
 from tmkit.tamp.domains.traced_scene import TracedScene
 
-_Value = TypeVar("_Value")
+_T = TypeVar("_T")
 
 
 def functions_of(semantics: type) -> list[FunctionType]:
@@ -31,17 +31,17 @@ def functions_of(semantics: type) -> list[FunctionType]:
 
 @dataclass(frozen=True, eq=False)
 class PlanningDomain:
-    """A domain ready for planning: its words and their meaning.
+    """A domain for planning: PDDL and semantics.
 
     Attributes:
-        name: the folder's name, or that of the PDDL file.
-        domain: the PDDL domain.
-        pddl: its text.
-        digest: 64 hexadecimal digits over the text and the semantics' source.
-        semantics: the meaning, for the arms that it was loaded for.
-        semantics_name: where the meaning comes from when it was named apart, without folders; else
+        name: name of the folder or of the PDDL file.
+        domain: PDDL domain.
+        pddl: text of the PDDL domain.
+        digest: 64 hexadecimal digits over the text and the source of the semantics.
+        semantics: semantics for the arms that it was loaded for.
+        semantics_name: source of the semantics if it was given separately, without folders; else
             empty.
-        stored_predicates: predicates whose facts are kept in the scene, not derived.
+        stored_predicates: predicates whose facts are stored in the scene, not derived.
     """
 
     name: str
@@ -62,106 +62,106 @@ class PlanningDomain:
     ) -> State:
         """Return the basic facts that hold in a scene at a configuration (n_joints,).
 
-        All of them are derived; :class:`tmkit.tamp.StateDeriver` derives those of versions from one
-        another.
+        All of them are derived anew. :class:`tmkit.tamp.StateDeriver` derives those of a version
+        from those of another.
 
         Args:
             scene: the scene.
-            objects: the PDDL objects with their types.
-            q: the configuration.
-            view: the scene with values kept from other versions, for a semantics that can be
+            objects: PDDL objects with their types.
+            q: (n_joints,) configuration.
+            view: the scene with cached values of other versions, for a semantics that can be
                 traced.
 
         Raises:
-            SceneError: the scene cannot be told in the domain's predicates.
-            TaskError: the semantics raises an error that is none of tmkit's; the message names its
-                file and line.
+            SceneError: if the domain's predicates cannot describe the scene.
+            TaskError: if the semantics raise an error that does not come from tmkit; the message
+                names its file and line.
         """
-        # Without a view nothing is known from elsewhere: each kept function is called once for its
-        # arguments.
+        # Without a view no value is cached: each function is called once for its arguments.
         traced = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
-        with self.blamed("the state of a scene"):
-            found = self.semantics.state(
-                traced if self.semantics.is_incremental else scene, objects, q
-            )
-            plain = self.returned("state", found, State)
-        stored = self._stored(plain, scene)
-        added = self._added(plain, scene, objects, q)
-        return plain.change(add=[*stored, *added]) if stored or added else plain
+        with self.attribute_errors("the state of a scene"):
+            source = traced if self.semantics.is_incremental else scene
+            state = self.semantics.state(source, objects, q)
+            derived = self.require_type("state", state, State)
+        stored = self._facts_in_scene(derived, scene)
+        extra = self._extra_facts(derived, scene, objects, q)
+        return derived.change(add=[*stored, *extra]) if stored or extra else derived
 
-    def _stored(self, plain: State, scene: SceneGraph) -> list[Fact]:
-        """Return the facts that the scene keeps, in order; a predicate is derived or stored, never both."""
+    def _facts_in_scene(self, derived: State, scene: SceneGraph) -> list[Fact]:
+        """Return the facts that are stored in the scene, in order.
+
+        Raises:
+            TaskError: if a predicate is both derived and stored.
+        """
         if self.stored_predicates:
-            for fact in plain:
+            for fact in derived:
                 if fact.predicate in self.stored_predicates:
                     raise TaskError.at(
-                        self._meaning, f"derives {fact}, but facts of '{fact.predicate}' are stored"
+                        self._semantics_label,
+                        f"derives {fact}, but facts of '{fact.predicate}' are stored",
                     )
-        if not (kept := task_facts(scene)):
+        if not (stored := task_facts(scene)):
             return []
         declared = {predicate.name for predicate in self.domain.predicates}
-        facts = [Fact(*fact) for fact in sorted(kept) if fact[0] in declared]
+        facts = [Fact(*fact) for fact in sorted(stored) if fact[0] in declared]
         for fact in facts:
             if fact.predicate not in self.stored_predicates:
-                raise TaskError.at(
-                    "scene",
-                    f"stores {fact}, but {self._meaning} derives facts of '{fact.predicate}'",
-                )
+                label = self._semantics_label
+                reason = f"stores {fact}, but {label} derives facts of '{fact.predicate}'"
+                raise TaskError.at("scene", reason)
         return facts
 
     @property
-    def _meaning(self) -> str:
+    def _semantics_label(self) -> str:
         return f"semantics of domain '{self.semantics_name or self.name}'"
 
     def fact_changes(self, scene: SceneGraph, predicted: State) -> tuple[FactEffect, ...]:
         """Return the change, if any, after which a scene stores the facts of a state.
 
         Args:
-            scene: the scene.
-            predicted: the state.
+            scene: scene before the change.
+            predicted: state after the change.
         """
         if not self.stored_predicates:
             return ()
-        wanted: set[TaskFact] = {
-            (*fact,) for fact in predicted if fact.predicate in self.stored_predicates
-        }
-        held = {fact for fact in task_facts(scene) if fact[0] in self.stored_predicates}
-        return (
-            (FactEffect(tuple(sorted(wanted - held)), tuple(sorted(held - wanted))),)
-            if wanted != held
-            else ()
-        )
+        predicates = self.stored_predicates
+        after: set[TaskFact] = {(*fact,) for fact in predicted if fact.predicate in predicates}
+        before = {fact for fact in task_facts(scene) if fact[0] in predicates}
+        if after == before:
+            return ()
+        return (FactEffect(tuple(sorted(after - before)), tuple(sorted(before - after))),)
 
     def is_moving(self, action: GroundAction) -> bool:
-        """Return whether an action has effects on other than stored facts and numbers, or moves nevertheless."""
+        """Return whether an action has a motion.
+
+        It has one if it affects more than stored facts and numbers, or is declared to move.
+        """
         outcomes = self.domain.outcomes(action.name)
         parts = [part for outcome in outcomes for part in simple_effects(outcome.effect)]
-        changed = {part.atom.predicate for part in parts if isinstance(part, Add | Delete)}
-        is_still = changed <= self.stored_predicates and (
-            changed or any(isinstance(p, ChangeNumber) for p in parts)
-        )
-        return (
-            not is_still or (outcomes[0].outcome_of or action.name) in self.semantics.moving_actions
-        )
+        predicates = {part.atom.predicate for part in parts if isinstance(part, Add | Delete)}
+        has_effect = bool(predicates) or any(isinstance(part, ChangeNumber) for part in parts)
+        if not has_effect or not predicates <= self.stored_predicates:
+            return True
+        return (outcomes[0].outcome_of or action.name) in self.semantics.moving_actions
 
-    def _added(
-        self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration
+    def _extra_facts(
+        self, derived: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration
     ) -> list[Fact]:
-        """Return the facts that hold besides, in a domain that was extended for planning."""
-        del self, plain, scene, objects, q
+        """Return further facts that hold, in a domain that was extended for planning."""
+        del self, derived, scene, objects, q
         return []
 
     @contextmanager
-    def blamed(self, what: str, *, if_traced: bool = False) -> Iterator[None]:
-        """Name the semantics in an error that its code raises and that is none of tmkit's.
+    def attribute_errors(self, what: str, *, if_traced: bool = False) -> Iterator[None]:
+        """Name the semantics in errors of its code that do not come from tmkit.
 
         Args:
-            what: what was wanted of it.
-            if_traced: whether the error must have passed through a method of the semantics, since
-                the block runs much else.
+            what: result that was computed, for the message.
+            if_traced: whether the error must have passed through a method of the semantics, because
+                the block also runs other code.
 
         Raises:
-            TaskError: in the place of that error; the message has its file and line.
+            TaskError: if the block raises such an error; the message has its file and line.
         """
         try:
             yield
@@ -174,45 +174,48 @@ class PlanningDomain:
             ):
                 raise
             files = {code.co_filename for code in codes}
-            path, line = innermost(error, files) or (self.semantics_name or self.name, None)
+            path, line = innermost_location(error, files) or (
+                self.semantics_name or self.name,
+                None,
+            )
             reason = (
                 f"{what}: {type(error).__name__}: {error}; a semantics defines every action and"
                 f" predicate of its domain '{self.name}'"
             )
             raise TaskError.at(path, reason, line=line) from error
 
-    def returned(self, method: str, value: _Value, kind: type | tuple[type, ...]) -> _Value:
-        """Return what a method of the semantics returned, which must be of a type.
+    def require_type(self, method: str, value: _T, kind: type | tuple[type, ...]) -> _T:
+        """Return a result of a method of the semantics, or raise an error if it has another type.
 
         Args:
-            method: the method.
-            value: what it returned.
-            kind: the type or types.
+            method: name of the method.
+            value: result of the method.
+            kind: expected type or types.
 
         Raises:
-            TaskError: it is of another type; the message has the file and line of the method.
+            TaskError: if the result has another type; the message has the file and line of the
+                method.
         """
         if isinstance(value, kind):
             return value
-        kinds = " or ".join(
-            part.__name__ for part in (kind if isinstance(kind, tuple) else (kind,))
-        )
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        expected = " or ".join(part.__name__ for part in kinds)
         code = getattr(getattr(type(self.semantics), method), "__code__", None)
         path, line = (self.name, None) if code is None else (code.co_filename, code.co_firstlineno)
         raise TaskError.at(
-            path, f"'{method}' returns {repr(value)[:60]}, which is no {kinds}", line=line
+            path, f"'{method}' returns {repr(value)[:60]}, which is no {expected}", line=line
         )
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield candidates of an action, best first.
 
         Args:
-            action: the ground action.
+            action: ground action.
             context: scene and configuration before the action, samplers and arms.
 
         Raises:
-            TaskError: the semantics raises an error that is none of tmkit's; the message names its
-                file and line.
+            TaskError: if the semantics raise an error that does not come from tmkit; the message
+                names its file and line.
         """
         return self._candidates(action, context)
 
@@ -220,27 +223,27 @@ class PlanningDomain:
         if not self.is_moving(action):
             yield ApplyEffects((), "without motion")
             return
-        stated = GroundAction(
+        schema_action = GroundAction(
             self.domain.outcomes(action.name)[0].outcome_of or action.name, action.arguments
         )
-        with self.blamed(f"candidates of {action}"):
-            for candidate in self.returned(
-                "candidates", self.semantics.candidates(stated, context), Iterable
+        with self.attribute_errors(f"candidates of {action}"):
+            for candidate in self.require_type(
+                "candidates", self.semantics.candidates(schema_action, context), Iterable
             ):
                 if not callable(getattr(candidate, "refine", None)):
-                    self.returned("candidates", candidate, Candidate)
+                    self.require_type("candidates", candidate, Candidate)
                 yield candidate
 
-    def stated(self, action: GroundAction) -> GroundAction:
-        """Return an action as the domain states it, for a domain that was extended for planning by others."""
-        del self  # here all are stated
+    def original_action(self, action: GroundAction) -> GroundAction:
+        """Return the action of the domain before it was extended for planning."""
+        del self  # this domain is not extended
         return action
 
     def is_goal_action(self, action: GroundAction) -> bool:
-        """Return whether an action is carried out only as a goal of a pose or region wants it.
+        """Return whether an action must achieve a goal with a pose or region.
 
         Args:
-            action: the action.
+            action: ground action.
         """
         del self, action
         return False
@@ -251,47 +254,50 @@ class PlanningDomain:
         """Yield candidates of an action that achieves a goal, as if there were no such goal.
 
         Args:
-            action: the action.
+            action: ground action.
             context: scene and configuration before the action, samplers and arms.
         """
         return self._candidates(action, context)
 
     @property
     def open_predicates(self) -> frozenset[str]:
-        """Predicates of facts that an action may fail to achieve, when it is carried out for another purpose."""
+        """Predicates of facts that an action with another purpose may fail to achieve."""
         return frozenset()
 
     def places(self, names: Iterable[str], state: State) -> tuple[Fact, ...]:
-        """Return facts, added for planning, that describe where objects are; none in this class.
+        """Return facts, added for planning, about the places of objects; none in this class.
 
         Args:
-            names: PDDL names of objects.
-            state: the state.
+            names: PDDL names of the objects.
+            state: state that contains the facts.
         """
         del self, names, state
         return ()
 
     @property
     def probabilistic_predicates(self) -> frozenset[str]:
-        """The predicates whose facts hold when something is probable enough; see :class:`DomainSemantics`."""
+        """Predicates whose facts hold when something is probable enough.
+
+        See :class:`DomainSemantics`.
+        """
         return self.semantics.probabilistic_predicates
 
     def explain_false_fact(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
-        """Return why probabilistic facts do not hold.
+        """Return the reason why probabilistic facts do not hold.
 
         Args:
-            facts: the facts.
-            scene: the scene.
+            facts: facts that do not hold.
+            scene: scene version.
             q: (n_joints,) configuration.
         """
         return "; ".join(self.semantics.explain_false_fact(fact, scene, q) for fact in facts)
 
 
-def innermost(error: Exception, files: Collection[str]) -> tuple[str, int | None] | None:
-    """Return the file and line in which an error arose, the innermost in some files; None for none."""
-    places = [
-        (at.filename, at.lineno)
-        for at in traceback.extract_tb(error.__traceback__)
-        if at.filename in files
+def innermost_location(error: Exception, files: Collection[str]) -> tuple[str, int | None] | None:
+    """Return the file and line of the innermost frame of an error in given files, or None."""
+    locations = [
+        (frame.filename, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename in files
     ]
-    return places[-1] if places else None
+    return locations[-1] if locations else None

@@ -1,7 +1,7 @@
-"""The task of a planning run: its objects and initial facts, derived from the scene, and goals shown by a scene.
+"""PDDL problems of planning runs: objects and initial facts of the scene, and goals of goal scenes.
 
-Invariants: the facts are never kept beside the scene; a problem file that contradicts the scene is
-    refused.
+Invariants: the facts are never stored beside the scene; a problem file that contradicts the scene
+    is rejected.
 """
 
 from __future__ import annotations
@@ -33,31 +33,33 @@ def derive_problem(
     metric: Metric | None = None,
     values: Mapping[Fact, float] | None = None,
 ) -> Problem:
-    """Return the task whose objects and initial facts are derived from the scene.
+    """Return the problem whose objects and initial facts are derived from the scene.
 
     Args:
-        q: (n_joints,) configuration at the start; zero by default.
-        goal: the goal, in PDDL or parsed.
-        problem: a PDDL problem file instead; it may leave out ``:init``, and objects that the scene
-            has.
-        metric: what plans should have little of, beside a goal; what the domain says by default.
-        values: the values of numeric functions, beside a goal.
+        scene: scene at the start.
+        domain: the domain.
+        q: (n_joints,) configuration at the start. Defaults to zero.
+        goal: goal, in PDDL or parsed.
+        problem: PDDL problem file, instead of a goal. It may omit ``:init``, and objects of the
+            scene.
+        metric: quantity that plans minimise, with a goal. Defaults to that of the domain.
+        values: values of numeric functions, with a goal.
 
     Raises:
-        TaskError: the goal or a value is wrong or missing, or the problem file contradicts the
+        TaskError: if the goal or a value is wrong or missing, or the problem file contradicts the
             scene.
     """
-    _refuse_meaningless(scene, domain)
+    _require_meaning(scene, domain)
     objects = scene_objects(scene, domain)
     init = domain.state(scene, objects, scene.zero_configuration() if q is None else q)
     if problem is not None:
-        given = load_problem(problem, domain.domain, objects=objects)
-        if given.domain != domain.domain:
+        loaded = load_problem(problem, domain.domain, objects=objects)
+        if loaded.domain != domain.domain:
             raise TaskError.at(
                 problem, "preferences are for tasks without motions, as of 'tmkit task'"
             )
-        _compare_with_scene(given, objects, init, scene, domain)
-        formula, name, metric, values = given.goal, given.name, given.metric, given.values
+        _compare_with_scene(loaded, objects, init, scene, domain)
+        formula, name, metric, values = loaded.goal, loaded.name, loaded.metric, loaded.values
     elif goal is not None:
         formula = (
             parse_goal_of_scene(goal, scene, domain, objects=objects)
@@ -72,10 +74,10 @@ def derive_problem(
     )
 
 
-def with_initial_facts(
+def store_initial_facts(
     scene: SceneGraph, domain: PlanningDomain, problem: str | Path
 ) -> SceneGraph:
-    """Return the scene with the stored facts that a problem file states in ``:init``."""
+    """Return the scene with the stored facts of a problem file's ``:init``."""
     if not domain.stored_predicates:
         return scene
     init = load_problem(problem, domain.domain, objects=scene_objects(scene, domain)).init
@@ -84,33 +86,31 @@ def with_initial_facts(
     )
 
 
-def _refuse_meaningless(scene: SceneGraph, domain: PlanningDomain) -> None:
-    """Refuse a predicate that nothing derives, stores or changes."""
-    unknown = (
-        domain.stored_predicates - {name for name, _ in task_facts(scene)}
-        if domain.stored_predicates
-        else ()
-    )
-    for name in sorted(unknown):
-        if not any(
-            f"({name} " in f"{str(action.effect).replace(')', ' ')}"
-            for action in domain.domain.actions
-        ):
-            what = (
-                f"predicate '{name}' has no semantics: none derives it, no action changes it, no"
-                " scene stores it"
-            )
-            rows = enumerate(domain.pddl.lower().splitlines(), start=1)
-            line = next(
-                (number for number, row in rows if re.search(rf"\({re.escape(name)}[\s)]", row)),
-                None,
-            )
-            raise TaskError.at(domain.domain.source or f"domain '{domain.name}'", what, line=line)
+def _require_meaning(scene: SceneGraph, domain: PlanningDomain) -> None:
+    """Reject a predicate that nothing derives, stores or changes."""
+    if not domain.stored_predicates:
+        return
+    for name in sorted(domain.stored_predicates - {name for name, _ in task_facts(scene)}):
+        effects = (str(action.effect).replace(")", " ") for action in domain.domain.actions)
+        if any(f"({name} " in effect for effect in effects):
+            continue
+        message = (
+            f"predicate '{name}' has no semantics: none derives it, no action changes it, no scene"
+            " stores it"
+        )
+        rows = enumerate(domain.pddl.lower().splitlines(), start=1)
+        pattern = rf"\({re.escape(name)}[\s)]"
+        line = next((number for number, row in rows if re.search(pattern, row)), None)
+        raise TaskError.at(domain.domain.source or f"domain '{domain.name}'", message, line=line)
 
 
 def scene_objects(scene: SceneGraph, domain: PlanningDomain) -> Mapping[str, str]:
-    """Return the objects of a scene by PDDL name, with their types, which the domain must declare."""
-    objects = domain.returned("objects", domain.semantics.objects(scene), Mapping)
+    """Return the objects of a scene by PDDL name, with their types.
+
+    Raises:
+        TaskError: if the domain does not declare a type, or has a constant of the same name.
+    """
+    objects = domain.require_type("objects", domain.semantics.objects(scene), Mapping)
     types = ["object", *(declared.name for declared in domain.domain.types)]
     for kind in objects.values():
         if kind not in types:
@@ -120,18 +120,19 @@ def scene_objects(scene: SceneGraph, domain: PlanningDomain) -> Mapping[str, str
             )
     for constant in domain.domain.constants:
         if constant.name in objects:
-            what = (
+            message = (
                 f"constant '{constant.name}' is an object of the scene; expected a parameter in its"
                 " place"
             )
-            raise TaskError.at(domain.domain.source or f"domain '{domain.name}'", what)
+            raise TaskError.at(domain.domain.source or f"domain '{domain.name}'", message)
     return objects
 
 
 def metric_of(domain: Domain) -> Metric:
-    """Return what plans should have little of where no problem says so: cost, if the actions of the domain have any.
+    """Return the quantity that plans minimise if no problem defines it.
 
-    Costs that depend on functions need a problem with their values.
+    It is the cost if the actions of the domain have costs, else the length of the plan. Costs that
+    depend on functions need a problem with their values.
     """
     names = {function.name for function in domain.functions}
     return Metric.TOTAL_COST if names == {"total-cost"} else Metric.PLAN_LENGTH
@@ -142,42 +143,48 @@ def parse_goal_of_scene(
 ) -> Formula:
     """Parse a PDDL goal over the objects of a scene.
 
+    Args:
+        text: PDDL goal.
+        scene: scene at the start.
+        domain: the domain.
+        objects: PDDL objects of the scene with their types.
+
     Raises:
-        TaskError: the text is no goal over these objects; for a frame that lacks a class, the
+        TaskError: if the text is not a goal over these objects; for a frame that lacks a class, the
             message names the class.
     """
     try:
         return parse_goal(text, domain.domain, objects=objects)
     except TaskError as error:
         for name in re.findall(r"[^\s()]+", text):
-            if f"unknown object '{name.lower()}'" in str(error) and (
-                reason := _no_object(name, scene, domain)
-            ):
-                if parts := [known for known in objects if known.startswith(f"{name.lower()}__")]:
-                    reason += (
-                        f"; did you mean one of its locations, such as '{min(parts, key=len)}'?"
-                    )
-                raise TaskError.at("goal", reason) from error
+            if f"unknown object '{name.lower()}'" not in str(error):
+                continue
+            reason = _object_fault(name, scene, domain)
+            if not reason:
+                continue
+            locations = [object for object in objects if object.startswith(f"{name.lower()}__")]
+            if locations:
+                location = min(locations, key=len)
+                reason += f"; did you mean one of its locations, such as '{location}'?"
+            raise TaskError.at("goal", reason) from error
         raise
 
 
-def _no_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> str | None:
-    """Return why a frame of a scene is no object of a domain; None where there is no such frame."""
+def _object_fault(name: str, scene: SceneGraph, domain: PlanningDomain) -> str | None:
+    """Return the reason why a frame is no object of a domain; None if the scene lacks the frame."""
     frame = next((frame for frame in scene.frame_names if pddl_name(frame) == name.lower()), None)
     if frame is None:
         return None
-    classes = sorted(
-        {*MOVABLE_CLASSES, *(kind for known in scene.frame_names for kind in scene.classes(known))}
-    )
-    lacking = [
-        kind for kind in classes if _is_object(name, scene.set_classes(frame, (kind,)), domain)
+    scene_classes = (kind for other in scene.frame_names for kind in scene.classes(other))
+    classes = [
+        kind
+        for kind in sorted({*MOVABLE_CLASSES, *scene_classes})
+        if _is_object(name, scene.set_classes(frame, (kind,)), domain)
     ]
-    missing = (
-        f"it lacks the class {' or '.join(map(repr, lacking))}"
-        if lacking
-        else "no class makes it one"
-    )
-    return f"frame '{frame}' is not an object of domain '{domain.name}': {missing}"
+    reason = "no class makes it one"
+    if classes:
+        reason = f"it lacks the class {' or '.join(map(repr, classes))}"
+    return f"frame '{frame}' is not an object of domain '{domain.name}': {reason}"
 
 
 def _is_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> bool:
@@ -188,54 +195,55 @@ def _is_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> bool:
 
 
 def _compare_with_scene(
-    given: Problem,
+    problem: Problem,
     objects: Mapping[str, str],
     init: State,
     scene: SceneGraph,
     domain: PlanningDomain,
 ) -> None:
-    """Refuse a problem that speaks of other objects than the scene has, or of facts that do not hold in it."""
-    for name, types in given.objects.items():
+    """Reject a problem with objects that the scene lacks, or with facts that do not hold in it."""
+    for name, types in problem.objects.items():
         if name not in objects:
-            unknown = (
-                "the scene has no such object:"
-                f" {UnknownNameError.of('object', name, objects).message}"
-            )
-            raise given.error(_no_object(name, scene, domain) or unknown)
+            message = UnknownNameError.of("object", name, objects).message
+            reason = _object_fault(name, scene, domain)
+            raise problem.error(reason or f"the scene has no such object: {message}")
         if objects[name] not in types:
-            raise given.error(
+            raise problem.error(
                 f"object '{name}' is of type {' '.join(types)}, but in the scene a {objects[name]}"
             )
-    contradicted = [str(fact) for fact in given.init if fact not in init]
+    contradicted = [str(fact) for fact in problem.init if fact not in init]
     if contradicted:
-        raise given.error(f"its initial facts do not hold in the scene: {', '.join(contradicted)}")
+        raise problem.error(
+            f"its initial facts do not hold in the scene: {', '.join(contradicted)}"
+        )
 
 
 def goal_of_scene(
     goal: SceneGraph | GoalScene, scene: SceneGraph, *, domain: PlanningDomain
 ) -> str:
-    """Return in PDDL what a goal scene wants: a conjunction of facts, in the order in which the goal states objects.
+    """Return the goal of a goal scene in PDDL: a conjunction of facts, in the order of its objects.
 
-    It shows some objects where they should be and says nothing of the others. So the goal is not
-    the whole state of that scene, but the facts that the domain's semantics derives of the objects
-    that it *states* (:meth:`tmkit.tamp.DomainSemantics.goal_facts`). It is plain PDDL: a plan for
-    it needs the goal scene no more.
+    A goal scene shows some objects at their goal places and omits the others. So the goal is not
+    the whole state of that scene, but the facts of the objects that it *states*, derived by the
+    semantics of the domain (:meth:`tmkit.tamp.DomainSemantics.goal_facts`). It is plain PDDL: a
+    plan for it does not depend on the goal scene.
 
     Args:
-        goal: the goal scene; a plain scene states all its movable frames.
-        scene: the scene at the start, whose objects the goal speaks of.
+        goal: goal scene; a plain scene states all its movable frames.
+        scene: scene at the start, with the objects of the goal.
         domain: the domain.
 
     Raises:
-        SceneError: the goal cannot be told in the domain's predicates, or states nothing.
+        SceneError: if the domain's predicates cannot describe the goal, or the scene states
+            nothing.
     """
     if isinstance(goal, SceneGraph):
         goal = GoalScene(goal, tuple(frame for frame in movable_frames(goal) if frame in scene))
-    stored = _stored_goals(goal.scene, scene, domain)
+    stored = _stored_goal_facts(goal.scene, scene, domain)
     if not goal.stated and not stored:
-        known = ", ".join(movable_frames(scene)) or "none"
+        movable = ", ".join(movable_frames(scene)) or "none"
         raise SceneError(
-            f"the goal scene states no movable object of the start (movable there: {known})"
+            f"the goal scene states no movable object of the start (movable there: {movable})"
         )
     objects = domain.semantics.objects(scene)
     facts = (
@@ -248,11 +256,13 @@ def goal_of_scene(
     return f"(and {' '.join(map(str, facts))})"
 
 
-def _stored_goals(goal: SceneGraph, scene: SceneGraph, domain: PlanningDomain) -> tuple[str, ...]:
-    """Return in PDDL which stored facts the goal scene has and the start lacks, and which it lacks."""
-    before, after = (
-        {fact for fact in task_facts(s) if fact[0] in domain.stored_predicates}
-        for s in (scene, goal)
-    )
-    lost = (f"(not {Fact(*fact)})" for fact in sorted(before - after))
-    return (*(str(Fact(*fact)) for fact in sorted(after - before)), *lost)
+def _stored_goal_facts(
+    goal: SceneGraph, scene: SceneGraph, domain: PlanningDomain
+) -> tuple[str, ...]:
+    """Return the stored facts, in PDDL, by which the goal scene differs from the start."""
+    predicates = domain.stored_predicates
+    before = {fact for fact in task_facts(scene) if fact[0] in predicates}
+    after = {fact for fact in task_facts(goal) if fact[0] in predicates}
+    added = (str(Fact(*fact)) for fact in sorted(after - before))
+    deleted = (f"(not {Fact(*fact)})" for fact in sorted(before - after))
+    return (*added, *deleted)

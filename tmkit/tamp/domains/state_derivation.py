@@ -1,8 +1,8 @@
-"""Deriving PDDL states of scene versions from one another: what a version did not change is not derived again.
+"""Incremental derivation of the PDDL state of one scene version from that of another.
 
-:class:`StateDeriver` keeps the values of the functions that a semantics marks with
-:func:`tmkit.tamp.incremental`, with what each of them read of the scene. It calls such a function
-again only when something that it read has changed. For example::
+:class:`StateDeriver` caches the values of the functions that a semantics marks with
+:func:`tmkit.tamp.incremental`, together with their queries of the scene. It calls such a function
+again only when the result of a query has changed. For example::
 
     @incremental
     def _standing(scene: SceneGraph, object: str) -> Fact:        # reads this object and its parent
@@ -15,15 +15,15 @@ again only when something that it read has changed. For example::
         def state(self, scene, objects, q):
             return State(_standing(scene, object) for object in scene.frames_of_class("movable"))
 
-Rules: a kept function depends on its arguments and the scene alone, and its result is not modified.
-A configuration is no argument and may be read outside. ``state`` and what it calls use methods of
-the scene, and pass it to functions of Python only: it may be a
+Rules: an incremental function depends on its arguments and the scene alone, and its result is not
+modified. A configuration is not an argument and may be read outside. ``state`` and the functions
+that it calls use methods of the scene, and pass it to Python functions only, because it may be a
 :class:`~tmkit.tamp.domains.traced_scene.TracedScene`.
 
-Costs: the difference of the versions, O(changes log n); a copy of the table of kept values; and the
-functions called again. A function over many frames that calls a kept one for each is called again
-for every change. One over groups of groups of them, as :mod:`tmkit.tamp.parts` has, calls only the
-groups in which something changed.
+Costs: the difference of the versions, O(changes log n), a copy of the table of cached values, and
+the functions that are called again. A function that calls an incremental one for each of many
+frames is called again after every change. If it calls functions over groups of frames instead, as
+in :mod:`tmkit.tamp.parts`, only the groups with a change are recomputed.
 """
 
 from __future__ import annotations
@@ -42,19 +42,20 @@ from tmkit.tamp.domains.traced_scene import (
     Key,
     Memo,
     TracedScene,
-    forget,
+    drop_changed,
 )
 
 _FIELDS = ("there", "parent", "pose", "joint", "classes", "shapes", "attributes", "children")
+"""Fields that differ for an added or removed frame."""
 
 
 @dataclass(frozen=True, eq=False)
 class DerivedState:
-    """The PDDL state of a scene version, and what was kept while it was derived.
+    """The PDDL state of a scene version, with the values that were cached during its derivation.
 
     Attributes:
-        state: the basic facts that hold.
-        scene: the version.
+        state: basic facts that hold.
+        scene: scene version.
     """
 
     state: State
@@ -63,14 +64,14 @@ class DerivedState:
 
 
 class StateDeriver:
-    """Derives the PDDL states of versions of a scene, one from another.
+    """Derives the PDDL states of scene versions from one another.
 
-    Any number of searches may use one, in any threads, and derive from any version that they have.
-    What it has of its own is a table of which functions ever read what, which only grows.
+    Several searches and threads may share one deriver, and derive from any version of theirs. Its
+    own data are a table of function dependencies, to which entries are only added.
 
     Args:
         domain: the domain.
-        objects: the PDDL objects with their types.
+        objects: PDDL objects with their types.
     """
 
     def __init__(self, domain: PlanningDomain, objects: Mapping[str, str]) -> None:
@@ -80,30 +81,32 @@ class StateDeriver:
     def derive(
         self, scene: SceneGraph, q: Configuration, previous: DerivedState | None = None
     ) -> DerivedState:
-        """Return the state of a version at a configuration (n_joints,): that of ``domain.state``, fact by fact.
+        """Return the state of a version at a configuration.
+
+        It is equal to the result of ``domain.state``.
 
         Args:
-            scene: the version.
-            q: the configuration.
-            previous: the state of another version, by this deriver; the fewer changes lie between,
-                the less is derived again. If omitted, all is derived.
+            scene: scene version.
+            q: (n_joints,) configuration.
+            previous: state of another version, by this deriver. The fewer the changes between the
+                versions, the less is computed again. By default everything is computed.
 
         Raises:
-            SceneError: the scene cannot be described in the domain's predicates.
+            SceneError: if the domain's predicates cannot describe the scene.
         """
         memo: Memo = {}
         if previous is not None:
-            changed = set() if previous.scene is scene else _changed(previous.scene, scene)
+            changed = set() if previous.scene is scene else _changed_keys(previous.scene, scene)
             if changed is not None:
-                memo = forget(previous._memo, changed, self._dependents)
+                memo = drop_changed(previous._memo, changed, self._dependents)
         state = self.domain.state(
             scene, self.objects, q, view=TracedScene(scene, memo, self._dependents)
         )
         return DerivedState(state, scene, memo)
 
 
-def _changed(a: SceneGraph, b: SceneGraph) -> set[Key] | None:
-    """Return what differs between two versions; None where a name stands for another frame."""
+def _changed_keys(a: SceneGraph, b: SceneGraph) -> set[Key] | None:
+    """Return the keys that differ between versions, or None if a name denotes different frames."""
     changed = {WHOLE}
     for frame in diff(a, b).frames:
         before, after = frame.before, frame.after

@@ -1,11 +1,11 @@
 """Objects that stand on objects: helpers for the semantics of towers, trays, places and tables.
 
-In such domains an object stands upright on the top of its parent, its frame's z axis along that of
-the parent. These functions measure how high it stands, compute poses and turns in which it may be
-put down, order its grasps, and refuse an object that does not stand.
+In such domains an object stands upright on the top of its parent, with its frame's z axis along
+that of the parent. These functions measure heights, compute poses and turns for placing, order
+grasps, and reject an object that does not stand.
 
-Invariants: functions of their arguments alone, in a fixed order; tops and bottoms are those of the
-collision shapes, in the frame's own axes. All lengths are in metres, angles in radians.
+Invariants: results depend only on the arguments, in a fixed order. Tops and bottoms are those of
+the collision shapes, in the axes of the frame. All lengths are in [m], all angles in [rad].
 """
 
 from __future__ import annotations
@@ -29,57 +29,58 @@ from tmkit.spatial import Pose
 from tmkit.tamp.domains.semantics import pddl_name
 
 RELEASE_GAP = 1e-4
-"""Metres above its support at which an object is released: more than rounding errors."""
+"""Height above its support at which an object is released: more than rounding errors [m]."""
 
 STANDING_TOLERANCE = 0.005
-"""Metres that the bottom of an object may be above or below the top of its parent."""
+"""Largest distance between the bottom of an object and the top of its parent [m]."""
 
-_GREATEST_LEAN = 0.1
-"""Angle by which an object may lean on its parent: a coarse bound, for scenes of any source [rad]."""
+_MAX_LEAN = 0.1
+"""Largest lean of an object on its parent: a coarse bound, for scenes of any source [rad]."""
 
 
 def pddl_names(frames: Iterable[str], *, kind: str = "frames") -> dict[str, str]:
-    """Return frames by their PDDL names, in the order given.
+    """Return frames by their PDDL names, in the given order.
 
     Args:
         frames: the frames.
-        kind: what they are, in the plural, for the message.
+        kind: noun for the frames, in the plural, for the message.
 
     Raises:
-        SceneError: two frames have the same name in PDDL.
+        SceneError: if two frames have the same name in PDDL.
     """
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for frame in frames:
         name = pddl_name(frame)
-        if name in found:
-            what = f"{kind} '{found[name]}' and '{frame}' have the same name in PDDL: '{name}'"
-            raise SceneError(f"{what}; rename one", frame=frame)
-        found[name] = frame
-    return found
+        if name in by_name:
+            reason = f"{kind} '{by_name[name]}' and '{frame}' have the same name in PDDL: '{name}'"
+            raise SceneError(f"{reason}; rename one", frame=frame)
+        by_name[name] = frame
+    return by_name
 
 
 def shape_bounds(
     scene: SceneGraph, frame: str, *, only_solid: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lower and upper corner (3,) of the box around a frame's shapes, in metres in the frame's axes.
+    """Return the corners of the box around a frame's shapes.
 
-    The arrays are read-only, and kept for shapes that were measured before.
+    The results are cached.
 
     Args:
         scene: the scene.
         frame: the frame.
         only_solid: whether only collision shapes count.
 
+    Returns:
+        (3,) lower and (3,) upper corner in the axes of the frame [m]; the arrays are read-only.
+
     Raises:
-        SceneError: the frame has no such shape.
+        SceneError: if the frame has no such shape.
     """
     bounds = _bounds(scene.shapes(frame), only_solid)
     if bounds is None:
-        what = (
-            f"frame '{frame}' has no {'collision ' if only_solid else ''}shape, so nothing can rest"
-            " on it or be grasped"
-        )
-        raise SceneError(what, frame=frame)
+        kind = "collision shape" if only_solid else "shape"
+        reason = f"frame '{frame}' has no {kind}, so nothing can rest on it or be grasped"
+        raise SceneError(reason, frame=frame)
     return bounds
 
 
@@ -87,13 +88,14 @@ def shape_bounds(
 def _bounds(
     shapes: tuple[AttachedShape, ...], only_solid: bool, /
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return the corners of the box around shapes; kept, as it is needed in every version of a scene."""
+    """Return the corners of the box around shapes; cached, since every version needs them."""
     corners = []
     for attached in shapes:
         if attached.collision or not only_solid:
             (x0, y0, z0), (x1, y1, z1) = attached.shape.bounds
             points = np.array([[x, y, z] for x in (x0, x1) for y in (y0, y1) for z in (z0, z1)])
-            if attached.shape.kind == "mesh" and attached.level != "box":  # which may be turned
+            if attached.shape.kind == "mesh" and attached.level != "box":
+                # The bounds of a turned mesh would be too large.
                 points = np.asarray(attached.shape.vertices)
             corners.append(attached.pose.apply(points))
     if not corners:
@@ -105,9 +107,10 @@ def _bounds(
 
 
 def object_symmetries(scene: SceneGraph, frames: Iterable[str]) -> list[list[str]]:
-    """Return frames in groups of equal collision shapes, mass and centre of mass, in the order given.
+    """Group frames by equal collision shapes, mass and centre of mass, in the given order.
 
-    A lesson about an object in the hand holds for its group (:mod:`tmkit.tamp.search.lessons`).
+    A learned constraint about an object in the hand holds for its group
+    (:mod:`tmkit.tamp.search.lessons`).
 
     Args:
         scene: the scene.
@@ -125,39 +128,45 @@ def object_symmetries(scene: SceneGraph, frames: Iterable[str]) -> list[list[str
 
 
 def quat_xyzw_about_z(angle: float) -> list[float]:
-    """Return the quaternion (4,) xyzw of a rotation by an angle in radians about z; the same bits on every CPU."""
+    """Return the quaternion (4,) xyzw of a rotation about z by an angle [rad].
+
+    The result has the same bits on every CPU.
+    """
     return [0.0, 0.0, sin(angle / 2), cos(angle / 2)]
 
 
 def turns_nearest_first(
     context: ActionContext, object: str, support: str, *, count: int = 4
 ) -> list[float]:
-    """Return turns about the support's z axis in equal steps, the one that turns the object least first, in radians.
+    """Return equally spaced turns about the support's z axis, smallest rotation first.
 
     Args:
-        context: the scene and configuration before the action.
+        context: scene and configuration before the action.
         object: frame of the object.
-        support: frame that the object is to stand on.
+        support: frame on which the object is placed.
         count: number of turns; 4 for quarter turns.
+
+    Returns:
+        turns [rad].
     """
     x_axis = context.scene.pose(object, relative_to=support, q=context.q).rotate([1.0, 0.0, 0.0])
-    now = atan2(x_axis[1], x_axis[0])
+    current_turn = atan2(x_axis[1], x_axis[0])
     turns = (math.remainder(math.tau * k / count, math.tau) for k in range(count))
     return sorted(
-        turns, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 9), turn)
+        turns, key=lambda turn: (round(abs(math.remainder(turn - current_turn, math.tau)), 9), turn)
     )
 
 
 def grasps_steepest_first(
     context: ActionContext, object: str, *, manipulator: Manipulator
 ) -> list[Grasp]:
-    """Return the grasps of an object in a good order for picking it from a table.
+    """Return the grasps of an object in the order in which a pick from a table tries them.
 
-    First come the grasps that hold it however the hand turns, among these the ones from above, and
-    among these the ones for which the hand turns least.
+    Grasps that hold the object in any orientation of the hand come first. Among these, grasps from
+    above come first, and among these the ones with the smallest rotation of the hand.
 
     Args:
-        context: the scene and configuration before the action, and its samplers.
+        context: scene and configuration before the action, and its samplers.
         object: frame of the object.
         manipulator: the arm.
     """
@@ -171,15 +180,15 @@ def grasps_steepest_first(
         steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
         return not is_firm, round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
 
-    grasps = context.grasps(object, arm=_named(context, manipulator))
+    grasps = context.grasps(object, arm=_arm_name(context, manipulator))
     firm = firmly_held(scene, object, grasps, manipulator)
     return [grasp for grasp, _ in sorted(zip(grasps, firm, strict=True), key=order)]
 
 
 def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> DeadEnd:
-    """Return the candidate of an action that is impossible because an object has no grasp.
+    """Return the candidate of an action that is infeasible because an object has no grasp.
 
-    It is a proof where :func:`~tmkit.manipulation.grasps.sampling.all_grasps_are_known`.
+    Infeasibility is proven if :func:`~tmkit.manipulation.grasps.sampling.all_grasps_are_known`.
 
     Args:
         scene: the scene.
@@ -200,10 +209,10 @@ def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> Dea
 def pick_candidates(
     context: ActionContext, object: str, *, manipulator: Manipulator
 ) -> Iterator[Pick | DeadEnd]:
-    """Yield picks of an object, ordered as by :func:`grasps_steepest_first`, or :func:`no_grasp`.
+    """Yield picks of an object in the order of :func:`grasps_steepest_first`, or :func:`no_grasp`.
 
     Args:
-        context: the scene and configuration before the action, and its samplers.
+        context: scene and configuration before the action, and its samplers.
         object: frame of the object.
         manipulator: the arm.
     """
@@ -211,47 +220,48 @@ def pick_candidates(
     if not grasps:
         yield no_grasp(context.scene, object, manipulator=manipulator)
     for grasp in grasps:
-        yield Pick(object, grasp, _named(context, manipulator))
+        yield Pick(object, grasp, _arm_name(context, manipulator))
 
 
-def _named(context: ActionContext, manipulator: Manipulator) -> str | None:
-    """Return the name of an arm where there are several."""
+def _arm_name(context: ActionContext, manipulator: Manipulator) -> str | None:
+    """Return the name of an arm if there are several arms, else None."""
     return manipulator.name if len(context.arms) > 1 else None
 
 
 def require_standing(scene: SceneGraph, object: str, *, kind: str = "") -> None:
-    """Refuse an object that leans, floats, is sunk in, or stands beside its parent.
+    """Reject an object that leans, floats, is sunk in, or stands beside its parent.
 
     It may lean by 0.1 rad, and its bottom may be :data:`STANDING_TOLERANCE` above or below the
     parent's top.
 
     Args:
         scene: the scene.
-        object: frame of the object; one without a parent is not checked.
-        kind: what it is, as "block", for the message.
+        object: frame of the object; an object without a parent is not checked.
+        kind: noun for the object, such as "block", for the message.
 
     Raises:
-        SceneError: it does not stand; the message has the difference.
+        SceneError: if the object does not stand; the message has the difference.
     """
-    below, pose = scene.parent(object), scene.local_pose(object)
-    if below is None:
+    parent, pose = scene.parent(object), scene.local_pose(object)
+    if parent is None:
         return
-    named = f"{kind} '{object}'" if kind else f"'{object}'"
+    subject = f"{kind} '{object}'" if kind else f"'{object}'"
     tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
-    if tilt > _GREATEST_LEAN:
-        what = f"{named} leans by {math.degrees(tilt):.0f} degrees on '{below}'"
+    if tilt > _MAX_LEAN:
+        fault = f"{subject} leans by {math.degrees(tilt):.0f} degrees on '{parent}'"
         rule = f"a {kind} stands upright" if kind else "it should stand upright"
-        raise SceneError(f"{what}; {rule}, its z axis along that of its parent", frame=object)
+        raise SceneError(f"{fault}; {rule}, its z axis along that of its parent", frame=object)
     x, y, z = pose.translation
-    lower, upper = shape_bounds(scene, below)
+    lower, upper = shape_bounds(scene, parent)
     gap = z + float(shape_bounds(scene, object)[0][2] - upper[2])
     if abs(gap) > STANDING_TOLERANCE:
-        where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{below}'"
+        side = "above" if gap > 0.0 else "below"
+        fault = f"its bottom {abs(gap) * 1000:.0f} mm {side} the top of '{parent}'"
         raise SceneError(
-            f"{named} has its bottom {where}, its parent, on which it should stand", frame=object
+            f"{subject} has {fault}, its parent, on which it should stand", frame=object
         )
     if not (lower[0] <= x <= upper[0] and lower[1] <= y <= upper[1]):
-        raise SceneError(f"{named} has parent '{below}', but stands beside it", frame=object)
+        raise SceneError(f"{subject} has parent '{parent}', but stands beside it", frame=object)
 
 
 def standing_pose(
@@ -263,24 +273,26 @@ def standing_pose(
         scene: the scene.
         object: frame of the object.
         support: frame of the support.
-        point: (2,) x and y of the object's frame in the support's frame, in metres.
-        turn: angle about the support's z axis, in radians.
+        point: (2,) x and y of the object's frame in the support's frame [m].
+        turn: angle about the support's z axis [rad].
 
     Raises:
-        SceneError: one of them has no collision shape.
+        SceneError: if one of them has no collision shape.
     """
-    height = (
-        float(shape_bounds(scene, support)[1][2] - shape_bounds(scene, object)[0][2]) + RELEASE_GAP
-    )
+    top, bottom = shape_bounds(scene, support)[1][2], shape_bounds(scene, object)[0][2]
+    height = float(top - bottom) + RELEASE_GAP
     return Pose([point[0], point[1], height], quat_xyzw_about_z(turn))
 
 
 def footprint(scene: SceneGraph, object: str, pose: Pose) -> NDArray[np.float64]:
-    """Return the corners (n, 2) of the convex outline of an object seen along z, counterclockwise, in metres.
+    """Return the convex outline of an object seen along z.
 
     Args:
         scene: the scene.
         object: frame of the object; its collision shapes count.
-        pose: reference_from_object; the corners are in the axes of that reference.
+        pose: reference_from_object.
+
+    Returns:
+        (n, 2) corners, counterclockwise, in the axes of the reference [m].
     """
     return outline(solids_of(scene, object), pose).vertices

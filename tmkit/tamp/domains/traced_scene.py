@@ -1,146 +1,163 @@
-"""Scenes that record what is read of them; values that depend on nothing else can be cached.
+"""Scenes that record the queries of functions, so that results can be cached.
 
-A :class:`TracedScene` stands for a version of a scene while the state of a domain is derived.
-Functions marked with :func:`incremental` are called once for their arguments, and what they read is
-noted beside their value. :mod:`tmkit.tamp.domains.state_derivation` tells the rules, and carries
-values from version to version.
+A :class:`TracedScene` stands for a version of a scene while the state of a domain is derived. A
+function marked with :func:`incremental` is called once for its arguments, and its queries are
+recorded beside its value. :mod:`tmkit.tamp.domains.state_derivation` documents the rules, and
+transfers values from version to version.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import TmkitError
-from tmkit.graph import SceneGraph
+from tmkit.graph import AttachedShape, Joint, SceneGraph
 from tmkit.spatial import Pose
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-Key = tuple[str, str]  # a frame and a field of it, or a class and "class"
-WHOLE: Key = ("", "whole")  # read by what is not traced in detail: differs between any two versions
-JOINTS: Key = ("", "joints")  # which joints there are, and so the entries of a configuration
-Call = tuple[Callable[..., Any], tuple[Hashable, ...]]  # a function with its arguments
+Key = tuple[str, str]
+"""A frame and one of its fields, or a class and ``"class"``."""
+
+WHOLE: Key = ("", "whole")
+"""Key of queries that are not traced in detail. Its value differs between any two versions."""
+
+JOINTS: Key = ("", "joints")
+"""Key of the joint names, which define the entries of a configuration."""
+
+Call = tuple[Callable[..., Any], tuple[Hashable, ...]]
+"""A function with its arguments."""
+
+SceneFunction = Callable[Concatenate[SceneGraph, _P], _T]
+"""A function of a scene and further arguments."""
 
 
-class Kept(NamedTuple):
-    """A value that was kept, and what was read for it: of the scene, and of other kept values."""
+class CachedValue(NamedTuple):
+    """The value of a call.
+
+    Attributes:
+        value: result of the function.
+        reads: keys of the scene and other calls that the function read.
+    """
 
     value: Any
     reads: frozenset[Key | Call]
 
 
-Memo = dict[Call, Kept]
-_NONE: set[Call] = set()
+Memo = dict[Call, CachedValue]
+"""Cached values by call."""
+
+_NO_CALLS: set[Call] = set()
 
 
 class Dependents:
-    """What ever read what, in any version: it only grows, and threads may share it."""
+    """Calls by the keys and calls that they read, in any version.
+
+    Entries are only added, so threads may share one table.
+
+    Attributes:
+        of: readers by key or call.
+        reads: last added reads by call.
+    """
 
     def __init__(self) -> None:
         self.of: dict[Key | Call, set[Call]] = {}
-        self.reads: dict[Call, frozenset[Key | Call]] = {}  # the last that were added
+        self.reads: dict[Call, frozenset[Key | Call]] = {}
 
     def add(self, call: Call, reads: frozenset[Key | Call]) -> None:
-        """Note what a call reads."""
+        """Record the reads of a call."""
         for read in reads:
             self.of.setdefault(read, set()).add(call)
         self.reads[call] = reads
 
 
-def forget(memo: Memo, changed: Iterable[Key], dependents: Dependents) -> Memo:
-    """Return a memo without the values that depend on what has changed.
+def drop_changed(memo: Memo, changed: Iterable[Key], dependents: Dependents) -> Memo:
+    """Return a memo without the values that depend on changed keys.
+
+    Takes time linear in the number of dependents.
 
     Args:
-        memo: the values.
-        changed: what may differ from what they were derived from.
-        dependents: by what was read, all that ever read it, in any version. Takes time linear in
-            these.
+        memo: cached values.
+        changed: keys whose values may have changed.
+        dependents: readers of all keys and calls, in any version.
     """
-    left = dict(memo)
-    waiting: list[Key | Call] = [*changed]
-    while waiting:
-        read = waiting.pop()
-        for call in dependents.of.get(read, _NONE).copy():  # another thread may add to it
-            if (kept := left.get(call)) is not None and read in kept.reads:
-                del left[call]
-                waiting.append(call)
-    return left
+    result = dict(memo)
+    queue: list[Key | Call] = [*changed]
+    while queue:
+        read = queue.pop()
+        for call in dependents.of.get(read, _NO_CALLS).copy():  # another thread may add to it
+            value = result.get(call)
+            if value is not None and read in value.reads:
+                del result[call]
+                queue.append(call)
+    return result
 
 
-def incremental(
-    function: Callable[Concatenate[SceneGraph, _P], _T],
-) -> Callable[Concatenate[SceneGraph, _P], _T]:
-    """Mark a function of a scene and hashable arguments whose values :class:`StateDeriver` may keep.
+def incremental(function: SceneFunction[_P, _T]) -> SceneFunction[_P, _T]:
+    """Mark a function of a scene and hashable arguments as one whose values are cached.
+
+    :class:`StateDeriver` caches them.
 
     Args:
-        function: depends on its arguments and the scene alone; what it returns is not modified.
+        function: depends on its arguments and the scene alone; its result must not be modified.
     """
 
     @functools.wraps(function)
-    def recall(scene: SceneGraph, /, *args: _P.args, **options: _P.kwargs) -> _T:
+    def call_cached(scene: SceneGraph, /, *args: _P.args, **options: _P.kwargs) -> _T:
         if isinstance(scene, TracedScene) and not options:
-            value: _T = scene._recall((function, args))
+            value: _T = scene._cached((function, args))
             return value
         return function(scene, *args, **options)
 
-    return recall
-
-
-def _query(name: str, field: str) -> Callable[[TracedScene, str], Any]:
-    """Return the method that asks a scene a query of one name, which reads one field of it."""
-
-    def ask(self: TracedScene, of: str) -> Any:
-        self._reads.add((of, field))
-        try:
-            return getattr(self._scene, name)(of)
-        except TmkitError:  # it may name what there is instead
-            self._reads.add(WHOLE)
-            raise
-
-    return ask
+    return call_cached
 
 
 class TracedScene:
-    """A version of a scene that notes what kept functions read of it; ``memo`` has the values that hold in it.
+    """A version of a scene that records the queries of the functions whose values are cached.
 
-    It has the queries of the scene. Those that are not defined here are the scene's own, and count
-    as read of the whole scene. It is no :class:`tmkit.SceneGraph`: no function of the core reads it
-    unnoticed.
+    It has the queries of the scene. Queries that are not defined here are passed to the scene and
+    count as reads of the whole scene. It is no :class:`tmkit.SceneGraph`, so no function of the
+    core reads it untraced.
+
+    Args:
+        scene: scene version.
+        memo: values that hold in the version; new values are added.
+        dependents: table of the reads of all versions. Defaults to a new one.
     """
 
     def __init__(self, scene: SceneGraph, memo: Memo, dependents: Dependents | None = None) -> None:
         self._scene, self._memo = scene, memo
         self._dependents = dependents or Dependents()
-        self._reads: set[Key | Call] = set()  # of the kept function that runs
+        self._reads: set[Key | Call] = set()  # of the function that is being called
 
-    def _recall(self, call: Call) -> Any:
-        """Return the value of a call, kept or computed, and note that it is read."""
-        found = self._memo.get(call) or self._call(call)
+    def _cached(self, call: Call) -> Any:
+        """Return the value of a call, cached or computed, and record that it is read."""
+        result = self._memo.get(call) or self._call(call)
         self._reads.add(call)
-        return found.value
+        return result.value
 
-    def _call(self, call: Call) -> Kept:
-        """Call a function, keep its value, and record what it reads."""
+    def _call(self, call: Call) -> CachedValue:
+        """Call a function, cache its value, and record its reads."""
         function, args = call
         outer, self._reads = self._reads, set()
         try:
             value = function(self, *args)
             reads = frozenset(self._reads)
-            found = self._memo[call] = Kept(value, reads)
+            result = self._memo[call] = CachedValue(value, reads)
             if self._dependents.reads.get(call) != reads:
                 self._dependents.add(call, reads)
-        except BaseException:  # then there is no value: whoever goes on has read the same
+        except BaseException:  # there is no value, so a caller that continues has the same reads
             outer |= self._reads
             raise
         finally:
             self._reads = outer
-        return found
+        return result
 
     def __getattr__(self, name: str) -> Any:
         self._reads.add(WHOLE)
@@ -156,47 +173,83 @@ class TracedScene:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """The names of the entries of a configuration."""
+        """Names of the entries of a configuration."""
         self._reads.add(JOINTS)
         return self._scene.joint_names
 
     @property
     def joint_limits(self) -> NDArray[np.float64]:
-        """Their limits, (n_joints, 2)."""
+        """(n_joints, 2) limits of the entries of a configuration."""
         self._reads.add(JOINTS)
         return self._scene.joint_limits
 
     def ancestors(self, frame: str) -> tuple[str, ...]:
         """Return the ancestors of a frame, nearest first."""
         try:
-            found = self._scene.ancestors(frame)
+            ancestors = self._scene.ancestors(frame)
         except TmkitError:
             self._reads.add(WHOLE)
             raise
-        self._reads.update((name, "parent") for name in (frame, *found))
-        return found
+        self._reads.update((name, "parent") for name in (frame, *ancestors))
+        return ancestors
 
     def root(self, frame: str) -> str:
         """Return the root of the tree that a frame is in."""
         return (frame, *self.ancestors(frame))[-1]
 
-    parent, children = _query("parent", "parent"), _query("children", "children")
-    classes, frames_of_class = _query("classes", "classes"), _query("frames_of_class", "class")
-    shapes, attributes = _query("shapes", "shapes"), _query("attributes", "attributes")
-    joint, local_pose, frame_id = (
-        _query("joint", "joint"),
-        _query("local_pose", "pose"),
-        _query("frame_id", "there"),
-    )
+    def parent(self, frame: str) -> str | None:
+        """Return the parent of a frame, None for a root."""
+        return self._read(self._scene.parent, frame, "parent")
+
+    def children(self, frame: str) -> tuple[str, ...]:
+        """Return the children of a frame in insertion order."""
+        return self._read(self._scene.children, frame, "children")
+
+    def classes(self, frame: str) -> tuple[str, ...]:
+        """Return the classes of a frame."""
+        return self._read(self._scene.classes, frame, "classes")
+
+    def frames_of_class(self, name: str) -> tuple[str, ...]:
+        """Return the frames of a class."""
+        return self._read(self._scene.frames_of_class, name, "class")
+
+    def shapes(self, frame: str) -> tuple[AttachedShape, ...]:
+        """Return the shapes of a frame."""
+        return self._read(self._scene.shapes, frame, "shapes")
+
+    def attributes(self, frame: str) -> Mapping[str, Any]:
+        """Return the attributes of a frame."""
+        return self._read(self._scene.attributes, frame, "attributes")
+
+    def joint(self, frame: str) -> Joint:
+        """Return the joint between a frame and its parent."""
+        return self._read(self._scene.joint, frame, "joint")
+
+    def local_pose(self, frame: str) -> Pose:
+        """Return parent_from_frame at joint value 0."""
+        return self._read(self._scene.local_pose, frame, "pose")
+
+    def frame_id(self, frame: str) -> int:
+        """Return the id of a frame."""
+        return self._read(self._scene.frame_id, frame, "there")
+
+    def _read(self, query: Callable[[str], _T], name: str, field: str) -> _T:
+        """Return the result of a query of the scene that reads one field."""
+        self._reads.add((name, field))
+        try:
+            return query(name)
+        except TmkitError:  # the message may list other names
+            self._reads.add(WHOLE)
+            raise
 
     def pose(
         self, frame: str, *, relative_to: str | None = None, q: ArrayLike | None = None
     ) -> Pose:
-        """Return the pose of a frame relative to another, by default the root; of joints at q (n_joints,)."""
+        """Return the pose of a frame relative to another, by default the root, at q (n_joints,)."""
         if q is not None:
             self._reads.add(JOINTS)
         try:
-            found = self._scene.pose(frame, relative_to=relative_to, q=q)
+            pose = self._scene.pose(frame, relative_to=relative_to, q=q)
         except TmkitError:
             self._reads.add(WHOLE)
             raise
@@ -204,4 +257,4 @@ class TracedScene:
             frame, self._scene.root(frame) if relative_to is None else relative_to
         ):
             self._reads.update(((name, "parent"), (name, "pose"), (name, "joint")))
-        return found
+        return pose

@@ -114,7 +114,7 @@ class GoalDomain(PlanningDomain):
 
     goals: tuple[ObjectGoal, ...] = ()
 
-    def _added(
+    def _extra_facts(
         self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration
     ) -> list[Fact]:
         """Return the facts of continuous goals."""

@@ -94,7 +94,9 @@ class Pushing(Regions):
         del goal_facts, scene
         yield from ()
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
+    def objects_to_move(
+        self, goal_facts: Iterable[Fact], scene: SceneGraph
+    ) -> Iterator[ObjectToMove]:
         """Yield nothing: no object has to be picked."""
         del goal_facts, scene
         yield from ()
@@ -170,12 +172,12 @@ class Pouring(Regions):
         )
 
     def goal_facts(
-        self, scene: SceneGraph, objects: Mapping[str, str], stated: Frames[str]
+        self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Frames[str]
     ) -> Iterator[Fact]:
         """Yield also that a stated vessel is to be filled, if it is in the goal scene."""
-        yield from super().goal_facts(scene, objects, stated)
+        yield from super().goal_facts(scene, objects, goal_frames)
         yield from (
-            self.fact("filled", frame) for frame in stated if "filled" in scene.classes(frame)
+            self.fact("filled", frame) for frame in goal_frames if "filled" in scene.classes(frame)
         )
 
     def do_pick(

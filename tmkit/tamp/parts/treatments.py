@@ -85,12 +85,12 @@ class Orientation(Regions):
             )
 
     def goal_facts(
-        self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]
+        self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Sequence[str]
     ) -> Iterator[Fact]:
         """Yield also which way up each stated object is to be."""
-        yield from super().goal_facts(scene, objects, stated)
+        yield from super().goal_facts(scene, objects, goal_frames)
         yield from (
-            self.fact(word, frame) for frame in stated for word in self._ways_up(scene, frame)
+            self.fact(word, frame) for frame in goal_frames for word in self._ways_up(scene, frame)
         )
 
     def places(
@@ -150,14 +150,14 @@ class Treatment(Regions):
         )
 
     def goal_facts(
-        self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]
+        self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Sequence[str]
     ) -> Iterator[Fact]:
         """Yield also what each stated object is to be."""
-        yield from super().goal_facts(scene, objects, stated)
+        yield from super().goal_facts(scene, objects, goal_frames)
         words = dict.fromkeys(word for part in type(self).__mro__ for word in _made_by(part))
         yield from (
             self.fact(word, frame)
-            for frame in stated
+            for frame in goal_frames
             for word in words
             if word in scene.classes(frame)
         )

@@ -42,7 +42,7 @@ def blocked_clutter(context: PlanningContext) -> Infeasibility | None:
     scene, semantics = context.scene, context.domain.semantics
     if not semantics.is_moved_by_picks or context.domain.probabilistic_predicates:
         return None
-    handled = tuple(semantics.handled(necessary_facts(context.problem), scene))
+    handled = tuple(semantics.objects_to_move(necessary_facts(context.problem), scene))
     objects = movable_frames(scene)
     if not handled or len(objects) > _MOST_OBJECTS:
         return None

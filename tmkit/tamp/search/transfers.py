@@ -359,7 +359,7 @@ class TransferAttempts:
         if isinstance(result, MotionFailure):
             _logger.debug("%s fails: %s", action, result)
             if self.context.options.record_tree:
-                node.failures[str(self.tree.domain.stated(action)), str(result)] += 1
+                node.failures[str(self.tree.domain.original_action(action)), str(result)] += 1
             movable = set(movable_frames(before.scene))
             names = {name for pair in result.pairs for name in pair if name in movable}
             node.note_blockers(names - {object_of(candidate)})

@@ -569,7 +569,7 @@ class VersionSearch:
         """Record a lesson for the explanation."""
         action = outcome.impossible or (outcome.cause.action if outcome.cause is not None else None)
         assert action is not None, "a lesson is about an action"
-        stated = str(self.context.domain.stated(action))
+        stated = str(self.context.domain.original_action(action))
         context = tuple(lesson.reason.replace(") (", ")\n(").splitlines())  # facts, or one sentence
         self.log.note_constraint(LearnedConstraint(stated, context, is_proved))
         _logger.info("forbidden: %s while %s", action, lesson.reason or "anything")
