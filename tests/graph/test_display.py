@@ -308,7 +308,7 @@ def test_the_graph_has_frames_and_groups_with_what_they_hold() -> None:
     ]
     with pytest.raises(UnknownNameError, match="unknown group 'lad'; did you mean 'laid'"):
         graph_svg(scene, start=("group", "lad"))
-    with pytest.raises(SceneError, match="max_nodes is at least 1, not 0"):
+    with pytest.raises(SceneError, match="max_nodes must be at least 1, not 0"):
         graph_svg(scene, max_nodes=0)
 
 
@@ -323,9 +323,9 @@ def test_what_displays_refuse() -> None:
     scene = kitchen()
     with pytest.raises(UnknownNameError, match="unknown frame 'tabel'; did you mean 'table'"):
         tree_text(scene, frame="tabel")
-    with pytest.raises(SceneError, match="depth is a number of levels, not -1"):
+    with pytest.raises(SceneError, match="depth must be a number of levels, not -1"):
         tree_text(scene, depth=-1)
-    with pytest.raises(SceneError, match="max_children is at least 1, not 0"):
+    with pytest.raises(SceneError, match="max_children must be at least 1, not 0"):
         tree_svg(scene, max_children=0)
     with pytest.raises(ConfigurationError):
         tree_text(scene, q=[1.0])

@@ -1,6 +1,6 @@
-"""Displays of a scene: its tree as text, as HTML for notebooks, and as a drawing; groups as a graph.
+"""Displays of a scene: its tree as text, HTML for notebooks and SVG, and its groups as a graph.
 
-The first three show the same outline of a scene: the top of the tree first, no more frames than
-stay readable, and a count of what is omitted. Nothing recurses, and names are shown as what they
-are, never as markup.
+The first three show the same outline of a scene: the upper levels of the tree first, a readable
+number of frames, and the number of omitted frames. No function recurses. Names are escaped, so they
+are never read as markup.
 """

@@ -1,7 +1,7 @@
-"""A scene in a notebook: a line of numbers, the tree to open and close, the joints, and the drawing.
+"""HTML of a scene for notebooks: counts, a collapsible tree, the joints and a drawing.
 
-Plain HTML with styles in place: no script, no style sheet, nothing that reaches beyond the cell;
-colours are those of the page. Whatever comes from the scene goes through :func:`_escaped`.
+The output is plain HTML with inline styles: no script, no style sheet, no effect outside of the
+cell, and the colours of the page. All texts of the scene are escaped by :func:`_escape`.
 """
 
 from __future__ import annotations
@@ -14,25 +14,30 @@ from tmkit._core import SceneGraph
 from tmkit.graph.display.outline import Describer, clean, count_of, number, outline_of, unit_of
 from tmkit.graph.display.svg import tree_svg
 
-_OPEN_LEVELS = 2  # of the tree that are unfolded at first
+_OPEN_LEVELS = 2
+"""Number of levels of the tree that are expanded at first."""
+
 _JOINTS_SHOWN = 100
+"""Largest number of joints in the table."""
+
 _FRAMES_DRAWN = 60
-_LIST = 'style="list-style:none;margin:0;padding-left:1.2em"'
-_FAINT = 'style="opacity:0.65"'
-_CELL = 'style="text-align:left;padding:0 1em 0 0"'
+"""Largest number of frames in the drawing."""
+
+_LIST_STYLE = 'style="list-style:none;margin:0;padding-left:1.2em"'
+_FAINT_STYLE = 'style="opacity:0.65"'
+_CELL_STYLE = 'style="text-align:left;padding:0 1em 0 0"'
 
 
 def tree_html(
     scene: SceneGraph, *, q: ArrayLike | None = None, max_frames: int = 200, max_children: int = 40
 ) -> str:
-    """Return what a notebook shows for a scene, as HTML: numbers, tree, joints, and a drawing of the upper frames.
+    """Return the HTML of a scene: counts, tree, joints, and a drawing of the upper frames.
 
     Args:
-        scene: the version that is shown.
-        q: configuration (n_joints,): joints are shown with their values and frames with their place
-            in metres.
-        max_frames: how many frames of the tree are shown at most, the upper levels first.
-        max_children: how many children of one frame are shown at most.
+        scene: the version to display.
+        q: (n_joints,) configuration, for joint values [rad or m] and positions of frames [m].
+        max_frames: largest number of displayed frames of the tree, the upper levels first.
+        max_children: largest number of displayed children of one frame.
 
     Raises:
         ConfigurationError: if q has the wrong length.
@@ -40,50 +45,52 @@ def tree_html(
     """
     describer = Describer(scene, q)
     parts = [
-        f"<div><b>SceneGraph</b>: {_numbers(scene)}</div>",
-        _folded("Frames", _tree(scene, describer, max_frames, max_children), is_open=True),
+        f"<div><b>SceneGraph</b>: {_counts(scene)}</div>",
+        _details_element("Frames", _tree(scene, describer, max_frames, max_children), is_open=True),
     ]
     if scene.joint_names:
-        parts.append(_folded("Joints", _joints(scene, describer)))
+        parts.append(_details_element("Joints", _joints(scene, describer)))
     if len(scene):
         drawing = tree_svg(scene, max_frames=_FRAMES_DRAWN, max_children=20)
-        parts.append(_folded("Drawing", f'<div style="overflow-x:auto">{drawing}</div>'))
+        parts.append(_details_element("Drawing", f'<div style="overflow-x:auto">{drawing}</div>'))
     return f'<div style="line-height:1.4">{"".join(parts)}</div>'
 
 
-def _numbers(scene: SceneGraph) -> str:
-    numbers = [
+def _counts(scene: SceneGraph) -> str:
+    counts = [
         count_of("frame", len(scene)),
         count_of("joint", len(scene.joint_names)),
         count_of("body", len(scene.body_names), plural="bodies"),
     ]
     if len(scene.root_names) != 1:
-        numbers.append(count_of("tree", len(scene.root_names)))
-    movable = len(scene.frames_of_class("movable"))
-    return ", ".join(numbers + [f"{movable:,} movable"] * (movable > 0))
+        counts.append(count_of("tree", len(scene.root_names)))
+    n_movable = len(scene.frames_of_class("movable"))
+    if n_movable:
+        counts.append(f"{n_movable:,} movable")
+    return ", ".join(counts)
 
 
-def _folded(title: str, content: str, *, is_open: bool = False) -> str:
+def _details_element(title: str, content: str, *, is_open: bool = False) -> str:
     return f"<details{' open' if is_open else ''}><summary>{title}</summary>{content}</details>"
 
 
 def _tree(scene: SceneGraph, describer: Describer, max_frames: int, max_children: int) -> str:
-    shown = outline_of(
+    outline = outline_of(
         scene, frame=None, depth=None, max_frames=max_frames, max_children=max_children
     )
-    parts = [f"<ul {_LIST}>"]
+    parts = [f"<ul {_LIST_STYLE}>"]
     level = 0
-    for row in shown.rows():
+    for row in outline.rows():
         while level > row.level:
             parts.append("</ul></details></li>")
             level -= 1
         if row.frame is None:
-            parts.append(f"<li {_FAINT}>... and {count_of('more frame', row.more)}</li>")
+            parts.append(f"<li {_FAINT_STYLE}>... and {count_of('more frame', row.more)}</li>")
             continue
         line = _line(describer, row.frame)
-        if shown.children.get(row.frame) or row.frame in shown.more:
+        if outline.children.get(row.frame) or row.frame in outline.more:
             is_open = " open" if row.level < _OPEN_LEVELS else ""
-            parts.append(f"<li><details{is_open}><summary>{line}</summary><ul {_LIST}>")
+            parts.append(f"<li><details{is_open}><summary>{line}</summary><ul {_LIST_STYLE}>")
             level += 1
         else:
             parts.append(f"<li>{line}</li>")
@@ -91,24 +98,24 @@ def _tree(scene: SceneGraph, describer: Describer, max_frames: int, max_children
 
 
 def _line(describer: Describer, frame: str) -> str:
-    words = describer.words(frame)
-    line = f"<b>{_escaped(words.name)}</b>"
-    line += f" <i>{_escaped(words.joint)}</i>" if words.joint else ""
-    line += f" ({_escaped(words.classes)})" if words.classes else ""
-    rest = [
-        f"on {words.body}" if words.body else "",
-        words.shapes,
-        f"at {words.place}" if words.place else "",
+    description = describer.describe(frame)
+    line = f"<b>{_escape(description.name)}</b>"
+    line += f" <i>{_escape(description.joint)}</i>" if description.joint else ""
+    line += f" ({_escape(description.classes)})" if description.classes else ""
+    parts = [
+        f"on {description.body}" if description.body else "",
+        description.shapes,
+        f"at {description.position}" if description.position else "",
     ]
-    said = "; ".join(_escaped(part) for part in rest if part)
-    return line + (f" <span {_FAINT}>{said}</span>" if said else "")
+    details = "; ".join(_escape(part) for part in parts if part)
+    return line + (f" <span {_FAINT_STYLE}>{details}</span>" if details else "")
 
 
 def _joints(scene: SceneGraph, describer: Describer) -> str:
     names, frames, values = scene.joint_names, scene.joint_frames, describer.values
-    rows = [
-        ["", "joint", "type", "frame", "lower", "upper", "velocity", *(["value"] if values else [])]
-    ]
+    rows = [["", "joint", "type", "frame", "lower", "upper", "velocity"]]
+    if values:
+        rows[0].append("value")
     for index, (name, frame) in enumerate(zip(names[:_JOINTS_SHOWN], frames, strict=False)):
         joint = scene.joint(frame)
         unit = unit_of(joint)
@@ -120,15 +127,16 @@ def _joints(scene: SceneGraph, describer: Describer) -> str:
         ]
         rows.append(row + ([f"{number(values[name])} {unit}"] if values else []))
     lines = []
-    for place, row in enumerate(rows):
-        tag = "td" if place else "th"
-        lines.append(
-            f"<tr>{''.join(f'<{tag} {_CELL}>{_escaped(cell)}</{tag}>' for cell in row)}</tr>"
-        )
-    left = len(names) - _JOINTS_SHOWN
-    more = f"<div {_FAINT}>... and {count_of('more joint', left)}</div>" if left > 0 else ""
-    return f"<table>{''.join(lines)}</table>{more}"
+    for index, row in enumerate(rows):
+        tag = "td" if index else "th"
+        cells = [f"<{tag} {_CELL_STYLE}>{_escape(cell)}</{tag}>" for cell in row]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    table = f"<table>{''.join(lines)}</table>"
+    n_omitted = len(names) - _JOINTS_SHOWN
+    if n_omitted <= 0:
+        return table
+    return f"{table}<div {_FAINT_STYLE}>... and {count_of('more joint', n_omitted)}</div>"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return html.escape(text, quote=True)

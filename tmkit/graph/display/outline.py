@@ -1,12 +1,11 @@
-"""Outline of a scene: the frames that are shown and their descriptions; the tree as text, one line a frame.
+"""Outline of a scene: the displayed frames with their descriptions, and the tree as text.
 
-A scene may be a hundred thousand frames wide, or deep. So an :class:`Outline` takes frames level by
-level from the top, so many children of each and so many frames in all. It counts for each frame
-shown how many below it are not, in one pass over the subtree from its end, where children come
-before parents. O(n).
+A scene may be a hundred thousand frames wide or deep. An :class:`Outline` therefore takes frames
+level by level from the top, up to a number of children for each frame and a total number. It counts
+the omitted frames below each displayed frame. This takes one pass over the reversed subtree, where
+children come before parents. O(n).
 
-Names come from files and may hold anything: :func:`clean` leaves nothing that a terminal would
-obey.
+Names come from files and may contain any characters: :func:`clean` removes control sequences.
 """
 
 from __future__ import annotations
@@ -21,18 +20,28 @@ from tmkit._core import AttachedShape, Fixed, Joint, SceneGraph, Shape
 from tmkit._support.terminal import printable
 from tmkit.errors import SceneError
 
-DEEPEST = 32  # levels that are shown when no depth is asked for
+DEFAULT_DEPTH = 32
+"""Number of displayed levels by default."""
+
 _LONGEST_NAME = 60
+"""Largest number of displayed characters of a name."""
+
 _SHAPES_SHOWN = 3
+"""Largest number of displayed shapes of a frame."""
+
 _CLASSES_SHOWN = 6
+"""Largest number of displayed classes of a frame."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of an outline: a frame, or in its place the number of those omitted.
+    """Line of an outline: a frame, or the number of omitted frames.
 
-    ``parent`` is the frame above; ``continues`` tells of each level, from the first below the top,
-    whether more siblings follow there.
+    Attributes:
+        frame: the frame; None for omitted frames.
+        parent: the frame above.
+        more: number of omitted frames.
+        continues: for each level from the first below the top, whether more siblings follow.
     """
 
     frame: str | None
@@ -42,38 +51,43 @@ class Row:
 
     @property
     def level(self) -> int:
-        """How many edges below the top."""
+        """Number of edges below the top."""
         return len(self.continues)
 
 
 @dataclass(frozen=True)
 class Outline:
-    """The frames at the top, the children of each, and how many below each (None: of the tops) are not shown."""
+    """Displayed frames of a scene.
+
+    Attributes:
+        tops: frames at the top.
+        children: displayed children by frame.
+        more: number of omitted frames below a frame; None stands for the level of the tops.
+    """
 
     tops: tuple[str, ...]
     children: dict[str, tuple[str, ...]]
     more: dict[str | None, int]
 
     def rows(self) -> Iterator[Row]:
-        """Yield the lines from top to bottom; what was omitted below a frame comes last of its children."""
-        waiting = self._rows_below(None, self.tops, ())
-        while waiting:
-            row = waiting.pop()
+        """Yield the lines from top to bottom; omitted frames follow the displayed children."""
+        stack = self._rows_below(None, self.tops, ())
+        while stack:
+            row = stack.pop()
             yield row
             if row.frame is not None:
-                waiting += self._rows_below(
-                    row.frame, self.children.get(row.frame, ()), row.continues
-                )
+                children = self.children.get(row.frame, ())
+                stack += self._rows_below(row.frame, children, row.continues)
 
     def _rows_below(
         self, parent: str | None, frames: Sequence[str], continues: tuple[bool, ...]
     ) -> list[Row]:
-        """Return the lines right below a frame, the last first."""
+        """Return the lines directly below a frame, the last first."""
         more = self.more.get(parent, 0)
         entries: list[str | None] = [*frames, *([None] if more else [])]
         rows = []
-        for place, frame in enumerate(entries):
-            flags = () if parent is None else (*continues, place < len(entries) - 1)
+        for index, frame in enumerate(entries):
+            flags = () if parent is None else (*continues, index < len(entries) - 1)
             rows.append(Row(frame, parent, more if frame is None else 0, flags))
         return rows[::-1]
 
@@ -83,44 +97,48 @@ def outline_of(
 ) -> Outline:
     """Return the outline of a scene, or of the subtree of a frame.
 
-    ``depth`` counts levels below the top, as many as are readable when None; ``max_children`` those
-    of one frame.
+    Args:
+        scene: the scene.
+        frame: the frame at the top; None for all roots.
+        depth: number of levels below the top; None for :data:`DEFAULT_DEPTH`.
+        max_frames: largest number of displayed frames.
+        max_children: largest number of displayed children of one frame.
     """
     if depth is not None and depth < 0:
-        raise SceneError(f"depth is a number of levels, not {depth}")
+        raise SceneError(f"depth must be a number of levels, not {depth}")
     for name, limit in (("max_frames", max_frames), ("max_children", max_children)):
         if limit < 1:
-            raise SceneError(f"{name} is at least 1, not {limit}")
+            raise SceneError(f"{name} must be at least 1, not {limit}")
     tops = scene.root_names if frame is None else (frame,)
-    sizes = _sizes(scene, tops)
+    sizes = _subtree_sizes(scene, tops)
     more: dict[str | None, int] = {}
     children: dict[str, tuple[str, ...]] = {}
-    left = max_frames
+    rest = max_frames
 
     def take(parent: str | None, frames: Sequence[str]) -> tuple[str, ...]:
-        """Take of sibling frames as many as may be shown, and count the others."""
-        nonlocal left
-        taken = min(len(frames), max_children, left)
-        left -= taken
-        if taken < len(frames):
-            more[parent] = sum(sizes[name] for name in frames[taken:])
-        return tuple(frames[:taken])
+        """Return the displayed ones of sibling frames, and count the others."""
+        nonlocal rest
+        count = min(len(frames), max_children, rest)
+        rest -= count
+        if count < len(frames):
+            more[parent] = sum(sizes[name] for name in frames[count:])
+        return tuple(frames[:count])
 
-    shown = take(None, tops)
-    waiting = deque((name, 0) for name in shown)
-    while waiting:
-        name, level = waiting.popleft()
-        below = scene.children(name)
-        if level == (DEEPEST if depth is None else depth):
-            if below:
+    displayed_tops = take(None, tops)
+    queue = deque((name, 0) for name in displayed_tops)
+    while queue:
+        name, level = queue.popleft()
+        all_children = scene.children(name)
+        if level == (DEFAULT_DEPTH if depth is None else depth):
+            if all_children:
                 more[name] = sizes[name] - 1
             continue
-        children[name] = take(name, below)
-        waiting.extend((child, level + 1) for child in children[name])
-    return Outline(shown, children, more)
+        children[name] = take(name, all_children)
+        queue.extend((child, level + 1) for child in children[name])
+    return Outline(displayed_tops, children, more)
 
 
-def _sizes(scene: SceneGraph, tops: Sequence[str]) -> dict[str, int]:
+def _subtree_sizes(scene: SceneGraph, tops: Sequence[str]) -> dict[str, int]:
     """Return the number of frames in the subtree of each frame below the tops."""
     sizes: dict[str, int] = {}
     for top in tops:
@@ -134,59 +152,73 @@ def _sizes(scene: SceneGraph, tops: Sequence[str]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class FrameWords:
-    """What is said of one frame, each in words that may be empty; names are clean."""
+class FrameDescription:
+    """Texts that describe a frame; each may be empty, and names are clean.
+
+    Attributes:
+        joint: type, name if it differs from the frame's, limits and value of the joint.
+        body: name of the body, if it differs from the frame's.
+        position: position in the root's axes [m].
+    """
 
     name: str
-    joint: str  # type, name where it is not the frame's, limits, value
+    joint: str
     classes: str
-    body: str  # where it is not of the frame's own name
+    body: str
     shapes: str
-    place: str  # metres, in the root's axes
+    position: str
 
 
 class Describer:
-    """Says what there is to say of the frames of a scene, with joint values and places when given a configuration."""
+    """Descriptions of the frames of a scene.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration for joint values and positions, which are omitted without it.
+    """
 
     def __init__(self, scene: SceneGraph, q: ArrayLike | None = None) -> None:
-        self._scene, self._at = scene, None if q is None else scene.at(q)
-        values: list[float] = [] if self._at is None else self._at.q.tolist()
+        self._scene, self._kinematics = scene, None if q is None else scene.at(q)
+        values: list[float] = [] if self._kinematics is None else self._kinematics.q.tolist()
         self.values = dict(zip(scene.joint_names, values, strict=False))
-        """Values of the joints that have an entry in the configuration, radians or metres; empty without one."""
+        """Joint values by name [rad or m]; empty without a configuration."""
 
-    def words(self, frame: str) -> FrameWords:
-        """Return what is said of a frame."""
+    def describe(self, frame: str) -> FrameDescription:
+        """Return the description of a frame."""
         scene = self._scene
-        body, classes, place = scene.body(frame), scene.classes(frame), ""
-        shown = [clean(name) for name in classes[:_CLASSES_SHOWN]] + ["..."] * (
-            len(classes) > _CLASSES_SHOWN
-        )
-        if self._at is not None:
-            place = f"({', '.join(number(value) for value in self._at.pose(frame).translation)})"
-        return FrameWords(
+        body, classes, position = scene.body(frame), scene.classes(frame), ""
+        class_texts = [clean(name) for name in classes[:_CLASSES_SHOWN]]
+        if len(classes) > _CLASSES_SHOWN:
+            class_texts.append("...")
+        if self._kinematics is not None:
+            coordinates = map(number, self._kinematics.pose(frame).translation)
+            position = f"({', '.join(coordinates)})"
+        return FrameDescription(
             clean(frame),
-            self._joint_words(frame),
-            ", ".join(shown),
+            self._describe_joint(frame),
+            ", ".join(class_texts),
             clean(body) if body != frame else "",
-            _shapes_words(scene.shapes(frame)),
-            place,
+            _describe_shapes(scene.shapes(frame)),
+            position,
         )
 
-    def _joint_words(self, frame: str) -> str:
+    def _describe_joint(self, frame: str) -> str:
         joint = self._scene.joint(frame)
+        if joint == Fixed():
+            return ""
         if not joint.is_actuated:
-            return "" if joint == Fixed() else joint.type if joint.is_stated else "motion unknown"
-        words = [joint.type, *([clean(joint.name)] if joint.name != frame else [])]
+            return joint.type if joint.is_stated else "motion unknown"
+        texts = [joint.type, *([clean(joint.name)] if joint.name != frame else [])]
         if joint.mimic is not None:
-            words.append(f"mimics {clean(joint.mimic.joint)}")
+            texts.append(f"mimics {clean(joint.mimic.joint)}")
         elif joint.type != "continuous":
-            words.append(f"{number(joint.lower)} to {number(joint.upper)} {unit_of(joint)}")
-        if self._at is not None:
-            words.append(f"= {number(self._value(joint))}")
-        return " ".join(words)
+            texts.append(f"{number(joint.lower)} to {number(joint.upper)} {unit_of(joint)}")
+        if self._kinematics is not None:
+            texts.append(f"= {number(self._value(joint))}")
+        return " ".join(texts)
 
     def _value(self, joint: Joint) -> float:
-        """Return the value of a joint; one that mimics follows its leader, which may mimic in turn."""
+        """Return the value of a joint, through all mimic rules."""
         multiplier, offset = 1.0, 0.0
         while joint.mimic is not None:
             offset += multiplier * joint.mimic.offset
@@ -201,31 +233,31 @@ def unit_of(joint: Joint) -> str:
 
 
 def clean(name: str) -> str:
-    """Return a name on one line, without anything that a terminal or page would obey, cut when it is long."""
+    """Return a name on one line without control sequences, truncated to 60 characters."""
     cut = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
     return printable(cut, keep="")
 
 
 def number(value: float) -> str:
-    """Return a number to four digits, and no negative zero."""
+    """Return a number with four significant digits, without a negative zero."""
     return f"{round(value, 6) + 0.0:.4g}"
 
 
 def count_of(what: str, count: int, *, plural: str = "") -> str:
-    """Return ``1 frame``, ``2 frames``, ``1,000 frames``; the plural has an s where none is given."""
+    """Return ``1 frame``, ``2 frames``, ``1,000 frames``; the plural has an s by default."""
     return f"{count:,} {what if count == 1 else plural or what + 's'}"
 
 
-def _shapes_words(shapes: Sequence[AttachedShape]) -> str:
-    counts = Counter(_shape_words(attached.shape) for attached in shapes)
-    shown = [
-        f"{words} ({count}x)" if count > 1 else words
-        for words, count in list(counts.items())[:_SHAPES_SHOWN]
+def _describe_shapes(shapes: Sequence[AttachedShape]) -> str:
+    counts = Counter(_describe_shape(attached.shape) for attached in shapes)
+    texts = [
+        f"{text} ({count}x)" if count > 1 else text
+        for text, count in list(counts.items())[:_SHAPES_SHOWN]
     ]
-    return ", ".join(shown + ["..."] * (len(counts) > _SHAPES_SHOWN))
+    return ", ".join(texts + ["..."] * (len(counts) > _SHAPES_SHOWN))
 
 
-def _shape_words(shape: Shape) -> str:
+def _describe_shape(shape: Shape) -> str:
     sizes = [number(size) for size in shape.dimensions]
     if shape.kind == "box":
         return f"box {'×'.join(sizes)}"
@@ -233,10 +265,8 @@ def _shape_words(shape: Shape) -> str:
         return f"height field {'×'.join(sizes[:2])}"
     if shape.kind == "point_cloud":
         return f"cloud of {count_of('point', len(shape.points))}"
-    return (
-        f"{shape.kind}"
-        f" {' '.join(f'{letter} {size}' for letter, size in zip('rh', sizes, strict=False))}".rstrip()
-    )
+    labels = [f"{letter} {size}" for letter, size in zip("rh", sizes, strict=False)]
+    return " ".join([shape.kind, *labels])
 
 
 def tree_text(
@@ -250,44 +280,46 @@ def tree_text(
 ) -> str:
     """Return the tree of a scene as text: names, joints with limits, classes, bodies and shapes.
 
-    A body is named where it is not of the frame's own name, and a joint where it is not. Lengths
-    are metres. O(n).
+    The names of bodies and joints are included if they differ from the frame's. O(n).
 
     Args:
-        scene: the version that is shown.
+        scene: the version to display.
         frame: the frame at the top; all roots by default.
-        depth: levels below the top that are shown; 32 by default, and what lies deeper is counted.
-        q: configuration (n_joints,): joints are shown with their values, frames with their place
-            (m, root's axes).
-        max_frames: how many frames are shown at most, the upper levels first.
-        max_children: how many children of one frame are shown at most.
+        depth: number of displayed levels below the top, by default 32. Deeper frames are counted.
+        q: (n_joints,) configuration, for joint values [rad or m] and positions of frames in the
+            root's axes [m].
+        max_frames: largest number of displayed frames, the upper levels first.
+        max_children: largest number of displayed children of one frame.
 
     Raises:
         UnknownNameError: if a frame is unknown.
         ConfigurationError: if q has the wrong length.
         SceneError: if the depth is negative, or a limit is below 1.
     """
-    shown = outline_of(
+    outline = outline_of(
         scene, frame=frame, depth=depth, max_frames=max_frames, max_children=max_children
     )
     describer = Describer(scene, q)
-    return (
-        "\n".join(_branches(row) + _line(describer, row) for row in shown.rows()) or "(no frames)"
-    )
+    lines = [_branches(row) + _line(describer, row) for row in outline.rows()]
+    return "\n".join(lines) or "(no frames)"
 
 
 def _branches(row: Row) -> str:
-    above = "".join("│  " if more else "   " for more in row.continues[:-1])
-    return above + ("├─ " if row.continues[-1] else "└─ ") if row.continues else ""
+    """Return the tree lines before a row."""
+    if not row.continues:
+        return ""
+    ancestors = "".join("│  " if more else "   " for more in row.continues[:-1])
+    return ancestors + ("├─ " if row.continues[-1] else "└─ ")
 
 
 def _line(describer: Describer, row: Row) -> str:
+    """Return the text of a row."""
     if row.frame is None:
         return f"... and {count_of('more frame', row.more)}"
-    words = describer.words(row.frame)
-    line = words.name
-    line += f" [{words.joint}]" if words.joint else ""
-    line += f" ({words.classes})" if words.classes else ""
-    line += f" on {words.body}" if words.body else ""
-    line += f": {words.shapes}" if words.shapes else ""
-    return line + (f" at {words.place}" if words.place else "")
+    description = describer.describe(row.frame)
+    line = description.name
+    line += f" [{description.joint}]" if description.joint else ""
+    line += f" ({description.classes})" if description.classes else ""
+    line += f" on {description.body}" if description.body else ""
+    line += f": {description.shapes}" if description.shapes else ""
+    return line + (f" at {description.position}" if description.position else "")
