@@ -1,11 +1,11 @@
-"""Attributes of frames and groups: which values they may have, and the immutable maps in which they are returned.
+"""Attributes of frames and groups: validation of values, and immutable maps for users.
 
-The core stores each value as canonical JSON text: equality, digests and pickles need no Python.
-Users receive a persistent map; equal attributes, whatever the frame, version or scene, are one map
-while it is among the last used.
+The core stores each value as canonical JSON text, so equality, digests and pickles need no Python.
+Users receive a persistent map. Equal attributes share one map while it is in the cache, also across
+frames, versions and scenes.
 
-Every value passes :func:`attribute_text`, whether a method, a file, a pickle, a store, a log or a
-message sets it. A value that is accepted can therefore be written and read by all of them.
+Every value passes :func:`attribute_text`, from a method, a file, a pickle, a store, a log or a
+message. An accepted value can therefore be written and read by all of them.
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ from tmkit.errors import SceneError
 from tmkit.graph.traversal import Stamped
 
 MAX_DEPTH = 64
-"""Largest number of lists and dicts inside each other in a value."""
+"""Largest nesting depth of lists and dicts in a value."""
 
-_MOST_DIGITS = 640
-"""Decimal digits of an integer: Python reads as many, whatever limit it is given."""
+_MAX_DIGITS = 640
+"""Largest number of decimal digits of an integer, which Python reads under any limit."""
 
-_INTEGERS = range(1 - 10**_MOST_DIGITS, 10**_MOST_DIGITS)
+_INTEGERS = range(1 - 10**_MAX_DIGITS, 10**_MAX_DIGITS)
+"""Accepted integers."""
 
-_LONGEST_SHOWN = 200
-"""Characters of a key that an error shows."""
+_MAX_SHOWN_KEY = 200
+"""Largest number of characters of a key in an error."""
 
-_DEEPEST_SHOWN = 10_000
-"""Largest depth that an error shows."""
+_MAX_SHOWN_DEPTH = 10_000
+"""Largest nesting depth in an error."""
 
-_LARGEST_STAMP = sys.float_info.max
+_MAX_STAMP = sys.float_info.max
 """Largest finite stamp [s]."""
 
 _EXPECTED = "text, a finite number, true, false, None, or lists and dicts of these"
-"""Values of attributes, for messages."""
+"""Accepted values of attributes, for messages."""
 
-_encoded = json.JSONEncoder(allow_nan=False, check_circular=False).encode
+_encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 @lru_cache(maxsize=1024)
 def attribute_map(text: str) -> PMap[str, Any]:
-    """Return a JSON object as an immutable map, lists and objects in it too; its keys may hold control characters."""
+    """Return a JSON object as an immutable map, recursively; keys may have control characters."""
     values: dict[str, Any] = json.loads(text, strict=False)
     return pmap(
         {
@@ -59,7 +60,7 @@ def attribute_map(text: str) -> PMap[str, Any]:
 
 
 def plain_attributes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a map of attributes as dicts and lists, in the order of their keys: that of a ``PMap`` is of hashes."""
+    """Return attributes as dicts and lists, sorted by key, since the order of a ``PMap`` varies."""
     return {key: plain_attribute(key, values[key]) for key in sorted(values)}
 
 
@@ -84,30 +85,32 @@ def attribute_text(key: str, value: object) -> str:
 
     Args:
         key: the attribute, for messages.
-        value: as of :func:`plain_attribute`, or one :class:`~tmkit.graph.Stamped`.
+        value: as for :func:`plain_attribute`, or a :class:`~tmkit.graph.Stamped` value.
 
     Raises:
-        SceneError: as :func:`plain_attribute`, or if the stamp is not a finite number.
+        SceneError: if :func:`plain_attribute` raises it, or the stamp is not a finite number.
     """
     plain, stamp = value_and_stamp(key, value)
-    return _encoded(plain) if stamp is None else f"{_encoded(plain)}@{_encoded(stamp)}"
+    return _encode(plain) if stamp is None else f"{_encode(plain)}@{_encode(stamp)}"
 
 
 def value_and_stamp(key: str, value: object) -> tuple[Any, float | None]:
-    """Return the value that :func:`plain_attribute` returns, and its stamp in seconds, None without one.
+    """Return the value as :func:`plain_attribute` does, and its stamp [s] or None.
 
     Args:
         key: the attribute, for messages.
-        value: as of :func:`attribute_text`.
+        value: as for :func:`attribute_text`.
 
     Raises:
-        SceneError: as :func:`attribute_text`.
+        SceneError: if :func:`attribute_text` raises it.
     """
     if not isinstance(value, Stamped):
         return _plain(key, value, 0), None
-    is_time = isinstance(value.stamp, float | int) and abs(value.stamp) <= _LARGEST_STAMP
+    is_time = isinstance(value.stamp, float | int) and abs(value.stamp) <= _MAX_STAMP
     if not is_time:
-        raise _rejected(key, f"must be {_EXPECTED}, with a finite stamp, not {reprlib.repr(value)}")
+        raise _attribute_error(
+            key, f"must be {_EXPECTED}, with a finite stamp, not {reprlib.repr(value)}"
+        )
     return _plain(key, value.value, 0), float(value.stamp) + 0.0
 
 
@@ -117,22 +120,24 @@ def _plain(key: str, value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return _plain_text(key, value)
     if isinstance(value, int):
-        number = int.__int__(value)  # of a subclass, too
+        number = int.__int__(value)  # also for a subclass
         if number not in _INTEGERS:
-            raise _rejected(
+            raise _attribute_error(
                 key,
-                f"has an integer of {number.bit_length()} bits; expected at most {_MOST_DIGITS}"
+                f"has an integer of {number.bit_length()} bits; expected at most {_MAX_DIGITS}"
                 " digits",
             )
         return number
     if isinstance(value, float) and math.isfinite(value):
         return float.__float__(value)
     if not isinstance(value, list | tuple | dict | PVector | PMap):
-        raise _rejected(key, f"must be {_EXPECTED}, not {reprlib.repr(value)}")
+        raise _attribute_error(key, f"must be {_EXPECTED}, not {reprlib.repr(value)}")
     if depth == MAX_DEPTH:
         more = _nesting(value)
-        nesting = f"{depth + more:,}" if more < _DEEPEST_SHOWN else f"more than {_DEEPEST_SHOWN:,}"
-        raise _rejected(
+        nesting = (
+            f"{depth + more:,}" if more < _MAX_SHOWN_DEPTH else f"more than {_MAX_SHOWN_DEPTH:,}"
+        )
+        raise _attribute_error(
             key,
             f"is nested {nesting} deep; expected at most {MAX_DEPTH} lists and dicts in each other",
         )
@@ -145,12 +150,12 @@ def _plain(key: str, value: Any, depth: int) -> Any:
 def _nesting(value: Any) -> int:
     """Return the depth of a list or dict, at most :data:`_DEEPEST_SHOWN`, since it may contain itself."""
     depth, level = 0, {id(value): value}
-    while level and depth < _DEEPEST_SHOWN:
+    while level and depth < _MAX_SHOWN_DEPTH:
         depth += 1
         items = (
             item
-            for one in level.values()
-            for item in (one.values() if isinstance(one, dict | PMap) else one)
+            for container in level.values()
+            for item in (container.values() if isinstance(container, dict | PMap) else container)
         )
         level = {
             id(item): item
@@ -162,18 +167,18 @@ def _nesting(value: Any) -> int:
 
 def _plain_text(key: str, value: object, owner: str = "a text") -> str:
     if not isinstance(value, str):
-        raise _rejected(key, f"needs text for {owner}, not {reprlib.repr(value)}")
-    text = str.__str__(value)  # of a subclass, too
+        raise _attribute_error(key, f"needs text for {owner}, not {reprlib.repr(value)}")
+    text = str.__str__(value)  # also for a subclass
     try:
         text.encode()
     except UnicodeEncodeError as error:
         surrogate = ascii(text[error.start])
-        raise _rejected(
+        raise _attribute_error(
             key, f"has an unpaired surrogate, {surrogate}, at character {error.start} of {owner}"
         ) from None
     return text
 
 
-def _rejected(key: str, reason: str) -> SceneError:
-    shown = key if len(key) <= _LONGEST_SHOWN else f"{key[:_LONGEST_SHOWN]}..."
+def _attribute_error(key: str, reason: str) -> SceneError:
+    shown = key if len(key) <= _MAX_SHOWN_KEY else f"{key[:_MAX_SHOWN_KEY]}..."
     return SceneError(f"attribute '{shown}' {reason}")

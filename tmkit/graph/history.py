@@ -202,7 +202,7 @@ class SceneHistory:
         """Return the history at an earlier or an undone version. O(number of steps).
 
         Raises:
-            SceneError: if the number is not that of a version from the start to the last undone one.
+            SceneError: if no version from the start to the last undone one has that number.
         """
         history = self
         while history.number > number >= 0:

@@ -118,7 +118,9 @@ def add_observation(
     kind: Kind = "pose",
     evidence: Evidence | None = None,
 ) -> SceneGraph:
-    """Return the version with an added observation of a frame, whose own pose is unchanged. O(log n).
+    """Return the version with a further observation of a frame, whose own pose is unchanged.
+
+    O(log n).
 
     Args:
         scene: the scene.

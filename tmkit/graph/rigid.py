@@ -157,13 +157,13 @@ def _in_axes(reference_from_body: Pose, inertia: Inertia) -> Inertia:
 
 
 def twist_driven_edges(scene: SceneGraph, frame: str) -> set[str]:
-    """Return the frames below the pose edges of a frame's tree that twist edges drive. O(t depth)."""
+    """Return the frames below pose edges of a frame's tree that twists drive. O(t depth)."""
     core: Any = scene
     return set(core._edges_of_twists(frame))
 
 
 def all_twist_driven_edges(scene: SceneGraph) -> set[str]:
-    """Return the frames below the pose edges of all trees that twist edges drive."""
+    """Return the frames below pose edges of all trees that twists drive."""
     return set[str]().union(
         *(twist_driven_edges(scene, root) for root in scene.root_names if scene.twist_frames)
     )
@@ -176,7 +176,7 @@ def joint_values(scene: SceneGraph, values: ArrayLike, what: str) -> NDArray[np.
 
 
 def _is_rigid_edge(scene: SceneGraph, frame: str, driven: set[str]) -> bool:
-    """Return whether the edge above a frame is fixed and not driven by twists between two bodies."""
+    """Return whether the edge above a frame is fixed, and inside a body or not driven by twists."""
     parent = scene.parent(frame)
     on_one_body = parent is not None and scene.body(parent) == scene.body(frame)
     return scene.joint(frame) == Fixed() and (on_one_body or frame not in driven)
@@ -316,7 +316,7 @@ def _allowed_partners(scene: SceneGraph) -> dict[str, frozenset[str]]:
 def _holder_pose(
     frame: FrameSpecification, holders: dict[str, tuple[str, Pose]]
 ) -> tuple[str, Pose, StampedPoses | None]:
-    """Return the kept frame above a frame, holder_from_frame at joint value 0, and stamped poses."""
+    """Return the kept frame above, holder_from_frame at joint value 0, and stamped poses."""
     if frame.parent is None:
         return "", Pose(), None
     holder, holder_from_parent = holders[frame.parent]

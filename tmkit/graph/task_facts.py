@@ -42,7 +42,7 @@ def task_facts(scene: SceneGraph | SceneArrays) -> PMap[TaskFact, bool]:
 def change_task_facts(
     scene: _Scene, add: Iterable[str | TaskFact] = (), remove: Iterable[str | TaskFact] = ()
 ) -> _Scene:
-    """Return the version in which facts are added and removed; arrays are changed in place. O(facts).
+    """Return the version with facts added and removed; arrays are changed in place. O(facts).
 
     Args:
         scene: the scene, or arrays.

@@ -311,7 +311,7 @@ def joint_gaussian(
             non-finite numbers.
     """
     means = tuple(scene.pose(frame, relative_to=reference, q=q) for frame, reference in pairs)
-    maps: dict[NoiseSource, NDArray[np.float64]] = {}  # by source: (m, 6, dimension) of all errors
+    maps: dict[NoiseSource, NDArray[np.float64]] = {}  # by source: (m, 6, dimension)
     for i, (frame, reference) in enumerate(pairs):
         if (noise := path_noise(scene, frame, relative_to=reference, q=q)) is not None:
             for source in noise.sources:

@@ -23,7 +23,7 @@ from tmkit._core import (
     twist_noise,
 )
 from tmkit.errors import ConfigurationError, SceneError
-from tmkit.graph.moments import Maps, moved_edge, summed, twists_between
+from tmkit.graph.moments import Maps, move_edge, sum_errors, twists_between
 from tmkit.graph.rigid import all_twist_driven_edges, joint_values
 from tmkit.graph.semantic_edges.queries import UNKNOWN_MOTION_REPAIR, frame_on, unknown_motion
 from tmkit.graph.semantic_edges.twists import uncertain_twist
@@ -95,7 +95,7 @@ def integrate(
         if error is None and not twist.any():
             continue
         pose = scene.pose(frame, relative_to=_parent(scene, frame))
-        moved.append((frame, *moved_edge(pose, scene.noise(frame), twist, error, dt, frame=frame)))
+        moved.append((frame, *move_edge(pose, scene.noise(frame), twist, error, dt, frame=frame)))
     _require_all_acted(scene, unknown)
     then = None if after is None or rates is None else joint_values(scene, after + rates * dt, "q")
     with scene.edit() as edit:
@@ -123,7 +123,7 @@ def _moved_by_several(
 
     def go(own: Pose, noise: EdgeNoise | Maps | None) -> None:
         nonlocal pose, error
-        pose, error = pose @ own, summed((adjoint(own.inverse()), error), (np.eye(6), noise))
+        pose, error = pose @ own, sum_errors((adjoint(own.inverse()), error), (np.eye(6), noise))
 
     for before, behind in steps:
         edge = scene.twist_edge(behind)
@@ -139,10 +139,8 @@ def _moved_by_several(
             scene.pose(head, relative_to=other, q=q),
             path_noise(scene, head, relative_to=other, q=q),
         )
-        step, noise = moved_edge(
-            *now, np.asarray(told[1]), twist_noise(scene, head), dt, frame=head
-        )
-        go(*((step, noise) if is_head else (step.inverse(), summed((-adjoint(step), noise)))))
+        step, noise = move_edge(*now, np.asarray(told[1]), twist_noise(scene, head), dt, frame=head)
+        go(*((step, noise) if is_head else (step.inverse(), sum_errors((-adjoint(step), noise)))))
         at = behind
     go(scene.pose(frame, relative_to=at, q=then), path_noise(scene, frame, relative_to=at, q=then))
     return pose, error or None
@@ -219,7 +217,7 @@ def finite_difference(
             motion = np.zeros(6) if before == after else np.array((before.inverse() @ after).log())
             edit.set_twist(frame, motion / dt, relative_to_body=later.body(_parent(later, frame)))
             back = inverse_right_jacobian(motion) / dt
-            noise = summed(
+            noise = sum_errors(
                 (back, later.noise(frame)),
                 (-back @ adjoint(Pose.exp(-motion)), earlier.noise(frame)),
             )
