@@ -162,7 +162,7 @@ def scene(joint: Joint = Fixed()) -> SceneGraph:  # noqa: B008 - a value
         ),
         (
             lambda: relate(scene(joint=Free()), TWIST.coord),
-            "add what is missing with add_twist, also where nothing moves; or pass qd",
+            "add the missing twist with add_twist, also if it is zero; or pass qd",
         ),
         (
             lambda: add_pose(scene(), POSE.coord),
@@ -170,11 +170,11 @@ def scene(joint: Joint = Fixed()) -> SceneGraph:  # noqa: B008 - a value
         ),
         (
             lambda: add_pose(scene(), tk.Pose()),
-            r"say what the numbers mean: SemanticPose\(PoseCoord",
+            r"add the semantics of the numbers: SemanticPose\(PoseCoord",
         ),
         (
             lambda: add_twist(scene(), np.zeros(6)),
-            r"say what the numbers mean: SemanticTwist\(TwistCoord",
+            r"add the semantics of the numbers: SemanticTwist\(TwistCoord",
         ),
         (
             lambda: add_edge(scene(), "pose", tail="h", head="e", value=tk.Pose()),

@@ -148,7 +148,7 @@ def _plain(key: str, value: Any, depth: int) -> Any:
 
 
 def _nesting(value: Any) -> int:
-    """Return the depth of a list or dict, at most :data:`_DEEPEST_SHOWN`, since it may contain itself."""
+    """Return the depth of a list or dict, at most 10,000, since it may contain itself."""
     depth, level = 0, {id(value): value}
     while level and depth < _MAX_SHOWN_DEPTH:
         depth += 1

@@ -1,10 +1,10 @@
-"""Geometric relations in a scene, with their semantics checked when they are added and queried.
+"""Geometric relations of a scene, with semantic checks when they are added and queried.
 
-``docs/concepts/relations.md`` lists the rules of edges, those of De Laet, Bruyninckx and De
-Schutter's scene graph of poses and twists (2013) in a form that can be decided. The core keeps
-them, and computes the numbers.
+``docs/concepts/relations.md`` lists the rules of edges. They are a decidable form of the rules of
+De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013). The core enforces them
+and computes the numbers.
 
-Invariants: scenes are values; each function returns another or leaves all as it was. A relation is
-known in a scene when a path leads to it: of pose edges for poses; for velocities of twist edges,
-and of other fixed edges and joints.
+Invariants: scenes are immutable; a function returns a new scene, or raises and changes nothing. A
+scene determines a relation if a path exists: of pose edges for poses, and of twist edges, fixed
+edges and joints for velocities.
 """

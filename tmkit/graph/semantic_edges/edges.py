@@ -27,7 +27,7 @@ from tmkit.graph.semantic_edges.queries import (
     relate,
     require_conflict_option,
 )
-from tmkit.graph.semantic_edges.wrenches import brought
+from tmkit.graph.semantic_edges.wrenches import convert_frame
 from tmkit.relations import representations
 from tmkit.relations.violations import refusal
 from tmkit.spatial import Pose
@@ -40,7 +40,7 @@ def add_pose(
     *,
     joint: Joint | None = None,
     q: ArrayLike | None = None,
-    on_conflict: OnConflict = "refuse",
+    on_conflict: OnConflict = "reject",
 ) -> SceneGraph:
     """Return the scene with the pose of one frame relative to another as an edge.
 
@@ -246,7 +246,7 @@ def add_twist(
     covariance: ArrayLike | None = None,
     frame: str | None = None,
     q: ArrayLike | None = None,
-    on_conflict: OnConflict = "refuse",
+    on_conflict: OnConflict = "reject",
     strict: bool = False,
 ) -> SceneGraph:
     """Return the scene with the twist of a frame's body relative to another body as an edge.
@@ -293,7 +293,7 @@ def add_twist(
     given = rel.SemanticTwist(
         c, representations.TwistVector(np.concatenate(twist.numbers)), covariance=spread
     )
-    made = brought(scene, given, point=head, axes=head, q=q)
+    made = convert_frame(scene, given, point=head, axes=head, q=q)
     try:
         return scene.set_twist(
             head, made._value, relative_to_body=c.ref_body, covariance=made.covariance
@@ -310,7 +310,7 @@ def add_twist(
             raise SceneError(
                 f"{reason}: no frame of that body is joined to '{head}' by poses"
             ) from None
-    made = brought(scene, made, point=other, axes=other, q=q)
+    made = convert_frame(scene, made, point=other, axes=other, q=q)
     # the inverse has the same covariance
     return scene.set_twist(other, -made._value, relative_to_body=c.body, covariance=made.covariance)
 

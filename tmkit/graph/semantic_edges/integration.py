@@ -1,9 +1,10 @@
-"""Scenes in time: what a scene becomes when its twists act for a while, and the twists that lead from one to another.
+"""Integration of the twists of a scene over time, and twists between two versions.
 
-Both go by pose edges between two bodies. The twist of an edge is body-fixed. So its motion over a
-time is the exponential, and the twist of two poses the logarithm (De Laet et al., part 1, 2013).
-``finite_difference(scene, integrate(scene, dt), dt)`` has the twists of ``scene``. Errors go along,
-source by source and to first order: ``docs/concepts/uncertainty.md`` has the formula.
+Both functions operate on pose edges between two bodies. The twist of an edge is body-fixed. Its
+motion over a time is therefore the exponential, and the twist between two poses is the logarithm
+(De Laet et al., part 1, 2013). ``finite_difference(scene, integrate(scene, dt), dt)`` has the
+twists of ``scene``. Errors are propagated source by source, to first order:
+``docs/concepts/uncertainty.md`` has the formula.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tmkit._core import (
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, move_edge, sum_errors, twists_between
 from tmkit.graph.rigid import all_twist_driven_edges, joint_values
-from tmkit.graph.semantic_edges.queries import UNKNOWN_MOTION_REPAIR, frame_on, unknown_motion
+from tmkit.graph.semantic_edges.queries import UNKNOWN_MOTION_REPAIR, frame_on, unknown_motion_text
 from tmkit.graph.semantic_edges.twists import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord
 from tmkit.relations.representation import elapsed, seconds
@@ -44,211 +45,241 @@ def integrate(
 def integrate(
     scene: SceneGraph, dt: float, *, q: ArrayLike | None = None, qd: ArrayLike | None = None
 ) -> SceneGraph | tuple[SceneGraph, Array]:
-    """Return the scene after a time in which every body moves by its twist, constantly, and joints at their speed.
+    """Return the scene after a time of constant twists and constant joint velocities.
 
-    Each edge of poses between two bodies moves by the twist of the one relative to the other, where
-    twist edges tell it. A frame on a fixed or free edge without a twist goes along with its parent.
-    Where a twist edge leads over a joint, the joint moves as the twist says; other joints move as
-    ``qd`` says. Of an edge that several of these move, each acts by itself: twists stay constant in
-    their own frames. O(k t depth) for k such edges and t twist edges.
+    Each pose edge between two bodies moves by the relative twist that twist edges state. A frame on
+    a fixed or free edge without a twist moves with its parent. If a twist edge drives a joint, the
+    twist gives the joint's velocity; other joints have their velocities in ``qd``. If several
+    twists drive an edge, each is constant in its own frame. O(k t depth) for k driven edges and t
+    twist edges.
 
-    The covariances of the poses grow by those of the twists, and all correlations stay: of edges
-    that one twist moves, and of the twist with what it has moved. ``integrate(a).integrate(b)`` has
-    the covariance of ``integrate(a + b)``. Where q and qd are passed, the configuration (n_joints,)
-    is returned as well; limits of joints are not applied.
+    The covariances of the twists are added to those of the poses. Correlations are preserved:
+    between edges moved by one twist, and between a twist and the moved poses.
+    ``integrate(a).integrate(b)`` has the covariance of ``integrate(a + b)``. With q and qd, the new
+    (n_joints,) configuration is returned too, without joint limits.
 
     Args:
         scene: the scene.
-        dt: seconds; may be negative.
-        q: (n_joints,) configuration. Without it joints stay where they are: the configuration is
-            not part of a scene.
-        qd: (n_joints,) joint velocities, rad/s or m/s; passed with q.
+        dt: duration [s]; may be negative.
+        q: (n_joints,) configuration. Without it joints do not move, since the configuration is not
+            part of a scene.
+        qd: (n_joints,) joint velocities [rad/s or m/s]; required with q.
 
     Raises:
-        SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge
-            between is not known. Also if the joint in its way cannot have it, or the motion of an
+        SemanticError: if poses do not join the bodies of a twist, or the twist of an edge between
+            them is unknown. Also if a driven joint cannot move by the twist, or the motion of an
             edge is not stated.
-        ConfigurationError: a joint is in the way and q is omitted; only one of q and qd is passed;
-            or a wrong length.
+        ConfigurationError: if a joint is on the path and q is omitted, only one of q and qd is
+            passed, or one has the wrong length.
     """
     dt = seconds(dt)
     if (q is None) != (qd is None):
         raise ConfigurationError("integrate takes both q and qd, or neither")
-    after = None if q is None else joint_values(scene, q, "q")
-    rates = None if qd is None else np.array(joint_values(scene, qd, "qd"))
-    told = all_twist_driven_edges(scene)
-    _require_stated_edges(scene, told)
+    q_start = None if q is None else joint_values(scene, q, "q")
+    velocities = None if qd is None else np.array(joint_values(scene, qd, "qd"))
+    driven = all_twist_driven_edges(scene)
+    _require_stated_edges(scene, driven)
+
+    # Move each driven edge by its twist, and compute the velocities of driven joints.
     moved: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
-    unknown: dict[str, SemanticError] = {}
-    for frame, body, reference in _edges_between_bodies(scene, sorted(told, key=scene.frame_id)):
+    errors: dict[str, SemanticError] = {}
+    for frame, body, reference in _edges_between_bodies(scene, sorted(driven, key=scene.frame_id)):
         coord = TwistCoord._of(frame, body, reference, frame)
         try:
-            twist, error = uncertain_twist(scene, coord, q=after, qd=rates)
-        except SemanticError as refusal:
-            unknown[frame] = refusal
+            twist, twist_error = uncertain_twist(scene, coord, q=q_start, qd=velocities)
+        except SemanticError as error:
+            errors[frame] = error
             continue
         joint = scene.joint(frame)
-        if rates is not None and joint.type not in ("fixed", "free"):
+        if velocities is not None and joint.type not in ("fixed", "free"):
             if joint.mimic is None:
-                rates[scene.joint_names.index(joint.name)] = _joint_velocity(joint, twist, frame)
+                index = scene.joint_names.index(joint.name)
+                velocities[index] = _joint_velocity(joint, twist, frame)
             continue
-        if error is None and not twist.any():
+        if twist_error is None and not twist.any():
             continue
         pose = scene.pose(frame, relative_to=_parent(scene, frame))
-        moved.append((frame, *move_edge(pose, scene.noise(frame), twist, error, dt, frame=frame)))
-    _require_all_acted(scene, unknown)
-    then = None if after is None or rates is None else joint_values(scene, after + rates * dt, "q")
+        pose, noise = move_edge(pose, scene.noise(frame), twist, twist_error, dt, frame=frame)
+        moved.append((frame, pose, noise))
+    _require_known_twists(scene, errors)
+
+    # Apply the motion.
+    q_end = None
+    if q_start is not None and velocities is not None:
+        q_end = joint_values(scene, q_start + velocities * dt, "q")
     with scene.edit() as edit:
         for frame, pose, noise in moved:
-            if (several := _moved_by_several(scene, frame, dt, after, then)) is not None:
-                pose, noise = several
+            result = _move_by_several_twists(scene, frame, dt, q_start, q_end)
+            if result is not None:
+                pose, noise = result
             edit.set_pose(frame, pose)
             edit.set_noise(frame, noise)
-    made = edit.finish() if moved else scene
-    return made if then is None else (made, then)
+    version = edit.finish() if moved else scene
+    return version if q_end is None else (version, q_end)
 
 
-def _moved_by_several(
-    scene: SceneGraph, frame: str, dt: float, q: Array | None, then: Array | None
+class _UncertainPath:
+    """Product of poses along a path, with the sum of their errors in the axes of its end."""
+
+    def __init__(self) -> None:
+        self.pose = Pose()
+        self.error = Maps()
+
+    def append(self, step: Pose, noise: EdgeNoise | Maps | None) -> None:
+        """Append a pose with its noise."""
+        self.pose = self.pose @ step
+        self.error = sum_errors((adjoint(step.inverse()), self.error), (np.eye(6), noise))
+
+    def append_path(self, scene: SceneGraph, start: str, end: str, q: Array | None) -> None:
+        """Append the pose between two frames of a scene."""
+        noise = path_noise(scene, end, relative_to=start, q=q)
+        self.append(scene.pose(end, relative_to=start, q=q), noise)
+
+
+def _move_by_several_twists(
+    scene: SceneGraph, frame: str, dt: float, q_start: Array | None, q_end: Array | None
 ) -> tuple[Pose, Maps | None] | None:
-    """Return pose and noise of an edge after a time in which all twist edges on its way act; None if one alone does."""
-    at = parent = _parent(scene, frame)
+    """Return pose and noise of an edge moved by several twist edges; None for a single twist."""
+    parent = _parent(scene, frame)
     edge = scene.twist_edge(frame)
     if edge is not None and edge[0] == scene.body(parent):
         return None
     steps = twists_between(scene, scene.body(parent), scene.body(frame))
-    if len(steps) == 1 and then is None:
+    if len(steps) == 1 and q_end is None:
         return None
-    pose, error = Pose(), Maps()
-
-    def go(own: Pose, noise: EdgeNoise | Maps | None) -> None:
-        nonlocal pose, error
-        pose, error = pose @ own, sum_errors((adjoint(own.inverse()), error), (np.eye(6), noise))
-
-    for before, behind in steps:
-        edge = scene.twist_edge(behind)
-        is_head = edge is not None and edge[0] == scene.body(before)
-        head, other = (behind, before) if is_head else (before, behind)
-        told = scene.twist_edge(head)
-        assert told is not None, "one of the two has it"
-        go(
-            scene.pose(before, relative_to=at, q=then),
-            path_noise(scene, before, relative_to=at, q=then),
-        )
-        now = (
-            scene.pose(head, relative_to=other, q=q),
-            path_noise(scene, head, relative_to=other, q=q),
-        )
-        step, noise = move_edge(*now, np.asarray(told[1]), twist_noise(scene, head), dt, frame=head)
-        go(*((step, noise) if is_head else (step.inverse(), sum_errors((-adjoint(step), noise)))))
-        at = behind
-    go(scene.pose(frame, relative_to=at, q=then), path_noise(scene, frame, relative_to=at, q=then))
-    return pose, error or None
+    path, current = _UncertainPath(), parent
+    for start, end in steps:
+        edge = scene.twist_edge(end)
+        is_forward = edge is not None and edge[0] == scene.body(start)
+        head, tail = (end, start) if is_forward else (start, end)
+        twist_edge = scene.twist_edge(head)
+        assert twist_edge is not None, "one of the two frames has a twist edge"
+        path.append_path(scene, current, start, q_end)
+        pose = scene.pose(head, relative_to=tail, q=q_start)
+        noise = path_noise(scene, head, relative_to=tail, q=q_start)
+        twist, twist_error = np.asarray(twist_edge[1]), twist_noise(scene, head)
+        step, step_noise = move_edge(pose, noise, twist, twist_error, dt, frame=head)
+        if is_forward:
+            path.append(step, step_noise)
+        else:
+            path.append(step.inverse(), sum_errors((-adjoint(step), step_noise)))
+        current = end
+    path.append_path(scene, current, frame, q_end)
+    return path.pose, path.error or None
 
 
 def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:
-    """Return the velocity of a joint whose child moves by a twist, in its axes and origin, or raise SemanticError."""
+    """Return the velocity of a joint from the twist (6,) of its child, or raise SemanticError."""
     axis = np.array(joint.axis)
     unit = np.concatenate([axis, np.zeros(3)] if joint.type == "prismatic" else [np.zeros(3), axis])
     velocity = float(unit @ twist)
-    if not np.allclose(
-        twist, velocity * unit, rtol=0.0, atol=1e-9 * (1.0 + float(np.abs(twist).max()))
-    ):
+    tolerance = 1e-9 * (1.0 + float(np.abs(twist).max()))
+    if not np.allclose(twist, velocity * unit, rtol=0.0, atol=tolerance):
         rule = f"the twist of frame '{frame}' is one of its joint '{joint.name}'"
         raise refusal("integrate", rule, f"it is {twist.round(9).tolist()}")
     return velocity
 
 
-def _require_stated_edges(scene: Any, told: set[str]) -> None:
-    """Refuse edges over which no twist edge leads and whose motion is not stated."""
+def _require_stated_edges(scene: Any, driven: set[str]) -> None:
+    """Raise SemanticError if an edge has no stated motion and no twist edge drives it."""
     for edge in scene._unstated_edges():
-        if edge not in told:
+        if edge not in driven:
             rule = "the motion of every edge is stated"
             raise refusal(
-                "integrate", rule, unknown_motion(scene, edge), repair=UNKNOWN_MOTION_REPAIR
+                "integrate", rule, unknown_motion_text(scene, edge), repair=UNKNOWN_MOTION_REPAIR
             )
 
 
-def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> None:
-    """Refuse a twist that no edge of poses can show: one on the way between its bodies does not move."""
+def _require_known_twists(scene: SceneGraph, errors: dict[str, SemanticError]) -> None:
+    """Raise SemanticError if a twist cannot be applied to the pose edges between its bodies.
+
+    Args:
+        scene: the scene.
+        errors: error of each edge with an unknown twist.
+    """
     for frame in scene.twist_frames:
         edge = scene.twist_edge(frame)
         assert edge is not None, "it is among the frames with twists"
-        above = [frame, *scene.ancestors(frame)]
-        other = frame_on(scene, edge[0], above[-1])
-        if other is None:
+        frames = [frame, *scene.ancestors(frame)]
+        reference = frame_on(scene, edge[0], frames[-1])
+        if reference is None:
             rule = f"poses join frame '{frame}' to body '{edge[0]}', as its twist requires"
             raise refusal("integrate", rule, "no frame of that body is in its tree")
-        below = [other, *scene.ancestors(other)]
-        for between in [f for f in above if f not in below] + [f for f in below if f not in above]:
-            if between in unknown:
-                raise unknown[between]
+        reference_frames = [reference, *scene.ancestors(reference)]
+        path = [f for f in frames if f not in reference_frames]
+        path += [f for f in reference_frames if f not in frames]
+        for step in path:
+            if step in errors:
+                raise errors[step]
 
 
 def finite_difference(
     earlier: SceneGraph, later: SceneGraph, dt: float, *, frames: Iterable[str] | None = None
 ) -> SceneGraph:
-    """Return the later of two versions with the constant twists that led there from the earlier one.
+    """Return the later of two versions with the constant twists of the motion between them.
 
-    Each of the frames has a twist edge; of one that did not move it is zero. Its error is what the
-    errors of both poses make of it: an error that is the same before and after the frame moved is
-    none of the way that it went.
+    Each of the frames gets a twist edge, which is zero for an unmoved frame. The error of a twist
+    follows from the errors of both poses. An error common to both poses cancels.
 
     Args:
-        earlier: the scene as it was.
-        later: the scene ``dt`` seconds later. No frame turned by half a turn or more.
-        dt: seconds, not zero.
-        frames: whose twists relative to their parents' bodies are computed; by default with such a
-            twist, or moved.
+        earlier: the earlier version.
+        later: the version ``dt`` later. Every frame turned by less than half a turn.
+        dt: duration [s]; not zero.
+        frames: frames whose twists relative to the bodies of their parents are computed. Defaults
+            to the frames that moved or have such a twist.
 
     Raises:
-        UnknownNameError: a frame is not in both versions.
-        SceneError: a frame is a child of something else than before, is a root, sits on the body
-            that it is a child of, or has a joint. Also if the rules of twist edges forbid it, as
-            where it has one relative to another body.
-        SemanticError: no time went by.
+        UnknownNameError: if a frame is not in both versions.
+        SceneError: if a frame is a root, has another parent than before, is on the body of its
+            parent, or has a joint. Also if the rules of twist edges forbid the twist, as for a
+            frame with a twist relative to another body.
+        SemanticError: if dt is zero.
     """
     dt = elapsed(dt)
-    chosen = _that_moved(earlier, later) if frames is None else list(frames)
+    names = _moving_frames(earlier, later) if frames is None else list(frames)
     with later.edit() as edit:
-        for frame in chosen:
+        for frame in names:
             _require_same_edge(earlier, later, frame)
-            before, after = earlier.local_pose(frame), later.local_pose(frame)
-            motion = np.zeros(6) if before == after else np.array((before.inverse() @ after).log())
+            old_pose, new_pose = earlier.local_pose(frame), later.local_pose(frame)
+            motion = np.zeros(6)
+            if old_pose != new_pose:
+                motion = np.array((old_pose.inverse() @ new_pose).log())
             edit.set_twist(frame, motion / dt, relative_to_body=later.body(_parent(later, frame)))
-            back = inverse_right_jacobian(motion) / dt
+            jacobian = inverse_right_jacobian(motion) / dt
             noise = sum_errors(
-                (back, later.noise(frame)),
-                (-back @ adjoint(Pose.exp(-motion)), earlier.noise(frame)),
+                (jacobian, later.noise(frame)),
+                (-jacobian @ adjoint(Pose.exp(-motion)), earlier.noise(frame)),
             )
             edit.set_twist_noise(frame, noise)
     return edit.finish()
 
 
-def _that_moved(earlier: SceneGraph, later: SceneGraph) -> list[str]:
-    chosen = []
+def _moving_frames(earlier: SceneGraph, later: SceneGraph) -> list[str]:
+    """Return the frames between two bodies that moved or have a twist relative to their parent."""
+    frames = []
     for frame, _, reference in _edges_between_bodies(later, later.frame_names):
         if frame not in earlier or later.joint(frame).type not in ("fixed", "free"):
             continue
         edge = later.twist_edge(frame)
         has_twist = edge is not None and edge[0] == reference
         if has_twist or earlier.local_pose(frame) != later.local_pose(frame):
-            chosen.append(frame)
-    return chosen
+            frames.append(frame)
+    return frames
 
 
 def _require_same_edge(earlier: SceneGraph, later: SceneGraph, frame: str) -> None:
+    """Raise SceneError if a frame has another parent than before, no parent, or a joint."""
     parent = later.parent(frame)
     if parent is None:
         raise SceneError(
-            f"frame '{frame}' is a root: it moves relative to nothing that is known", frame=frame
+            f"frame '{frame}' is a root, so it has no twist relative to a parent", frame=frame
         )
     if earlier.parent(frame) != parent:
         message = (
             f"frame '{frame}' has parent '{parent}', and had parent '{earlier.parent(frame)}'"
-            " before"
+            " before, so no single twist leads from one pose to the other"
         )
-        raise SceneError(f"{message}: there is no one twist between", frame=frame)
+        raise SceneError(message, frame=frame)
     joint = later.joint(frame)
     if joint.type not in ("fixed", "free"):
         raise SceneError(
@@ -258,7 +289,7 @@ def _require_same_edge(earlier: SceneGraph, later: SceneGraph, frame: str) -> No
 
 
 def _edges_between_bodies(scene: SceneGraph, frames: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return frame, body and parent's body of the edges above some frames that are between two bodies."""
+    """Return (frame, body, parent's body) of the edges above frames that join two bodies."""
     edges = [
         (f, scene.body(f), scene.body(p)) for f in frames if (p := scene.parent(f)) is not None
     ]

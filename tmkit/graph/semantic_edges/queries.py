@@ -1,17 +1,16 @@
-"""Queries of relations between frames and bodies of a scene, in any point, axes and representation.
+"""Queries of relations between frames and bodies, for any point, axes and representation.
 
-The core finds the numbers; where it has none, because a name is wrong or no path leads there, the
-reason is found here.
+The core computes the numbers. If it has none, since a name is wrong or no path exists, this module
+determines the reason.
 
-The point of a velocity is fixed to the body that moves, and may be named by a frame of the
-reference body as well. Then it is the point of the body that is, for the instant, where that
-frame's origin is. So the inverse of a twist, which keeps its point, can be asked for, and the screw
+The point of a velocity is fixed to the moving body, and may be named by a frame of the reference
+body. Then it is the point of the moving body that coincides with that frame's origin at this
+instant. Queries therefore include the inverse of a twist, which has the same point, and the screw
 twist ``(h|C, D, [h])`` of De Laet et al., part 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
@@ -29,31 +28,32 @@ from tmkit.relations.semantic.base import SemanticRelation, require_one
 from tmkit.relations.semantics import Coord
 from tmkit.relations.violations import Violation, refusal
 
-OnConflict = Literal["refuse", "invert"]
+OnConflict = Literal["reject", "invert"]
 
 
-def frame_on(scene: SceneGraph, body: str, beside: str) -> str | None:
-    """Return the first frame of a body in the tree of another frame; None if it has none there."""
-    tree = scene.root(beside)
-    return next((frame for frame in scene.frames_of_body(body) if scene.root(frame) == tree), None)
+def frame_on(scene: SceneGraph, body: str, tree_frame: str) -> str | None:
+    """Return the first frame of a body in the tree of another frame; None if there is none."""
+    root = scene.root(tree_frame)
+    return next((frame for frame in scene.frames_of_body(body) if scene.root(frame) == root), None)
 
 
 def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> Any:
-    """Return the coordinates of a relation of a class; SemanticError where it is none of it, or a batch."""
+    """Return the coordinates of a relation, or raise SemanticError for another class or a batch."""
     if isinstance(relation, kind):
         require_one(relation, operation)
         return relation.coord
-    what = " ".join(repr(relation).split())[:80]
+    value = " ".join(repr(relation).split())[:80]
     repair = (
-        f"say what the numbers mean: {kind.__name__}({kind.coord_class.__name__}(...), numbers)"
+        f"add the semantics of the numbers: {kind.__name__}({kind.coord_class.__name__}(...),"
+        " numbers)"
     )
-    raise refusal(operation, f"it takes a {kind.__name__}", what, repair=repair)
+    raise refusal(operation, f"it takes a {kind.__name__}", value, repair=repair)
 
 
 def require_conflict_option(on_conflict: str) -> None:
-    """Check the option for conflicts."""
-    if on_conflict not in ("refuse", "invert"):
-        raise UnknownNameError.of("on_conflict", on_conflict, ("refuse", "invert"))
+    """Raise UnknownNameError if the value of ``on_conflict`` is unknown."""
+    if on_conflict not in ("reject", "invert"):
+        raise UnknownNameError.of("on_conflict", on_conflict, ("reject", "invert"))
 
 
 def is_on_reference(scene: SceneGraph, coord: Any) -> bool:
@@ -65,35 +65,36 @@ def is_on_reference(scene: SceneGraph, coord: Any) -> bool:
 
 
 def check_names(scene: SceneGraph, coord: Coord) -> None:
-    """Check that frames and bodies of coordinates are there, and that the frames are on these bodies."""
-    broken = []
-    for names, on in ((("point", "ori"), coord.body), (("ref_point", "ref_ori"), coord.ref_body)):
-        seen = None
+    """Check that the frames and bodies of coordinates exist, and that the frames are on the bodies.
+
+    Raises:
+        UnknownNameError: if a frame or body is unknown.
+        SemanticError: if a frame is on another body.
+    """
+    violations = []
+    for names, body in ((("point", "ori"), coord.body), (("ref_point", "ref_ori"), coord.ref_body)):
+        last_frame = None
         for name in names:
             frame = getattr(coord, name, None)
-            if (
-                frame is None
-                or frame == seen
-                or (name == "point" and is_on_reference(scene, coord))
-            ):
+            if frame is None or frame == last_frame:
                 continue
-            seen, actual = frame, scene.body(frame)
-            if actual != on:
+            if name == "point" and is_on_reference(scene, coord):
+                continue
+            last_frame, actual = frame, scene.body(frame)
+            if actual != body:
                 rule = f"the {name} is a frame on the body that is named"
-                violation = Violation(
-                    rule, f"frame '{frame}' is on body '{actual}'", f"body '{on}' is named"
-                )
-                broken.append(violation)
-        if seen is None or broken:
-            scene.frames_of_body(on)  # it is there
+                sides = f"frame '{frame}' is on body '{actual}'", f"body '{body}' is named"
+                violations.append(Violation(rule, *sides))
+        if last_frame is None or violations:
+            scene.frames_of_body(body)  # raise for an unknown body
     if coord.coord not in scene:
         raise UnknownNameError.of("frame", coord.coord, scene.frame_names)
-    if broken:
-        raise SemanticError.of(repr(coord), broken)
+    if violations:
+        raise SemanticError.of(repr(coord), violations)
 
 
-def unjoined(scene: SceneGraph, coord: Coord, error: DisconnectedError) -> SemanticError:
-    """Return the error of coordinates whose frames no poses join, or raise that of a wrong name."""
+def disconnected_error(scene: SceneGraph, coord: Coord, error: DisconnectedError) -> SemanticError:
+    """Return the error of coordinates with frames of different trees, or raise that of a name."""
     check_names(scene, coord)
     violation = Violation(
         "a path of poses leads there", str(error), repair="join the trees with add_pose"
@@ -108,8 +109,8 @@ UNKNOWN_MOTION_REPAIR = (
 """Ways to state the motion of an edge."""
 
 
-def unknown_motion(scene: SceneGraph, edge: str) -> str:
-    """Return the message for the edge above a frame whose motion is not stated."""
+def unknown_motion_text(scene: SceneGraph, edge: str) -> str:
+    """Return the message for the edge above a frame without a stated motion."""
     ends = f"'{edge}' and its parent '{scene.parent(edge)}'"
     return (
         f"the motion of the edge between {ends} is unknown, since its pose alone does not state it"
@@ -117,48 +118,61 @@ def unknown_motion(scene: SceneGraph, edge: str) -> str:
 
 
 def require_stated_motion(scene: Any, frame: str, reference: str, operation: str) -> None:
-    """Raise SemanticError if the motion of an edge between two frames of one tree is not stated."""
+    """Raise SemanticError if an edge between two frames of one tree has no stated motion."""
     if (edge := scene._unstated_edge(frame, reference)) is not None:
         rule = f"the motion of every edge between '{frame}' and '{reference}' is stated"
-        raise refusal(operation, rule, unknown_motion(scene, edge), repair=UNKNOWN_MOTION_REPAIR)
-
-
-def explain(scene: SceneGraph, coord: Coord, qd: object = None) -> NoReturn:
-    """Say why the core has no numbers: a name is wrong, or nothing says how one body moves relative to the other."""
-    check_names(scene, coord)
-    core: Any = scene
-    rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
-    why, repair = (
-        "there is none",
-        "add what is missing with add_twist, also where nothing moves; or pass qd",
-    )
-    there, back = (coord.body, coord.ref_body), (coord.ref_body, coord.body)
-    beside = getattr(coord, "point", coord.coord)
-    a, b = (frame_on(scene, body, beside) for body in there)
-    if a is None or b is None:
-        why, repair = "nor do poses", "join the trees with add_pose, or add a twist with add_twist"
-        if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
-            why, repair = (
-                f"there is one, but poses do not join its frames to '{beside}'",
-                "add them with add_pose",
-            )
-    elif (edge := core._unstated_edge(a, b)) is not None:
-        why, repair = unknown_motion(scene, edge), UNKNOWN_MOTION_REPAIR
-    elif not twist_driven_edges(scene, a).isdisjoint(scene.path(a, b)) and (
-        body := _way_out(scene, beside)
-    ):
-        why = f"twist edges lead there by way of body '{body}', which no poses join"
-        repair = f"join '{body}' with add_pose, or add a twist with add_twist"
-    elif (joints := joints_between(scene, a, b)) and qd is None:
-        why, repair = (
-            f"joint '{joints[0]}' is between them",
-            "pass q and qd, or add a twist with add_twist",
+        raise refusal(
+            operation, rule, unknown_motion_text(scene, edge), repair=UNKNOWN_MOTION_REPAIR
         )
-    raise refusal(f"relate({coord!r})", rule, why, repair=repair)
 
 
-def _way_out(scene: SceneGraph, frame: str) -> str | None:
-    """Return a body by way of which twist edges lead out of the tree of a frame: one that has frames elsewhere."""
+def raise_unrelated(scene: SceneGraph, coord: Coord, qd: object = None) -> NoReturn:
+    """Raise the error of a velocity that the scene does not determine.
+
+    Raises:
+        UnknownNameError: if a frame or body is unknown.
+        SemanticError: if a frame is on another body, or no path of twists exists.
+    """
+    check_names(scene, coord)
+    rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
+    cause, repair = _missing_path_cause(scene, coord, qd)
+    raise refusal(f"relate({coord!r})", rule, cause, repair=repair)
+
+
+def _missing_path_cause(scene: SceneGraph, coord: Any, qd: object) -> tuple[str, str]:
+    """Return the cause and the repair of a missing path of twists between two bodies."""
+    core: Any = scene
+    body, ref_body = coord.body, coord.ref_body
+    point = getattr(coord, "point", coord.coord)
+    frame, ref_frame = frame_on(scene, body, point), frame_on(scene, ref_body, point)
+    if frame is None or ref_frame is None:
+        is_joined = twist_path(scene, body, relative_to_body=ref_body) or twist_path(
+            scene, ref_body, relative_to_body=body
+        )
+        if is_joined:
+            cause = f"there is one, but poses do not join its frames to '{point}'"
+            return cause, "add them with add_pose"
+        return "nor do poses", "join the trees with add_pose, or add a twist with add_twist"
+    edge = core._unstated_edge(frame, ref_frame)
+    if edge is not None:
+        return unknown_motion_text(scene, edge), UNKNOWN_MOTION_REPAIR
+    if not twist_driven_edges(scene, frame).isdisjoint(scene.path(frame, ref_frame)):
+        outside = _outside_body(scene, point)
+        if outside:
+            return (
+                f"twist edges lead there by way of body '{outside}', which no poses join",
+                f"join '{outside}' with add_pose, or add a twist with add_twist",
+            )
+    joints = joints_between(scene, frame, ref_frame)
+    if joints and qd is None:
+        cause = f"joint '{joints[0]}' is between them"
+        return cause, "pass q and qd, or add a twist with add_twist"
+    repair = "add the missing twist with add_twist, also if it is zero; or pass qd"
+    return "there is none", repair
+
+
+def _outside_body(scene: SceneGraph, frame: str) -> str | None:
+    """Return a body outside of the tree of a frame on a path of twist edges."""
     for head in scene.twist_frames:
         edge = scene.twist_edge(head)
         assert edge is not None, "it is among the frames with twists"
@@ -166,13 +180,11 @@ def _way_out(scene: SceneGraph, frame: str) -> str | None:
         missing = [body for body in ends if frame_on(scene, body, frame) is None]
         if len(missing) == 1:
             return missing[0]
-    roots = {
-        body: {scene.root(on) for on in scene.frames_of_body(body)} for body in scene.body_names
-    }
-    return next(
-        (body for body, trees in roots.items() if len(trees) > 1 and scene.root(frame) in trees),
-        None,
-    )
+    for body in scene.body_names:
+        roots = {scene.root(body_frame) for body_frame in scene.frames_of_body(body)}
+        if len(roots) > 1 and scene.root(frame) in roots:
+            return body
+    return None
 
 
 Vector = NDArray[np.float64]
@@ -258,68 +270,65 @@ def relate(
     qd: ArrayLike | None = None,
     stamp: float | When | None = None,
 ) -> Any:
-    """Return a relation that holds in a scene, with its numbers. O(depth log n), for twists and as much for each edge.
+    """Return a relation of a scene, with its numbers.
 
-    It is a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
+    The result is a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
+    O(depth log n), and the same again for each edge on the path of a twist.
 
     Args:
-        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of
-            its own.
-        coord: what is asked for: coordinates of a position, orientation, pose, linear velocity,
-            angular velocity or twist, whose names are frames and bodies of the scene. The point of
-            a velocity is a frame of the body, or of the reference body: the point that is there for
-            the instant.
-        representation: the form of the numbers; by default a position vector, a rotation matrix,
-            vector and matrix (a rotation vector where the axes are not those of the reference
-            frame), or a six-vector.
+        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, with its q and qd.
+        coord: coordinates of a position, orientation, pose, linear velocity, angular velocity or
+            twist, with names of the scene's frames and bodies. The point of a velocity is a frame
+            of the body or of the reference body; the latter names the coincident point of the body.
+        representation: form of the numbers. Defaults to a position vector, a rotation matrix, a
+            vector and matrix, or a six-vector. For axes other than those of the reference frame, a
+            rotation is a rotation vector by default.
         q: (n_joints,) configuration; required if a joint is on the path.
-        qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move;
-            elsewhere joints move as ``qd`` says, and free edges do not; without it both say
-            nothing. Fixed edges never move. The motion of an edge that has a pose only, as
-            ``add_pose`` makes it, is unknown.
-        stamp: the time [s], or :class:`When`: by stamped poses and histories of joints
-            (:func:`~tmkit.graph.at_stamp`); now if omitted.
+        qd: (n_joints,) joint velocities. On the path of a velocity, twist edges give the motion of
+            frames. Elsewhere joints move by ``qd``, and free edges do not move; without ``qd`` the
+            motion of both is unknown. Fixed edges never move. The motion of an edge with a pose
+            only, as ``add_pose`` makes it, is unknown.
+        stamp: the time [s], or :class:`When`, for stamped poses and joint histories
+            (:func:`~tmkit.graph.at_stamp`). Defaults to the present.
 
     Raises:
         UnknownNameError: if a frame or body is unknown.
-        SemanticError: if a frame is not on the body named, or the representation does not allow the
-            result. Also if no poses lead from one to the other, or the motion of one relative to
-            the other is not stated.
+        SemanticError: if a frame is not on its body, or the representation does not allow the
+            result. Also if no path of poses joins the frames, or the relative motion is not stated.
         ConfigurationError: if a joint is on the path and q is missing.
         StampError: if the stamp is outside of the recorded times.
     """
-    if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
-        at = scene
-        scene, q, qd = at.scene, at.q, at.qd
+    if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the faster test first
+        kinematics = scene
+        scene, q, qd = kinematics.scene, kinematics.q, kinematics.qd
     query: Any = _QUERIES.get(type(coord))
     if query is None:
         if not isinstance(coord, Coord):
-            what = " ".join(repr(coord).split())[:80]
+            value = " ".join(repr(coord).split())[:80]
             repair = "such as PoseCoord('{g}|C', '{h}|D', '[h]')"
-            raise rel.SemanticError.of(
-                "relate", [Violation("it takes coordinates", what, repair=repair)]
-            )
+            raise refusal("relate", "it takes coordinates", value, repair=repair)
         check_names(scene, coord)
         rule = "a scene relates positions, orientations, poses and velocities"
-        raise rel.SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])
-    made, usual, elsewhere, from_numbers = query
+        raise refusal(f"relate({coord!r})", rule, f"a {coord.relation}")
+    relation, default, turned_default, compute = query
     if stamp is not None:
         scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd)
     try:
-        numbers = from_numbers(scene, coord, q, qd)
+        numbers = compute(scene, coord, q, qd)
     except DisconnectedError as error:
-        raise unjoined(scene, coord, error) from error
-    if representation is None and elsewhere is None:
-        return made._valued(coord, usual, numbers)
-    if representation is None:  # one that can say it
-        representation = usual if elsewhere is None or coord.coord == coord.ref_ori else elsewhere  # type: ignore[union-attr]
-        return made._known(coord, held(representation, numbers))
-    if getattr(representation, "relation", None) != made.coord_class.relation:
+        raise disconnected_error(scene, coord, error) from error
+    if representation is None and turned_default is None:
+        return relation._valued(coord, default, numbers)
+    if representation is None:
+        is_in_reference_axes = coord.coord == coord.ref_ori  # type: ignore[union-attr]
+        representation = default if is_in_reference_axes else turned_default
+        return relation._known(coord, wrap_numbers(representation, numbers))
+    if getattr(representation, "relation", None) != relation.coord_class.relation:
         rule = f"a representation of a {coord.relation}"
-        what = getattr(representation, "__name__", None) or repr(representation)
-        repair = f"such as {usual.__name__}, or omit it"
-        raise rel.SemanticError.of(f"relate({coord!r})", [Violation(rule, what, repair=repair)])
-    return made._of(coord, held(representation, numbers))
+        value = getattr(representation, "__name__", None) or repr(representation)
+        repair = f"such as {default.__name__}, or omit it"
+        raise refusal(f"relate({coord!r})", rule, value, repair=repair)
+    return relation._of(coord, wrap_numbers(representation, numbers))
 
 
 def moment_of(
@@ -331,7 +340,16 @@ def moment_of(
     qd: ArrayLike | None,
     also: str | None = None,
 ) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:
-    """Return the version of a time, as far as a relation and one more frame need it, with q and qd of then."""
+    """Return the version at a time as far as a relation requires it, with q and qd at that time.
+
+    Args:
+        scene: the scene.
+        coord: coordinates of the relation.
+        stamp: the time [s], or :class:`When`.
+        q: (n_joints,) configuration; see :func:`~tmkit.graph.moments.moment`.
+        qd: (n_joints,) joint velocities.
+        also: a further frame of the query.
+    """
     check_names(scene, coord)
     names = [
         getattr(coord, name, coord.coord)
@@ -342,9 +360,14 @@ def moment_of(
     return moment(scene, stamp, names, bodies=bodies, q=q, qd=qd)
 
 
-def held(representation: Any, numbers: Vector) -> Any:
-    """Return the core's numbers, not copied, in a representation; a pose is one matrix, a twist one vector."""
-    attribute = _AS_IT_IS.get(representation)
+def wrap_numbers(representation: Any, numbers: Vector) -> Any:
+    """Return the core's numbers in a representation, without a copy.
+
+    Args:
+        representation: class of the result.
+        numbers: (4, 4) for a pose, (6,) for a twist, otherwise the array of the representation.
+    """
+    attribute = _ARRAY_ATTRIBUTES.get(representation)
     if attribute is not None:
         return trusted(representation, {attribute: numbers})
     if representation is representations.VectorAndMatrix:
@@ -356,49 +379,53 @@ def held(representation: Any, numbers: Vector) -> Any:
     )
 
 
-# ----------------------------------------------------------------------------- numbers, by relation
-# The scene is typed as Any: what the core keeps for this module is not in its published types.
+# --------------------------------------------------------------------------- numbers, by relation
+# The scene is typed as Any, since the core's private functions are not in its published types.
 
 _VELOCITIES = (rel.LinearVelocityCoord, rel.AngularVelocityCoord, rel.TwistCoord)
-_LINEAR, _ANGULAR = slice(3), slice(3, 6)
-_Numbers = Callable[[Any, Any, ArrayLike | None, ArrayLike | None], Vector]
+"""Coordinates of motions."""
+
+_LINEAR_PART = slice(3)
+"""Linear part of a twist."""
+
+_ANGULAR_PART = slice(3, 6)
+"""Angular part of a twist."""
 
 
 def _position(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vector:
-    found: Vector | None = scene._related_position(
+    numbers: Vector | None = scene._related_position(
         c.point, c.body, c.ref_point, c.ref_body, c.coord, q
     )
-    return explain(scene, c) if found is None else found
+    return raise_unrelated(scene, c) if numbers is None else numbers
 
 
 def _orientation(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vector:
-    found: Vector | None = scene._related_orientation(
+    numbers: Vector | None = scene._related_orientation(
         c.ori, c.body, c.ref_ori, c.ref_body, c.coord, q
     )
-    return explain(scene, c) if found is None else found
+    return raise_unrelated(scene, c) if numbers is None else numbers
 
 
 def _pose(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vector:
-    found: Vector | None = scene._related_pose(
+    numbers: Vector | None = scene._related_pose(
         c.point, c.ori, c.body, c.ref_point, c.ref_ori, c.ref_body, c.coord, q
     )
-    return explain(scene, c) if found is None else found
+    return raise_unrelated(scene, c) if numbers is None else numbers
 
 
-def _by_twists(part: slice | None = None) -> _Numbers:
-    """Return the function of a velocity's numbers: a part of a twist, or all of it."""
+def _twist(scene: Any, c: Any, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
+    point = None if isinstance(c, rel.AngularVelocityCoord) else c.point
+    q = scene.zero_configuration() if q is None and qd is not None else q
+    numbers: Vector | None = scene._related_twist(point, c.body, c.ref_body, c.coord, q, qd)
+    return raise_unrelated(scene, c, qd) if numbers is None else numbers
 
-    def numbers(scene: Any, coord: Any, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
-        point = None if part is _ANGULAR else coord.point
-        q = scene.zero_configuration() if q is None and qd is not None else q
-        found: Vector | None = scene._related_twist(
-            point, coord.body, coord.ref_body, coord.coord, q, qd
-        )
-        if found is None:
-            explain(scene, coord, qd)
-        return found if part is None else found[part]
 
-    return numbers
+def _linear_velocity(scene: Any, c: Any, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
+    return _twist(scene, c, q, qd)[_LINEAR_PART]
+
+
+def _angular_velocity(scene: Any, c: Any, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
+    return _twist(scene, c, q, qd)[_ANGULAR_PART]
 
 
 _QUERIES: dict[type, Any] = {
@@ -419,17 +446,19 @@ _QUERIES: dict[type, Any] = {
         rel.SemanticLinearVelocity,
         representations.LinearVelocityVector,
         None,
-        _by_twists(_LINEAR),
+        _linear_velocity,
     ),
     rel.AngularVelocityCoord: (
         rel.SemanticAngularVelocity,
         representations.AngularVelocityVector,
         None,
-        _by_twists(_ANGULAR),
+        _angular_velocity,
     ),
-    rel.TwistCoord: (rel.SemanticTwist, representations.TwistVector, None, _by_twists()),
+    rel.TwistCoord: (rel.SemanticTwist, representations.TwistVector, None, _twist),
 }
-_AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and where
+"""Relation, default representation, that for turned axes, and function of the numbers."""
+
+_ARRAY_ATTRIBUTES: dict[Any, str] = {
     representations.PositionVector: "vector",
     representations.RotationMatrix: "matrix",
     representations.HomogeneousMatrix: "matrix",
@@ -437,3 +466,4 @@ _AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and wh
     representations.AngularVelocityVector: "vector",
     representations.TwistVector: "vector",
 }
+"""Attribute of the representations that store the core's array unchanged."""

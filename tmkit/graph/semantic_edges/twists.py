@@ -20,7 +20,7 @@ from tmkit._core import EdgeNoise, Kinematics, SceneArrays, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError
 from tmkit.graph.moments import When, twists_between
 from tmkit.graph.rigid import joint_values
-from tmkit.graph.semantic_edges.queries import explain, moment_of, unjoined
+from tmkit.graph.semantic_edges.queries import disconnected_error, moment_of, raise_unrelated
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.relations.representations import TwistVector
 from tmkit.relations.semantic.operations import Form, form_of
@@ -79,8 +79,8 @@ def uncertain_twist(
             coord.point, coord.body, coord.ref_body, coord.coord, q, qd
         )
     except DisconnectedError as error:
-        raise unjoined(scene, coord, error) from error
-    vector, noise = (explain(scene, coord, qd), None) if found is None else found
+        raise disconnected_error(scene, coord, error) from error
+    vector, noise = (raise_unrelated(scene, coord, qd), None) if found is None else found
     return vector, noise
 
 
@@ -157,9 +157,9 @@ def twist(
     try:
         vector, body, ref_body = core._twist_of_frames(frame, relative_to, at, axes, q, qd)
     except DisconnectedError as error:
-        raise unjoined(scene, _ends(scene, frame, relative_to, axes), error) from error
+        raise disconnected_error(scene, _ends(scene, frame, relative_to, axes), error) from error
     if vector is None:
-        explain(scene, _ends(scene, frame, relative_to, axes), qd)
+        raise_unrelated(scene, _ends(scene, frame, relative_to, axes), qd)
     if axes is None:
         axes = scene.root(frame) if relative_to is None else relative_to
     return SemanticTwist._formed(_form(frame if at is None else at, body, ref_body, axes), vector)

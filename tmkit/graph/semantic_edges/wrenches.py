@@ -19,7 +19,11 @@ from tmkit import relations as rel
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError
 from tmkit.graph.rigid import loose_edge, rigid_frames
-from tmkit.graph.semantic_edges.queries import UNKNOWN_MOTION_REPAIR, check_names, unknown_motion
+from tmkit.graph.semantic_edges.queries import (
+    UNKNOWN_MOTION_REPAIR,
+    check_names,
+    unknown_motion_text,
+)
 from tmkit.relations.violations import refusal
 from tmkit.spatial.plain import plain_numbers
 
@@ -181,17 +185,20 @@ def transport(
         if scene.joint(loose).is_stated:
             raise refusal(f"transport({c!r})", rule, f"frame '{loose}' is not fixed to its parent")
         raise refusal(
-            f"transport({c!r})", rule, unknown_motion(scene, loose), repair=UNKNOWN_MOTION_REPAIR
+            f"transport({c!r})",
+            rule,
+            unknown_motion_text(scene, loose),
+            repair=UNKNOWN_MOTION_REPAIR,
         )
     made = (
         wrench
         if body == c.body
         else wrench._renamed(rel.WrenchCoord._of(c.point, body, c.ref_body, c.coord))
     )
-    return brought(scene, made, point=point, axes=to, q=q)
+    return convert_frame(scene, made, point=point, axes=to, q=q)
 
 
-def brought(
+def convert_frame(
     scene: SceneGraph, relation: _Six, *, point: str, axes: str, q: ArrayLike | None
 ) -> _Six:
     """Return a twist or wrench at the origin of another frame of its body, in the axes of another, by exact poses."""
