@@ -45,7 +45,7 @@ def test_symbolic_environments_pass_the_checker(observation: str) -> None:
 
 @pytest.mark.parametrize("observation", ["array", "graph", "picture"])
 def test_physical_environments_pass_the_checker(observation: str) -> None:
-    """With each kind of observation; pictures show something."""
+    """With each kind of observation; pictures are not blank."""
     made = gymnasium.make(
         "tmkit/Physical-v0", **BLOCKS, observation=observation, render_mode="rgb_array"
     ).unwrapped
@@ -90,7 +90,7 @@ def test_a_task_plan_reaches_the_goal_and_the_domain_agrees_at_each_step() -> No
 
 
 def test_seeds_give_the_same_problems() -> None:
-    """And an episode ends after its steps."""
+    """An episode ends after its steps."""
     env = SymbolicEnv("towers", parameters={"blocks": 3}, max_steps=2)
     first = [env.reset(seed=4)[1]["problem"], env.reset()[1]["problem"]]
     assert [env.reset(seed=4)[1]["problem"], env.reset()[1]["problem"]] == first
@@ -99,7 +99,7 @@ def test_seeds_give_the_same_problems() -> None:
 
 
 def test_joints_follow_their_velocities_and_hands_close(physical: PhysicalEnv) -> None:
-    """A joint that is told half of its speed for a second moves by that, and a hand that is told to closes."""
+    """A joint moves as far as its commanded velocity gives, and a hand closes on command."""
     before, _ = physical.reset(seed=1)
     action = np.zeros(physical.action_space.shape[0])
     action[0], action[-1] = 0.5, -1.0
@@ -117,26 +117,26 @@ def test_joints_follow_their_velocities_and_hands_close(physical: PhysicalEnv) -
     assert after[finger] < 0.005
 
 
-def test_the_goal_is_judged_by_where_objects_rest(physical: PhysicalEnv) -> None:
-    """Objects that are put where the goal wants them end the episode."""
+def test_an_episode_ends_when_objects_rest_at_the_goal(physical: PhysicalEnv) -> None:
+    """Objects at their goal poses end the episode."""
     physical.reset(seed=2, options={"problem": 5})
     task, _ = GeneratorSource("swaps", {"blocks": 2}).problem(5)
     assert physical.step(np.zeros(physical.action_space.shape[0]))[1:3] == (0.0, False)
     for goal in task.goals:
-        physical._running().set_object_pose(goal.frame, goal.pose)  # type: ignore[union-attr]
+        physical._require_simulation().set_object_pose(goal.frame, goal.pose)  # type: ignore[union-attr]
     _, reward, terminated, _, _ = physical.step(np.zeros(physical.action_space.shape[0]))
     assert (reward, terminated) == (1.0, True)
 
 
-def test_what_cannot_be_is_refused() -> None:
-    """By the name of what is wrong."""
+def test_wrong_arguments_are_rejected() -> None:
+    """The message names the wrong argument."""
     with pytest.raises(
         ConfigurationError, match="observation must be 'array' or 'graph', not 'picture'"
     ):
         SymbolicEnv("towers", observation="picture")
     with pytest.raises(ConfigurationError, match="rate must be positive"):
         PhysicalEnv(**BLOCKS, rate=0.0)
-    with pytest.raises(ConfigurationError, match="parameters are those of a generator"):
+    with pytest.raises(ConfigurationError, match="parameters need the name of a generator"):
         SymbolicEnv(GeneratorSource("towers"), parameters={"blocks": 2})
     with pytest.raises(
         ConfigurationError, match="the problem of seed 1 has other objects than the first"

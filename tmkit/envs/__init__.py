@@ -1,7 +1,8 @@
-"""Domains as environments of Gymnasium: symbolic actions, or joint velocities under physics (extra ``learning``).
+"""Gymnasium environments of planning domains (extra ``learning``).
 
-``gymnasium.make("tmkit.envs:tmkit/Symbolic-v0", source="towers", parameters={"blocks": 3})`` makes
-one, as the classes do.
+:class:`SymbolicEnv` has the actions of the PDDL domain, :class:`PhysicalEnv` joint velocities in a
+physics engine. ``gymnasium.make("tmkit.envs:tmkit/Symbolic-v0", source="towers",
+parameters={"blocks": 3})`` creates one, as the classes do.
 """
 
 from tmkit._support.extras import is_installed

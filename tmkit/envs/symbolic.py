@@ -1,4 +1,4 @@
-"""A domain without its geometry: actions are those of the PDDL, states its facts; and what the environments share."""
+"""Gymnasium environment of a PDDL domain without geometry, and parts shared by environments."""
 
 from __future__ import annotations
 
@@ -36,32 +36,41 @@ __all__ = [
     "spaces",
 ]
 
-# how an environment shows its state
 ObservationKind: TypeAlias = Literal["array", "graph", "picture"]
-SEEDS = 2**31 - 1  # problems of a source: seeds below this
+"""Kind of observation of an environment."""
+
+SEEDS = 2**31 - 1
+"""Upper bound of the seeds of problems, exclusive."""
 
 
 def source_of(
     source: ProblemSource | PlanningProblem | str, parameters: Mapping[str, Any] | None
 ) -> ProblemSource:
-    """Return where problems come from: a source, one problem, or a generator's name and parameters."""
+    """Return the source of problems for a source, a problem, or the name of a generator.
+
+    Raises:
+        ConfigurationError: if there are parameters, but no name of a generator.
+    """
     if isinstance(source, str):
         return GeneratorSource(source, dict(parameters or {}))
     if parameters:
-        raise ConfigurationError("parameters are those of a generator, which is named by a text")
+        raise ConfigurationError("parameters need the name of a generator as source")
     return FixedProblem(source) if isinstance(source, PlanningProblem) else source
 
 
 def context_of(
     source: ProblemSource, seed: int, options: Mapping[str, Any] | None
 ) -> tuple[PlanningContext, int]:
-    """Return the problem of a seed, or of the seed in the options of a reset (``problem``), and that seed."""
+    """Return the problem of a seed, and that seed; the option ``problem`` overrides the seed."""
     seed = int((options or {}).get("problem", seed))
     return planning_context(*source.problem(seed)), seed
 
 
 class FactTable:
-    """All facts of a problem and others of the same objects and predicates, by which states are arrays and graphs."""
+    """Numbered facts of problems with the same objects and predicates.
+
+    The table converts states to arrays and graphs.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.objects = tuple(sorted(problem.all_objects))
@@ -78,7 +87,7 @@ class FactTable:
         self._kinds = {name: problem.all_objects[name] for name in self.objects}
 
     def array(self, facts: Iterable[Fact]) -> NDArray[np.int8]:
-        """Return 1 for each fact that holds, in the order of the table."""
+        """Return 1 for each true fact and 0 for each other, in the order of the table."""
         values = np.zeros(len(self.facts), dtype=np.int8)
         values[[self._number[fact] for fact in facts if fact in self._number]] = 1
         return values
@@ -91,16 +100,20 @@ class FactTable:
         )
 
     def graph(self, state: State, goal: Iterable[Fact]) -> spaces.GraphInstance:
-        """Return objects as nodes, facts of one object as features and of two as edges; those of the goal come last."""
+        """Return the graph of a state and a goal.
+
+        Objects are nodes, facts of one object are features, and facts of two objects are edges.
+        Kinds of facts of the goal follow those of the state.
+        """
         node = {name: number for number, name in enumerate(self.objects)}
         nodes = np.zeros((len(node), len(self._types) + 2 * len(self._names)), dtype=np.float32)
         for name, types in self._kinds.items():
             nodes[node[name], [self._types.index(each) for each in types]] = 1.0
         edges: list[int] = []
         links: list[tuple[int, int]] = []
-        for shift, facts in ((0, state), (len(self._names), goal)):
+        for offset, facts in ((0, state), (len(self._names), goal)):
             for fact in facts:
-                kind = shift + self._names.index(fact.predicate)
+                kind = offset + self._names.index(fact.predicate)
                 if len(fact.arguments) == 1:
                     nodes[node[fact.arguments[0]], len(self._types) + kind] = 1.0
                 elif len(fact.arguments) == 2:
@@ -111,7 +124,11 @@ class FactTable:
         )
 
     def require_same(self, problem: Problem, seed: int) -> None:
-        """Refuse a problem with other objects, whose states would not fit the spaces."""
+        """Raise an error if a problem has other objects, so that its states do not fit the spaces.
+
+        Raises:
+            ConfigurationError: if the objects differ.
+        """
         if tuple(sorted(problem.all_objects)) != self.objects:
             extra = sorted({*problem.all_objects} ^ {*self.objects})
             raise ConfigurationError(
@@ -122,24 +139,24 @@ class FactTable:
 
 
 def goal_facts(goal: Formula) -> tuple[Fact, ...]:
-    """Return the facts of a goal that is a conjunction of them; what else it wants is omitted."""
+    """Return the facts in the conjunction of a goal, without its other conditions."""
     parts = goal.parts if isinstance(goal, And) else (goal,)
     return tuple(Fact(part.predicate, part.terms) for part in parts if isinstance(part, Atom))
 
 
 class SymbolicEnv(gymnasium.Env[Any, Any]):
-    """States are sets of facts; an action changes them as the domain says, whether or not an arm could do it.
+    """Environment whose states are sets of PDDL facts, without geometric feasibility.
 
-    The reward is 1 when the goal is reached, which ends an episode, and 0 else. An action that is
-    not applicable changes nothing; ``info["is_applicable"]`` says so, and ``info["action_mask"]``
-    which ones are. A processor does some thousand steps a second.
+    The reward is 1 when the goal holds, which ends an episode, and 0 otherwise. An action that is
+    not applicable leaves the state unchanged. ``info["is_applicable"]`` is whether the last action
+    was applicable, and ``info["action_mask"]`` marks the applicable actions. One processor core
+    executes some thousand steps a second.
 
     Args:
-        source: where problems come from, one problem, or the name of a generator
-            (:func:`tmkit.batch.generators.generate`).
-            All must have the same objects.
-        parameters: of the generator.
-        observation: ``array``: a dictionary of ``state`` and ``goal``, each 0 or 1 for each fact;
+        source: a source of problems, one problem, or the name of a generator
+            (:func:`tmkit.batch.generators.generate`). All problems must have the same objects.
+        parameters: parameters of the generator.
+        observation: ``array``: a dictionary of ``state`` and ``goal``, with 0 or 1 for each fact.
             ``graph``: objects as nodes, facts of two objects as edges.
         max_steps: steps after which an episode is truncated.
         render_mode: ``ansi`` for :meth:`render`.
@@ -149,10 +166,11 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
         facts: the facts, by the index of the observation.
 
     Raises:
-        ConfigurationError: an observation that there is not.
+        ConfigurationError: if the kind of observation is unknown, or parameters come without the
+            name of a generator.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012  # as Gymnasium wants it
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self,
@@ -165,11 +183,9 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
     ) -> None:
         if observation not in ("array", "graph"):
             raise ConfigurationError(f"observation must be 'array' or 'graph', not {observation!r}")
-        self.source, self.max_steps, self.render_mode = (
-            source_of(source, parameters),
-            max_steps,
-            render_mode,
-        )
+        self.source = source_of(source, parameters)
+        self.max_steps = max_steps
+        self.render_mode = render_mode
         self._observation = observation
         self._problem = context_of(self.source, 0, None)[0].problem
         self._table = FactTable(self._problem)
@@ -182,12 +198,12 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
             )
         )
         self._numbers = {action: number for number, action in enumerate(self.actions)}
-        self._searched = [
+        self._complex_schemas = [
             schema
             for schema in self._problem.domain.actions
             if not self._is_plain(schema.precondition)
         ]
-        self._needed = self._literals()
+        self._precondition_literals = self._literals()
         self.action_space = spaces.Discrete(len(self.actions))
         facts = spaces.MultiBinary(len(self.facts))
         self.observation_space = (
@@ -204,29 +220,31 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
         """Begin an episode with the next problem, or with that of the seed ``options["problem"]``.
 
         Args:
-            seed: of the sequence of problems.
-            options: may have ``problem``.
+            seed: seed of the sequence of problems.
+            options: ``problem``, if given, is the seed of the problem.
         """
         super().reset(seed=seed)
         context, number = context_of(self.source, int(self.np_random.integers(SEEDS)), options)
         self._table.require_same(context.problem, number)
-        self._problem, self.state, self._steps = context.problem, context.problem.init, 0
+        self._problem = context.problem
+        self.state = context.problem.init
+        self._steps = 0
         self._goal = goal_facts(self._problem.goal)
-        return self._observed(), {"problem": number, "action_mask": self.action_masks()}
+        return self._observe(), {"problem": number, "action_mask": self.action_masks()}
 
     def step(self, action: int | np.integer) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Apply an action by its number."""
         ground = self.actions[int(action)]
         schema, binding = self._problem.binding_of(ground)
-        now = Interpretation(self._problem, self.state)
-        is_applicable = now.holds(schema.precondition, binding)
+        interpretation = Interpretation(self._problem, self.state)
+        is_applicable = interpretation.holds(schema.precondition, binding)
         if is_applicable:
-            change = now.change(schema.effect, binding)
+            change = interpretation.change(schema.effect, binding)
             self.state = change.applied(self.state)
         self._steps += 1
         is_done = self._problem.holds(self.state, self._problem.goal)
         return (
-            self._observed(),
+            self._observe(),
             float(is_done),
             is_done,
             self._steps >= self.max_steps,
@@ -238,19 +256,24 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
         )
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return for each action whether it is applicable, as sb3-contrib's maskable algorithms ask for it."""
+        """Return for each action whether it is applicable.
+
+        The maskable algorithms of sb3-contrib call this method.
+        """
         state = self._table.array(self.state).astype(bool)
         literals = np.concatenate([state, ~state, [True, False]])
-        mask: NDArray[np.bool_] = np.logical_and.reduce(literals[self._needed], axis=1)
-        now = Interpretation(self._problem, self.state)
-        for schema in self._searched:
-            for binding in now.solutions(schema.precondition, schema.parameters):
+        mask: NDArray[np.bool_] = np.logical_and.reduce(
+            literals[self._precondition_literals], axis=1
+        )
+        interpretation = Interpretation(self._problem, self.state)
+        for schema in self._complex_schemas:
+            for binding in interpretation.solutions(schema.precondition, schema.parameters):
                 arguments = tuple(binding[parameter.name] for parameter in schema.parameters)
                 mask[self._numbers[GroundAction(schema.name, arguments)]] = True
         return mask
 
     def _is_plain(self, precondition: Formula) -> bool:
-        """Whether it is a conjunction of facts, denied or not, that actions change."""
+        """Return whether a precondition is a conjunction of literals without derived predicates."""
         atoms = [
             part.part if isinstance(part, Not) else part for part in conjuncts_of([precondition])
         ]
@@ -258,18 +281,23 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
         return all(isinstance(atom, Atom) and atom.predicate not in derived for atom in atoms)
 
     def _literals(self) -> NDArray[np.intp]:
-        """Return for each action the places of its precondition among the facts, their denials, true and false."""
+        """Return the literals (n_actions, width) of preconditions.
+
+        A literal is an index into the concatenation of the facts, their negations, true and false.
+        """
         count = len(self.facts)
         places = {fact: number for number, fact in enumerate(self.facts)}
         rows = []
         for action in self.actions:
             schema, binding = self._problem.binding_of(action)
-            row = [2 * count + 1] if schema in self._searched else []
+            row = [2 * count + 1] if schema in self._complex_schemas else []
             for part in () if row else conjuncts_of([schema.precondition]):
-                denied = isinstance(part, Not)
+                is_negated = isinstance(part, Not)
                 atom: Any = part.part if isinstance(part, Not) else part
                 place = places.get(atom.ground(binding))
-                row.append(2 * count + 1 - denied if place is None else place + denied * count)
+                row.append(
+                    2 * count + 1 - is_negated if place is None else place + is_negated * count
+                )
             rows.append(row)
         width = max(map(len, rows), default=0)
         return np.array(
@@ -277,10 +305,10 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
         ).reshape(-1, width)
 
     def render(self) -> str | None:
-        """Return the facts that hold, one a line, in the mode ``ansi``."""
+        """Return the true facts, one a line, in the mode ``ansi``, else None."""
         return "\n".join(map(str, self.state)) if self.render_mode == "ansi" else None
 
-    def _observed(self) -> Any:
+    def _observe(self) -> Any:
         if self._observation == "graph":
             return self._table.graph(self.state, self._goal)
         return {"state": self._table.array(self.state), "goal": self._table.array(self._goal)}
