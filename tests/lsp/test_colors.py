@@ -1,4 +1,4 @@
-"""The lexers and the TextMate grammars: every shipped file is coloured whole, and every keyword of the parsers is."""
+"""Lexers and TextMate grammars colour every shipped file and every keyword of the parsers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ WORDS = {
 
 
 def _texts(language: str) -> Iterator[str]:
-    """Yield the shipped texts of a language; of RSG-DSL, the paper's example and two written scenes."""
+    """Yield the shipped texts of a language, and for RSG-DSL three more scenes."""
     found = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob(f"*.{language}"))]
     yield from (path.read_text(encoding="utf-8") for path in found)
     if language == "rsg":
@@ -68,7 +68,7 @@ def _texts(language: str) -> Iterator[str]:
 
 
 def _scopes(language: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield the words of a text with their scopes, as an editor finds them: line by line, the first match counts."""
+    """Yield words and scopes as an editor finds them: line by line, by the first match."""
     rules = plistlib.loads((EDITORS / f"syntaxes/{language}.tmLanguage").read_bytes())["patterns"]
     patterns = [
         (rule["name"], re.compile(rule.get("match") or rule["begin"]), rule.get("end"))
@@ -97,7 +97,7 @@ def _scopes(language: str, text: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("language", make_grammars.RULES)
 def test_the_grammars_are_those_of_the_lexers(language: str) -> None:
-    """What is in the folder is what the script writes, and the extension names it."""
+    """The folder contains the output of the script, and the extension names it."""
     assert (EDITORS / f"syntaxes/{language}.tmLanguage").read_bytes() == make_grammars.grammar(
         language
     )
@@ -110,7 +110,7 @@ def test_the_grammars_are_those_of_the_lexers(language: str) -> None:
 
 @pytest.mark.parametrize("language", make_grammars.RULES)
 def test_every_keyword_of_the_parsers_is_coloured(language: str) -> None:
-    """By the grammar and, where the lexer is ours, by the lexer, alone and between signs."""
+    """The grammar and our lexers colour keywords alone and between signs."""
     assert len(WORDS[language]) > 20
     before, after = ("(", ")") if language == "pddl" else ("{", "}")
     for word in sorted(WORDS[language]):
@@ -132,7 +132,7 @@ def test_every_keyword_of_the_parsers_is_coloured(language: str) -> None:
 
 @pytest.mark.parametrize("language", make_grammars.RULES)
 def test_every_shipped_file_is_coloured(language: str) -> None:
-    """Without an error of the lexer; the grammar finds the same texts and keywords."""
+    """The lexer has no error token, and the grammar finds the same texts and keywords."""
     texts = list(_texts(language))
     assert len(texts) > 2
     lexer: Lexer = get_lexer_for_filename(f"a.{language}", stripnl=False, ensurenl=False)
@@ -154,7 +154,7 @@ def test_every_shipped_file_is_coloured(language: str) -> None:
 
 
 def test_comments_of_several_lines() -> None:
-    """Nothing in them is a keyword, and what follows is."""
+    """Keywords are found after comments, and none within them."""
     text = "frame /* frame\n class */ a // frame\n"
     for language in ("robray", "rsg"):
         found = [

@@ -1,4 +1,4 @@
-"""Wrong headers and bodies on the input of the language server cost the wrong message, never the next one."""
+"""A wrong header or body loses its own message on the input of the server, never the next one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def messages(source: io.BufferedIOBase) -> list[bytes]:
 def test_a_fault_costs_no_other_message(
     fault: str, size: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Messages before and after a fault are read, and the fault is logged on a line of bounded length."""
+    """Messages before and after a fault arrive, and the log has the fault on one short line."""
     data = framed(GOOD[0]) + FAULTS[fault] + b"".join(map(framed, GOOD))
     with caplog.at_level(logging.ERROR):
         assert messages(Pieces(data, size)) == [GOOD[0], *GOOD]
@@ -84,7 +84,7 @@ PLAIN_FAULTS = sorted(set(FAULTS) - {"longer than the body"})
     st.integers(100, 70_000),
 )
 def test_any_sequence_of_messages_and_faults(parts: list[int | str], size: int) -> None:
-    """Whatever the order and the pieces in which it arrives, exactly the well-framed messages come out, in order."""
+    """Exactly the well-framed messages arrive, in order, for input in pieces of any size."""
     data = b"".join(FAULTS[part] if isinstance(part, str) else framed(GOOD[part]) for part in parts)
     assert messages(Pieces(data, size)) == [
         GOOD[part] for part in parts if not isinstance(part, str)
@@ -121,8 +121,8 @@ BODIES = {
 }
 
 
-def test_the_command_answers_after_all_faults() -> None:
-    """``tmkit lsp`` answers the request that follows every fault, ends as asked, and logs without a traceback."""
+def test_the_command_responds_after_all_faults() -> None:
+    """``tmkit lsp`` responds to each request after a fault, and logs without a traceback."""
 
     def request(method: str, **fields: object) -> bytes:
         return framed(json.dumps({"jsonrpc": "2.0", "method": method, **fields}).encode())

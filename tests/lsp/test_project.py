@@ -70,17 +70,20 @@ class Editor:
         index = self.open(name, text.replace("|", ""))
         return set(self.project.completions(index, text.index("|")))
 
-    def about(self, name: str, text: str) -> tuple[str, str]:
-        """Return what is shown of the word at the mark ``|``, and ``FILE:LINE:COLUMN`` of its declaration."""
+    def hover(self, name: str, text: str) -> tuple[str, str]:
+        """Return the description and the declaration (FILE:LINE:COLUMN) of the word at ``|``."""
         index = self.open(name, text.replace("|", ""))
-        token = index.on(text.index("|"))
+        token = index.token_at(text.index("|"))
         assert token is not None
-        one = self.project.named(index, token)[0]
-        return one.about(), f"{one.path.name}:{one.line + 1}:{one.column + 1}"
+        definition = self.project.definitions_of(index, token)[0]
+        return (
+            definition.describe(),
+            f"{definition.path.name}:{definition.line + 1}:{definition.column + 1}",
+        )
 
 
-def test_the_text_in_the_editor_counts(tmp_path: Path) -> None:
-    """Of the file itself and of one that it includes, even where the disk has another text, or none."""
+def test_the_text_in_the_editor_overrides_the_disk(tmp_path: Path) -> None:
+    """For the file itself and an included file, with another text on the disk, or none."""
     (tmp_path / "lengths.robray").write_text("def cm = wrong")
     editor = Editor(tmp_path, desk_robray=DESK, lengths_robray="def cm 1e-2;")
     assert editor.check("desk.robray") == []
@@ -93,7 +96,7 @@ def test_the_text_in_the_editor_counts(tmp_path: Path) -> None:
 
 
 def test_all_errors_of_rsg_are_found_and_notes_are_warnings(tmp_path: Path) -> None:
-    """Errors of syntax without reading the whole; errors of names, all of them; notes."""
+    """Syntax errors need no reading of the scene; all errors of names and notes follow."""
     editor = Editor(tmp_path, room_rsg=ROOM + "Group a { chidl b }\nGroup c { child d e }\n")
     index = editor.project.open[real_path(tmp_path / "room.rsg")]
     assert [(one.line, one.column) for one in syntax_findings(index) or ()] == [(6, 11), (7, 19)]
@@ -108,8 +111,8 @@ def test_all_errors_of_rsg_are_found_and_notes_are_warnings(tmp_path: Path) -> N
     ]
 
 
-def test_frames_of_other_files_are_noted_and_doubles_refused(tmp_path: Path) -> None:
-    """A part of a scene is no error; what no scene can hold is one."""
+def test_frames_of_other_files_are_warnings_and_duplicates_are_errors(tmp_path: Path) -> None:
+    """A part of a scene is valid; a frame that no scene can contain is an error."""
     editor = Editor(
         tmp_path, a_robray="frame cup { parent table; }\n", b_robray="frame a { }\nframe a { }\n"
     )
@@ -120,7 +123,7 @@ def test_frames_of_other_files_are_noted_and_doubles_refused(tmp_path: Path) -> 
 
 
 def test_problems_are_read_with_the_domain_beside_them(tmp_path: Path) -> None:
-    """Of the folder or the one above; without one that is said."""
+    """The domain lies in the folder or its parent; without one there is a finding."""
     domain = "(define (domain trays)\n (:predicates (on ?a ?b))\n)"
     problem = (
         "(define (problem p) (:domain trays) (:objects a b) (:init (on a c)) (:goal (on a b)))"
@@ -154,7 +157,7 @@ def test_problems_are_read_with_the_domain_beside_them(tmp_path: Path) -> None:
         ("frame a { /* { */ | }", {"parent"}, set()),
     ],
 )
-def test_what_may_stand_in_robray(
+def test_completions_in_robray(
     tmp_path: Path, text: str, there: set[str], not_there: set[str]
 ) -> None:
     """Keywords of the block, words and names that fit, also where a text is half-written."""
@@ -184,7 +187,7 @@ def test_what_may_stand_in_robray(
         ("root |\nGroup room { }", {"room"}, {"Group"}),
     ],
 )
-def test_what_may_stand_in_rsg(
+def test_completions_in_rsg(
     tmp_path: Path, text: str, there: set[str], not_there: set[str]
 ) -> None:
     """Keywords of the block, units and names of the kind that fits."""
@@ -212,7 +215,7 @@ DOMAIN = """(define (domain trays)
         ("(and (not (full ", "|", {"?a", "?b"}, {"on"}),
     ],
 )
-def test_what_may_stand_in_pddl(
+def test_completions_in_pddl(
     tmp_path: Path, before: str, after: str, there: set[str], not_there: set[str]
 ) -> None:
     """Sections, connectives, predicates, types and variables, each where it belongs."""
@@ -222,51 +225,51 @@ def test_what_may_stand_in_pddl(
     assert not not_there & found
 
 
-def test_what_a_name_is_and_where_it_comes_from(tmp_path: Path) -> None:
-    """From the text alone, and more once the scene was read; across files; of the kind that the place asks for."""
+def test_hover_and_definition_of_names(tmp_path: Path) -> None:
+    """Across files, by the kind that fits the place, and with more detail of a read scene."""
     editor = Editor(tmp_path, lengths_robray="// lengths\ndef cm 1e-2;")
     (tmp_path / "lengths.robray").touch()
-    text, place = editor.about("desk.robray", DESK.replace("60*cm", "60*c|m"))
+    text, place = editor.hover("desk.robray", DESK.replace("60*cm", "60*c|m"))
     assert "def cm 1e-2;" in text
     assert place == "lengths.robray:2:5"
-    text, place = editor.about("desk.robray", DESK.replace("parent desk", "parent de|sk"))
+    text, place = editor.hover("desk.robray", DESK.replace("parent desk", "parent de|sk"))
     assert text.startswith("frame `desk`\n")
     assert place == "desk.robray:3:7"
     editor.check("desk.robray")
-    text, _ = editor.about("desk.robray", DESK.replace("parent desk", "parent de|sk"))
+    text, _ = editor.hover("desk.robray", DESK.replace("parent desk", "parent de|sk"))
     assert text.startswith("frame `desk`, child of `world`; box 0.8 x 1.2 x 0.02; is wood\n")
-    text, _ = editor.about("desk.robray", DESK.replace("frame drawer", "frame drawe|r"))
+    text, _ = editor.hover("desk.robray", DESK.replace("frame drawer", "frame drawe|r"))
     assert text.startswith(
         "frame `drawer`, child of `desk`; prismatic joint `slide` from 0 to 0.3\n"
     )
-    text, place = editor.about("desk.robray", DESK.replace("isa wood", "isa wo|od"))
+    text, place = editor.hover("desk.robray", DESK.replace("isa wood", "isa wo|od"))
     assert text.startswith("class `wood`")
-    text, place = editor.about("room.rsg", ROOM.replace("child desk }", "child des|k }"))
+    text, place = editor.hover("room.rsg", ROOM.replace("child desk }", "child des|k }"))
     assert text.startswith("node `desk`, below `desk_pose`\n")
     assert place == "room.rsg:4:15"
     editor.check("room.rsg")
     assert (
         "box 1.2 x 0.8 x 0.02"
-        in editor.about("room.rsg", ROOM.replace("child desk }", "child des|k }"))[0]
+        in editor.hover("room.rsg", ROOM.replace("child desk }", "child des|k }"))[0]
     )
-    text, place = editor.about("domain.pddl", DOMAIN.replace(":effect (on", ":effect (o|n"))
+    text, place = editor.hover("domain.pddl", DOMAIN.replace(":effect (on", ":effect (o|n"))
     assert "(on ?a - item ?b - tray)" in text
     assert place == "domain.pddl:3:16"
 
 
-def test_frames_of_a_robot_description_are_known_once_the_scene_was_read(tmp_path: Path) -> None:
+def test_a_read_scene_defines_the_frames_of_robot_descriptions(tmp_path: Path) -> None:
     """An included URDF declares names, too."""
     (tmp_path / "arm.urdf").write_text("<robot name='r'>\n<link name='base'/>\n</robot>")
     text = 'include "arm.urdf"\nframe tool { parent bas|e; }\n'
     editor = Editor(tmp_path, a_robray=text.replace("|", ""))
     assert editor.check("a.robray") == []
-    about, place = editor.about("a.robray", text)
-    assert about == "frame `base`, child of `world`"
+    text, place = editor.hover("a.robray", text)
+    assert text == "frame `base`, child of `world`"
     assert place.startswith("arm.urdf:2:")
 
 
 def test_no_file_outside_of_the_sandbox_is_read(tmp_path: Path) -> None:
-    """A scene cannot lead the editor to a file that it could not include."""
+    """The editor reads no file that a scene may not include."""
     (tmp_path / "secret.robray").write_text("def password 42;\n")
     folder = tmp_path / "a" / "project" / "scenes"
     folder.mkdir(parents=True)
@@ -274,11 +277,11 @@ def test_no_file_outside_of_the_sandbox_is_read(tmp_path: Path) -> None:
     editor = Editor(folder, a_robray=text.replace("|", ""))
     assert "outside the folders" in editor.check("a.robray")[0]
     index = editor.project.open[real_path(folder / "a.robray")]
-    assert {one.name for one in editor.project.names(index)} == {"x"}
+    assert {each.name for each in editor.project.definitions(index)} == {"x"}
 
 
 def test_every_keyword_has_a_meaning() -> None:
-    """The table of sentences has those of the languages, and no others."""
+    """The table of explanations has exactly the keywords of the languages."""
     for suffix, language in LANGUAGES.items():
         index = TextIndex(Path(f"a{suffix}"), "")
         for word in {word for known in language.blocks.values() for word in known}:
@@ -288,8 +291,8 @@ def test_every_keyword_has_a_meaning() -> None:
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
 @given(data=st.data())
 @settings(max_examples=scaled_examples(5), deadline=None)
-def test_no_cut_text_breaks_anything(path: Path, data: st.DataObject) -> None:
-    """A text of which a piece is missing, or stands elsewhere, has findings, and can be asked about."""
+def test_every_damaged_text_has_findings_and_completions(path: Path, data: st.DataObject) -> None:
+    """A text with a removed or moved piece has findings, completions and descriptions."""
     text = path.read_text()
     begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
     more = data.draw(
@@ -305,7 +308,7 @@ def test_no_cut_text_breaks_anything(path: Path, data: st.DataObject) -> None:
     all_findings(index, {real_path(path): text}, domain)
     at = data.draw(st.integers(max(0, begin - 20), min(len(text), begin + 20)))
     project.completions(index, at)
-    token = index.on(at)
+    token = index.token_at(at)
     if token is not None:
-        for one in project.named(index, token):
-            one.about()
+        for definition in project.definitions_of(index, token):
+            definition.describe()

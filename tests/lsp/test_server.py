@@ -14,7 +14,7 @@ DESK = "def cm 1e-2;\nframe desk { }\nframe cup { parent desk; translation [0, 0
 
 
 def test_a_session_of_an_editor(tmp_path: Path) -> None:
-    """Findings while a text is written, and answers; other files and unknown places are no trouble."""
+    """Diagnostics, hover and completion of a session; other files and places give nothing."""
     path, room = tmp_path / "desk.robray", tmp_path / "room.rsg"
     with LanguageClient() as editor:
         editor.open(path, DESK)
@@ -49,7 +49,7 @@ def test_a_session_of_an_editor(tmp_path: Path) -> None:
 
 
 def test_columns_are_counted_as_the_editor_counts(tmp_path: Path) -> None:
-    """A character outside of the basic plane is two units of UTF-16 and four of UTF-8; lines end as in the protocol."""
+    """Characters beyond the basic plane are two units of UTF-16, and four of UTF-8."""
     path = tmp_path / "a.robray"
     text = '/* \U0001f600 \u2028 */ frame "\U0001f600" { parent nobody; }\r\n'
     for encoding, units in (("utf-16", 2), ("utf-32", 1), ("utf-8", 4)):
@@ -68,8 +68,8 @@ def test_columns_are_counted_as_the_editor_counts(tmp_path: Path) -> None:
             assert editor.at("hover", path, 0, begin - 10) is not None
 
 
-def test_errors_of_an_included_file_lead_there(tmp_path: Path) -> None:
-    """They stand in the first line, with the place; when the file is mended in the editor, they go with its saving."""
+def test_errors_of_an_included_file_refer_to_it(tmp_path: Path) -> None:
+    """They stand on the first line with their place, and end when the corrected file is saved."""
     (tmp_path / "b.robray").write_text("\nframe {")
     path = tmp_path / "a.robray"
     with LanguageClient() as editor:

@@ -1,8 +1,8 @@
-"""A language server for scene files and PDDL: what is wrong, what may stand here, what a name is.
+"""Language server for scene files and PDDL: diagnostics, completion, hover and definitions.
 
-:func:`language_server` makes one; ``tmkit lsp`` and ``python -m tmkit.lsp`` start it for an editor,
-which talks to it by the Language Server Protocol over the standard streams. The Pygments lexers of
-the scene languages are here, too.
+:func:`language_server` creates one. ``tmkit lsp`` and ``python -m tmkit.lsp`` run it on the standard
+streams, by the Language Server Protocol. The package also has the Pygments lexers of the scene
+languages.
 """
 
 from tmkit._support.lazy_imports import lazy_names

@@ -1,4 +1,4 @@
-"""``python -m tmkit.lsp`` starts the language server on the standard streams."""
+"""Program ``python -m tmkit.lsp``: the language server on the standard streams."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Framing of the messages to the language server, which survives wrong headers.
+"""Framing of the messages to the language server, with recovery from wrong headers.
 
-A message is ``Content-Length: N``, an empty line and N bytes of JSON. :class:`MessageInput` stands
-between the standard input and the server, and yields well-framed messages only:
+A message is ``Content-Length: N``, an empty line and N bytes of JSON. :class:`MessageInput` lies
+between the standard input and the server, and passes on well-framed messages only:
 
 ::
 
@@ -10,8 +10,8 @@ between the standard input and the server, and yields well-framed messages only:
             ──▶  Content-Length: 99999999 ...   skipped, logged
             ──▶  Content-Length: 80 ...         ──▶  server
 
-JSON has no unescaped line end in a string, so no part of a message looks like a header line: after
-a fault, reading goes on at the next header line.
+A JSON string contains no unescaped line end, so no part of a message looks like a header line.
+After a fault, reading continues at the next header line.
 
 Invariant: at most one message of 64 MB and one block of input are in memory.
 """
@@ -81,8 +81,12 @@ class MessageInput(io.RawIOBase):
         return b""
 
     def _take_length(self) -> int | None:
-        """Drop bytes up to the next header line; return its length, or none at the end of the input."""
-        dropped = bytearray()  # its beginning
+        """Drop bytes up to the next header line, and return its length.
+
+        Returns:
+            the length, or None at the end of the input.
+        """
+        dropped = bytearray()  # the first of the dropped bytes
         while (line := _LENGTH.search(self._buffer)) is None:
             excess = max(len(self._buffer) - _MOST_HEADER_BYTES, 0)
             dropped += self._buffer[: min(excess, _MOST_HEADER_BYTES)]
@@ -99,7 +103,7 @@ class MessageInput(io.RawIOBase):
         return length
 
     def _take_rest_of_header(self) -> bool:
-        """Take the other fields of a header and its empty line; return false if there is no empty line."""
+        """Remove the other fields of a header and its empty line; return whether it had one."""
         while True:
             fields = _OTHER_FIELDS.match(self._buffer)
             end = fields.end() if fields is not None else 0
@@ -115,7 +119,11 @@ class MessageInput(io.RawIOBase):
                 return False
 
     def _take_body(self, length: int) -> bytes | None:
-        """Take a body; return none, and leave the next header, if the input has fewer bytes."""
+        """Remove and return a body.
+
+        Returns:
+            the body, or None if the input has fewer bytes; then the next header remains.
+        """
         searched = 0
         while True:
             if (line := _LENGTH.search(self._buffer, searched, length)) is not None:
@@ -131,7 +139,7 @@ class MessageInput(io.RawIOBase):
                 return None
 
     def _read_block(self) -> bool:
-        """Append what the input has at hand; return false at its end."""
+        """Append available bytes of the input; return whether there were any before its end."""
         block = self._source.read1(_BLOCK_BYTES)
         self._buffer += block
         return bool(block)

@@ -20,14 +20,14 @@ _COMMENTS = [
 
 
 def _keywords(suffix: str) -> tuple[list[str], list[str]]:
-    """Return the words that begin statements of a file, and those of blocks."""
+    """Return the keywords at the top of a file, and those of blocks."""
     blocks = LANGUAGES[suffix].blocks
-    inner = sorted({word for known in blocks.values() for word in known} - {*blocks[""]})
+    inner = sorted({word for keywords in blocks.values() for word in keywords} - {*blocks[""]})
     return sorted(blocks[""]), inner
 
 
 class RobrayLexer(RegexLexer):
-    """The robray scene language."""
+    """Lexer of the robray scene language."""
 
     name = "robray"
     aliases: ClassVar = ["robray"]
@@ -57,7 +57,7 @@ class RobrayLexer(RegexLexer):
 
 
 class RsgLexer(RegexLexer):
-    """The robot scene graph language (RSG-DSL)."""
+    """Lexer of the robot scene graph language (RSG-DSL)."""
 
     name = "RSG-DSL"
     aliases: ClassVar = ["rsg"]

@@ -1,8 +1,8 @@
-"""The files that an editor has open, with what they include: what is wrong in them, and what their names are.
+"""Open files of an editor with the files that they include: their findings and their names.
 
-The text in the editor counts, not the one on the disk. Of the disk only that is read which a scene
-may read (:mod:`tmkit.formats.mesh.package_uris`); of a PDDL problem, the domain beside it or in the
-folder above.
+The text in the editor overrides the text on the disk. From the disk, the project reads only files
+that a scene may read (:mod:`tmkit.formats.mesh.package_uris`), and for a PDDL problem the domain in
+its folder or in the parent folder.
 """
 
 from __future__ import annotations
@@ -28,13 +28,19 @@ from tmkit.formats.spec.parts import MeshSpec
 from tmkit.lsp.text_index import LANGUAGES, Symbol, TextIndex, Token
 from tmkit.pddl import parse_domain, parse_problem
 
-_MOST_FILES = 1000
-_MOST_SHOWN = 12  # lines of a declaration
+_MAX_FILES = 1000
+"""Limit of the included files."""
+
+_MAX_SIBLINGS = 100
+"""Limit of the files in the folder of a problem that are searched for its domain."""
+
+_MAX_DECLARATION_LINES = 12
+"""Limit of the lines that a hover shows of a declaration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong or odd in a text, with the file; line and column are from 1, if they are known."""
+    """Error or warning in a file; line and column count from 1, and are None if unknown."""
 
     text: str
     path: Path
@@ -44,19 +50,22 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """What a name is, and where it is declared; ``about`` returns what is shown of it."""
+class Definition:
+    """Kind and place of a declared name; ``describe`` returns its description in Markdown."""
 
     name: str
     kind: str
     path: Path
-    line: int  # from 0, as the column
+    line: int  # from 0, like the column
     column: int
-    about: Callable[[], str]
+    describe: Callable[[], str]
 
 
 def syntax_findings(index: TextIndex) -> list[Finding] | None:
-    """Return the errors of syntax of a text in RSG-DSL, quickly; ``None`` for other languages."""
+    """Return the syntax errors of a text in RSG-DSL, or None for other languages.
+
+    Much faster than :func:`all_findings`, which reads the whole scene.
+    """
     if index.path.suffix.lower() not in RSG.suffixes:
         return None
     errors: list[FileFormatError] = []
@@ -69,18 +78,24 @@ def syntax_findings(index: TextIndex) -> list[Finding] | None:
 def all_findings(
     index: TextIndex, unsaved: Mapping[Path, str], domain: TextIndex | None
 ) -> tuple[list[Finding], tuple[FrameSpec, ...] | None]:
-    """Return all that is wrong or odd in a text, and the frames of the scene, ``None`` if it has errors.
+    """Return the errors and warnings of a text, and the frames of its scene.
 
-    ``unsaved`` has the texts of all open files by real path, ``domain`` is that of a PDDL problem.
+    Args:
+        index: the text.
+        unsaved: the texts of all open files by real path.
+        domain: domain of a PDDL problem, or None.
+
+    Returns:
+        the findings; the frames, or None if the text has errors or is PDDL.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
 
     def note(place: SourceLocation, text: str) -> None:
-        found.append(Finding(text, Path(place.path), place.line, place.column, is_error=False))
+        findings.append(Finding(text, Path(place.path), place.line, place.column, is_error=False))
 
     try:
         if index.path.suffix.lower() != ".pddl":
-            return found, read_draft(index.path, unsaved, note=note).frames
+            return findings, read_draft(index.path, unsaved, note=note).frames
         if index.scan.defines == "domain":
             parse_domain(index.text, source=str(index.path))
         elif domain is not None:
@@ -95,8 +110,9 @@ def all_findings(
                 f"no domain '{index.scan.domain}' in this folder or the one above",
             )
     except TmkitError as error:
-        found += [_finding(one, index.path) for one in error.data.get("errors", (error,))]
-    return found, None
+        errors = error.data.get("errors", (error,))
+        findings += [_finding(each, index.path) for each in errors]
+    return findings, None
 
 
 def _finding(error: TmkitError, path: Path) -> Finding:
@@ -111,43 +127,46 @@ def _finding(error: TmkitError, path: Path) -> Finding:
 
 @dataclass(slots=True)
 class Project:
-    """The open files, and what was read of others."""
+    """Texts of the open files, and a cache of other texts.
 
-    # the texts in the editor by real path
+    Attributes:
+        open: texts in the editor, by real path.
+        frames: frames of the last scene without errors, by real path of an open file.
+    """
+
     open: dict[Path, TextIndex] = field(default_factory=dict)
-    # by real path of an open file, the frames of its scene when it had no errors the last time
     frames: dict[Path, tuple[FrameSpec, ...]] = field(default_factory=dict)
     _closed: dict[Path, tuple[tuple[int, int], TextIndex]] = field(default_factory=dict)
 
     def update(self, real: Path, index: TextIndex) -> None:
-        """Take the text of a file from the editor."""
+        """Set the text of an open file."""
         self.open[real] = index
 
     def close(self, real: Path) -> None:
-        """Forget the text and the frames of a file that was open."""
+        """Remove the text and the frames of an open file."""
         self.open.pop(real)
         self.frames.pop(real, None)
 
-    def keep_frames(self, real: Path, frames: tuple[FrameSpec, ...]) -> None:
-        """Keep the frames of the scene of an open file that has no errors."""
+    def set_frames(self, real: Path, frames: tuple[FrameSpec, ...]) -> None:
+        """Set the frames of the scene of an open file without errors."""
         self.frames[real] = frames
 
     def index_of(self, path: Path) -> TextIndex | None:
-        """Return the text of a file: that in the editor, else that on the disk; ``None`` if it cannot be read."""
+        """Return the text of a file in the editor, else on the disk, or None if it is unreadable."""
         real = real_path(path)
         if real in self.open:
             return self.open[real]
         try:
             status = real.stat()
-            mark = status.st_mtime_ns, status.st_size
-            if real not in self._closed or self._closed[real][0] != mark:
-                self._closed[real] = mark, TextIndex(path, SourceText.read(path)[1])
+            version = status.st_mtime_ns, status.st_size
+            if real not in self._closed or self._closed[real][0] != version:
+                self._closed[real] = version, TextIndex(path, SourceText.read(path)[1])
         except (OSError, TmkitError):
             return None
         return self._closed[real][1]
 
-    def around(self, index: TextIndex) -> list[TextIndex]:
-        """Return a text and all that it includes; of a PDDL problem, the problem and its domain."""
+    def included_texts(self, index: TextIndex) -> list[TextIndex]:
+        """Return a text and all included texts, or a PDDL problem and its domain."""
         if index.path.suffix.lower() == ".pddl":
             domain = self.domain_of(index)
             return [index] if domain is None else [index, domain]
@@ -155,76 +174,77 @@ class Project:
         resolver = PackageResolver(
             allowed_folders=project_folders([index.path]), ros_folders=resolver.ros_folders
         )
-        found: dict[Path, TextIndex] = {real_path(index.path): index}
-        waiting = [index]
-        while waiting and len(found) < _MOST_FILES:
-            one = waiting.pop(0)
-            for file in one.scan.files:
+        texts: dict[Path, TextIndex] = {real_path(index.path): index}
+        queue = [index]
+        while queue and len(texts) < _MAX_FILES:
+            text = queue.pop(0)
+            for file in text.scan.files:
                 try:
                     path = resolver.resolve(
-                        file, folder=one.path.parent, place=SourceLocation(str(one.path))
+                        file, folder=text.path.parent, place=SourceLocation(str(text.path))
                     )
                 except TmkitError:
                     continue
-                other = (
-                    self.index_of(path)
-                    if path.suffix.lower() in (*ROBRAY.suffixes, *RSG.suffixes)
-                    else None
-                )
-                if other is not None and real_path(path) not in found:
-                    found[real_path(path)] = other
-                    waiting.append(other)
-        return list(found.values())
+                if path.suffix.lower() not in (*ROBRAY.suffixes, *RSG.suffixes):
+                    continue
+                included = self.index_of(path)
+                if included is not None and real_path(path) not in texts:
+                    texts[real_path(path)] = included
+                    queue.append(included)
+        return list(texts.values())
 
     def domain_of(self, index: TextIndex) -> TextIndex | None:
-        """Return the domain of a PDDL problem: beside it, or in the folder above."""
+        """Return the domain of a PDDL problem, in its folder or in the parent folder, or None."""
         if index.scan.defines == "domain":
             return None
         folder = index.path.parent
-        opened = [
-            path
-            for path in self.open
-            if path.parent in (real_path(folder), real_path(folder.parent))
-        ]
-        beside = sorted(itertools.islice(folder.glob("*.pddl"), 100)) if folder.is_dir() else []
-        for path in dict.fromkeys(
-            [folder / "domain.pddl", folder.parent / "domain.pddl", *opened, *beside]
-        ):
-            other = self.index_of(path) if path.suffix.lower() == ".pddl" else None
-            if other is not None and (other.scan.defines, other.scan.domain) == (
-                "domain",
-                index.scan.domain,
-            ):
-                return other
+        folders = real_path(folder), real_path(folder.parent)
+        usual_paths = [folder / "domain.pddl", folder.parent / "domain.pddl"]
+        open_paths = [path for path in self.open if path.parent in folders]
+        siblings = []
+        if folder.is_dir():
+            siblings = sorted(itertools.islice(folder.glob("*.pddl"), _MAX_SIBLINGS))
+        for path in dict.fromkeys([*usual_paths, *open_paths, *siblings]):
+            if path.suffix.lower() != ".pddl":
+                continue
+            domain = self.index_of(path)
+            if domain is None or domain.scan.defines != "domain":
+                continue
+            if domain.scan.domain == index.scan.domain:
+                return domain
         return None
 
-    def names(self, index: TextIndex) -> Iterator[Named]:
-        """Yield all names that a text and what it includes declare; those of other formats, once the scene was read."""
+    def definitions(self, index: TextIndex) -> Iterator[Definition]:
+        """Yield the definitions in a text and in all included texts.
+
+        Names in included files of other formats follow once the scene has been read.
+        """
         frames = {frame.name: frame for frame in self.frames.get(real_path(index.path), ())}
-        for one in self.around(index):
-            for symbol in one.scan.symbols:
-                line, column = one.place(symbol.at)
+        for text in self.included_texts(index):
+            for symbol in text.scan.symbols:
+                line, column = text.place(symbol.offset)
                 frame = frames.get(symbol.name) if symbol.kind in ("frame", "node") else None
-                about = partial(_about, one, symbol, frame)
-                yield Named(symbol.name, symbol.kind, one.path, line, column, about)
+                describe = partial(_description, text, symbol, frame)
+                yield Definition(symbol.name, symbol.kind, text.path, line, column, describe)
         for frame in frames.values():
             place = frame.place
             path = Path(place.path)
             if path.suffix.lower() not in LANGUAGES:
                 kind = "node" if index.path.suffix.lower() in RSG.suffixes else "frame"
                 line, column = (place.line or 1) - 1, (place.column or 1) - 1
-                yield Named(frame.name, kind, path, line, column, partial(_sentence, kind, frame))
+                describe = partial(_summary, kind, frame)
+                yield Definition(frame.name, kind, path, line, column, describe)
 
-    def named(self, index: TextIndex, token: Token) -> list[Named]:
-        """Return what a word of a text is: of the fitting kind if there is one of its name."""
+    def definitions_of(self, index: TextIndex, token: Token) -> list[Definition]:
+        """Return the definitions of a word, only those of a fitting kind if there are any."""
         name = token.text.strip('"').lstrip("^")
         name = name.lower() if index.path.suffix.lower() == ".pddl" else name
-        found = [one for one in self.names(index) if one.name == name]
-        return [one for one in found if one.kind in token.kinds] or found
+        definitions = [each for each in self.definitions(index) if each.name == name]
+        return [each for each in definitions if each.kind in token.kinds] or definitions
 
-    def completions(self, index: TextIndex, at: int) -> dict[str, tuple[str, str]]:
-        """Return what may stand at an offset, with the kind and the explanation of each."""
-        language, token = index.language, index.before(at)
+    def completions(self, index: TextIndex, offset: int) -> dict[str, tuple[str, str]]:
+        """Return the words that may stand at an offset, each with its kind and explanation."""
+        language, token = index.language, index.token_before(offset)
         if token is None:
             words: tuple[str, ...] = language.blocks[""]
             kinds: tuple[str, ...] = ()
@@ -240,24 +260,28 @@ class Project:
             if token.values and index.path.suffix.lower() in RSG.suffixes:
                 words += language.blocks.get(token.block.keyword, ())
                 kinds = kinds if token.keyword == "AllowCollision" else ()
-            elif "\n" in index.text[token.at + len(token.text) : at]:
-                # a line before is not complete
+            elif "\n" in index.text[token.offset + len(token.text) : offset]:
+                # The statement on an earlier line is incomplete.
                 words += language.blocks.get(token.block.keyword, ())
-        found = {word: ("keyword", meaning_of(index, word)) for word in words}
+        completions = {word: ("keyword", meaning_of(index, word)) for word in words}
         if "object" in kinds and index.path.suffix.lower() == ".pddl":
             begin = max(
-                index.text.rfind("(:action", 0, at), index.text.rfind("(:derived", 0, at), 0
+                index.text.rfind("(:action", 0, offset), index.text.rfind("(:derived", 0, offset), 0
             )
             variables = {
-                one.text for one in index.scan.tokens if begin < one.at < at and one.text[0] == "?"
+                each.text
+                for each in index.scan.tokens
+                if begin < each.offset < offset and each.text[0] == "?"
             }
-            found |= dict.fromkeys(sorted(variables - {"?"}), ("variable", ""))
-        named = self.names(index) if kinds else iter(())
-        return found | {one.name: (one.kind, "") for one in named if one.kind in kinds}
+            completions |= dict.fromkeys(sorted(variables - {"?"}), ("variable", ""))
+        definitions = self.definitions(index) if kinds else iter(())
+        return completions | {
+            each.name: (each.kind, "") for each in definitions if each.kind in kinds
+        }
 
 
 def _next_in_list(index: TextIndex, token: Token) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words and the kinds of names that may follow a token of PDDL."""
+    """Return the words, and the kinds of names, that may follow a token of PDDL."""
     language, block = index.language, token.block
     if token.text == "(":
         words = language.blocks.get(token.keyword, ()) if token.keyword else ("define",)
@@ -277,28 +301,27 @@ def _meanings() -> Mapping[str, Mapping[str, str]]:
 
 
 def meaning_of(index: TextIndex, word: str) -> str:
-    """Return the sentence about a keyword, empty if it is none."""
+    """Return the explanation of a keyword, empty for other words."""
     return _meanings()[index.path.suffix.lower().lstrip(".")].get(word, "")
 
 
-def _about(index: TextIndex, symbol: Symbol, frame: FrameSpec | None) -> str:
-    """Return what is shown of a name: a sentence, and the text of its declaration."""
-    below = f", below `{symbol.parent}`" if symbol.parent else ""
-    first = (
-        _sentence(symbol.kind, frame)
-        if frame is not None
-        else f"{symbol.kind} `{symbol.name}`{below}"
-    )
+def _description(index: TextIndex, symbol: Symbol, frame: FrameSpec | None) -> str:
+    """Return the summary of a name and the text of its declaration, in Markdown."""
+    parent = f", below `{symbol.parent}`" if symbol.parent else ""
+    summary = f"{symbol.kind} `{symbol.name}`{parent}"
+    if frame is not None:
+        summary = _summary(symbol.kind, frame)
     lines = index.text[symbol.begin : symbol.end].split("\n")
-    shown = [*lines[:_MOST_SHOWN], *(["..."] if len(lines) > _MOST_SHOWN else [])]
+    if len(lines) > _MAX_DECLARATION_LINES:
+        lines = [*lines[:_MAX_DECLARATION_LINES], "..."]
     language = index.path.suffix.lower().lstrip(".")
-    return "\n".join([first, "", f"```{language}", *shown, "```"])
+    return "\n".join([summary, "", f"```{language}", *lines, "```"])
 
 
-def _sentence(kind: str, frame: FrameSpec) -> str:
-    parts = [
-        f"{kind} `{frame.name}`" + (f", child of `{frame.parent}`" if frame.parent else ", a root")
-    ]
+def _summary(kind: str, frame: FrameSpec) -> str:
+    """Return a line with the parent, joint, shapes and classes of a frame."""
+    parent = f", child of `{frame.parent}`" if frame.parent else ", a root"
+    parts = [f"{kind} `{frame.name}`{parent}"]
     joint = frame.joint
     if joint.type != "fixed":
         parts.append(
@@ -307,14 +330,11 @@ def _sentence(kind: str, frame: FrameSpec) -> str:
         )
     for part in frame.geometry:
         shape = part.shape
-        sizes = (
-            ""
-            if isinstance(shape, MeshSpec)
-            else " x ".join(f"{size:g}" for size in shape.dimensions)
-        )
-        parts.append(
-            f"mesh {shape.path.name}" if isinstance(shape, MeshSpec) else f"{shape.kind} {sizes}"
-        )
+        if isinstance(shape, MeshSpec):
+            parts.append(f"mesh {shape.path.name}")
+        else:
+            sizes = " x ".join(f"{size:g}" for size in shape.dimensions)
+            parts.append(f"{shape.kind} {sizes}")
     if frame.classes:
         parts.append(f"is {', '.join(frame.classes)}")
     return "; ".join(parts)

@@ -1,7 +1,7 @@
-"""The server: it takes texts and questions from an editor, and sends what :mod:`tmkit.lsp.project` finds.
+"""Request handlers of the language server, over :mod:`tmkit.lsp.project`.
 
-Errors of syntax are sent at once. What takes longer, the reading of the whole scene, is done in a
-thread when no key was pressed for a moment; meanwhile the findings of before stay.
+The server publishes syntax errors at once. It reads the whole scene in a thread, after a pause
+without changes, and keeps the previous findings until then.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ from tmkit._support.extras import importing
 from tmkit._support.version import __version__
 from tmkit.formats.mesh.package_uris import real_path
 from tmkit.lsp.framing import MessageInput
-from tmkit.lsp.project import Finding, Project, all_findings, meaning_of, syntax_findings
-from tmkit.lsp.text_index import LANGUAGES, TextIndex
+from tmkit.lsp.project import (
+    Definition,
+    Finding,
+    Project,
+    all_findings,
+    meaning_of,
+    syntax_findings,
+)
+from tmkit.lsp.text_index import LANGUAGES, TextIndex, Token
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -30,7 +37,9 @@ with importing("pygls", "editor", "the language server needs"):
     from lsprotocol import types
     from pygls.lsp.server import LanguageServer
 
-_FIRST = 0.01  # seconds
+_SYNTAX_CHECK_DELAY = 0.01
+"""Time between a change and the check of the syntax [s]; pending requests come first."""
+
 _logger = logging.getLogger(__name__)
 _WORD = re.compile(r'"[^"\n]*"?|[\w:?^-]+|.')
 
@@ -39,21 +48,22 @@ def language_server(*, pause: float = 0.2) -> LanguageServer:
     """Return a language server for ``.robray``, ``.rsg`` and ``.pddl`` files; its ``start_io()`` runs it.
 
     Args:
-        pause: seconds without a change after which a scene is read as a whole.
+        pause: time without a change after which the whole scene is read [s].
     """
     server = LanguageServer(
         "tmkit", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full
     )
     editor = _Editor(server, pause)
-    for method, handle in (
-        (types.TEXT_DOCUMENT_DID_OPEN, editor.changed),
-        (types.TEXT_DOCUMENT_DID_CHANGE, editor.changed),
-        (types.TEXT_DOCUMENT_DID_SAVE, editor.saved),
-        (types.TEXT_DOCUMENT_DID_CLOSE, editor.closed),
+    for method, handler in (
+        (types.TEXT_DOCUMENT_DID_OPEN, editor.update_text),
+        (types.TEXT_DOCUMENT_DID_CHANGE, editor.update_text),
+        (types.TEXT_DOCUMENT_DID_SAVE, editor.check_open_files),
+        (types.TEXT_DOCUMENT_DID_CLOSE, editor.close_text),
         (types.TEXT_DOCUMENT_HOVER, editor.hover),
         (types.TEXT_DOCUMENT_DEFINITION, editor.definition),
     ):
-        server.feature(method)(partial(handle))  # pygls sets attributes, which methods do not take
+        # pygls sets attributes of a handler, which a partial has and a method has not.
+        server.feature(method)(partial(handler))
     options = types.CompletionOptions(trigger_characters=["(", ":", "?"])
     server.feature(types.TEXT_DOCUMENT_COMPLETION, options)(partial(editor.completion))
     return server
@@ -61,7 +71,7 @@ def language_server(*, pause: float = 0.2) -> LanguageServer:
 
 def serve() -> None:
     """Run a server on the standard streams until the editor ends it."""
-    gc.freeze()  # what is imported is never garbage
+    gc.freeze()  # imported modules stay until the end
     handler = logging.StreamHandler()
     handler.setFormatter(_PlainFormatter("%(levelname)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -78,19 +88,21 @@ class _PlainFormatter(logging.Formatter):
 
 
 class _Editor:
-    """What the editor asks, answered."""
+    """Handlers of the notifications and requests of an editor."""
 
     def __init__(self, server: LanguageServer, pause: float) -> None:
-        self._server, self._pause = server, pause
+        self._server = server
+        self._pause = pause
         self._project = Project()
         self._uris: dict[Path, str] = {}
         self._tasks: dict[Path, asyncio.Task[None]] = {}
-        self._before: dict[Path, list[Finding]] = {}  # found when the whole was read
+        self._scene_findings: dict[Path, list[Finding]] = {}  # of the last reading of a whole scene
         self._worker = ThreadPoolExecutor(1)
 
-    def changed(
+    def update_text(
         self, event: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams
     ) -> None:
+        """Take the text of an opened or changed file, and check it."""
         uri = event.text_document.uri
         document = self._server.workspace.get_text_document(uri)
         path = Path(document.path)
@@ -101,18 +113,20 @@ class _Editor:
         self._project.update(real_path(path), TextIndex(path, text))
         self._check(real_path(path))
 
-    def saved(self, _: types.DidSaveTextDocumentParams) -> None:
-        for real in self._project.open:  # others may include it
+    def check_open_files(self, _: types.DidSaveTextDocumentParams) -> None:
+        """Check all open files after one is saved, since others may include it."""
+        for real in self._project.open:
             self._check(real)
 
-    def closed(self, event: types.DidCloseTextDocumentParams) -> None:
+    def close_text(self, event: types.DidCloseTextDocumentParams) -> None:
+        """Remove a closed file and its diagnostics."""
         index = self._index(event.text_document.uri)
         if index is not None:
             real = real_path(index.path)
             self._project.close(real)
-            self._before.pop(real, None)
+            self._scene_findings.pop(real, None)
             self._tasks.pop(real).cancel()
-            self._send(index, [])
+            self._publish(index, [])
 
     def _index(self, uri: str) -> TextIndex | None:
         path = real_path(Path(self._server.workspace.get_text_document(uri).path))
@@ -121,60 +135,69 @@ class _Editor:
     def _check(self, real: Path) -> None:
         if real in self._tasks:
             self._tasks[real].cancel()
-        self._tasks[real] = asyncio.get_running_loop().create_task(self._find(real))
+        self._tasks[real] = asyncio.get_running_loop().create_task(self._publish_findings(real))
 
-    async def _find(self, real: Path) -> None:
-        await asyncio.sleep(_FIRST)  # a question that comes with the change is answered first
+    async def _publish_findings(self, real: Path) -> None:
+        await asyncio.sleep(_SYNTAX_CHECK_DELAY)
         index = self._project.open[real]
-        wrong = syntax_findings(index)
-        if wrong is not None:
-            self._send(index, wrong or self._before.get(real, []))
-        if not wrong:
+        syntax_errors = syntax_findings(index)
+        if syntax_errors is not None:
+            self._publish(index, syntax_errors or self._scene_findings.get(real, []))
+        if not syntax_errors:
             await asyncio.sleep(self._pause)
-            texts = {path: one.text for path, one in self._project.open.items()}
-            domain = (
-                self._project.domain_of(index) if index.path.suffix.lower() == ".pddl" else None
-            )
+            texts = {path: text.text for path, text in self._project.open.items()}
+            is_pddl = index.path.suffix.lower() == ".pddl"
+            domain = self._project.domain_of(index) if is_pddl else None
             loop = asyncio.get_running_loop()
             try:
-                found, frames = await loop.run_in_executor(
+                findings, frames = await loop.run_in_executor(
                     self._worker, all_findings, index, texts, domain
                 )
             except Exception:
                 _logger.exception("%s cannot be checked", index.path)
                 return
-            self._before[real] = found
+            self._scene_findings[real] = findings
             if frames is not None:
-                self._project.keep_frames(real, frames)
-            self._send(index, found)
+                self._project.set_frames(real, frames)
+            self._publish(index, findings)
 
-    def _send(self, index: TextIndex, found: list[Finding]) -> None:
+    def _publish(self, index: TextIndex, findings: list[Finding]) -> None:
         uri = self._uris[real_path(index.path)]
-        listed = [self._diagnostic(index, one) for one in found]
-        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, listed))
+        diagnostics = [self._diagnostic(index, finding) for finding in findings]
+        self._server.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri, diagnostics)
+        )
 
-    def _diagnostic(self, index: TextIndex, found: Finding) -> types.Diagnostic:
-        text = found.text
-        line, column = (found.line or 1) - 1, (found.column or 1) - 1
-        if real_path(found.path) != real_path(index.path):  # in a file that it includes
-            text = f"{found.path.name}:{line + 1}: {text}"
+    def _diagnostic(self, index: TextIndex, finding: Finding) -> types.Diagnostic:
+        """Return the diagnostic of a finding; that of an included file stands on the first line."""
+        line = (finding.line or 1) - 1
+        column = (finding.column or 1) - 1
+        if real_path(finding.path) != real_path(index.path):
+            message = f"{finding.path.name}:{line + 1}: {finding.text}"
             place = types.Location(
-                found.path.absolute().as_uri(), types.Range(*[types.Position(line, column)] * 2)
+                finding.path.absolute().as_uri(), types.Range(*[types.Position(line, column)] * 2)
             )
-            more = [types.DiagnosticRelatedInformation(place, found.text)]
-            line, column, length = 0, 0, len(index.lines[0])
+            related = [types.DiagnosticRelatedInformation(place, finding.text)]
+            span = self._range(index, 0, 0, len(index.lines[0]))
         else:
-            more, line = None, min(line, len(index.lines) - 1)
-            word = _WORD.match(index.lines[line], column)
-            length = len(index.lines[line]) if found.column is None else len(word[0]) if word else 1
-        level = (
-            types.DiagnosticSeverity.Error if found.is_error else types.DiagnosticSeverity.Warning
-        )
-        span = types.Range(
-            self._position(index, line, column), self._position(index, line, column + length)
-        )
+            message = finding.text
+            related = None
+            line = min(line, len(index.lines) - 1)
+            length = len(index.lines[line])
+            if finding.column is not None:
+                word = _WORD.match(index.lines[line], column)
+                length = len(word[0]) if word else 1
+            span = self._range(index, line, column, length)
+        severity = types.DiagnosticSeverity.Warning
+        if finding.is_error:
+            severity = types.DiagnosticSeverity.Error
         return types.Diagnostic(
-            span, text, severity=level, source="tmkit", related_information=more
+            span, message, severity=severity, source="tmkit", related_information=related
+        )
+
+    def _range(self, index: TextIndex, line: int, column: int, length: int) -> types.Range:
+        return types.Range(
+            self._position(index, line, column), self._position(index, line, column + length)
         )
 
     def _position(self, index: TextIndex, line: int, column: int) -> types.Position:
@@ -190,58 +213,57 @@ class _Editor:
             column += 1
         return index.offset(line, column)
 
-    def completion(self, asked: types.CompletionParams) -> list[types.CompletionItem]:
-        index = self._index(asked.text_document.uri)
+    def completion(self, params: types.CompletionParams) -> list[types.CompletionItem]:
+        """Return the completions at a position."""
+        index = self._index(params.text_document.uri)
         if index is None:
             return []
         kinds = {
             "keyword": types.CompletionItemKind.Keyword,
             "variable": types.CompletionItemKind.Variable,
         }
-        found = self._project.completions(index, self._offset(index, asked.position))
+        completions = self._project.completions(index, self._offset(index, params.position))
         return [
             types.CompletionItem(
                 name,
                 kind=kinds.get(kind, types.CompletionItemKind.Reference),
                 detail=kind,
-                documentation=self._markdown(about) if about else None,
+                documentation=self._markdown(explanation) if explanation else None,
             )
-            for name, (kind, about) in found.items()
+            for name, (kind, explanation) in completions.items()
         ]
 
-    def hover(self, asked: types.HoverParams) -> types.Hover | None:
-        index = self._index(asked.text_document.uri)
-        token = index.on(self._offset(index, asked.position)) if index is not None else None
+    def hover(self, params: types.HoverParams) -> types.Hover | None:
+        """Return the description of the word at a position."""
+        index = self._index(params.text_document.uri)
+        token = self._token(index, params.position)
         if index is None or token is None:
             return None
-        found = self._project.named(index, token) if token.kinds else []
-        about = found[0].about() if found else meaning_of(index, token.text)
-        return types.Hover(self._markdown(about)) if about else None
+        definitions = self._project.definitions_of(index, token) if token.kinds else []
+        text = definitions[0].describe() if definitions else meaning_of(index, token.text)
+        return types.Hover(self._markdown(text)) if text else None
 
-    def definition(self, asked: types.DefinitionParams) -> list[types.Location]:
-        index = self._index(asked.text_document.uri)
-        token = index.on(self._offset(index, asked.position)) if index is not None else None
-        places = []
-        for one in (
-            self._project.named(index, token)
-            if index is not None and token is not None and token.kinds
-            else ()
-        ):
-            other = (
-                self._project.index_of(one.path) if one.path.suffix.lower() in LANGUAGES else None
-            )
-            at = (
-                types.Position(one.line, one.column)
-                if other is None
-                else self._position(other, one.line, one.column)
-            )
-            places.append(
-                types.Location(
-                    self._uris.get(real_path(one.path), one.path.absolute().as_uri()),
-                    types.Range(at, at),
-                )
-            )
-        return places
+    def definition(self, params: types.DefinitionParams) -> list[types.Location]:
+        """Return the places where the name at a position is declared."""
+        index = self._index(params.text_document.uri)
+        token = self._token(index, params.position)
+        if index is None or token is None or not token.kinds:
+            return []
+        return [
+            self._location(definition) for definition in self._project.definitions_of(index, token)
+        ]
+
+    def _token(self, index: TextIndex | None, position: types.Position) -> Token | None:
+        return None if index is None else index.token_at(self._offset(index, position))
+
+    def _location(self, definition: Definition) -> types.Location:
+        path = definition.path
+        text = self._project.index_of(path) if path.suffix.lower() in LANGUAGES else None
+        position = types.Position(definition.line, definition.column)
+        if text is not None:
+            position = self._position(text, definition.line, definition.column)
+        uri = self._uris.get(real_path(path), path.absolute().as_uri())
+        return types.Location(uri, types.Range(position, position))
 
     def _markdown(self, text: str) -> types.MarkupContent:
         return types.MarkupContent(types.MarkupKind.Markdown, text)
