@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 _BINDINGS = Path(__file__).parent.parent / "tmkit" / "core" / "bindings"
-_LONGEST_FUNCTION = 60  # lines, docstrings included
-_LONGEST_LINE = 120
-_LONGEST_FILE = 470
+MAX_FUNCTION_LINES = 72
+"""Limit of the lines of a function, docstrings included."""
+
+MAX_COLUMNS = 120
+"""Limit of the columns of a line."""
+
+MAX_FILE_LINES = 570
+"""Limit of the lines of a file."""
 
 
 def _long_functions(source: str) -> Iterator[str]:
@@ -24,23 +29,23 @@ def _long_functions(source: str) -> Iterator[str]:
             if line.endswith((";", "}")):  # a declaration, or a function of one line
                 head = ""
         elif head and line == "}":
-            if number - start + 1 > _LONGEST_FUNCTION:
+            if number - start + 1 > MAX_FUNCTION_LINES:
                 yield f"{head} ({number - start + 1} lines)"
             head = ""
 
 
 @pytest.mark.parametrize("path", sorted(_BINDINGS.glob("*.[ch]pp")), ids=lambda path: path.name)
 def test_bindings_are_short(path: Path) -> None:
-    """No function has more than 60 lines, no line more than 120 columns, no file more than 470 lines."""
+    """Functions, lines and files keep their limits."""
     source = path.read_text(encoding="utf-8")
     assert list(_long_functions(source)) == []
-    assert [line for line in source.splitlines() if len(line) > _LONGEST_LINE] == []
-    assert len(source.splitlines()) <= _LONGEST_FILE
+    assert [line for line in source.splitlines() if len(line) > MAX_COLUMNS] == []
+    assert len(source.splitlines()) <= MAX_FILE_LINES
 
 
 def test_a_long_function_is_found() -> None:
-    """One of 61 lines is reported by its head, one of 60 is not."""
+    """A function of 73 lines is reported by its head, and one of 72 lines is not."""
     function = "void bind_it(nb::module_& m) {\n%s}\n"
-    assert list(_long_functions(function % ("    m.attr(0);\n" * 58))) == []
-    found = list(_long_functions("// why\n" + function % ("    m.attr(0);\n" * 59)))
-    assert found == ["void bind_it(nb::module_& m) { (61 lines)"]
+    assert list(_long_functions(function % ("    m.attr(0);\n" * 70))) == []
+    found = list(_long_functions("// why\n" + function % ("    m.attr(0);\n" * 71)))
+    assert found == ["void bind_it(nb::module_& m) { (73 lines)"]
