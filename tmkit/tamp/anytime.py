@@ -39,7 +39,7 @@ from tmkit.tamp.costs import CostBound, Objective, StepCosts, busiest_arm_object
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.progress import ImprovementProgress
-from tmkit.tamp.search.refinement import RefinementBudget, refine_skeleton
+from tmkit.tamp.search.refinement import RefinementBudget, RefinementMonitor, refine_skeleton
 from tmkit.task_planning import TaskPlanStatus
 from tmkit.task_planning.protocol import PreparedTask
 
@@ -290,7 +290,7 @@ class Improvement:
             skeleton,
             context.tree(replace(log, trees=[]), self.problem, self.domain, seed=seed),
             budget=RefinementBudget(attempts=attempts, width=_BRANCHING_WIDTH),
-            is_over=log.is_over,
+            monitor=RefinementMonitor(log.is_over),
             bound=CostBound(objective, limit, applies_per_arm),
             finish=context.arm_goal_motion(log.clock),
         )

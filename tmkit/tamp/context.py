@@ -32,7 +32,7 @@ from tmkit.tamp.goals.compilation import move_on
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.search_tree import RecordedNode
-from tmkit.tamp.version_tree import FailureLog, SceneVersion, VersionTree
+from tmkit.tamp.version_tree import FailureLog, RefinementTask, SceneVersion, VersionTree
 from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult
 from tmkit.task_planning.protocol import CheckedTaskPlanner, PreparedTask
 
@@ -282,10 +282,7 @@ class PlanningContext:
         """Return an empty version tree, and record it in the log."""
         sampling = self.sampling if seed == self.options.seed else self._sampling(seed)
         tree = VersionTree(
-            self.scene,
-            self.q,
-            problem=problem,
-            domain=domain,
+            RefinementTask(self.scene, self.q, problem, domain),
             arms=self.arms(log.clock, 0),
             seed=seed,
             log=log.failures,

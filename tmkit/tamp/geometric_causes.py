@@ -478,7 +478,7 @@ def explain_narrow_gap(
 
 def _free_options(tables: HandTables, name: str, pose: Pose) -> list[int]:
     """Return the indices of the grasps of an object that are free of fixed bodies."""
-    indices: list[int] = np.flatnonzero(tables.at_rest(name, pose).is_free).tolist()
+    indices: list[int] = np.flatnonzero(tables.static_clearance(name, pose).is_free).tolist()
     return indices
 
 

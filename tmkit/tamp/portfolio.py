@@ -32,7 +32,7 @@ from tmkit.tamp.progress import (
     PortfolioProgress,
 )
 from tmkit.tamp.result import PlanResult, PlanStatistics
-from tmkit.tamp.seed_run import run_seed, with_pieces
+from tmkit.tamp.seed_run import run_seed, with_convex_meshes
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ def plan_portfolio(
     is_remote = PlanningOptions(workers=workers).workers > 1 and len(entries) > 1
     if is_remote and isinstance(problem.domain, PythonDomain):
         _require_in_module(problem.domain)
-    problem = with_pieces(problem)  # before plans that come back are given its scene
+    problem = with_convex_meshes(problem)  # before plans that come back are given its scene
     jobs = [_Entry(problem, entry, is_remote) for entry in entries]
 
     def tell(number: int, progress: PlanningProgress) -> None:

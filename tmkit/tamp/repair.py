@@ -26,7 +26,7 @@ from tmkit.tamp.anytime import with_costs
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
-from tmkit.tamp.search.refinement import RefinementBudget, refine_skeleton
+from tmkit.tamp.search.refinement import RefinementBudget, RefinementMonitor, refine_skeleton
 from tmkit.tamp.seed_run import planning_context
 from tmkit.tamp.validation.check import step_check
 from tmkit.tamp.validation.prune_observations import prune_observations
@@ -79,7 +79,7 @@ def _refined(context: PlanningContext, log: SearchLog, steps: tuple[PlanStep, ..
         [step.action for step in steps],
         tree,
         budget=budget,
-        is_over=log.is_over,
+        monitor=RefinementMonitor(log.is_over),
         finish=context.arm_goal_motion(log.clock),
     ).steps
     if found is None:

@@ -33,7 +33,7 @@ from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.geometric_causes import find_causes
 from tmkit.tamp.result import PlanResult, PlanStatistics
-from tmkit.tamp.search.blocked_clutter import blocked_clutter
+from tmkit.tamp.search.blocked_clutter import prove_blocked_clutter
 from tmkit.tamp.search.stages import FoundPlan, find_plan
 from tmkit.tamp.search_tree import SearchTree, recorded_trees
 from tmkit.tamp.suggestions import find_suggestions
@@ -92,7 +92,7 @@ def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
         for p in domain.require_type("infeasibilities", found, Iterable)
     ]
     proofs = tuple(proof for proof in found if not _may_be_otherwise(context, proof))
-    return proofs or tuple(filter(None, [blocked_clutter(context)]))
+    return proofs or tuple(filter(None, [prove_blocked_clutter(context)]))
 
 
 def _may_be_otherwise(context: PlanningContext, proof: Infeasibility) -> bool:

@@ -1,13 +1,13 @@
-"""From a planning problem and its options to a run of the search, for one seed.
+"""Run of the search for one seed, from a planning problem and its options.
 
-The start is checked here: limits bind the joints of arms and hands, nothing may collide, and
-fingers are at what they hold. The other joints stay where they are; beyond their limits they get a
-warning.
+This module checks the start configuration: the joints of arms and hands are within their limits,
+no bodies collide, and fingers touch the objects in their hands. Other joints keep their values, and
+a warning reports values beyond their limits.
 
-Invariants: the same problem and options give the same plan, bit for bit, whatever runs beside, and
-the same explanation unless the time limit ended the search. ``PROVED_UNSOLVABLE`` rests on the task
-alone, before any constraint was learned and with every object of the scene, or on an argument of
-the domain (:mod:`tmkit.tamp.domains.infeasibility`).
+Invariants: the same problem and options give the same plan, bit for bit, and the same explanation
+unless the time limit ended the search. ``PROVED_UNSOLVABLE`` follows from the task with every
+object of the scene and without learned constraints, or from an argument of the domain
+(:mod:`tmkit.tamp.domains.infeasibility`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,12 @@ from tmkit.tamp.result import PlanResult
 from tmkit.tamp.run import run_search
 
 _log = logging.getLogger(__name__)
-_BISECTIONS = 20  # halve the opening until the fingers are placed to less than a micrometre
+
+_BISECTIONS = 20
+"""Number of bisections of the gripper width, which give a resolution below a micrometre."""
+
+_MAX_CONTACTS = 6
+"""Number of collisions that a message lists."""
 
 
 def run_seed(
@@ -58,20 +63,26 @@ def run_seed(
     *,
     on_progress: Callable[[PlanningProgress], None] | None = None,
 ) -> PlanResult:
-    """Plan with the one seed of the options; the result and the errors are those of :func:`tmkit.solve`."""
+    """Plan with the single seed of the options.
+
+    Args:
+        problem: the problem.
+        options: options with one seed.
+        on_progress: receives the progress.
+
+    Returns:
+        The result, as of :func:`tmkit.solve`, which also lists the errors.
+    """
     context = planning_context(problem, options, on_progress=on_progress)
     with context.domain.attribute_errors("planning", if_traced=True):
         result = run_search(context)
     if result.plan is None or not options.arms_at_once:
         return result
-    from tmkit.tamp.scheduling import schedule_plan  # most runs need none
+    from tmkit.tamp.scheduling import schedule_plan  # most runs have no schedule
 
     plan = schedule_plan(result.plan)
-    return replace(
-        result,
-        plan=plan,
-        statistics=replace(result.statistics, makespan=Schedule.of(plan).makespan),
-    )
+    statistics = replace(result.statistics, makespan=Schedule.of(plan).makespan)
+    return replace(result, plan=plan, statistics=statistics)
 
 
 def planning_context(
@@ -80,18 +91,24 @@ def planning_context(
     *,
     on_progress: Callable[[PlanningProgress], None] | None = None,
 ) -> PlanningContext:
-    """Return what the run of a problem is given; the errors are those of :func:`tmkit.solve`."""
-    problem = with_pieces(problem)
+    """Return the context of a run; the errors are those of :func:`tmkit.solve`.
+
+    Args:
+        problem: the problem.
+        options: options of the run.
+        on_progress: receives the progress.
+    """
+    problem = with_convex_meshes(problem)
     manipulators = find_manipulators(problem.robots, problem.scene)
     domain = load_planning_domain(
         problem.domain, manipulator=manipulators, semantics=problem.semantics
     )
     with domain.attribute_errors("planning", if_traced=True):
-        return _context(problem, options, domain, manipulators, on_progress)
+        return _make_context(problem, options, domain, manipulators, on_progress)
 
 
-def with_pieces(problem: PlanningProblem) -> PlanningProblem:
-    """Return a problem whose scene has its concave meshes in convex pieces.
+def with_convex_meshes(problem: PlanningProblem) -> PlanningProblem:
+    """Return a problem whose scene has convex pieces in place of concave meshes.
 
     Args:
         problem: the problem.
@@ -100,14 +117,14 @@ def with_pieces(problem: PlanningProblem) -> PlanningProblem:
     return problem if scene is problem.scene else replace(problem, scene=scene)
 
 
-def _context(
+def _make_context(
     problem: PlanningProblem,
     options: PlanningOptions,
     domain: PlanningDomain,
     manipulators: tuple[Manipulator, ...],
     on_progress: Callable[[PlanningProgress], None] | None,
 ) -> PlanningContext:
-    start = _checked_start(problem.scene, problem.q, manipulators)
+    start = _find_start(problem.scene, problem.q, manipulators)
     goals = tuple(goal for goal in problem.goals if isinstance(goal, get_args(ContinuousGoal)))
     texts = [
         (
@@ -123,11 +140,11 @@ def _context(
     if (file := problem_file_of(problem.goals[0])) is not None:
         scene = store_initial_facts(scene, domain, file)
         task = derive_problem(scene, domain, q=start, problem=file)
-        stated = str(task.goal)
+        goal_text = str(task.goal)
     else:
-        formula, stated = extended_goal(texts, domain, problem.scene)
+        formula, goal_text = extended_goal(texts, domain, problem.scene)
         task = derive_problem(problem.scene, domain, q=start, goal=formula)
-    _refuse_goals_without_actions(task, goals, problem.scene, start)
+    _require_actions_for_arm_goals(task, goals, problem.scene, start)
     return PlanningContext(
         scene,
         start,
@@ -136,53 +153,63 @@ def _context(
         problem=task,
         options=options,
         on_progress=on_progress,
-        goal=stated,
+        goal=goal_text,
         continuous_goals=goals,
     )
 
 
-def _refuse_goals_without_actions(
+def _require_actions_for_arm_goals(
     task: Problem, goals: Sequence[ContinuousGoal], scene: SceneGraph, q: Configuration
 ) -> None:
-    """Refuse a goal of the arm where nothing else is to be done, since a plan's motions belong to its actions."""
+    """Reject a goal of the arm that needs no action, since each motion of a plan needs one.
+
+    Raises:
+        TaskError: if all other goals hold at the start and an arm is not at its goal.
+    """
     unmet = [goal for goal in goals if isinstance(goal, ArmAt) and goal.fault(scene, q) is not None]
     if unmet and validate_task_plan(task, []).is_valid:
-        what = (
+        raise TaskError.at(
+            "goal",
             f"{unmet[0]} cannot be planned for: the rest of the goal holds already, and the arm"
-            " moves by actions only"
+            " moves by actions only",
         )
-        raise TaskError.at("goal", what)
 
 
-def _checked_start(
+def _find_start(
     scene: SceneGraph, q: ArrayLike | None, manipulators: Sequence[Manipulator]
 ) -> Configuration:
-    """Return the configuration (n_joints,) to start from, proved to be within limits and free of collisions.
+    """Return the start configuration (n_joints,), within limits and free of collisions.
 
-    Without one, all arms are ready with open hands, or closed on what they hold: movable frames
-    that are children of their tips. It would pass the plan checker's test of the start.
+    By default, all arms are at their ready configurations. Hands are open, or closed on their
+    objects: movable frames that are children of the tips.
+
+    Raises:
+        ConfigurationError: if a joint is beyond its limits or fingers do not touch their object.
+        CollisionError: if bodies collide.
     """
-    held = {arm.name: object for arm in manipulators if (object := held_by(scene, arm)) is not None}
+    held_objects = {
+        arm.name: object for arm in manipulators if (object := held_by(scene, arm)) is not None
+    }
     if q is None:
         start = np.array(home_configuration(manipulators, scene))
         for arm in manipulators:
-            if arm.name in held:
-                start = _closed_on(held[arm.name], scene, start, arm)
+            if arm.name in held_objects:
+                start = _close_fingers(held_objects[arm.name], scene, start, arm)
     else:
         start = np.array(plain_numbers(q, "q"))
-    scene.at(start)  # refuses a wrong length or numbers that are not finite
-    _refuse_beyond_limits(scene, start, manipulators)
+    scene.at(start)  # raises for a wrong length and for numbers that are not finite
+    _require_limits(scene, start, manipulators)
     rules = CollisionRules.from_start(
         manipulators[0], scene, q=start, others=tuple(manipulators[1:])
     )
     for exemption in rules.parked:
         _log.warning("the start is in collision: %s", exemption)
-    _refuse_collisions(scene, start, rules)
+    _require_no_collisions(scene, start, rules)
     for arm in manipulators:
-        object = held.get(arm.name)
-        faults = (
-            grasp_contact_faults(scene, start, arm, object=object) if object is not None else ()
-        )
+        object = held_objects.get(arm.name)
+        if object is None:
+            continue
+        faults = grasp_contact_faults(scene, start, arm, object=object)
         if faults:
             raise ConfigurationError(
                 f"'{object}' is a child of the hand, but {faults[0]}; start with fingers that close"
@@ -191,67 +218,81 @@ def _checked_start(
     return read_only(start)
 
 
-def _refuse_beyond_limits(
+def _require_limits(
     scene: SceneGraph, q: Configuration, manipulators: Sequence[Manipulator]
 ) -> None:
-    """Refuse what an arm or hand cannot begin with; a joint that no plan moves is where it is, and that is said."""
-    moved = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
+    """Check the joint limits of arms and hands, and warn about other joints beyond theirs.
+
+    Raises:
+        ConfigurationError: if a joint of an arm or hand is beyond its limits.
+    """
+    arm_joints = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
     names = " and ".join(f"'{arm.name}'" for arm in manipulators)
-    none = f"the arm {names} does not" if len(manipulators) == 1 else f"the arms {names} do not"
+    reason = f"the arm {names} does not" if len(manipulators) == 1 else f"the arms {names} do not"
     for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
         if lower - LIMIT_TOLERANCE <= value <= upper + LIMIT_TOLERANCE:
             continue
-        what = (
+        message = (
             f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to"
             f" {upper:.6g}"
         )
-        if joint in moved:
-            what += degrees_hint(value)
+        if joint in arm_joints:
+            message += degrees_hint(value)
             raise ConfigurationError(
-                what, joint=joint, value=float(value), lower=float(lower), upper=float(upper)
+                message, joint=joint, value=float(value), lower=float(lower), upper=float(upper)
             )
-        _log.warning("%s; it stays there, since %s move it", what, none)
+        _log.warning("%s; it stays there, since %s move it", message, reason)
 
 
-def _refuse_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRules) -> None:
+def _require_no_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRules) -> None:
+    """Check the start for collisions.
+
+    Raises:
+        CollisionError: if bodies collide.
+    """
     world = rules.check_world(
         scene, rules.allowed_contacts(scene, contact_object=rules.held(scene))
     )
     contacts = world.contacts(q)
     if contacts:
-        named = [
-            f"'{c.frame_a}' and '{c.frame_b}' by {max(0.0, -c.distance) * 1000:.1f} mm"
-            for c in contacts[:6]
+        descriptions = [
+            f"'{contact.frame_a}' and '{contact.frame_b}'"
+            f" by {max(0.0, -contact.distance) * 1000:.1f} mm"
+            for contact in contacts[:_MAX_CONTACTS]
         ]
-        more = f" and {len(contacts) - 6} more" if len(contacts) > 6 else ""
+        remaining = len(contacts) - _MAX_CONTACTS
+        more = f" and {remaining} more" if remaining > 0 else ""
         raise CollisionError(
-            f"the start is in collision: {'; '.join(named)}{more}; move them apart, or allow the"
-            " pair in the scene",
-            pairs=tuple((c.frame_a, c.frame_b) for c in contacts),
+            f"the start is in collision: {'; '.join(descriptions)}{more}; move them apart, or"
+            " allow the pair in the scene",
+            pairs=tuple((contact.frame_a, contact.frame_b) for contact in contacts),
         )
 
 
-def _closed_on(
+def _close_fingers(
     object: str, scene: SceneGraph, q: Configuration, manipulator: Manipulator
 ) -> Configuration:
-    """Return ``q`` with the fingers closed until they touch an object, or open when they cannot."""
+    """Return ``q`` with the fingers closed until they touch an object, else unchanged."""
     if manipulator.gripper_kind != "parallel":
         return q
 
-    def at(width: float) -> Configuration:
+    def configuration(width: float) -> Configuration:
         return np.array(scene.configuration(manipulator.finger_values(width), base=q))
 
-    def gap(width: float) -> float:
-        links = manipulator.contact_links
+    def distance(width: float) -> float:
+        q_width, links = configuration(width), manipulator.contact_links
         return max(
-            (pair_distance(scene, at(width), frame_a=link, frame_b=object) for link in links),
+            (pair_distance(scene, q_width, frame_a=link, frame_b=object) for link in links),
             default=0.0,
         )
 
-    touching, apart = manipulator.width_closed, manipulator.width_open
-    if gap(touching) > 0.0 or gap(apart) <= 0.0:
+    contact_width, free_width = manipulator.width_closed, manipulator.width_open
+    if distance(contact_width) > 0.0 or distance(free_width) <= 0.0:
         return q
     for _ in range(_BISECTIONS):
-        middle = (touching + apart) / 2
-        touching, apart = (middle, apart) if gap(middle) <= 0.0 else (touching, middle)
-    return at(touching)
+        middle = (contact_width + free_width) / 2
+        if distance(middle) <= 0.0:
+            contact_width = middle
+        else:
+            free_width = middle
+    return configuration(contact_width)

@@ -1,17 +1,23 @@
-"""The version tree: every scene version that planning has reached, and how it was reached.
+r"""Tree of the scene versions that a search has reached.
 
-The :class:`Expansion` of a :class:`SceneVersion` for an action holds the motions that were found
-for it there, each leading to a child node, and the failures. Expansions are lazy: each call
-continues the last one. Task plans that begin with the same actions share the nodes of that
-beginning, and a later iteration continues the samplers of an earlier one. Nodes that transfers lead
-to (:meth:`VersionTree.follow`) have a parent and are in no expansion.
+::
 
-Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone,
-not on what else was asked of the tree, nor when. Each has random numbers of its own, seeded by the
-way from the root. After each action the state derived from the new scene equals what PDDL predicts,
-or :class:`SemanticsMismatchError` names the facts that differ. Facts of which a domain says that
-they are a matter of probability may hold beyond that. Nodes are kept as long as the tree: a further
-scene version costs about a kilobyte.
+    root --(pick a)--> version --(place a shelf)--> version
+      \                   \--(place a shelf)--> version
+       \--(pick b)--> version
+
+The :class:`Expansion` of a :class:`SceneVersion` for an action holds the child versions that
+motions of the action lead to, and the failures. Expansions are lazy: each call continues the
+previous one. Task plans with a common prefix share the versions of that prefix, and later
+iterations continue the samplers of earlier ones. Versions returned by :meth:`VersionTree.follow`
+have a parent and belong to no expansion.
+
+Invariants: the results of an expansion depend only on its version, its action and the seed of the
+tree, not on the order of calls. Each expansion has its own random numbers, seeded by the path from
+the root. After each action, the state derived from the new scene equals the state predicted by
+PDDL, or :class:`SemanticsMismatchError` names the facts that differ. Facts that a domain declares
+probabilistic may hold beyond the prediction. Versions live as long as the tree: each costs about a
+kilobyte.
 """
 
 from __future__ import annotations
@@ -26,7 +32,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.random import default_rng  # here, since an interrupt while it is imported is lost
+from numpy.random import default_rng  # early: an interrupt during this import is lost
 from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import callable_name
@@ -52,19 +58,27 @@ from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 
 _logger = logging.getLogger(__name__)
 
-_MOST_EXAMPLES = 40  # of an action and a cause
-# cosine of the angle between the approaches of grasps, above which they are by the same side
-_SAME_SIDE = 0.7
+_MAX_EXAMPLES = 40
+"""Number of failures recorded for each action and cause."""
+
+_SAME_SIDE_COSINE = 0.7
+"""Cosine of the angle between two approach axes above which both grasps use the same side."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureRecord:
-    """One failure, where it happened.
+    """Failure of an action and the scene in which it occurred.
 
     Attributes:
-        frames: frames that the failure speaks of: those that the action handles and those that were
-            in the way; None when it is not known on what it depends.
-        choice: the grasp or placement that was tried, in words; empty if none.
+        action: the action that failed.
+        failure: the failure.
+        frames: frames that the failure depends on: those that the action handles and the obstacles.
+            None if the dependencies are unknown.
+        scene: scene before the action.
+        q: (n_joints,) configuration before the action.
+        object: frame of the handled object, or of the handle.
+        arm: name of the arm; None for the first.
+        choice: description of the attempted grasp or placement; empty if none.
     """
 
     action: GroundAction
@@ -79,14 +93,14 @@ class FailureRecord:
 
 @dataclass
 class FailureLog:
-    """What failed, how often: for the explanation.
+    """Failures of a run by action and cause, for the explanation.
 
     Attributes:
-        counts: by (action, cause).
-        records: the first failures of each action and cause, of each choice one.
-        pairs: for each, how often which pairs of frames were in each other's way.
-        excesses: for each, the fewest metres by which a pose was out of reach.
-        attempts: motions tried.
+        counts: number of failures by (action, cause).
+        records: first failures by (action, cause), one for each choice.
+        pairs: number of failures by (action, cause) and colliding pairs of frames.
+        excesses: smallest distance by which a pose was out of reach, by (action, cause) [m].
+        attempts: number of attempted motions.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -96,22 +110,20 @@ class FailureLog:
     attempts: int = 0
 
     def count_attempts(self, count: int = 1) -> None:
-        """Count motions that were tried."""
+        """Count attempted motions."""
         self.attempts += count
 
     def count_failure(self, record: FailureRecord) -> None:
-        """Count one failure, and keep the first of each choice."""
+        """Count one failure and store the first of each choice."""
         key = str(record.action), str(record.failure)
         self.counts[key] += 1
         records = self.records.setdefault(key, [])
-        if len(records) < _MOST_EXAMPLES and all(
-            record.choice != other.choice for other in records
-        ):
+        is_new_choice = all(record.choice != previous.choice for previous in records)
+        if len(records) < _MAX_EXAMPLES and is_new_choice:
             records.append(record)
         self.pairs.setdefault(key, Counter())[record.failure.pairs] += 1
-        self.excesses[key] = min(
-            record.failure.excess, self.excesses.get(key, record.failure.excess)
-        )
+        excess = record.failure.excess
+        self.excesses[key] = min(excess, self.excesses.get(key, excess))
 
     def most_common(self) -> tuple[tuple[str, str, int], ...]:
         """Return (action, cause, count), most frequent first, ties in order of name."""
@@ -121,28 +133,32 @@ class FailureLog:
 
 @dataclass(eq=False)
 class SceneVersion:
-    """A scene at a configuration, reached by refined actions.
+    """A scene and configuration reached by refined actions.
 
     Attributes:
-        step: the action that led here with its motion; None at the root.
-        changed: frames whose edge this step changed, or that are children of a joint which it
-            moved.
-        key: 16 bytes that say how it was reached.
-        scene_key: 16 bytes that are the same where the same actions with the same grasps and places
-            led here: such nodes have one scene, but for rounding, and differ in where the arm is.
-        derived: the state as it was derived, from which those of the next nodes are; None at the
+        scene: the scene.
+        q: (n_joints,) configuration.
+        state: PDDL state.
+        step: last action with its motion; None at the root.
+        changed_frames: frames whose edge the last step changed, and children of joints it moved.
+        key: 16-byte hash of the path from the root.
+        scene_key: 16-byte hash of the actions, grasps and placements from the root. Versions with
+            equal keys have the same scene, except for rounding, and may differ in the arm's
+            configuration.
+        derived: derived state, from which the states of child versions are computed. None at the
             root.
-        number: how many nodes the tree had before.
-        candidate: the candidate of the action that led here; None at the root and for motions of an
-            earlier plan.
-        parent: the version before; None at the root.
+        expansions: expansions by action and number of the arranged place.
+        number: number of versions created before this one.
+        candidate: candidate of the last action. None at the root and for motions of an earlier
+            plan.
+        parent: previous version; None at the root.
     """
 
     scene: SceneGraph
     q: Configuration
     state: State
     step: PlanStep | None
-    changed: frozenset[str]
+    changed_frames: frozenset[str]
     key: bytes
     scene_key: bytes
     derived: DerivedState | None = None
@@ -153,13 +169,18 @@ class SceneVersion:
 
 
 class Expansion:
-    """The motions of one action in one node: those found so far, and more when asked.
+    """Motions and failures of one action in one version, computed on demand.
 
     Attributes:
-        attempts: motions and failures together.
-        depends_on_way: whether a failure depends on where the arm was before, or may do so.
-        is_exhausted: whether the candidates have come to an end.
-        restarts: how often they have begun anew.
+        node: version before the action.
+        action: the action.
+        children: versions after the motions, in the order in which they were computed.
+        failures: failures, in the same order.
+        predicted_state: state after the action according to PDDL.
+        attempts: number of motions and failures.
+        is_path_dependent: whether a failure depends, or may depend, on the arm's configuration.
+        is_exhausted: whether no candidate is left.
+        restarts: number of restarts of the candidates.
         arrangement: number of the arranged place that replaces those of the samplers; 0 for none.
     """
 
@@ -169,20 +190,23 @@ class Expansion:
         self.node, self.action, self.arrangement = node, action, arrangement
         self.children: list[SceneVersion] = []
         self.failures: list[FailureRecord] = []
-        self.depends_on_way = False
+        self.is_path_dependent = False
         self.attempts = self.restarts = 0
         self.is_exhausted = False
         self._tree = tree
-        self.predicted = tree.problem.apply(node.state, action)
-        self._asked: list[tuple[str, str]] = []
-        self._attempts = tree.attempts(self, self._asked)
+        self.predicted_state = tree.problem.apply(node.state, action)
+        self._requested_placements: list[tuple[str, str]] = []
+        self._results = tree.attempts(self, self._requested_placements)
 
     @property
     def is_impossible(self) -> bool:
-        """Whether every candidate failed for good: no state allows the action. One arranged place proves nothing."""
-        is_tried = self.is_exhausted and not self.arrangement
+        """True if every candidate failed with a proof that no state allows the action.
+
+        Failures of a single arranged place prove nothing.
+        """
+        is_complete = self.is_exhausted and not self.arrangement
         return (
-            is_tried
+            is_complete
             and not self.children
             and all(record.failure.is_proved for record in self.failures)
         )
@@ -193,94 +217,112 @@ class Expansion:
         return f" {self.arrangement}" if self.arrangement else ""
 
     def restart(self) -> None:
-        """Begin with the candidates anew, with other random numbers; what was found stays."""
+        """Restart the candidates with new random numbers, and keep all children and failures."""
         self.restarts += 1
         self.is_exhausted = False
-        self._attempts = self._tree.attempts(self, self._asked)
+        self._results = self._tree.attempts(self, self._requested_placements)
 
     def advance(self) -> SceneVersion | MotionFailure | None:
-        """Make one more attempt; return the child it leads to, why it failed, or None at the end."""
-        found = next(self._attempts, None)
-        if found is None:
+        """Make one attempt; return the child version, the failure, or None if exhausted."""
+        result = next(self._results, None)
+        if result is None:
             self.is_exhausted = True
             if not self.attempts:
-                self._record(None, self._nothing_to_try())
+                self._record_failure(None, self._no_candidate_failure())
             return None
-        candidate, attempt = found
+        candidate, attempt = result
         self.attempts += 1
         if isinstance(attempt, MotionFailure):
             _logger.debug("%s fails: %s", self.action, attempt)
-            self._record(candidate, attempt)
+            self._record_failure(candidate, attempt)
             return attempt
         _logger.debug("%s refined: %s", self.action, attempt.choice)
         child = self._tree.child(self, candidate, attempt)
         if isinstance(child, MotionFailure):
-            self._record(candidate, child)
+            self._record_failure(candidate, child)
         else:
             self.children.append(child)
         return child
 
-    def _nothing_to_try(self) -> MotionFailure:
-        """Return why there was no candidate: no room, where places were looked for."""
-        if not self._asked:
+    def _no_candidate_failure(self) -> MotionFailure:
+        """Return the failure without any candidate: no room, if placements were requested."""
+        if not self._requested_placements:
             cause = "the domain's semantics has no candidate for it"
             return MotionFailure("choosing", cause, kind=FailureKind.NO_CHOICE)
-        scene, (object, support) = self.node.scene, self._asked[-1]
-        below = {other: scene.parent(other) for other in movable_frames(scene) if other != object}
-        beside = [other for other in below if below[other] == support]
-        if not beside:  # a marked area: what stands there is a child of what it is marked on
-            beside = [other for other in below if below[other] == scene.parent(support)]
+        scene, (object, support) = self.node.scene, self._requested_placements[-1]
+        supports = {name: scene.parent(name) for name in movable_frames(scene) if name != object}
+        neighbours = [name for name in supports if supports[name] == support]
+        if not neighbours:
+            # Objects in a marked area are children of the frame that the area belongs to.
+            neighbours = [name for name in supports if supports[name] == scene.parent(support)]
         cause = f"no room was found for '{object}' on '{support}'"
-        return MotionFailure(
-            "choosing", cause, tuple((object, other) for other in beside), kind=FailureKind.NO_ROOM
-        )
+        pairs = tuple((object, name) for name in neighbours)
+        return MotionFailure("choosing", cause, pairs, kind=FailureKind.NO_ROOM)
 
-    def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
-        frames = _frames_of(candidate, failure)
-        object, handle, arm = (
-            getattr(candidate, name, None) for name in ("object", "handle", "arm")
-        )
+    def _record_failure(self, candidate: Candidate | None, failure: MotionFailure) -> None:
+        frames = _find_failure_frames(candidate, failure)
+        object = getattr(candidate, "object", None)
+        handle = getattr(candidate, "handle", None)
+        arm = getattr(candidate, "arm", None)
         object = handle if object is None else object
-        # no room: for what stands there, however the object is held
-        if candidate is None and self._asked:
-            object, support = self._asked[-1]
-            frames = frozenset([support, *(other for _, other in failure.pairs)])
+        if candidate is None and self._requested_placements:
+            # A lack of room depends on the neighbours, not on the grasp of the object.
+            object, support = self._requested_placements[-1]
+            frames = frozenset([support, *(neighbour for _, neighbour in failure.pairs)])
         frames = None if frames is None else frames | self._tree.carriers
-        choice = ", then ".join(_choices_of(candidate))
+        choice = ", then ".join(_describe_choices(candidate))
+        node = self.node
         record = FailureRecord(
-            self.action, failure, frames, self.node.scene, self.node.q, object, arm, choice
+            self.action, failure, frames, node.scene, node.q, object, arm, choice
         )
         self.failures.append(record)
-        is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
-        self.depends_on_way |= failure.is_path_dependent or not is_of_scene
+        is_of_scene = type(candidate) in _SCENE_CANDIDATES or failure.kind is FailureKind.NO_ROOM
+        self.is_path_dependent |= failure.is_path_dependent or not is_of_scene
         self._tree.log.count_failure(
             replace(record, action=self._tree.domain.original_action(self.action))
         )
 
 
-class VersionTree:
-    """All that was refined of one task.
-
-    Args:
-        problem: the task, with the state derived from ``scene``.
-        arms: compute single actions, the first unless a candidate names another; may be replaced by
-            others with larger budgets.
-        sampling: samplers of grasps and placements; those of this package by default.
+@dataclass(frozen=True, eq=False)
+class RefinementTask:
+    """Task whose actions are refined.
 
     Attributes:
-        carriers: the frames on joints of a mobile base under an arm: what the arm reaches depends
-            on where they are.
-        known: returns a motion of an action from a node that comes before the domain's candidates,
-            or None.
+        scene: scene at the start.
+        q: (n_joints,) configuration at the start.
+        problem: PDDL problem, whose initial state is derived from ``scene``.
+        domain: domain with its semantics.
+    """
+
+    scene: SceneGraph
+    q: Configuration
+    problem: Problem
+    domain: PlanningDomain
+
+
+class VersionTree:
+    """All versions reached by refining actions of one task.
+
+    Args:
+        task: the task.
+        arms: motion planners by name of the arm. The first one is the default of candidates
+            without an arm.
+        seed: seed of all random numbers.
+        log: log of failures.
+        clock: accumulates planning time by stage.
+        sampling: samplers of grasps and placements. Defaults to the built-in samplers.
+
+    Attributes:
+        carriers: frames on the joints of a mobile base that carries an arm. The arm's reach
+            depends on their poses.
+        propose: function that returns a motion of an action from a version, or None. It precedes
+            the candidates of the domain.
     """
 
     def __init__(
         self,
-        scene: SceneGraph,
-        q: Configuration,
+        task: RefinementTask,
         *,
-        problem: Problem,
-        domain: PlanningDomain,
         arms: Mapping[str, ArmMotionPlanner],
         seed: int,
         log: FailureLog,
@@ -288,55 +330,53 @@ class VersionTree:
         sampling: SeededSamplers | None = None,
     ) -> None:
         first = next(iter(arms.values())).manipulator
-        self._sampling = replace(sampling or SeededSamplers(Samplers(), first, seed), start=scene)
-        self.problem, self.domain, self.arms, self.log, self.clock = (
-            problem,
-            domain,
-            arms,
-            log,
-            clock,
-        )
+        sampling = sampling or SeededSamplers(Samplers(), first, seed)
+        self._sampling = replace(sampling, start=task.scene)
+        self.problem, self.domain = task.problem, task.domain
+        self.arms, self.log, self.clock = arms, log, clock
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
-        self.root = SceneVersion(scene, q, problem.init, None, frozenset(), key, key)
+        initial_state = task.problem.init
+        self.root = SceneVersion(task.scene, task.q, initial_state, None, frozenset(), key, key)
         self._numbers = itertools.count(1)
-        self.known: Callable[[SceneVersion, GroundAction], ActionMotion | None] = lambda *_: None
-        self.carriers = carrying_joints(scene, [arm.manipulator for arm in arms.values()])
+        self.propose: Callable[[SceneVersion, GroundAction], ActionMotion | None] = lambda *_: None
+        self.carriers = carrying_joints(task.scene, [arm.manipulator for arm in arms.values()])
         self._dead_ends: dict[tuple[bytes, GroundAction, int], Expansion] = {}
         self._arrangements: dict[tuple[str, str], int] = {}
         self._arrangement_numbers: dict[tuple[str, str, Placement], int] = {}
-        self._deriver = StateDeriver(
-            domain, {name: types[0] for name, types in problem.objects.items()}
-        )
+        object_types = {name: types[0] for name, types in task.problem.objects.items()}
+        self._deriver = StateDeriver(task.domain, object_types)
 
-    def try_first(self, known: Callable[[SceneVersion, GroundAction], ActionMotion | None]) -> None:
-        """Try a motion of an action before the domain's candidates, where the function returns one."""
-        self.known = known
+    def try_first(
+        self, propose: Callable[[SceneVersion, GroundAction], ActionMotion | None]
+    ) -> None:
+        """Try the motion that a function returns before the domain's candidates."""
+        self.propose = propose
 
     def use_arms(self, arms: Mapping[str, ArmMotionPlanner]) -> None:
-        """Compute actions with these arms from now on, as with larger budgets."""
+        """Replace the motion planners, for example by those with larger budgets."""
         self.arms = arms
 
     def expansion(self, node: SceneVersion, action: GroundAction) -> Expansion:
-        """Return the expansion of a node by an action; it is created at the first call."""
-        key = action, self._arrangement(action)
-        found = node.expansions.get(key)
-        if found is None:
-            found = node.expansions[key] = Expansion(self, node, *key)
-        return found
+        """Return the expansion of a version by an action; it is created at the first call."""
+        key = action, self._find_arrangement(action)
+        expansion = node.expansions.get(key)
+        if expansion is None:
+            expansion = node.expansions[key] = Expansion(self, node, *key)
+        return expansion
 
     def arrange(self, places: Mapping[tuple[str, str], Placement]) -> None:
-        """Put objects at these places alone, from now on, instead of those of the samplers.
+        """Restrict the placements of objects to one each, instead of those of the samplers.
 
         Args:
             places: placements, by frame of the object and of the support.
         """
         self._sampling = replace(self._sampling, arranged=places)
-        known, self._arrangements = self._arrangement_numbers, {}
+        numbers, self._arrangements = self._arrangement_numbers, {}
         for (object, support), place in places.items():
-            number = known.setdefault((object, support, place), len(known) + 1)
+            number = numbers.setdefault((object, support, place), len(numbers) + 1)
             self._arrangements[pddl_name(object), pddl_name(support)] = number
 
-    def _arrangement(self, action: GroundAction) -> int:
+    def _find_arrangement(self, action: GroundAction) -> int:
         """Return the number of the place that :meth:`arrange` gave to an action; 0 for none."""
         if not self._arrangements:
             return 0
@@ -344,21 +384,25 @@ class VersionTree:
         return max((self._arrangements.get(pair, 0) for pair in pairs), default=0)
 
     def note_dead_end(self, expansion: Expansion) -> None:
-        """Remember that an action failed in a scene, for any configuration of the arm; it is not tried again."""
-        if not expansion.children and expansion.failures and not expansion.depends_on_way:
+        """Store an action that fails in a scene for any configuration of the arm."""
+        if not expansion.children and expansion.failures and not expansion.is_path_dependent:
             key = expansion.node.scene_key, expansion.action, expansion.arrangement
-            known = self._dead_ends.get(key)
-            if known is None or known.attempts < expansion.attempts:
+            stored = self._dead_ends.get(key)
+            if stored is None or stored.attempts < expansion.attempts:
                 self._dead_ends[key] = expansion
 
     def dead_end(self, expansion: Expansion, *, attempts: int) -> Expansion | None:
-        """Return a failed expansion, of so many attempts at least, of the same action in the same scene, or None."""
-        known = self._dead_ends.get(
-            (expansion.node.scene_key, expansion.action, expansion.arrangement)
-        )
-        if known is None or known is expansion or expansion.attempts:
+        """Return a failed expansion of the same action in the same scene, or None.
+
+        Args:
+            expansion: expansion without attempts.
+            attempts: minimum number of attempts of an expansion that is not exhausted.
+        """
+        key = expansion.node.scene_key, expansion.action, expansion.arrangement
+        dead_end = self._dead_ends.get(key)
+        if dead_end is None or dead_end is expansion or expansion.attempts:
             return None
-        return known if known.is_exhausted or known.attempts >= attempts else None
+        return dead_end if dead_end.is_exhausted or dead_end.attempts >= attempts else None
 
     def follow(
         self,
@@ -369,23 +413,22 @@ class VersionTree:
         seed: int,
         attempts: int,
     ) -> SceneVersion | MotionFailure | None:
-        """Return the node that one candidate of an action leads to, or its last failure; None for no motion.
+        """Return the version after one candidate of an action, its last failure, or None.
 
-        Nothing is kept of it but what the log counts.
+        The result belongs to no expansion. The log counts the attempts.
         """
-        context, expansion, last = self.context(node, seed=seed), self.expansion(node, action), None
-        for attempt in itertools.islice(
-            candidate.refine(next(iter(self.arms.values())), context, seed=seed), attempts
-        ):
+        context, expansion = self.context(node, seed=seed), self.expansion(node, action)
+        result: SceneVersion | MotionFailure | None = None
+        motions = candidate.refine(next(iter(self.arms.values())), context, seed=seed)
+        for attempt in itertools.islice(motions, attempts):
             self.log.count_attempts()
-            last = (
-                attempt
-                if isinstance(attempt, MotionFailure)
-                else self.child(expansion, candidate, attempt)
-            )
-            if not isinstance(last, MotionFailure):
-                return last
-        return last
+            if isinstance(attempt, MotionFailure):
+                result = attempt
+                continue
+            result = self.child(expansion, candidate, attempt)
+            if not isinstance(result, MotionFailure):
+                return result
+        return result
 
     def context(
         self,
@@ -395,97 +438,95 @@ class VersionTree:
         seed: int,
         is_random: bool = False,
     ) -> ActionContext:
-        """Return the context in which a domain proposes candidates in a node, or in a version in its place."""
+        """Return the context in which a domain proposes candidates in a version.
+
+        Args:
+            node: the version.
+            scene: scene that replaces that of the version.
+            seed: seed of the random numbers.
+            is_random: whether samplers draw at random instead of best first.
+        """
         rng, sampling = default_rng(seed), replace(self._sampling, is_random=is_random)
         return ActionContext(scene or node.scene, node.q, rng, sampling, self.arms)
 
     def attempts(
-        self, expansion: Expansion, asked: list[tuple[str, str]]
+        self, expansion: Expansion, requested: list[tuple[str, str]]
     ) -> Iterator[tuple[Candidate | None, ActionMotion | MotionFailure]]:
-        """Yield the result of each candidate of an action in a node, with random numbers of this restart.
+        """Yield the results of all candidates of an action, with the random numbers of a restart.
 
         Args:
-            asked: list to which the requested placements, (object, support), are added.
+            expansion: version and action.
+            requested: list that receives the requested placements (object, support).
         """
         node, action = expansion.node, expansion.action
-        key = _key(node.key, f"{action} {expansion.restarts}{expansion.suffix}")
-        context = ActionContext(
-            node.scene,
-            node.q,
-            default_rng(int.from_bytes(key, "little")),
-            self._sampling,
-            self.arms,
-            asked,
-        )
-        if not expansion.restarts and (known := self.known(node, action)) is not None:
-            yield None, known
+        key = _hash_key(node.key, f"{action} {expansion.restarts}{expansion.suffix}")
+        rng = default_rng(int.from_bytes(key, "little"))
+        context = ActionContext(node.scene, node.q, rng, self._sampling, self.arms, requested)
+        if not expansion.restarts:
+            motion = self.propose(node, action)
+            if motion is not None:
+                yield None, motion
         candidates = self.domain.candidates(action, context)
-        number, is_varied, refined = 0, False, None
+        number, is_alternating, refined_candidate = 0, False, None
         while True:
             with self.clock.phase(PlanningStage.SEMANTICS):
                 candidate = next(candidates, None)
             if candidate is None:
                 return
-            seed = int.from_bytes(_key(key, str(number))[:4], "little")
-            # errors of others name their domain
-            is_ours = type(candidate).__module__.startswith("tmkit.")
+            seed = int.from_bytes(_hash_key(key, str(number))[:4], "little")
+            # Errors of candidates from outside the package name their domain.
+            is_built_in = type(candidate).__module__.startswith("tmkit.")
             with (
                 nullcontext()
-                if is_ours
+                if is_built_in
                 else self.domain.attribute_errors(f"{callable_name(candidate)} of {action}")
             ):
                 for attempt in candidate.refine(next(iter(self.arms.values())), context, seed=seed):
                     if not isinstance(attempt, ActionMotion | MotionFailure):
-                        what = f"candidate '{callable_name(candidate)}' gives {repr(attempt)[:60]}"
-                        raise TaskError.at(
-                            str(action),
-                            f"{what}, which is neither an ActionMotion nor a MotionFailure",
-                        )
+                        raise _wrong_attempt_error(action, candidate, attempt)
                     yield candidate, attempt
-                    refined = candidate if isinstance(attempt, ActionMotion) else refined
-            if refined is candidate and not is_varied:
-                candidates, is_varied = _varied(candidates, candidate), True
+                    if isinstance(attempt, ActionMotion):
+                        refined_candidate = candidate
+            if refined_candidate is candidate and not is_alternating:
+                candidates, is_alternating = _alternate_sides(candidates, candidate), True
             number += 1
 
     def child(
-        self, expansion: Expansion, candidate: Candidate | None, refinement: ActionMotion
+        self, expansion: Expansion, candidate: Candidate | None, motion: ActionMotion
     ) -> SceneVersion | MotionFailure:
-        """Return the node after a motion, after checking its derived state against the predicted one.
+        """Return the version after a motion, or the failure of a probabilistic prediction.
 
-        Where that is a matter of probability and not probable enough, the motion has failed.
+        Raises:
+            SemanticsMismatchError: if the derived state differs from the predicted one.
         """
-        parent, predicted = expansion.node, expansion.predicted
-        if facts := self.domain.fact_changes(refinement.scene, predicted):
-            scene, changes = (
-                with_class_changes(refinement.scene, facts),
-                (*refinement.changes, *facts),
-            )
-            choice = f"{refinement.choice}: {facts[0]}" if refinement.choice else str(facts[0])
-            refinement = replace(refinement, scene=scene, changes=changes, choice=choice)
-        derived = self._compare(expansion, refinement)
+        parent, predicted_state = expansion.node, expansion.predicted_state
+        if facts := self.domain.fact_changes(motion.scene, predicted_state):
+            scene = with_class_changes(motion.scene, facts)
+            changes = (*motion.changes, *facts)
+            choice = f"{motion.choice}: {facts[0]}" if motion.choice else str(facts[0])
+            motion = replace(motion, scene=scene, changes=changes, choice=choice)
+        derived = self._check_state(expansion, motion)
         if isinstance(derived, MotionFailure):
             return derived
-        step = refinement.step(expansion.action)
-        key = _key(
-            parent.key, f"{expansion.action} child {len(expansion.children)}{expansion.suffix}"
-        )
-        changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(
-            parent, refinement
-        )
-        is_known = type(candidate) in _OF_SCENE
-        scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key
+        text = f"{expansion.action} child {len(expansion.children)}{expansion.suffix}"
+        key = scene_key = _hash_key(parent.key, text)
+        if type(candidate) in _SCENE_CANDIDATES:
+            scene_key = _hash_key(parent.scene_key, f"{expansion.action} {candidate!r}")
+        changed_frames = frozenset(diff(parent.scene, motion.scene).changed)
+        changed_frames |= self._find_operated_frames(parent, motion)
         number = next(self._numbers)
-        if predicted != derived.state and self.domain.open_predicates:
-            unmet = predicted.difference(derived.state).missing
-            predicted = predicted.change(
-                delete=[f for f in unmet if f.predicate in self.domain.open_predicates]
+        open_predicates = self.domain.open_predicates
+        if predicted_state != derived.state and open_predicates:
+            missing = predicted_state.difference(derived.state).missing
+            predicted_state = predicted_state.change(
+                delete=[fact for fact in missing if fact.predicate in open_predicates]
             )
         return SceneVersion(
-            refinement.scene,
-            refinement.q,
-            predicted,
-            step,
-            changed,
+            motion.scene,
+            motion.q,
+            predicted_state,
+            motion.step(expansion.action),
+            changed_frames,
             key,
             scene_key,
             derived,
@@ -494,12 +535,11 @@ class VersionTree:
             parent=parent,
         )
 
-    def _operated(self, parent: SceneVersion, refinement: ActionMotion) -> frozenset[str]:
-        """Return the frames whose joint, of neither arm nor hand, or of a base that carries an arm, has moved."""
-        scene = refinement.scene
-        moved = np.flatnonzero(parent.q != refinement.q)
-        frames = {scene.joint_frames[i] for i in moved.tolist()}
-        arms = {
+    def _find_operated_frames(self, parent: SceneVersion, motion: ActionMotion) -> frozenset[str]:
+        """Return the frames on moved joints of mechanisms and of bases that carry an arm."""
+        scene = motion.scene
+        frames = {scene.joint_frames[i] for i in np.flatnonzero(parent.q != motion.q).tolist()}
+        arm_joints = {
             joint
             for arm in self.arms.values()
             for joint in (*arm.manipulator.joints, *arm.manipulator.gripper_joints)
@@ -507,17 +547,21 @@ class VersionTree:
         return frozenset(
             frame
             for frame in frames
-            if scene.joint(frame).name not in arms or frame in self.carriers
+            if scene.joint(frame).name not in arm_joints or frame in self.carriers
         )
 
-    def _compare(
-        self, expansion: Expansion, refinement: ActionMotion
+    def _check_state(
+        self, expansion: Expansion, motion: ActionMotion
     ) -> DerivedState | MotionFailure:
-        """Return the state that is derived, or why a predicted fact is not probable enough."""
+        """Return the derived state, or the failure of a fact whose probability is too low.
+
+        Raises:
+            SemanticsMismatchError: if the derived state differs from the predicted one.
+        """
         action = expansion.action
         with self.clock.phase(PlanningStage.SEMANTICS):
-            derived = self._deriver.derive(refinement.scene, refinement.q, expansion.node.derived)
-        difference = expansion.predicted.difference(derived.state)
+            derived = self._deriver.derive(motion.scene, motion.q, expansion.node.derived)
+        difference = expansion.predicted_state.difference(derived.state)
         if not difference:
             return derived
         probabilistic = self.domain.probabilistic_predicates
@@ -527,30 +571,27 @@ class VersionTree:
                 fact for fact in difference.missing if fact.predicate not in open_predicates
             )
             difference = replace(difference, missing=missing)
-        if any(
-            fact.predicate not in probabilistic
-            for fact in (*difference.missing, *difference.unexpected)
-        ):
+        differing_facts = (*difference.missing, *difference.unexpected)
+        if any(fact.predicate not in probabilistic for fact in differing_facts):
             raise SemanticsMismatchError(
-                f"after {action} the scene does not say what domain '{self.domain.name}' predicts:"
-                f" {difference}",
+                f"after {action} the state derived from the scene differs from the prediction of"
+                f" domain '{self.domain.name}': {difference}",
                 action=str(action),
                 missing=tuple(str(fact) for fact in difference.missing),
                 unexpected=tuple(str(fact) for fact in difference.unexpected),
             )
         if difference.missing:
-            cause = self.domain.explain_false_fact(
-                difference.missing, refinement.scene, refinement.q
-            )
+            cause = self.domain.explain_false_fact(difference.missing, motion.scene, motion.q)
             return MotionFailure("probability", cause, kind=FailureKind.UNCERTAIN)
         return derived
 
 
-def _key(before: bytes, what: str) -> bytes:
-    return hashlib.blake2b(before + what.encode(), digest_size=16).digest()
+def _hash_key(base: bytes, text: str) -> bytes:
+    return hashlib.blake2b(base + text.encode(), digest_size=16).digest()
 
 
-_OF_SCENE = (Pick, Place)  # candidates of which all but the way to them depends on the scene alone
+_SCENE_CANDIDATES = (Pick, Place)
+"""Candidates that depend on the scene alone, except for the searched path to them."""
 
 _DEPENDS_ON_OBJECT = frozenset(
     {
@@ -562,48 +603,65 @@ _DEPENDS_ON_OBJECT = frozenset(
         FailureKind.GRIP,
     }
 )
-"""Kinds of failures that depend on where the handled object and what was in the way stand, and on nothing else."""
+"""Kinds of failures that depend only on the poses of the handled object and of the obstacles."""
 
 
-def _varied(candidates: Iterator[Candidate], held: Candidate) -> Iterator[Candidate]:
-    """Yield picks by other sides of the object than one that led to nothing, in turn with all.
+def _wrong_attempt_error(action: GroundAction, candidate: Candidate, attempt: object) -> TaskError:
+    return TaskError.at(
+        str(action),
+        f"candidate '{callable_name(candidate)}' gives {repr(attempt)[:60]}, which is neither an"
+        " ActionMotion nor a MotionFailure",
+    )
 
-    A hand above an object puts it neither under a roof nor upside down, however it is turned.
+
+def _alternate_sides(candidates: Iterator[Candidate], previous: Candidate) -> Iterator[Candidate]:
+    """Yield picks by other sides of the object than the previous one, in turn with all candidates.
+
+    A rotation about the approach axis does not help, for example if a hand above the object has to
+    place it under a roof or upside down.
     """
-    directions = list(_directions(held))
-    left = list(candidates) if directions else []
-    others = [one for one in left for z in _directions(one) if dot(z, directions[0]) < _SAME_SIDE]
-    turns = (one for pair in itertools.zip_longest(others, left) for one in pair if one is not None)
-    yield from {id(one): one for one in turns}.values()
+    axes = list(_approach_axes(previous))
+    remaining = list(candidates) if axes else []
+    other_sides = [
+        candidate
+        for candidate in remaining
+        for axis in _approach_axes(candidate)
+        if dot(axis, axes[0]) < _SAME_SIDE_COSINE
+    ]
+    pairs = itertools.zip_longest(other_sides, remaining)
+    alternating = (candidate for pair in pairs for candidate in pair if candidate is not None)
+    yield from {id(candidate): candidate for candidate in alternating}.values()
     yield from candidates
 
 
-def _directions(candidate: Candidate) -> Iterator[NDArray[np.float64]]:
-    """Yield the tool's z axis (3,) in the object's frame of a pick, also of one after other actions."""
+def _approach_axes(candidate: Candidate) -> Iterator[NDArray[np.float64]]:
+    """Yield the tool's z axis (3,) at each pick of a candidate, in the object's frame."""
     for part in getattr(candidate, "candidates", (candidate,)):
         if isinstance(part, Pick):
             yield part.grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
 
 
-def _choices_of(candidate: Candidate | None) -> Iterator[str]:
-    """Yield the grasps and placements of a candidate in words."""
+def _describe_choices(candidate: Candidate | None) -> Iterator[str]:
+    """Yield descriptions of the grasps and placements of a candidate."""
     for part in getattr(candidate, "candidates", (candidate,)):
         grasp, pose, support = (getattr(part, name, None) for name in ("grasp", "pose", "support"))
         if isinstance(grasp, Grasp):
             yield f"grasp {grasp.name}"
         if isinstance(pose, Pose) and support is not None:
-            place = ", ".join(f"{number:.3f}" for number in pose.translation)
+            position = ", ".join(f"{number:.3f}" for number in pose.translation)
             yaw = math.degrees(atan2(pose.rotation[1, 0], pose.rotation[0, 0]))
-            yield f"on {support} at ({place}), yaw {yaw:.0f} degrees"
+            yield f"on {support} at ({position}), yaw {yaw:.0f} degrees"
 
 
-def _frames_of(candidate: Candidate | None, failure: MotionFailure) -> frozenset[str] | None:
-    """Return the frames that a failure depends on; None when that is not known."""
-    handled = [
+def _find_failure_frames(
+    candidate: Candidate | None, failure: MotionFailure
+) -> frozenset[str] | None:
+    """Return the frames that a failure depends on; None if the dependencies are unknown."""
+    handled_frames = [
         name
         for field in ("object", "support", "handle")
         if isinstance(name := getattr(candidate, field, None), str)
     ]
-    if failure.kind not in _DEPENDS_ON_OBJECT or not handled:
+    if failure.kind not in _DEPENDS_ON_OBJECT or not handled_frames:
         return None
-    return frozenset([*handled, *(frame for pair in failure.pairs for frame in pair)])
+    return frozenset([*handled_frames, *(frame for pair in failure.pairs for frame in pair)])

@@ -84,7 +84,7 @@ def test_what_is_solved_without_the_proof_is_not_proved(
     def prove_nothing(context: PlanningContext) -> None:
         del context
 
-    monkeypatch.setattr(run, "blocked_clutter", prove_nothing)
+    monkeypatch.setattr(run, "prove_blocked_clutter", prove_nothing)
     assert not plan(scene, seconds=5.0).is_solved
 
 

@@ -1,4 +1,4 @@
-"""Refinement over the tree of scene versions: what is found and shared, and what a failure is said to depend on."""
+"""Refinement over the tree of scene versions: backjumping, shared prefixes and causes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,16 @@ from tmkit.tamp import DomainSemantics, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import facts_about
-from tmkit.tamp.search.refinement import RefinementBudget, RefinementOutcome, refine_skeleton
-from tmkit.tamp.version_tree import FailureLog, VersionTree
+from tmkit.tamp.search.refinement import (
+    RefinementBudget,
+    RefinementMonitor,
+    RefinementOutcome,
+    refine_skeleton,
+)
+from tmkit.tamp.version_tree import FailureLog, RefinementTask, VersionTree
 
-# --- a puzzle in place of motion: each action gives a thing one of three values, some pairs of
-# which exclude each other
+# --- A puzzle instead of motions: each action gives a thing one of three values, and some pairs of
+# values exclude each other.
 
 PUZZLE = """
 (define (domain puzzle)
@@ -42,27 +47,27 @@ Exclusions = frozenset[tuple[str, str, str, str]]
 
 
 @dataclass(frozen=True)
-class Give:
-    """Give a value to a thing, unless it excludes the value of another."""
+class GiveValue:
+    """Candidate that gives a value to a thing, unless it excludes the value of another thing."""
 
     object: str
     value: str
     exclusions: Exclusions
-    tried: list[tuple[str, ...]]
+    attempts: list[tuple[str, ...]]
 
     def refine(
         self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield the version with the value, or which things are in the way."""
+        """Yield the version with the value, or the failure with a blocking thing."""
         del arm, seed
         scene, blockers = context.scene, []
         for other in scene.frames_of_class("thing"):
-            excluded = [
+            conflicts = [
                 (other, value, self.object, self.value) in self.exclusions
                 for value in scene.classes(other)
             ]
-            blockers.extend([(self.object, other)] * sum(excluded))
-        self.tried.append((self.object, self.value))
+            blockers.extend([(self.object, other)] * sum(conflicts))
+        self.attempts.append((self.object, self.value))
         if blockers:
             cause = f"{self.value} is excluded by {blockers[0][1]}"
             yield MotionFailure("giving", cause, tuple(blockers[:1]), kind=FailureKind.COLLISION)
@@ -72,67 +77,61 @@ class Give:
 
 
 class PuzzleSemantics(DomainSemantics):
-    """Things are frames of class ``thing``; one that has a value has it as another class."""
+    """Semantics with things of class ``thing``, whose value is another class."""
 
-    def __init__(self, exclusions: Exclusions, tried: list[tuple[str, ...]]) -> None:
+    def __init__(self, exclusions: Exclusions, attempts: list[tuple[str, ...]]) -> None:
         super().__init__(GANTRY)
-        self.exclusions, self.tried = exclusions, tried
+        self.exclusions, self.attempts = exclusions, attempts
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return the things."""
         return dict.fromkeys(scene.frames_of_class("thing"), "thing")
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
-        """Return which things have a value."""
+        """Return the facts that things have a value."""
         del q
         return State(Fact.of("valued", name) for name in objects if len(scene.classes(name)) > 1)
 
-    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Give]:
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[GiveValue]:
         """Yield the values in order."""
         del context
         for value in VALUES:
-            yield Give(action.arguments[0], value, self.exclusions, self.tried)
+            yield GiveValue(action.arguments[0], value, self.exclusions, self.attempts)
 
 
 def puzzle(
     names: list[str], exclusions: Exclusions
 ) -> tuple[VersionTree, list[GroundAction], list[tuple[str, ...]]]:
-    """Return a tree, the skeleton that gives each thing a value in order, and the list of what will be tried."""
+    """Return a tree, the task plan that gives each thing a value, and the list of attempts."""
     scene = gantry_scene()
     for name in names:
         scene = scene.add_frame(name, "world", classes=["thing"])
-    tried: list[tuple[str, ...]] = []
+    attempts: list[tuple[str, ...]] = []
     domain = PlanningDomain(
-        "puzzle", parse_domain(PUZZLE), PUZZLE, "0" * 64, PuzzleSemantics(exclusions, tried)
+        "puzzle", parse_domain(PUZZLE), PUZZLE, "0" * 64, PuzzleSemantics(exclusions, attempts)
     )
     goal = "(and " + " ".join(f"(valued {name})" for name in names) + ")"
     problem = derive_problem(scene, domain, goal=goal)
-    return tree_of(scene, domain, problem), [GroundAction("give", (name,)) for name in names], tried
+    skeleton = [GroundAction("give", (name,)) for name in names]
+    return make_tree(scene, domain, problem), skeleton, attempts
 
 
-def tree_of(
+def make_tree(
     scene: SceneGraph, domain: PlanningDomain, problem: Problem, *, seed: int = 0
 ) -> VersionTree:
     """Return an empty tree for the gantry."""
     q = GANTRY.ready_configuration(scene)
     rules = CollisionRules.from_start(GANTRY, scene, q=q)
     arms = arm_motion_planners((GANTRY,), budget=MotionSettings(), rules=rules)
-    return VersionTree(
-        scene,
-        q,
-        problem=problem,
-        domain=domain,
-        arms=arms,
-        seed=seed,
-        log=FailureLog(),
-        clock=StageClock(),
-    )
+    task = RefinementTask(scene, q, problem, domain)
+    return VersionTree(task, arms=arms, seed=seed, log=FailureLog(), clock=StageClock())
 
 
-def refined(skeleton: list[GroundAction], tree: VersionTree, **bounds: object) -> RefinementOutcome:
-    """Refine with ample bounds and no clock."""
+def refine(skeleton: list[GroundAction], tree: VersionTree, **bounds: object) -> RefinementOutcome:
+    """Refine with large bounds and without a time limit."""
     budget = RefinementBudget(**{"attempts_per_node": 64, "attempts": 100_000, **bounds})  # type: ignore[arg-type]
-    return refine_skeleton(skeleton, tree, budget=budget, is_over=lambda: False)
+    monitor = RefinementMonitor(is_over=lambda: False)
+    return refine_skeleton(skeleton, tree, budget=budget, monitor=monitor)
 
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -141,10 +140,10 @@ PAIRS = [(x, v, y, w) for x, y in itertools.combinations(NAMES, 2) for v in VALU
 
 @settings(max_examples=scaled_examples(1.5))
 @given(st.frozensets(st.sampled_from(PAIRS), min_size=10, max_size=60), st.booleans())
-def test_backjumping_misses_nothing(exclusions: Exclusions, is_chronological: bool) -> None:
-    """Values are found exactly when there are some, whichever way the search goes back."""
+def test_backjumping_is_complete(exclusions: Exclusions, is_chronological: bool) -> None:
+    """The search finds values exactly if they exist, with backjumping and chronologically."""
     tree, skeleton, _ = puzzle(NAMES, exclusions)
-    found = refined(skeleton, tree, is_chronological=is_chronological)
+    outcome = refine(skeleton, tree, is_chronological=is_chronological)
     possible = [
         values
         for values in itertools.product(VALUES, repeat=len(NAMES))
@@ -153,72 +152,72 @@ def test_backjumping_misses_nothing(exclusions: Exclusions, is_chronological: bo
             for (x, v), (y, w) in itertools.combinations(zip(NAMES, values, strict=True), 2)
         )
     ]
-    if found.steps is None:
+    if outcome.steps is None:
         assert not possible
     else:
-        assert tuple(step.choice for step in found.steps) in possible
+        assert tuple(step.choice for step in outcome.steps) in possible
 
 
-def test_backjumping_skips_what_has_no_part_in_the_conflict() -> None:
-    """When the last thing is at odds with the first, other values of those between are not tried."""
+def test_backjumping_skips_steps_outside_the_conflict() -> None:
+    """If the last thing conflicts with the first, values of those between are not repeated."""
     exclusions = frozenset(("a", v, "e", w) for v in "pq" for w in VALUES)
-    tree, skeleton, tried = puzzle(NAMES, exclusions)
-    found = refined(skeleton, tree)
-    assert found.steps is not None
-    assert found.steps[0].choice == "r"
-    tree, skeleton, tried_in_order = puzzle(NAMES, exclusions)
-    assert refined(skeleton, tree, is_chronological=True).steps is not None
-    assert len(tried_in_order) > 3 * len(tried)
+    tree, skeleton, attempts = puzzle(NAMES, exclusions)
+    outcome = refine(skeleton, tree)
+    assert outcome.steps is not None
+    assert outcome.steps[0].choice == "r"
+    tree, skeleton, chronological_attempts = puzzle(NAMES, exclusions)
+    assert refine(skeleton, tree, is_chronological=True).steps is not None
+    assert len(chronological_attempts) > 3 * len(attempts)
 
 
-# --- blocks under the gantry
-# ------------------------------------------------------------------------------------------
+# --- Blocks under the gantry.
 
 
 def blocks_tree(scene: SceneGraph, goal: str, *, seed: int = 0) -> VersionTree:
     """Return an empty tree of a blocks task."""
     domain = load_planning_domain("blocks", manipulator=GANTRY)
-    return tree_of(scene, domain, derive_problem(scene, domain, goal=goal), seed=seed)
+    return make_tree(scene, domain, derive_problem(scene, domain, goal=goal), seed=seed)
 
 
 def action(text: str) -> GroundAction:
-    """Return a ground action from its words."""
+    """Return a ground action from its name and arguments."""
     name, *arguments = text.split()
     return GroundAction(name, tuple(arguments))
 
 
-def test_skeletons_share_what_they_begin_with() -> None:
-    """A second skeleton with the same first action takes over its motion; nothing of it is tried again."""
+def test_skeletons_share_their_common_prefix() -> None:
+    """A second task plan with the same first action reuses its motion without new attempts."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (-1, 1)}, table=0.4)
     tree = blocks_tree(scene, "(on a b)")
-    first = refined([action("pick-up a table__0__0"), action("stack a b")], tree)
+    first = refine([action("pick-up a table__0__0"), action("stack a b")], tree)
     attempts = tree.expansion(tree.root, action("pick-up a table__0__0")).attempts
-    second = refined([action("pick-up a table__0__0"), action("stack a c")], tree)
+    second = refine([action("pick-up a table__0__0"), action("stack a c")], tree)
     assert first.steps is not None
     assert second.steps is not None
     assert first.steps[0] is second.steps[0]
     assert tree.expansion(tree.root, action("pick-up a table__0__0")).attempts == attempts
 
 
-def test_what_is_found_does_not_depend_on_what_was_asked_before() -> None:
-    """A skeleton gets the same motions in a fresh tree as in one that has refined others."""
+def test_motions_do_not_depend_on_earlier_refinements() -> None:
+    """A task plan has the same motions in a new tree as in one that has refined other plans."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (-1, 1)}, table=0.4)
     skeleton = [action("pick-up a table__0__0"), action("stack a c")]
-    used, fresh = blocks_tree(scene, "(on a b)", seed=7), blocks_tree(scene, "(on a b)", seed=7)
-    refined([action("pick-up b table__1__1"), action("stack b c")], used)
-    refined([action("pick-up a table__0__0"), action("stack a b")], used)
-    one, other = refined(skeleton, used), refined(skeleton, fresh)
-    assert one.steps is not None
-    assert other.steps is not None
-    for mine, yours in zip(one.steps, other.steps, strict=True):
-        assert mine.scene == yours.scene
-        assert [s.path.tobytes() for s in mine.segments] == [
-            s.path.tobytes() for s in yours.segments
+    used_tree = blocks_tree(scene, "(on a b)", seed=7)
+    new_tree = blocks_tree(scene, "(on a b)", seed=7)
+    refine([action("pick-up b table__1__1"), action("stack b c")], used_tree)
+    refine([action("pick-up a table__0__0"), action("stack a b")], used_tree)
+    first_outcome, second_outcome = refine(skeleton, used_tree), refine(skeleton, new_tree)
+    assert first_outcome.steps is not None
+    assert second_outcome.steps is not None
+    for first_step, second_step in zip(first_outcome.steps, second_outcome.steps, strict=True):
+        assert first_step.scene == second_step.scene
+        assert [s.path.tobytes() for s in first_step.segments] == [
+            s.path.tobytes() for s in second_step.segments
         ]
 
 
-def hemmed_in() -> SceneGraph:
-    """Return block b among four high ones, so near that no finger fits between."""
+def make_surrounded_scene() -> SceneGraph:
+    """Return block b between four tall ones with gaps narrower than a finger."""
     scene = blocks_scene({"b": (0, 0)}, table=0.8)
     tall = Box([BLOCK, BLOCK, 0.15])
     for name, x, y in (
@@ -231,20 +230,20 @@ def hemmed_in() -> SceneGraph:
     return scene.add_frame("far", "world")
 
 
-def test_a_cause_speaks_of_the_blocks_in_the_way_alone() -> None:
-    """What keeps the hand from b are its neighbours; where another block stands has no part in it."""
-    scene = with_block(hemmed_in(), "other", [0.3, 0.3, BLOCK / 2])
+def test_a_cause_names_only_the_blocking_frames() -> None:
+    """The neighbours of b block the hand; the pose of another block has no effect."""
+    scene = with_block(make_surrounded_scene(), "other", [0.3, 0.3, BLOCK / 2])
     tree = blocks_tree(scene, "(on b other)")
-    failed = refined([action("pick-up b table__0__0")], tree, attempts_per_node=200)
-    assert failed.cause is not None
-    assert failed.cause.frames is not None
-    assert {"north", "south", "east", "west"} & failed.cause.frames
-    assert "other" not in failed.cause.frames
-    assert not failed.cause.is_proved
+    outcome = refine([action("pick-up b table__0__0")], tree, attempts_per_node=200)
+    assert outcome.cause is not None
+    assert outcome.cause.frames is not None
+    assert {"north", "south", "east", "west"} & outcome.cause.frames
+    assert "other" not in outcome.cause.frames
+    assert not outcome.cause.is_proved
 
 
-def test_causes_are_facts_about_things_and_what_they_stand_on() -> None:
-    """Relations come before properties, and what a thing stands on counts."""
+def test_facts_about_an_object_include_its_supports() -> None:
+    """Relations precede properties, and the facts of a support are included."""
     state = State(
         [
             Fact.of("on", "c", "b"),
@@ -259,10 +258,10 @@ def test_causes_are_facts_about_things_and_what_they_stand_on() -> None:
     assert facts_about(["nothing"], state) == ()
 
 
-def test_few_constraints_are_enough_where_neighbours_are_in_the_way() -> None:
-    """The planner learns which neighbours to move aside from a few skeletons, not from one for every free place."""
-    scene = hemmed_in()
-    for number in range(4):  # so that a constraint on whole states would be of little use
+def test_few_constraints_suffice_for_blocking_neighbours() -> None:
+    """A few task plans suffice to learn the blocking neighbours."""
+    scene = make_surrounded_scene()
+    for number in range(4):  # with which constraints on whole states would exclude little
         scene = with_block(scene, f"other{number}", [0.3, -0.3 + 0.2 * number, BLOCK / 2])
     result = tk.plan(scene, goal="(on b other0)", robot=GANTRY)
     assert result.plan is not None, result.explanation
@@ -271,8 +270,8 @@ def test_few_constraints_are_enough_where_neighbours_are_in_the_way() -> None:
     assert result.statistics.skeletons <= result.statistics.constraints + 1
 
 
-def test_what_is_proved_ends_planning_at_once() -> None:
-    """A block farther away than the rails are long needs no second round, and the answer says so."""
+def test_a_proved_failure_ends_planning_at_once() -> None:
+    """A block beyond the rails needs no second iteration, and the explanation gives the reason."""
     scene = blocks_scene({"a": (0, 0)}, table=0.4)
     scene = scene.add_frame(
         "island",
@@ -291,7 +290,7 @@ def test_what_is_proved_ends_planning_at_once() -> None:
 
 
 def test_times_of_all_phases_add_up() -> None:
-    """Each second belongs to one phase; bookkeeping is what is left."""
+    """Each second belongs to one phase; bookkeeping is the remainder."""
     scene = with_box(
         blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4),
         "wall",

@@ -110,7 +110,7 @@ def object_symmetries(scene: SceneGraph, frames: Iterable[str]) -> list[list[str
     """Group frames by equal collision shapes, mass and centre of mass, in the given order.
 
     A learned constraint about an object in the hand holds for its group
-    (:mod:`tmkit.tamp.search.lessons`).
+    (:mod:`tmkit.tamp.search.constraint_learning`).
 
     Args:
         scene: the scene.

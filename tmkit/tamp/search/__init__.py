@@ -1,1 +1,4 @@
-"""The search for a plan: one best-first search over versions of the scene (docs/concepts/planning_algorithm.md)."""
+"""Best-first search for a plan over versions of the scene.
+
+The page docs/concepts/planning_algorithm.md describes the algorithm.
+"""

@@ -1,6 +1,9 @@
-"""Reach of the arm: contacts of transfers with what stands still, in a version, and beside an object put down.
+"""Reach of the arms: contact configurations of transfers, and the crowding of placements.
 
-Invariants: functions of the version and of the seed; no path is searched.
+Contacts are computed among the fixed bodies, among all objects of a version, and beside one placed
+object.
+
+Invariants: results depend only on the version and the seed; no path is searched.
 """
 
 from __future__ import annotations
@@ -26,18 +29,27 @@ from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp.search.hand_tables import HandTables, digits
+from tmkit.tamp.search.hand_tables import HandTables, pose_key
 from tmkit.tamp.search.search_node import SearchNode, Transfer
 from tmkit.tamp.search_settings import SearchSettings
 from tmkit.tamp.version_tree import VersionTree
 
 _T = TypeVar("_T")
 
-_OF_ARM = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
+_ARM_FAILURES = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
+"""Failures of straight lines that depend on the arm and the contact alone."""
 
 
 class Sample(NamedTuple):
-    """A way of a transfer: the pose at its end, the support, the grasp option and the arm's configurations there."""
+    """Reachable end of a transfer.
+
+    Attributes:
+        end: root_from_object after the transfer.
+        support: frame of the support.
+        option: index of the grasp option.
+        q: (n_joints,) configuration at the end.
+        q_start: (n_joints,) configuration at the start of the transfer.
+    """
 
     end: Pose
     support: str
@@ -47,50 +59,74 @@ class Sample(NamedTuple):
 
 
 class ArmReach:
-    """Computes where the arms of a tree reach."""
+    """Reach of the arms of a version tree.
+
+    Args:
+        tree: versions of the scene.
+        settings: settings of the search.
+        seed: seed of inverse kinematics.
+    """
 
     def __init__(self, tree: VersionTree, settings: SearchSettings, *, seed: int) -> None:
         self.tree, self.settings, self.seed = tree, settings, seed
         self._contacts: dict[object, Configuration | None] = {}
-        self._failed: set[object] = set()  # where the arm cannot follow the straight ways
+        self._arm_failures: set[object] = set()  # contacts whose straight lines failed
         self._samples: dict[object, list[Sample]] = {}
-        self._crowding: dict[object, tuple[SceneGraph, CollisionWorld] | None] = {}
-        self._still: tuple[SceneGraph, CollisionWorld] | None = None
+        self._placement_worlds: dict[object, tuple[SceneGraph, CollisionWorld] | None] = {}
+        self._static_world: tuple[SceneGraph, CollisionWorld] | None = None
 
     def contact(
         self, table: HandTables, transfer: Transfer, option: int, pose: Pose
     ) -> Configuration | None:
-        """Return a configuration at a grasp at root_from_object, free of what stands still, without movable objects."""
-        key = _key(transfer, option, pose)
+        """Return a contact configuration without movable objects, free of collisions, or None.
+
+        Args:
+            table: tables of the hand.
+            transfer: arm and object.
+            option: index of the grasp option.
+            pose: root_from_object.
+        """
+        key = _contact_key(transfer, option, pose)
         if key not in self._contacts:
-            still, world = self._without_movables(self._arm(transfer))
-            q = _values_by_name(self.tree.root.scene, self.tree.root.q, still)
-            self._contacts[key] = self._reached(table, transfer, option, pose, still, world, q)
+            scene, world = self._without_movables(self._arm(transfer))
+            q = _map_configuration(self.tree.root.scene, self.tree.root.q, scene)
+            self._contacts[key] = self._solve_contact(
+                table, transfer, option, pose, scene, world, q
+            )
         return self._contacts[key]
 
     def reaches(
         self, node: SearchNode, table: HandTables, transfer: Transfer, option: int, pose: Pose
     ) -> bool:
-        """Return whether the arm reaches a grasp, at root_from_object, among the other objects of a version."""
-        key = _key(transfer, option, pose)
-        if key not in node.reached:
+        """Return whether the arm reaches a grasp among the other objects of a version.
+
+        Args:
+            node: node of the version.
+            table: tables of the hand.
+            transfer: arm and object.
+            option: index of the grasp option.
+            pose: root_from_object.
+        """
+        key = _contact_key(transfer, option, pose)
+        if key not in node.reachability:
             name, scene = transfer.name, node.version.scene
             if name not in node.worlds:
                 rules = self._arm(transfer).primitives.rules
-                bare = scene.remove_frame(name, subtree=True)
+                scene_without = scene.remove_frame(name, subtree=True)
                 source = self._without_movables(self._arm(transfer))[1]
-                world = rules.world(
-                    bare, rules.allowed_contacts(bare), margin=PLANNING_MARGIN, source=source
+                contacts = rules.allowed_contacts(scene_without)
+                world = rules.world(scene_without, contacts, margin=PLANNING_MARGIN, source=source)
+                node.store_world(name, scene_without, world)
+            scene_without, world = node.worlds[name]
+            q = _map_configuration(scene, node.version.q, scene_without)
+            is_reachable = self._is_free_at_contact(transfer, key, scene_without, world, q)
+            if not is_reachable:
+                contact = self._solve_contact(
+                    table, transfer, option, pose, scene_without, world, q
                 )
-                node.keep_world(name, bare, world)
-            bare, world = node.worlds[name]
-            q = _values_by_name(scene, node.version.q, bare)
-            is_reached = (
-                self._is_free_at_contact(transfer, key, bare, world, q)
-                or self._reached(table, transfer, option, pose, bare, world, q) is not None
-            )
-            node.note_reach({key: is_reached})
-        return node.reached[key]
+                is_reachable = contact is not None
+            node.store_reachability({key: is_reachable})
+        return node.reachability[key]
 
     def _is_free_at_contact(
         self,
@@ -100,15 +136,16 @@ class ArmReach:
         world: CollisionWorld,
         q: Configuration,
     ) -> bool:
-        """Return whether the configuration known from :meth:`contact` is free of collision in another world."""
-        known = self._contacts.get(key)
-        if known is None:
+        """Return whether the stored configuration of :meth:`contact` is free in another world."""
+        contact = self._contacts.get(key)
+        if contact is None:
             return False
         arm = self._arm(transfer)
-        values = dict(zip(self._without_movables(arm)[0].joint_names, known.tolist(), strict=True))
-        moved = {*arm.manipulator.joints, *arm.manipulator.gripper_open}
-        own = {name: value for name, value in values.items() if name in moved}
-        return not world.is_in_collision(scene.configuration(own, base=q))
+        joint_names = self._without_movables(arm)[0].joint_names
+        values = dict(zip(joint_names, contact.tolist(), strict=True))
+        arm_joints = {*arm.manipulator.joints, *arm.manipulator.gripper_open}
+        arm_values = {name: value for name, value in values.items() if name in arm_joints}
+        return not world.is_in_collision(scene.configuration(arm_values, base=q))
 
     def is_reachable(
         self,
@@ -123,19 +160,23 @@ class ArmReach:
         """Return whether the arm reaches a grasp at several poses of an object.
 
         Args:
-            ends: root_from_object.
-            draw: number of the draw; in late ones, only what stands still counts, as other seeds
-                may find more.
+            node: node of the version.
+            table: tables of the hand.
+            transfer: arm and object.
+            option: index of the grasp option.
+            ends: root_from_object at each pose.
+            draw: number of the draw. Late draws consider fixed bodies only, since other seeds may
+                have solutions.
         """
         if any(self.contact(table, transfer, option, end) is None for end in ends):
             return False
         if draw > self.settings.checked_draws:
             return True
-        if any(_key(transfer, option, end) in self._failed for end in ends):
+        if any(_contact_key(transfer, option, end) in self._arm_failures for end in ends):
             return False
         return all(self.reaches(node, table, transfer, option, end) for end in ends)
 
-    def note(
+    def note_failure(
         self,
         node: SearchNode,
         table: HandTables,
@@ -144,64 +185,86 @@ class ArmReach:
         pose: Pose,
         failure: object,
     ) -> None:
-        """Remember for early draws that a motion failed at a grasp, however far open, at root_from_object."""
+        """Store that motions to a grasp fail with any opening, for early draws.
+
+        Args:
+            node: node of the version.
+            table: tables of the hand.
+            transfer: arm and object.
+            option: index of the grasp option.
+            pose: root_from_object.
+            failure: result of the motion; ignored unless it is a :class:`MotionFailure`.
+        """
         if not isinstance(failure, MotionFailure):
             return
         options = table.options(transfer.name)
-        same = [k for k, other in enumerate(options) if other.grasp is options[option].grasp]
-        if failure.kind in _OF_ARM:
-            self._failed.update(_key(transfer, k, pose) for k in same)
+        grasp = options[option].grasp
+        same_grasp = [k for k, candidate in enumerate(options) if candidate.grasp is grasp]
+        if failure.kind in _ARM_FAILURES:
+            self._arm_failures.update(_contact_key(transfer, k, pose) for k in same_grasp)
         elif not failure.is_path_dependent:
-            node.note_reach({_key(transfer, k, pose): False for k in same})
+            node.store_reachability({_contact_key(transfer, k, pose): False for k in same_grasp})
 
     def samples(
         self,
         table: HandTables,
         transfer: Transfer,
-        here: Pose,
+        start: Pose,
         places: Sequence[tuple[Place, Pose]],
     ) -> list[Sample]:
-        """Return ways of putting an object down, from ``here``, at some of its places, all root_from_object."""
-        key = transfer, digits(here), tuple(digits(end) for _, end in places)
+        """Return some placements of a transfer that the arm reaches without movable objects.
+
+        Args:
+            table: tables of the hand.
+            transfer: arm and object.
+            start: root_from_object before the transfer.
+            places: placements with their root_from_object.
+        """
+        key = transfer, pose_key(start), tuple(pose_key(end) for _, end in places)
         if key not in self._samples:
-            found: list[Sample] = []
-            rest = table.at_rest(transfer.name, here).is_free
+            samples: list[Sample] = []
+            start_is_free = table.static_clearance(transfer.name, start).is_free
             settings, numbers = self.settings, range(len(places))
-            order = dict.fromkeys((*_spread(numbers, settings.samples_per_transfer), *numbers))
+            spread_numbers = _spread_evenly(numbers, settings.samples_per_transfer)
+            order = dict.fromkeys((*spread_numbers, *numbers))
             for count, number in itertools.product(settings.grasps_per_place, order):
                 place, end = places[number]
-                if len(found) >= (
-                    settings.samples_per_transfer if count == settings.grasps_per_place[0] else 1
-                ):
+                is_first_pass = count == settings.grasps_per_place[0]
+                if len(samples) >= (settings.samples_per_transfer if is_first_pass else 1):
                     continue
-                free = np.flatnonzero(rest & table.at_rest(transfer.name, end).is_free).tolist()
-                for option in _spread(free, count):
+                end_is_free = table.static_clearance(transfer.name, end).is_free
+                options = np.flatnonzero(start_is_free & end_is_free).tolist()
+                for option in _spread_evenly(options, count):
                     q = self.contact(table, transfer, option, end)
-                    q_start = None if q is None else self.contact(table, transfer, option, here)
+                    q_start = None if q is None else self.contact(table, transfer, option, start)
                     if q is not None and q_start is not None:
-                        found.append(Sample(end, place.support, option, q, q_start))
+                        samples.append(Sample(end, place.support, option, q, q_start))
                         break
-            self._samples[key] = found
+            self._samples[key] = samples
         return self._samples[key]
 
-    def in_the_way(
+    def count_blockers(
         self, node: SearchNode, table: HandTables, transfer: Transfer, samples: Sequence[Sample]
     ) -> Counter[str]:
-        """Return the movable objects in the way of the arm at every sample, with counts; none if one is reached."""
-        found: Counter[str] = Counter()
+        """Return the movable objects that collide with the arm at the samples, with counts.
+
+        The result is empty if the arm reaches a sample.
+        """
+        counts: Counter[str] = Counter()
         if any(
             self.reaches(node, table, transfer, sample.option, sample.end) for sample in samples
         ):
-            return found
+            return counts
         movable = set(movable_frames(node.version.scene))
         for sample in samples:
-            bare, world = node.worlds[transfer.name]
-            q = _values_by_name(self._without_movables(self._arm(transfer))[0], sample.q, bare)
+            scene_without, world = node.worlds[transfer.name]
+            static_scene = self._without_movables(self._arm(transfer))[0]
+            q = _map_configuration(static_scene, sample.q, scene_without)
             pairs = world.contacts(q)
-            found.update(
+            counts.update(
                 {name for pair in pairs for name in (pair.frame_a, pair.frame_b) if name in movable}
             )
-        return found
+        return counts
 
     def crowding(
         self,
@@ -209,37 +272,47 @@ class ArmReach:
         transfer: Transfer,
         place: Place,
         end: Pose,
-        others: Sequence[tuple[Transfer, Sequence[Sample]]],
+        other_samples: Sequence[tuple[Transfer, Sequence[Sample]]],
     ) -> float:
-        """Return how much an object at a place (root_from_object) takes away from other transfers: 0 for nothing."""
-        beside = self._beside(transfer, place, end)
+        """Return by how much a placed object restricts other transfers; 0 for not at all.
+
+        Args:
+            table: tables of the hand.
+            transfer: transfer of the object.
+            place: placement of the object.
+            end: root_from_object at the placement.
+            other_samples: other transfers with their samples.
+        """
+        placement_world = self._placement_world(transfer, place, end)
         crowding = 0.0
-        for other, samples in others:
-            if not samples or beside is None:
+        for other, samples in other_samples:
+            if not samples or placement_world is None:
                 continue
-            reached = np.array([q for sample in samples for q in (sample.q, sample.q_start)])
-            met = beside[1].in_collision_batch(reached)
-            alone = {transfer.name: end}
-            lost = [
-                bool(is_met)
-                or bool(table.overlapping(other.name, sample.end, alone, support=sample.support))
-                for is_met, sample in zip(met[::2] | met[1::2], samples, strict=True)
+            configurations = np.array([q for sample in samples for q in (sample.q, sample.q_start)])
+            collides = placement_world[1].in_collision_batch(configurations)
+            poses = {transfer.name: end}
+            is_lost = [
+                bool(arm_collides)
+                or bool(table.overlapping(other.name, sample.end, poses, support=sample.support))
+                for arm_collides, sample in zip(
+                    collides[::2] | collides[1::2], samples, strict=True
+                )
             ]
-            crowding += sum(lost) / len(lost) + self.settings.crowding_limit * all(lost)
+            crowding += sum(is_lost) / len(is_lost) + self.settings.crowding_limit * all(is_lost)
         return crowding
 
-    def _beside(
+    def _placement_world(
         self, transfer: Transfer, place: Place, end: Pose
     ) -> tuple[SceneGraph, CollisionWorld] | None:
-        """Return the world of what stands still with one object at a place; None where it overlaps or is elsewhere."""
-        key = transfer.name, place.support, digits(end)
-        if key not in self._crowding:
+        """Return the fixed bodies with one placed object; None if it overlaps or has no support."""
+        key = transfer.name, place.support, pose_key(end)
+        if key not in self._placement_worlds:
             arm = self._arm(transfer)
-            still, source = self._without_movables(arm)
-            self._crowding[key] = None
-            if place.support in still:
+            static_scene, source = self._without_movables(arm)
+            self._placement_worlds[key] = None
+            if place.support in static_scene:
                 start = self.tree.root.scene
-                scene = still.add_frame(
+                scene = static_scene.add_frame(
                     transfer.name,
                     place.support,
                     pose=place.pose,
@@ -250,24 +323,23 @@ class ArmReach:
                 world = rules.world(
                     scene, rules.allowed_contacts(scene), margin=PLANNING_MARGIN, source=source
                 )
-                if not world.is_in_collision(_values_by_name(start, self.tree.root.q, scene)):
-                    self._crowding[key] = scene, world
-        return self._crowding[key]
+                if not world.is_in_collision(_map_configuration(start, self.tree.root.q, scene)):
+                    self._placement_worlds[key] = scene, world
+        return self._placement_worlds[key]
 
     def _without_movables(self, arm: ArmMotionPlanner) -> tuple[SceneGraph, CollisionWorld]:
-        if self._still is None:
-            still = self.tree.root.scene
-            for name in movable_frames(still):
-                if name in still:
-                    still = still.remove_frame(name, subtree=True)
+        """Return the start scene without movable objects, and its collision world."""
+        if self._static_world is None:
+            scene = self.tree.root.scene
+            for name in movable_frames(scene):
+                if name in scene:
+                    scene = scene.remove_frame(name, subtree=True)
             rules = arm.primitives.rules
-            self._still = (
-                still,
-                rules.world(still, rules.allowed_contacts(still), margin=PLANNING_MARGIN),
-            )
-        return self._still
+            world = rules.world(scene, rules.allowed_contacts(scene), margin=PLANNING_MARGIN)
+            self._static_world = scene, world
+        return self._static_world
 
-    def _reached(
+    def _solve_contact(
         self,
         table: HandTables,
         transfer: Transfer,
@@ -277,43 +349,44 @@ class ArmReach:
         world: CollisionWorld,
         q: Configuration,
     ) -> Configuration | None:
+        """Return a configuration (n_joints,) at a grasp in a world, by inverse kinematics."""
         manipulator = self._arm(transfer).manipulator
-        choice = table.options(transfer.name)[option]
-        opened = (
+        grasp_option = table.options(transfer.name)[option]
+        fingers = (
             manipulator.gripper_open
-            if choice.opening is None
-            else manipulator.finger_values(choice.opening)
+            if grasp_option.opening is None
+            else manipulator.finger_values(grasp_option.opening)
         )
-        found = inverse_kinematics_solutions(
+        result = inverse_kinematics_solutions(
             world,
             manipulator.tool,
-            target_pose=pose @ choice.grasp.object_from_tool,
+            target_pose=pose @ grasp_option.grasp.object_from_tool,
             joints=manipulator.joints,
-            q=scene.configuration(dict(opened), base=q),
+            q=scene.configuration(dict(fingers), base=q),
             settings=IkSettings(max_solutions=1, seed=self.seed),
         )
-        return found.configurations[0] if found.status is InverseKinematicsStatus.SOLVED else None
+        return result.configurations[0] if result.status is InverseKinematicsStatus.SOLVED else None
 
     def _arm(self, transfer: Transfer) -> ArmMotionPlanner:
         return self.tree.arms[next(iter(self.tree.arms)) if transfer.arm is None else transfer.arm]
 
 
-def _key(transfer: Transfer, option: int, pose: Pose) -> object:
-    return transfer.arm, transfer.name, option, digits(pose)
+def _contact_key(transfer: Transfer, option: int, pose: Pose) -> object:
+    return transfer.arm, transfer.name, option, pose_key(pose)
 
 
-def _spread(values: Sequence[_T], count: int) -> list[_T]:
-    """Return some of the values, evenly spread, the first among them."""
+def _spread_evenly(values: Sequence[_T], count: int) -> list[_T]:
+    """Return at most ``count`` evenly spread values, including the first."""
     step = max(1.0, len(values) / count)
     return [values[int(k * step)] for k in range(min(count, len(values)))]
 
 
-def _values_by_name(scene: SceneGraph, q: Configuration, other: SceneGraph) -> Configuration:
-    """Return the configuration (n_joints,) of another scene with the values of this one's joints."""
-    names = other.joint_names
+def _map_configuration(scene: SceneGraph, q: Configuration, target: SceneGraph) -> Configuration:
+    """Return the configuration (n_joints,) of another scene with the same joint values."""
+    names = target.joint_names
     values = {
         name: float(value)
         for name, value in zip(scene.joint_names, q, strict=True)
         if name in names
     }
-    return np.asarray(other.configuration(values))
+    return np.asarray(target.configuration(values))

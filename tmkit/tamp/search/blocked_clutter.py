@@ -1,17 +1,18 @@
-"""A proof that no object of a clutter can be picked first: each blocks every grasp of another.
+"""Proof that no object of a clutter can be picked first, since each grasp is blocked by another.
 
-    . . .      The fingers are thicker than the gaps. A grasp of any block needs a finger in a gap, so it needs a
-    . x .      neighbour to be moved first, which needs its own neighbour to be moved first, and so on in a circle.
-    . . .
+::
 
-The objects that can be picked are taken away, one after the other, as if nothing but the hand
-mattered. Those that are left form the clutter. In any plan, the first of them to be picked would be
-picked while all others are where they were at the start. There another one, or something that never
-moves, meets the hand at each of its grasps.
+    . . .      The fingers are thicker than the gaps. A grasp of any block needs a finger in a
+    . x .      gap, so a neighbour has to be moved first. That one needs its own neighbour to be
+    . . .      moved first, and so on in a circle.
 
-Invariants: one-sided. The proof holds for the grasps of the default sampler, fully open and with
-little room, also by the fingertips, and where objects are moved by picks alone. It is a function of
-the start scene.
+Objects that the hand alone can pick are removed one after the other. The remaining objects form the
+clutter. In any plan, the first of them is picked while all others have their start poses. There,
+another object of the clutter or a fixed body collides with the hand at each grasp.
+
+Invariants: a missing proof means nothing. The proof holds for the grasps of the default sampler,
+fully open, with narrow openings and by the fingertips, and if only picks move objects. It depends
+only on the start scene.
 """
 
 from __future__ import annotations
@@ -26,25 +27,25 @@ from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.search.hand_tables import HandTables
 
-_MOST_OBJECTS = 100
-"""Movable objects of a scene in which a proof is attempted; pairs of them are compared."""
+_MAX_OBJECTS = 100
+"""Number of movable objects above which no proof is attempted, since all pairs are compared."""
 
-_NAMED = 6
-"""Objects that the cause names."""
+_MAX_NAMES = 6
+"""Number of objects that the cause names."""
 
 
-def blocked_clutter(context: PlanningContext) -> Infeasibility | None:
-    """Refute that an object can be picked that a goal needs elsewhere; return None where nothing is proved.
+def prove_blocked_clutter(context: PlanningContext) -> Infeasibility | None:
+    """Return a proof that an object of the goal cannot be picked, or None.
 
     Args:
-        context: the planning run.
+        context: settings of the planning run.
     """
     scene, semantics = context.scene, context.domain.semantics
     if not semantics.is_moved_by_picks or context.domain.probabilistic_predicates:
         return None
-    handled = tuple(semantics.objects_to_move(necessary_facts(context.problem), scene))
+    required_picks = tuple(semantics.objects_to_move(necessary_facts(context.problem), scene))
     objects = movable_frames(scene)
-    if not handled or len(objects) > _MOST_OBJECTS:
+    if not required_picks or len(objects) > _MAX_OBJECTS:
         return None
     tables = [
         HandTables(scene, context.q, manipulator=arm, sampling=context.sampling)
@@ -58,69 +59,72 @@ def blocked_clutter(context: PlanningContext) -> Infeasibility | None:
     }
     if not all(table.is_usable for table in tables):
         return None
-    for one in handled:
-        others = _blocked_with(context, tables, poses, one.object)
-        count = sum(len(table.options(one.object)) for table in tables)
-        if others and count:
-            named = ", ".join(f"'{name}'" for name in others[:_NAMED]) + (
-                " and others" if len(others) > _NAMED else ""
-            )
+    for pick in required_picks:
+        object = pick.object
+        neighbours = _find_clutter_around(context, tables, poses, object)
+        count = sum(len(table.options(object)) for table in tables)
+        if neighbours and count:
+            names = ", ".join(f"'{name}'" for name in neighbours[:_MAX_NAMES])
+            if len(neighbours) > _MAX_NAMES:
+                names += " and others"
             cause = (
-                f"'{one.object}' has to be picked, and no grasp of the list of {count} is free"
-                f" before another of {named} is moved, of which none can be picked first"
+                f"'{object}' has to be picked, and no grasp of the list of {count} is free"
+                f" before another of {names} is moved, of which none can be picked first"
             )
-            return Infeasibility(cause, (one.fact,), (one.object, *others))
+            return Infeasibility(cause, (pick.fact,), (object, *neighbours))
     return None
 
 
-def _blocked_with(
+def _find_clutter_around(
     context: PlanningContext, tables: list[HandTables], poses: Mapping[str, Pose], object: str
 ) -> list[str]:
-    """Return the other objects of a clutter of which none can be picked first; empty if the object can be picked."""
+    """Return the other objects of the clutter around an object; empty if it can be picked."""
     scene, samplers = context.scene, context.sampling.samplers
-    needs: dict[str, list[frozenset[str]]] = {}
-    waiting = [object]
-    while waiting:
-        name = waiting.pop(0)
-        if name in needs:
+    blocker_sets: dict[str, list[frozenset[str]]] = {}
+    queue = [object]
+    while queue:
+        name = queue.pop(0)
+        if name in blocker_sets:
             continue
-        is_known = name in poses and samplers.grasp_sampler(scene, name) is sample_grasps
-        needs[name] = list(_needs(tables, name, poses)) if is_known else [frozenset()]
-        if object not in _clutter(scene, needs):
+        # Objects with another sampler may have any grasp.
+        is_default = name in poses and samplers.grasp_sampler(scene, name) is sample_grasps
+        blocker_sets[name] = (
+            list(_find_blocker_sets(tables, name, poses)) if is_default else [frozenset()]
+        )
+        if object not in _find_clutter(scene, blocker_sets):
             return []
-        waiting += sorted(frozenset().union(*needs[name]))
-        waiting += [below for below in scene.ancestors(name) if below in poses]
-    return [name for name in _clutter(scene, needs) if name != object]
+        queue += sorted(frozenset().union(*blocker_sets[name]))
+        queue += [ancestor for ancestor in scene.ancestors(name) if ancestor in poses]
+    return [name for name in _find_clutter(scene, blocker_sets) if name != object]
 
 
-def _clutter(scene: SceneGraph, needs: Mapping[str, list[frozenset[str]]]) -> list[str]:
-    """Return the objects of which none can be picked first, if what has no entry cannot either.
+def _find_clutter(scene: SceneGraph, blocker_sets: Mapping[str, list[frozenset[str]]]) -> list[str]:
+    """Return the objects of which none can be picked first.
 
     Args:
-        needs: for each object and grasp of it the objects in its way.
+        scene: the start scene.
+        blocker_sets: blocking objects of each grasp, by object. Objects without an entry are
+            assumed to stay.
     """
-    picked: set[str] = set()
+    removable: set[str] = set()
     while True:
-        more = {
+        newly_removable = {
             name
-            for name in needs.keys() - picked
-            if any(blockers <= picked for blockers in needs[name])
-            or picked & set(scene.ancestors(name))
+            for name in blocker_sets.keys() - removable
+            if any(blockers <= removable for blockers in blocker_sets[name])
+            or removable & set(scene.ancestors(name))
         }
-        if not more:
-            return [name for name in needs if name not in picked]
-        picked |= more
+        if not newly_removable:
+            return [name for name in blocker_sets if name not in removable]
+        removable |= newly_removable
 
 
-def _needs(
+def _find_blocker_sets(
     tables: list[HandTables], name: str, poses: Mapping[str, Pose]
 ) -> Iterator[frozenset[str]]:
-    """Yield for each grasp that the fixed bodies leave free the movable objects in its way."""
+    """Yield the blocking movable objects of each grasp that the fixed bodies leave free."""
     for table in tables:
-        is_free = table.at_rest(name, poses[name]).is_free
-        sets = {
-            bits
-            for bits, free in zip(table.blockers(name, poses[name], poses), is_free, strict=True)
-            if free
-        }
-        yield from (frozenset(table.names(bits)) for bits in sorted(sets))
+        is_free = table.static_clearance(name, poses[name]).is_free
+        blockers = table.blockers(name, poses[name], poses)
+        bit_sets = {bits for bits, free in zip(blockers, is_free, strict=True) if free}
+        yield from (frozenset(table.names(bits)) for bits in sorted(bit_sets))

@@ -1,16 +1,17 @@
-"""Tables of free grasps of a hand without its arm, kept for all versions of a scene.
+"""Collision tables of grasps for a hand without its arm, valid in all versions of a scene.
 
-An object has *grasp options*: a grasp, perhaps by the fingertips alone, with an opening of the
-fingers. What stands still rules an option out at a pose; a movable object in its way is a
-*blocker*. Both are computed once for each pair of poses, whatever else a version of the scene has
-changed.
+An object has *grasp options*: a grasp, possibly by the fingertips alone, with an opening of the
+fingers. At a pose of the object, fixed bodies rule options out, and movable objects that collide
+with the hand are *blockers*. Both are computed once for each pair of poses and reused in every
+version of the scene.
 
-Invariants: functions of the shapes and poses alone. Blockers are bits, one for each movable object,
+Invariants: results depend only on shapes and poses. Blockers are bits, one for each movable object,
 in the order of the start scene.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,22 +32,36 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 
-_BACK = (0.006, 0.012)  # metres behind the grasp at which the open hand must be free
-_FAR = (0.06, 0.12, 0.2)  # metres behind it at which it should be
-_HIGH = 0.15  # metres above the grasp at which there is no roof, if the closed hand is free there
-# metres from the edge of an object at which the tool point is where fingertips hold it
-_FINGERTIP = 0.004
-_NARROW = 0.001  # metres between an object and either finger where there is little room
-_KEPT = 9  # digits to which poses are compared
+_REQUIRED_BACK_OFFSETS = (0.006, 0.012)
+"""Distances behind the grasp at which the open hand must be free [m]."""
+
+_FAR_BACK_OFFSETS = (0.06, 0.12, 0.2)
+"""Distances behind the grasp at which the open hand should be free [m]."""
+
+_ROOF_HEIGHT = 0.15
+"""Height above the grasp at which the closed hand must be free, else there is a roof [m]."""
+
+_FINGERTIP_DEPTH = 0.004
+"""Distance of the tool point from the edge of an object held by the fingertips [m]."""
+
+_NARROW_CLEARANCE = 0.001
+"""Distance between an object and either finger with a narrow opening [m]."""
+
+_FINGER_ALLOWANCE = 0.05
+"""Addition to the radius of a body, since its fingers may be open [m]."""
+
+_KEY_DIGITS = 9
+"""Decimal places to which poses are compared."""
 
 
 @dataclass(frozen=True, eq=False)
 class GraspOption:
-    """A way of taking an object.
+    """A grasp with an opening of the fingers.
 
     Attributes:
-        opening: metres between the open fingers; None for fully open.
-        approach: number of the direction that the hand comes from, for variety.
+        grasp: the grasp.
+        opening: gripper width before the grasp [m]; None for fully open.
+        approach: rounded approach axis, to vary the direction.
     """
 
     grasp: Grasp
@@ -54,7 +69,12 @@ class GraspOption:
     approach: tuple[int, ...]
 
     def motion(self, *, is_far: bool, has_roof: bool) -> PickPlaceOptions:
-        """Return how the hand comes and leaves: on long ways, as out of a shelf, or under a roof, without lifting."""
+        """Return the motion of the hand to and from the grasp.
+
+        Args:
+            is_far: whether the lines are long, for example out of a shelf.
+            has_roof: whether something is above the grasp, so the lift is short.
+        """
         if is_far:
             return PickPlaceOptions(
                 approach_distance=0.2,
@@ -70,29 +90,41 @@ class GraspOption:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """The options of an object with all poses of the hand that they need, relative to the object."""
+    """Options of an object, with all checked hand poses relative to the object.
+
+    Attributes:
+        options: (n,) options.
+        rotations: (n, 3, 3) rotation of the hand by option.
+        offsets: (m, 3) position of the hand by hand pose [m].
+        option: (m,) index of the option by hand pose.
+        fingers: distinct finger joint values.
+        finger: (m,) index into ``fingers`` by hand pose.
+        is_required: (m,) whether a collision at the hand pose rules the option out.
+        is_roof: (m,) whether the hand pose is raised by ``_ROOF_HEIGHT`` to detect a roof.
+        is_far: (m,) whether the hand pose is far behind the grasp.
+        angles: (n, 3) yaw, pitch and roll of the hand, by rotation of the object [rad].
+    """
 
     options: tuple[GraspOption, ...]
-    rotations: NDArray[np.float64]  # (n, 3, 3) one for each option, of the hand
-    offsets: NDArray[np.float64]  # (m, 3) positions of the hand
-    option: NDArray[np.intp]  # (m,) option of each pose
+    rotations: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+    option: NDArray[np.intp]
     fingers: list[Mapping[str, float]]
-    finger: NDArray[np.intp]  # (m,) index into them
-    is_needed: NDArray[np.bool_]  # (m,) whether the option is ruled out when the pose is not free
-    is_roof: NDArray[np.bool_]  # (m,) whether the pose looks for a roof; then it is raised by _HIGH
-    far: NDArray[np.bool_]  # (m,) whether the pose is far back
-    # (n, 3) by turn of the object
+    finger: NDArray[np.intp]
+    is_required: NDArray[np.bool_]
+    is_roof: NDArray[np.bool_]
+    is_far: NDArray[np.bool_]
     angles: dict[tuple[float, ...], NDArray[np.float64]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
-class AtRest:
-    """What holds of the options of an object at one pose, as far as what stands still decides.
+class StaticClearance:
+    """Clearance of all options of an object at one pose among the fixed bodies.
 
     Attributes:
         is_free: (n,) whether the hand is free.
-        tightness: (n,) at how many of three poses further back it is not free.
-        has_roof: (n,) whether something is above it.
+        tightness: (n,) number of the three poses far behind the grasp at which it collides.
+        has_roof: (n,) whether a body is above the hand.
     """
 
     is_free: NDArray[np.bool_]
@@ -101,15 +133,17 @@ class AtRest:
 
 
 class HandTables:
-    """Tables of one arm's hand in the versions of a scene.
+    """Collision tables of one arm's hand in all versions of a scene.
 
     Args:
-        q: (n_joints,) configuration at the start; mechanisms are taken to stay as they are.
+        scene: scene at the start.
+        q: (n_joints,) configuration at the start. Mechanisms are assumed to stay there.
+        manipulator: arm with the hand.
+        sampling: sampler of grasps.
 
     Attributes:
-        objects: the movable objects, in the order of their bits.
-        is_usable: whether the arm has a hand with collision shapes; without, nothing is known of
-            it.
+        objects: movable objects, in the order of their bits.
+        is_usable: whether the arm has a hand with collision shapes, without which no table exists.
     """
 
     def __init__(
@@ -123,32 +157,34 @@ class HandTables:
         self.manipulator, self._sampling, self._start = manipulator, sampling, scene
         self.objects = tuple(movable_frames(scene))
         self._bits = {name: 1 << k for k, name in enumerate(self.objects)}
-        hand, rest = hand_alone(scene, manipulator), bodies_at_rest(scene, manipulator)
-        self.is_usable = hand is not None and rest is not None
-        if hand is None or rest is None:
+        hand, fixed_bodies = hand_alone(scene, manipulator), bodies_at_rest(scene, manipulator)
+        self.is_usable = hand is not None and fixed_bodies is not None
+        if hand is None or fixed_bodies is None:
             return
         self._hand = hand
         self._hand_from_tool = hand.pose(
             manipulator.tool, relative_to=hand.root(manipulator.tool), q=hand.zero_configuration()
         )
         joints = {name: float(value) for name, value in zip(scene.joint_names, q, strict=True)}
-        moved = moved_frames(scene, manipulator)
-        for name in self.objects:  # what is held now is no part of what stands still
-            if name in rest and scene.parent(name) in moved:
-                rest = rest.remove_frame(name, subtree=True)
-        self._still = FloatingBody(rest, hand, root=rest.root(rest.frame_names[0]), fixed=joints)
+        arm_frames = moved_frames(scene, manipulator)
+        for name in self.objects:
+            # An object in the hand is no fixed body.
+            if name in fixed_bodies and scene.parent(name) in arm_frames:
+                fixed_bodies = fixed_bodies.remove_frame(name, subtree=True)
+        root = fixed_bodies.root(fixed_bodies.frame_names[0])
+        self._fixed_world = FloatingBody(fixed_bodies, hand, root=root, fixed=joints)
         self._tables: dict[object, _Table] = {}
-        self._pairs: dict[object, FloatingBody] = {}
-        self._at_rest: dict[object, AtRest] = {}
-        self._blocked: dict[object, NDArray[np.bool_]] = {}
+        self._pair_worlds: dict[object, FloatingBody | None] = {}
+        self._clearances: dict[object, StaticClearance] = {}
+        self._blocked_options: dict[object, NDArray[np.bool_]] = {}
         self._overlaps: dict[object, bool] = {}
         self._radii: dict[object, float] = {}
-        self._shapes: dict[str, int] = {}
+        self._shape_numbers: dict[str, int] = {}
         self._numbers: dict[object, int] = {}
         self._hand_radius = _radius(hand)
 
     def names(self, bits: int) -> list[str]:
-        """Return the objects of some bits."""
+        """Return the objects of a set of bits."""
         return [name for name in self.objects if self._bits[name] & bits]
 
     def bit(self, name: str) -> int:
@@ -156,129 +192,150 @@ class HandTables:
         return self._bits[name]
 
     def options(self, name: str) -> tuple[GraspOption, ...]:
-        """Return the ways of taking an object."""
+        """Return the grasp options of an object."""
         return self._table(name).options
 
-    def at_rest(self, name: str, pose: Pose) -> AtRest:
-        """Return what holds of an object's options at root_from_object as far as what stands still decides."""
-        key = self._shape(name), digits(pose)
-        if key not in self._at_rest:
+    def static_clearance(self, name: str, pose: Pose) -> StaticClearance:
+        """Return the clearance of an object's options at root_from_object among fixed bodies."""
+        key = self._shape_number(name), pose_key(pose)
+        if key not in self._clearances:
             table = self._table(name)
-            hits = self._hits(self._still, table, pose, Pose(), np.arange(len(table.option)))
+            rows = np.arange(len(table.option))
+            collides = self._check_collisions(self._fixed_world, table, pose, Pose(), rows)
             count = len(table.options)
-            self._at_rest[key] = AtRest(
-                ~_any_of(count, table.option, hits & table.is_needed),
-                np.bincount(table.option[hits & table.far], minlength=count),
-                _any_of(count, table.option, hits & table.is_roof),
+            self._clearances[key] = StaticClearance(
+                ~_any_by_option(count, table.option, collides & table.is_required),
+                np.bincount(table.option[collides & table.is_far], minlength=count),
+                _any_by_option(count, table.option, collides & table.is_roof),
             )
-        return self._at_rest[key]
+        return self._clearances[key]
 
-    def widest(self, name: str, option: int, pose: Pose, others: Mapping[str, Pose]) -> int:
+    def widest_option(
+        self, name: str, option: int, pose: Pose, other_poses: Mapping[str, Pose]
+    ) -> int:
         """Return the option of the same grasp with the widest opening that is free at a pose.
 
-        Fingers that open by less than a millimetre may take an object with them as they leave.
+        Fingers that open by less than a millimetre may take an object with them as they retreat.
 
         Args:
+            name: frame of the object.
             option: index of an option that is free there.
             pose: root_from_object.
-            others: root_from_object of the other objects.
+            other_poses: root_from_object of the other objects.
         """
         if self.options(name)[option].opening is None:
             return option
-        return self.widest_of(
-            name, option, self.at_rest(name, pose).is_free, self.blockers(name, pose, others)
+        is_free = self.static_clearance(name, pose).is_free
+        return self.widest_free_option(
+            name, option, is_free, self.blockers(name, pose, other_poses)
         )
 
-    def widest_of(
-        self, name: str, option: int, free: NDArray[np.bool_], blockers: Sequence[int]
+    def widest_free_option(
+        self, name: str, option: int, is_free: NDArray[np.bool_], blockers: Sequence[int]
     ) -> int:
-        """Return what :meth:`widest` does, for what :meth:`at_rest` and :meth:`blockers` give.
+        """Return :meth:`widest_option` for a known clearance and known blockers.
 
         Args:
+            name: frame of the object.
             option: index of an option that is free there.
-            free: for each option whether it is free of what stands still.
-            blockers: for each option the objects in its way.
+            is_free: (n,) result of :meth:`static_clearance`.
+            blockers: result of :meth:`blockers`.
         """
         options = self.options(name)
         if options[option].opening is None:
             return option
-        same = (
+        fully_open = (
             k
-            for k, other in enumerate(options)
-            if other.grasp is options[option].grasp and other.opening is None
+            for k, candidate in enumerate(options)
+            if candidate.grasp is options[option].grasp and candidate.opening is None
         )
-        return next((k for k in same if free[k] and not blockers[k]), option)
+        return next((k for k in fully_open if is_free[k] and not blockers[k]), option)
 
-    def blockers(self, name: str, pose: Pose, others: Mapping[str, Pose]) -> list[int]:
-        """Return for each option of an object the bits of the objects that are in the hand's way.
+    def blockers(self, name: str, pose: Pose, other_poses: Mapping[str, Pose]) -> list[int]:
+        """Return the bits of the objects that collide with the hand, by option of an object.
 
-        It is 0 for options that are not free of what stands still, :attr:`AtRest.is_free`.
+        The bits are 0 for options that collide with fixed bodies
+        (:attr:`StaticClearance.is_free`).
 
         Args:
+            name: frame of the object.
             pose: root_from_object.
-            others: root_from_object of the other objects, those in the hand excepted.
+            other_poses: root_from_object of the other objects, except those in the hand.
         """
-        found = [0] * len(self.options(name))
-        for other in self._near(name, pose, others):
-            other_pose = others[other]
-            for index in np.flatnonzero(self._blocked_by(name, pose, other, other_pose)).tolist():
-                found[index] |= self._bits[other]
-        return found
-
-    def _near(self, name: str, pose: Pose, others: Mapping[str, Pose]) -> list[str]:
-        """Return the other objects that a hand at an object may meet, by their distance."""
-        names = [other for other in others if other != name]
-        if not names:
-            return names
-        points = np.array([others[other].translation for other in names])
-        reach = (
-            self._hand_radius
-            + self._radius(name)
-            + _HIGH
-            + np.array([self._radius(other) for other in names])
-        )
-        is_near = norms(points - pose.translation) <= reach
-        return [names[index] for index in np.flatnonzero(is_near).tolist()]
+        bits = [0] * len(self.options(name))
+        for other in self._find_near_objects(name, pose, other_poses):
+            is_blocked = self._is_blocked_by(name, pose, other, other_poses[other])
+            for option in np.flatnonzero(is_blocked).tolist():
+                bits[option] |= self._bits[other]
+        return bits
 
     def overlapping(
-        self, name: str, pose: Pose, others: Mapping[str, Pose], *, support: str
+        self, name: str, pose: Pose, other_poses: Mapping[str, Pose], *, support: str
     ) -> int:
-        """Return the bits of the objects that overlap with an object at root_from_object, its support excepted."""
-        found = 0
-        for other, other_pose in others.items():
-            if other not in (name, support) and self._overlap(name, pose, other, other_pose):
-                found |= self._bits[other]
-        return found
+        """Return the bits of the objects that overlap with an object at root_from_object.
 
-    # --------------------------------------------------------------------------------------- tables
+        Args:
+            name: frame of the object.
+            pose: root_from_object.
+            other_poses: root_from_object of the other objects.
+            support: frame of the object's support, which is ignored.
+        """
+        bits = 0
+        for other, other_pose in other_poses.items():
+            if other not in (name, support) and self._overlaps_with(name, pose, other, other_pose):
+                bits |= self._bits[other]
+        return bits
 
-    def _blocked_by(self, name: str, pose: Pose, other: str, other_pose: Pose) -> NDArray[np.bool_]:
-        shapes, table = (self._shape(name), self._shape(other)), self._table(name)
-        none = np.zeros(len(table.options), dtype=bool)
-        key = shapes, digits(pose), digits(other_pose)
-        if key not in self._blocked:
-            world = self._pair("hand", other, self._hand)
-            rows = np.flatnonzero(table.is_needed & self.at_rest(name, pose).is_free[table.option])
+    # ----------------------------------------------------------------------------- collision checks
+
+    def _find_near_objects(
+        self, name: str, pose: Pose, other_poses: Mapping[str, Pose]
+    ) -> list[str]:
+        """Return the other objects within reach of a hand at an object, by bounding spheres."""
+        names = [other for other in other_poses if other != name]
+        if not names:
+            return names
+        points = np.array([other_poses[other].translation for other in names])
+        max_distances = (
+            self._hand_radius
+            + self._radius_of(name)
+            + _ROOF_HEIGHT
+            + np.array([self._radius_of(other) for other in names])
+        )
+        is_near = norms(points - pose.translation) <= max_distances
+        return [names[index] for index in np.flatnonzero(is_near).tolist()]
+
+    def _is_blocked_by(
+        self, name: str, pose: Pose, other: str, other_pose: Pose
+    ) -> NDArray[np.bool_]:
+        """Return (n,) whether another object collides with the hand, by option of an object."""
+        shapes, table = (self._shape_number(name), self._shape_number(other)), self._table(name)
+        is_blocked = np.zeros(len(table.options), dtype=bool)
+        key = shapes, pose_key(pose), pose_key(other_pose)
+        if key not in self._blocked_options:
+            world = self._pair_world("hand", other, self._hand)
+            is_free = self.static_clearance(name, pose).is_free[table.option]
+            rows = np.flatnonzero(table.is_required & is_free)
             if world is not None and len(rows):
-                hits = self._hits(world, table, pose, other_pose, rows)
-                none = _any_of(len(none), table.option[rows], hits)
-            self._blocked[key] = none
-        return self._blocked[key]
+                collides = self._check_collisions(world, table, pose, other_pose, rows)
+                is_blocked = _any_by_option(len(is_blocked), table.option[rows], collides)
+            self._blocked_options[key] = is_blocked
+        return self._blocked_options[key]
 
-    def _overlap(self, name: str, pose: Pose, other: str, other_pose: Pose) -> bool:
-        if norm(pose.translation - other_pose.translation) > self._radius(name) + self._radius(
-            other
-        ):
+    def _overlaps_with(self, name: str, pose: Pose, other: str, other_pose: Pose) -> bool:
+        max_distance = self._radius_of(name) + self._radius_of(other)
+        if norm(pose.translation - other_pose.translation) > max_distance:
             return False
-        key = self._shape(name), self._shape(other), digits(pose), digits(other_pose)
+        numbers = self._shape_number(name), self._shape_number(other)
+        key = *numbers, pose_key(pose), pose_key(other_pose)
         if key not in self._overlaps:
-            world = self._pair(self._shape(name), other, _alone(self._start, name))
+            body = _extract_object(self._start, name)
+            world = self._pair_world(self._shape_number(name), other, body)
             other_from_object = other_pose.inverse() @ pose
-            is_met = world is not None and world.collides_at(other_from_object)
-            self._overlaps[key] = is_met
+            self._overlaps[key] = world is not None and world.collides_at(other_from_object)
         return self._overlaps[key]
 
-    def _hits(
+    def _check_collisions(
         self,
         world: FloatingBody,
         table: _Table,
@@ -286,182 +343,218 @@ class HandTables:
         reference: Pose,
         rows: NDArray[np.intp],
     ) -> NDArray[np.bool_]:
-        """Return for these poses of the hand whether each is met by the bodies of a world, whose root is at a pose."""
-        reference_from_object = reference.inverse() @ pose
-        turn = reference_from_object.rotation
-        turned = digits(Pose([0.0, 0.0, 0.0], reference_from_object.quat_xyzw))
-        angles = table.angles.get(turned)
-        if angles is None:
-            x, y, z, w = reference_from_object.quat_xyzw.tolist()
-            if x == y == 0.0 and turned != (none := digits(Pose())):  # about z: it adds to the yaw
-                base = table.angles.get(none)
-                if base is None:
-                    base = table.angles[none] = np.array(
-                        [yaw_pitch_roll(rotation) for rotation in table.rotations]
-                    )
-                angles = base + np.array([2.0 * atan2(z, w), 0.0, 0.0])
-                angles[:, 0] -= math.tau * np.round(angles[:, 0] / math.tau)
-            else:
-                rotations = np.einsum("ij,kjl->kil", turn, table.rotations)
-                angles = np.array([yaw_pitch_roll(rotation) for rotation in rotations])
-            table.angles[turned] = angles
+        """Return whether the hand collides with the bodies of a world.
+
+        Args:
+            world: the bodies.
+            table: hand poses relative to the object.
+            pose: root_from_object.
+            reference: root_from_reference, the pose of the root frame of ``world``.
+            rows: (k,) indices of the hand poses to check.
+
+        Returns:
+            (k,) flags.
+        """
         if not len(rows):
             return np.zeros(0, dtype=bool)
+        reference_from_object = reference.inverse() @ pose
+        angles = _hand_angles(table, reference_from_object)
         points = np.array(reference_from_object.apply(table.offsets[rows]))
-        points[table.is_roof[rows]] += _HIGH * np.asarray(
-            reference.inverse().rotate([0.0, 0.0, 1.0])
-        )
+        up = np.asarray(reference.inverse().rotate([0.0, 0.0, 1.0]))
+        points[table.is_roof[rows]] += _ROOF_HEIGHT * up
         fingers = np.array([world.fingers(values) for values in table.fingers])
         return world.collides(
             np.hstack([points, angles[table.option[rows]]]), fingers[table.finger[rows]]
         )
 
-    def _pair(self, body: object, other: str, moving: SceneGraph) -> FloatingBody | None:
-        """Return the world of a moving body and one object, whose frame is the root; None without shapes."""
-        key = body, self._shape(other)
-        if key not in self._pairs:
-            alone = _alone(self._start, other)
+    def _pair_world(self, body: object, other: str, moving: SceneGraph) -> FloatingBody | None:
+        """Return the world of a moving body and one object, whose frame is the root.
+
+        Args:
+            body: key of the moving body.
+            other: frame of the object.
+            moving: the moving body.
+        """
+        key = body, self._shape_number(other)
+        if key not in self._pair_worlds:
+            object_scene = _extract_object(self._start, other)
             solid = SceneGraph("still").add_frame("still/object", "still")
-            solid = solid.set_shapes("still/object", alone.shapes(other))
-            self._pairs[key] = FloatingBody(solid, moving, root="still")
-        return self._pairs[key]
+            solid = solid.set_shapes("still/object", object_scene.shapes(other))
+            self._pair_worlds[key] = FloatingBody(solid, moving, root="still")
+        return self._pair_worlds[key]
+
+    # ----------------------------------------------------------------------------- tables of grasps
 
     def _table(self, name: str) -> _Table:
-        key = self._shape(name)
+        key = self._shape_number(name)
         if key not in self._tables:
-            self._tables[key] = self._made(
-                name, self._sampling.grasps(self._start, name, manipulator=self.manipulator)
-            )
+            grasps = self._sampling.grasps(self._start, name, manipulator=self.manipulator)
+            self._tables[key] = self._make_table(self._make_options(name, grasps))
         return self._tables[key]
 
-    def _made(self, name: str, grasps: Sequence[Grasp]) -> _Table:
-        """Return the table of grasps: fully open first, then with little room, then by the fingertips alone."""
+    def _make_options(self, name: str, grasps: Sequence[Grasp]) -> list[GraspOption]:
+        """Return the options: fully open, with narrow openings, then the same by the fingertips."""
         arm, options = self.manipulator, []
         has_fingers = arm.gripper_kind != "suction"
-        solids = tuple(attached for attached in self._start.shapes(name) if attached.collision)
-        tips: list[Grasp] = []
-        for grasp in grasps if has_fingers else ():
-            outward = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
-            depth = reach(solids, outward) - dot(outward, grasp.object_from_tool.translation)
-            if depth > _FINGERTIP:
-                pose = grasp.object_from_tool @ Pose([0.0, 0.0, _FINGERTIP - depth])
-                tips.append(
-                    replace(grasp, object_from_tool=pose, name=f"{grasp.name}, by the fingertips")
-                )
-        if tips and HandCheck.fits(self._start, arm):
-            check = HandCheck(self._start, solids, manipulator=arm)
-            tips = [
-                grasp for grasp, is_good in zip(tips, check.passed(tips), strict=True) if is_good
-            ]
-        for room, chosen in ((None, grasps), (_NARROW, grasps), (None, tips), (_NARROW, tips)):
-            for grasp in chosen:
-                opening = grasp.opening if room is None else grasp.width + 2.0 * room
+        fingertip_grasps = self._make_fingertip_grasps(name, grasps) if has_fingers else []
+        for clearance, group in (
+            (None, grasps),
+            (_NARROW_CLEARANCE, grasps),
+            (None, fingertip_grasps),
+            (_NARROW_CLEARANCE, fingertip_grasps),
+        ):
+            for grasp in group:
+                opening = grasp.opening if clearance is None else grasp.width + 2.0 * clearance
                 if opening is not None and (
                     not has_fingers or opening + 2.0 * FINGER_CLEARANCE > arm.width_open
                 ):
                     continue
                 axis = grasp.object_from_tool.rotate([0.0, 0.0, 1.0]).tolist()
-                options.append(
-                    GraspOption(grasp, opening, tuple(round(2.0 * value) for value in axis))
-                )
-        return self._rows(options)
+                approach = tuple(round(2.0 * value) for value in axis)
+                options.append(GraspOption(grasp, opening, approach))
+        return options
 
-    def _rows(self, options: Sequence[GraspOption]) -> _Table:
+    def _make_fingertip_grasps(self, name: str, grasps: Sequence[Grasp]) -> list[Grasp]:
+        """Return grasps moved back so that the fingertips alone hold the object."""
         arm = self.manipulator
+        solids = tuple(attached for attached in self._start.shapes(name) if attached.collision)
+        fingertip_grasps: list[Grasp] = []
+        for grasp in grasps:
+            outward = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
+            depth = reach(solids, outward) - dot(outward, grasp.object_from_tool.translation)
+            if depth > _FINGERTIP_DEPTH:
+                pose = grasp.object_from_tool @ Pose([0.0, 0.0, _FINGERTIP_DEPTH - depth])
+                fingertip_name = f"{grasp.name}, by the fingertips"
+                fingertip_grasps.append(replace(grasp, object_from_tool=pose, name=fingertip_name))
+        if not fingertip_grasps or not HandCheck.fits(self._start, arm):
+            return fingertip_grasps
+        is_valid = HandCheck(self._start, solids, manipulator=arm).passed(fingertip_grasps)
+        return list(itertools.compress(fingertip_grasps, is_valid))
+
+    def _make_table(self, options: Sequence[GraspOption]) -> _Table:
+        """Return the hand poses of all options."""
+        arm, tool_from_hand = self.manipulator, self._hand_from_tool.inverse()
         fingers: list[Mapping[str, float]] = [dict(arm.gripper_open)]
-        known: dict[float, int] = {}
-        offsets, option, finger, needed, roof, far = [], [], [], [], [], []
+        indices_by_width: dict[float, int] = {}
 
         def index_of(width: float) -> int:
-            if width not in known:
-                known[width] = len(fingers)
+            if width not in indices_by_width:
+                indices_by_width[width] = len(fingers)
                 fingers.append(dict(arm.finger_values(width)))
-            return known[width]
+            return indices_by_width[width]
 
         rotations = []
-        for number, choice in enumerate(options):
-            opened = 0 if choice.opening is None else index_of(choice.opening)
-            closed = index_of(choice.grasp.width)
-            tip = choice.grasp.object_from_tool @ self._hand_from_tool.inverse()
-            rotations.append(np.asarray(tip.rotation))
-            for back, at, kind in (
-                (0.0, opened, "needed"),
-                (0.0, closed, "needed"),
-                *((back, opened, "needed") for back in _BACK),
-                *((back, opened, "far") for back in _FAR),
-                (0.0, closed, "roof"),
+        rows: list[tuple[NDArray[np.float64], int, int, str]] = []
+        for number, option in enumerate(options):
+            grasp = option.grasp
+            open_index = 0 if option.opening is None else index_of(option.opening)
+            closed_index = index_of(grasp.width)
+            rotations.append(np.asarray((grasp.object_from_tool @ tool_from_hand).rotation))
+            for offset, finger, kind in (
+                (0.0, open_index, "required"),
+                (0.0, closed_index, "required"),
+                *((offset, open_index, "required") for offset in _REQUIRED_BACK_OFFSETS),
+                *((offset, open_index, "far") for offset in _FAR_BACK_OFFSETS),
+                (0.0, closed_index, "roof"),
             ):
-                pose = (
-                    choice.grasp.object_from_tool
-                    @ Pose([0.0, 0.0, -back])
-                    @ self._hand_from_tool.inverse()
-                )
-                offsets.append(pose.translation)
-                option.append(number)
-                finger.append(at)
-                needed.append(kind == "needed")
-                roof.append(kind == "roof")
-                far.append(kind == "far")
+                pose = grasp.object_from_tool @ Pose([0.0, 0.0, -offset]) @ tool_from_hand
+                rows.append((pose.translation, number, finger, kind))
+        kinds = [kind for *_, kind in rows]
         return _Table(
             tuple(options),
             np.array(rotations).reshape(-1, 3, 3),
-            np.array(offsets).reshape(-1, 3),
-            np.array(option, dtype=int),
+            np.array([position for position, *_ in rows]).reshape(-1, 3),
+            np.array([number for _, number, _, _ in rows], dtype=int),
             fingers,
-            np.array(finger, dtype=int),
-            np.array(needed, dtype=bool),
-            np.array(roof, dtype=bool),
-            np.array(far, dtype=bool),
+            np.array([finger for _, _, finger, _ in rows], dtype=int),
+            np.array([kind == "required" for kind in kinds], dtype=bool),
+            np.array([kind == "roof" for kind in kinds], dtype=bool),
+            np.array([kind == "far" for kind in kinds], dtype=bool),
         )
 
-    def _shape(self, name: str) -> int:
-        """Return a number that is the same for objects of the same shapes and grasps."""
-        if name not in self._shapes:
+    def _shape_number(self, name: str) -> int:
+        """Return a number that is equal for objects with the same shapes and grasps."""
+        if name not in self._shape_numbers:
             solids = tuple(
-                (a.shape, a.pose, a.level) for a in self._start.shapes(name) if a.collision
+                (attached.shape, attached.pose, attached.level)
+                for attached in self._start.shapes(name)
+                if attached.collision
             )
             inertia = self._start.inertia(name)
             weight = () if inertia is None else (inertia.mass, *inertia.center.tolist())
             key = solids, weight, self._sampling.samplers.grasp_sampler(self._start, name)
-            self._shapes[name] = self._numbers.setdefault(key, len(self._numbers))
-        return self._shapes[name]
+            self._shape_numbers[name] = self._numbers.setdefault(key, len(self._numbers))
+        return self._shape_numbers[name]
 
-    def _radius(self, name: str) -> float:
-        key = self._shape(name)
+    def _radius_of(self, name: str) -> float:
+        key = self._shape_number(name)
         if key not in self._radii:
-            self._radii[key] = _radius(_alone(self._start, name))
+            self._radii[key] = _radius(_extract_object(self._start, name))
         return self._radii[key]
 
 
-def _alone(scene: SceneGraph, name: str) -> SceneGraph:
-    """Return an object as a scene of its own, without what stands on it."""
-    found = scene.extract(name)
-    for frame in movable_frames(found):
-        if frame in found and frame != name:
-            found = found.remove_frame(frame, subtree=True)
-    return found
+def _hand_angles(table: _Table, reference_from_object: Pose) -> NDArray[np.float64]:
+    """Return (n, 3) yaw, pitch and roll of the hand in a reference frame, by option [rad]."""
+    quaternion = reference_from_object.quat_xyzw
+    key = pose_key(Pose([0.0, 0.0, 0.0], quaternion))
+    angles = table.angles.get(key)
+    if angles is not None:
+        return angles
+    identity_key = pose_key(Pose())
+    x, y, z, w = quaternion.tolist()
+    if x == y == 0.0 and key != identity_key:
+        # A rotation about z adds to the yaw.
+        identity_angles = table.angles.get(identity_key)
+        if identity_angles is None:
+            identity_angles = np.array([yaw_pitch_roll(rotation) for rotation in table.rotations])
+            table.angles[identity_key] = identity_angles
+        angles = identity_angles + np.array([2.0 * atan2(z, w), 0.0, 0.0])
+        angles[:, 0] -= math.tau * np.round(angles[:, 0] / math.tau)
+    else:
+        rotations = np.einsum("ij,kjl->kil", reference_from_object.rotation, table.rotations)
+        angles = np.array([yaw_pitch_roll(rotation) for rotation in rotations])
+    table.angles[key] = angles
+    return angles
+
+
+def _extract_object(scene: SceneGraph, name: str) -> SceneGraph:
+    """Return the scene of one object without the movable objects on it."""
+    object_scene = scene.extract(name)
+    for frame in movable_frames(object_scene):
+        if frame in object_scene and frame != name:
+            object_scene = object_scene.remove_frame(frame, subtree=True)
+    return object_scene
 
 
 def _radius(scene: SceneGraph) -> float:
-    """Return the radius in metres of a ball around a scene's root frame that contains all its collision shapes."""
-    root, largest, q = scene.root(scene.frame_names[0]), 0.0, scene.zero_configuration()
+    """Return the radius of a sphere around the root that contains all collision shapes [m]."""
+    root, radius, q = scene.root(scene.frame_names[0]), 0.0, scene.zero_configuration()
     for frame in scene.frame_names:
-        at = scene.pose(frame, relative_to=root, q=q)
+        root_from_frame = scene.pose(frame, relative_to=root, q=q)
         for attached in scene.shapes(frame):
             if attached.collision:
                 (x0, y0, z0), (x1, y1, z1) = attached.shape.bounds
                 corners = [[x, y, z] for x in (x0, x1) for y in (y0, y1) for z in (z0, z1)]
-                largest = max(largest, float(norms(at.apply(attached.pose.apply(corners))).max()))
-    return largest + 0.05  # the fingers may be open
+                points = root_from_frame.apply(attached.pose.apply(corners))
+                radius = max(radius, float(norms(points).max()))
+    return radius + _FINGER_ALLOWANCE
 
 
-def digits(pose: Pose) -> tuple[float, ...]:
-    """Return the numbers of a pose, rounded, as a key."""
-    return tuple([round(number, _KEPT) for number in pose.as_array().tolist()])
+def pose_key(pose: Pose) -> tuple[float, ...]:
+    """Return the rounded numbers of a pose as a key."""
+    return tuple([round(number, _KEY_DIGITS) for number in pose.as_array().tolist()])
 
 
-def _any_of(count: int, owner: NDArray[np.intp], flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return for each of so many owners whether one of its flags is set."""
-    found = np.zeros(count, dtype=bool)
-    found[owner[flags]] = True
-    return found
+def _any_by_option(
+    count: int, options: NDArray[np.intp], flags: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return (count,) whether any flag of each option is set.
+
+    Args:
+        count: number of options.
+        options: (m,) option of each flag.
+        flags: (m,) flags.
+    """
+    is_set = np.zeros(count, dtype=bool)
+    is_set[options[flags]] = True
+    return is_set

@@ -1,13 +1,15 @@
-"""Refinement: from a task plan to motions, over the tree of scene versions.
+"""Refinement of a task plan into motions, over the tree of scene versions.
 
-Each action is refined in the scene version that the previous one left. When it cannot be, the
-search goes back to an earlier one and takes its next motion, as told by the *conflict*. These are
-the steps that put the frames where they are that the failures speak of (conflict-directed
-backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction problem", 1993). Since a
-failure within bounds proves nothing, later iterations go back step by step.
+Each action is refined in the version after the previous one. If an action has no motion, the search
+returns to an earlier action and takes its next motion. The *conflict* of the failures selects that
+action: it contains the steps that determine the poses of the frames that the failures depend on
+(conflict-directed backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction
+problem", 1993). A failure within bounds proves nothing, so later iterations backtrack
+chronologically.
 
-Invariants: iterations decide, clocks only stop; equal arguments give equal results. What failed is
-said as a :class:`Cause`: an action and the frames on which its failure depends.
+Invariants: results depend on counts of attempts; the time limit only ends the search. Equal
+arguments give equal results. A failed refinement returns a :class:`Cause`: an action and the frames
+that its failures depend on.
 """
 
 from __future__ import annotations
@@ -23,24 +25,23 @@ from tmkit.tamp.costs import CostBound
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.version_tree import Expansion, FailureRecord, SceneVersion, VersionTree
 
-# how often nodes may be visited again, for each new attempt that is allowed
 _VISITS_PER_ATTEMPT = 20
-# in which nothing but arm and fixtures makes an action fail, before another skeleton is tried
-_SCENES_OF_FIXTURES = 3
+"""Number of visits of versions for each attempt of the budget."""
+
+_FIXTURE_FAILURE_VERSIONS = 3
+"""Number of versions without movable obstacles in which an action fails before it is given up."""
 
 
 @dataclass(frozen=True)
 class RefinementBudget:
-    """How many attempts are made.
+    """Number of attempts of a refinement.
 
     Attributes:
-        attempts_per_node: motions tried of one action in one node.
-        attempts: new motions tried for the skeleton as a whole.
-        restarts: how often the candidates of an action may begin anew in a node when they have come
-            to an end.
-        is_chronological: whether to go back step by step, whatever the conflict.
-        width: how many motions of an action are looked for, of which the cheapest by the bound is
-            taken first.
+        attempts_per_node: attempted motions of one action in one version.
+        attempts: new attempted motions in the whole refinement.
+        restarts: restarts of the candidates of an action in one version.
+        is_chronological: whether to backtrack step by step instead of by the conflict.
+        width: number of motions of an action from which the cheapest by the bound is taken first.
     """
 
     attempts_per_node: int = 16
@@ -51,12 +52,27 @@ class RefinementBudget:
 
 
 @dataclass(frozen=True, eq=False)
-class Cause:
-    """An action that could not be refined, and what that depends on.
+class RefinementMonitor:
+    """Callbacks of a refinement.
 
     Attributes:
-        frames: the frames whose places the failures depend on; None when that is not known.
-        is_proved: whether every failure is proved for these poses: more attempts change nothing.
+        is_over: returns whether the time limit has passed. Called before each attempt.
+        on_step: receives the number of refined steps.
+    """
+
+    is_over: Callable[[], bool]
+    on_step: Callable[[int], None] = lambda _: None
+
+
+@dataclass(frozen=True, eq=False)
+class Cause:
+    """An action without motions, and the frames that its failures depend on.
+
+    Attributes:
+        action: the action.
+        version: version before the action.
+        frames: frames whose poses the failures depend on; None if the dependencies are unknown.
+        is_proved: whether every failure is proved for these poses, so more attempts are useless.
     """
 
     action: GroundAction
@@ -67,15 +83,15 @@ class Cause:
 
 @dataclass(frozen=True, eq=False)
 class RefinementOutcome:
-    """What became of a skeleton.
+    """Result of a refinement.
 
     Attributes:
-        steps: the refined steps when all succeeded, else None.
-        cause: the deepest action that was reached and could not be refined, when ``steps`` is None.
-        impossible: the action that can never be carried out, when that ended the search.
-        path: the versions from the start to the end, or to that of the cause.
-        records: the failures of the deepest action.
-        attempts: motions that were tried.
+        steps: the refined steps; None if an action has no motion.
+        cause: deepest action without motions, if ``steps`` is None.
+        impossible: action proved to have no motions in any state, if that ended the search.
+        path: versions from the start to the end, or to that of the cause.
+        records: failures of the deepest action.
+        attempts: number of attempted motions.
     """
 
     steps: tuple[PlanStep, ...] | None
@@ -88,28 +104,34 @@ class RefinementOutcome:
 
 @dataclass(eq=False)
 class _Level:
-    """One action on the way down: its expansion, the next child to try, and the conflict collected so far.
+    """Search state of one action: its expansion, next child and conflict.
 
-    ``dead_end`` is what was tried in vain in the same scene with the arm elsewhere; then nothing is
-    tried here. ``refuted`` are the scenes, by key, of children that led to a failure which does not
-    depend on where the arm is: their like would lead to the same. ``depends_on_way`` tells of a
-    failure, here or further down, that does.
+    Attributes:
+        expansion: motions of the action in a version.
+        conflict: earlier steps that the failures depend on.
+        next_child: index of the next child.
+        dead_end: failed expansion in the same scene with another configuration of the arm. If set,
+            the action is not attempted here.
+        excluded_scenes: scene keys of children from which a later action failed for any
+            configuration of the arm. Children with an equal key are skipped.
+        is_path_dependent: whether a failure here or at a later action depends on the arm's
+            configuration.
     """
 
     expansion: Expansion
     conflict: set[int] = field(default_factory=set)
     next_child: int = 0
     dead_end: Expansion | None = None
-    refuted: set[bytes] = field(default_factory=set)
-    depends_on_way: bool = False
+    excluded_scenes: set[bytes] = field(default_factory=set)
+    is_path_dependent: bool = False
 
-    def is_dead_end(self, known: Expansion | None) -> bool:
-        """Keep what was tried in vain in the same scene; return whether there is such a thing."""
-        self.dead_end = known
-        return known is not None
+    def set_dead_end(self, dead_end: Expansion | None) -> bool:
+        """Store the failed expansion in the same scene; return whether there is one."""
+        self.dead_end = dead_end
+        return dead_end is not None
 
     def take_child(self) -> int:
-        """Return the index of the next child, and go on to the one after it."""
+        """Return the index of the next child and advance it."""
         self.next_child += 1
         return self.next_child - 1
 
@@ -117,22 +139,23 @@ class _Level:
         """Record that a failure depends on an earlier step."""
         self.conflict.add(step)
 
-    def resume(self, conflict: set[int], refuted: bytes | None) -> None:
-        """Go on after a failure further down.
+    def resume(self, conflict: set[int], excluded_scene: bytes | None) -> None:
+        """Continue after a failure of a later action.
 
         Args:
-            conflict: the steps before this one on which it depends.
-            refuted: key of the scenes that would lead to the same; None where it depends on where
-                the arm is.
+            conflict: steps before this one that the failure depends on.
+            excluded_scene: key of the scenes that lead to the same failure. None if the failure
+                depends on the arm's configuration.
         """
         self.conflict |= conflict
-        if refuted is None:
-            self.depends_on_way = True
+        if excluded_scene is None:
+            self.is_path_dependent = True
         else:
-            self.refuted.add(refuted)
+            self.excluded_scenes.add(excluded_scene)
 
     @property
     def failures(self) -> list[FailureRecord]:
+        """Failures of the action, or those of the dead end."""
         return (self.expansion if self.dead_end is None else self.dead_end).failures
 
 
@@ -141,48 +164,44 @@ def refine_skeleton(
     tree: VersionTree,
     *,
     budget: RefinementBudget,
-    is_over: Callable[[], bool],
-    on_step: Callable[[int], None] = lambda _: None,
+    monitor: RefinementMonitor,
     bound: CostBound | None = None,
     finish: Callable[[SceneVersion], PlanStep | None] | None = None,
     start: SceneVersion | None = None,
 ) -> RefinementOutcome:
-    """Find motions for all actions of a skeleton.
+    """Find motions for all actions of a task plan.
 
     Args:
-        tree: what was refined so far; it grows.
-        is_over: tells whether the time is up; asked before each attempt.
-        on_step: told the number of steps refined so far, for progress.
-        bound: what the steps together must cost less than; by default anything will do.
-        finish: given what the last action led to, returns its step as it is to end, or None when it
-            cannot end so.
+        skeleton: actions of the task plan.
+        tree: versions refined so far, to which new ones are added.
+        budget: number of attempts.
+        monitor: callbacks for the time limit and progress.
+        bound: upper bound of the cost of the steps. Defaults to none.
+        finish: returns the final step for the version after the last action, or None if the plan
+            cannot end in this version.
+        start: version before the first action. Defaults to the root of the tree.
 
     Raises:
-        SemanticsMismatchError: a scene whose state differs from what PDDL predicts.
+        SemanticsMismatchError: if the state of a scene differs from the PDDL prediction.
     """
-    return _Descent(tuple(skeleton), tree, budget, is_over, on_step, bound, finish, start).run()
+    return _Descent(tuple(skeleton), tree, budget, monitor, bound, finish, start).run()
 
 
 class _Descent:
+    """Depth-first search over the motions of a task plan; the arguments of refine_skeleton."""
+
     def __init__(
         self,
         skeleton: tuple[GroundAction, ...],
         tree: VersionTree,
         budget: RefinementBudget,
-        is_over: Callable[[], bool],
-        on_step: Callable[[int], None],
+        monitor: RefinementMonitor,
         bound: CostBound | None,
         finish: Callable[[SceneVersion], PlanStep | None] | None,
         start: SceneVersion | None,
     ) -> None:
-        self.skeleton, self.tree, self.budget, self.is_over, self.on_step = (
-            skeleton,
-            tree,
-            budget,
-            is_over,
-            on_step,
-        )
-        self.bound, self.finish = bound, finish
+        self.skeleton, self.tree, self.budget = skeleton, tree, budget
+        self.monitor, self.bound, self.finish = monitor, bound, finish
         self.last_step: PlanStep | None = None
         self.nodes = [tree.root if start is None else start]
         self.path: tuple[SceneVersion, ...] = ()
@@ -192,39 +211,45 @@ class _Descent:
         self.records: list[FailureRecord] = []  # of all failures of the deepest action
 
     def run(self) -> RefinementOutcome:
+        """Search until all actions have motions, or an action fails for good."""
         while len(self.levels) < len(self.skeleton):
             index = len(self.levels)
-            self.on_step(index)
+            self.monitor.on_step(index)
             level = _Level(self.tree.expansion(self.nodes[index], self.skeleton[index]))
             self.levels.append(level)
-            child = self._next(level)
+            child = self._next_child(level)
             while child is None:
                 if level.expansion.is_impossible:
-                    return self._failed(level.expansion.action)
-                back = self._go_back()
-                if back is None or self._is_used_up() or self._is_of_fixtures():
-                    return self._failed()
-                level = back
-                child = self._next(level)
+                    return self._fail(level.expansion.action)
+                previous = self._backjump()
+                if previous is None or self._is_exhausted() or self._is_blocked_by_fixtures():
+                    return self._fail()
+                level = previous
+                child = self._next_child(level)
             self.nodes.append(child)
         steps = tuple(node.step for node in self.nodes[1:] if node.step is not None)
-        self.on_step(len(steps))
-        found = steps if self.last_step is None else (*steps[:-1], self.last_step)
-        return RefinementOutcome(found, path=tuple(self.nodes), attempts=self.attempts)
+        self.monitor.on_step(len(steps))
+        if self.last_step is not None:
+            steps = (*steps[:-1], self.last_step)
+        return RefinementOutcome(steps, path=tuple(self.nodes), attempts=self.attempts)
 
-    def _failed(self, impossible: GroundAction | None = None) -> RefinementOutcome:
-        cause = self._deepest()
+    def _fail(self, impossible: GroundAction | None = None) -> RefinementOutcome:
+        cause = self._deepest_cause()
         path, records = self.path or tuple(self.nodes), tuple(self.records)
         return RefinementOutcome(None, cause, impossible, path, records, self.attempts)
 
-    def _is_used_up(self) -> bool:
-        bound = self.budget.attempts
-        return self.attempts > bound or self.visits > _VISITS_PER_ATTEMPT * bound or self.is_over()
+    def _is_exhausted(self) -> bool:
+        limit = self.budget.attempts
+        return (
+            self.attempts > limit
+            or self.visits > _VISITS_PER_ATTEMPT * limit
+            or self.monitor.is_over()
+        )
 
-    def _is_of_fixtures(self) -> bool:
-        """Return whether the deepest action failed in several scenes, and no other movable object was in the way."""
-        several = _SCENES_OF_FIXTURES * self.budget.attempts_per_node
-        if len(self.records) < several:
+    def _is_blocked_by_fixtures(self) -> bool:
+        """Return whether the deepest action fails in several versions without movable obstacles."""
+        min_failures = _FIXTURE_FAILURE_VERSIONS * self.budget.attempts_per_node
+        if len(self.records) < min_failures:
             return False
         movable = set(movable_frames(self.tree.root.scene))
         return not any(
@@ -235,82 +260,85 @@ class _Descent:
             for record in self.records
         )
 
-    def _next(self, level: _Level) -> SceneVersion | None:
-        """Return the next child of a level, an old one or a new; None when there is none within the bounds."""
-        expansion, self.visits = level.expansion, self.visits + 1
-        if level.is_dead_end(self.tree.dead_end(expansion, attempts=self.budget.attempts_per_node)):
+    def _next_child(self, level: _Level) -> SceneVersion | None:
+        """Return the next child of a level, stored or new; None if the bounds allow none."""
+        expansion, max_attempts = level.expansion, self.budget.attempts_per_node
+        self.visits += 1
+        if level.set_dead_end(self.tree.dead_end(expansion, attempts=max_attempts)):
             return None
-        while not self._is_used_up():
-            may_grow = (
-                not expansion.is_exhausted and expansion.attempts < self.budget.attempts_per_node
-            )
+        while not self._is_exhausted():
+            may_grow = not expansion.is_exhausted and expansion.attempts < max_attempts
             is_wide = len(expansion.children) >= self.budget.width or not may_grow
             if is_wide and level.next_child < len(expansion.children):
-                child = self._ordered(expansion)[level.take_child()]
-                if child.scene_key in level.refuted:
+                child = self._order_children(expansion)[level.take_child()]
+                if child.scene_key in level.excluded_scenes:
                     continue
-                steps = map(_step, (*self.nodes[1:], child))
-                if (self.bound is None or self.bound.is_below([*steps])) and self._can_end(child):
+                if self._is_below_bound(child) and self._can_end(child):
                     return child
                 if len(self.levels) > 1:
                     level.depend_on(len(self.levels) - 2)
                 continue
-            if (
-                expansion.is_exhausted
-                and expansion.restarts < self.budget.restarts
-                and not expansion.is_impossible
-            ):
+            may_restart = expansion.is_exhausted and expansion.restarts < self.budget.restarts
+            if may_restart and not expansion.is_impossible:
                 expansion.restart()
-            if expansion.is_exhausted or expansion.attempts >= self.budget.attempts_per_node:
+            if expansion.is_exhausted or expansion.attempts >= max_attempts:
                 return None
-            before = expansion.attempts
+            previous_attempts = expansion.attempts
             expansion.advance()
-            made = expansion.attempts - before
-            self.attempts += made
-            self.tree.log.count_attempts(made)
+            new_attempts = expansion.attempts - previous_attempts
+            self.attempts += new_attempts
+            self.tree.log.count_attempts(new_attempts)
         return None
 
-    def _ordered(self, expansion: Expansion) -> list[SceneVersion]:
-        """Return the children in the order in which they are tried."""
+    def _order_children(self, expansion: Expansion) -> list[SceneVersion]:
+        """Return the children in the order of attempts."""
         width, bound, index = self.budget.width, self.bound, len(self.levels) - 1
         if width == 1 or bound is None:
             return expansion.children
         cheapest = sorted(
-            expansion.children[:width], key=lambda child: bound.objective(index, _step(child))
+            expansion.children[:width], key=lambda child: bound.objective(index, _last_step(child))
         )
         return [*cheapest, *expansion.children[width:]]
 
+    def _is_below_bound(self, child: SceneVersion) -> bool:
+        """Return whether the steps up to a child cost less than the bound."""
+        return self.bound is None or self.bound.is_below(
+            [_last_step(node) for node in (*self.nodes[1:], child)]
+        )
+
     def _can_end(self, child: SceneVersion) -> bool:
-        """Return whether a child of the last action leads to the end, and keep its step as it ends."""
+        """Return whether the plan can end in a child of the last action; store its final step."""
         if self.finish is None or len(self.levels) < len(self.skeleton):
             return True
         self.last_step = self.finish(child)
         return self.last_step is not None
 
-    def _go_back(self) -> _Level | None:
-        """Drop the last level, and those that have no part in its conflict; None when nothing is left to change."""
-        failed = self.levels[-1]
+    def _backjump(self) -> _Level | None:
+        """Remove the last level and those outside its conflict; None if the conflict is empty."""
+        level = self.levels[-1]
         index = len(self.levels) - 1
-        conflict = self._conflict(failed, index)
-        self.tree.note_dead_end(failed.expansion)
+        conflict = self._find_conflict(level, index)
+        self.tree.note_dead_end(level.expansion)
         if self.cause is None or index >= self.cause[0]:
             if self.cause is None or index > self.cause[0]:
                 self.records = []
-            self.records += failed.failures
-            self.cause, self.path = (index, self._cause(failed)), tuple(self.nodes[: index + 1])
+            self.records += level.failures
+            self.cause, self.path = (index, self._make_cause(level)), tuple(self.nodes[: index + 1])
         if not conflict:
             return None
-        back = max(conflict)
-        depends_on_way = (
-            failed.depends_on_way or failed.expansion.depends_on_way or self.budget.is_chronological
+        target = max(conflict)
+        is_path_dependent = (
+            level.is_path_dependent
+            or level.expansion.is_path_dependent
+            or self.budget.is_chronological
         )
-        refuted = None if depends_on_way else self.nodes[back + 1].scene_key
-        del self.levels[back + 1 :], self.nodes[back + 1 :]
-        self.levels[back].resume(conflict - {back}, refuted)
-        return self.levels[back]
+        excluded_scene = None if is_path_dependent else self.nodes[target + 1].scene_key
+        del self.levels[target + 1 :], self.nodes[target + 1 :]
+        self.levels[target].resume(conflict - {target}, excluded_scene)
+        return self.levels[target]
 
-    def _conflict(self, level: _Level, index: int) -> set[int]:
-        """Return the steps before this one on which its failures depend."""
+    def _find_conflict(self, level: _Level, index: int) -> set[int]:
+        """Return the steps before a level that its failures depend on."""
         conflict = set(level.conflict)
         if self.budget.is_chronological and index:
             conflict.add(index - 1)
@@ -322,40 +350,44 @@ class _Descent:
         return conflict
 
     def _steps_that_moved(self, frames: frozenset[str], index: int) -> Iterator[int]:
-        """Yield for each frame the last step that put it, or what it stands on, where it is."""
+        """Yield for each frame the last step that moved it or one of its ancestors."""
         scene = self.nodes[index].scene
         carriers = {
-            above
+            ancestor
             for frame in frames
             if frame in scene
-            for above in (frame, *scene.ancestors(frame))
+            for ancestor in (frame, *scene.ancestors(frame))
         }
         for step in range(index - 1, -1, -1):
-            moved = carriers & self.nodes[step + 1].changed
+            moved = carriers & self.nodes[step + 1].changed_frames
             if moved:
                 yield step
                 carriers -= moved
 
-    def _cause(self, level: _Level) -> Cause:
+    def _make_cause(self, level: _Level) -> Cause:
         records = self.records or level.failures
-        known = [record.frames for record in records if record.frames is not None]
-        frames = frozenset().union(*known) if len(known) == len(records) and known else None
-        # from where a mobile base stands
-        proved = () if self.tree.carriers else (FailureKind.OUT_OF_REACH,)
+        frame_sets = [record.frames for record in records if record.frames is not None]
+        is_complete = bool(frame_sets) and len(frame_sets) == len(records)
+        frames = frozenset().union(*frame_sets) if is_complete else None
+        # With a mobile base, an object out of reach may be within reach from another base pose.
+        proved_kinds = () if self.tree.carriers else (FailureKind.OUT_OF_REACH,)
         is_proved = (
             bool(records)
             and not level.expansion.arrangement
             and not level.expansion.children
-            and all(record.failure.is_proved or record.failure.kind in proved for record in records)
+            and all(
+                record.failure.is_proved or record.failure.kind in proved_kinds
+                for record in records
+            )
         )
         return Cause(level.expansion.action, level.expansion.node, frames, is_proved)
 
-    def _deepest(self) -> Cause | None:
+    def _deepest_cause(self) -> Cause | None:
         if self.cause is not None:
             return self.cause[1]
-        return self._cause(self.levels[-1]) if self.levels else None
+        return self._make_cause(self.levels[-1]) if self.levels else None
 
 
-def _step(node: SceneVersion) -> PlanStep:
-    assert node.step is not None, "only the root has none"
+def _last_step(node: SceneVersion) -> PlanStep:
+    assert node.step is not None, "only the root has no step"
     return node.step

@@ -1,6 +1,6 @@
-"""Nodes of the search: a version of the scene with the task plan that is left from there.
+"""Nodes of the search: a version of the scene and the remaining task plan.
 
-Invariants: what a node keeps of attempts and failures changes no version; versions are immutable.
+Invariants: versions are immutable; attempts and failures stored in a node change no version.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from tmkit.task_planning.guide import Values
 class Transfer:
     """A pick and a place of one object by one arm.
 
+    Its representation is part of seeds: a renamed attribute changes plans.
+
     Attributes:
         pick: operator of the pick.
         place: operator of the place.
         name: frame of the object.
         arm: name of the arm; None for the first.
-        is_elsewhere: whether the object goes where no goal of a pose or region wants it.
+        is_elsewhere: whether the place lies outside all goal poses and goal regions of the object.
     """
 
     pick: int
@@ -38,13 +40,12 @@ class Transfer:
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """How a transfer may be done where things are, by the hand alone.
+    """Feasibility of a transfer in a version for the hand without its arm.
 
     Attributes:
-        places: the places that were compared.
-        direct: pairs of an option and an index of a place that nothing is in the way of, in good
-            order.
-        blockers: smallest sets of movable objects in the way, as bits, where ``direct`` is empty.
+        places: compared placements.
+        direct: collision-free pairs (grasp option, index of a placement), best first.
+        blockers: smallest sets of blocking movable objects, as bits, if ``direct`` is empty.
     """
 
     places: tuple[Place, ...]
@@ -53,19 +54,19 @@ class Analysis:
 
     @property
     def needs_regrasp(self) -> bool:
-        """Whether no grasp is free at both ends, even without movable objects."""
+        """True if no grasp is free at both ends, even without movable objects."""
         return not self.direct and not self.blockers
 
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """An action that was carried out.
+    """A refined action.
 
     Attributes:
-        operator: its operator.
-        candidate: the grasp, placement or other choice; None where it is unknown, so that it cannot
-            be repeated.
-        version: the version after it.
+        operator: operator of the action.
+        candidate: grasp, placement or other choice; None if unknown. A move without one cannot be
+            repeated.
+        version: version after the action.
     """
 
     operator: int
@@ -75,13 +76,13 @@ class Move:
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """Moves that an attempt at a node led to.
+    """Successful attempt at a node.
 
     Attributes:
-        moves: the moves, in order.
+        moves: moves in order of execution.
         arm: name of the arm that acts last; None for the first.
-        is_confined: whether the hand ends under a roof or beside the object, where the arm may find
-            no way out.
+        is_confined: whether the hand ends under a roof or beside the object, where the arm may be
+            enclosed.
     """
 
     moves: tuple[Move, ...]
@@ -96,23 +97,24 @@ class SearchNode:
     Attributes:
         version: the version.
         values: its state in finite-domain variables.
-        moves: the moves from the root.
-        plan: operators of the task plan that is left.
-        plan_number: version of the constraints under which the plan was found.
-        penalty: actions beyond the plan that are expected: to move blockers aside, to regrasp.
-        refinements: number of times that the plan was refined.
-        refinement_cost: attempts of these refinements, as far as they count against the node.
-        tries: number of attempts at transfers.
-        transfers: transfers of the plan that may come first, with their analyses; None before they
-            are compared.
-        others: operators of the plan that may come first and are no transfers.
-        attempts: makes an attempt at each advance.
-        picked: results of picks, by operator, grasp option and kind of motion.
-        in_the_way: number of failures for each movable object that was in the way.
-        failures: number of failures for each action and cause.
-        worlds: the version without one object, with its collision world, by the object.
-        reached: whether the arm reaches a grasp option at a pose among the objects of the version.
-        queued: the kinds of its entries in the queue.
+        moves: moves from the root.
+        plan: operators of the remaining task plan.
+        plan_number: version of the constraints under which the plan was computed.
+        penalty: expected actions beyond the plan, for blockers and regrasps.
+        refinements: number of failed refinements of the plan.
+        refinement_cost: weighted number of attempts in these refinements, for the priority.
+        tries: number of attempted transfers.
+        transfers: possible first transfers of the plan, with their analyses; None until they are
+            compared.
+        other_operators: possible first operators of the plan that are no transfers.
+        attempts: iterator that makes one attempt at each step.
+        pick_results: results of picks, by operator, grasp option and length of the lines.
+        blocker_counts: number of failures by blocking movable object.
+        failures: number of failures by action and cause.
+        worlds: version without one object and its collision world, by that object.
+        reachability: whether the arm reaches a grasp option at a pose among the objects of the
+            version.
+        queued_kinds: kinds of its entries in the queue.
     """
 
     version: SceneVersion
@@ -125,72 +127,79 @@ class SearchNode:
     refinement_cost: float = 0.0
     tries: int = 0
     transfers: list[tuple[Transfer, Analysis]] | None = None
-    others: list[int] = field(default_factory=list)
+    other_operators: list[int] = field(default_factory=list)
     attempts: Iterator[Attempt | None] = field(default_factory=lambda: iter(()))
-    picked: dict[tuple[int, int, bool], Move | MotionFailure | None] = field(default_factory=dict)
-    in_the_way: Counter[str] = field(default_factory=Counter)
+    pick_results: dict[tuple[int, int, bool], Move | MotionFailure | None] = field(
+        default_factory=dict
+    )
+    blocker_counts: Counter[str] = field(default_factory=Counter)
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     worlds: dict[str, tuple[SceneGraph, CollisionWorld]] = field(default_factory=dict)
-    reached: dict[object, bool] = field(default_factory=dict)
-    queued: set[str] = field(default_factory=set)
+    reachability: dict[object, bool] = field(default_factory=dict)
+    queued_kinds: set[str] = field(default_factory=set)
 
     @property
     def estimate(self) -> float:
-        """The number of actions that are expected from here."""
+        """Expected number of remaining actions."""
         return len(self.plan) + self.penalty
 
     @property
-    def wanted(self) -> list[tuple[Transfer, Analysis]]:
-        """The transfers of the plan that may come first; none before they are compared."""
+    def first_transfers(self) -> list[tuple[Transfer, Analysis]]:
+        """Possible first transfers of the plan; empty until they are compared."""
         return self.transfers or []
 
-    def follow(self, plan: tuple[int, ...], number: int) -> bool:
-        """Take another plan, found under the constraints of a version; return whether it differs."""
+    def set_plan(self, plan: tuple[int, ...], number: int) -> bool:
+        """Replace the remaining plan; return whether it differs.
+
+        Args:
+            plan: operators of the plan.
+            number: version of the constraints under which it was computed.
+        """
         self.plan_number = number
         if plan == self.plan:
             return False
         self.plan, self.transfers, self.penalty = plan, None, 0.0
         return True
 
-    def compare(
-        self, transfers: list[tuple[Transfer, Analysis]], others: list[int], penalty: float
+    def set_first_actions(
+        self, transfers: list[tuple[Transfer, Analysis]], other_operators: list[int], penalty: float
     ) -> None:
-        """Keep the transfers and other actions of the plan that may come first."""
-        self.transfers, self.others, self.penalty = transfers, others, penalty
+        """Store the possible first transfers and other operators of the plan."""
+        self.transfers, self.other_operators, self.penalty = transfers, other_operators, penalty
 
-    def expect(self, penalty: float) -> None:
-        """Expect actions beyond the plan until its transfers are compared."""
+    def set_penalty(self, penalty: float) -> None:
+        """Set the expected actions beyond the plan until its transfers are compared."""
         self.penalty = penalty
 
-    def begin(self, attempts: Iterator[Attempt | None]) -> None:
-        """Make attempts of this kind from now on."""
+    def set_attempts(self, attempts: Iterator[Attempt | None]) -> None:
+        """Replace the iterator of attempts."""
         self.attempts = attempts
 
     def count_refinement(self, cost: float) -> None:
-        """Count a refinement of the plan that failed."""
+        """Count a failed refinement of the plan."""
         self.refinements += 1
         self.refinement_cost += cost
 
     def count_try(self) -> None:
-        """Count an attempt at a transfer."""
+        """Count an attempted transfer."""
         self.tries += 1
 
     def enter_queue(self, kind: str) -> None:
         """Record that an entry of a kind is in the queue."""
-        self.queued.add(kind)
+        self.queued_kinds.add(kind)
 
     def leave_queue(self, kind: str) -> None:
         """Record that the entry of a kind left the queue."""
-        self.queued.discard(kind)
+        self.queued_kinds.discard(kind)
 
-    def keep_world(self, name: str, scene: SceneGraph, world: CollisionWorld) -> None:
-        """Keep the version without an object and its collision world."""
+    def store_world(self, name: str, scene: SceneGraph, world: CollisionWorld) -> None:
+        """Store the version without an object and its collision world."""
         self.worlds[name] = scene, world
 
-    def note_reach(self, reached: Mapping[object, bool]) -> None:
-        """Record whether the arm reaches grasps among the objects of the version."""
-        self.reached.update(reached)
+    def store_reachability(self, reachability: Mapping[object, bool]) -> None:
+        """Store whether the arm reaches grasps among the objects of the version."""
+        self.reachability.update(reachability)
 
-    def note_blockers(self, names: Iterable[str], count: int = 1) -> None:
-        """Count objects that were in the way."""
-        self.in_the_way.update(dict.fromkeys(names, count))
+    def count_blockers(self, names: Iterable[str], count: int = 1) -> None:
+        """Count failures for blocking objects."""
+        self.blocker_counts.update(dict.fromkeys(names, count))

@@ -1,6 +1,6 @@
-"""The searches of a run: first with the useful objects of the scene, later with all objects in turn.
+"""Searches of one run: first with the useful objects of the scene, later also with all objects.
 
-Invariants: the order follows from the results alone; the time limit only stops.
+Invariants: the order depends only on results; the time limit only ends the search.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tmkit.task_planning.protocol import PreparedTask
 
 @dataclass(frozen=True, eq=False)
 class FoundPlan:
-    """A plan, with the task that it solves.
+    """A plan and the task that it solves.
 
     Attributes:
-        steps: its steps.
-        problem: the task, with all objects or the useful ones.
-        task: the task as the task planner prepared it.
+        steps: steps of the plan.
+        problem: PDDL problem with all objects or the useful ones.
+        task: the same problem, prepared by the task planner.
     """
 
     steps: tuple[PlanStep, ...]
@@ -37,7 +37,7 @@ class FoundPlan:
 
 
 class _Stage:
-    """A search that begins at its first turn."""
+    """A search that is created at its first turn."""
 
     def __init__(self, context: PlanningContext, log: SearchLog, problem: Problem) -> None:
         self.context, self.log, self.problem = context, log, problem
@@ -46,7 +46,7 @@ class _Stage:
         self._search: VersionSearch | None = None
 
     def advance(self) -> FoundPlan | None:
-        """Search for one round."""
+        """Search for one iteration."""
         context, log = self.context, self.log
         self.turns += 1
         if self._task is None:
@@ -67,12 +67,12 @@ class _Stage:
 def find_plan(
     context: PlanningContext, log: SearchLog, useful: Problem | None
 ) -> tuple[PlanStatus, FoundPlan | None]:
-    """Search until there is a plan or a proof, nothing is left to try, or a limit is reached.
+    """Search for a plan or a proof until all searches end or a limit is reached.
 
     Args:
-        context: the planning run.
-        log: its counts, to which proofs are added.
-        useful: the task without useless objects; None if all are useful.
+        context: settings of the run.
+        log: log of the run, to which proofs are added.
+        useful: problem without useless objects; None if all are useful.
     """
     whole = _Stage(context, log, context.problem)
     stages = {whole: context.options.search.all_objects_after} if useful is not None else {whole: 0}
@@ -81,13 +81,13 @@ def find_plan(
     has_tried_proofs = False
     while stages and not context.is_at_limit(log):
         stage = min(stages, key=lambda each: stages[each] + each.turns)
-        found = stage.advance()
-        if found is not None:
-            return PlanStatus.SOLVED, found
+        plan = stage.advance()
+        if plan is not None:
+            return PlanStatus.SOLVED, plan
         if not has_tried_proofs:
             has_tried_proofs = True
             with log.clock.phase(PlanningStage.SEMANTICS):
-                is_proved = log.note_proofs(_separations(context))
+                is_proved = log.note_proofs(_prove_separations(context))
             if is_proved:
                 return PlanStatus.PROVED_UNSOLVABLE, None
         if stage.status is SearchStatus.RUNNING:
@@ -100,35 +100,33 @@ def find_plan(
     return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
 
 
-def _separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
-    """Return proofs that the hand cannot touch objects that it has to."""
+def _prove_separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
+    """Return proofs that the hand cannot touch objects that the goal requires."""
     if len(context.manipulators) > 1:
         return ()
     arm, semantics = context.manipulators[0], context.domain.semantics
-    handled = semantics.objects_to_move(necessary_facts(context.problem), context.scene)
+    required_picks = semantics.objects_to_move(necessary_facts(context.problem), context.scene)
     proofs = (
-        prove_separated(context.scene, each, q=context.q, manipulator=arm) for each in handled
+        prove_separated(context.scene, each, q=context.q, manipulator=arm)
+        for each in required_picks
     )
     return tuple(proof for proof in proofs if proof is not None)
 
 
 def _is_proved(context: PlanningContext, log: SearchLog) -> bool:
-    """Return whether PDDL alone proves that the whole task has no plan, where goals are poses or regions.
+    """Return whether PDDL alone proves that the task has no plan.
 
-    The task represents poses by facts, and two poses in one cell exclude each other only in its
-    facts.
+    A task with goal poses or regions represents them by facts. Two poses in one cell exclude each
+    other in these facts only, so the task is searched again without them.
     """
     if not isinstance(context.domain, GoalDomain):
         return True
     goal = context.problem.goal
     parts = goal.parts if isinstance(goal, And) else (goal,)
-    stated = And(
+    symbolic_goal = And(
         tuple(part for part in parts if not (isinstance(part, Atom) and part.predicate == GOAL_MET))
     )
-    task = context.task_planner.prepare(
-        replace(context.problem, goal=stated), time_limit=log.seconds_left()
-    )
-    return (
-        context.task_planner.search(task, time_limit=log.seconds_left()).status
-        is TaskPlanStatus.UNSOLVABLE
-    )
+    problem = replace(context.problem, goal=symbolic_goal)
+    task = context.task_planner.prepare(problem, time_limit=log.seconds_left())
+    result = context.task_planner.search(task, time_limit=log.seconds_left())
+    return result.status is TaskPlanStatus.UNSOLVABLE

@@ -1,4 +1,4 @@
-"""Task plans for the search over versions, under lessons that may be given up."""
+"""Task plans for the search over versions, under learned constraints that may be removed."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from tmkit.pddl import GroundAction
 from tmkit.task_planning.guide import AGENDA_WORK, OperatorConstraint, TaskPlanSource, Values
 from tmkit.task_planning.sas import Pair, SasTask
 
-_AGENDA_WORK_UNDER_LESSONS = 1_000_000
-"""Looks at rules for each goal of the agenda under lessons that may be dropped; some 10 ms."""
+_CONSTRAINED_AGENDA_WORK = 1_000_000
+"""Rule lookups for each goal of the agenda under removable constraints; about 10 ms."""
 
 _FIRST_WORK = 1_000_000
-"""Looks at rules for the first task plan by A*; some 10 ms."""
+"""Rule lookups of A* for the first task plan; about 10 ms."""
 
 _FIRST_IMPROVEMENT_WORK = 8_000_000
-"""Looks at rules to shorten the first task plan, to which all later ones are close; some 0.3 s."""
+"""Rule lookups that shorten the first task plan, which later ones resemble; about 0.3 s."""
 
 _PROOF_WORK = 1_000_000
-"""Looks at rules to prove that there is no plan; about 10 ms."""
+"""Rule lookups of a proof that no plan exists; about 10 ms."""
 
 
 class TaskGuide(TaskPlanSource):
-    """Task plans under constraints, of which those that are not proved may be dropped.
+    """Source of task plans under proved and removable constraints.
 
     Args:
-        task: the task, complete.
+        task: complete task.
     """
 
     def __init__(self, task: SasTask) -> None:
@@ -36,7 +36,7 @@ class TaskGuide(TaskPlanSource):
 
     @cached_property
     def by_name(self) -> dict[str, list[int]]:
-        """The operators of each action."""
+        """Operators by name of the action."""
         operators: dict[str, list[int]] = defaultdict(list)
         for number, action in enumerate(self.actions):
             operators[action.name].append(number)
@@ -44,13 +44,13 @@ class TaskGuide(TaskPlanSource):
 
     @cached_property
     def by_action(self) -> dict[GroundAction, list[int]]:
-        """The operators of each ground action."""
+        """Operators by ground action."""
         operators: dict[GroundAction, list[int]] = defaultdict(list)
         for number, action in enumerate(self.actions):
             operators[action].append(number)
         return operators
 
-    def needs(self, operator: int) -> tuple[Pair, ...]:
+    def preconditions(self, operator: int) -> tuple[Pair, ...]:
         """Return the preconditions of an operator."""
         return self.task.operators[operator].needs
 
@@ -66,30 +66,35 @@ class TaskGuide(TaskPlanSource):
 
     def _constrain(self, constraints: list[OperatorConstraint]) -> None:
         super()._constrain(constraints)
-        is_certain = all(constraint.is_proved for constraint in constraints)
-        self._agenda_work = AGENDA_WORK if is_certain else _AGENDA_WORK_UNDER_LESSONS
+        is_proved = all(constraint.is_proved for constraint in constraints)
+        self._agenda_work = AGENDA_WORK if is_proved else _CONSTRAINED_AGENDA_WORK
 
     def forget(self, constraint: OperatorConstraint) -> None:
         """Remove a constraint."""
         self._constrain([each for each in self.constraints if each != constraint])
 
     def implies(self, constraint: OperatorConstraint) -> bool:
-        """Return whether a constraint that is known is at least as strict."""
+        """Return whether an existing constraint is at least as strict."""
         return any(
-            known.facts == constraint.facts
-            and known.limit <= constraint.limit
-            and set(constraint.operators) <= set(known.operators)
-            for known in self.constraints
+            existing.facts == constraint.facts
+            and existing.limit <= constraint.limit
+            and set(constraint.operators) <= set(existing.operators)
+            for existing in self.constraints
         )
 
     def applicable_anyway(self, values: Values, among: Iterable[int] | None = None) -> list[int]:
-        """Return the operators that can be applied under the proved constraints, of ``among`` if given."""
+        """Return the operators that apply under the proved constraints.
+
+        Args:
+            values: state.
+            among: operators to select from. Defaults to all.
+        """
         if among is None:
             return self._under_proofs.applicable(values)
         return [number for number in among if self._under_proofs.is_applicable(number, values)]
 
     def first_plan(self, values: Values) -> tuple[int, ...] | None:
-        """Return a plan from the start, for which more work is done while nothing is learned."""
+        """Return a plan from the start, with more work while there are no constraints."""
         if self.constraints:
             return self.plan(values)
         goal = self.task.goal
@@ -99,12 +104,12 @@ class TaskGuide(TaskPlanSource):
         return None if plan is None else self._keep("searched", values, plan)
 
     def plan_anyway(self, values: Values, *, hint: Sequence[int] = ()) -> tuple[int, ...] | None:
-        """Return a plan under all constraints, else one under those that are proved, else None."""
+        """Return a plan under all constraints, otherwise under the proved ones, otherwise None."""
         plan = self.plan(values, hint=hint)
         return plan if plan is not None else self._under_proofs.plan(values, hint=hint)
 
     def is_unsolvable_now(self, values: Values) -> bool:
-        """Return whether it is proved that no plan from the values satisfies all constraints."""
+        """Return whether it is proved that no plan from a state satisfies all constraints."""
         return self._search.plan(values, self.task.goal, _PROOF_WORK, 0)[1]
 
     def reaches(self, values: Values, operators: Sequence[int]) -> bool:

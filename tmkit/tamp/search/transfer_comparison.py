@@ -1,8 +1,8 @@
-"""Comparison of places and grasps of transfers by the hand alone.
+"""Comparison of the placements and grasps of transfers, for the hand and the arm's reach.
 
-What was compared is kept: it depends on poses alone.
+Results are cached, since they depend only on poses.
 
-Invariants: functions of the version and of the seed; no motion is computed.
+Invariants: results depend only on the version and the seed; no motion is computed.
 """
 
 from __future__ import annotations
@@ -25,20 +25,32 @@ from tmkit.spatial import Pose
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.search.arm_reach import ArmReach, Sample
-from tmkit.tamp.search.hand_tables import HandTables, digits
+from tmkit.tamp.search.hand_tables import HandTables, pose_key
 from tmkit.tamp.search.search_node import Analysis, SearchNode, Transfer
 from tmkit.tamp.search.task_guide import TaskGuide
 from tmkit.tamp.version_tree import VersionTree
 
-_STUCK = 4
-"""Tightness of a place at which the fingers cannot open widely, beside up to three positions further back."""
+_NARROW_OPENING_TIGHTNESS = 4
+"""Tightness of a placement with a narrow opening, which exceeds that of three far hand poses."""
 
-_ELSEWHERE = (SceneError, UnknownNameError, LookupError)
-"""Errors of a domain about a version that is none of its own, such as one without the other objects."""
+_DOMAIN_ERRORS = (SceneError, UnknownNameError, LookupError)
+"""Errors of a domain for a modified version, for example one without the other objects."""
 
 
 class TransferComparison:
-    """Compares places and grasps of transfers; of the log only the clock is used."""
+    """Comparison of the placements and grasps of transfers.
+
+    Args:
+        context: settings of the run.
+        log: log of the run, for its clock.
+        tree: versions of the scene.
+        guide: source of task plans.
+        seed: seed of all random numbers.
+
+    Attributes:
+        reach: reach of the arms.
+        generation: number of restarts, each of which draws other placements.
+    """
 
     def __init__(
         self,
@@ -52,41 +64,39 @@ class TransferComparison:
         self.context, self.log, self.tree, self.guide, self.seed = context, log, tree, guide, seed
         self.settings = context.options.search
         self._tables: dict[str, HandTables] = {}
-        self._handling: dict[int, tuple[str, str | None] | None] = {}
-        self._placing: dict[int, tuple[str, str | None] | None] = {}
+        self._picks: dict[int, tuple[str, str | None] | None] = {}
+        self._placements: dict[int, tuple[str, str | None] | None] = {}
         self._places: dict[object, tuple[Place, ...]] = {}
         self._analyses: dict[object, Analysis] = {}
         self.reach = ArmReach(tree, self.settings, seed=seed)
         self.generation = 0
-        self._of_object: dict[str, list[int]] = {}
+        self._operators_of_object: dict[str, list[int]] = {}
         for index, action in enumerate(guide.actions):
             for argument in dict.fromkeys(action.arguments):
-                self._of_object.setdefault(argument, []).append(index)
+                self._operators_of_object.setdefault(argument, []).append(index)
 
     def restart(self) -> None:
-        """Draw other places from now on."""
+        """Draw other placements."""
         self.generation += 1
 
-    def handled(self, index: int, node: SearchNode) -> tuple[str, str | None] | None:
-        """Return the object that an operator picks and the arm that does it; None for another kind of action."""
-        if index not in self._handling:
+    def find_pick(self, operator: int, node: SearchNode) -> tuple[str, str | None] | None:
+        """Return the object that an operator picks and the arm, or None for other actions."""
+        if operator not in self._picks:
             context = self.tree.context(node.version, seed=self.seed)
-            first = next(
-                iter(self.tree.domain.candidates(self.guide.actions[index], context)), None
-            )
-            self._handling[index] = (
+            candidates = self.tree.domain.candidates(self.guide.actions[operator], context)
+            first = next(iter(candidates), None)
+            self._picks[operator] = (
                 (object_of(first), first.arm) if isinstance(first, Pick) else None
             )
-        return self._handling[index]
+        return self._picks[operator]
 
     def transfers_of(self, node: SearchNode, name: str) -> Iterator[Transfer]:
-        """Yield the transfers of an object that can be done in a version."""
-        for index in self.guide.applicable_anyway(
-            node.values, self._of_object.get(pddl_name(name), ())
-        ):
-            handled = self.handled(index, node)
-            if handled is not None and handled[0] == name:
-                for transfer in self.transfers(node, index, handled):
+        """Yield the applicable transfers of an object in a version."""
+        operators = self._operators_of_object.get(pddl_name(name), ())
+        for operator in self.guide.applicable_anyway(node.values, operators):
+            picked = self.find_pick(operator, node)
+            if picked is not None and picked[0] == name:
+                for transfer in self.transfers(node, operator, picked):
                     if self.tree.domain.is_goal_action(self.guide.actions[transfer.place]):
                         yield replace(transfer, is_elsewhere=True)
                     yield transfer
@@ -95,41 +105,50 @@ class TransferComparison:
         self,
         node: SearchNode,
         pick: int,
-        handled: tuple[str, str | None],
+        picked: tuple[str, str | None],
         *,
         among: set[int] | None = None,
     ) -> Iterator[Transfer]:
-        """Yield the transfers that begin with a pick and end with one of the operators ``among``, by default of any."""
-        after = self.guide.apply(pick, node.values)
-        name, arm = handled
-        known = self._of_object.get(pddl_name(name), ())
-        for index in self.guide.applicable_anyway(after, known):
-            if (among is None or index in among) and self._puts_down(index, node, name, arm):
-                yield Transfer(pick, index, name, arm)
+        """Yield the transfers that begin with a pick.
 
-    def _puts_down(self, index: int, node: SearchNode, name: str, arm: str | None) -> bool:
-        if index not in self._placing:
-            scene = self._in_hand(node.version.scene, name, arm)
+        Args:
+            node: node of the version.
+            pick: operator of the pick.
+            picked: result of :meth:`find_pick`.
+            among: operators with which the transfers may end. Defaults to all.
+        """
+        values = self.guide.apply(pick, node.values)
+        name, arm = picked
+        operators = self._operators_of_object.get(pddl_name(name), ())
+        for operator in self.guide.applicable_anyway(values, operators):
+            is_selected = among is None or operator in among
+            if is_selected and self._places_object(operator, node, name, arm):
+                yield Transfer(pick, operator, name, arm)
+
+    def _places_object(self, operator: int, node: SearchNode, name: str, arm: str | None) -> bool:
+        """Return whether an operator places an object with an arm."""
+        if operator not in self._placements:
+            scene = self._attach_to_hand(node.version.scene, name, arm)
             context = self.tree.context(node.version, scene=scene, seed=self.seed)
             try:
-                first = next(
-                    iter(self.tree.domain.candidates(self.guide.actions[index], context)), None
-                )
-            except _ELSEWHERE:
+                candidates = self.tree.domain.candidates(self.guide.actions[operator], context)
+                first = next(iter(candidates), None)
+            except _DOMAIN_ERRORS:
                 first = None
-            if first is None:  # there may be one elsewhere
+            if first is None:
+                # The operator may have candidates in other versions, so nothing is cached.
                 return False
-            self._placing[index] = (
+            self._placements[operator] = (
                 (object_of(first), first.arm) if isinstance(first, Place) else None
             )
-        return self._placing[index] == (name, arm)
+        return self._placements[operator] == (name, arm)
 
-    def _in_hand(self, scene: SceneGraph, name: str, arm: str | None) -> SceneGraph:
-        """Return a version in which an object is in the hand, somehow."""
+    def _attach_to_hand(self, scene: SceneGraph, name: str, arm: str | None) -> SceneGraph:
+        """Return a scene in which an object is in the hand at an arbitrary pose."""
         return scene.reparent(name, self.arm(arm).manipulator.tip, pose=Pose([0.0, 0.0, 0.1]))
 
     def arm(self, name: str | None) -> ArmMotionPlanner:
-        """Return what computes the motions of an arm; None for the first arm."""
+        """Return the motion planner of an arm; None for the first arm."""
         return self.tree.arms[next(iter(self.tree.arms)) if name is None else name]
 
     def table(self, name: str | None) -> HandTables:
@@ -145,167 +164,198 @@ class TransferComparison:
         return self._tables[arm.name]
 
     def poses(self, scene: SceneGraph) -> dict[str, Pose]:
-        """Return root_from_object of each movable object that is in no hand."""
+        """Return root_from_object of each movable object outside the hands."""
         hands = {arm.manipulator.tip for arm in self.tree.arms.values()}
         return {
-            name: scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
+            name: self.pose_in_root(scene, name)
             for name in movable_frames(scene)
             if not hands & {str(scene.parent(name)), *scene.ancestors(name)}
         }
 
+    def pose_in_root(self, scene: SceneGraph, name: str) -> Pose:
+        """Return root_from_frame of a frame at the start configuration."""
+        return scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
+
     def candidates(
         self, node: SearchNode, transfer: Transfer, *, count: int, draw: int = 0
     ) -> tuple[Place, ...]:
-        """Return places of a transfer, as if the other movable objects were not there.
+        """Return placements of a transfer, also those that overlap with other movable objects.
 
         Args:
-            draw: number of the draw: 0 for the best ones, others for random ones.
+            node: node of the version.
+            transfer: the transfer.
+            count: number of placements of each sampling.
+            draw: number of the draw: 0 for the best placements, otherwise random ones.
         """
         scene, action = node.version.scene, self.guide.actions[transfer.place]
-        named = {frame for frame in movable_frames(scene) if pddl_name(frame) in action.arguments}
-        kept = {
+        arguments = {name for name in movable_frames(scene) if pddl_name(name) in action.arguments}
+        fixed_names = {
             transfer.name,
-            *named,
-            *(above for frame in named for above in scene.ancestors(frame)),
+            *arguments,
+            *(ancestor for frame in arguments for ancestor in scene.ancestors(frame)),
         }
         poses = self.poses(scene)
-        stay = tuple((name, digits(poses[name])) for name in sorted(kept) if name in poses)
-        key = transfer, self.generation, draw, count, stay
+        fixed_poses = tuple(
+            (name, pose_key(poses[name])) for name in sorted(fixed_names) if name in poses
+        )
+        key = transfer, self.generation, draw, count, fixed_poses
         if draw == 0 and key in self._places:
             return self._places[key]
-        held = self._in_hand(scene, transfer.name, transfer.arm)
-        bare = held
-        for name in movable_frames(held):
-            if name not in kept and name in bare:
-                bare = bare.remove_frame(name, subtree=True)
-        seed = seed_of(
-            self.seed, f"{transfer} {draw}" + f" {self.generation}" * bool(self.generation)
-        )
-        found: list[Place] = []
-        for proposing, is_random in (
-            ((bare, False), (held, False), (held, True)) if draw == 0 else ((held, True),)
-        ):
-            context = self.tree.context(
-                node.version, scene=proposing, seed=seed, is_random=is_random
-            )
-            try:
-                domain = self.tree.domain
-                proposed = (
-                    domain.candidates_elsewhere if transfer.is_elsewhere else domain.candidates
-                )
-                listed = list(itertools.islice(proposed(action, context), count))
-            except _ELSEWHERE:  # a domain that looks for what was taken away
-                continue
-            found += [place for place in listed if isinstance(place, Place)]
-        unique: dict[object, Place] = {}
-        for place in found:
-            unique.setdefault((place.support, digits(place.pose)), place)
-        alike = Counter[object]()
-        places: tuple[Place, ...] = ()
-        for place in unique.values():  # many at one point bring little, but each has its price
-            point = (
-                place.support,
-                tuple(np.round(place.pose.translation / self.settings.place_spacing).tolist()),
-            )
-            alike[point] += 1
-            if alike[point] <= self.settings.alike_places:
-                places = (*places, place)
+        places = self._thin_out(self._sample_places(node, transfer, fixed_names, count, draw))
         if draw == 0:
             self._places[key] = places
         return places
 
-    def analysis(self, node: SearchNode, transfer: Transfer) -> Analysis:
-        """Return how a transfer may be done in a version, to the best places of its domain.
+    def _sample_places(
+        self, node: SearchNode, transfer: Transfer, fixed_names: set[str], count: int, draw: int
+    ) -> list[Place]:
+        """Return placements proposed by the domain.
 
-        Nothing is direct where the arm reaches no grasp of several at both ends.
+        Args:
+            node: node of the version.
+            transfer: the transfer.
+            fixed_names: movable objects that the placements depend on.
+            count: number of placements of each sampling.
+            draw: number of the draw.
+        """
+        held_scene = self._attach_to_hand(node.version.scene, transfer.name, transfer.arm)
+        bare_scene = held_scene
+        for name in movable_frames(held_scene):
+            if name not in fixed_names and name in bare_scene:
+                bare_scene = bare_scene.remove_frame(name, subtree=True)
+        suffix = f" {self.generation}" * bool(self.generation)
+        seed = seed_of(self.seed, f"{transfer} {draw}" + suffix)
+        samplings = [(held_scene, True)]
+        if draw == 0:
+            samplings = [(bare_scene, False), (held_scene, False), (held_scene, True)]
+        domain, action = self.tree.domain, self.guide.actions[transfer.place]
+        sample = domain.candidates_elsewhere if transfer.is_elsewhere else domain.candidates
+        places: list[Place] = []
+        for scene, is_random in samplings:
+            context = self.tree.context(node.version, scene=scene, seed=seed, is_random=is_random)
+            try:
+                candidates = list(itertools.islice(sample(action, context), count))
+            except _DOMAIN_ERRORS:
+                # The domain requires an object that was removed.
+                continue
+            places += [candidate for candidate in candidates if isinstance(candidate, Place)]
+        return places
+
+    def _thin_out(self, places: list[Place]) -> tuple[Place, ...]:
+        """Return distinct placements, at most ``alike_places`` for each cell of a grid."""
+        distinct_places: dict[object, Place] = {}
+        for place in places:
+            distinct_places.setdefault((place.support, pose_key(place.pose)), place)
+        counts = Counter[object]()
+        selection: list[Place] = []
+        for place in distinct_places.values():
+            cell = self.grid_cell(place)
+            counts[cell] += 1
+            if counts[cell] <= self.settings.alike_places:
+                selection.append(place)
+        return tuple(selection)
+
+    def grid_cell(self, place: Place) -> object:
+        """Return the cell of a grid on the support in which a placement lies."""
+        cell = np.round(place.pose.translation / self.settings.place_spacing)
+        return place.support, tuple(cell.tolist())
+
+    def analysis(self, node: SearchNode, transfer: Transfer) -> Analysis:
+        """Return the feasibility of a transfer with the best placements of its domain.
+
+        ``direct`` is empty if the arm reaches none of several grasps at both ends.
         """
         places = self.candidates(node, transfer, count=self.settings.places_compared)
-        found = self.compared(node.version.scene, transfer, places)
-        return (
-            found
-            if not found.direct or self.samples(node, transfer, found)
-            else replace(found, direct=())
-        )
+        analysis = self.compare(node.version.scene, transfer, places)
+        if not analysis.direct or self.samples(node, transfer, analysis):
+            return analysis
+        return replace(analysis, direct=())
 
-    def compared(
-        self, scene: SceneGraph, transfer: Transfer, places: tuple[Place, ...]
-    ) -> Analysis:
-        """Return how a transfer to some places may be done by the hand alone."""
+    def compare(self, scene: SceneGraph, transfer: Transfer, places: tuple[Place, ...]) -> Analysis:
+        """Return the feasibility of a transfer to given placements for the hand alone."""
         table, poses = self.table(transfer.arm), self.poses(scene)
         name = transfer.name
-        pose = poses[name]
-        others = {other: at for other, at in poses.items() if other != name}
+        start = poses[name]
+        other_poses = {other: pose for other, pose in poses.items() if other != name}
         ends = [self.root_pose(scene, place) for place in places]
         key = (
             transfer,
-            digits(pose),
-            tuple(map(digits, ends)),
-            tuple((o, digits(p)) for o, p in others.items()),
+            pose_key(start),
+            tuple(map(pose_key, ends)),
+            tuple((other, pose_key(pose)) for other, pose in other_poses.items()),
         )
         if key in self._analyses:
             return self._analyses[key]
-        rest = table.at_rest(name, pose)
-        before = table.blockers(name, pose, others)
+        start_clearance = table.static_clearance(name, start)
+        start_blockers = table.blockers(name, start, other_poses)
         direct: list[tuple[int, int, int]] = []
-        sets: dict[int, None] = {}
+        blocker_sets: dict[int, None] = {}
         for number, (place, end) in enumerate(zip(places, ends, strict=True)):
-            there = table.at_rest(name, end)
-            free = np.flatnonzero(rest.is_free & there.is_free).tolist()
-            if not free:
+            end_clearance = table.static_clearance(name, end)
+            options = np.flatnonzero(start_clearance.is_free & end_clearance.is_free).tolist()
+            if not options:
                 continue
-            overlap = table.overlapping(name, end, others, support=place.support)
-            after = table.blockers(name, end, others)
-            for option in free:
-                bits = before[option] | after[option] | overlap
+            overlap = table.overlapping(name, end, other_poses, support=place.support)
+            end_blockers = table.blockers(name, end, other_poses)
+            for option in options:
+                bits = start_blockers[option] | end_blockers[option] | overlap
                 if bits:
-                    sets.setdefault(bits)
-                else:
-                    widest = table.widest_of(name, option, there.is_free, after)
-                    stuck = table.options(name)[widest].opening is not None
-                    tightness = int(rest.tightness[option] + there.tightness[option])
-                    direct.append((_STUCK * stuck + tightness, number, option))
-        smallest = [] if direct else sorted(sets, key=lambda bits: (bits.bit_count(), bits))
-        smallest = smallest[: self.settings.blocker_sets]
-        made = Analysis(places, self._in_turns(table, name, direct), tuple(smallest))
-        self._analyses[key] = made
-        return made
+                    blocker_sets.setdefault(bits)
+                    continue
+                widest = table.widest_free_option(name, option, end_clearance.is_free, end_blockers)
+                is_narrow = table.options(name)[widest].opening is not None
+                start_tightness = start_clearance.tightness[option]
+                tightness = int(start_tightness + end_clearance.tightness[option])
+                direct.append((_NARROW_OPENING_TIGHTNESS * is_narrow + tightness, number, option))
+        smallest: list[int] = []
+        if not direct:
+            smallest = sorted(blocker_sets, key=lambda bits: (bits.bit_count(), bits))
+            smallest = smallest[: self.settings.blocker_sets]
+        analysis = Analysis(places, self._interleave(table, name, direct), tuple(smallest))
+        self._analyses[key] = analysis
+        return analysis
 
-    def lets_go_at(self, scene: SceneGraph, transfer: Transfer, option: int, place: Place) -> bool:
-        """Return whether the fingers can open widely at a place; else they may take the object with them."""
+    def can_open_fully(
+        self, scene: SceneGraph, transfer: Transfer, option: int, place: Place
+    ) -> bool:
+        """Return whether the fingers can open fully; otherwise they may take the object along."""
         name = transfer.name
-        others = {other: pose for other, pose in self.poses(scene).items() if other != name}
+        other_poses = {other: pose for other, pose in self.poses(scene).items() if other != name}
         table, end = self.table(transfer.arm), self.root_pose(scene, place)
-        return table.options(name)[table.widest(name, option, end, others)].opening is None
+        widest = table.widest_option(name, option, end, other_poses)
+        return table.options(name)[widest].opening is None
 
-    def _in_turns(
+    def _interleave(
         self, table: HandTables, name: str, direct: Sequence[tuple[int, int, int]]
     ) -> tuple[tuple[int, int], ...]:
-        """Return pairs of options and places, those with room first, the directions of approach taking turns."""
-        options, seen = table.options(name), Counter[tuple[int, ...]]()
-        keyed = []
+        """Return pairs (option, placement), loose ones first, with alternating approach axes."""
+        options, counts = table.options(name), Counter[tuple[int, ...]]()
+        ranks = []
         for tightness, place, option in sorted(direct):
             approach = options[option].approach
-            keyed.append((tightness, seen[approach], place, option))
-            seen[approach] += 1
-        return tuple((option, place) for _, _, place, option in sorted(keyed))
+            ranks.append((tightness, counts[approach], place, option))
+            counts[approach] += 1
+        return tuple((option, place) for _, _, place, option in sorted(ranks))
 
     def root_pose(self, scene: SceneGraph, place: Place) -> Pose:
-        """Return root_from_object at a place."""
-        support = place.support
-        return scene.pose(support, relative_to=scene.root(support), q=self.tree.root.q) @ place.pose
+        """Return root_from_object at a placement."""
+        return self.pose_in_root(scene, place.support) @ place.pose
 
     def is_reachable(
         self, node: SearchNode, transfer: Transfer, option: int, place: Place, *, draw: int = 0
     ) -> bool:
-        """Return whether the arm reaches a grasp where the object is and at a place.
+        """Return whether the arm reaches a grasp at the object and at a placement.
 
         Args:
-            draw: number of the draw; in late ones, only what stands still counts.
+            node: node of the version.
+            transfer: the transfer.
+            option: index of the grasp option.
+            place: the placement.
+            draw: number of the draw. Late draws consider fixed bodies only.
         """
-        scene, name = node.version.scene, transfer.name
+        scene = node.version.scene
         with self.log.clock.phase(PlanningStage.INVERSE_KINEMATICS):
-            here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
-            ends = here, self.root_pose(scene, place)
+            ends = self.pose_in_root(scene, transfer.name), self.root_pose(scene, place)
             return self.reach.is_reachable(
                 node, self.table(transfer.arm), transfer, option, ends, draw=draw
             )
@@ -315,73 +365,90 @@ class TransferComparison:
         node: SearchNode,
         transfer: Transfer,
         places: Sequence[Place],
-        helpful: Sequence[tuple[Transfer, Analysis]],
+        transfers: Sequence[tuple[Transfer, Analysis]],
     ) -> list[float]:
-        """Return for each place how much an object there takes away from the other transfers that help."""
+        """Return by how much an object at each placement restricts the other transfers.
+
+        Args:
+            node: node of the version.
+            transfer: transfer of the object.
+            places: placements of the object.
+            transfers: transfers of the task plan. Those of the same object are ignored.
+        """
         with self.log.clock.phase(PlanningStage.INVERSE_KINEMATICS):
-            others = [
-                (wanted, self._left(node, wanted, self.samples(node, wanted, analysis)))
-                for wanted, analysis in helpful
-                if wanted.name != transfer.name
+            other_samples = [
+                (other, self._reachable_samples(node, other, self.samples(node, other, analysis)))
+                for other, analysis in transfers
+                if other.name != transfer.name
             ]
             table = self.table(transfer.arm)
             ends = [self.root_pose(node.version.scene, place) for place in places]
             return [
-                self.reach.crowding(table, transfer, place, end, others)
+                self.reach.crowding(table, transfer, place, end, other_samples)
                 for place, end in zip(places, ends, strict=True)
             ]
 
-    def _left(self, node: SearchNode, transfer: Transfer, samples: list[Sample]) -> list[Sample]:
-        """Return the samples that the arm reaches in a version; all where it reaches none."""
+    def _reachable_samples(
+        self, node: SearchNode, transfer: Transfer, samples: list[Sample]
+    ) -> list[Sample]:
+        """Return the samples that the arm reaches in a version, or all if it reaches none."""
         table = self.table(transfer.arm)
-        return [
-            one for one in samples if self.reach.reaches(node, table, transfer, one.option, one.end)
-        ] or samples
+        reachable_samples = [
+            sample
+            for sample in samples
+            if self.reach.reaches(node, table, transfer, sample.option, sample.end)
+        ]
+        return reachable_samples or samples
 
-    def in_the_way(self, node: SearchNode, transfer: Transfer, analysis: Analysis) -> Counter[str]:
-        """Return the movable objects in the way of the arm wherever a transfer was sampled, with counts."""
+    def count_blockers(
+        self, node: SearchNode, transfer: Transfer, analysis: Analysis
+    ) -> Counter[str]:
+        """Return the movable objects that collide with the arm at all samples, with counts."""
         with self.log.clock.phase(PlanningStage.INVERSE_KINEMATICS):
             samples = self.samples(node, transfer, analysis)
-            return self.reach.in_the_way(node, self.table(transfer.arm), transfer, samples)
+            return self.reach.count_blockers(node, self.table(transfer.arm), transfer, samples)
 
     def samples(
-        self, node: SearchNode, transfer: Transfer, analysis: Analysis, *, here: Pose | None = None
+        self, node: SearchNode, transfer: Transfer, analysis: Analysis, *, start: Pose | None = None
     ) -> list[Sample]:
-        """Return some ways of a transfer that the arm reaches at both ends, without movable objects.
+        """Return some placements that the arm reaches without movable objects.
 
         Args:
-            here: root_from_object at its beginning; by default where the object is.
+            node: node of the version.
+            transfer: the transfer.
+            analysis: compared placements.
+            start: root_from_object before the transfer. Defaults to that in the version.
         """
-        scene, name = node.version.scene, transfer.name
-        if here is None:
-            here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
+        scene = node.version.scene
+        if start is None:
+            start = self.pose_in_root(scene, transfer.name)
         places = [(place, self.root_pose(scene, place)) for place in analysis.places]
-        return self.reach.samples(self.table(transfer.arm), transfer, here, places)
+        return self.reach.samples(self.table(transfer.arm), transfer, start, places)
 
     def with_blockers(self, scene: SceneGraph, names: list[str]) -> list[str]:
-        """Return objects with those that are in the way of picking them, each once."""
-        poses, found = self.poses(scene), dict.fromkeys(names)
-        waiting = list(names)
-        while waiting:
-            name = waiting.pop(0)
+        """Return objects and those that block their picks, without duplicates."""
+        poses, selection = self.poses(scene), dict.fromkeys(names)
+        queue = list(names)
+        while queue:
+            name = queue.pop(0)
             if name not in poses:
                 continue
             table = self.table(None)
-            rest = table.at_rest(name, poses[name])
+            is_free = table.static_clearance(name, poses[name]).is_free
             blockers = table.blockers(name, poses[name], poses)
-            free = [bits for bits, is_free in zip(blockers, rest.is_free, strict=True) if is_free]
-            fewest = min(free, key=lambda bits: (bin(bits).count("1"), bits), default=0)
-            for other in table.names(fewest):
-                if other not in found:
-                    found[other] = None
-                    waiting.append(other)
-        return list(found)
+            free_blockers = itertools.compress(blockers, is_free)
+            fewest = min(free_blockers, key=lambda bits: (bits.bit_count(), bits), default=0)
+            for blocker in table.names(fewest):
+                if blocker not in selection:
+                    selection[blocker] = None
+                    queue.append(blocker)
+        return list(selection)
 
 
-def seed_of(seed: int, what: str) -> int:
-    """Return a seed that depends on another and on what it is for."""
+def seed_of(seed: int, text: str) -> int:
+    """Return a seed that depends on another seed and on the purpose."""
     return int.from_bytes(
-        hashlib.blake2b(f"{seed} {what}".encode(), digest_size=4).digest(), "little"
+        hashlib.blake2b(f"{seed} {text}".encode(), digest_size=4).digest(), "little"
     )
 
 

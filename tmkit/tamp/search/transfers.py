@@ -1,7 +1,9 @@
-"""Attempts at a version: transfers of its task plan, blockers aside, regrasps, other actions, at last any action.
+"""Attempts to extend a version by transfers and other actions.
 
-A transfer is a pick and a place. A grasp is free at both ends, by tables of the hand alone and by
-the arm's reach, before any motion is computed.
+A node makes its attempts in turns: first transfers of the task plan, then moves of blockers,
+regrasps, other actions of the plan and finally any applicable action. A transfer is a pick and a
+place. Its grasp is free at both ends, for the hand alone and for the arm's reach, before any motion
+is computed.
 
 Invariants: the same arguments give the same attempts; nothing is proved.
 """
@@ -11,7 +13,8 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,28 +34,53 @@ from tmkit.tamp.version_tree import SceneVersion, VersionTree
 
 _logger = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
+
 _MOTIONS_PER_CANDIDATE = 2
-"""Motions tried for one grasp or placement in one attempt."""
+"""Motions attempted for one grasp or placement in one attempt."""
 
-_PLACES_BETWEEN = 4
-"""Places tried for a regrasp in one turn."""
+_PLACES_PER_REGRASP = 4
+"""Placements attempted for a regrasp in one turn."""
 
-_VAIN_DRAWS = 4
-"""Draws of places without any attempt, after which a transfer is given up at a version."""
+_MAX_EMPTY_DRAWS = 4
+"""Draws of placements without any attempt after which a transfer is given up at a version."""
+
+_MAX_SIDEWAYS_COMPONENT = 0.5
+"""Vertical component of the approach axis below which the hand is beside the object."""
+
+
+@dataclass(frozen=True, eq=False)
+class _TransferEnd:
+    """Pick or place end of a transfer.
+
+    Attributes:
+        pose: root_from_object.
+        has_roof: whether a body is above the hand.
+        is_sideways: whether the approach axis is nearly horizontal.
+    """
+
+    pose: Pose
+    has_roof: bool
+    is_sideways: bool
+
+    @property
+    def is_confined(self) -> bool:
+        """True under a roof or beside the object."""
+        return self.has_roof or self.is_sideways
 
 
 class TransferAttempts:
-    """Makes attempts at versions.
+    """Generator of attempts at versions.
 
     Args:
-        context: the planning run.
-        log: counts of the run.
-        tree: the versions.
-        guide: the task.
+        context: settings of the run.
+        log: log of the run.
+        tree: versions of the scene.
+        guide: source of task plans.
         seed: seed of all random numbers.
 
     Attributes:
-        comparison: compares transfers by the hand and the arm's reach.
+        comparison: comparison of transfers for the hand and the arm's reach.
     """
 
     def __init__(
@@ -72,236 +100,239 @@ class TransferAttempts:
         self._corridors: list[Configuration] = []  # the latest first
 
     def restart(self) -> None:
-        """Draw other places from now on."""
+        """Draw other placements."""
         self.comparison.restart()
 
     def compare(self, node: SearchNode) -> None:
-        """Find which transfers of a node's plan can be done first, and the blockers of the others."""
+        """Find the possible first transfers of a node's plan and their blockers."""
         comparison, settings = self.comparison, self.settings
-        found: list[tuple[Transfer, Analysis]] = []
-        others: list[int] = []
-        penalty, blockers, free = 0.0, 0, 0
-        for operator, following in self._first_actions(node):
-            if free >= settings.transfers_compared:
+        first_transfers: list[tuple[Transfer, Analysis]] = []
+        other_operators: list[int] = []
+        penalty, blockers, free_count = 0.0, 0, 0
+        for operator, next_operator in self._first_actions(node):
+            if free_count >= settings.transfers_compared:
                 break
             transfers: Iterable[Transfer] = ()
-            if (
-                following is not None
-                and (handled := comparison.handled(operator, node)) is not None
-            ):
-                transfers = comparison.transfers(node, operator, handled, among={following})
+            if next_operator is not None:
+                picked = comparison.find_pick(operator, node)
+                if picked is not None:
+                    transfers = comparison.transfers(node, operator, picked, among={next_operator})
             is_transfer = False
             for transfer in transfers:
                 is_transfer = True
                 analysis = comparison.analysis(node, transfer)
-                found.append((transfer, analysis))
-                free += bool(analysis.direct)
+                first_transfers.append((transfer, analysis))
+                free_count += bool(analysis.direct)
                 if analysis.needs_regrasp and analysis.places:
                     penalty += settings.cost_per_regrasp
                 elif analysis.blockers:
                     blockers |= analysis.blockers[0]
-                elif met := comparison.in_the_way(node, transfer, analysis):
-                    node.note_blockers(met, settings.blocker_failures)
+                elif counts := comparison.count_blockers(node, transfer, analysis):
+                    node.count_blockers(counts, settings.blocker_failures)
                     penalty += settings.cost_per_blocker
             if not is_transfer:
-                others.append(operator)
-                free += 1
+                other_operators.append(operator)
+                free_count += 1
         penalty += settings.cost_per_blocker * blockers.bit_count()
         if comparison.generation:
-            rng = np.random.default_rng(
-                seed_of(self.seed, f"{self._number} {comparison.generation}")
-            )
-            found = [found[k] for k in rng.permutation(len(found)).tolist()]
-        found.sort(key=lambda pair: (pair[1].needs_regrasp, _fewest(pair[1])))
-        node.compare(found, others, penalty)
-        node.begin(self._attempts(node))
+            rng = self._rng(f"{self._number} {comparison.generation}")
+            first_transfers = _permute(first_transfers, rng)
+        first_transfers.sort(key=lambda pair: (pair[1].needs_regrasp, _min_blockers(pair[1])))
+        node.set_first_actions(first_transfers, other_operators, penalty)
+        node.set_attempts(self._attempts(node))
 
     def _first_actions(self, node: SearchNode) -> Iterator[tuple[int, int | None]]:
-        """Yield actions of the plan that may come first, each with the one that it enables next, or None."""
+        """Yield possible first actions of the plan, each with the one it enables next, or None."""
         plan, values, guide = node.plan, node.values, self.guide
         for index, operator in enumerate(plan[: self.settings.actions_compared]):
             if not guide.is_applicable(operator, values):
                 continue
-            following = plan[index + 1] if index + 1 < len(plan) else None
-            if following is not None and (
-                guide.is_applicable(following, values)
-                or not guide.is_applicable(following, guide.apply(operator, values))
+            next_operator = plan[index + 1] if index + 1 < len(plan) else None
+            if next_operator is not None and (
+                guide.is_applicable(next_operator, values)
+                or not guide.is_applicable(next_operator, guide.apply(operator, values))
             ):
-                following = None
-            front = [operator] if following is None else [operator, following]
-            if index == 0 or guide.reaches(
-                values, [*front, *plan[:index], *plan[index + len(front) :]]
-            ):
-                yield operator, following
+                next_operator = None
+            front = [operator] if next_operator is None else [operator, next_operator]
+            reordered_plan = [*front, *plan[:index], *plan[index + len(front) :]]
+            if index == 0 or guide.reaches(values, reordered_plan):
+                yield operator, next_operator
 
     def _attempts(self, node: SearchNode) -> Iterator[Attempt | None]:
-        """Make one attempt at each advance: transfers of the plan, blockers aside, regrasps, at last anything."""
-        turn = 0
-        free = [self._directly(node, *pair) for pair in node.wanted if pair[1].direct]
-        blocked = [self._directly(node, *pair) for pair in node.wanted if not pair[1].direct]
-        aside = self._aside(node)
+        """Make one attempt at each step, in turns of all kinds of attempts."""
+        settings = self.settings
+        free = [
+            self._carry_out_directly(node, *pair) for pair in node.first_transfers if pair[1].direct
+        ]
+        blocked = [
+            self._carry_out_directly(node, transfer, analysis)
+            for transfer, analysis in node.first_transfers
+            if not analysis.direct
+        ]
+        blocker_moves = self._move_blockers(node)
         regrasps = [
-            self._regrasped(node, transfer, analysis)
-            for transfer, analysis in node.wanted
+            self._regrasp(node, transfer, analysis)
+            for transfer, analysis in node.first_transfers
             if not analysis.direct and analysis.places
         ]
-        anything = self._anything(node)
-        while True:
-            made = False
-            # what is blocked may be free at other places
-            for attempts in [*free, *(blocked if turn else ())]:
-                for attempt in itertools.islice(attempts, self.settings.attempts_per_transfer):
-                    made = True
-                    yield attempt
-            for operator in node.others:
-                made = True
-                yield self._as_proposed(node, operator)
-            for attempt in itertools.islice(aside, 2):
-                made = True
+        any_actions = self._attempt_any_action(node)
+        for turn in itertools.count():
+            # Blocked transfers may be free at other placements.
+            transfers = [*free, *(blocked if turn else ())]
+            attempts = itertools.chain(
+                _take_from_each(transfers, settings.attempts_per_transfer),
+                (self._propose(node, operator) for operator in node.other_operators),
+                _take_from_each([blocker_moves, *regrasps], 2),
+            )
+            has_attempts = False
+            for attempt in attempts:
+                has_attempts = True
                 yield attempt
-            for attempts in regrasps:
-                for attempt in itertools.islice(attempts, 2):
-                    made = True
+            if turn or not has_attempts:
+                for attempt in itertools.islice(any_actions, 1):
+                    has_attempts = True
                     yield attempt
-            if turn or not made:
-                for attempt in itertools.islice(anything, 1):
-                    made = True
-                    yield attempt
-            if not made:
+            if not has_attempts:
                 return
-            turn += 1
 
     # ------------------------------------------------------------------------------------ transfers
 
-    def _directly(
+    def _carry_out_directly(
         self, node: SearchNode, transfer: Transfer, analysis: Analysis
     ) -> Iterator[Attempt | None]:
-        """Carry out a transfer by its free options, again and again, with growing budgets."""
+        """Attempt a transfer by its free options, with new draws of placements."""
         comparison, settings = self.comparison, self.settings
         scene = node.version.scene
-        done: set[object] = set()  # other grasps, and places nearby, lead to much the same version
+        # Other grasps, and placements nearby, lead to a similar version.
+        successful_cells: set[object] = set()
         for draw in itertools.count(1):
-            made, is_early = False, draw <= settings.early_draws
-            for option, number in self._clear_first(node, transfer, analysis, is_early=is_early):
+            has_attempts, is_early = False, draw <= settings.early_draws
+            for option, number in self._order_by_crowding(node, transfer, analysis, is_early):
                 place = analysis.places[number]
-                near = (
-                    place.support,
-                    tuple(np.round(place.pose.translation / settings.place_spacing).tolist()),
-                )
-                if is_early and near in done:
+                cell = comparison.grid_cell(place)
+                if is_early and cell in successful_cells:
                     continue
                 if comparison.is_reachable(node, transfer, option, place, draw=draw):
-                    made = True
+                    has_attempts = True
                     attempt = self._carry_out(node, transfer, option, place, draw)
                     if attempt is not None:
-                        done.add(near)
+                        successful_cells.add(cell)
                     yield attempt
-                elif self._is_long():
+                elif self._count_check():
                     yield None
             places = comparison.candidates(
                 node, transfer, count=settings.places_compared, draw=draw
             )
-            analysis = comparison.compared(
-                scene, transfer, (*analysis.places[: settings.places_compared], *places)
-            )
-            if not made and draw > _VAIN_DRAWS:
+            first_places = analysis.places[: settings.places_compared]
+            analysis = comparison.compare(scene, transfer, (*first_places, *places))
+            if not has_attempts and draw > _MAX_EMPTY_DRAWS:
                 return
 
-    def _clear_first(
-        self, node: SearchNode, transfer: Transfer, analysis: Analysis, *, is_early: bool
+    def _order_by_crowding(
+        self, node: SearchNode, transfer: Transfer, analysis: Analysis, is_early: bool
     ) -> list[tuple[int, int]]:
-        """Return the free pairs of options and places; those that leave room for the other transfers come first."""
-        numbers = dict.fromkeys(number for _, number in analysis.direct)
-        if len(node.wanted) < 2 or len(numbers) < 2:
+        """Return the free pairs (option, placement) that restrict other transfers least first."""
+        numbers = list(dict.fromkeys(number for _, number in analysis.direct))
+        if len(node.first_transfers) < 2 or len(numbers) < 2:
             return list(analysis.direct)
         places = [analysis.places[number] for number in numbers]
-        crowding = dict(
-            zip(numbers, self.comparison.crowding(node, transfer, places, node.wanted), strict=True)
-        )
+        values = self.comparison.crowding(node, transfer, places, node.first_transfers)
+        crowding = dict(zip(numbers, values, strict=True))
         limit = self.settings.crowding_limit
-        direct = (pair for pair in analysis.direct if not is_early or crowding[pair[1]] < limit)
-        return sorted(direct, key=lambda pair: round(crowding[pair[1]], 1))
+        pairs = (pair for pair in analysis.direct if not is_early or crowding[pair[1]] < limit)
+        return sorted(pairs, key=lambda pair: round(crowding[pair[1]], 1))
 
-    def _is_long(self) -> bool:
-        """Count a place or grasp that was rejected; return whether they are worth an attempt, so that others go on."""
+    def _count_check(self) -> bool:
+        """Count a rejected placement or grasp; return whether the checks are worth an attempt."""
         self._checks += 1
         return self._checks % self.settings.checks_per_attempt == 0
 
     def _carry_out(
         self, node: SearchNode, transfer: Transfer, option: int, place: Place, draw: int
     ) -> Attempt | None:
-        """Attempt one transfer."""
+        """Attempt one transfer.
+
+        Args:
+            node: node of the version.
+            transfer: the transfer.
+            option: index of the grasp option.
+            place: the placement.
+            draw: number of the draw. Draws alternate between long and short lines.
+        """
         comparison, settings = self.comparison, self.settings
         table, scene, name = comparison.table(transfer.arm), node.version.scene, transfer.name
         grasp = table.options(name)[option].grasp
-        here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
-        there = comparison.root_pose(scene, place)
-        start, end = table.at_rest(name, here), table.at_rest(name, there)
-        roofs = bool(start.has_roof[option]), bool(end.has_roof[option])
-        sides = [
-            abs((at @ grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]) < 0.5
-            for at in (here, there)
-        ]
-        is_far = tuple(
-            (roof or side) != (draw % 2 == 0) for roof, side in zip(roofs, sides, strict=True)
+        start = self._transfer_end(table, transfer, option, comparison.pose_in_root(scene, name))
+        end = self._transfer_end(table, transfer, option, comparison.root_pose(scene, place))
+        is_even_draw = draw % 2 == 0
+        doublings = min(node.tries // settings.tries_per_doubling, settings.path_doublings)
+        arms = self.context.arms(
+            self.log.clock,
+            0,
+            path_iterations=settings.first_path_iterations << doublings,
+            corridors=self._corridors,
         )
-        iterations = settings.first_path_iterations << min(
-            node.tries // settings.tries_per_doubling, settings.path_doublings
-        )
-        self.tree.use_arms(
-            self.context.arms(
-                self.log.clock, 0, path_iterations=iterations, corridors=self._corridors
-            )
-        )
+        self.tree.use_arms(arms)
         self._number += 1
         seed = seed_of(self.seed, f"{self._number}")
-        others = {other: pose for other, pose in comparison.poses(scene).items() if other != name}
+        other_poses = {
+            other: pose for other, pose in comparison.poses(scene).items() if other != name
+        }
 
-        # Pick the object, if it was not picked so before.
-        key = transfer.pick, option, is_far[0]
-        if not isinstance(node.picked.get(key), Move):
-            motions = self._motions(
-                table, transfer, option, here, others, is_far=is_far[0], has_roof=roofs[0]
-            )
+        # Pick the object, or reuse the result of an earlier pick.
+        is_far = start.is_confined != is_even_draw
+        key = transfer.pick, option, is_far
+        if not isinstance(node.pick_results.get(key), Move):
+            motions = self._motions(table, transfer, option, start, other_poses, is_far)
             picks = (Pick(name, grasp, transfer.arm, motion=motion) for motion in motions)
-            node.picked[key] = self._first_move(node, node.version, transfer.pick, picks, seed)
-        picked = node.picked[key]
-        if not isinstance(picked, Move):
-            comparison.reach.note(node, table, transfer, option, here, picked)
+            node.pick_results[key] = self._first_move(
+                node, node.version, transfer.pick, picks, seed
+            )
+        pick = node.pick_results[key]
+        if not isinstance(pick, Move):
+            comparison.reach.note_failure(node, table, transfer, option, start.pose, pick)
             return None
 
-        # Place it.
-        motions = self._motions(
-            table, transfer, option, there, others, is_far=is_far[1], has_roof=roofs[1]
-        )
-        puts = (
+        # Place the object.
+        is_far = end.is_confined != is_even_draw
+        motions = self._motions(table, transfer, option, end, other_poses, is_far)
+        candidates = (
             Place(name, place.support, place.pose, transfer.arm, motion=motion)
             for motion in motions
         )
-        placed = self._first_move(node, picked.version, transfer.place, puts, seed)
-        if not isinstance(placed, Move):
-            comparison.reach.note(node, table, transfer, option, there, placed)
+        placement = self._first_move(node, pick.version, transfer.place, candidates, seed)
+        if not isinstance(placement, Move):
+            comparison.reach.note_failure(node, table, transfer, option, end.pose, placement)
             return None
-        _logger.debug(
-            "transfer: %s, %s",
-            self.guide.actions[transfer.pick],
-            self.guide.actions[transfer.place],
-        )
-        return Attempt((picked, placed), transfer.arm, is_confined=roofs[1] or sides[1])
+        actions = self.guide.actions
+        _logger.debug("transfer: %s, %s", actions[transfer.pick], actions[transfer.place])
+        return Attempt((pick, placement), transfer.arm, is_confined=end.is_confined)
+
+    def _transfer_end(
+        self, table: HandTables, transfer: Transfer, option: int, pose: Pose
+    ) -> _TransferEnd:
+        """Return the end of a transfer at root_from_object."""
+        has_roof = bool(table.static_clearance(transfer.name, pose).has_roof[option])
+        grasp = table.options(transfer.name)[option].grasp
+        axis = (pose @ grasp.object_from_tool).rotate([0.0, 0.0, 1.0])
+        is_sideways = bool(abs(axis[2]) < _MAX_SIDEWAYS_COMPONENT)
+        return _TransferEnd(pose, has_roof, is_sideways)
 
     def finds_exit(self, version: SceneVersion, arm: str | None) -> bool:
-        """Return whether an arm finds its way to the ready configuration; it is tried first from there on."""
-        motion = self.comparison.arm(arm)
-        ready = dict(motion.manipulator.ready)
+        """Return whether an arm finds a path to its ready configuration.
+
+        The path is stored, and later path searches try it first.
+        """
+        planner = self.comparison.arm(arm)
+        ready = dict(planner.manipulator.ready)
         seed = seed_of(self.seed, f"{self._number}")
-        found = next(
-            motion.move(
-                version.scene, version.q, joints=ready, name="the ready configuration", seed=seed
-            )
+        scene, q = version.scene, version.q
+        result = next(
+            planner.move(scene, q, joints=ready, name="the ready configuration", seed=seed)
         )
-        if isinstance(found, MotionFailure):
+        if isinstance(result, MotionFailure):
             return False
-        self._corridors = [found.segments[0].path, *self._corridors[: self.settings.corridors - 1]]
+        self._corridors = [result.segments[0].path, *self._corridors[: self.settings.corridors - 1]]
         return True
 
     def _motions(
@@ -309,32 +340,41 @@ class TransferAttempts:
         table: HandTables,
         transfer: Transfer,
         option: int,
-        pose: Pose,
-        others: Mapping[str, Pose],
-        *,
+        end: _TransferEnd,
+        other_poses: Mapping[str, Pose],
         is_far: bool,
-        has_roof: bool,
     ) -> Iterator[PickPlaceOptions]:
-        """Yield motions of the hand to or from an object at a pose, the widest opening first."""
-        opened = table.options(transfer.name)[table.widest(transfer.name, option, pose, others)]
-        motion = opened.motion(is_far=is_far, has_roof=has_roof)
-        if opened.opening is not None:
-            for room in self.settings.finger_openings:
-                yield replace(motion, gripper_opening=opened.grasp.width + 2.0 * room)
+        """Yield motions of the hand at one end of a transfer, the widest opening first.
+
+        Args:
+            table: tables of the hand.
+            transfer: the transfer.
+            option: index of the grasp option.
+            end: pose of the object and its surroundings.
+            other_poses: root_from_object of the other objects.
+            is_far: whether the lines are long.
+        """
+        widest = table.widest_option(transfer.name, option, end.pose, other_poses)
+        grasp_option = table.options(transfer.name)[widest]
+        motion = grasp_option.motion(is_far=is_far, has_roof=end.has_roof)
+        if grasp_option.opening is not None:
+            for clearance in self.settings.finger_openings:
+                width = grasp_option.grasp.width + 2.0 * clearance
+                yield replace(motion, gripper_opening=width)
         yield motion
 
     def _first_move(
         self,
         node: SearchNode,
-        before: SceneVersion,
+        version: SceneVersion,
         operator: int,
         candidates: Iterable[Pick | Place],
         seed: int,
     ) -> Move | MotionFailure | None:
-        """Return the move by the first of some candidates that has motions, or the failure of the last."""
+        """Return the move by the first candidate with a motion, or the failure of the last."""
         failure: MotionFailure | None = None
         for candidate in candidates:
-            result = self._follow(node, before, operator, candidate, seed)
+            result = self._follow(node, version, operator, candidate, seed)
             if isinstance(result, SceneVersion):
                 return Move(operator, candidate, result)
             failure = result
@@ -343,30 +383,31 @@ class TransferAttempts:
     def _follow(
         self,
         node: SearchNode,
-        before: SceneVersion,
+        version: SceneVersion,
         operator: int,
         candidate: Pick | Place,
         seed: int,
     ) -> SceneVersion | MotionFailure | None:
+        """Return the version after a candidate or its failure, and count blocking objects."""
         action = self.guide.actions[operator]
         try:
             result = self.tree.follow(
-                before, action, candidate, seed=seed, attempts=_MOTIONS_PER_CANDIDATE
+                version, action, candidate, seed=seed, attempts=_MOTIONS_PER_CANDIDATE
             )
         except SemanticsMismatchError:
-            # the place was proposed for another version, and is none in this one
+            # The placement was proposed for another version and has another meaning in this one.
             return None
         if isinstance(result, MotionFailure):
             _logger.debug("%s fails: %s", action, result)
             if self.context.options.record_tree:
                 node.failures[str(self.tree.domain.original_action(action)), str(result)] += 1
-            movable = set(movable_frames(before.scene))
+            movable = set(movable_frames(version.scene))
             names = {name for pair in result.pairs for name in pair if name in movable}
-            node.note_blockers(names - {object_of(candidate)})
+            node.count_blockers(names - {object_of(candidate)})
         return result
 
-    def _as_proposed(self, node: SearchNode, operator: int) -> Attempt | None:
-        """Attempt an action in the way that its domain proposes next."""
+    def _propose(self, node: SearchNode, operator: int) -> Attempt | None:
+        """Attempt an action with the next candidate of its domain."""
         self.tree.use_arms(self.context.arms(self.log.clock, 0))
         expansion = self.tree.expansion(node.version, self.guide.actions[operator])
         if expansion.is_exhausted and not expansion.is_impossible:
@@ -375,139 +416,147 @@ class TransferAttempts:
             result = expansion.advance()
         except SemanticsMismatchError:
             return None
-        return (
-            Attempt((Move(operator, result.candidate, result),))
-            if isinstance(result, SceneVersion)
-            else None
-        )
+        if not isinstance(result, SceneVersion):
+            return None
+        return Attempt((Move(operator, result.candidate, result),))
 
     # --------------------------------------------------------------------------- blockers, regrasps
 
-    def _aside(self, node: SearchNode) -> Iterator[Attempt | None]:
-        """Move the blockers of the plan's transfers to other places."""
+    def _move_blockers(self, node: SearchNode) -> Iterator[Attempt | None]:
+        """Attempt to move the blockers of the plan's transfers to other places."""
+        min_failures = self.settings.blocker_failures
         for draw in itertools.count(1):
             names: dict[str, None] = {}
-            for transfer, analysis in node.wanted:
+            for transfer, analysis in node.first_transfers:
                 table = self.comparison.table(transfer.arm)
                 for bits in analysis.blockers[: 1 + draw]:
                     names.update(dict.fromkeys(table.names(bits)))
-            counted = sorted(node.in_the_way.items(), key=lambda pair: (-pair[1], pair[0]))
-            least = self.settings.blocker_failures
-            names.update(dict.fromkeys(name for name, count in counted if count >= least))
-            made = False
+            counts = sorted(node.blocker_counts.items(), key=lambda item: (-item[1], item[0]))
+            names.update(dict.fromkeys(name for name, count in counts if count >= min_failures))
+            has_attempts = False
             for name in self.comparison.with_blockers(node.version.scene, list(names)):
-                for attempt in self._moved(node, name, draw):
-                    made = True
+                for attempt in self._move_object(node, name, draw):
+                    has_attempts = True
                     yield attempt
-            if not made:
-                if not names and not node.wanted:
+            if not has_attempts:
+                if not names and not node.first_transfers:
                     return
-                yield None  # later attempts may tell what is in the way, and other places
+                # Later failures may add blockers, and later draws have other placements.
+                yield None
 
-    def _moved(
+    def _move_object(
         self, node: SearchNode, name: str, draw: int, *, is_any: bool = False
     ) -> Iterator[Attempt | None]:
-        """Attempt to move an object to a random place that leaves the plan's transfers a way, or to any place."""
-        comparison, scene = self.comparison, node.version.scene
-        transfers = list(comparison.transfers_of(node, name))
-        rng = np.random.default_rng(seed_of(self.seed, f"{self._number} {name} {draw}"))
-        for k in rng.permutation(len(transfers)).tolist():
-            transfer = transfers[k]
+        """Attempt to move an object to a random placement.
+
+        Args:
+            node: node of the version.
+            name: frame of the object.
+            draw: number of the draw.
+            is_any: whether the placement may obstruct all transfers of the plan.
+        """
+        comparison, settings, scene = self.comparison, self.settings, node.version.scene
+        rng = self._rng(f"{self._number} {name} {draw}")
+        for transfer in _permute(list(comparison.transfers_of(node, name)), rng):
             for place in comparison.candidates(
-                node, transfer, count=self.settings.places_compared, draw=draw
+                node, transfer, count=settings.places_compared, draw=draw
             ):
-                if self._is_long():
+                if self._count_check():
                     yield None
                 if not is_any and self._is_crowded(node, transfer, place):
                     continue
-                direct = comparison.compared(scene, transfer, (place,)).direct
+                direct = comparison.compare(scene, transfer, (place,)).direct
+                options = [option for option, _ in direct]
                 if is_any:
-                    direct = tuple(direct[i] for i in rng.permutation(len(direct)).tolist())
-                option = next(
-                    (
-                        o
-                        for o, _ in direct
-                        if comparison.is_reachable(node, transfer, o, place, draw=draw)
-                    ),
-                    None,
-                )
-                is_late = draw > self.settings.early_draws
+                    options = _permute(options, rng)
+                option = self._first_reachable_option(node, transfer, options, place, draw)
+                is_late = draw > settings.early_draws
                 if option is not None and (
-                    is_late or comparison.lets_go_at(scene, transfer, option, place)
+                    is_late or comparison.can_open_fully(scene, transfer, option, place)
                 ):
                     yield self._carry_out(node, transfer, option, place, draw)
                     return
 
-    def _is_crowded(self, node: SearchNode, transfer: Transfer, place: Place) -> bool:
-        """Return whether an object at a place leaves another transfer of the plan no way."""
-        return (
-            self.comparison.crowding(node, transfer, [place], node.wanted)[0]
-            >= self.settings.crowding_limit
-        )
+    def _first_reachable_option(
+        self, node: SearchNode, transfer: Transfer, options: list[int], place: Place, draw: int
+    ) -> int | None:
+        """Return the first grasp option that the arm reaches at both ends, or None."""
+        for option in options:
+            if self.comparison.is_reachable(node, transfer, option, place, draw=draw):
+                return option
+        return None
 
-    def _regrasped(
+    def _is_crowded(self, node: SearchNode, transfer: Transfer, place: Place) -> bool:
+        """Return whether an object at a placement obstructs another transfer of the plan."""
+        crowding = self.comparison.crowding(node, transfer, [place], node.first_transfers)
+        return crowding[0] >= self.settings.crowding_limit
+
+    def _regrasp(
         self, node: SearchNode, transfer: Transfer, analysis: Analysis
     ) -> Iterator[Attempt | None]:
-        """Put an object down where the arm can take it by a grasp that is free at its destination."""
+        """Attempt to place an object where a grasp is free that is also free at its destination."""
         comparison, settings = self.comparison, self.settings
         scene, table, name = node.version.scene, comparison.table(transfer.arm), transfer.name
         poses = comparison.poses(scene)
-        others = {other: pose for other, pose in poses.items() if other != name}
-        ends = [
-            table.at_rest(name, comparison.root_pose(scene, place)).is_free
-            for place in analysis.places
-        ]
-        wanted = np.any(ends, axis=0) if ends else np.zeros(len(table.options(name)), dtype=bool)
+        other_poses = {other: pose for other, pose in poses.items() if other != name}
+        is_useful = np.zeros(len(table.options(name)), dtype=bool)
+        for place in analysis.places:
+            is_useful |= table.static_clearance(name, comparison.root_pose(scene, place)).is_free
         for draw in itertools.count(1):
-            made = False
-            for other in comparison.transfers_of(node, name):
+            is_checked, has_attempts = draw <= settings.checked_draws, False
+            for intermediate in comparison.transfers_of(node, name):
                 attempts = 0
                 for place in comparison.candidates(
-                    node, other, count=settings.places_compared, draw=draw
+                    node, intermediate, count=settings.places_compared, draw=draw
                 ):
-                    if self._is_long():
+                    if self._count_check():
                         yield None
-                    between = comparison.root_pose(scene, place)
-                    is_checked = draw <= settings.checked_draws
-                    if is_checked and not comparison.samples(
-                        node, transfer, analysis, here=between
-                    ):
+                    pose = comparison.root_pose(scene, place)
+                    if is_checked and not comparison.samples(node, transfer, analysis, start=pose):
                         continue
-                    blocked = np.array(
-                        [bool(bits) for bits in table.blockers(name, between, others)]
-                    )
-                    if not np.any(table.at_rest(name, between).is_free & ~blocked & wanted):
+                    blockers = table.blockers(name, pose, other_poses)
+                    is_unblocked = np.array([not bits for bits in blockers], dtype=bool)
+                    is_free = table.static_clearance(name, pose).is_free
+                    if not np.any(is_free & is_unblocked & is_useful):
                         continue
-                    direct = comparison.compared(scene, other, (place,)).direct
-                    option = next(
-                        (
-                            o
-                            for o, _ in direct
-                            if comparison.is_reachable(node, other, o, place, draw=draw)
-                        ),
-                        None,
-                    )
+                    direct = comparison.compare(scene, intermediate, (place,)).direct
+                    options = [option for option, _ in direct]
+                    option = self._first_reachable_option(node, intermediate, options, place, draw)
                     if option is not None:
-                        made = True
-                        yield self._carry_out(node, other, option, place, draw)
+                        has_attempts = True
+                        yield self._carry_out(node, intermediate, option, place, draw)
                         attempts += 1
-                        if attempts >= _PLACES_BETWEEN:
+                        if attempts >= _PLACES_PER_REGRASP:
                             break
-            if not made:
+            if not has_attempts:
                 yield None
 
-    def _anything(self, node: SearchNode) -> Iterator[Attempt | None]:
-        """Attempt any action, in random order: whatever its use, so that nothing is excluded."""
-        applicable = self.guide.applicable_anyway(node.values)
-        for draw in itertools.count(1) if applicable else ():
-            rng = np.random.default_rng(seed_of(self.seed, f"{self._number} anything {draw}"))
-            for k in rng.permutation(len(applicable)).tolist():
-                handled = self.comparison.handled(applicable[k], node)
-                if handled is None:
-                    yield self._as_proposed(node, applicable[k])
+    def _attempt_any_action(self, node: SearchNode) -> Iterator[Attempt | None]:
+        """Attempt all applicable actions in random order, so that no plan is excluded."""
+        operators = self.guide.applicable_anyway(node.values)
+        for draw in itertools.count(1) if operators else ():
+            for operator in _permute(operators, self._rng(f"{self._number} anything {draw}")):
+                picked = self.comparison.find_pick(operator, node)
+                if picked is None:
+                    yield self._propose(node, operator)
                 else:
-                    yield next(self._moved(node, handled[0], draw, is_any=draw > 1), None)
+                    yield next(self._move_object(node, picked[0], draw, is_any=draw > 1), None)
+
+    def _rng(self, text: str) -> np.random.Generator:
+        return np.random.default_rng(seed_of(self.seed, text))
 
 
-def _fewest(analysis: Analysis) -> int:
+def _min_blockers(analysis: Analysis) -> int:
     return analysis.blockers[0].bit_count() if analysis.blockers else 0
+
+
+def _permute(values: list[_T], rng: np.random.Generator) -> list[_T]:
+    return [values[k] for k in rng.permutation(len(values)).tolist()]
+
+
+def _take_from_each(
+    iterators: Iterable[Iterator[Attempt | None]], count: int
+) -> Iterator[Attempt | None]:
+    """Yield up to ``count`` attempts of each iterator."""
+    for iterator in iterators:
+        yield from itertools.islice(iterator, count)
