@@ -1,4 +1,4 @@
-"""Proofs that no object of a clutter can be picked first: given for tight clutters, never where one can be picked."""
+"""Proofs that no object of a clutter can be picked first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plan(
     samplers: Samplers | None = None,
     seconds: float = 60.0,
 ) -> PlanResult:
-    """Plan that the target is on the mat."""
+    """Return the result of planning to place the target on the mat."""
     return tk.plan(
         scene,
         domain=domain,
@@ -37,8 +37,8 @@ def plan(
     )
 
 
-def without(scene: SceneGraph, names: Iterable[str]) -> SceneGraph:
-    """Remove blocks."""
+def remove_blocks(scene: SceneGraph, names: Iterable[str]) -> SceneGraph:
+    """Return a scene without blocks."""
     for name in names:
         scene = scene.remove_frame(name)
     return scene
@@ -47,37 +47,37 @@ def without(scene: SceneGraph, names: Iterable[str]) -> SceneGraph:
 @pytest.mark.parametrize("side", [3, 4, 5])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_tight_clutter_is_proved_before_any_search(side: int, seed: int) -> None:
-    """With gaps of 1 cm and fingers of 14.4 mm, each block has to wait for another."""
+    """With gaps of 1 cm and fingers of 14.4 mm, each block is blocked by another."""
     result = plan(clutter(side, gap=0.01, seed=seed).scene)
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.statistics.skeletons == 0
     assert PROOF in result.explanation
 
 
-def test_blocks_outside_of_the_circle_do_not_hinder_the_proof() -> None:
-    """Blocks that can be picked are taken away, and the target waits for its neighbours still."""
+def test_removable_blocks_do_not_prevent_the_proof() -> None:
+    """The proof removes blocks that can be picked, and the target is still blocked."""
     scene = clutter(5, gap=0.01).scene
-    scene = without(scene, [f"c{i}4" for i in (0, 2, 4)])  # c14 and c34 can be picked then
+    scene = remove_blocks(scene, [f"c{i}4" for i in (0, 2, 4)])  # c14 and c34 can be picked then
     result = plan(scene)
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert PROOF in result.explanation
 
 
-def test_a_clutter_that_opens_block_by_block_is_not_proved() -> None:
-    """Without two sides of the square, the target is in reach after its other neighbours, and a plan exists."""
-    scene = without(clutter(3, gap=0.01).scene, ["c00", "c10", "c20", "c02", "c22"])
+def test_no_proof_for_a_clutter_with_a_picking_order() -> None:
+    """Without two sides of the square, the blocks can be picked one by one, and a plan exists."""
+    scene = remove_blocks(clutter(3, gap=0.01).scene, ["c00", "c10", "c20", "c02", "c22"])
     assert plan(scene, iterations=4).is_solved
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_solved_without_the_proof_is_not_proved(
+def test_proved_problems_are_not_solved_without_the_proof(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Gaps around the thickness of a finger, some blocks missing: a plan is found of none that is proved."""
+    """Random clutters with gaps close to the finger thickness have no plan if they have a proof."""
     rng = np.random.default_rng(seed)
     scene = clutter(3, gap=float(rng.uniform(0.01, 0.02)), seed=seed).scene
     blocks = [name for name in scene.frames_of_class("movable") if name != "target"]
-    scene = without(scene, rng.choice(blocks, 3, replace=False).tolist())
+    scene = remove_blocks(scene, rng.choice(blocks, 3, replace=False).tolist())
     if plan(scene, seconds=20.0).status is not PlanStatus.PROVED_UNSOLVABLE:
         return
 
@@ -88,13 +88,13 @@ def test_what_is_solved_without_the_proof_is_not_proved(
     assert not plan(scene, seconds=5.0).is_solved
 
 
-def test_no_proof_where_a_domain_pushes() -> None:
+def test_no_proof_in_a_domain_with_pushes() -> None:
     """A push moves a block without a grasp."""
     assert PROOF not in plan(clutter(3, gap=0.01).scene, domain="push", seconds=5.0).explanation
 
 
-def test_no_proof_where_grasps_are_of_the_users_sampler() -> None:
-    """A sampler of the user may have other grasps than those that were compared."""
+def test_no_proof_with_another_grasp_sampler() -> None:
+    """A sampler of the user may return other grasps than the checked ones."""
 
     def sample(request: GraspRequest) -> Iterable[Grasp]:
         return sample_grasps(request)

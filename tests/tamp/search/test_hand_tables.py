@@ -1,4 +1,4 @@
-"""Tables of a hand without its arm, against collision checks of the whole scene with the hand at each grasp."""
+"""Collision tables of a hand without its arm, compared with collision checks of the scene."""
 
 from __future__ import annotations
 
@@ -25,52 +25,55 @@ from tmkit.tamp.search.hand_tables import HandTables
 PANDA = load_manipulator("panda")
 
 
-def tables(problem: TampProblem) -> HandTables:
+def make_tables(problem: TampProblem) -> HandTables:
     """Return the tables of a problem's scene."""
     scene = problem.scene
     q = scene.configuration(dict(PANDA.ready))
     return HandTables(scene, q, manipulator=PANDA, sampling=SeededSamplers(Samplers(), PANDA, 0))
 
 
-def poses(problem: TampProblem, names: tuple[str, ...]) -> dict[str, Pose]:
+def find_poses(problem: TampProblem, names: tuple[str, ...]) -> dict[str, Pose]:
     """Return root_from_object of objects."""
     return {name: problem.scene.pose(name, relative_to="world") for name in names}
 
 
 @pytest.mark.parametrize("make", [blocked, lambda: clutter(3, gap=0.02), regrasp])
-def test_options_are_free_just_when_the_hand_collides_with_nothing(make: object) -> None:
-    """Options are free just when the hand collides with nothing."""
+def test_options_are_free_exactly_if_the_hand_is_free_of_collisions(make: object) -> None:
+    """Clearance and blockers of 40 random options equal a collision check of the whole scene."""
     problem: TampProblem = make()  # type: ignore[operator]
-    found = tables(problem)
-    name = found.objects[0] if "box" in found.objects else "target"
-    at = poses(problem, found.objects)
-    rest, blockers = found.at_rest(name, at[name]), found.blockers(name, at[name], at)
+    tables = make_tables(problem)
+    name = tables.objects[0] if "box" in tables.objects else "target"
+    poses = find_poses(problem, tables.objects)
+    clearance, blockers = (
+        tables.static_clearance(name, poses[name]),
+        tables.blockers(name, poses[name], poses),
+    )
     scene = problem.scene
     hand, bodies = hand_alone(scene, PANDA), bodies_at_rest(scene, PANDA)
     assert hand is not None
     assert bodies is not None
-    # an oracle of one world with everything in it but the object itself
-    for other in found.objects:
+    # The oracle is one world with everything except the object itself.
+    for other in tables.objects:
         if other != name:
             bodies = bodies.set_shapes(other, scene.shapes(other))
     floating = FloatingBody(bodies, hand, root="world")
     tip_from_tool = hand.pose(PANDA.tool, relative_to=PANDA.tip, q=hand.zero_configuration())
     rng = np.random.default_rng(0)
-    options = found.options(name)
+    options = tables.options(name)
     for index in rng.choice(len(options), 40, replace=False).tolist():
         option = options[index]
-        opened = (
+        open_fingers = (
             PANDA.gripper_open if option.opening is None else PANDA.finger_values(option.opening)
         )
         collides = False
         for back, fingers in (
-            (0.0, opened),
+            (0.0, open_fingers),
             (0.0, PANDA.finger_values(option.grasp.width)),
-            (0.006, opened),
-            (0.012, opened),
+            (0.006, open_fingers),
+            (0.012, open_fingers),
         ):
             tip = (
-                at[name]
+                poses[name]
                 @ option.grasp.object_from_tool
                 @ Pose([0.0, 0.0, -back])
                 @ tip_from_tool.inverse()
@@ -80,57 +83,62 @@ def test_options_are_free_just_when_the_hand_collides_with_nothing(make: object)
                 {**dict(zip(FLOATING_JOINTS, values, strict=True)), **dict(fingers)}
             )
             collides |= bool(floating.world.in_collision_batch(q[None])[0])
-        assert (not rest.is_free[index] or bool(blockers[index])) == collides, option.grasp.name
+        assert (not clearance.is_free[index] or bool(blockers[index])) == collides, (
+            option.grasp.name
+        )
 
 
-def test_blockers_are_those_whose_removal_frees_the_hand() -> None:
-    """Blockers are those whose removal frees the hand."""
+def test_removing_the_blockers_frees_the_hand() -> None:
+    """An option has no blockers in the scene without its blockers."""
     problem = blocked()
-    found = tables(problem)
-    at = poses(problem, found.objects)
-    all_of = found.blockers("target", at["target"], at)
-    for bits in set(all_of):
-        index = all_of.index(bits)
-        left = {name: pose for name, pose in at.items() if name not in found.names(bits)}
-        assert found.blockers("target", at["target"], left)[index] == 0
+    tables = make_tables(problem)
+    poses = find_poses(problem, tables.objects)
+    all_blockers = tables.blockers("target", poses["target"], poses)
+    for bits in set(all_blockers):
+        index = all_blockers.index(bits)
+        remaining = {name: pose for name, pose in poses.items() if name not in tables.names(bits)}
+        assert tables.blockers("target", poses["target"], remaining)[index] == 0
 
 
-def test_objects_overlap_as_the_collision_checker_says() -> None:
-    """Objects overlap as the collision checker says."""
+def test_overlaps_equal_those_of_the_collision_checker() -> None:
+    """At 40 random poses, the overlapping objects equal the contacts of the collision checker."""
     problem = clutter(3, gap=0.02)
-    found = tables(problem)
-    at = poses(problem, found.objects)
+    tables = make_tables(problem)
+    poses = find_poses(problem, tables.objects)
     rng = np.random.default_rng(1)
     for _ in range(40):
         x, y = rng.uniform(-0.15, 0.15, 2).tolist()
-        pose = at["target"] @ Pose([x, y, 0.0])
-        moved = problem.scene.set_pose(
+        pose = poses["target"] @ Pose([x, y, 0.0])
+        scene = problem.scene.set_pose(
             "target", problem.scene.pose("world", relative_to="table") @ pose
         )
-        world = CollisionWorld(moved, movable=found.objects, margin=PLANNING_MARGIN)
-        q = moved.configuration(dict(PANDA.ready))
+        world = CollisionWorld(scene, movable=tables.objects, margin=PLANNING_MARGIN)
+        q = scene.configuration(dict(PANDA.ready))
         expected = {
             name
             for contact in world.contacts(q)
             for name in (contact.frame_a, contact.frame_b)
-            if "target" in (contact.frame_a, contact.frame_b) and name in at and name != "target"
+            if "target" in (contact.frame_a, contact.frame_b) and name in poses and name != "target"
         }
-        bits = found.overlapping("target", pose, at, support="table")
-        assert set(found.names(bits)) == expected
+        bits = tables.overlapping("target", pose, poses, support="table")
+        assert set(tables.names(bits)) == expected
 
 
-def test_a_roof_is_seen() -> None:
-    """A roof is seen."""
+def test_a_roof_is_detected() -> None:
+    """All free options under the roof have a roof, and those on the table have none."""
     problem = regrasp()
-    found = tables(problem)
+    tables = make_tables(problem)
     goal = problem.goal[0].pose  # type: ignore[union-attr]
-    under, beside = found.at_rest("box", goal), found.at_rest("box", Pose([0.4, 0.3, 0.05]))
-    assert under.has_roof[under.is_free].all()
-    assert not beside.has_roof[beside.is_free].all()
+    roofed, unroofed = (
+        tables.static_clearance("box", goal),
+        tables.static_clearance("box", Pose([0.4, 0.3, 0.05])),
+    )
+    assert roofed.has_roof[roofed.is_free].all()
+    assert not unroofed.has_roof[unroofed.is_free].all()
 
 
 def test_a_hand_without_shapes_has_no_tables() -> None:
-    """Nothing is known of the grasps of such a hand, and the search over transfers is not used for it."""
+    """The tables of a hand without collision shapes are not usable."""
     scene = regrasp().scene
     for frame in (PANDA.tip, *scene.subtree(PANDA.tip)):
         scene = scene.set_shapes(frame, ())
@@ -140,23 +148,23 @@ def test_a_hand_without_shapes_has_no_tables() -> None:
     ).is_usable
 
 
-def test_a_suction_hand_has_the_flange() -> None:
-    """A taller neighbour blocks the flange behind a suction pad, which is wider than the pad; a lower one does not."""
+def test_the_flange_of_a_suction_hand_is_checked() -> None:
+    """A taller neighbour blocks the flange, which is wider than the suction pad."""
     robot = load_manipulator("iiwa_flange")
     scene = load_scene("iiwa_kitchen")
-    for name, x, tall in (("low", 0.0, 0.06), ("tall", 0.06, 0.09)):
-        at = Pose([x, 0.6, 0.025 + tall / 2])
+    for name, x, height in (("low", 0.0, 0.06), ("tall", 0.06, 0.09)):
+        pose = Pose([x, 0.6, 0.025 + height / 2])
         scene = scene.add_frame(
-            name, "floor", pose=at, shapes=[AttachedShape(Box([0.05, 0.05, tall]))]
+            name, "floor", pose=pose, shapes=[AttachedShape(Box([0.05, 0.05, height]))]
         )
         scene = scene.set_classes(name, ("movable",))
-    found = HandTables(
+    tables = HandTables(
         scene,
         scene.configuration(robot.ready),
         manipulator=robot,
         sampling=SeededSamplers(Samplers(), robot, 0),
     )
-    at = {
+    poses = {
         name: scene.pose(name, relative_to="world", q=scene.zero_configuration())
         for name in ("low", "tall")
     }
@@ -164,11 +172,11 @@ def test_a_suction_hand_has_the_flange() -> None:
         name: [
             bits
             for option, bits in zip(
-                found.options(name), found.blockers(name, at[name], at), strict=True
+                tables.options(name), tables.blockers(name, poses[name], poses), strict=True
             )
             if option.grasp.object_from_tool.rotate([0.0, 0.0, 1.0])[2] < -0.9
         ]
-        for name in at
+        for name in poses
     }
-    assert set(from_above["low"]) == {found.bit("tall")}
+    assert set(from_above["low"]) == {tables.bit("tall")}
     assert set(from_above["tall"]) == {0}

@@ -1,4 +1,4 @@
-"""Planning by transfers: problems that need it, its completeness on small ones, and that equal runs are equal."""
+"""Planning by transfers: hard geometry, completeness on small problems and determinism."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tmkit.spatial import Pose
 from tmkit.tamp import PlanResult, PlanStatus
 
 
-def solved(problem: TampProblem, *, seed: int = 0, iterations: int = 2) -> PlanResult:
-    """Return the result of planning, ended by iterations, whose plan passes its checker."""
+def solve(problem: TampProblem, *, seed: int = 0, iterations: int = 2) -> PlanResult:
+    """Return a result whose plan is valid; iterations limit the search."""
     result = tk.plan(
         problem.scene,
         domain="kitchen",
@@ -43,18 +43,18 @@ def solved(problem: TampProblem, *, seed: int = 0, iterations: int = 2) -> PlanR
         ("clutter16_2cm", 1),
     ],
 )
-def test_problems_whose_geometry_decides_are_solved(name: str, seed: int) -> None:
-    """Problems whose geometry decides are solved."""
+def test_problems_with_geometric_conflicts_are_solved(name: str, seed: int) -> None:
+    """Plans of problems with geometric conflicts exceed the optimum by at most two steps."""
     problem = PROBLEMS[name](seed)
-    result = solved(problem, seed=seed)
+    result = solve(problem, seed=seed)
     assert result.plan is not None
     assert problem.optimum is not None
     assert len(result.plan.steps) <= problem.optimum + 2
 
 
 def test_an_object_is_regrasped_between_a_well_and_a_roof() -> None:
-    """An object is regrasped between a well and a roof."""
-    plan = solved(PROBLEMS["regrasp"](0)).plan
+    """No grasp fits both the well and the roof, so the plan picks the object with two grasps."""
+    plan = solve(PROBLEMS["regrasp"](0)).plan
     assert plan is not None
     assert [step.action.name for step in plan.steps] == ["pick", "place", "pick", "place"]
     grasps = [step.choice for step in plan.steps if step.action.name == "pick"]
@@ -62,18 +62,20 @@ def test_an_object_is_regrasped_between_a_well_and_a_roof() -> None:
 
 
 def test_neighbours_are_moved_aside_on_the_same_table() -> None:
-    """Neighbours are moved aside on the same table."""
-    plan = solved(PROBLEMS["blocked"](0)).plan
+    """The plan moves one neighbour for each finger, and leaves them on the table."""
+    plan = solve(PROBLEMS["blocked"](0)).plan
     assert plan is not None
-    moved = {step.action.arguments[0] for step in plan.steps if step.action.name == "place"}
-    assert "target" in moved
-    assert len(moved - {"target"}) == 2  # one for each finger
-    for name in moved - {"target"}:
+    placed_objects = {
+        step.action.arguments[0] for step in plan.steps if step.action.name == "place"
+    }
+    assert "target" in placed_objects
+    assert len(placed_objects - {"target"}) == 2  # one for each finger
+    for name in placed_objects - {"target"}:
         assert plan.steps[-1].scene.parent(name) == "table"
 
 
-def test_task_plans_do_without_while_constraints_lead_to_new_ones() -> None:
-    """Under a low ceiling each constraint leads to another task plan, and no transfer is tried."""
+def test_transfers_are_not_attempted_while_constraints_give_new_task_plans() -> None:
+    """Under a low ceiling each constraint gives another task plan, and no transfer is attempted."""
     result = tk.plan(
         tk.load_scene("panda_ceiling", "ceiling7"),
         domain="blocks",
@@ -86,19 +88,18 @@ def test_task_plans_do_without_while_constraints_lead_to_new_ones() -> None:
 
 
 def test_equal_runs_give_equal_bytes() -> None:
-    """Equal runs give equal bytes."""
-    first, second = (solved(PROBLEMS["blocked"](2), seed=2).plan for _ in range(2))
+    """Two runs with the same seed return the same plan."""
+    first, second = (solve(PROBLEMS["blocked"](2), seed=2).plan for _ in range(2))
     assert first is not None
     assert second is not None
     assert plan_to_dict(first) == plan_to_dict(second)
 
 
-def small(seed: int) -> TampProblem:
+def make_small_problem(seed: int) -> TampProblem:
     """Return a random small problem that has a plan by construction.
 
-    Blocks of unequal heights stand close together; one of them is wanted at a pose that another may
-    occupy. There is free room on the table, so whatever is in the way can be moved there, one after
-    the other.
+    Blocks of unequal heights stand close together. The goal is a pose of one block that another may
+    occupy. The table has free room for all blockers.
     """
     rng = np.random.default_rng(seed)
     scene = table_scene()
@@ -128,24 +129,24 @@ def small(seed: int) -> TampProblem:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_small_problems_that_have_a_plan_are_solved(seed: int) -> None:
-    """Random small problems that have a plan are solved."""
-    solved(replace(small(seed)), seed=seed, iterations=4)
+    """Random problems with a plan by construction are solved within four iterations."""
+    solve(replace(make_small_problem(seed)), seed=seed, iterations=4)
 
 
 @pytest.mark.parametrize(
     ("name", "seed"), [("shelf3", 0), ("lying6", 0), ("cubby", 1), ("tetromino", 1)]
 )
 def test_plans_have_no_detours(name: str, seed: int) -> None:
-    """Plans are as short as any: what was put down and taken up again on the way is taken out."""
+    """Plans have the optimal number of steps, without intermediate placements of the search."""
     problem = PROBLEMS[name](seed)
-    result = solved(problem, seed=seed, iterations=4)
+    result = solve(problem, seed=seed, iterations=4)
     assert result.plan is not None
     assert len(result.plan.steps) == problem.optimum
 
 
 @pytest.mark.parametrize(("name", "steps"), [("handover1_40cm", 3), ("handover2_20cm", 6)])
 def test_objects_are_handed_over_walls(name: str, steps: int) -> None:
-    """Hands meet above what stands between the arms."""
+    """The arms exchange objects above the wall between them."""
     problem = PROBLEMS[name](0)
     result = tk.plan(
         problem.scene,
@@ -161,7 +162,7 @@ def test_objects_are_handed_over_walls(name: str, steps: int) -> None:
 
 @pytest.mark.parametrize("hardness", [0.2, 0.6])
 def test_fingers_between_neighbours_keep_off_both(hardness: float) -> None:
-    """Gaps of 36 and 28 mm let fingers through that open by 6 and by 2 mm, not by one alone; pybullet agrees."""
+    """In gaps of 36 and 28 mm the fingers open by 6 and 2 mm, and the plan succeeds in pybullet."""
     pytest.importorskip("pybullet")
     problem = generate("clutter", seed=911, hardness=hardness)
     result = tk.plan(
@@ -169,7 +170,7 @@ def test_fingers_between_neighbours_keep_off_both(hardness: float) -> None:
     )
     assert result.plan is not None, result.explanation
     approach = next(
-        one for one in result.plan.steps[0].segments if one.kind is SegmentKind.APPROACH
+        segment for segment in result.plan.steps[0].segments if segment.kind is SegmentKind.APPROACH
     )
     (opening,) = approach.gripper.values()
     assert 2.0 * opening >= CUBE + 2.0 * 0.002 - 1e-9

@@ -1,4 +1,4 @@
-"""Laws of the search over versions: determinism, validity, honesty of its proofs, bounds and restarts."""
+"""Search over versions: determinism, validity, soundness of proofs, bounds and restarts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tmkit.tamp import PlanningOptions, PlanResult, PlanStatus, SearchSettings
 from tmkit.tamp.search.version_search import VersionSearch
 
 FORCED_RESTARTS = SearchSettings(restart_after=1, restart_growth=1.2)
-"""Settings under which the search begins anew at the root after the second attempt at a transfer, and so on."""
+"""Settings with restarts at the root after every few attempts at transfers."""
 
 
-def planned(problem: TampProblem, **options: object) -> PlanResult:
-    """Return the result of planning, ended by rounds."""
+def plan_problem(problem: TampProblem, **options: object) -> PlanResult:
+    """Return the result of planning; iterations limit the search."""
     return solve_with(
         problem.scene,
         problem.goal,
@@ -48,43 +48,45 @@ def check_plan(result: PlanResult) -> None:
 @pytest.mark.parametrize("name", ["regrasp", "blocked", "swap4", "tetromino"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_restarts_lose_no_plan(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that begins anew after every few attempts, with other random numbers, finds a valid plan."""
-    turns: list[int] = []
+    """A search that restarts after every few attempts finds a valid plan."""
+    restarts: list[int] = []
     restart = VersionSearch._restart
 
-    def counted(search: VersionSearch) -> None:
-        turns.append(len(turns))
+    def count_restart(search: VersionSearch) -> None:
+        restarts.append(len(restarts))
         restart(search)
 
-    monkeypatch.setattr(VersionSearch, "_restart", counted)
-    check_plan(planned(PROBLEMS[name](seed), seed=seed, search=FORCED_RESTARTS, max_iterations=6))
-    assert len(turns) >= 2  # at the second one the search begins anew
+    monkeypatch.setattr(VersionSearch, "_restart", count_restart)
+    check_plan(
+        plan_problem(PROBLEMS[name](seed), seed=seed, search=FORCED_RESTARTS, max_iterations=6)
+    )
+    assert len(restarts) >= 2  # the second one restarts at the root
 
 
 @pytest.mark.parametrize("family", ["clutter", "shelf", "blocked", "swaps"])
 @pytest.mark.parametrize("seed", [3, 4])
 def test_plans_of_families_are_valid(family: str, seed: int) -> None:
-    """Whatever the generated problem, what is returned as solved passes the checker."""
-    result = planned(generate(family, seed=seed, hardness=0.2), seed=seed, max_iterations=4)
+    """Plans of generated problems are valid."""
+    result = plan_problem(generate(family, seed=seed, hardness=0.2), seed=seed, max_iterations=4)
     assert result.status is PlanStatus.SOLVED, result.explanation
     check_plan(result)
 
 
 @pytest.mark.parametrize("name", ["regrasp", "blocked", "swap2"])
-def test_equal_runs_are_equal_whatever_ran_before(name: str) -> None:
-    """Neither plans, nor counts, nor explanations depend on other runs in the process, or on recording."""
-    first = planned(PROBLEMS[name](0))
-    planned(PROBLEMS["shelf1"](0), seed=5)
-    again = planned(PROBLEMS[name](0), record_tree=True)
-    assert first.plan is not None
-    assert again.plan is not None
-    assert plan_to_dict(first.plan) == plan_to_dict(again.plan)
-    assert first.diagnosis == again.diagnosis
-    assert first.statistics == again.statistics
+def test_results_do_not_depend_on_earlier_runs(name: str) -> None:
+    """Plans, counts and explanations do not depend on earlier runs or on recording."""
+    first_result = plan_problem(PROBLEMS[name](0))
+    plan_problem(PROBLEMS["shelf1"](0), seed=5)
+    repeated_result = plan_problem(PROBLEMS[name](0), record_tree=True)
+    assert first_result.plan is not None
+    assert repeated_result.plan is not None
+    assert plan_to_dict(first_result.plan) == plan_to_dict(repeated_result.plan)
+    assert first_result.diagnosis == repeated_result.diagnosis
+    assert first_result.statistics == repeated_result.statistics
 
 
-def test_equal_runs_are_equal_whatever_the_hash_seed() -> None:
-    """No order depends on hashing: processes with other hash seeds return the same plan."""
+def test_plans_do_not_depend_on_the_hash_seed() -> None:
+    """Processes with other hash seeds return the same plan."""
     program = (
         "import hashlib, json\n"
         "import tmkit as tk\n"
@@ -97,7 +99,7 @@ def test_equal_runs_are_equal_whatever_the_hash_seed() -> None:
         "print(hashlib.sha256(json.dumps(plan_to_dict(result.plan)).encode()).hexdigest())\n"
     )
     tests = Path(__file__).parents[2]
-    printed = {
+    outputs = {
         run_process(
             [sys.executable, "-c", program],
             cwd=tests,
@@ -108,12 +110,12 @@ def test_equal_runs_are_equal_whatever_the_hash_seed() -> None:
         ).stdout
         for seed in ("0", "1", "2")
     }
-    assert len(printed) == 1
-    assert len(printed.pop().strip()) == 64
+    assert len(outputs) == 1
+    assert len(outputs.pop().strip()) == 64
 
 
-def under_lid() -> SceneGraph:
-    """Return two blocks, of which one is under a lid that never moves."""
+def make_lid_scene() -> SceneGraph:
+    """Return two blocks, of which one is under a fixed lid."""
     return with_box(
         blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4),
         "lid",
@@ -122,7 +124,7 @@ def under_lid() -> SceneGraph:
     )
 
 
-def on_island() -> SceneGraph:
+def make_island_scene() -> SceneGraph:
     """Return two blocks, of which one is beyond the rails."""
     scene = blocks_scene({"b": (0, 0)}, table=0.4)
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
@@ -132,8 +134,8 @@ def on_island() -> SceneGraph:
     return with_block(scene, "a", [5.0, 0.0, BLOCK / 2], parent="island")
 
 
-def on_small_stove() -> SceneGraph:
-    """Return a kitchen whose stove has room for a block or for the pot that is there, and not for both."""
+def make_stove_scene() -> SceneGraph:
+    """Return a kitchen whose stove has room for a block or for the pot on it, not for both."""
     scene = kitchen(1)
     height = scene.shapes("stove")[0].shape.bounds[1][2]
     shapes = [AttachedShape(Box([0.2, 0.2, 0.1]))]
@@ -143,44 +145,46 @@ def on_small_stove() -> SceneGraph:
 
 
 WITHOUT_PLAN: dict[str, tuple[SceneGraph, dict[str, Any]]] = {
-    "lid": (under_lid(), {"domain": "blocks", "goal": "(on a b)", "robot": GANTRY}),
-    "island": (on_island(), {"domain": "blocks", "goal": "(on a b)", "robot": GANTRY}),
+    "lid": (make_lid_scene(), {"domain": "blocks", "goal": "(on a b)", "robot": GANTRY}),
+    "island": (make_island_scene(), {"domain": "blocks", "goal": "(on a b)", "robot": GANTRY}),
     "stove": (
-        on_small_stove(),
+        make_stove_scene(),
         {"domain": "kitchen", "goal": "(and (on b0 stove) (on pot stove))", "robot": KITCHEN_ROBOT},
     ),
 }
-"""Scenes with goals that PDDL allows and motions do not."""
+"""Scenes with goals that have task plans but no motions."""
 
 
 @pytest.mark.parametrize(
-    ("name", "rounds"),
+    ("name", "iterations"),
     [("lid", 1), ("lid", 2), ("lid", 4), ("island", 1), ("island", 4), ("stove", 1), ("stove", 2)],
 )
-def test_lessons_prove_nothing_and_rounds_end_the_search(name: str, rounds: int) -> None:
-    """Assumptions from samples leave no task plan, and yet nothing is proved; the work is bounded by the rounds."""
+def test_assumptions_prove_nothing_and_iterations_limit_the_search(
+    name: str, iterations: int
+) -> None:
+    """Assumptions that leave no task plan prove nothing, and iterations bound the attempts."""
     scene, task = WITHOUT_PLAN[name]
-    result = solve_with(scene, max_iterations=rounds, suggest=False, **task)
+    result = solve_with(scene, max_iterations=iterations, suggest=False, **task)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert result.diagnosis.constraints
     assert name == "island" or not any(
         constraint.is_proved for constraint in result.diagnosis.constraints
     )
-    assert result.diagnosis.iterations <= rounds
+    assert result.diagnosis.iterations <= iterations
     assert "Infeasibility is not proven." in result.explanation
     options, settings = PlanningOptions(), SearchSettings()
-    budget = (1 << rounds) - 1  # of all rounds, in those of the first
-    plans = options.skeletons_per_iteration * rounds
+    budget = (1 << iterations) - 1  # of all iterations, in units of the first
+    plans = options.skeletons_per_iteration * iterations
     assert result.statistics.skeletons <= plans
     attempts = options.samples_per_skeleton * plans + settings.transfers_per_round * 8
     assert result.statistics.attempts <= attempts * budget
 
 
-def test_rounds_grow_until_there_is_a_plan() -> None:
-    """With budgets that are far too small for the first round, later rounds find the plan."""
+def test_budgets_grow_until_a_plan_is_found() -> None:
+    """If the budgets of the first iteration are too small, later iterations find the plan."""
     settings = replace(SearchSettings(), attempts_per_action_of_plan=1, transfers_per_round=1)
     problem = PROBLEMS["blocked"](0)
-    result = planned(
+    result = plan_problem(
         problem,
         search=settings,
         max_iterations=12,
