@@ -217,7 +217,7 @@ class Stamped:
 
 
 def stamped_attributes(owner: FrameSpecification | Group) -> dict[str, Any]:
-    """Return the attributes of a frame or group with their stamps, in the form that setters take."""
+    """Return the attributes of a frame or group with their stamps, as setters take them."""
     stamps = owner.attribute_stamps
     return {
         key: Stamped(value, stamps[key]) if key in stamps else value

@@ -1,9 +1,9 @@
-"""Motions that a scene answers: twists, accelerations and momenta.
+"""Twists, accelerations and momenta of a scene.
 
-Twists follow from twist edges and joints, with their errors. For an acceleration the way from one
-frame to another is walked edge by edge: each adds its motion to what the frames before it do
-(Featherstone, *Rigid Body Dynamics Algorithms*, 2008, chapter 5). The twist of a joint is constant
-in the axes of either of its frames, and so is that of a twist edge.
+Twists follow from twist edges and joints, with their errors. An acceleration is the sum over the
+edges of the path between two frames (Featherstone, *Rigid Body Dynamics Algorithms*, 2008, chapter
+5). The twist of a joint at constant velocity is constant in the axes of both of its frames, and so
+is that of a twist edge.
 """
 
 from __future__ import annotations
@@ -38,31 +38,31 @@ def gaussian_twist(
     qd: ArrayLike | None = None,
     stamp: float | When | None = None,
 ) -> GaussianTwist:
-    """Return a twist that holds in a scene and its uncertainty. O(t) for t twist edges, and a pose for each on the way.
+    """Return a twist of a scene with its covariance, to first order.
 
-    The errors of the twist edges on the way are moved to the point and into the axes that are asked
-    for, and added up. Those from different sources are added as squares, those from one source
-    before they are squared. Where a twist edge stands at another frame than the point, or in other
-    axes, the poses between count as well, with their own errors. So the covariance is all of what
-    is not known of the six numbers, to first order. It is zero where no error is on the way.
+    The errors of the twist edges on the path are transformed to the point and axes of ``coord`` and
+    added. Errors of different sources are independent; errors of one source are correlated. The
+    errors of the poses between a twist edge and the point or axes are included. The covariance is
+    zero if no edge on the path has an error. O(t) for t twist edges, and a pose for each on the
+    path.
 
     Args:
         scene: the scene.
-        coord: what is asked for, as for :func:`relate`.
+        coord: coordinates of the twist, as for :func:`relate`.
         q: (n_joints,) configuration; required if a joint is on the path of a pose.
         qd: (n_joints,) joint velocities, exact; as for :func:`relate`.
         stamp: as for :func:`relate`; differences of stamped poses are exact.
 
     Raises:
         UnknownNameError: if a frame or body is unknown.
-        SemanticError: a frame is not on the body named; nothing says how the one moves; no
-            coordinates of a twist.
+        SemanticError: if a frame is not on its body, the relative motion is not stated, or the
+            coordinates are not those of a twist.
         ConfigurationError: if a joint is on the path and q is missing.
     """
     if not isinstance(coord, TwistCoord):
-        what = " ".join(repr(coord).split())[:80]
+        value = " ".join(repr(coord).split())[:80]
         repair = "such as TwistCoord('g|C', 'D', '[g]')"
-        raise refusal("gaussian_twist", "it takes coordinates of a twist", what, repair=repair)
+        raise refusal("gaussian_twist", "it takes coordinates of a twist", value, repair=repair)
     if stamp is not None:
         scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd)
     vector, error = uncertain_twist(scene, coord, q=q, qd=qd)
@@ -72,25 +72,25 @@ def gaussian_twist(
 def uncertain_twist(
     scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None, qd: ArrayLike | None = None
 ) -> tuple[Vector, EdgeNoise | None]:
-    """Return a twist (6,) [linear, angular] and its noise, None if exact; errors as :func:`gaussian_twist`."""
-    typed_apart: Any = scene
+    """Return a twist (6,) [linear, angular] and its noise, None if exact.
+
+    Raises the errors of :func:`gaussian_twist`.
+    """
+    core: Any = scene
     try:
-        found = typed_apart._uncertain_twist(
-            coord.point, coord.body, coord.ref_body, coord.coord, q, qd
-        )
+        result = core._uncertain_twist(coord.point, coord.body, coord.ref_body, coord.coord, q, qd)
     except DisconnectedError as error:
         raise disconnected_error(scene, coord, error) from error
-    vector, noise = (raise_unrelated(scene, coord, qd), None) if found is None else found
+    vector, noise = (raise_unrelated(scene, coord, qd), None) if result is None else result
     return vector, noise
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """The point and the axes of the numbers of a motion.
+    """Point and axes of the numbers of a motion.
 
     Args:
-        at: the frame at whose origin the linear part of the moving body is; the moving frame if
-            omitted.
+        at: frame whose origin is the point of the linear part; the moving frame if omitted.
         axes: the frame of expression; the reference frame if omitted.
     """
 
@@ -108,68 +108,66 @@ def twist(
     qd: ArrayLike | None = None,
     stamp: float | When | None = None,
 ) -> SemanticTwist:
-    """Return how a frame moves relative to another, with its semantics; the bodies are those of the frames.
+    """Return the twist of a frame's body relative to that of another frame [m/s, rad/s].
 
-    Twist edges, moving joints and fixed edges count together, along the one way between the two
-    bodies. O(depth), and O(t depth) with t twist edges. The linear velocity is in m/s, the angular
-    one in rad/s.
+    The path between the bodies may consist of twist edges, moving joints and fixed edges. O(depth),
+    and O(t depth) with t twist edges.
 
     Args:
-        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of
-            its own. The writer may give its arrays, whose configuration is q if that is omitted and
-            which take no stamp.
-        frame: a frame of the body that moves.
-        relative_to: a frame of the body relative to which it moves; the root of its tree if
-            omitted.
+        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, with its q and qd; or
+            scene arrays, whose configuration is the default of q and which take no stamp.
+        frame: a frame of the moving body.
+        relative_to: a frame of the reference body; the root of its tree if omitted.
         expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
         q: (n_joints,) configuration; required if a joint is on the path.
-        qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say
-            nothing of motion.
+        qd: (n_joints,) joint velocities [rad/s or m/s]. Without them the motion of joints and free
+            edges is unknown.
         stamp: as for :func:`relate`.
 
     Raises:
         UnknownNameError: if a frame is unknown.
-        SemanticError: no poses lead to a frame, or nothing says how the one moves relative to the
-            other.
+        SemanticError: if no path of poses leads to a frame, or the relative motion is not stated.
         ConfigurationError: if a joint is on the path and q is missing.
         StampError: if the stamp is outside of the recorded times.
-        SceneError: the arrays say nothing of how the one moves relative to the other, or are asked
-            at a stamp.
+        SceneError: if the relative motion is not stated in arrays, or arrays come with a stamp.
     """
     at, axes = (None, None) if expression is None else (expression.at, expression.axes)
     if type(scene) is not SceneGraph and isinstance(scene, SceneArrays):
         if stamp is not None:
             raise SceneError("arrays have no twist at a stamp; freeze() them first")
         reference = scene.root(frame) if relative_to is None else relative_to
-        turned = reference if axes is None else axes
+        to_axes = reference if axes is None else axes
         point = frame if at is None else at
-        numbers = scene.twist(frame, relative_to=reference, at=point, axes=turned, q=q, qd=qd)
-        coord = TwistCoord._of(point, scene.body(frame), scene.body(reference), turned)
+        numbers = scene.twist(frame, relative_to=reference, at=point, axes=to_axes, q=q, qd=qd)
+        coord = TwistCoord._of(point, scene.body(frame), scene.body(reference), to_axes)
         return SemanticTwist._valued(coord, TwistVector, numbers)
-    if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
-        at_q = scene
-        scene, q, given = at_q.scene, at_q.q, at_q.qd
-        qd = given if given is not None and len(given) == len(q) else None
+    if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the faster test first
+        kinematics = scene
+        scene, q, qd = kinematics.scene, kinematics.q, kinematics.qd
+        qd = qd if qd is not None and len(qd) == len(q) else None
     if stamp is not None:
-        ends = _ends(scene, frame, relative_to, axes)
-        scene, q, qd = moment_of(scene, ends, stamp, q=q, qd=qd, also=at)
+        coord = _frame_coord(scene, frame, relative_to, axes)
+        scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd, also=at)
     core: Any = scene
     try:
         vector, body, ref_body = core._twist_of_frames(frame, relative_to, at, axes, q, qd)
     except DisconnectedError as error:
-        raise disconnected_error(scene, _ends(scene, frame, relative_to, axes), error) from error
+        coord = _frame_coord(scene, frame, relative_to, axes)
+        raise disconnected_error(scene, coord, error) from error
     if vector is None:
-        raise_unrelated(scene, _ends(scene, frame, relative_to, axes), qd)
+        raise_unrelated(scene, _frame_coord(scene, frame, relative_to, axes), qd)
     if axes is None:
         axes = scene.root(frame) if relative_to is None else relative_to
     return SemanticTwist._formed(_form(frame if at is None else at, body, ref_body, axes), vector)
 
 
-def _ends(scene: SceneGraph, frame: str, relative_to: str | None, axes: str | None) -> TwistCoord:
+def _frame_coord(
+    scene: SceneGraph, frame: str, relative_to: str | None, axes: str | None
+) -> TwistCoord:
+    """Return the coordinates of the twist between two frames."""
     reference = scene.root(frame) if relative_to is None else relative_to
-    return TwistCoord._of(
-        frame, scene.body(frame), scene.body(reference), reference if axes is None else axes
-    )
+    to_axes = reference if axes is None else axes
+    return TwistCoord._of(frame, scene.body(frame), scene.body(reference), to_axes)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -187,29 +185,28 @@ def acceleration(
     relative_to: str | None = None,
     expression: Expression | None = None,
 ) -> Vector:
-    """Return the spatial acceleration (6,) of a body relative to another: linear (m/s^2), then angular (rad/s^2).
+    """Return the spatial acceleration (6,) of a body: linear, then angular [m/s^2, rad/s^2].
 
-    Its linear part is the rate of change of the velocity at the place of the point;
-    :func:`classical_acceleration` has that of the point fixed to the body. The names are those of
-    :func:`tmkit.graph.twist`. Twist edges are constant. O((1 + t) depth), t twist edges.
+    Its linear part is the rate of change of the velocity at a fixed position in space;
+    :func:`classical_acceleration` returns that of a point fixed to the body. Twist edges are
+    constant. O((1 + t) depth) for t twist edges.
 
     Args:
         scene: the scene.
-        frame: a frame of the body that moves.
+        frame: a frame of the moving body.
         q: (n_joints,) configuration [rad or m].
         qd: (n_joints,) joint velocities [rad/s or m/s].
         qdd: (n_joints,) joint accelerations [rad/s^2 or m/s^2].
-        relative_to: a frame of the body relative to which it moves; the root of its tree if
-            omitted.
+        relative_to: a frame of the reference body; the root of its tree if omitted.
         expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
 
     Raises:
         UnknownNameError: if a frame is unknown.
-        SemanticError: if nothing says how a frame on the way moves.
+        SemanticError: if the motion of an edge on the path is not stated.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
-    _, change = _motion(scene, frame, reference, expression, q, qd, qdd)
-    return _in_axes(scene, frame, reference, expression, q, change)
+    _, acceleration = _motion(scene, frame, reference, expression, q, qd, qdd)
+    return _in_axes(scene, frame, reference, expression, q, acceleration)
 
 
 def classical_acceleration(
@@ -222,24 +219,24 @@ def classical_acceleration(
     relative_to: str | None = None,
     expression: Expression | None = None,
 ) -> Vector:
-    """Return the acceleration (6,) of a body whose linear part is that of the point fixed to the body.
+    """Return the acceleration (6,) of a body, with the linear part of a point fixed to the body.
 
     The arguments and errors are those of :func:`acceleration`.
 
     Args:
         scene: the scene.
-        frame: a frame of the body that moves.
+        frame: a frame of the moving body.
         q: (n_joints,) configuration [rad or m].
         qd: (n_joints,) joint velocities [rad/s or m/s].
         qdd: (n_joints,) joint accelerations [rad/s^2 or m/s^2].
-        relative_to: a frame of the body relative to which it moves; the root of its tree if
-            omitted.
+        relative_to: a frame of the reference body; the root of its tree if omitted.
         expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
-    velocity, change = _motion(scene, frame, reference, expression, q, qd, qdd)
-    change = change + np.concatenate([np.cross(velocity[3:], velocity[:3]), np.zeros(3)])
-    return _in_axes(scene, frame, reference, expression, q, change)
+    velocity, acceleration = _motion(scene, frame, reference, expression, q, qd, qdd)
+    centripetal = np.cross(velocity[3:], velocity[:3])
+    acceleration = acceleration + np.concatenate([centripetal, np.zeros(3)])
+    return _in_axes(scene, frame, reference, expression, q, acceleration)
 
 
 def _motion(
@@ -251,40 +248,37 @@ def _motion(
     qd: ArrayLike,
     qdd: ArrayLike,
 ) -> tuple[Vector, Vector]:
-    """Return the twist (6,) and the spatial acceleration (6,) of a body at a point, in the axes of its frame."""
+    """Return the twist (6,) and spatial acceleration (6,) at a point, in the axes of the frame."""
     point = frame if expression is None or expression.at is None else expression.at
-    speeds, rates = joint_values(scene, qd, "qd"), joint_values(scene, qdd, "qdd")
-    velocity, change = np.zeros(6), np.zeros(6)
-    at, hops = reference, list[tuple[str, str, bool]]()
-    for step in (
-        twists_between(scene, scene.body(reference), scene.body(frame))
-        if scene.twist_frames
-        else []
-    ):
-        hops += [(*edge, False) for edge in itertools.pairwise(scene.path(at, step[0]))] + [
-            (*step, True)
-        ]
-        at = step[1]
-    hops += [(*edge, False) for edge in itertools.pairwise(scene.path(at, frame))]
-    for before, after, is_constant in hops:
-        back = adjoint(scene.pose(before, relative_to=after, q=q))
-        own, gain = (
-            np.concatenate(
-                twist(
-                    scene,
-                    after,
-                    relative_to=before,
-                    expression=Expression(axes=after),
-                    q=q,
-                    qd=rate,
-                ).numbers
-            )
-            for rate in (speeds, rates)
-        )
-        velocity = back @ velocity + own
-        change = back @ change + (0.0 if is_constant else gain) + _bracket(velocity, own)
+    velocities, accelerations = joint_values(scene, qd, "qd"), joint_values(scene, qdd, "qdd")
+
+    def edge_twist(start: str, end: str, rates: Vector) -> Vector:
+        axes = Expression(axes=end)
+        relation = twist(scene, end, relative_to=start, expression=axes, q=q, qd=rates)
+        return np.concatenate(relation.numbers)
+
+    # Collect the edges of the path: pose edges, and twist edges of constant twist.
+    current, edges = reference, list[tuple[str, str, bool]]()
+    steps = []
+    if scene.twist_frames:
+        steps = twists_between(scene, scene.body(reference), scene.body(frame))
+    for start, end in steps:
+        edges += [(a, b, False) for a, b in itertools.pairwise(scene.path(current, start))]
+        edges.append((start, end, True))
+        current = end
+    edges += [(a, b, False) for a, b in itertools.pairwise(scene.path(current, frame))]
+
+    # Add the motion of each edge.
+    velocity, acceleration = np.zeros(6), np.zeros(6)
+    for start, end, is_constant in edges:
+        to_end = adjoint(scene.pose(start, relative_to=end, q=q))
+        relative = edge_twist(start, end, velocities)
+        change = edge_twist(start, end, accelerations)
+        velocity = to_end @ velocity + relative
+        acceleration = to_end @ acceleration + (0.0 if is_constant else change)
+        acceleration = acceleration + _bracket(velocity, relative)
     to_point = adjoint(Pose(-scene.pose(point, relative_to=frame, q=q).translation))
-    return to_point @ velocity, to_point @ change
+    return to_point @ velocity, to_point @ acceleration
 
 
 def _in_axes(
@@ -293,32 +287,35 @@ def _in_axes(
     reference: str,
     expression: Expression | None,
     q: ArrayLike,
-    change: Vector,
+    acceleration: Vector,
 ) -> Vector:
-    """Return an acceleration (6,) in the axes of a frame, turned into those of the expression."""
+    """Return an acceleration (6,) in the axes of the expression, from those of a frame."""
     axes = reference if expression is None or expression.axes is None else expression.axes
-    turn = scene.pose(frame, relative_to=axes, q=q)
-    return np.concatenate([turn.rotate(change[:3]), turn.rotate(change[3:])])
+    pose = scene.pose(frame, relative_to=axes, q=q)
+    return np.concatenate([pose.rotate(acceleration[:3]), pose.rotate(acceleration[3:])])
 
 
 def momentum(
     scene: SceneGraph, frame: str, *, q: ArrayLike, qd: ArrayLike, about: str | None = None
 ) -> tuple[Vector, float]:
-    """Return the momentum (6,) and the kinetic energy (J) of all bodies at and below a frame, relative to the root.
+    """Return momentum (6,) and kinetic energy of all bodies at and below a frame, in the root.
 
-    Linear momentum (kg m/s), then angular momentum (kg m^2/s). O(n depth) for n frames below.
+    O(n depth) for n frames below.
 
     Args:
-        scene: the scene; bodies without inertia count for nothing.
+        scene: the scene; bodies without inertia are ignored.
         frame: the topmost frame, such as the base of a robot.
         q: (n_joints,) configuration [rad or m].
         qd: (n_joints,) joint velocities [rad/s or m/s].
-        about: the frame about whose origin the angular part is, and in whose axes both are; the
-            root if omitted.
+        about: frame whose origin is the point of the angular momentum, and whose axes both parts
+            have; the root if omitted.
+
+    Returns:
+        (6,) linear momentum [kg m/s] and angular momentum [kg m^2/s], and the energy [J].
 
     Raises:
         UnknownNameError: if a frame is unknown.
-        SemanticError: nothing says how a body moves.
+        SemanticError: if the motion of a body is not stated.
     """
     root, qd = scene.root(frame), joint_values(scene, qd, "qd")
     firsts = {scene.body(name): name for name in reversed(scene.subtree(frame))}
@@ -327,22 +324,18 @@ def momentum(
         inertia = scene.inertia(name)
         if inertia is None:
             continue
-        vector = np.concatenate(
-            twist(
-                scene, name, relative_to=root, expression=Expression(axes=name), q=q, qd=qd
-            ).numbers
-        )
+        expression = Expression(axes=name)
+        relation = twist(scene, name, relative_to=root, expression=expression, q=q, qd=qd)
+        vector = np.concatenate(relation.numbers)
         linear = inertia.mass * (vector[:3] + np.cross(vector[3:], inertia.center))
-        own = np.concatenate(
-            [linear, inertia.matrix @ vector[3:] + np.cross(inertia.center, linear)]
-        )
-        energy += 0.5 * float(own @ vector)
-        total += (
-            adjoint(scene.pose(root if about is None else about, relative_to=name, q=q)).T @ own
-        )
+        angular = inertia.matrix @ vector[3:] + np.cross(inertia.center, linear)
+        body_momentum = np.concatenate([linear, angular])
+        energy += 0.5 * float(body_momentum @ vector)
+        body_from_point = scene.pose(root if about is None else about, relative_to=name, q=q)
+        total += adjoint(body_from_point).T @ body_momentum
     return total, energy
 
 
 def _bracket(a: Vector, b: Vector) -> Vector:
-    """Return the rate of change of one twist that moves with another: ad(a) b."""
+    """Return the Lie bracket ad(a) b: the rate of change of twist b when it moves with twist a."""
     return np.concatenate([np.cross(a[3:], b[:3]) + np.cross(a[:3], b[3:]), np.cross(a[3:], b[3:])])

@@ -1,10 +1,9 @@
-"""Forces that a scene answers: wrenches of sensors and payloads.
+"""Wrenches of force-torque sensors and payloads.
 
-Wrenches are moved to another point and into other axes (Murray, Li, Sastry, "A mathematical
-introduction to robotic manipulation", section 2.5). They are freed from the bias of a sensor and
-the weight of what it carries. The bias of a force-torque sensor is an attribute of the sensor's
-frame, so it is part of versions, files and arrays; like masses, the biases of frames that move as
-one add up.
+Wrenches are transported to another point and into other axes (Murray, Li, Sastry, "A mathematical
+introduction to robotic manipulation", section 2.5). The bias of the sensor and the weight of its
+payload are subtracted. The bias of a force-torque sensor is an attribute of the sensor's frame, so
+versions, files and arrays include it. Like masses, the biases of a rigid group are added.
 """
 
 from __future__ import annotations
@@ -28,25 +27,28 @@ from tmkit.relations.violations import refusal
 from tmkit.spatial.plain import plain_numbers
 
 Vector = NDArray[np.float64]
-BIAS = "wrench_bias"  # the attribute of a frame
-_Six = TypeVar("_Six", rel.SemanticTwist, rel.SemanticWrench)
+
+BIAS = "wrench_bias"
+"""Attribute of a frame that stores the bias of its sensor."""
+
+_SixVector = TypeVar("_SixVector", rel.SemanticTwist, rel.SemanticWrench)
 
 
 def set_wrench_bias(
     scene: SceneGraph, frame: str, bias: rel.SemanticWrench | rel.Representation | ArrayLike | None
 ) -> SceneGraph:
-    """Return the scene in which the force-torque sensor at a frame has a bias: what it reads without any load.
+    """Return the scene with the bias of a force-torque sensor: its reading without a load.
 
     Args:
         scene: the scene.
         frame: the frame of the sensor.
-        bias: (6,) force in N, then moment in N m, about the origin of the frame, in its axes; or a
-            wrench that says about which point and in which axes it is. None: no bias.
+        bias: (6,) force [N] and moment [N m] about the origin of the frame, in its axes; or a
+            wrench with its own point and axes. None removes the bias.
 
     Raises:
         UnknownNameError: if a frame is unknown.
-        SemanticError: not the numbers of one wrench, or a wrench on a body that does not move as
-            one with the frame.
+        SemanticError: if the numbers are not those of one wrench, or the body of the wrench is not
+            in the rigid group of the frame.
     """
     if bias is None:
         return scene.set_attributes(frame, scene.attributes(frame).discard(BIAS))
@@ -57,9 +59,9 @@ def set_wrench_bias(
 
 
 def wrench_bias(scene: SceneGraph, frame: str) -> rel.SemanticWrench:
-    """Return the sum of the biases of all that moves as one with a frame, about its origin and in its axes.
+    """Return the sum of the biases of a frame's rigid group, about its origin and in its axes.
 
-    O(r log n) for r such frames.
+    O(r log n) for r frames of the group.
 
     Args:
         scene: the scene.
@@ -71,37 +73,39 @@ def wrench_bias(scene: SceneGraph, frame: str) -> rel.SemanticWrench:
     total = np.zeros(6)
     for name in rigid_frames(scene, frame):
         if (bias := scene.attributes(name).get(BIAS)) is not None:
-            own = _reading(scene, name, list(bias))
-            total += _vector(transport(scene, own, point=frame, axes=frame))
+            local_bias = _reading(scene, name, list(bias))
+            total += _vector(transport(scene, local_bias, point=frame, axes=frame))
     return _reading(scene, frame, total)
 
 
 def payload_wrench(
     scene: SceneGraph | Kinematics, frame: str, *, gravity: ArrayLike, q: ArrayLike | None = None
 ) -> rel.SemanticWrench:
-    """Return the weight of what a sensor carries, about the origin of its frame and in its axes.
+    """Return the weight of a sensor's payload, about the origin of its frame and in its axes.
 
-    It carries the bodies whose inertia is on the frame or below it, also beyond joints. O(n) for n
-    frames.
+    The payload is all bodies with an inertia on the frame or below it, also beyond joints. O(n) for
+    n frames.
 
     Args:
         scene: the scene, or a scene at a configuration.
         frame: the frame of the sensor.
-        gravity: (3,) m/s^2 in the axes of the root, such as ``[0, 0, -9.81]``.
+        gravity: (3,) gravity in the axes of the root, such as ``[0, 0, -9.81]`` [m/s^2].
         q: (n_joints,) configuration; required if the scene has joints.
 
     Raises:
         UnknownNameError: if a frame is unknown.
-        SceneError: gravity is not three finite numbers.
+        SceneError: if gravity is not three finite numbers.
         ConfigurationError: if q is missing or has the wrong length.
     """
-    at = scene if isinstance(scene, Kinematics) else scene.at(q)
-    pull = plain_numbers(gravity, "gravity")
-    if pull.shape != (3,) or not np.isfinite(pull).all():
+    kinematics = scene if isinstance(scene, Kinematics) else scene.at(q)
+    vector = plain_numbers(gravity, "gravity")
+    if vector.shape != (3,) or not np.isfinite(vector).all():
         raise SceneError(
-            f"gravity must be three finite numbers, not {np.array2string(pull, threshold=8)}"
+            f"gravity must be three finite numbers, not {np.array2string(vector, threshold=8)}"
         )
-    return _reading(at.scene, frame, weight(at, frame, pull, masses(at, at.scene.subtree(frame))))
+    scene = kinematics.scene
+    payload = masses(kinematics, scene.subtree(frame))
+    return _reading(scene, frame, weight(kinematics, frame, vector, payload))
 
 
 def wrench(
@@ -114,39 +118,39 @@ def wrench(
     gravity: ArrayLike | None = None,
     q: ArrayLike | None = None,
 ) -> rel.SemanticWrench:
-    """Return the wrench behind the reading of a force-torque sensor: without its bias, and without what it carries.
+    """Return the external wrench from the reading of a force-torque sensor.
 
-    Inertial forces of the payload stay in it. O(r log n) for r frames rigidly joined to the sensor,
-    with gravity O(n).
+    The bias is subtracted, and with ``gravity`` the weight of the payload. Inertial forces of the
+    payload remain. O(r log n) for r frames of the sensor's rigid group; with gravity O(n).
 
     Args:
         scene: the scene, or a scene at a configuration.
         frame: the frame of the sensor.
-        reading: (6,) force in N, then moment in N m, about the origin of the frame, in its axes, or
+        reading: (6,) force [N] and moment [N m] about the origin of the frame, in its axes; or
             (N, 6) readings. A wrench has its own point and axes.
-        at: the frame about whose origin the moment is wanted, which moves as one with the sensor;
-            ``frame`` if omitted.
+        at: frame of the sensor's rigid group about whose origin the moment is; ``frame`` if
+            omitted.
         axes: the frame of expression; ``frame`` if omitted.
-        gravity: (3,) m/s^2 in the axes of the root, to take :func:`payload_wrench` off; it is not
-            taken off if omitted.
-        q: (n_joints,) configuration; needed for gravity if the scene has joints, and where one is
-            on the way to axes.
+        gravity: (3,) gravity in the axes of the root [m/s^2], for :func:`payload_wrench`. If
+            omitted, the weight of the payload is not subtracted.
+        q: (n_joints,) configuration; required for gravity if the scene has joints, and if a joint
+            is on the path to ``axes``.
 
     Raises:
         UnknownNameError: if a frame is unknown.
-        SemanticError: not the numbers of a wrench, or frames that do not move as one.
+        SemanticError: if the numbers are not those of a wrench, or the frames are not in one rigid
+            group.
         ConfigurationError: if q is missing or has the wrong length.
     """
     if isinstance(scene, Kinematics):
         q, scene = scene.q, scene.scene
-    seen = transport(scene, _reading(scene, frame, reading), point=frame, axes=frame, q=q)
-    off = _vector(wrench_bias(scene, frame))
+    total = transport(scene, _reading(scene, frame, reading), point=frame, axes=frame, q=q)
+    offset = _vector(wrench_bias(scene, frame))
     if gravity is not None:
-        off = off + _vector(payload_wrench(scene, frame, gravity=gravity, q=q))
-    left = rel.SemanticWrench(seen.coord, _vector(seen) - off, covariance=seen.covariance)
-    return transport(
-        scene, left, point=frame if at is None else at, axes=frame if axes is None else axes, q=q
-    )
+        offset = offset + _vector(payload_wrench(scene, frame, gravity=gravity, q=q))
+    net = rel.SemanticWrench(total.coord, _vector(total) - offset, covariance=total.covariance)
+    point, to_axes = frame if at is None else at, frame if axes is None else axes
+    return transport(scene, net, point=point, axes=to_axes, q=q)
 
 
 def transport(
@@ -162,107 +166,103 @@ def transport(
     Args:
         scene: the scene, whose poses join the frames.
         wrench: the wrench, or a batch.
-        point: frame about whose origin the moment is wanted, on the body that the wrench acts on,
-            or on one that moves as one with it (:func:`tmkit.graph.is_rigid`): then the result is
-            of that body.
+        point: frame about whose origin the moment is, on the body of the wrench, or on a body that
+            is rigidly joined to it (:func:`tmkit.graph.is_rigid`). The result acts on that body.
         axes: frame of expression; that of the wrench by default.
-        q: (n_joints,) configuration, where a joint is on the way to the axes.
+        q: (n_joints,) configuration; required if a joint is on the path to ``axes``.
 
     Raises:
         UnknownNameError: if a frame or body is unknown.
-        SemanticError: a frame is not on the body, the bodies do not move as one, or no poses lead
-            there.
+        SemanticError: if a frame is not on the body, the bodies are not rigidly joined, or no path
+            of poses exists.
     """
     c, body = wrench.coord, scene.body(point)
-    to = c.coord if axes is None else axes
+    to_axes = c.coord if axes is None else axes
     check_names(scene, c)
-    check_names(scene, rel.WrenchCoord._of(point, body, c.ref_body, to))
-    if body != c.body and (loose := loose_edge(scene, c.point, point)) is not None:
+    check_names(scene, rel.WrenchCoord._of(point, body, c.ref_body, to_axes))
+    if body == c.body:
+        return convert_frame(scene, wrench, point=point, axes=to_axes, q=q)
+    loose = loose_edge(scene, c.point, point)
+    if loose is not None:
         rule = (
-            f"body '{body}' of '{point}' moves as one with body '{c.body}', on which the wrench"
+            f"body '{body}' of '{point}' is rigidly joined to body '{c.body}', on which the wrench"
             " acts"
         )
         if scene.joint(loose).is_stated:
             raise refusal(f"transport({c!r})", rule, f"frame '{loose}' is not fixed to its parent")
-        raise refusal(
-            f"transport({c!r})",
-            rule,
-            unknown_motion_text(scene, loose),
-            repair=UNKNOWN_MOTION_REPAIR,
-        )
-    made = (
-        wrench
-        if body == c.body
-        else wrench._renamed(rel.WrenchCoord._of(c.point, body, c.ref_body, c.coord))
-    )
-    return convert_frame(scene, made, point=point, axes=to, q=q)
+        cause = unknown_motion_text(scene, loose)
+        raise refusal(f"transport({c!r})", rule, cause, repair=UNKNOWN_MOTION_REPAIR)
+    on_body = wrench._renamed(rel.WrenchCoord._of(c.point, body, c.ref_body, c.coord))
+    return convert_frame(scene, on_body, point=point, axes=to_axes, q=q)
 
 
 def convert_frame(
-    scene: SceneGraph, relation: _Six, *, point: str, axes: str, q: ArrayLike | None
-) -> _Six:
-    """Return a twist or wrench at the origin of another frame of its body, in the axes of another, by exact poses."""
-    made, c = relation, relation.coord
+    scene: SceneGraph, relation: _SixVector, *, point: str, axes: str, q: ArrayLike | None
+) -> _SixVector:
+    """Return a twist or wrench at another point of its body and in other axes, by exact poses."""
+    result, c = relation, relation.coord
     try:
         if point != c.point:
-            way = scene.pose(point, relative_to=c.point, q=q).translation
-            way = (
-                way
-                if c.coord == c.point
-                else scene.pose(c.point, relative_to=c.coord, q=q).rotate(way)
-            )
-            made = made.change_point(
-                rel.SemanticPosition(
-                    rel.PositionCoord._of(point, c.body, c.point, c.body, c.coord), way
-                )
-            )
+            offset = scene.pose(point, relative_to=c.point, q=q).translation
+            if c.coord != c.point:
+                offset = scene.pose(c.point, relative_to=c.coord, q=q).rotate(offset)
+            position = rel.PositionCoord._of(point, c.body, c.point, c.body, c.coord)
+            result = result.change_point(rel.SemanticPosition(position, offset))
         if axes != c.coord:
-            turn = scene.pose(c.coord, relative_to=axes, q=q).rotation
-            ends = rel.OrientationCoord._of(
-                c.coord, scene.body(c.coord), axes, scene.body(axes), axes
-            )
-            made = made.change_coordinate_frame(rel.SemanticOrientation(ends, turn))
+            rotation = scene.pose(c.coord, relative_to=axes, q=q).rotation
+            bodies = scene.body(c.coord), scene.body(axes)
+            orientation = rel.OrientationCoord._of(c.coord, bodies[0], axes, bodies[1], axes)
+            result = result.change_coordinate_frame(rel.SemanticOrientation(orientation, rotation))
     except DisconnectedError as error:
         rule = (
             f"poses join '{c.point}' and '{c.coord}' to '{point}' and '{axes}', as converting it"
             " requires"
         )
         raise refusal(repr(c), rule, str(error)) from error
-    return made
+    return result
 
 
-def masses(at: Kinematics, frames: Iterable[str]) -> dict[str, tuple[float, Vector]]:
-    """Return mass and centre, in the root, of the bodies whose inertia is said on one of some frames."""
-    found = {}
+def masses(kinematics: Kinematics, frames: Iterable[str]) -> dict[str, tuple[float, Vector]]:
+    """Return mass [kg] and center (3,) in the root's axes [m] of each frame with an inertia."""
+    result = {}
     for name in frames:
-        inertia = at.scene.specification(name).inertia
+        inertia = kinematics.scene.specification(name).inertia
         if inertia is not None:
-            found[name] = (inertia.mass, at.pose(name).apply(inertia.center))
-    return found
+            result[name] = (inertia.mass, kinematics.pose(name).apply(inertia.center))
+    return result
 
 
 def weight(
-    at: Kinematics, frame: str, gravity: Vector, masses: Mapping[str, tuple[float, Vector]]
+    kinematics: Kinematics, frame: str, gravity: Vector, masses: Mapping[str, tuple[float, Vector]]
 ) -> Vector:
-    """Return the wrench (6,) of gravity on the masses at a frame and below, at its origin and in its axes."""
-    here, force, torque = at.pose(frame), np.zeros(3), np.zeros(3)
-    for name in at.scene.subtree(frame):
+    """Return the wrench (6,) of gravity on the masses at and below a frame, at its origin.
+
+    Args:
+        kinematics: the scene at a configuration.
+        frame: the frame, in whose axes the wrench is.
+        gravity: (3,) gravity in the axes of the root [m/s^2].
+        masses: mass and center by frame, as of :func:`masses`.
+    """
+    pose, force, torque = kinematics.pose(frame), np.zeros(3), np.zeros(3)
+    for name in kinematics.scene.subtree(frame):
         if name in masses:
             mass, center = masses[name]
-            pull = mass * gravity
-            force, torque = force + pull, torque + np.cross(center - here.translation, pull)
-    return np.concatenate([here.rotation.T @ force, here.rotation.T @ torque])
+            mass_force = mass * gravity
+            force = force + mass_force
+            torque = torque + np.cross(center - pose.translation, mass_force)
+    return np.concatenate([pose.rotation.T @ force, pose.rotation.T @ torque])
 
 
 def _reading(
     scene: SceneGraph, frame: str, numbers: rel.SemanticWrench | rel.Representation | ArrayLike
 ) -> rel.SemanticWrench:
+    """Return the numbers as a wrench at a frame and in its axes; a wrench is returned unchanged."""
     if isinstance(numbers, rel.SemanticWrench):
         return numbers
-    return rel.SemanticWrench(
-        rel.WrenchCoord._of(frame, scene.body(frame), scene.body(scene.root(frame)), frame), numbers
-    )
+    body, ref_body = scene.body(frame), scene.body(scene.root(frame))
+    return rel.SemanticWrench(rel.WrenchCoord._of(frame, body, ref_body, frame), numbers)
 
 
 def _vector(wrench: rel.SemanticWrench) -> Vector:
+    """Return (6,) or (N, 6) numbers of a wrench: force, then moment."""
     return np.concatenate(wrench.numbers, axis=-1)
