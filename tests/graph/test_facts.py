@@ -379,7 +379,7 @@ def test_half_a_pose_waits_as_an_observation() -> None:
         SemanticError, match="its axes are of a frame that poses join to one of its ends"
     ):
         add_fact(scene, position_fact("cup", "table", "moon", place, bodies))
-    with pytest.raises(SceneError, match="a position alone does not say where 'cup' has moved"):
+    with pytest.raises(SceneError, match="position alone does not determine how 'cup' has moved"):
         add_fact(
             joined,
             position_fact("cup", "table", "table", place, bodies),
@@ -567,7 +567,7 @@ def test_one_motion_told_from_both_trees_is_compared_when_poses_join_them() -> N
         joined = add_fact(scene, pose_fact("c", "a", Pose([0, 0, 1]), bodies))
         assert observations(joined) == ()
         turned = pose_fact("c", "a", Pose.from_rpy([0, 0, 1], [0, 0, 1.0]), bodies)
-        with pytest.raises(SceneError, match=r"the scene says \[.*\], the fact \["):
+        with pytest.raises(SceneError, match=r"the scene has \[.*\], the fact \["):
             add_fact(scene, turned)
 
 
@@ -593,7 +593,7 @@ def test_twists_are_facts_too() -> None:
     )
     assert again is moving
     with pytest.raises(
-        SceneError, match=r"the scene says \[.*\], the fact \[0.0, 0.0, 0.0, 0.0, 0.0, 2.0\]"
+        SceneError, match=r"the scene has \[.*\], the fact \[0.0, 0.0, 0.0, 0.0, 0.0, 2.0\]"
     ):
         add_fact(moving, SemanticTwist(TwistCoord("cup|Cup", "Belt", "[belt]"), [0, 0, 0, 0, 0, 2]))
     updated = add_fact(

@@ -206,7 +206,7 @@ class Facts(RuleBasedStateMachine):
             made = add_fact(self.scene, fact, q=self.q)
         except SceneError as refusal:  # joints are above both ends
             assert self.q.size, refusal  # noqa: PT017 - one of two outcomes
-            assert "cannot be hung together there" in str(refusal), refusal  # noqa: PT017
+            assert "cannot be joined there" in str(refusal), refusal  # noqa: PT017
             return
         if kind == "twist":
             self.truth.links.append(bodies)

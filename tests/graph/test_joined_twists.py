@@ -130,7 +130,7 @@ def test_numbers_of_joints_are_not_known_to_a_join() -> None:
     fact = SemanticPose(PoseCoord("{b}|B", "{arm}|arm", "[arm]"), turn.inverse() @ AB)
     joined = add_fact(scene, fact, q=[0.3])
     assert len(joined.twist_frames) == 3
-    with pytest.raises(SceneError, match=r"the scene says \[.*\], the fact \["):
+    with pytest.raises(SceneError, match=r"the scene has \[.*\], the fact \["):
         add_fact(scene, fact, q=[0.4])
 
 

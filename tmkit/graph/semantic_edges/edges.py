@@ -1,10 +1,9 @@
-"""Poses and twists that are put into a scene: as edges between two frames, and from a body to a frame of another.
+"""Pose edges between two frames, and twist edges from a body to a frame of another body.
 
-A pose between points that are no frames' origins, or in the axes of a third frame, is converted by
-the poses that the scene has, before the edge is made. A twist too, with its covariance: by the
-means of these poses, since an error that a pose has by itself is not the twist's. :func:`add_edge`
-takes edges between given nodes of any kind, as files and other programs may ask for, and refuses
-them by their kinds.
+A pose between other points than frame origins, or in the axes of a third frame, is converted by the
+poses of the scene before the edge is made. So is a twist with its covariance. The conversion uses
+the mean poses, since the error of a pose is not an error of the twist. :func:`add_edge` takes any
+two nodes, as from a file or another program, and rejects edges between nodes of the wrong kinds.
 """
 
 from __future__ import annotations
@@ -44,47 +43,46 @@ def add_pose(
 ) -> SceneGraph:
     """Return the scene with the pose of one frame relative to another as an edge.
 
-    The frame must be the root of its tree, or a child of the same reference frame, whose pose is
-    changed. A pose between two bodies does not state how they move: queries of motion across the
-    new edge raise an error until a twist or a joint states it.
+    The frame must be the root of its tree, or a child of the reference frame; then its pose
+    changes. A pose between two bodies does not state their relative motion. Queries of motion
+    across the new edge raise an error until a twist or a joint states it.
 
     Args:
-        scene: the scene, which has both frames on the bodies that the pose names.
-        pose: the pose, with its covariance; if not that of a frame relative to one, converted by
-            poses of the scene.
-        joint: how the frame moves relative to its reference, at value 0 in this pose; ``Fixed()``
-            if it does not move. If omitted, a new edge between two bodies has no stated motion, and
-            an existing edge keeps its own.
+        scene: the scene, which has both frames on the bodies of the pose.
+        pose: the pose, with its covariance. Any pose that is not between two frame origins is
+            converted by poses of the scene.
+        joint: the joint between the frames, at value 0 in this pose; ``Fixed()`` for no motion. By
+            default, a new edge between two bodies has no stated motion, and an existing edge keeps
+            its joint.
         q: (n_joints,) configuration for the conversion; required if a joint is on the path.
-        on_conflict: whether the inverse of a refused pose is tried.
+        on_conflict: ``invert`` adds the inverse of a rejected pose; ``reject`` raises the error.
 
     Raises:
         UnknownNameError: if a frame or body is unknown.
-        SemanticError: a frame is not on the body that the pose names; or the conversion is not
-            possible.
-        SceneError: the frame has another parent; a body would have two paths; or the pose would
+        SemanticError: if a frame is not on the body of the pose, or the conversion is impossible.
+        SceneError: if the frame has another parent, a body would have two paths, or the pose would
             move inside a body. The attribute ``rule`` has the name of the rule, such as ``PE3``.
-        CycleError: the reference frame is a child of the frame.
+        CycleError: if the reference frame is a child of the frame.
     """
     require_conflict_option(on_conflict)
     check_names(scene, coord_of(pose, rel.SemanticPose, "add_pose"))
-    between = pose_between_frames(scene, pose, q)
+    frame_pose = pose_between_frames(scene, pose, q)
     try:
-        return _with_relation(scene, between, joint)
+        return _set_relation(scene, frame_pose, joint)
     except SceneError:
         if on_conflict != "invert":
             raise
-    frame, turned = between.coord.ori, between.inverse2()
+    frame = frame_pose.coord.ori
     if joint is not None and joint.type != "fixed":
         message = f"a pose with a joint cannot be inverted: frame '{frame}' has a parent already"
         raise SceneError(message, frame=frame)
-    return _with_relation(scene, turned, joint)
+    return _set_relation(scene, frame_pose.inverse2(), joint)
 
 
 def update_pose(
     scene: SceneGraph, pose: rel.SemanticPose, *, q: ArrayLike | None = None
 ) -> SceneGraph:
-    """Return the scene in which the edge between two frames has another pose, and moves as before.
+    """Return the scene with a changed pose of the edge between two frames, and the same joint.
 
     Args:
         scene: the scene.
@@ -93,94 +91,104 @@ def update_pose(
 
     Raises:
         UnknownNameError: if a frame or body is unknown.
-        SemanticError: a frame is not on the body that the pose names; or the conversion is not
-            possible.
-        SceneError: there is no such edge, or it is inside a body, where poses are constant.
+        SemanticError: if a frame is not on the body of the pose, or the conversion is impossible.
+        SceneError: if there is no such edge, or it is inside a body, where poses are constant.
     """
     check_names(scene, coord_of(pose, rel.SemanticPose, "update_pose"))
-    between = pose_between_frames(scene, pose, q)
-    if scene.parent(between.coord.ref_ori) == between.coord.ori:
-        between = between.inverse2()
-    frame, reference = between.coord.ori, between.coord.ref_ori
+    frame_pose = pose_between_frames(scene, pose, q)
+    if scene.parent(frame_pose.coord.ref_ori) == frame_pose.coord.ori:
+        frame_pose = frame_pose.inverse2()
+    frame, reference = frame_pose.coord.ori, frame_pose.coord.ref_ori
     if scene.parent(frame) != reference:
         message = (
             f"there is no edge between '{frame}' and '{reference}' whose pose could be set; add it"
             " with add_pose"
         )
         raise SceneError(message, frame=frame)
-    return _with_relation(scene, between, None)
+    return _set_relation(scene, frame_pose, None)
 
 
-def _with_relation(scene: SceneGraph, between: rel.SemanticPose, joint: Joint | None) -> SceneGraph:
+def _set_relation(
+    scene: SceneGraph, frame_pose: rel.SemanticPose, joint: Joint | None
+) -> SceneGraph:
     """Return the scene with the pose between two frames as an edge, and its covariance."""
-    frame = between.coord.ori
-    pose = Pose.from_rotation_matrix(*between.numbers)
-    made = _with_pose_edge(scene, frame, between.coord.ref_ori, pose, joint)
-    return made if between.covariance is None else made.set_covariance(frame, between.covariance)
+    frame = frame_pose.coord.ori
+    pose = Pose.from_rotation_matrix(*frame_pose.numbers)
+    version = _set_pose_edge(scene, frame, frame_pose.coord.ref_ori, pose, joint)
+    if frame_pose.covariance is None:
+        return version
+    return version.set_covariance(frame, frame_pose.covariance)
 
 
-def _with_pose_edge(
+def _set_pose_edge(
     scene: SceneGraph, frame: str, reference: str, pose: Pose, joint: Joint | None
 ) -> SceneGraph:
-    """Return the scene with a pose edge; the pose is that at joint value 0. Without a joint no motion is stated."""
+    """Return the scene with a pose edge; without a joint, its motion is not stated.
+
+    Args:
+        scene: the scene.
+        frame: the child frame.
+        reference: the parent frame.
+        pose: reference_from_frame at joint value 0.
+        joint: the joint of the edge.
+    """
     if frame == reference:
         raise CycleError(
             f"frame '{frame}' cannot be its own parent", frame=frame, parent=reference, rule="PE1"
         )
     if scene.parent(frame) == reference:
-        made = scene.set_pose(frame, pose)
-        return made if joint is None else made.set_joint(frame, joint)
+        version = scene.set_pose(frame, pose)
+        return version if joint is None else version.set_joint(frame, joint)
     return scene.attach(frame, reference, pose=pose, joint=Unstated() if joint is None else joint)
 
 
 def pose_between_frames(
     scene: SceneGraph, pose: rel.SemanticPose, q: ArrayLike | None
 ) -> rel.SemanticPose:
-    """Return a pose, if poses join its points and axes, as that of its orientation frame in its reference."""
+    """Return a pose as that of its orientation frame relative to its reference frame.
+
+    It is converted by poses of the scene.
+
+    Raises:
+        SemanticError: if poses do not join its points and axes.
+    """
     c = pose.coord
     if c.coord != c.ref_ori:
         bodies = scene.body(c.coord), scene.body(c.ref_ori)
-        axes = relate(
-            scene,
-            rel.OrientationCoord._of(c.coord, bodies[0], c.ref_ori, bodies[1], c.ref_ori),
-            q=q,
-        )
+        coord = rel.OrientationCoord._of(c.coord, bodies[0], c.ref_ori, bodies[1], c.ref_ori)
+        axes = relate(scene, coord, q=q)
         position = pose.position.change_coordinate_frame(axes)
         orientation = pose.orientation.change_coordinate_frame(axes)
-        made = rel.SemanticPose.of(position, orientation)
+        result = rel.SemanticPose.of(position, orientation)
     else:
-        made = pose.represented_by(representations.VectorAndMatrix)
-    c = made.coord
+        result = pose.represented_by(representations.VectorAndMatrix)
+    c = result.coord
     if c.ref_point != c.ref_ori:
-        made = made.change_reference_point(_position(scene, c.ref_point, c.ref_ori, c.coord, q))
-    # the way from the point to the frame's origin, in the axes of the reference frame
+        result = result.change_reference_point(_position(scene, c.ref_point, c.ref_ori, c.coord, q))
     if c.point != c.ori:
-        way = _position(scene, c.ori, c.point, c.ori, q).numbers[0]
-        coord = rel.PositionCoord._of(c.ori, c.body, c.point, c.body, c.coord)
-        made = made.change_point(
-            rel.SemanticPosition(coord, representations.PositionVector(made.numbers[1] @ way))
-        )
-    return made
+        offset = _position(scene, c.ori, c.point, c.ori, q).numbers[0]
+        offset_coord = rel.PositionCoord._of(c.ori, c.body, c.point, c.body, c.coord)
+        vector = representations.PositionVector(result.numbers[1] @ offset)
+        result = result.change_point(rel.SemanticPosition(offset_coord, vector))
+    return result
 
 
 def _position(
     scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike | None
 ) -> rel.SemanticPosition:
-    """Return the position of a frame's origin relative to that of another frame, in the axes of a third."""
-    return relate(
-        scene,
-        rel.PositionCoord._of(point, scene.body(point), ref_point, scene.body(ref_point), axes),
-        q=q,
-    )
+    """Return the position of a frame's origin relative to another, in the axes of a third frame."""
+    bodies = scene.body(point), scene.body(ref_point)
+    coord = rel.PositionCoord._of(point, bodies[0], ref_point, bodies[1], axes)
+    return relate(scene, coord, q=q)
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the graph: a frame or a body.
+    """Node of the graph: a frame or a body.
 
     Attributes:
         kind: ``frame`` or ``body``.
-        name: its name.
+        name: name of the frame or body.
     """
 
     kind: Literal["frame", "body"]
@@ -198,7 +206,7 @@ def add_edge(
     head: Node,
     value: Pose | ArrayLike,
 ) -> SceneGraph:
-    """Return the scene with an edge between two nodes of any kind, where there may be one.
+    """Return the scene with an edge between two nodes of suitable kinds.
 
     The motion of a new pose edge between two bodies is not stated, as for :func:`add_pose`.
 
@@ -206,17 +214,17 @@ def add_edge(
         scene: the scene.
         kind: ``pose`` or ``twist``.
         tail: the reference: a frame for a pose, a body for a twist.
-        head: the frame that stands, or moves, relative to it.
-        value: tail_from_head; or (6,) the twist of the head's body relative to the tail, at the
-            head, in its axes.
+        head: the frame whose pose or twist it is.
+        value: tail_from_head; or the (6,) twist of the head's body relative to the tail, at the
+            head and in its axes.
 
     Raises:
-        UnknownNameError: no such kind of edge or of node, or no such node.
-        SemanticError: an edge of this kind does not join nodes of these kinds.
-        SceneError: the rules forbid it.
+        UnknownNameError: if the kind of edge, a kind of node or a node is unknown.
+        SemanticError: if an edge of this kind does not join nodes of these kinds.
+        SceneError: if the rules of edges forbid it.
     """
-    wanted = {"pose": ("frame", "frame"), "twist": ("body", "frame")}.get(kind)
-    if wanted is None:
+    expected = {"pose": ("frame", "frame"), "twist": ("body", "frame")}.get(kind)
+    if expected is None:
         raise UnknownNameError.of("kind of edge", kind, ("pose", "twist"))
     for node in (tail, head):
         if not isinstance(node, Node):
@@ -224,7 +232,7 @@ def add_edge(
             raise refusal(f"add_edge({kind})", "an edge joins nodes", repr(node), repair=repair)
         if node.kind not in ("frame", "body"):
             raise UnknownNameError.of("kind of node", node.kind, ("frame", "body"))
-    if (tail.kind, head.kind) != wanted:
+    if (tail.kind, head.kind) != expected:
         rules = {
             "pose": "a pose edge joins two frames",
             "twist": "a twist edge joins a body and a frame of another body",
@@ -233,7 +241,7 @@ def add_edge(
     if isinstance(value, Pose):
         if kind == "twist":
             raise refusal("add_edge(twist)", "a twist edge holds six numbers", repr(value))
-        return _with_pose_edge(scene, head.name, tail.name, value, None)
+        return _set_pose_edge(scene, head.name, tail.name, value, None)
     if kind == "pose":
         raise refusal("add_edge(pose)", "a pose edge holds a pose", repr(value)[:80])
     return scene.set_twist(head.name, value, relative_to_body=tail.name)
@@ -251,68 +259,65 @@ def add_twist(
 ) -> SceneGraph:
     """Return the scene with the twist of a frame's body relative to another body as an edge.
 
-    The edge leads to a frame of the body. Where it is there already, its value is changed.
+    The edge leads to a frame of the body. The value of an existing edge is replaced.
 
     Args:
-        scene: the scene, which has the frame on the body that the twist names.
-        twist: the twist, at any point and in any axes that the poses of the scene join to the
-            frame. The point is a frame of the body, or of the reference body: the point that is
-            there for the instant.
-        covariance: (6, 6) of the linear velocity of that point and the angular velocity, in those
-            axes, m/s and rad/s, symmetric positive semi-definite; it is brought to the frame like
-            the twist. None or zero: exact.
-        frame: the frame that the edge leads to; that of the twist's point by default.
+        scene: the scene, which has the frame on the body of the twist.
+        twist: the twist, at any point and in any axes that poses of the scene join to the frame.
+            The point is a frame of the body or of the reference body; the latter names the
+            coincident point of the body.
+        covariance: (6, 6) covariance of the twist, at its point and in its axes [m/s, rad/s],
+            symmetric positive semi-definite. It is converted to the frame like the twist. None or
+            zero for an exact twist.
+        frame: the frame of the edge; that of the twist's point by default.
         q: (n_joints,) configuration for the conversion; required if a joint is on the path.
-        on_conflict: whether the inverse of a refused twist is tried, as that of a frame of the
-            reference body.
-        strict: whether to refuse a twist between two bodies that twist edges join in any way
-            already, in any direction and through whichever frames (rule TE6 for all trees
-            together). By default a second twist is refused where it leads back (TE5). It is refused
-            where poses join its frame to another of the body that has a path from the same body
-            (TE4). It is refused where twists of frames in the same tree join the two bodies already
-            (TE6).
+        on_conflict: ``invert`` adds the inverse of a rejected twist to a frame of the reference
+            body; ``reject`` raises the error.
+        strict: whether to reject a twist between two bodies that any twist edges join already (rule
+            TE6 for all trees together). By default, a second twist is rejected in three cases. It
+            leads back (TE5); poses join its frame to another frame of the body with a path from the
+            same body (TE4); or twists of frames in the same tree join the two bodies (TE6).
 
     Raises:
         UnknownNameError: if a frame or body is unknown.
-        SemanticError: the frame is not on the body, or no poses lead to the point or axes in which
-            the twist is given.
-        SceneError: the rules of twist edges forbid it; see :meth:`SceneGraph.set_twist`. The
-            attribute ``rule`` has the name of the rule, such as ``TE3``. Or the covariance is none;
-            ``eigenvalues`` has its eigenvalues.
+        SemanticError: if the frame is not on the body, or no path of poses leads to the point or
+            axes of the twist.
+        SceneError: if the rules of twist edges forbid it; see :meth:`SceneGraph.set_twist`. The
+            attribute ``rule`` has the name of the rule, such as ``TE3``. Also if the covariance is
+            invalid; then ``eigenvalues`` has its eigenvalues.
     """
     require_conflict_option(on_conflict)
     c = coord_of(twist, rel.SemanticTwist, "add_twist")
     check_names(scene, c)
     head = _head(scene, c, frame)
     if strict:
-        _require_apart(scene, c, head)
-    spread = twist.covariance
+        _require_no_twist_path(scene, c, head)
+    twist_covariance = twist.covariance
     if covariance is not None:
         what = f"the covariance of the twist of '{head}' relative to '{c.ref_body}'"
-        spread = checked_covariance(covariance, 6, what=what)
-    given = rel.SemanticTwist(
-        c, representations.TwistVector(np.concatenate(twist.numbers)), covariance=spread
-    )
-    made = convert_frame(scene, given, point=head, axes=head, q=q)
+        twist_covariance = checked_covariance(covariance, 6, what=what)
+    numbers = representations.TwistVector(np.concatenate(twist.numbers))
+    uncertain_twist = rel.SemanticTwist(c, numbers, covariance=twist_covariance)
+    converted = convert_frame(scene, uncertain_twist, point=head, axes=head, q=q)
     try:
         return scene.set_twist(
-            head, made._value, relative_to_body=c.ref_body, covariance=made.covariance
+            head, converted._value, relative_to_body=c.ref_body, covariance=converted.covariance
         )
     except SceneError:
         if on_conflict != "invert":
             raise
-        reason = (
-            f"the twist of '{head}' relative to body '{c.ref_body}' is refused, and cannot be"
-            " inverted"
-        )
-        other = frame_on(scene, c.ref_body, head)
-        if other is None:
-            raise SceneError(
-                f"{reason}: no frame of that body is joined to '{head}' by poses"
-            ) from None
-    made = convert_frame(scene, made, point=other, axes=other, q=q)
-    # the inverse has the same covariance
-    return scene.set_twist(other, -made._value, relative_to_body=c.body, covariance=made.covariance)
+        reference = frame_on(scene, c.ref_body, head)
+        if reference is None:
+            message = (
+                f"the twist of '{head}' relative to body '{c.ref_body}' is rejected, and cannot be"
+                f" inverted: no frame of that body is joined to '{head}' by poses"
+            )
+            raise SceneError(message) from None
+    converted = convert_frame(scene, converted, point=reference, axes=reference, q=q)
+    # The inverse has the same covariance.
+    return scene.set_twist(
+        reference, -converted._value, relative_to_body=c.body, covariance=converted.covariance
+    )
 
 
 def update_twist(
@@ -323,34 +328,34 @@ def update_twist(
     frame: str | None = None,
     q: ArrayLike | None = None,
 ) -> SceneGraph:
-    """Return the scene in which a twist edge that is there has another value.
+    """Return the scene with a changed value of an existing twist edge.
 
     Args:
         scene: the scene.
         twist: the twist, as for :func:`add_twist`.
-        covariance: as for :func:`add_twist`; what was known of the error of the old value is gone.
-        frame: the frame that the edge leads to; that of the twist's point by default.
+        covariance: as for :func:`add_twist`; the previous covariance is discarded.
+        frame: the frame of the edge; that of the twist's point by default.
         q: (n_joints,) configuration for the conversion; required if a joint is on the path.
 
     Raises:
-        SceneError: there is no such edge.
-        SemanticError: as for :func:`add_twist`.
+        SceneError: if there is no such edge.
+        SemanticError: if :func:`add_twist` raises it.
     """
     c = coord_of(twist, rel.SemanticTwist, "update_twist")
     check_names(scene, c)
     head = _head(scene, c, frame)
     edge = scene.twist_edge(head)
     if edge is None or edge[0] != c.ref_body:
-        known = f"it is relative to '{edge[0]}'" if edge else "it has none; add it with add_twist"
+        cause = f"it is relative to '{edge[0]}'" if edge else "it has none; add it with add_twist"
         raise SceneError(
-            f"frame '{head}' has no twist relative to body '{c.ref_body}' to set: {known}",
+            f"frame '{head}' has no twist relative to body '{c.ref_body}' to set: {cause}",
             frame=head,
         )
     return add_twist(scene, twist, covariance=covariance, frame=head, q=q)
 
 
 def _head(scene: SceneGraph, c: rel.TwistCoord, frame: str | None) -> str:
-    """Return the frame that an edge leads to."""
+    """Return the frame of a twist edge, or raise SemanticError."""
     head = c.point if frame is None else frame
     if frame is not None and scene.body(head) != c.body:
         rule = "a twist edge leads to a frame of the body that moves"
@@ -358,29 +363,29 @@ def _head(scene: SceneGraph, c: rel.TwistCoord, frame: str | None) -> str:
         raise refusal(f"add_twist({c!r})", rule, *sides)
     if frame is None and is_on_reference(scene, c):
         rule = "a twist edge leads to a frame of the body that moves"
-        side = f"the point {c.point} is that of a frame of the reference body '{c.ref_body}'"
+        side = f"the point '{c.point}' is a frame of the reference body '{c.ref_body}'"
         raise refusal(f"add_twist({c!r})", rule, side, repair="name the frame with frame=")
     return head
 
 
-def _require_apart(scene: SceneGraph, c: rel.TwistCoord, head: str) -> None:
-    """Refuse a second way by twists, of any kind, between two bodies."""
-    near: dict[str, set[str]] = {}
+def _require_no_twist_path(scene: SceneGraph, c: rel.TwistCoord, head: str) -> None:
+    """Raise SceneError if other twist edges join two bodies already."""
+    neighbours: dict[str, set[str]] = {}
     for frame in scene.twist_frames:
         edge = scene.twist_edge(frame)
         if edge is None or (frame == head and edge[0] == c.ref_body):
             continue
         body = scene.body(frame)
-        near.setdefault(body, set()).add(edge[0])
-        near.setdefault(edge[0], set()).add(body)
-    reached, waiting = {c.ref_body}, [c.ref_body]
-    while waiting:
-        for body in near.get(waiting.pop(), set()) - reached:
-            reached.add(body)
-            waiting.append(body)
-    if c.body in reached and c.body != c.ref_body:
+        neighbours.setdefault(body, set()).add(edge[0])
+        neighbours.setdefault(edge[0], set()).add(body)
+    component, stack = {c.ref_body}, [c.ref_body]
+    while stack:
+        for body in neighbours.get(stack.pop(), set()) - component:
+            component.add(body)
+            stack.append(body)
+    if c.body in component and c.body != c.ref_body:
         message = (
-            f"bodies '{c.body}' and '{c.ref_body}' are joined by twists already, and may be only"
-            " once"
+            f"bodies '{c.body}' and '{c.ref_body}' are joined by twists already; a second path"
+            " is not allowed"
         )
         raise SceneError(message, frame=head, rule="TE6")

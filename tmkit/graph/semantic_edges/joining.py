@@ -1,9 +1,9 @@
-"""Joining of two trees by a pose: the choice of the child and of the frame of the new edge.
+"""Joining of two trees by a pose: the child and the frame of the new edge.
 
-The tree of the one frame is hung under the other, by its root where that is on the same body, else
-by the frame itself, which becomes the root of its tree. Trees that share a body are joined inside
-that, where the pose puts its frames. Of several that they share only one can join them: edges
-between the others are cut and told again afterwards.
+One tree is attached below a frame of the other. The new edge leads to the root of that tree, if the
+root is on the same body as the frame of the pose. Otherwise the frame becomes the root of its tree
+first. Trees that share a body are joined by an edge inside that body. If they share several bodies,
+one of them joins the trees; edges between the others are removed and then added again.
 
 Invariants: no pose changes; frames of one body in one tree are joined by fixed edges between them
     (rule PE6).
@@ -31,165 +31,202 @@ from tmkit.graph.traversal import joints_between
 from tmkit.spatial import Pose, adjoint
 
 
-class Told(NamedTuple):
-    """What a fact says of two frames: reference_from_frame, of which a position or an orientation is a part."""
+class FrameFact(NamedTuple):
+    """Pose, position or orientation of one frame relative to another.
+
+    Attributes:
+        pose: reference_from_frame, with an identity in the part that ``kind`` excludes.
+        error: (6, 6) covariance in the axes of the frame, zero in the excluded part.
+        joint: joint of the edge that the fact makes.
+    """
 
     frame: str
     reference: str
     pose: Pose
     kind: Kind = "pose"
-    # (6, 6) in the axes of the frame; zeros in the part that is not said
     error: NDArray[np.float64] | None = None
     stamp: float | None = None
     tags: tuple[str, ...] = ()
-    joint: Joint = Unstated()  # of the edge that the pose makes
+    joint: Joint = Unstated()
 
-    def reversed(self) -> Told:
-        """Return a pose as that of the reference relative to the frame."""
-        turned = adjoint(self.pose)
-        error = None if self.error is None else turned @ self.error @ turned.T
-        return Told(self.reference, self.frame, self.pose.inverse(), error=error, joint=self.joint)
+    def inverse(self) -> FrameFact:
+        """Return the pose of the reference relative to the frame."""
+        matrix = adjoint(self.pose)
+        error = None if self.error is None else matrix @ self.error @ matrix.T
+        return FrameFact(
+            self.reference, self.frame, self.pose.inverse(), error=error, joint=self.joint
+        )
 
 
-def observed(scene: SceneGraph, told: Told) -> SceneGraph:
+def store_observation(scene: SceneGraph, fact: FrameFact) -> SceneGraph:
     """Return the scene with a fact as an observation."""
     return add_observation(
         scene,
-        told.frame,
-        told.pose,
-        relative_to=told.reference,
-        kind=told.kind,
-        evidence=Evidence(told.error, told.stamp, told.tags),
+        fact.frame,
+        fact.pose,
+        relative_to=fact.reference,
+        kind=fact.kind,
+        evidence=Evidence(fact.error, fact.stamp, fact.tags),
     )
 
 
-def joined(
-    scene: SceneGraph, told: Told, q: ArrayLike | None, *, is_kept: bool = True
+def join_trees(
+    scene: SceneGraph, fact: FrameFact, q: ArrayLike | None, *, is_observed: bool = True
 ) -> SceneGraph:
-    """Return the scene in which the tree of a frame is below another's, or the reverse.
+    """Return the scene with the trees of two frames joined, by an edge in either direction.
 
     Args:
         scene: the scene.
-        told: the pose between the frames.
-        q: configuration, where joints are on the way inside a tree.
-        is_kept: whether a fact with a covariance, stamp or tags is an observation beside its edge,
-            of the same error: so policies choose among all, whichever came first.
+        fact: the pose between the frames.
+        q: (n_joints,) configuration; required if joints are on the path inside a tree.
+        is_observed: whether a fact with a covariance, stamp or tags is also stored as an
+            observation, with the same error as the edge. Policies can then choose among all facts,
+            regardless of their order.
     """
-    hung = told
+    attached = fact
     try:
-        made, top = _hung(scene, told)
-    except SceneError as refusal:
-        if refusal.data.get("rule") != "PE6":
+        version, top = _attach_tree(scene, fact)
+    except SceneError as error:
+        if error.data.get("rule") != "PE6":
             raise
-        found = _inside(scene, told, q, refusal)
-        if isinstance(found, SceneGraph):
-            return found
-        hung = found
-        made, top = _hung(scene, hung)
-    is_kept = is_kept and not (told.error is None and told.stamp is None and not told.tags)
-    made = observed(made, told) if is_kept else made
-    if told.error is None:
-        return made
-    by = None if hung is told and top == told.frame else _edge_from_fact(scene, told, hung, top, q)
-    if not is_kept:
-        return made.set_covariance(top, told.error if by is None else by @ told.error @ by.T)
-    error = made.noise(made.frames_of_class(CLASS)[-1])
-    assert error is not None, "it was told with one"
-    moved = (
-        error
-        if by is None
-        else EdgeNoise({source: by @ error.map(source) for source in error.sources})
-    )
-    return made.set_noise(top, moved)
+        result = _shared_body_fact(scene, fact, q, error)
+        if isinstance(result, SceneGraph):
+            return result
+        attached = result
+        version, top = _attach_tree(scene, attached)
+
+    # Store the observation.
+    has_evidence = fact.error is not None or fact.stamp is not None or bool(fact.tags)
+    is_observed = is_observed and has_evidence
+    if is_observed:
+        version = store_observation(version, fact)
+    if fact.error is None:
+        return version
+
+    # Set the error of the new edge, which shares its source with the observation.
+    matrix = np.eye(6)
+    is_same_edge = attached is fact and top == fact.frame
+    if not is_same_edge:
+        matrix = _edge_from_fact(scene, fact, attached, top, q)
+    if not is_observed:
+        covariance = fact.error if is_same_edge else matrix @ fact.error @ matrix.T
+        return version.set_covariance(top, covariance)
+    noise = version.noise(version.frames_of_class(CLASS)[-1])
+    assert noise is not None, "the fact has an error"
+    if not is_same_edge:
+        noise = EdgeNoise({source: matrix @ noise.map(source) for source in noise.sources})
+    return version.set_noise(top, noise)
 
 
 def _edge_from_fact(
-    scene: SceneGraph, told: Told, hung: Told, top: str, q: ArrayLike | None
+    scene: SceneGraph, fact: FrameFact, attached: FrameFact, top: str, q: ArrayLike | None
 ) -> NDArray[np.float64]:
-    """Return the map (6, 6) of the error of a fact to that of the edge above ``top``."""
-    is_turned = scene.root(top) != scene.root(hung.frame)
-    by = adjoint(scene.pose(hung.frame, relative_to=told.frame, q=q).inverse())
-    by = -adjoint(hung.pose) @ by if is_turned else by
-    end = hung.reference if is_turned else hung.frame
-    return adjoint(scene.pose(top, relative_to=end, q=q).inverse()) @ by
+    """Return the map (6, 6) from the error of a fact to that of the edge above ``top``.
+
+    Args:
+        scene: the scene before the trees are joined.
+        fact: the fact.
+        attached: the equivalent fact that made the edge.
+        top: frame below the edge.
+        q: (n_joints,) configuration.
+    """
+    is_inverted = scene.root(top) != scene.root(attached.frame)
+    matrix = adjoint(scene.pose(attached.frame, relative_to=fact.frame, q=q).inverse())
+    matrix = -adjoint(attached.pose) @ matrix if is_inverted else matrix
+    end = attached.reference if is_inverted else attached.frame
+    return adjoint(scene.pose(top, relative_to=end, q=q).inverse()) @ matrix
 
 
-def _hung(scene: SceneGraph, told: Told) -> tuple[SceneGraph, str]:
-    """Return the joined scene, and the frame that hangs by the new edge."""
-    if scene.parent(told.frame) is None:
-        return (
-            scene.attach(told.frame, told.reference, pose=told.pose, joint=told.joint),
-            told.frame,
-        )
-    ways = [told, told.reversed()]
-    ways.sort(
-        key=lambda way: (not _is_on_body_of_root(scene, way.frame), len(scene.ancestors(way.frame)))
+def _attach_tree(scene: SceneGraph, fact: FrameFact) -> tuple[SceneGraph, str]:
+    """Return the joined scene, and the frame below the new edge, or raise SceneError."""
+    frame, joint = fact.frame, fact.joint
+    if scene.parent(frame) is None:
+        return scene.attach(frame, fact.reference, pose=fact.pose, joint=joint), frame
+
+    # Prefer a frame on the body of its root, then the frame nearer to its root.
+    directions = [fact, fact.inverse()]
+    directions.sort(
+        key=lambda d: (not _is_on_body_of_root(scene, d.frame), len(scene.ancestors(d.frame)))
     )
-    blocked = []
-    for way in ways:
-        root = scene.root(way.frame)
-        if _is_on_body_of_root(scene, way.frame):
-            inside = scene.pose(root, relative_to=way.frame)
-            return scene.attach(root, way.reference, pose=way.pose @ inside, joint=told.joint), root
-        joints = joints_between(scene, root, way.frame)
+    obstacles = []
+    for direction in directions:
+        frame = direction.frame
+        root = scene.root(frame)
+        if _is_on_body_of_root(scene, frame):
+            pose = direction.pose @ scene.pose(root, relative_to=frame)
+            return scene.attach(root, direction.reference, pose=pose, joint=joint), root
+        joints = joints_between(scene, root, frame)
         if not joints:
-            turned = scene.make_root(way.frame)
-            return (
-                turned.attach(way.frame, way.reference, pose=way.pose, joint=told.joint),
-                way.frame,
-            )
-        blocked.append(f"joint '{joints[-1]}' is above '{way.frame}'")
-    message = f"the trees of '{told.frame}' and '{told.reference}' cannot be hung together there"
-    raise SceneError(f"{message}: {' and '.join(blocked)}", frame=told.frame)
+            rerooted = scene.make_root(frame)
+            pose = direction.pose
+            return rerooted.attach(frame, direction.reference, pose=pose, joint=joint), frame
+        obstacles.append(f"joint '{joints[-1]}' is above '{frame}'")
+    message = f"the trees of '{fact.frame}' and '{fact.reference}' cannot be joined there"
+    raise SceneError(f"{message}: {' and '.join(obstacles)}", frame=fact.frame)
 
 
 def _is_on_body_of_root(scene: SceneGraph, frame: str) -> bool:
     return scene.body(frame) == scene.body(scene.root(frame))
 
 
-def _inside(
-    scene: SceneGraph, told: Told, q: ArrayLike | None, refusal: SceneError
-) -> Told | SceneGraph:
-    """Return what a pose between trees says of the frames of a body that they share; or, if of several, the whole."""
-    a, b = (
+def _shared_body_fact(
+    scene: SceneGraph, fact: FrameFact, q: ArrayLike | None, error: SceneError
+) -> FrameFact | SceneGraph:
+    """Return the pose between frames of a shared body that follows from a fact.
+
+    If the trees share several bodies, return the joined scene, or raise SceneError if joints are
+    between these bodies.
+    """
+    tops, reference_tops = (
         {scene.body(f): f for f in reversed(scene.subtree(scene.root(end)))}
-        for end in (told.frame, told.reference)
+        for end in (fact.frame, fact.reference)
     )
-    own = scene.body(told.frame), scene.body(told.reference)
-    body, *others = sorted((body for body in a if body in b), key=lambda body: body not in own)
-    for other, tops in ((other, tops) for other in others for tops in (a, b)):
-        way = scene.path(tops[body], tops[other])
-        for name, above in ((name, scene.parent(name)) for name in way):
-            if (
-                above not in way
-                or scene.body(name) == scene.body(above)
-                or joints_between(scene, name, above)
-            ):
+    fact_bodies = scene.body(fact.frame), scene.body(fact.reference)
+    shared = [body for body in tops if body in reference_tops]
+    body, *further = sorted(shared, key=lambda body: body not in fact_bodies)
+    for other_body in further:
+        for tree_tops in (tops, reference_tops):
+            edge = _separating_edge(scene, tree_tops[body], tree_tops[other_body])
+            if edge is None:
                 continue
-            spread = scene.edge_covariance(name)
-            again = Told(
-                name, above, scene.local_pose(name), error=spread if spread.any() else None
-            )
-            return joined(joined(cut(scene, name), told, q), again, q, is_kept=False)
+            # Remove the edge, join the trees, and add the edge again.
+            name, parent = edge
+            covariance = scene.edge_covariance(name)
+            edge_error = covariance if covariance.any() else None
+            edge_fact = FrameFact(name, parent, scene.local_pose(name), error=edge_error)
+            version = join_trees(detach_tree(scene, name), fact, q)
+            return join_trees(version, edge_fact, q, is_observed=False)
 
-    def implied(body: str) -> Pose:
-        outer = scene.pose(told.reference, relative_to=b[body], q=q)
-        return outer @ told.pose @ scene.pose(a[body], relative_to=told.frame, q=q)
+    def implied_pose(body: str) -> Pose:
+        outer = scene.pose(fact.reference, relative_to=reference_tops[body], q=q)
+        return outer @ fact.pose @ scene.pose(tops[body], relative_to=fact.frame, q=q)
 
-    if others:
-        metres, radians = implied(others[0]).distance(Pose())
-        loop = f"'{a[others[0]]}' - '{told.frame}' - '{told.reference}' - '{b[others[0]]}'"
-        numbers = (
-            f"the loop {loop} puts frames of body '{others[0]}' {metres:.4g} m and {radians:.4g}"
-            " rad apart"
+    if further:
+        other = further[0]
+        distance, angle = implied_pose(other).distance(Pose())
+        loop = f"'{tops[other]}' - '{fact.frame}' - '{fact.reference}' - '{reference_tops[other]}'"
+        message = (
+            f"{error}; the loop {loop} puts frames of body '{other}' {distance:.4g} m and"
+            f" {angle:.4g} rad apart, and joints are between it and body '{body}' in both trees"
         )
-        message = f"{refusal}; {numbers}, and joints are between it and body '{body}' in both trees"
-        raise SceneError(message, **refusal.data) from refusal
-    return Told(a[body], b[body], implied(body))
+        raise SceneError(message, **error.data) from error
+    return FrameFact(tops[body], reference_tops[body], implied_pose(body))
 
 
-def cut(scene: SceneGraph, frame: str) -> SceneGraph:
-    """Return the scene in which a frame, with all below it, is a tree of its own; all else stays as it was."""
+def _separating_edge(scene: SceneGraph, start: str, end: str) -> tuple[str, str] | None:
+    """Return (frame, parent) of the first edge without a joint between two bodies on a path."""
+    path = scene.path(start, end)
+    for name in path:
+        parent = scene.parent(name)
+        if parent is None or parent not in path or scene.body(name) == scene.body(parent):
+            continue
+        if not joints_between(scene, name, parent):
+            return name, parent
+    return None
+
+
+def detach_tree(scene: SceneGraph, frame: str) -> SceneGraph:
+    """Return the scene in which a frame is the root of its subtree; all else is unchanged."""
     old = scene.specification(frame)
     new = old.replace(parent=None, pose=Pose(), joint=Fixed(), stamps=None, noise=None)
     return scene.apply(SceneDifference([FrameDifference(scene.frame_id(frame), old, new)]))
