@@ -123,7 +123,9 @@ class Uncertain(parts.Stacking, parts.Cells):
             self.place_facts(scene, block) for block in movable_frames(scene)
         )
         yield from (
-            tuple(frames[name] for name in f.arguments) for f in facts if self.word(f) == predicate
+            tuple(frames[name] for name in f.arguments)
+            for f in facts
+            if self.fragment_predicate(f) == predicate
         )
 
     def _probable(

@@ -1,7 +1,7 @@
-"""Domains from parts: importable fragments of PDDL with their semantics, which :func:`compose_domain` combines.
+"""Domain parts: fragments of PDDL with their semantics, combined by :func:`compose_domain`.
 
-Each part is a class derived from :class:`DomainPart`; docs/howto/domains_from_parts.md makes a
-domain of five.
+Each part is a class derived from :class:`DomainPart`. docs/howto/domains_from_parts.md combines
+five parts into a domain.
 """
 
 from tmkit._support.lazy_imports import lazy_names

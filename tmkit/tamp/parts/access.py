@@ -1,4 +1,4 @@
-"""Regions that a hand reaches at times: drawers, behind doors, in containers with lids."""
+"""Domain parts for regions with limited access: drawers, doors, and containers with lids."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp.domains.tabletop import STANDING_TOLERANCE, shape_bounds
 from tmkit.tamp.parts.regions import Arguments, Regions
-from tmkit.tamp.parts.standing import in_the_middle
+from tmkit.tamp.parts.standing import central_places
 
-_PLACEMENTS = 400  # placements among which is chosen
-_AT_LIMIT = 0.002  # metres or radians from a limit of its joint at which a drawer is open or closed
+_N_PLACEMENTS = 400
+"""Number of placements that are shuffled."""
+
+_LIMIT_TOLERANCE = 0.002
+"""Largest distance from a limit of its joint at which a drawer is open or closed [m or rad]."""
 
 
 class Access(Regions):
-    """Objects are picked from and placed on regions that are accessible; here, all are.
+    """Objects are picked from and placed on accessible regions; here all regions are accessible.
 
-    A part that derives from this closes regions by :meth:`is_closed`.
+    A derived part restricts access by :meth:`is_closed`.
     """
 
     pddl: ClassVar[str] = """
-    (:predicates (accessible ?r - region))   ; the hand reaches in: the drawer is open, the lid is off
+    (:predicates (accessible ?r - region))   ; for example, the drawer is open, the lid is off
     (:extend (pick place place-upside-down) :precondition (accessible ?r))
     """
 
@@ -47,7 +50,7 @@ class Access(Regions):
         return False
 
     def facts_accessible(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the regions that no part closes."""
+        """Yield the accessible regions."""
         yield from (
             (region,)
             for region in self.region_frames(scene)
@@ -56,79 +59,87 @@ class Access(Regions):
 
 
 class _Mechanism(Access):
-    """What is moved by a handle between the limits of its joint, of a class of frames."""
+    """Drawers or doors that a handle moves between the limits of a joint."""
 
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield also the drawers and doors of the domain."""
+        """Also yield the drawers and doors of the domain."""
         yield from super().kinds(scene)
         yield from (
             (kind, scene.frames_of_class(kind))
             for kind in ("drawer", "door")
-            if kind in self._declared.types
+            if kind in self._fragments.types
         )
 
     def limits(self, scene: SceneGraph, frame: str) -> tuple[int, float, float]:
-        """Return the entry in the configuration of the joint of a drawer or door, and where that is closed and open.
+        """Return the entry of a joint in the configuration, and its closed and open values.
+
+        Args:
+            scene: the scene.
+            frame: frame of the drawer or door.
 
         Raises:
-            SceneError: it has no joint of its own, or one without limits.
+            SceneError: if the frame has no joint, or one without limits.
         """
         name = scene.joint(frame).name
-        what = (
-            f"the {_kind(scene, frame)} '{frame}' has no joint of its own, so it cannot be opened"
-        )
-        if name in scene.joint_names:
-            entry = scene.joint_names.index(name)
-            lower, upper = scene.joint_limits[entry]
-            if np.isfinite(upper - lower):
-                return entry, float(lower), float(upper)
-            what = (
-                f"the joint of the {_kind(scene, frame)} '{frame}' has no limits, so it is never"
-                " open or closed"
-            )
-        raise SceneError(what, frame=frame)
+        label = f"the {_kind(scene, frame)} '{frame}'"
+        if name not in scene.joint_names:
+            reason = f"{label} has no joint of its own, so it cannot be opened"
+            raise SceneError(reason, frame=frame)
+        entry = scene.joint_names.index(name)
+        lower, upper = scene.joint_limits[entry]
+        if not np.isfinite(upper - lower):
+            reason = f"the joint of {label} has no limits, so it is never open or closed"
+            raise SceneError(reason, frame=frame)
+        return entry, float(lower), float(upper)
 
     def is_open(self, scene: SceneGraph, q: Configuration, frame: str) -> bool:
         """Return whether a drawer or door is at the upper limit of its joint."""
         entry, _, opened = self.limits(scene, frame)
-        return abs(float(q[entry]) - opened) <= _AT_LIMIT
+        return abs(float(q[entry]) - opened) <= _LIMIT_TOLERANCE
 
     def is_shut(self, scene: SceneGraph, q: Configuration, frame: str) -> bool:
         """Return whether a drawer or door is at the lower limit of its joint."""
         entry, closed, _ = self.limits(scene, frame)
-        return abs(float(q[entry]) - closed) <= _AT_LIMIT
+        return abs(float(q[entry]) - closed) <= _LIMIT_TOLERANCE
 
     def operations(
         self, context: ActionContext, arm: Manipulator, frame: str, *, is_opened: bool
     ) -> Iterator[OperateJoint]:
-        """Yield ways to take the handle: along the way in which it closes first."""
+        """Yield motions of the handle, grasps along its closing direction first.
+
+        Args:
+            context: scene and configuration before the action, samplers and arms.
+            arm: the arm.
+            frame: frame of the drawer or door.
+            is_opened: whether the mechanism opens.
+        """
         scene, q = context.scene, context.q
         handle = _handle(scene, frame)
         entry, closed, opened = self.limits(scene, frame)
-        moved = np.array(q)
-        moved[entry] = opened
-        out = scene.pose(handle, relative_to=scene.root(handle), q=moved).translation
-        moved[entry] = closed
-        inwards = scene.pose(handle, relative_to=scene.root(handle), q=moved).translation - out
+        q_end = np.array(q)
+        q_end[entry] = opened
+        opened_position = scene.pose(handle, relative_to=scene.root(handle), q=q_end).translation
+        q_end[entry] = closed
+        closed_position = scene.pose(handle, relative_to=scene.root(handle), q=q_end).translation
+        inwards = closed_position - opened_position
         root_from_handle = scene.pose(handle, relative_to=scene.root(handle), q=q)
         tool = scene.pose(arm.tool, relative_to=scene.root(handle), q=q)
 
         def order(grasp: Grasp) -> tuple[float, float]:
-            held = root_from_handle @ grasp.object_from_tool
-            return -round(float(held.rotate([0.0, 0.0, 1.0]) @ inwards), 4), round(
-                held.distance(tool)[1], 6
-            )
+            root_from_tool = root_from_handle @ grasp.object_from_tool
+            alignment = float(root_from_tool.rotate([0.0, 0.0, 1.0]) @ inwards)
+            return -round(alignment, 4), round(root_from_tool.distance(tool)[1], 6)
 
-        named = None if len(self.arms) == 1 else arm.name
-        for grasp in sorted(context.grasps(handle, arm=named), key=order):
-            yield OperateJoint(handle, opened if is_opened else closed, grasp, arm=named)
+        goal, arm_name = opened if is_opened else closed, self.arm_name(arm)
+        for grasp in sorted(context.grasps(handle, arm=arm_name), key=order):
+            yield OperateJoint(handle, goal, grasp, arm=arm_name)
 
 
 class Drawer(_Mechanism):
-    """Drawers: regions in which objects lie, accessible when open.
+    """Drawers: regions that are accessible when they are open.
 
-    A drawer is a frame of class ``drawer`` on a joint, with a frame of class ``handle`` rigidly
-    joined to it, closed at the lower limit of its joint and open at the upper one.
+    A drawer is a frame of class ``drawer`` with a joint. A frame of class ``handle`` is rigidly
+    joined to it. The drawer is closed at the lower limit of its joint and open at the upper one.
     """
 
     pddl: ClassVar[str] = """
@@ -145,17 +156,15 @@ class Drawer(_Mechanism):
     """
 
     def region_frames(self, scene: SceneGraph) -> tuple[str, ...]:
-        """Return also the drawers."""
-        return _last(super().region_frames(scene), scene.frames_of_class("drawer"))
+        """Return the frames of the regions, drawers last."""
+        return _append_regions(super().region_frames(scene), scene.frames_of_class("drawer"))
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
         """Return the drawer that is the parent of an object, or the region that it is on."""
         parent = str(scene.parent(object))
-        return (
-            parent
-            if parent in scene.frames_of_class("drawer")
-            else super().region_of(scene, object)
-        )
+        if parent in scene.frames_of_class("drawer"):
+            return parent
+        return super().region_of(scene, object)
 
     def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
         """Return whether a region is a drawer that is not open."""
@@ -164,7 +173,7 @@ class Drawer(_Mechanism):
         return super().is_closed(scene, q, region)
 
     def facts_closed(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the drawers that are closed."""
+        """Yield the closed drawers."""
         yield from (
             (frame,) for frame in scene.frames_of_class("drawer") if self.is_shut(scene, q, frame)
         )
@@ -172,29 +181,32 @@ class Drawer(_Mechanism):
     def places(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
     ) -> Iterator[Place]:
-        """Yield places in random order: those nearest to where the object is now are all under the open drawer."""
-        found = list(islice(super().places(context, arm, object, region), _PLACEMENTS))
-        yield from (found[index] for index in context.rng.permutation(len(found)))
+        """Yield places in random order.
+
+        The places nearest to the object's current place are all under the open drawer.
+        """
+        places = list(islice(super().places(context, arm, object, region), _N_PLACEMENTS))
+        yield from (places[index] for index in context.rng.permutation(len(places)))
 
     def do_open_drawer(
         self, context: ActionContext, arm: Manipulator, drawer: str
     ) -> Iterator[Candidate]:
-        """Yield ways to pull the handle."""
+        """Yield motions that pull the handle."""
         yield from self.operations(context, arm, drawer, is_opened=True)
 
     def do_close_drawer(
         self, context: ActionContext, arm: Manipulator, drawer: str
     ) -> Iterator[Candidate]:
-        """Yield ways to push the handle."""
+        """Yield motions that push the handle."""
         yield from self.operations(context, arm, drawer, is_opened=False)
 
 
 class Door(_Mechanism):
-    """Doors: the regions behind one are accessible when it is open.
+    """Doors: the regions behind an open door are accessible.
 
-    A door is a frame of class ``door`` on a joint, with a frame of class ``handle`` rigidly joined
-    to it, shut at the lower limit of its joint and open at the upper one. Behind it are the regions
-    that have the door's parent, such as the boards of a cabinet.
+    A door is a frame of class ``door`` with a joint. A frame of class ``handle`` is rigidly joined
+    to it. The door is shut at the lower limit of its joint and open at the upper one. The regions
+    behind it are those with the same parent as the door, such as the boards of a cabinet.
     """
 
     pddl: ClassVar[str] = """
@@ -206,27 +218,29 @@ class Door(_Mechanism):
     (:action open-door
       :parameters (?arm - arm ?d - door)
       :precondition (and (shut ?d) (handempty ?arm))
-      :effect (and (ajar ?d) (not (shut ?d)) (forall (?r - region) (when (behind ?r ?d) (accessible ?r)))))
+      :effect (and (ajar ?d) (not (shut ?d))
+                   (forall (?r - region) (when (behind ?r ?d) (accessible ?r)))))
     (:action close-door
       :parameters (?arm - arm ?d - door)
       :precondition (and (ajar ?d) (handempty ?arm))
-      :effect (and (shut ?d) (not (ajar ?d)) (forall (?r - region) (when (behind ?r ?d) (not (accessible ?r))))))
+      :effect (and (shut ?d) (not (ajar ?d))
+                   (forall (?r - region) (when (behind ?r ?d) (not (accessible ?r))))))
     """
 
     def facts_shut(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the doors that are shut."""
+        """Yield the shut doors."""
         yield from (
             (frame,) for frame in scene.frames_of_class("door") if self.is_shut(scene, q, frame)
         )
 
     def facts_ajar(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the doors that are open."""
+        """Yield the open doors."""
         yield from (
             (frame,) for frame in scene.frames_of_class("door") if self.is_open(scene, q, frame)
         )
 
     def facts_behind(self, scene: SceneGraph) -> Arguments:
-        """Yield the regions with the doors before them."""
+        """Yield the regions with the doors in front of them."""
         for door in scene.frames_of_class("door"):
             regions = self.region_frames(scene)
             yield from (
@@ -246,22 +260,22 @@ class Door(_Mechanism):
     def do_open_door(
         self, context: ActionContext, arm: Manipulator, door: str
     ) -> Iterator[Candidate]:
-        """Yield ways to pull the handle."""
+        """Yield motions that pull the handle."""
         yield from self.operations(context, arm, door, is_opened=True)
 
     def do_close_door(
         self, context: ActionContext, arm: Manipulator, door: str
     ) -> Iterator[Candidate]:
-        """Yield ways to push the handle."""
+        """Yield motions that push the handle."""
         yield from self.operations(context, arm, door, is_opened=False)
 
 
 class ContainerWithLid(Access):
-    """Containers: objects lie in them, and a lid on top makes them inaccessible.
+    """Containers with lids; a container is accessible without its lid.
 
-    A container is a frame of class ``container`` with walls around a floor, a lid a movable frame
-    that has the class ``lid`` too. A lid covers the container that is its parent when it stands on
-    top of it; elsewhere it is an object like others.
+    A container is a frame of class ``container`` with walls around a floor. A lid is a movable
+    frame that also has the class ``lid``. A lid covers its parent if that is a container and the
+    lid stands on its top. In other places a lid is an ordinary object.
     """
 
     place_predicates = frozenset({"covers"})
@@ -279,10 +293,10 @@ class ContainerWithLid(Access):
     """
 
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield also containers and lids.
+        """Also yield the containers and lids.
 
         Raises:
-            SceneError: a container that can be moved.
+            SceneError: if a container is movable.
         """
         yield from super().kinds(scene)
         containers, movable = scene.frames_of_class("container"), movable_frames(scene)
@@ -295,48 +309,46 @@ class ContainerWithLid(Access):
         yield "lid", [frame for frame in movable if "lid" in scene.classes(frame)]
 
     def region_frames(self, scene: SceneGraph) -> tuple[str, ...]:
-        """Return also the containers."""
-        return _last(super().region_frames(scene), scene.frames_of_class("container"))
+        """Return the frames of the regions, containers last."""
+        return _append_regions(super().region_frames(scene), scene.frames_of_class("container"))
 
-    def covered_by(self, scene: SceneGraph, object: str) -> str | None:
-        """Return the container on top of which a lid stands, or None.
+    def container_under_lid(self, scene: SceneGraph, object: str) -> str | None:
+        """Return the container that a lid covers, or None.
 
         Args:
             scene: the scene.
-            object: frame of the object.
+            object: frame of the lid.
         """
         parent = scene.parent(object)
-        if (
-            parent is None
-            or "container" not in scene.classes(parent)
-            or "lid" not in scene.classes(object)
-        ):
+        if parent is None or "container" not in scene.classes(parent):
+            return None
+        if "lid" not in scene.classes(object):
             return None
         bottom = float(scene.local_pose(object).translation[2] + shape_bounds(scene, object)[0][2])
         is_on_top = abs(bottom - float(shape_bounds(scene, parent)[1][2])) <= STANDING_TOLERANCE
         return parent if is_on_top else None
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
-        """Return the container in which an object lies, or the region that it is on; None for a lid in its place."""
+        """Return the container or region of an object; None for a lid that covers a container."""
         parent = str(scene.parent(object))
-        if self.covered_by(scene, object) is not None:
+        if self.container_under_lid(scene, object) is not None:
             return None
-        return (
-            parent
-            if parent in scene.frames_of_class("container")
-            else super().region_of(scene, object)
-        )
+        if parent in scene.frames_of_class("container"):
+            return parent
+        return super().region_of(scene, object)
 
     def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
         """Return whether a region is a container with a lid on it."""
-        if any(self.covered_by(scene, child) == region for child in scene.children(region)):
+        if any(
+            self.container_under_lid(scene, child) == region for child in scene.children(region)
+        ):
             return True
         return super().is_closed(scene, q, region)
 
     def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
-        """Yield also which container a lid covers."""
+        """Also yield the container that a lid covers."""
         yield from super().place_facts(scene, object)
-        if (container := self.covered_by(scene, object)) is not None:
+        if (container := self.container_under_lid(scene, object)) is not None:
             yield self.fact("covers", object, container)
 
     def do_uncover(
@@ -348,8 +360,8 @@ class ContainerWithLid(Access):
     def do_cover(
         self, context: ActionContext, arm: Manipulator, lid: str, container: str
     ) -> Iterator[Candidate]:
-        """Yield turns in which the lid is put on top, in the middle."""
-        yield from in_the_middle(context, lid, container, arm=arm if len(self.arms) > 1 else None)
+        """Yield turns in which the lid is placed in the middle of the container's top."""
+        yield from central_places(context, lid, container, arm_name=self.arm_name(arm))
 
 
 def _kind(scene: SceneGraph, frame: str) -> str:
@@ -366,6 +378,6 @@ def _handle(scene: SceneGraph, frame: str) -> str:
     )
 
 
-def _last(regions: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """Return regions with others at their end, each once."""
-    return (*(frame for frame in regions if frame not in others), *others)
+def _append_regions(regions: Sequence[str], last: Sequence[str]) -> tuple[str, ...]:
+    """Return regions with some of them at the end, each once."""
+    return (*(frame for frame in regions if frame not in last), *last)

@@ -1,4 +1,4 @@
-"""Several arms: what an arm cannot carry all the way changes hands."""
+"""Domain part for several arms that hand objects over to each other."""
 
 from __future__ import annotations
 
@@ -24,28 +24,33 @@ from tmkit.robots import Manipulator
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.parts.regions import Regions
 
-_AHEAD = (0.6, 0.7, 0.5)  # metres before the middle of the two bases at which hands meet
-_ABOVE = (0.0, 0.15, -0.15, 0.3, 0.45, 0.6, 0.75)  # metres above the middle of the two bases
-_ROOM = 0.11  # metres around hands and object that should be free where they meet
+_FORWARD_DISTANCES = (0.6, 0.7, 0.5)
+"""Distances of handover points in front of the midpoint of the two bases [m]."""
+
+_HEIGHTS = (0.0, 0.15, -0.15, 0.3, 0.45, 0.6, 0.75)
+"""Heights of handover points above the midpoint of the two bases [m]."""
+
+_HANDOVER_CLEARANCE = 0.11
+"""Distance from static shapes above which handover points are equivalent [m]."""
 
 
 class TwoArms(Regions):
-    """Arms, two or more, that act and hand objects over to each other.
+    """Two or more arms that act and hand objects over to each other.
 
-    The domain does not state which arm reaches which region: the planner computes it, and plans a
-    handover where needed. Hands meet between the bases of the two arms, in front of them, where the
-    regions are.
+    The domain does not state the regions that each arm reaches. The planner computes them, and
+    plans a handover if needed. Hands meet between the bases of the two arms, on the side of the
+    regions.
 
     Attributes:
-        steps_aside: whether an arm that is in the way of another goes to its ready configuration.
-            With :class:`Home`, it is at home then, which the PDDL does not predict.
+        steps_aside: whether an arm that obstructs another moves to its ready configuration. With
+            :class:`Home`, it is then at home, which PDDL does not predict.
 
     Args:
         manipulators: the arms, one or more.
     """
 
     has_arms = True
-    # those of arms that stepped aside hold beyond what is predicted
+    # An arm that stepped aside is at home, which PDDL does not predict.
     probabilistic_predicates = frozenset({"athome"})
     steps_aside: ClassVar[bool] = True
     pddl: ClassVar[str] = """
@@ -54,7 +59,8 @@ class TwoArms(Regions):
     (:action hand-over
       :parameters (?giver - arm ?taker - arm ?x - item)
       :precondition (and (holding ?giver ?x) (handempty ?taker) (not (= ?giver ?taker)))
-      :effect (and (holding ?taker ?x) (handempty ?giver) (not (holding ?giver ?x)) (not (handempty ?taker))))
+      :effect (and (holding ?taker ?x) (handempty ?giver)
+                   (not (holding ?giver ?x)) (not (handempty ?taker))))
     """
 
     def __init__(self, *manipulators: Manipulator) -> None:
@@ -62,73 +68,71 @@ class TwoArms(Regions):
         self.arms = {pddl_name(arm.name): arm for arm in manipulators}
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield ways to carry out an action, each also after the other arms have gone out of its way."""
-        away = [
-            arm
+        """Yield candidates of an action, each also after other arms have moved out of the way."""
+        retreats = [
+            MoveTo(arm.ready, "out of the way", arm=arm.name)
             for name, arm in self.arms.items()
             if name not in action.arguments and not self.is_ready(context.scene, context.q, name)
         ]
-        aside = [MoveTo(arm.ready, "out of the way", arm=arm.name) for arm in away]
         for candidate in super().candidates(action, context):
             yield candidate
-            if aside and self.steps_aside and not isinstance(candidate, ApplyEffects | DeadEnd):
-                yield Sequence((*aside, candidate), object=getattr(candidate, "object", None))
+            has_motion = not isinstance(candidate, ApplyEffects | DeadEnd)
+            if retreats and self.steps_aside and has_motion:
+                object = getattr(candidate, "object", None)
+                yield Sequence((*retreats, candidate), object=object)
 
     def do_hand_over(
         self, context: ActionContext, giver: Manipulator, taker: Manipulator, object: str
     ) -> Iterator[Candidate]:
-        """Yield exchanges, those with room around them first."""
-        points = self._points(context, giver, taker)
+        """Yield handovers, those with clearance around them first."""
+        points = self._handover_points(context, giver, taker)
         yield from handovers(context, object, giver=giver.name, taker=taker.name, points=points)
 
-    def _points(
+    def _handover_points(
         self, context: ActionContext, giver: Manipulator, taker: Manipulator
     ) -> Iterable[NDArray[np.float64]]:
-        """Return where hands may meet: before the middle of the two bases, on the side on which the regions are.
+        """Return points (3,) at which hands may meet, in the root [m].
 
-        Points with room around them come first: above a wall between the arms, for example.
+        They are in front of the midpoint of the two bases, on the side of the regions. Points with
+        clearance around them come first, for example above a wall between the arms.
         """
         scene, q = context.scene, context.q
         root = scene.root(scene.frame_names[0])
-        first, second = (
-            scene.pose(arm.base, relative_to=root, q=q).translation for arm in (giver, taker)
-        )
+        first = scene.pose(giver.base, relative_to=root, q=q).translation
+        second = scene.pose(taker.base, relative_to=root, q=q).translation
         regions = [
             scene.pose(region, relative_to=root, q=q).translation
             for region in self.region_frames(scene)
         ]
-        middle, across = (first + second) / 2, second - first
-        ahead = np.cross(across, [0.0, 0.0, 1.0])
-        ahead /= norm(ahead) or 1.0
-        if regions and dot(ahead, np.mean(regions, axis=0) - middle) < 0.0:
-            ahead = -ahead
+        middle, baseline = (first + second) / 2, second - first
+        forward = np.cross(baseline, [0.0, 0.0, 1.0])
+        forward /= norm(forward) or 1.0
+        if regions and dot(forward, np.mean(regions, axis=0) - middle) < 0.0:
+            forward = -forward
         points = [
-            middle + distance * ahead + np.array([0.0, 0.0, height])
-            for height in _ABOVE
-            for distance in _AHEAD
+            middle + distance * forward + np.array([0.0, 0.0, height])
+            for height in _HEIGHTS
+            for distance in _FORWARD_DISTANCES
         ]
-        near = [self._nearest(context.scene, q, point) for point in points]
-        return [
-            points[k]
-            for k in sorted(range(len(points)), key=lambda k: -min(_ROOM, round(near[k], 3)))
-        ]
+        distances = [self._static_distance(context.scene, q, point) for point in points]
+        clearances = [min(_HANDOVER_CLEARANCE, round(distance, 3)) for distance in distances]
+        order = sorted(range(len(points)), key=lambda k: -clearances[k])
+        return [points[k] for k in order]
 
-    def _nearest(
+    def _static_distance(
         self, scene: SceneGraph, q: NDArray[np.float64], point: NDArray[np.float64]
     ) -> float:
-        """Return the metres from a point of the root to the nearest box around a shape that stands still."""
+        """Return the distance of a point in the root from the nearest box of a static shape [m]."""
         arms = {frame for arm in self.arms.values() for frame in scene.subtree(arm.base)}
-        least = np.inf
+        distance = np.inf
         for frame in scene.frame_names:
             if frame in arms:
                 continue
             for attached in scene.shapes(frame):
                 if attached.collision:
                     low, high = attached.shape.bounds
-                    at = (
-                        (scene.pose(frame, relative_to=scene.root(frame), q=q) @ attached.pose)
-                        .inverse()
-                        .apply(point)
-                    )
-                    least = min(least, norm(np.maximum(0.0, np.maximum(low - at, at - high))))
-        return float(least)
+                    root_from_frame = scene.pose(frame, relative_to=scene.root(frame), q=q)
+                    local = (root_from_frame @ attached.pose).inverse().apply(point)
+                    outside = np.maximum(0.0, np.maximum(low - local, local - high))
+                    distance = min(distance, norm(outside))
+        return float(distance)

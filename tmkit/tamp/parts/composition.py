@@ -1,18 +1,18 @@
-"""Domains from parts: fragments of PDDL with their semantics, combined into one domain.
+"""Composition of domains from parts: PDDL fragments with their semantics.
 
-A *part* is a class: its attribute ``pddl`` declares types, predicates and actions, its methods give
-them their meaning. Parts are mixins. :func:`compose_domain` makes one class of several, whose
-methods call each other by ``super()``, and one domain of their fragments. A part that derives from
-another brings it along.
+A *part* is a class. Its attribute ``pddl`` declares types, predicates and actions, and its methods
+define their meaning. Parts are mixins. :func:`compose_domain` derives one class from several parts,
+whose methods call each other by ``super()``, and merges their fragments into one domain. A part
+includes the parts from which it derives.
 
 A fragment consists of the sections of a domain, ``(:types ...) (:predicates ...) (:action ...)``,
-and of extensions, ``(:extend (pick place) :precondition (accessible ?r))``: what is written there
-is added to each of these actions that the domain has; ``:extend-any`` also where it has none. The
-same definition twice does no harm; two that differ are refused. By convention ``?x`` is the object
-that an action moves, ``?r`` its region and ``?arm`` the arm, which is omitted throughout in a
-domain for one arm.
+and of extensions, ``(:extend (pick place) :precondition (accessible ?r))``. An extension is added
+to each of its actions that the domain has. ``:extend`` requires one such action, ``:extend-any``
+none. Definitions may be repeated; two that differ are rejected. By convention ``?x`` is the object
+that an action moves, ``?r`` its region and ``?arm`` the arm, which is omitted in a domain for one
+arm.
 
-Invariants: errors name the file and line of the fragment; equal parts give equal domains.
+Invariants: errors name the file and line of the fragment; equal parts yield equal domains.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ from tmkit.tamp.domains.loading import PythonDomain
 from tmkit.tamp.domains.semantics import DomainSemantics, pddl_name
 from tmkit.tamp.domains.tabletop import pddl_names
 from tmkit.tamp.domains.traced_scene import incremental
-from tmkit.tamp.parts.fragments import MergedFragments, spelled
+from tmkit.tamp.parts.fragments import MergedFragments, method_suffix
 
-_GROUPS = 11  # of objects whose facts are kept together, and of groups of these
-_PICKING = frozenset(
+_MAX_GROUPS = 11
+"""Largest number of groups into which a group of objects is divided."""
+
+_PICK_METHODS = frozenset(
     {
         "do_pick",
         "do_place",
@@ -49,28 +51,29 @@ _PICKING = frozenset(
         "do_hand_over",
     }
 )
-"""Methods of actions that move objects only by picks, if at all."""
+"""Methods of actions that move objects only by picks, or not at all."""
 
-_WORDS_SHOWN = lru_cache(4096)(pddl_name)
+_cached_pddl_name = lru_cache(4096)(pddl_name)
 
 
 class DomainPart(DomainSemantics):
     """A part of a domain.
 
-    A predicate ``P`` of its fragment is derived by a method ``facts_P(scene)`` that yields its
-    arguments as tuples of frames or names of arms. The method is ``facts_P(scene, q)`` where it
-    depends on the configuration, and so is never kept. Otherwise the predicate is named in
-    ``place_predicates``, of which :meth:`place_facts` yields the facts, or in
+    Facts of a predicate ``P`` of its fragment are derived by a method ``facts_P(scene)`` that
+    yields their arguments as tuples of frames or names of arms. If they depend on the
+    configuration, the method is ``facts_P(scene, q)``, and its results are never cached. Otherwise
+    the predicate is listed in ``place_predicates``, whose facts :meth:`place_facts` yields, or in
     ``stored_predicates``. An action ``A`` is carried out by a method ``do_A(context, *arguments)``
-    that yields candidates, given frames and, for ``?arm``, a :class:`tmkit.Manipulator`; ``-``
-    becomes ``_`` in both. :meth:`kinds` yields frames that are objects in PDDL.
+    that yields candidates. Its arguments are frames and, for ``?arm``, a
+    :class:`tmkit.Manipulator`. In both names ``-`` becomes ``_``. :meth:`kinds` yields frames that
+    are objects in PDDL.
 
     Attributes:
-        pddl: the fragment.
-        needs: parts without which this one makes no sense.
-        excludes: parts with which it makes none.
-        place_predicates: predicates that follow from where a single object is.
-        words: other words in the domain for types, predicates and actions of the fragments.
+        pddl: PDDL fragment.
+        needs: parts that this part requires.
+        excludes: parts with which this part cannot be combined.
+        place_predicates: predicates that depend on the place of a single object.
+        words: names in the domain by names of types, predicates and actions in the fragments.
         has_arms: whether arms are objects in PDDL.
     """
 
@@ -82,39 +85,43 @@ class DomainPart(DomainSemantics):
     has_arms: ClassVar[bool] = False
     domain: ClassVar[Domain]
     is_incremental = True
-    _declared: ClassVar[MergedFragments]
+    _fragments: ClassVar[MergedFragments]
 
     def __init__(self, manipulator: Manipulator) -> None:
         super().__init__(manipulator)
         self.arms = {pddl_name(manipulator.name): manipulator}
 
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield types of the fragments with the frames that are objects of them; the last one counts for a frame."""
+        """Yield types of the fragments with the frames of their objects.
+
+        The last type of a frame counts.
+        """
         del scene
         yield from ()
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return the objects of all parts by PDDL name.
+        """Return the objects of all parts by PDDL name, with their types.
 
         Raises:
-            SceneError: two of them have the same name in PDDL.
+            SceneError: if two of them have the same name in PDDL.
         """
         kinds = {frame: kind for kind, frames in self.kinds(scene) for frame in frames}
-        named = [*((name, "arm", arm.name) for name, arm in self.arms.items() if self.has_arms)]
-        named += [
-            (_WORDS_SHOWN(frame), self.words.get(kind, kind), frame)
+        entries = [*((name, "arm", arm.name) for name, arm in self.arms.items() if self.has_arms)]
+        entries += [
+            (_cached_pddl_name(frame), self.words.get(kind, kind), frame)
             for frame, kind in kinds.items()
         ]
-        found: dict[str, tuple[str, str]] = {}
-        for name, kind, frame in named:
-            if name in found:
-                what = (
-                    f"{found[name][0]} '{found[name][1]}' and {kind} '{frame}' have the same name"
-                    f" in PDDL: '{name}'"
+        by_name: dict[str, tuple[str, str]] = {}
+        for name, kind, frame in entries:
+            if name in by_name:
+                first_kind, first = by_name[name]
+                raise SceneError(
+                    f"{first_kind} '{first}' and {kind} '{frame}' have the same name in PDDL:"
+                    f" '{name}'; rename one",
+                    frame=frame,
                 )
-                raise SceneError(f"{what}; rename one", frame=frame)
-            found[name] = kind, frame
-        return {name: kind for name, (kind, _) in found.items()}
+            by_name[name] = kind, frame
+        return {name: kind for name, (kind, _) in by_name.items()}
 
     def frames(self, scene: SceneGraph) -> dict[str, str]:
         """Return the frames of all objects by PDDL name."""
@@ -123,22 +130,22 @@ class DomainPart(DomainSemantics):
         )
 
     def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
-        """Yield the facts that follow from where an object is.
+        """Yield the facts that follow from the place of an object.
 
         Args:
-            scene: the scene; what is read of it decides when these facts are derived again.
+            scene: the scene; the facts are derived again when a result of its queries changes.
             object: frame of class ``movable``.
 
         Raises:
-            SceneError: there are no words for where it is.
+            SceneError: if no predicate describes the place of the object.
         """
         del scene, object
         yield from ()
 
-    def taken_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
-        """Yield what does not hold because of where an object is, of all that parts derive.
+    def false_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield the derived facts that are false because of the place of an object.
 
-        Only one object may take a fact: a place is free, a hand is empty.
+        Only one object may make a fact false: a place is not free, a hand is not empty.
 
         Args:
             scene: the scene.
@@ -147,84 +154,88 @@ class DomainPart(DomainSemantics):
         del scene, object
         yield from ()
 
-    def taken_twice(self, fact: Fact, first: str, second: str) -> str:
-        """Return the message for two objects that take one fact.
+    def conflict_message(self, fact: Fact, first: str, second: str) -> str:
+        """Return the message for two objects that make the same fact false.
 
         Args:
-            fact: the fact.
+            fact: fact of :meth:`false_facts`.
             first: frame of one object.
-            second: frame of the other.
+            second: frame of the other object.
         """
         del self
         return f"'{first}' and '{second}' stand both on '{fact.arguments[-1]}'"
 
     def fact(self, predicate: str, *arguments: str) -> Fact:
-        """Return a fact in the words of the domain.
+        """Return a fact with the predicate's name in the domain.
 
         Args:
-            predicate: a predicate of a fragment.
-            arguments: frames and names of arms; that of ``?arm`` is omitted in a domain for one
-                arm.
+            predicate: predicate of a fragment.
+            arguments: frames and names of arms. The argument of ``?arm`` is omitted in a domain for
+                one arm.
         """
-        named = (
-            arguments[1:] if predicate in self._declared.armed and not self.has_arms else arguments
-        )
-        return _fact(self.words.get(predicate, predicate), named)
+        if predicate in self._fragments.names_with_arm and not self.has_arms:
+            arguments = arguments[1:]
+        return _fact(self.words.get(predicate, predicate), arguments)
 
     @property
     def is_moved_by_picks(self) -> bool:
-        """Whether all actions are built-in ones that neither push objects nor move mechanisms or the robot's base."""
+        """True if no action pushes objects, or moves mechanisms or the base of the robot.
+
+        Only built-in actions count.
+        """
         names = (
-            spelled(self._declared.own_actions.get(action.name, action.name))
+            method_suffix(self._fragments.action_names.get(action.name, action.name))
             for action in self.domain.actions
         )
         methods = (getattr(type(self), f"do_{name}", None) for name in names)
-        own = f"{__package__}."
-        return type(self).candidates.__module__.startswith(own) and all(
-            method is not None and method.__name__ in _PICKING and method.__module__.startswith(own)
+        package = f"{__package__}."
+        return type(self).candidates.__module__.startswith(package) and all(
+            method is not None
+            and method.__name__ in _PICK_METHODS
+            and method.__module__.startswith(package)
             for method in methods
         )
 
-    def word(self, fact: Fact) -> str:
-        """Return the predicate of a fragment that a fact of the domain is about."""
-        return self._declared.own_predicates.get(fact.predicate, fact.predicate)
+    def fragment_predicate(self, fact: Fact) -> str:
+        """Return the predicate of a fragment from a fact of the domain."""
+        return self._fragments.predicate_names.get(fact.predicate, fact.predicate)
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
         """Return the facts that the parts derive from a scene.
 
         Raises:
-            SceneError: the scene cannot be described in the domain's predicates.
+            SceneError: if the domain's predicates cannot describe the scene.
         """
-        placed, taken = _placed(scene, self, _objects(scene))
-        found = [self.kept_facts(scene, objects)]
-        found += [
-            self._facts(name, getattr(self, f"facts_{spelled(name)}")(scene, q))
-            for name in self._declared.fresh
-        ]
-        return State(placed.union(*found) - taken)
+        place_facts, false_facts = _object_facts(scene, self, _root_group(scene))
+        derived = [self.scene_facts(scene, objects)]
+        for name in self._fragments.configuration_predicates:
+            method = getattr(self, f"facts_{method_suffix(name)}")
+            derived.append(self._facts(name, method(scene, q)))
+        return State(place_facts.union(*derived) - false_facts)
 
-    def kept_facts(self, scene: SceneGraph, objects: Mapping[str, str]) -> frozenset[Fact]:
+    def scene_facts(self, scene: SceneGraph, objects: Mapping[str, str]) -> frozenset[Fact]:
         """Return the facts of predicates whose methods take no configuration.
 
         Args:
             scene: the scene.
-            objects: the PDDL objects of the planning run.
+            objects: PDDL objects of the planning run.
         """
         del objects
-        return _derived(scene, self)
+        return _scene_facts(scene, self)
 
-    def _facts(self, predicate: str, derived: Iterable[Sequence[str]]) -> frozenset[Fact]:
-        return frozenset(self.fact(predicate, *arguments) for arguments in derived)
+    def _facts(self, predicate: str, argument_lists: Iterable[Sequence[str]]) -> frozenset[Fact]:
+        return frozenset(self.fact(predicate, *arguments) for arguments in argument_lists)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield ways to carry out an action, best first: those of the part that declares it."""
-        name = self._declared.own_actions.get(action.name, action.name)
+        """Yield candidates of an action, best first, from the part that declares it."""
+        name = self._fragments.action_names.get(action.name, action.name)
         frames = {**self.frames(context.scene), **self.arms}
         arguments = [frames[argument] for argument in action.arguments]
-        if name in self._declared.armed and not self.has_arms:
+        if name in self._fragments.names_with_arm and not self.has_arms:
             arguments.insert(0, self.manipulator)
-        if (method := getattr(self, f"do_{spelled(name)}", None)) is None:
-            raise TypeError(f"no part defines 'do_{spelled(name)}'")
+        method = getattr(self, f"do_{method_suffix(name)}", None)
+        if method is None:
+            raise TypeError(f"no part defines 'do_{method_suffix(name)}'")
         yield from method(context, *arguments)
 
 
@@ -235,142 +246,157 @@ def compose_domain(
 
     ``compose_domain("kitchen", [parts.Stacking, parts.Drawer, parts.Washing, parts.TwoArms])``
 
-    In a file ``semantics.py`` without ``domain.pddl`` beside it, ``Semantics =
-    compose_domain(...).semantics`` is a domain.
+    A file ``semantics.py`` without ``domain.pddl`` beside it defines a domain by ``Semantics =
+    compose_domain(...).semantics``.
 
     Args:
-        name: its name.
-        parts: the parts; where two define the same method, the later one's is called first.
-        words: other words for types, predicates and actions, by those of the fragments.
+        name: name of the domain.
+        parts: the parts. If two define the same method, that of the later one is called first.
+        words: names in the domain by names of types, predicates and actions in the fragments.
 
     Raises:
-        TaskError: a part that is given twice, one that another needs and that is missing, two that
-            do not go together. Or there are definitions that differ, a predicate or an action
-            without semantics, or an error in a fragment. With its file and line.
+        TaskError: if a part is given twice, lacks a part that it needs, or excludes another. Also if
+            definitions differ, a predicate or an action has no semantics, or a fragment has an
+            error. The message has the file and line.
     """
-    given: list[type[DomainPart]] = []
+    unique: list[type[DomainPart]] = []
     for part in parts:
         if not (isinstance(part, type) and issubclass(part, DomainPart)):
             raise TaskError.at(
                 f"domain '{name}'",
                 f"{part!r:.60} is no part: a class derived from tmkit.tamp.parts.DomainPart",
             )
-        if part in given:
-            _refuse(part, f"part '{part.__name__}' is given twice to domain '{name}'")
-        given.append(part)
-    return _composed(name, tuple(given), tuple((words or {}).items()))
+        if part in unique:
+            _raise_at_class(part, f"part '{part.__name__}' is given twice to domain '{name}'")
+        unique.append(part)
+    return _compose(name, tuple(unique), tuple((words or {}).items()))
 
 
 @lru_cache(maxsize=32)
-def _composed(
-    name: str, given: tuple[type[DomainPart], ...], words: tuple[tuple[str, str], ...]
+def _compose(
+    name: str, parts: tuple[type[DomainPart], ...], words: tuple[tuple[str, str], ...]
 ) -> PythonDomain:
-    """Return what different parts make together."""
+    """Return the domain of distinct parts; results are cached."""
     bases = [
         part
-        for part in given
-        if not any(part is not other and issubclass(other, part) for other in given)
+        for part in parts
+        if not any(part is not other and issubclass(other, part) for other in parts)
     ]
     mixed = type("Semantics", tuple(reversed(bases)) or (DomainPart,), {"words": dict(words)})
     for part in mixed.__mro__:
         for missing in vars(part).get("needs", ()):
             if not issubclass(mixed, missing):
-                known = ", ".join(one.__name__ for one in given)
-                _refuse(
-                    part,
-                    f"part '{part.__name__}' needs part '{missing.__name__}', which is not among"
-                    f" {known}",
-                )
+                names = ", ".join(other.__name__ for other in parts)
+                reason = f"part '{part.__name__}' needs part '{missing.__name__}'"
+                _raise_at_class(part, f"{reason}, which is not among {names}")
         for other in vars(part).get("excludes", ()):
             if issubclass(mixed, other):
-                named = next((one for one in given if issubclass(one, other)), other).__name__
-                _refuse(part, f"parts '{part.__name__}' and '{named}' do not go together")
+                excluded = next((p for p in parts if issubclass(p, other)), other).__name__
+                reason = f"parts '{part.__name__}' and '{excluded}' cannot be combined"
+                _raise_at_class(part, reason)
     merged = MergedFragments(name, mixed)
     attributes = {
         "domain": merged.domain(),
-        "_declared": merged,
-        "stored_predicates": merged.named("stored_predicates"),
+        "_fragments": merged,
+        "stored_predicates": merged.collect_names("stored_predicates"),
         "probabilistic_predicates": (
-            merged.named("probabilistic_predicates").intersection(merged.own_predicates)
+            merged.collect_names("probabilistic_predicates").intersection(merged.predicate_names)
         ),
     }
     semantics = cast(type[DomainPart], type("Semantics", (mixed,), attributes))
     merged.require_semantics(semantics, semantics.domain)
-    return _Composed(semantics.domain, semantics, (name, given, dict(words)))
+    return _ComposedDomain(semantics.domain, semantics, (name, parts, dict(words)))
 
 
 @dataclass(frozen=True)
-class _Composed(PythonDomain):
-    """A domain that other processes compose again."""
+class _ComposedDomain(PythonDomain):
+    """A composed domain, which is composed again when it is unpickled.
 
-    made_of: tuple[str, tuple[type[DomainPart], ...], Mapping[str, str]]
+    Attributes:
+        recipe: arguments of :func:`compose_domain`.
+    """
+
+    recipe: tuple[str, tuple[type[DomainPart], ...], Mapping[str, str]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        name, parts, words = self.made_of
+        name, parts, words = self.recipe
         return partial(compose_domain, words=words), (name, parts)
 
 
 @dataclass(frozen=True, eq=False)
-class _Objects:
-    """Objects in groups of groups, each of which is kept by itself."""
+class _ObjectGroup:
+    """Objects divided into groups, whose facts are cached separately.
+
+    Attributes:
+        frames: frames of the objects.
+    """
 
     frames: tuple[str, ...]
 
     @cached_property
-    def groups(self) -> tuple[_Objects, ...]:
-        size = -(-len(self.frames) // _GROUPS) or 1
-        return tuple(_Objects(self.frames[i : i + size]) for i in range(0, len(self.frames), size))
+    def groups(self) -> tuple[_ObjectGroup, ...]:
+        size = -(-len(self.frames) // _MAX_GROUPS) or 1
+        return tuple(
+            _ObjectGroup(self.frames[i : i + size]) for i in range(0, len(self.frames), size)
+        )
 
 
-# the same objects are the same groups, also after other changes
-_grouped = lru_cache(maxsize=256)(_Objects)
-
-
-@incremental
-def _objects(scene: SceneGraph) -> _Objects:
-    return _grouped(movable_frames(scene))
+# Equal frames yield the same group object, which is an argument of cached functions.
+_object_group = lru_cache(maxsize=256)(_ObjectGroup)
 
 
 @incremental
-def _placed(
-    scene: SceneGraph, part: DomainPart, objects: _Objects
+def _root_group(scene: SceneGraph) -> _ObjectGroup:
+    return _object_group(movable_frames(scene))
+
+
+@incremental
+def _object_facts(
+    scene: SceneGraph, part: DomainPart, objects: _ObjectGroup
 ) -> tuple[frozenset[Fact], frozenset[Fact]]:
-    """Return what follows from where objects are, and what they take."""
+    """Return the facts that follow from the places of objects, and the facts that these make false.
+
+    Raises:
+        SceneError: if two objects make the same fact false.
+    """
     if len(objects.frames) == 1:
         (object,) = objects.frames
-        return frozenset(part.place_facts(scene, object)), frozenset(
-            part.taken_facts(scene, object)
-        )
-    groups = [_placed(scene, part, group) for group in objects.groups]
-    none = frozenset[Fact]()
-    taken = none.union(*[group for _, group in groups])
-    if len(taken) < sum([len(group) for _, group in groups]):
-        takers: dict[Fact, str] = {}
+        false_facts = frozenset(part.false_facts(scene, object))
+        return frozenset(part.place_facts(scene, object)), false_facts
+    groups = [_object_facts(scene, part, group) for group in objects.groups]
+    place_facts = frozenset[Fact]().union(*[group for group, _ in groups])
+    false_facts = frozenset[Fact]().union(*[group for _, group in groups])
+    if len(false_facts) < sum([len(group) for _, group in groups]):
+        objects_by_fact: dict[Fact, str] = {}
         for object in objects.frames:
-            for fact in part.taken_facts(scene, object):
-                if (first := takers.setdefault(fact, object)) != object:
-                    raise SceneError(part.taken_twice(fact, first, object), frame=object)
-    return none.union(*[group for group, _ in groups]), taken
+            for fact in part.false_facts(scene, object):
+                first = objects_by_fact.setdefault(fact, object)
+                if first != object:
+                    raise SceneError(part.conflict_message(fact, first, object), frame=object)
+    return place_facts, false_facts
 
 
 @incremental
-def _derived(scene: SceneGraph, part: DomainPart) -> frozenset[Fact]:
+def _scene_facts(scene: SceneGraph, part: DomainPart) -> frozenset[Fact]:
     return frozenset[Fact]().union(
-        *(_derived_of(scene, part, predicate) for predicate in part._declared.kept)
+        *(
+            _predicate_facts(scene, part, predicate)
+            for predicate in part._fragments.scene_predicates
+        )
     )
 
 
 @incremental
-def _derived_of(scene: SceneGraph, part: DomainPart, predicate: str) -> frozenset[Fact]:
-    return part._facts(predicate, getattr(part, f"facts_{spelled(predicate)}")(scene))
+def _predicate_facts(scene: SceneGraph, part: DomainPart, predicate: str) -> frozenset[Fact]:
+    return part._facts(predicate, getattr(part, f"facts_{method_suffix(predicate)}")(scene))
 
 
 @lru_cache(maxsize=16384)
-def _fact(word: str, named: tuple[str, ...]) -> Fact:
-    return Fact(word, tuple(map(_WORDS_SHOWN, named)))
+def _fact(predicate: str, arguments: tuple[str, ...]) -> Fact:
+    return Fact(predicate, tuple(map(_cached_pddl_name, arguments)))
 
 
-def _refuse(part: type, reason: str) -> NoReturn:
+def _raise_at_class(part: type, reason: str) -> NoReturn:
     """Raise an error at the class statement of a part."""
     try:
         raise TaskError.at(

@@ -1,4 +1,4 @@
-"""Driving: an arm on a mobile base that drives from region to region, and to stations."""
+"""Domain part for an arm on a mobile base that drives between regions and stations."""
 
 from __future__ import annotations
 
@@ -21,25 +21,37 @@ from tmkit.tamp.domains.tabletop import shape_bounds
 from tmkit.tamp.parts.arms import TwoArms
 from tmkit.tamp.parts.regions import Arguments, Regions
 
-_AT_STATION = 0.01  # metres and radians within which the base is at a station
-_AT_SURFACE = 1.0  # metres from the edge of a surface within which the base is at it
-_GAP = 0.03  # metres between the chassis and the edge of a surface, at least
-# metres from an object to the base: where to begin, and how to go on
-_NEAREST, _STEP, _STEPS = 0.45, 0.08, 3
-_DIRECTIONS = 12
+_STATION_TOLERANCE = 0.01
+"""Largest distance and angle from a station at which the base is at it [m, rad]."""
+
+_SURFACE_DISTANCE = 1.0
+"""Largest distance from the edge of a surface at which the base is at it [m]."""
+
+_MIN_GAP = 0.03
+"""Smallest distance between the chassis and the edge of a surface [m]."""
+
+_MIN_OBJECT_DISTANCE = 0.45
+"""Smallest distance of the base from an object [m]."""
+
+_DISTANCE_STEP = 0.08
+"""Step by which the distance from an object increases [m]."""
+
+_N_DIRECTIONS = 12
+"""Number of directions in which the base faces an object."""
 
 
 class Driving(Regions):
-    """An arm on a mobile base, whose joints are two slides and a turn in the plane.
+    """An arm on a mobile base, with two prismatic joints and a revolute one in the plane.
 
-    It picks and places where it stands. A *station* (type ``location``) is a frame of class
-    ``station``: a pose in the plane for the base. The base is at a station when it is at its pose,
-    else at the nearest region. It drives to a region to one of several poses at its edge, with its
-    front towards an object there, while the arm is at its ready configuration. Drives alone cost.
+    It picks and places from its current base pose. A *station* (type ``location``) is a frame of
+    class ``station``: a pose of the base in the plane. The base is at a station when it has its
+    pose, else at the nearest region. It drives to a region to one of several poses at its edge,
+    with its front towards an object there, while the arm is at its ready configuration. Only drives
+    have costs.
 
     Args:
         manipulator: the arm.
-        base: the mobile base, with joints along x, along y and about z.
+        base: mobile base, with joints along x, along y and about z.
     """
 
     excludes = (TwoArms,)  # the base carries one arm
@@ -60,103 +72,122 @@ class Driving(Regions):
         self.base = base
 
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield also the stations."""
+        """Also yield the stations."""
         yield from super().kinds(scene)
         yield "location", scene.frames_of_class("station")
 
     def facts_at(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield where the base is."""
+        """Yield the location of the base."""
         yield (self._location(scene, q),)
 
     def conflict_facts(
         self, frames: frozenset[str], state: State, scene: SceneGraph
     ) -> Iterable[Fact]:
-        """Return where the objects of these frames are, and the base: on both depends what the arm reaches."""
+        """Return the facts about the places of these objects and of the base.
+
+        Both determine the configurations that the arm can reach.
+        """
         return (
             *super().conflict_facts(frames, state, scene),
-            *(fact for fact in state if self.word(fact) == "at"),
+            *(fact for fact in state if self.fragment_predicate(fact) == "at"),
         )
 
     def _location(self, scene: SceneGraph, q: Configuration) -> str:
-        """Return the station or region that the base is at.
+        """Return the station or region of the base.
 
         Raises:
-            SceneError: it is at none.
+            SceneError: if the base is at no location.
         """
-        at = np.asarray(q)[self.base.joint_indices(scene)]
+        pose = np.asarray(q)[self.base.joint_indices(scene)]
         for station in scene.frames_of_class("station"):
             x, y, yaw = self._planar(scene, station)
-            if (
-                max(abs(at[0] - x), abs(at[1] - y), abs(math.remainder(at[2] - yaw, math.tau)))
-                <= _AT_STATION
-            ):
+            angle = abs(math.remainder(pose[2] - yaw, math.tau))
+            if max(abs(pose[0] - x), abs(pose[1] - y), angle) <= _STATION_TOLERANCE:
                 return station
-        gaps = {surface: self._gap(scene, surface, at) for surface in self.region_frames(scene)}
+        gaps = {surface: self._gap(scene, surface, pose) for surface in self.region_frames(scene)}
         nearest = min(gaps, key=lambda surface: gaps[surface], default=None)
-        if nearest is None or gaps[nearest] > _AT_SURFACE:
-            where = (
-                "there is none" if nearest is None else f"'{nearest}' is {gaps[nearest]:.2f} m away"
+        if nearest is None or gaps[nearest] > _SURFACE_DISTANCE:
+            distance = "there is none"
+            if nearest is not None:
+                distance = f"'{nearest}' is {gaps[nearest]:.2f} m away"
+            raise SceneError(
+                f"the base '{self.base.tip}' is at no station and within {_SURFACE_DISTANCE:g} m of"
+                f" no surface: {distance}",
+                frame=self.base.tip,
             )
-            what = (
-                f"the base '{self.base.tip}' is at no station and within {_AT_SURFACE:g} m of no"
-                f" surface: {where}"
-            )
-            raise SceneError(what, frame=self.base.tip)
         return nearest
 
-    def do_drive(self, context: ActionContext, here: str, there: str) -> Iterator[Candidate]:
-        """Yield ways to a location: the arm folds to its ready configuration, then the base drives."""
-        del here
+    def do_drive(self, context: ActionContext, start: str, goal: str) -> Iterator[Candidate]:
+        """Yield drives to a location, after the arm folds to its ready configuration."""
+        del start
         scene, arm = context.scene, self.manipulator
-        now = context.q[self.base.joint_indices(scene)]
-        if "station" in scene.classes(there):
-            poses = [self._planar(scene, there)]
+        current_pose = context.q[self.base.joint_indices(scene)]
+        if "station" in scene.classes(goal):
+            poses = [self._planar(scene, goal)]
         else:
-            poses = self._poses_at(context, there, now)
-        folded = self.is_ready(scene, context.q, pddl_name(arm.name))
+            poses = self._poses_at(context, goal, current_pose)
+        is_folded = self.is_ready(scene, context.q, pddl_name(arm.name))
         for x, y, yaw in poses:
-            yaw = float(now[2]) + math.remainder(yaw - now[2], math.tau)
+            yaw = float(current_pose[2]) + math.remainder(yaw - current_pose[2], math.tau)
             lower, upper = scene.joint_limits[scene.joint_names.index(self.base.joints[2])]
             yaw += math.tau * (int(yaw < lower) - int(yaw > upper))
             joints = dict(zip(self.base.joints, (x, y, yaw), strict=True))
             drive = MoveTo(joints, f"({x:.2f}, {y:.2f})", arm=self.base.name)
-            yield (
-                drive
-                if folded
-                else Sequence((MoveTo(arm.ready, "the carrying configuration"), drive))
-            )
+            fold = MoveTo(arm.ready, "the carrying configuration")
+            yield drive if is_folded else Sequence((fold, drive))
 
     def _poses_at(
-        self, context: ActionContext, surface: str, now: NDArray[np.float64]
+        self, context: ActionContext, surface: str, current_pose: NDArray[np.float64]
     ) -> list[tuple[float, float, float]]:
-        """Return poses beside a surface with the front towards an object on it, or its middle: the nearest first."""
-        scene, found = context.scene, []
+        """Return base poses beside a surface, nearest to the target first.
+
+        The front points towards an object on the surface, or towards its middle.
+
+        Args:
+            context: scene and configuration before the action.
+            surface: frame of the surface.
+            current_pose: (3,) x, y and yaw of the base [m, rad].
+        """
+        scene, candidates = context.scene, []
         lower, upper = shape_bounds(scene, self.base.tip)
         radius = norm(np.maximum(np.abs(lower), np.abs(upper))[:2])
         objects = [item for item in movable_frames(scene) if scene.parent(item) == surface]
-        turned = context.rng.uniform(0.0, math.tau / _DIRECTIONS)
+        offset = context.rng.uniform(0.0, math.tau / _N_DIRECTIONS)
         for target in objects if objects and not self.held(scene) else [surface]:
             centre = scene.pose(target, relative_to=self.base.base, q=context.q).translation
-            for k in range(_DIRECTIONS):
-                angle, distance = turned + math.tau * k / _DIRECTIONS, _NEAREST
-                ahead = np.array([cos(angle), sin(angle)])
-                while self._gap(scene, surface, centre[:2] - distance * ahead) < radius + _GAP:
-                    distance += _STEP
-                at = centre[:2] - (distance + _STEP * context.rng.uniform()) * ahead
-                pose = (float(at[0]), float(at[1]), angle)
-                there = scene.configuration(dict(zip(self.base.joints, pose, strict=True)))
-                if self._location(scene, there) == surface:
-                    found.append((round(distance, 6), round(norm(at - now[:2]), 6), pose))
-        return [pose for *_, pose in sorted(found)]
+            for k in range(_N_DIRECTIONS):
+                angle, distance = offset + math.tau * k / _N_DIRECTIONS, _MIN_OBJECT_DISTANCE
+                direction = np.array([cos(angle), sin(angle)])
+                while (
+                    self._gap(scene, surface, centre[:2] - distance * direction) < radius + _MIN_GAP
+                ):
+                    distance += _DISTANCE_STEP
+                position = (
+                    centre[:2] - (distance + _DISTANCE_STEP * context.rng.uniform()) * direction
+                )
+                pose = (float(position[0]), float(position[1]), angle)
+                q = scene.configuration(dict(zip(self.base.joints, pose, strict=True)))
+                if self._location(scene, q) == surface:
+                    travel = round(norm(position - current_pose[:2]), 6)
+                    candidates.append((round(distance, 6), travel, pose))
+        return [pose for *_, pose in sorted(candidates)]
 
     def _planar(self, scene: SceneGraph, frame: str) -> tuple[float, float, float]:
-        """Return x, y and the turn about z of a frame, in metres and radians in the frame that the base drives in."""
+        """Return x, y and yaw of a frame, in the frame in which the base drives [m, rad]."""
         pose = scene.pose(frame, relative_to=self.base.base)
-        ahead = pose.rotate([1.0, 0.0, 0.0])
-        return float(pose.translation[0]), float(pose.translation[1]), atan2(ahead[1], ahead[0])
+        x_axis = pose.rotate([1.0, 0.0, 0.0])
+        return float(pose.translation[0]), float(pose.translation[1]), atan2(x_axis[1], x_axis[0])
 
-    def _gap(self, scene: SceneGraph, surface: str, at: NDArray[np.float64]) -> float:
-        """Return the metres from a point (x, y) to the rectangle around a surface; 0 inside."""
+    def _gap(self, scene: SceneGraph, surface: str, position: NDArray[np.float64]) -> float:
+        """Return the distance of a point from the rectangle around a surface, 0 inside [m].
+
+        Args:
+            scene: the scene.
+            surface: frame of the surface.
+            position: (2,) or longer, x and y in the frame in which the base drives [m].
+        """
         lower, upper = shape_bounds(scene, surface)
-        point = scene.pose(self.base.base, relative_to=surface).apply([at[0], at[1], 0.0])[:2]
+        point = scene.pose(self.base.base, relative_to=surface).apply(
+            [position[0], position[1], 0.0]
+        )[:2]
         return norm(np.maximum(0.0, np.maximum(lower[:2] - point, point - upper[:2])))

@@ -1,7 +1,8 @@
-"""Fragments of PDDL as one domain: what :func:`tmkit.tamp.parts.compose_domain` makes of the texts of parts.
+"""Combination of PDDL fragments into one domain, for :func:`tmkit.tamp.parts.compose_domain`.
 
-Definitions of the same thing must be the same. Extensions are added to the actions that they name.
-Words are renamed. An error in the composed text is told at its place in the fragment.
+Definitions of the same name must be equal. Extensions are added to the actions that they name.
+Names are replaced by those of the domain. An error in the composed text is reported at its place in
+the fragment.
 """
 
 from __future__ import annotations
@@ -21,39 +22,58 @@ from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.tamp.domains.semantics import DomainSemantics
 
 _ARM = "?arm"
-_KEYS = (":parameters", ":precondition", ":effect")
-_LISTS = (":requirements", ":types", ":predicates")
+"""Parameter that is omitted in a domain for one arm."""
+
+_ACTION_KEYS = (":parameters", ":precondition", ":effect")
+"""Keys of an action, in the order in which they are written."""
+
+_OTHER_SECTIONS = (":functions", ":derived", ":constants")
+"""Sections that are copied from the fragments."""
+
+_SECTIONS = (
+    ":requirements",
+    ":types",
+    ":predicates",
+    ":action",
+    *_OTHER_SECTIONS,
+    ":extend (ACTION...)",
+)
+"""Sections of a fragment, for messages."""
 
 
-def spelled(name: str) -> str:
-    """Return a name in PDDL as methods have it."""
+def method_suffix(name: str) -> str:
+    """Return the form of a PDDL name in the names of methods."""
     return name.replace("-", "_")
 
 
 @lru_cache(maxsize=64)
 def _fragment(part: type) -> tuple[Source, tuple[Group, ...]]:
-    """Return the fragment of a part with the lines that it has in its file."""
+    """Return the fragment of a part, with its line numbers in the source file."""
     text = str(vars(part)["pddl"])
     try:
         file = str(inspect.getsourcefile(part))
-        # inspect would parse the module, which takes long
+        # The lines are searched because inspect parses the whole module, which is slow.
         lines = enumerate(linecache.getlines(file))
-        next(
-            number for number, written in lines if re.match(rf"\s*class {part.__name__}\b", written)
-        )
-        before = next(number for number, written in lines if written.lstrip().startswith("pddl"))
-        source = Source(file, "\n" * before + text)
+        class_pattern = rf"\s*class {part.__name__}\b"
+        next(number for number, line in lines if re.match(class_pattern, line))
+        n_lines_before = next(n for n, line in lines if line.lstrip().startswith("pddl"))
+        source = Source(file, "\n" * n_lines_before + text)
     except (OSError, TypeError, StopIteration):
         source = Source(f"part '{part.__name__}'", text)
     return source, tuple(source.groups())
 
 
 @dataclass
-class _Piece:
-    """A list of a fragment."""
+class _Section:
+    """A section of a fragment, or one of its definitions."""
 
     source: Source
     group: Group
+
+    @property
+    def location(self) -> str:
+        """File and line of the section."""
+        return f"{self.source.name}:{self.source.line_of(self.group.first)}"
 
     def error(self, reason: str, token: Token | None = None) -> TaskError:
         return self.source.error(token or self.group.first, reason)
@@ -61,144 +81,146 @@ class _Piece:
 
 @dataclass
 class MergedFragments:
-    """The fragments of a composed class as one domain.
+    """The fragments of a composed class, merged into one domain.
 
     Attributes:
-        name: of the domain.
-        made: the class of its semantics.
-        armed: predicates and actions that have an argument ``?arm``.
-        own_predicates: those of the fragments, by their words in the domain; likewise
-            ``own_actions``.
-        kept: predicates that methods derive from the scene alone; ``fresh`` those that need a
-            configuration.
+        name: name of the domain.
+        semantics_class: class with the fragments.
+        types: parents, first definition and name token of each type.
+        requirements: requirements in order.
+        predicates: definitions by name in the fragments.
+        actions: definition and extensions by name in the fragments.
+        other_sections: further sections.
+        extensions: extensions of actions.
+        names_with_arm: predicates and actions that have an argument ``?arm``.
+        predicate_names: names in the fragments by name in the domain.
+        action_names: names in the fragments by name in the domain.
+        scene_predicates: predicates whose methods derive facts from the scene alone.
+        configuration_predicates: predicates whose methods need a configuration.
     """
 
     name: str
-    made: Any  # a class
-    types: dict[str, tuple[list[str], _Piece, Token]] = field(default_factory=dict)
+    semantics_class: Any
+    types: dict[str, tuple[list[str], _Section, Token]] = field(default_factory=dict)
     requirements: dict[str, None] = field(default_factory=dict)
-    predicates: dict[str, _Piece] = field(default_factory=dict)
-    actions: dict[str, list[_Piece]] = field(default_factory=dict)  # each with its extensions
-    others: list[_Piece] = field(default_factory=list)
-    extensions: list[_Piece] = field(default_factory=list)
+    predicates: dict[str, _Section] = field(default_factory=dict)
+    actions: dict[str, list[_Section]] = field(default_factory=dict)
+    other_sections: list[_Section] = field(default_factory=list)
+    extensions: list[_Section] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for part in reversed(self.made.__mro__):
+        for part in reversed(self.semantics_class.__mro__):
             if vars(part).get("pddl"):
                 source, groups = _fragment(part)
                 for group in groups:
-                    self._add(_Piece(source, group))
-        self.armed = {
+                    self._add(_Section(source, group))
+        definitions = {name: [section] for name, section in self.predicates.items()}
+        self.names_with_arm = {
             name
-            for name, pieces in {
-                **self.actions,
-                **{k: [v] for k, v in self.predicates.items()},
-            }.items()
-            if any(_ARM in _texts(piece.group) for piece in pieces)
+            for name, sections in {**self.actions, **definitions}.items()
+            if any(_ARM in _tokens(section.group) for section in sections)
         }
-        self.own_predicates = {self._renamed(name): name for name in self.predicates}
-        self.own_actions = {self._renamed(name): name for name in self.actions}
-        self.kept: tuple[str, ...] = ()  # predicates of methods that do not take a configuration
-        self.fresh: tuple[str, ...] = ()  # and of those that do
-        for piece in self.extensions:
-            self._extend(piece)
-        for word in self.made.words:
-            if word not in (known := [*self.types, *self.predicates, *self.actions]):
-                raise TaskError.at(
-                    f"domain '{self.name}'", UnknownNameError.of("word", word, known).message
-                )
+        self.predicate_names = {self._rename(name): name for name in self.predicates}
+        self.action_names = {self._rename(name): name for name in self.actions}
+        self.scene_predicates: tuple[str, ...] = ()
+        self.configuration_predicates: tuple[str, ...] = ()
+        for section in self.extensions:
+            self._extend(section)
+        names = [*self.types, *self.predicates, *self.actions]
+        for name in self.semantics_class.words:
+            if name not in names:
+                message = UnknownNameError.of("word", name, names).message
+                raise TaskError.at(f"domain '{self.name}'", message)
 
-    def _add(self, piece: _Piece) -> None:
-        group = piece.group
+    def _add(self, section: _Section) -> None:
+        group = section.group
         head = group.head
         if head == ":types":
-            self._add_types(piece)
+            self._add_types(section)
         elif head == ":requirements":
             self.requirements.update(dict.fromkeys(token.first.text for token in group.parts[1:]))
         elif head == ":predicates":
             for inner in group.parts[1:]:
-                own = _Piece(piece.source, cast(Group, inner))
-                _require_same(
-                    "predicate", inner.first, own, self.predicates.setdefault(inner.first.text, own)
-                )
+                definition = _Section(section.source, cast(Group, inner))
+                first = self.predicates.setdefault(inner.first.text, definition)
+                _require_same("predicate", inner.first, definition, first)
         elif head == ":action" and len(group.parts) > 1:
             token = group.parts[1].first
-            _require_same("action", token, piece, self.actions.setdefault(token.text, [piece])[0])
+            _require_same(
+                "action", token, section, self.actions.setdefault(token.text, [section])[0]
+            )
         elif (
             head in (":extend", ":extend-any")
             and len(group.parts) > 1
             and isinstance(group.parts[1], Group)
         ):
-            self.extensions.append(piece)
-        elif head in (":functions", ":derived", ":constants"):
-            self.others.append(piece)
+            self.extensions.append(section)
+        elif head in _OTHER_SECTIONS:
+            self.other_sections.append(section)
         else:
-            known = (
-                *_LISTS,
-                ":action",
-                ":functions",
-                ":derived",
-                ":constants",
-                ":extend (ACTION...)",
-            )
-            raise piece.error(UnknownNameError.of("section of a part", head, known).message)
+            message = UnknownNameError.of("section of a part", head, _SECTIONS).message
+            raise section.error(message)
 
-    def _add_types(self, piece: _Piece) -> None:
-        waiting: list[Token] = []
-        parts = iter(piece.group.parts[1:])
+    def _add_types(self, section: _Section) -> None:
+        names: list[Token] = []  # types whose parent follows
+        parts = iter(section.group.parts[1:])
         for part in parts:
             token = part.first
-            if token.text == "-":
-                above = next(parts, piece.group.closing).first
-                for item in waiting:
-                    parents, before, _ = self.types.setdefault(item.text, ([], piece, item))
-                    if above.text not in (*parents, "object"):
-                        if parents:
-                            where = (
-                                f"{before.source.name}:{before.source.line_of(before.group.first)}"
-                            )
-                            raise piece.error(
-                                f"type '{item.text}' is below '{parents[0]}' in {where}", item
-                            )
-                        parents.append(above.text)
-                waiting.clear()
-            else:
-                waiting.append(token)
-        for item in waiting:
-            self.types.setdefault(item.text, ([], piece, item))
+            if token.text != "-":
+                names.append(token)
+                continue
+            parent = next(parts, section.group.closing).first
+            for name in names:
+                self._add_type(section, name, parent)
+            names.clear()
+        for name in names:
+            self.types.setdefault(name.text, ([], section, name))
 
-    def _extend(self, piece: _Piece) -> None:
+    def _add_type(self, section: _Section, name: Token, parent: Token) -> None:
+        """Add a type with its parent, which must agree with an earlier definition."""
+        parents, first, _ = self.types.setdefault(name.text, ([], section, name))
+        if parent.text in (*parents, "object"):
+            return
+        if parents:
+            reason = f"type '{name.text}' is below '{parents[0]}' in {first.location}"
+            raise section.error(reason, name)
+        parents.append(parent.text)
+
+    def _extend(self, section: _Section) -> None:
         """Add an extension to the actions that it names."""
-        named = [token.first for token in cast(Group, piece.group.parts[1]).parts]
-        found = [token.text for token in named if token.text in self.actions]
-        if not found and piece.group.head == ":extend":
-            raise piece.error(
-                UnknownNameError.of("action", named[0].text if named else "", self.actions).message
-            )
-        for name in found:
-            self.actions[name].append(piece)
+        tokens = [token.first for token in cast(Group, section.group.parts[1]).parts]
+        names = [token.text for token in tokens if token.text in self.actions]
+        if not names and section.group.head == ":extend":
+            unknown = tokens[0].text if tokens else ""
+            raise section.error(UnknownNameError.of("action", unknown, self.actions).message)
+        for name in names:
+            self.actions[name].append(section)
 
     def domain(self) -> Domain:
-        """Return the domain; an error of the composed text is told at the place in the fragment."""
-        lines: list[tuple[str, _Piece | None]] = [(f"(define (domain {self.name})", None)]
+        """Return the domain.
+
+        Raises:
+            TaskError: if the composed text has an error; the message has its place in the fragment.
+        """
+        lines: list[tuple[str, _Section | None]] = [(f"(define (domain {self.name})", None)]
         requirements = [*dict.fromkeys([":typing", *self.requirements])]
         lines.append((f"(:requirements {' '.join(requirements)}) (:types", None))
-        for name, (parents, piece, _) in self.types.items():
-            if (written := self._renamed(name)) != "object":
-                lines.append(
-                    (f"{written} - {self._renamed(parents[0]) if parents else 'object'}", piece)
-                )
+        for name, (parents, section, _) in self.types.items():
+            parent = self._rename(parents[0]) if parents else "object"
+            type_name = self._rename(name)
+            if type_name != "object":
+                lines.append((f"{type_name} - {parent}", section))
         lines.append((") (:predicates", None))
-        lines += [(text, piece) for text, piece in self._predicates().values()]
+        lines += [(text, section) for text, section in self._predicates().values()]
         lines.append((")", None))
-        lines += [(self._written(piece.group), piece) for piece in self.others]
-        for name, pieces in self.actions.items():
-            lines.append((f"(:action {self._renamed(name)} :parameters (", pieces[0]))
-            for key in _KEYS:
+        lines += [(self._render(section.group), section) for section in self.other_sections]
+        for name, sections in self.actions.items():
+            lines.append((f"(:action {self._rename(name)} :parameters (", sections[0]))
+            for key in _ACTION_KEYS:
                 if key != ":parameters":
                     lines.append((f"{key} (and", None))
-                for piece in pieces:
-                    lines.append((self._value(piece, key), piece))
+                for section in sections:
+                    lines.append((self._value(section, key), section))
                 lines.append((")", None))
             lines.append((")", None))
         lines.append((")", None))
@@ -213,91 +235,108 @@ class MergedFragments:
                 raise
             raise origin.error(str(error.data["reason"])) from None
 
-    def _predicates(self) -> dict[str, tuple[str, _Piece]]:
-        """Return the predicates in the words of the domain; one word for two is a predicate of any objects."""
-        found: dict[str, tuple[str, _Piece]] = {}
-        for name, piece in self.predicates.items():
-            word, text = self._renamed(name), self._written(piece.group)
-            found[word] = (re.sub(r" - [^ )]+", "", text) if word in found else text), piece
-        return found
+    def _predicates(self) -> dict[str, tuple[str, _Section]]:
+        """Return the predicates by name in the domain, with their text and fragment.
 
-    def _value(self, piece: _Piece, key: str) -> str:
-        """Return what a fragment gives for a key of an action, without the parentheses and ``and`` around it."""
-        parts = piece.group.parts
+        If two predicates of the fragments have the same name, it applies to objects of any type.
+        """
+        predicates: dict[str, tuple[str, _Section]] = {}
+        for fragment_name, section in self.predicates.items():
+            name, text = self._rename(fragment_name), self._render(section.group)
+            if name in predicates:
+                text = re.sub(r" - [^ )]+", "", text)
+            predicates[name] = text, section
+        return predicates
+
+    def _value(self, section: _Section, key: str) -> str:
+        """Return the value of a key of an action, without its parentheses and ``and``."""
+        parts = section.group.parts
         for word, value in pairwise(parts):
             if isinstance(word, Token) and word.text == key and isinstance(value, Group):
                 if key == ":parameters":
-                    return self._written(value)[1:-1]
-                return (
-                    " ".join(map(self._written, value.parts[1:]))
-                    if value.head == "and"
-                    else self._written(value)
-                )
+                    return self._render(value)[1:-1]
+                if value.head == "and":
+                    return " ".join(map(self._render, value.parts[1:]))
+                return self._render(value)
         return ""
 
-    def named(self, attribute: str) -> frozenset[str]:
-        """Return the predicates that an attribute of any part names."""
+    def collect_names(self, attribute: str) -> frozenset[str]:
+        """Return the predicates in an attribute of any part, by name in the domain."""
         return frozenset(
-            self._renamed(name)
-            for part in self.made.__mro__
+            self._rename(name)
+            for part in self.semantics_class.__mro__
             for name in vars(part).get(attribute, ())
         )
 
-    def _renamed(self, word: str) -> str:
-        return str(self.made.words.get(word, word))
+    def _rename(self, word: str) -> str:
+        return str(self.semantics_class.words.get(word, word))
 
-    def _written(self, part: Token | Group) -> str:
-        """Return the text of a list in the words of the domain, without ``?arm`` in a domain for one arm."""
+    def _render(self, part: Token | Group) -> str:
+        """Return the text of a list with the names of the domain.
+
+        ``?arm`` is omitted in a domain for one arm.
+        """
         if isinstance(part, Token):
-            return self._renamed(part.text)
-        texts = [self._written(inner) for inner in part.parts]
-        if not self.made.has_arms:
+            return self._rename(part.text)
+        texts = [self._render(inner) for inner in part.parts]
+        if not self.semantics_class.has_arms:
             while _ARM in texts:
-                at = texts.index(_ARM)
-                del texts[at : at + (3 if texts[at + 1 : at + 2] == ["-"] else 1)]
+                index = texts.index(_ARM)
+                del texts[index : index + (3 if texts[index + 1 : index + 2] == ["-"] else 1)]
         return f"({' '.join(texts)})"
 
-    def require_semantics(self, made: type[DomainSemantics], domain: Domain) -> None:
-        """Refuse a predicate that is neither derived nor stored, and an action that moves and is not carried out."""
-        placed = self.named("place_predicates")
-        kept: list[str] = []
-        fresh: list[str] = []
-        for name, piece in self.predicates.items():
-            if (method := getattr(made, f"facts_{spelled(name)}", None)) is not None:
-                (fresh if "q" in inspect.signature(method).parameters else kept).append(name)
-            elif not {self._renamed(name)} & (
-                domain.derived_predicates | made.stored_predicates | placed
-            ):
-                what = (
-                    f"predicate '{name}' has no semantics: define 'facts_{spelled(name)}(self,"
-                    " scene)'"
+    def require_semantics(self, semantics: type[DomainSemantics], domain: Domain) -> None:
+        """Reject predicates and actions without semantics.
+
+        A predicate must be derived or stored. An action with other effects than stored facts needs
+        a method that yields its candidates.
+
+        Args:
+            semantics: class of the composed semantics.
+            domain: composed domain.
+        """
+        defined = domain.derived_predicates | semantics.stored_predicates
+        defined |= self.collect_names("place_predicates")
+        scene_predicates: list[str] = []
+        configuration_predicates: list[str] = []
+        for name, section in self.predicates.items():
+            method_name = f"facts_{method_suffix(name)}"
+            method = getattr(semantics, method_name, None)
+            if method is not None and "q" in inspect.signature(method).parameters:
+                configuration_predicates.append(name)
+            elif method is not None:
+                scene_predicates.append(name)
+            elif self._rename(name) not in defined:
+                raise section.error(
+                    f"predicate '{name}' has no semantics: define '{method_name}(self, scene)', or"
+                    " name it in 'place_predicates' or 'stored_predicates'"
                 )
-                raise piece.error(
-                    f"{what}, or name it in 'place_predicates' or 'stored_predicates'"
-                )
-        self.kept, self.fresh = tuple(kept), tuple(fresh)
-        for name, pieces in self.actions.items():
-            effects = simple_effects(domain.action(self._renamed(name)).effect)
-            changed = {
+        self.scene_predicates = tuple(scene_predicates)
+        self.configuration_predicates = tuple(configuration_predicates)
+
+        for name, sections in self.actions.items():
+            effects = simple_effects(domain.action(self._rename(name)).effect)
+            predicates = {
                 effect.atom.predicate for effect in effects if isinstance(effect, Add | Delete)
             }
-            if changed - made.stored_predicates and not hasattr(made, f"do_{spelled(name)}"):
-                what = (
-                    f"action '{name}' has no semantics: define 'do_{spelled(name)}(self, context,"
+            method_name = f"do_{method_suffix(name)}"
+            if predicates - semantics.stored_predicates and not hasattr(semantics, method_name):
+                reason = (
+                    f"action '{name}' has no semantics: define '{method_name}(self, context,"
                     " *arguments)'"
                 )
-                raise pieces[0].error(what, pieces[0].group.parts[1].first)
+                raise sections[0].error(reason, sections[0].group.parts[1].first)
 
 
-def _require_same(kind: str, token: Token, piece: _Piece, before: _Piece) -> None:
-    """Refuse a definition that differs from the one there is."""
-    if _texts(before.group) != _texts(piece.group):
-        where = f"{before.source.name}:{before.source.line_of(before.group.first)}"
-        raise piece.error(f"{kind} '{token.text}' is defined differently in {where}", token)
+def _require_same(kind: str, token: Token, section: _Section, first: _Section) -> None:
+    """Reject a definition that differs from an earlier one."""
+    if _tokens(first.group) != _tokens(section.group):
+        reason = f"{kind} '{token.text}' is defined differently in {first.location}"
+        raise section.error(reason, token)
 
 
-def _texts(part: Token | Group) -> list[str]:
-    """Return the words of a list, with parentheses."""
+def _tokens(part: Token | Group) -> list[str]:
+    """Return the tokens of a list, with parentheses."""
     if isinstance(part, Token):
         return [part.text]
-    return ["(", *chain.from_iterable(map(_texts, part.parts)), ")"]
+    return ["(", *chain.from_iterable(map(_tokens, part.parts)), ")"]

@@ -1,9 +1,9 @@
-"""Objects on regions, in hands: the part that every other one builds on."""
+"""Objects on regions and in hands: base class of all other domain parts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -34,16 +34,26 @@ from tmkit.tamp.domains.tabletop import footprint, pddl_names, pick_candidates, 
 from tmkit.tamp.domains.traced_scene import incremental
 from tmkit.tamp.parts.composition import DomainPart
 
-# which bounds a corner has
-_SIDES = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)
-_STANDS = 0.005  # metres that an object may be above or below the top of its region
-_MARKED = 0.025  # the same for a region that only marks an area, and may be drawn above or below it
-_REGION_LEAN = 0.05
-"""Angle by which an object may lean in a region, where stable faces are told apart by it [rad]."""
+_IS_UPPER = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)
+"""(8, 3) whether a corner of a box has the upper bound of an axis."""
 
-_READY = 1e-6  # radians or metres by which a joint may miss its value in the ready configuration
-_BESIDE = 0.02  # metres between neighbours, from above
-_OVER = 0.01  # metres above its neighbours from which an object is lowered between them
+_STANDING_TOLERANCE = 0.005
+"""Largest distance of an object from the top of its solid region [m]."""
+
+_VISUAL_TOLERANCE = 0.025
+"""The same for a region with visual shapes only, which may be above or below the surface [m]."""
+
+_MAX_LEAN = 0.05
+"""Largest lean of an object in a region, which also distinguishes its stable faces [rad]."""
+
+_READY_TOLERANCE = 1e-6
+"""Largest joint error in the ready configuration [rad or m]."""
+
+_NEIGHBOUR_DISTANCE = 0.02
+"""Horizontal distance below which objects are neighbours [m]."""
+
+_LOWERING_CLEARANCE = 0.01
+"""Height above its neighbours from which an object is lowered between them [m]."""
 
 Arguments = Iterator[tuple[str, ...]]
 """The arguments of facts of one predicate: frames, or names of arms."""
@@ -51,7 +61,14 @@ Arguments = Iterator[tuple[str, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A region: the parent of objects on it, and the rectangle that they stand in, in the region's frame."""
+    """A region, with the rectangle in which objects stand.
+
+    Attributes:
+        frame: frame of the region.
+        support: parent of the objects on the region.
+        lower: (3,) lower corner of the box around the region, in its frame [m].
+        upper: (3,) upper corner [m].
+    """
 
     frame: str
     support: str
@@ -60,57 +77,56 @@ class Region:
 
     @property
     def area(self) -> float:
-        """Square metres."""
+        """Area of the rectangle [m^2]."""
         return float(np.prod((self.upper - self.lower)[:2]))
 
     def pose_of(self, scene: SceneGraph, object: str) -> Pose:
-        """Return the pose of an object that is a child of the support, in the region's frame.
+        """Return region_from_object of an object that is a child of the support.
 
         Args:
             scene: the scene.
             object: frame of the object.
         """
-        return (
-            scene.local_pose(object)
-            if self.support == self.frame
-            else scene.pose(object, relative_to=self.frame)
-        )
+        if self.support == self.frame:
+            return scene.local_pose(object)
+        return scene.pose(object, relative_to=self.frame)
 
     def overhang(self, scene: SceneGraph, object: str) -> float:
-        """Return by how many metres the footprint of an object reaches beyond the region; negative inside.
+        """Return the distance by which a footprint extends beyond the region, negative inside [m].
 
         Args:
             scene: the scene.
             object: frame of the object.
         """
         pose, (low, high) = self.pose_of(scene, object), shape_bounds(scene, object)
-        around = self._beyond(pose.apply(np.where(_SIDES, high, low))[:, :2])
-        return around if around <= 0.0 else self._beyond(footprint(scene, object, pose))
+        bound = self._excess(pose.apply(np.where(_IS_UPPER, high, low))[:, :2])
+        return bound if bound <= 0.0 else self._excess(footprint(scene, object, pose))
 
-    def _beyond(self, corners: NDArray[np.float64]) -> float:
+    def _excess(self, corners: NDArray[np.float64]) -> float:
+        """Return the largest distance of corners (n, 2) beyond the rectangle [m]."""
         return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
 
 
 class Regions(DomainPart):
     """Objects on regions, picked and placed by arms.
 
-    An object (type ``item``) is a frame of class ``movable``, a region one of the classes in
-    ``region_classes``: a table, a stove, a tray, on whose top objects stand. A region without
-    collision shapes marks an area of its parent. An object is ``on`` the smallest region of its
-    parent that holds all of its footprint, upright or on another of its stable faces; one that
-    leans, floats, or stands over the edge is refused. On a region of class ``rack`` it is in
-    whatever way it rests there: hung on a peg, put over a post. Placements come from the samplers
-    of the planning run. Regions count with the rectangles around their shapes.
+    An object (type ``item``) is a frame of class ``movable``. A region is a frame of one of the
+    classes in ``region_classes``, such as a table, a stove or a tray, with objects on its top. A
+    region without collision shapes marks an area of its parent. An object is ``on`` the smallest
+    region of its parent that contains its whole footprint, upright or on another of its stable
+    faces. An object that leans, floats, or extends over the edge is rejected. On a region of class
+    ``rack`` any stable contact counts, such as hung on a peg or put over a post. Placements come
+    from the samplers of the planning run. The rectangles around the shapes of regions count.
 
     Attributes:
         region_classes: classes that mark a frame as a region.
-        overhang: metres by which the footprint of an object may reach beyond its region.
+        overhang: distance by which the footprint of an object may extend beyond its region [m].
     """
 
     place_predicates = frozenset({"on", "holding"})
     region_classes: ClassVar[tuple[str, ...]] = ("region", "surface", RACK)
     overhang: ClassVar[float] = 2e-4
-    _also_on: ClassVar[str] = ""
+    _other_supports: ClassVar[str] = ""  # further supports, for messages
     pddl: ClassVar[str] = """
     (:types item region - object)
     (:predicates
@@ -135,16 +151,16 @@ class Regions(DomainPart):
 
     def region_frames(self, scene: SceneGraph) -> tuple[str, ...]:
         """Return the frames of the regions in insertion order."""
-        found = {frame for name in self.region_classes for frame in scene.frames_of_class(name)}
-        return tuple(sorted(found, key=scene.frame_id))
+        frames = {frame for name in self.region_classes for frame in scene.frames_of_class(name)}
+        return tuple(sorted(frames, key=scene.frame_id))
 
     @cached_property
     def hands(self) -> dict[str, str]:
-        """The PDDL names of the arms by their tips, the parents of what they hold."""
+        """PDDL names of the arms by their tips, the parents of held objects."""
         return {arm.tip: name for name, arm in self.arms.items()}
 
-    def named(self, object: str) -> str:
-        """Return an object with its type in the domain, for messages.
+    def label(self, object: str) -> str:
+        """Return the name of an object with its type in the domain, for messages.
 
         Args:
             object: frame of the object.
@@ -159,31 +175,31 @@ class Regions(DomainPart):
             q: (n_joints,) configuration.
             name: PDDL name of the arm.
         """
-        entries, ready = _ready(scene, self, name)
-        return bool(np.abs(np.asarray(q)[entries] - ready).max() <= _READY)
+        entries, ready = _ready_values(scene, self, name)
+        return bool(np.abs(np.asarray(q)[entries] - ready).max() <= _READY_TOLERANCE)
 
     def held(self, scene: SceneGraph) -> tuple[str, ...]:
-        """Return the objects that are in hands."""
+        """Return the objects in hands."""
         return tuple(frame for frame in movable_frames(scene) if scene.parent(frame) in self.hands)
 
     def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
-        """Yield by which arm an object is held, or on which region it is."""
+        """Yield the fact that an arm holds an object, or that it is on a region."""
         yield from super().place_facts(scene, object)
         if (arm := self.hands.get(str(scene.parent(object)))) is not None:
             yield self.fact("holding", arm, object)
         elif (region := self.region_of(scene, object)) is not None:
             yield self.fact("on", object, region)
 
-    def taken_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
-        """Yield that the hand of an arm is not empty."""
-        yield from super().taken_facts(scene, object)
+    def false_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield the fact that the hand of an arm is empty, which a held object makes false."""
+        yield from super().false_facts(scene, object)
         if (arm := self.hands.get(str(scene.parent(object)))) is not None:
             yield self.fact("handempty", arm)
 
-    def taken_twice(self, fact: Fact, first: str, second: str) -> str:
+    def conflict_message(self, fact: Fact, first: str, second: str) -> str:
         """Return the message for two objects in one hand, or at one place."""
-        if self.word(fact) != "handempty":
-            return super().taken_twice(fact, first, second)
+        if self.fragment_predicate(fact) != "handempty":
+            return super().conflict_message(fact, first, second)
         arm = fact.arguments[0] if fact.arguments else self.manipulator.name
         return f"'{first}' and '{second}' are both in the hand of '{arm}', which holds one object"
 
@@ -193,55 +209,53 @@ class Regions(DomainPart):
         yield from ((name,) for name in self.arms)
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
-        """Return the smallest region that an object is on, or None for one that stands on something else.
+        """Return the smallest region that an object is on, or None if another object supports it.
 
         Args:
             scene: the scene.
             object: frame of the object.
 
         Raises:
-            SceneError: it is on none, or does not stand as it should.
+            SceneError: if it is on no region, or does not stand correctly.
         """
-        parent, regions = scene.parent(object), kept_regions(scene, self)
+        parent, regions = scene.parent(object), compute_regions(scene, self)
         on_parent = [region for region in regions if region.support == parent]
         if on_parent and RACK in scene.classes(str(parent)):
             if not rests(scene, object):
-                raise SceneError(
-                    f"{self.named(object)} does not rest on '{parent}': it would fall off",
-                    frame=object,
-                )
+                reason = f"{self.label(object)} does not rest on '{parent}': it would fall off"
+                raise SceneError(reason, frame=object)
             return parent
         if not on_parent:
-            known = ", ".join(region.frame for region in regions) or "none"
+            names = ", ".join(region.frame for region in regions) or "none"
             hands = "', '".join(arm.tip for arm in self.arms.values())
+            classes = " or ".join(self.region_classes)
             raise SceneError(
-                f"{self.named(object)} has parent '{parent}', which is no"
-                f" {self._also_on}{self.region_classes[0]} (class"
-                f" {' or '.join(self.region_classes)}: {known}) and not the hand '{hands}'",
+                f"{self.label(object)} has parent '{parent}', which is no"
+                f" {self._other_supports}{self.region_classes[0]} (class {classes}: {names}) and"
+                f" not the hand '{hands}'",
                 frame=object,
             )
-        beyond = {region.frame: region.overhang(scene, object) for region in on_parent}
-        holding = [region for region in on_parent if beyond[region.frame] <= self.overhang]
-        if not holding:
-            nearest = min(on_parent, key=lambda region: beyond[region.frame]).frame
-            what = (
-                f"{self.named(object)} reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of"
-                f" '{nearest}'"
-            )
+        overhangs = {region.frame: region.overhang(scene, object) for region in on_parent}
+        containing = [r for r in on_parent if overhangs[r.frame] <= self.overhang]
+        if not containing:
+            nearest = min(overhangs, key=lambda frame: overhangs[frame])
+            excess = f"{overhangs[nearest] * 1000:.0f} mm"
             raise SceneError(
-                f"{what}; an object is on a region with all of its footprint", frame=object
+                f"{self.label(object)} reaches {excess} beyond the edge of '{nearest}'; an object"
+                " is on a region with all of its footprint",
+                frame=object,
             )
-        found = min(holding, key=lambda region: region.area)
-        _require_standing(scene, object, found)
-        return found.frame
+        smallest = min(containing, key=lambda region: region.area)
+        _require_standing(scene, object, smallest)
+        return smallest.frame
 
     def goal_facts(
         self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Sequence[str]
     ) -> Iterator[Fact]:
-        """Yield on which region each stated object is to be, or that a hand is to hold it.
+        """Yield the region of each stated object, or the fact that a hand holds it.
 
         Raises:
-            SceneError: an object that is in no region of the start and not in a hand.
+            SceneError: if an object is in no region of the start and in no hand.
         """
         for frame in goal_frames:
             if (tip := str(scene.parent(frame))) in self.hands:
@@ -250,12 +264,12 @@ class Regions(DomainPart):
                 yield self.fact("on", frame, region)
 
     def goal_region(self, scene: SceneGraph, object: str, objects: Mapping[str, str]) -> str | None:
-        """Return the region of the start that an object of a goal scene is on, as by :meth:`region_of`.
+        """Return the region of the start that an object of a goal scene is on.
 
         Args:
-            scene: the scene.
+            scene: goal scene.
             object: frame of the object.
-            objects: the PDDL objects of the start with their types.
+            objects: PDDL objects of the start with their types.
         """
         if all(pddl_name(region) in objects for region in self.region_frames(scene)):
             return self.region_of(scene, object)
@@ -283,17 +297,23 @@ class Regions(DomainPart):
         """Yield places at which an object is on a region, and on no smaller one.
 
         Args:
-            context: where the action is to be carried out.
+            context: scene and configuration before the action, samplers and arms.
             arm: the arm.
             object: frame of the object.
             region: frame of the region.
         """
-        named = None if len(self.arms) == 1 else arm.name
-        yield from self.resting(
-            context, arm, object, region, context.placements(object, region, arm=named)
-        )
+        placements = context.placements(object, region, arm=self.arm_name(arm))
+        yield from self.filter_placements(context, arm, object, region, placements)
 
-    def resting(
+    def arm_name(self, arm: Manipulator) -> str | None:
+        """Return the name of an arm for candidates: None if the domain has one arm.
+
+        Args:
+            arm: the arm.
+        """
+        return None if len(self.arms) == 1 else arm.name
+
+    def filter_placements(
         self,
         context: ActionContext,
         arm: Manipulator,
@@ -301,35 +321,36 @@ class Regions(DomainPart):
         region: str,
         placements: Iterable[Placement],
     ) -> Iterator[Place]:
-        """Yield those of some placements at which an object is on a region, and on no smaller one.
+        """Yield the placements at which an object is on a region, and on no smaller one.
 
         Args:
-            context: where the action is to be carried out.
+            context: scene and configuration before the action, samplers and arms.
             arm: the arm.
             object: frame of the object.
             region: frame of the region.
-            placements: the placements.
+            placements: placements of the object.
         """
-        scene, named = context.scene, None if len(self.arms) == 1 else arm.name
+        scene = context.scene
         for placement in placements:
             resting = scene.reparent(object, placement.support, pose=placement.support_from_object)
             try:
-                found = self.region_of(resting, object)
+                actual_region = self.region_of(resting, object)
             except SceneError:
-                # a place of which the domain has no words, as the lower board of a shelf
+                # The place is no region of the domain, for example the lower board of a shelf.
                 continue
-            if found == region:
-                motion = PickPlaceOptions(lift_distance=_lift_among(resting, object))
-                yield replace(Place.at(object, placement, arm=named), motion=motion)
+            if actual_region == region:
+                motion = PickPlaceOptions(lift_distance=_lift_height(resting, object))
+                place = Place.at(object, placement, arm=self.arm_name(arm))
+                yield replace(place, motion=motion)
 
     def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
-        """Return the regions on one of which an object must be for a fact about it to become true.
+        """Return the regions on one of which an object must be for a fact to become true.
 
         Args:
-            fact: the fact.
+            fact: fact about the object.
             scene: the scene.
         """
-        if self.word(fact) != "on":
+        if self.fragment_predicate(fact) != "on":
             return ()
         return tuple(
             region for region in self.region_frames(scene) if pddl_name(region) == fact.arguments[1]
@@ -338,55 +359,66 @@ class Regions(DomainPart):
     def infeasibilities(
         self, goal_facts: Iterable[Fact], scene: SceneGraph
     ) -> Iterator[Infeasibility]:
-        """Yield proofs that a goal is impossible: regions too small for their objects, objects no hand can hold."""
+        """Yield proofs of too small regions and of objects that no hand can hold."""
         objects, facts = pddl_names(movable_frames(scene)), tuple(goal_facts)
-        together: dict[str, dict[str, Fact]] = {}
+
+        # Collect the objects of each region, and prove that an object is too large.
+        objects_by_region: dict[str, dict[str, Fact]] = {}
         for fact in facts:
-            level = [
-                place for place in self.places_for(fact, scene) if RACK not in scene.classes(place)
-            ]
-            if self.word(fact) == "on" and fact.arguments[0] in objects and level:
-                together.setdefault(level[0], {})[objects[fact.arguments[0]]] = fact
-        moved: dict[str, Fact] = {}
-        for one in self.objects_to_move(facts, scene):
-            object, fact, places = one.object, one.fact, one.regions
-            moved.setdefault(object, fact)
-            if any(RACK in scene.classes(place) for place in places):
-                continue
-            misfits = [
-                prove_oversized(scene, place, object=object, fact=fact, overhang=self.overhang)
-                for place in places
-            ]
-            if misfits and all(misfits):
-                yield from (
-                    replace(proof, frames=(object, *places))
-                    for proof in misfits[:1]
-                    if proof is not None
-                )
-        crowds = (
-            prove_crowded(scene, region, objects=group, overhang=self.overhang)
-            for region, group in together.items()
-        )
-        alike = {
-            tuple((a.shape, a.pose) for a in scene.shapes(object)): (object, f)
-            for object, f in moved.items()
+            regions = (r for r in self.places_for(fact, scene) if RACK not in scene.classes(r))
+            region = next(regions, None)
+            is_on = self.fragment_predicate(fact) == "on" and fact.arguments[0] in objects
+            if is_on and region is not None:
+                objects_by_region.setdefault(region, {})[objects[fact.arguments[0]]] = fact
+        facts_by_object: dict[str, Fact] = {}
+        for move in self.objects_to_move(facts, scene):
+            facts_by_object.setdefault(move.object, move.fact)
+            proof = self._prove_oversized(scene, move)
+            if proof is not None:
+                yield proof
+
+        # Prove that objects together are too large.
+        for region, group in objects_by_region.items():
+            proof = prove_crowded(scene, region, objects=group, overhang=self.overhang)
+            if proof is not None:
+                yield proof
+
+        # Prove that no arm can hold an object, once for equal objects.
+        by_shapes = {
+            tuple((attached.shape, attached.pose) for attached in scene.shapes(object)): object
+            for object in facts_by_object
         }
-        held = (
-            [
+        for object in by_shapes.values():
+            fact = facts_by_object[object]
+            proofs = [
                 prove_ungraspable(scene, object, fact=fact, manipulator=arm)
                 for arm in self.arms.values()
             ]
-            for object, fact in alike.values()
-        )
-        yield from filter(None, (*crowds, *(proofs[0] for proofs in held if all(proofs))))
+            if proofs[0] is not None and all(proofs):
+                yield proofs[0]
+
+    def _prove_oversized(self, scene: SceneGraph, move: ObjectToMove) -> Infeasibility | None:
+        """Prove that an object is too large for each region on which it may be placed."""
+        if any(RACK in scene.classes(region) for region in move.regions):
+            return None
+        proofs = [
+            prove_oversized(
+                scene, region, object=move.object, fact=move.fact, overhang=self.overhang
+            )
+            for region in move.regions
+        ]
+        if not proofs or proofs[0] is None or not all(proofs):
+            return None
+        return replace(proofs[0], frames=(move.object, *move.regions))
 
     def objects_to_move(
         self, goal_facts: Iterable[Fact], scene: SceneGraph
     ) -> Iterator[ObjectToMove]:
-        """Yield objects that are on no region where a fact wants them, and in no hand."""
+        """Yield objects that are in no hand and on no region that a fact requires."""
         objects, held = pddl_names(movable_frames(scene)), self.held(scene)
         for fact in goal_facts:
-            is_held = self.word(fact) == "holding"  # of an arm, in a domain of several
+            # The first argument of "holding" is an arm, in a domain for several arms.
+            is_held = self.fragment_predicate(fact) == "holding"
             object = objects.get(fact.arguments[-1 if is_held else 0]) if fact.arguments else None
             if object is None or object in held or fact.predicate in scene.classes(object):
                 continue
@@ -395,96 +427,92 @@ class Regions(DomainPart):
                 yield ObjectToMove(object, fact, places)
 
 
-def class_facts(
-    name: str, *, of_regions: bool = False
-) -> Callable[[Regions, SceneGraph], Arguments]:
-    """Return the method of a part that yields the objects of a class, or the regions."""
+def filter_by_class(scene: SceneGraph, frames: Iterable[str], name: str) -> Arguments:
+    """Yield the frames that have a class, as arguments of facts.
 
-    def facts(self: Regions, scene: SceneGraph) -> Arguments:
-        frames = self.region_frames(scene) if of_regions else movable_frames(scene)
-        yield from ((frame,) for frame in frames if name in scene.classes(frame))
-
-    return facts
+    Args:
+        scene: the scene.
+        frames: the frames.
+        name: name of the class.
+    """
+    yield from ((frame,) for frame in frames if name in scene.classes(frame))
 
 
 @incremental
-def _ready(
+def _ready_values(
     scene: SceneGraph, part: Regions, name: str
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the entries of an arm in the configuration, and their values when it is ready."""
+    """Return the entries of an arm in the configuration, and their values when the arm is ready."""
     arm = part.arms[name]
     return arm.joint_indices(scene), np.array([arm.ready[joint] for joint in arm.joints])
 
 
 @incremental
-def kept_regions(scene: SceneGraph, part: Regions) -> tuple[Region, ...]:
+def compute_regions(scene: SceneGraph, part: Regions) -> tuple[Region, ...]:
     """Return the regions of a scene in insertion order; incremental.
 
     Raises:
-        SceneError: a region that marks an area of nothing, or has no shape.
+        SceneError: if a region has no shape, or no support.
     """
-    found = []
+    regions = []
     for frame in Regions.region_frames(part, scene):
         is_solid = any(attached.collision for attached in scene.shapes(frame))
-        above = (
+        solid_ancestors = (
             other
             for other in scene.ancestors(frame)
             if any(attached.collision for attached in scene.shapes(other))
         )
-        support = frame if is_solid else next(above, None)
+        support = frame if is_solid else next(solid_ancestors, None)
         if support is None:
-            what = f"region '{frame}' has no collision shape, and no ancestor that has one"
-            raise SceneError(f"{what}, so nothing can rest on it", frame=frame)
-        found.append(Region(frame, support, *shape_bounds(scene, frame, only_solid=is_solid)))
-    return tuple(found)
+            fault = f"region '{frame}' has no collision shape, and no ancestor that has one"
+            raise SceneError(f"{fault}, so nothing can rest on it", frame=frame)
+        regions.append(Region(frame, support, *shape_bounds(scene, frame, only_solid=is_solid)))
+    return tuple(regions)
 
 
-def _lift_among(scene: SceneGraph, object: str) -> float | None:
-    """Return how far above its place an object is when it is lowered: above its neighbours where it has several.
+def _lift_height(scene: SceneGraph, object: str) -> float | None:
+    """Return the height from which an object is lowered between several neighbours [m].
 
-    Between them a path would have to be found through a gap of its own size. None for the usual
+    Without it, a path through a gap of the size of the object would be required. None for the usual
     lift.
     """
-    own_low, own_high = _extent(scene, object)
+    object_low, object_high = _extent(scene, object)
     tops = []
     for other in movable_frames(scene):
         if other != object and scene.parent(other) == scene.parent(object):
             low, high = _extent(scene, other)
-            if np.all(np.maximum(low - own_high, own_low - high)[:2] < _BESIDE):
+            if np.all(np.maximum(low - object_high, object_low - high)[:2] < _NEIGHBOUR_DISTANCE):
                 tops.append(float(high[2]))
-    return max(tops) - float(own_low[2]) + _OVER if len(tops) > 1 else None
+    if len(tops) < 2:
+        return None
+    return max(tops) - float(object_low[2]) + _LOWERING_CLEARANCE
 
 
 def _extent(scene: SceneGraph, object: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the corners (3,) of the upright box around an object, in its parent."""
+    """Return the corners (3,) of the upright box around an object, in its parent [m]."""
     low, high = shape_bounds(scene, object)
-    corners = scene.local_pose(object).apply(np.where(_SIDES, high, low))
+    corners = scene.local_pose(object).apply(np.where(_IS_UPPER, high, low))
     return corners.min(axis=0), corners.max(axis=0)
 
 
 def _require_standing(scene: SceneGraph, object: str, region: Region) -> None:
-    """Refuse an object that leans, floats, or is sunk in."""
+    """Reject an object that leans, floats, or is sunk in."""
     pose, height = region.pose_of(scene, object), -float(shape_bounds(scene, object)[0][2])
     tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
-    if tilt > _REGION_LEAN:
+    if tilt > _MAX_LEAN:
         lying = resting_height(
-            scene, object, pose.inverse().rotate([0.0, 0.0, -1.0]), tolerance=_REGION_LEAN
+            scene, object, pose.inverse().rotate([0.0, 0.0, -1.0]), tolerance=_MAX_LEAN
         )
         if lying is None:
-            what = (
-                f"object '{object}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
-            )
+            angle = f"{math.degrees(tilt):.0f} degrees"
             raise SceneError(
-                f"{what}; an object stands upright, or lies on one of its stable faces",
+                f"object '{object}' leans by {angle} on '{region.frame}'; an object stands upright,"
+                " or lies on one of its stable faces",
                 frame=object,
             )
         height = lying
     gap = float(pose.translation[2] - height - region.upper[2])
-    if abs(gap) > (_STANDS if region.support == region.frame else _MARKED):
-        where = (
-            f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of"
-            f" '{region.frame}'"
-        )
-        raise SceneError(
-            f"object '{object}' has its bottom {where}, on which it should stand", frame=object
-        )
+    if abs(gap) > (_STANDING_TOLERANCE if region.support == region.frame else _VISUAL_TOLERANCE):
+        side = "above" if gap > 0.0 else "below"
+        fault = f"its bottom {abs(gap) * 1000:.0f} mm {side} the top of '{region.frame}'"
+        raise SceneError(f"object '{object}' has {fault}, on which it should stand", frame=object)

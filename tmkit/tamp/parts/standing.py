@@ -1,4 +1,4 @@
-"""Objects that stand upright on the middle of what is below them: one on a region, one on another object."""
+"""Domain parts for objects that stand upright in the middle of a region or of another object."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ from tmkit.tamp.domains.tabletop import (
     standing_pose,
     turns_nearest_first,
 )
-from tmkit.tamp.parts.regions import Arguments, Region, Regions, kept_regions
+from tmkit.tamp.parts.regions import Arguments, Region, Regions, compute_regions
 
-_TOWER_UPRIGHT = 0.99
-"""Least cosine of the angle by which the lowest object of a tower leans: what stands on it leans as well."""
+_MIN_TOWER_COSINE = 0.99
+"""Smallest cosine of the lean of the lowest object of a tower, which leans as a whole."""
 
 
 class Slots(Regions):
-    """Regions have room for one object each, upright in the middle; it may be wider than its region."""
+    """Regions for one object each, upright in the middle.
+
+    The object may be wider than its region.
+    """
 
     overhang = math.inf
     pddl: ClassVar[str] = """
@@ -43,7 +46,8 @@ class Slots(Regions):
         """Return the region that is the parent of an object.
 
         Raises:
-            SceneError: there is none, or it leans, floats, or stands beside it.
+            SceneError: if the parent is no region, or the object leans, floats, or stands beside
+                it.
         """
         parent = str(scene.parent(object))
         if parent not in self.region_frames(scene):
@@ -55,37 +59,38 @@ class Slots(Regions):
         """Yield the regions."""
         yield from ((region,) for region in self.region_frames(scene))
 
-    def taken_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
-        """Yield that the region on which an object stands is not free."""
-        yield from super().taken_facts(scene, object)
-        if (
-            scene.parent(object) not in self.hands
-            and (region := self.region_of(scene, object)) is not None
-        ):
+    def false_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield the fact that the region of an object is free."""
+        yield from super().false_facts(scene, object)
+        if scene.parent(object) in self.hands:
+            return
+        region = self.region_of(scene, object)
+        if region is not None:
             yield self.fact("free", region)
 
     def objects_to_move(
         self, goal_facts: Iterable[Fact], scene: SceneGraph
     ) -> Iterator[ObjectToMove]:
-        """Yield objects that have to be picked; their footprints need no room on regions."""
-        yield from (replace(one, regions=()) for one in super().objects_to_move(goal_facts, scene))
+        """Yield objects that must be picked; their footprints need no space on regions."""
+        moves = super().objects_to_move(goal_facts, scene)
+        yield from (replace(move, regions=()) for move in moves)
 
     def places(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
     ) -> Iterator[Place]:
-        """Yield quarter turns in the middle of a region, the one that turns the object least first."""
-        yield from in_the_middle(context, object, region, arm=arm if len(self.arms) > 1 else None)
+        """Yield quarter turns in the middle of a region, smallest rotation of the object first."""
+        yield from central_places(context, object, region, arm_name=self.arm_name(arm))
 
 
 class Stacking(Regions):
-    """Objects stand on objects, one on one.
+    """Objects on objects, one on each.
 
-    An object is ``stacked`` on the object that is its parent, upright on its top; it is put there
-    in the middle.
+    An object is ``stacked`` on the object that is its parent, upright on its top. It is placed in
+    the middle.
     """
 
     place_predicates = frozenset({"stacked", "clear"})
-    _also_on = "movable object, no "
+    _other_supports = "movable object, no "
     pddl: ClassVar[str] = """
     (:predicates
       (stacked ?x - item ?y - item)          ; ?x stands on ?y
@@ -93,21 +98,23 @@ class Stacking(Regions):
     (:action stack
       :parameters (?arm - arm ?x - item ?y - item)
       :precondition (and (holding ?arm ?x) (clear ?y))
-      :effect (and (stacked ?x ?y) (clear ?x) (handempty ?arm) (not (holding ?arm ?x)) (not (clear ?y))))
+      :effect (and (stacked ?x ?y) (clear ?x) (handempty ?arm)
+                   (not (holding ?arm ?x)) (not (clear ?y))))
     (:action unstack
       :parameters (?arm - arm ?x - item ?y - item)
       :precondition (and (stacked ?x ?y) (clear ?x) (handempty ?arm))
-      :effect (and (holding ?arm ?x) (clear ?y) (not (stacked ?x ?y)) (not (clear ?x)) (not (handempty ?arm))))
+      :effect (and (holding ?arm ?x) (clear ?y)
+                   (not (stacked ?x ?y)) (not (clear ?x)) (not (handempty ?arm))))
     (:extend (pick uncover push) :precondition (clear ?x))
     (:extend (pick uncover) :effect (not (clear ?x)))
     (:extend (place place-upside-down cover) :effect (clear ?x))
     """
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
-        """Return the region that an object is on; None for one that is stacked.
+        """Return the region that an object is on; None for a stacked object.
 
         Raises:
-            SceneError: it is on none, or does not stand as it should.
+            SceneError: if the object is on no region, or does not stand correctly.
         """
         if not _is_stacked(scene, object):
             return super().region_of(scene, object)
@@ -115,23 +122,29 @@ class Stacking(Regions):
         return None
 
     def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
-        """Yield also on which object an object stands, and that a hand may take it from there."""
+        """Also yield the object below an object, and whether the object is clear.
+
+        An object in a hand is not clear.
+        """
         yield from super().place_facts(scene, object)
         if _is_stacked(scene, object):
             yield self.fact("stacked", object, str(scene.parent(object)))
         if scene.parent(object) not in self.hands:
             yield self.fact("clear", object)
 
-    def taken_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
-        """Yield that nothing else can be put on the object on which an object stands."""
-        yield from super().taken_facts(scene, object)
+    def false_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield the fact that the object below an object is clear."""
+        yield from super().false_facts(scene, object)
         if _is_stacked(scene, object):
             yield self.fact("clear", str(scene.parent(object)))
 
     def goal_facts(
         self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Sequence[str]
     ) -> Iterator[Fact]:
-        """Yield also on which object each stated one is to stand; where on it, and whether well, does not count."""
+        """Also yield the object on which each stated object should stand.
+
+        The exact pose on that object does not count.
+        """
         stacked = [frame for frame in goal_frames if _is_stacked(scene, frame)]
         yield from super().goal_facts(
             scene, objects, [frame for frame in goal_frames if frame not in stacked]
@@ -141,11 +154,11 @@ class Stacking(Regions):
     def objects_to_move(
         self, goal_facts: Iterable[Fact], scene: SceneGraph
     ) -> Iterator[ObjectToMove]:
-        """Yield also objects that are to be on others, and are neither there nor in a hand."""
+        """Also yield objects that should be on others, and are neither there nor in a hand."""
         facts, objects = tuple(goal_facts), pddl_names(movable_frames(scene))
         yield from super().objects_to_move(facts, scene)
         for fact in facts:
-            if self.word(fact) == "stacked":
+            if self.fragment_predicate(fact) == "stacked":
                 object, below = (objects[name] for name in fact.arguments)
                 if scene.parent(object) not in (below, *self.hands):
                     yield ObjectToMove(object, fact)
@@ -153,67 +166,80 @@ class Stacking(Regions):
     def infeasibilities(
         self, goal_facts: Iterable[Fact], scene: SceneGraph
     ) -> Iterator[Infeasibility]:
-        """Yield also that a tower is higher than the arms reach, for the lowest object that is."""
+        """Also yield the proof that an arm cannot reach the top of a tower.
+
+        The proof is for the lowest object of which this holds.
+        """
         facts, objects = tuple(goal_facts), pddl_names(movable_frames(scene))
         yield from super().infeasibilities(facts, scene)
-        wanted = {fact.arguments[0]: fact for fact in facts if self.word(fact) == "stacked"}
-        floor = min(
-            (_floor(scene, region) for region in kept_regions(scene, self)), default=-math.inf
-        )
+        stacked = {
+            fact.arguments[0]: fact for fact in facts if self.fragment_predicate(fact) == "stacked"
+        }
+        floors = [_min_floor_height(scene, region) for region in compute_regions(scene, self)]
+        floor = min(floors, default=-math.inf)
+
+        # Compute the height of the bottom of each object on a tower.
         towers: list[tuple[float, str, str]] = []
-        for name, fact in wanted.items():
-            under: list[str] = []
-            while name in wanted and len(under) < len(objects):
-                name = wanted[name].arguments[1]
-                under.append(objects[name])
-            if scene.parent(objects[fact.arguments[0]]) != under[0] and _is_upright(
-                scene, under[-1]
-            ):
-                bounds = (shape_bounds(scene, frame) for frame in under)
-                height = sum(
-                    float(upper[2] - lower[2]) - STANDING_TOLERANCE for lower, upper in bounds
-                )
-                towers.append((floor + height - STANDING_TOLERANCE, fact.arguments[0], under[-1]))
+        for top, fact in stacked.items():
+            name, below = top, list[str]()
+            while name in stacked and len(below) < len(objects):
+                name = stacked[name].arguments[1]
+                below.append(objects[name])
+            is_stacked_now = scene.parent(objects[fact.arguments[0]]) == below[0]
+            if is_stacked_now or not _is_upright(scene, below[-1]):
+                continue
+            bounds = (shape_bounds(scene, frame) for frame in below)
+            height = sum(float(upper[2] - lower[2]) - STANDING_TOLERANCE for lower, upper in bounds)
+            towers.append((floor + height - STANDING_TOLERANCE, fact.arguments[0], below[-1]))
+
+        # Prove that no arm reaches the lowest of these objects that is too high.
         for bottom, name, lowest in sorted(towers):
-            arms, fact = self.arms.values(), wanted[name]
-            found = [
-                prove_too_high(scene, objects[name], bottom=bottom, fact=fact, manipulator=arm)
-                for arm in arms
+            object, fact = objects[name], stacked[name]
+            proofs = [
+                prove_too_high(scene, object, bottom=bottom, fact=fact, manipulator=arm)
+                for arm in self.arms.values()
             ]
-            if all(found):
-                yield from (
-                    replace(proof, upright=(lowest,)) for proof in found[:1] if proof is not None
-                )
+            if proofs[0] is not None and all(proofs):
+                yield replace(proofs[0], upright=(lowest,))
                 return
 
     def do_stack(
         self, context: ActionContext, arm: Manipulator, object: str, below: str
     ) -> Iterator[Candidate]:
-        """Yield turns in which the object is put on the other."""
-        yield from in_the_middle(context, object, below, arm=arm if len(self.arms) > 1 else None)
+        """Yield turns in which the object is placed on the other object."""
+        yield from central_places(context, object, below, arm_name=self.arm_name(arm))
 
     def do_unstack(
         self, context: ActionContext, arm: Manipulator, object: str, below: str
     ) -> Iterator[Candidate]:
-        """Yield grasps."""
+        """Yield grasps of the upper object."""
         del below
         yield from pick_candidates(context, object, manipulator=arm)
 
 
-def in_the_middle(
-    context: ActionContext, object: str, below: str, *, arm: Manipulator | None
+def central_places(
+    context: ActionContext, object: str, support: str, *, arm_name: str | None
 ) -> Iterator[Place]:
-    """Yield quarter turns in which an object stands in the middle of what is below it; an arm is named of several."""
-    for turn in turns_nearest_first(context, object, below):
-        pose = standing_pose(context.scene, object, below, point=(0.0, 0.0), turn=turn)
-        yield Place(object, below, pose, arm=arm.name if arm else None)
+    """Yield quarter turns in which an object stands in the middle of its support.
+
+    Args:
+        context: scene and configuration before the action.
+        object: frame of the object.
+        support: frame of the support.
+        arm_name: name of the arm, or None if the domain has one arm.
+    """
+    for turn in turns_nearest_first(context, object, support):
+        pose = standing_pose(context.scene, object, support, point=(0.0, 0.0), turn=turn)
+        yield Place(object, support, pose, arm=arm_name)
 
 
-def _floor(scene: SceneGraph, region: Region) -> float:
-    """Return the height in the root at or above which objects are on a region; -inf when joints move it."""
-    if any(
-        scene.joint(frame).is_actuated for frame in (region.frame, *scene.ancestors(region.frame))
-    ):
+def _min_floor_height(scene: SceneGraph, region: Region) -> float:
+    """Return a lower bound of the height of objects on a region, in the root [m].
+
+    The bound is -inf if joints move the region.
+    """
+    chain = (region.frame, *scene.ancestors(region.frame))
+    if any(scene.joint(frame).is_actuated for frame in chain):
         return -math.inf
     height = (region.upper if "surface" in scene.classes(region.frame) else region.lower)[2]
     corners = [
@@ -222,21 +248,19 @@ def _floor(scene: SceneGraph, region: Region) -> float:
         for y in (region.lower[1], region.upper[1])
     ]
     q = scene.zero_configuration()
-    return float(
-        scene.pose(region.frame, relative_to=scene.root(region.frame), q=q)
-        .apply(corners)[:, 2]
-        .min()
-    )
+    root_from_region = scene.pose(region.frame, relative_to=scene.root(region.frame), q=q)
+    return float(root_from_region.apply(corners)[:, 2].min())
 
 
 def _is_upright(scene: SceneGraph, object: str) -> bool:
-    """Return whether the lowest object of a tower is upright, and will be: what stands on it must be, by its facts."""
-    root_from_object = scene.pose(
-        object, relative_to=scene.root(object), q=scene.zero_configuration()
-    )
-    return bool(root_from_object.rotate([0.0, 0.0, 1.0])[2] > _TOWER_UPRIGHT) and stays_upright(
-        scene, object
-    )
+    """Return whether the lowest object of a tower is upright and stays upright.
+
+    Facts require that the objects on it are upright.
+    """
+    q = scene.zero_configuration()
+    root_from_object = scene.pose(object, relative_to=scene.root(object), q=q)
+    is_upright = bool(root_from_object.rotate([0.0, 0.0, 1.0])[2] > _MIN_TOWER_COSINE)
+    return is_upright and stays_upright(scene, object)
 
 
 def _is_stacked(scene: SceneGraph, object: str) -> bool:

@@ -1,4 +1,4 @@
-"""Domain parts for treatments of objects on regions: orientation, washing, cooking; and arms that go home."""
+"""Domain parts for orientation, washing and cooking of objects, and for arms that move home."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tmkit.manipulation.placements.sampling import (
 from tmkit.pddl import Fact
 from tmkit.plans.class_changes import ClassEffect
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.traced_scene import incremental
-from tmkit.tamp.parts.regions import Arguments, Regions, class_facts
+from tmkit.tamp.parts.regions import Arguments, Regions, filter_by_class
 
-_RIGHT_WAY_UP = 0.9
-"""Least cosine of the angle of an upright object to the z axis of its region: it only tells its sides apart."""
+_MIN_UPRIGHT_COSINE = 0.9
+"""Smallest cosine between the z axes of an upright object and of its region."""
 
 
 class Home(Regions):
@@ -37,26 +37,28 @@ class Home(Regions):
     (:predicates (athome ?arm - arm))        ; the arm is at its ready configuration
     (:action move-home :parameters (?arm - arm) :precondition (and) :effect (athome ?arm))
     (:extend
-      (pick place place-upside-down stack unstack cover uncover open-drawer close-drawer open-door close-door pour push)
+      (pick place place-upside-down stack unstack cover uncover
+       open-drawer close-drawer open-door close-door pour push)
       :effect (not (athome ?arm)))
     (:extend-any (hand-over) :effect (and (not (athome ?giver)) (not (athome ?taker))))
     (:extend-any (drive) :effect (athome ?arm))
     """
 
     def facts_athome(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the arms at home."""
+        """Yield the arms at their ready configurations."""
         yield from ((name,) for name in self.arms if self.is_ready(scene, q, name))
 
     def do_move_home(self, context: ActionContext, arm: Manipulator) -> Iterator[Candidate]:
         """Yield the motion to the ready configuration."""
         del context
-        yield MoveTo(arm.ready, "home", arm=None if len(self.arms) == 1 else arm.name)
+        yield MoveTo(arm.ready, "home", arm=self.arm_name(arm))
 
 
 class Orientation(Regions):
-    """Objects at rest are upright or upside down, by their z axes; one that lies on its side is neither.
+    """Orientation of objects at rest: upright or upside down, by their z axes.
 
-    ``place`` puts objects down upright, ``place-upside-down`` on another of their stable faces.
+    An object that lies on its side is neither. ``place`` places objects upright,
+    ``place-upside-down`` on another of their stable faces.
     """
 
     place_predicates = frozenset({"upright", "upside-down"})
@@ -72,45 +74,50 @@ class Orientation(Regions):
     """
 
     def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
-        """Yield also which way up an object is that is in no hand."""
+        """Also yield the orientation of an object that is in no hand."""
         yield from super().place_facts(scene, object)
-        yield from (self.fact(word, object) for word in self._ways_up(scene, object))
+        yield from (self.fact(name, object) for name in self._orientations(scene, object))
 
-    def _ways_up(self, scene: SceneGraph, object: str) -> Iterator[str]:
-        """Yield ``upright`` or ``upside-down``, by the z axis of an object in the axes of what it is on, if it is."""
-        if (parent := str(scene.parent(object))) not in self.hands:
-            up = _up(scene, object, self.region_of(scene, object) or parent)
-            yield from ["upright"] * (up >= _RIGHT_WAY_UP) + ["upside-down"] * (
-                up <= -_RIGHT_WAY_UP
-            )
+    def _orientations(self, scene: SceneGraph, object: str) -> Iterator[str]:
+        """Yield ``upright`` or ``upside-down``, if an object in no hand has that orientation.
+
+        The orientation is the direction of its z axis in the axes of its support.
+        """
+        parent = str(scene.parent(object))
+        if parent in self.hands:
+            return
+        alignment = _z_alignment(scene, object, self.region_of(scene, object) or parent)
+        if alignment >= _MIN_UPRIGHT_COSINE:
+            yield "upright"
+        elif alignment <= -_MIN_UPRIGHT_COSINE:
+            yield "upside-down"
 
     def goal_facts(
         self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Sequence[str]
     ) -> Iterator[Fact]:
-        """Yield also which way up each stated object is to be."""
+        """Also yield the goal orientation of each stated object."""
         yield from super().goal_facts(scene, objects, goal_frames)
-        yield from (
-            self.fact(word, frame) for frame in goal_frames for word in self._ways_up(scene, frame)
-        )
+        for frame in goal_frames:
+            yield from (self.fact(name, frame) for name in self._orientations(scene, frame))
 
     def places(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
     ) -> Iterator[Place]:
         """Yield places at which an object is upright."""
-        found = super().places(context, arm, object, region)
-        yield from (
-            p
-            for p in found
-            if _points_up(context.scene, p.support, p.pose, region) >= _RIGHT_WAY_UP
-        )
+        for place in super().places(context, arm, object, region):
+            alignment = _z_alignment_at(context.scene, place.support, place.pose, region)
+            if alignment >= _MIN_UPRIGHT_COSINE:
+                yield place
 
     def do_place_upside_down(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
     ) -> Iterator[Candidate]:
         """Yield places at which an object is upside down."""
-        is_region = "region" in context.scene.classes(region)
-        found = (placements_in_region if is_region else placements_on_surface)(
-            context.scene,
+        scene = context.scene
+        is_region = "region" in scene.classes(region)
+        sample = placements_in_region if is_region else placements_on_surface
+        placements = sample(
+            scene,
             object,
             region,
             q=context.q,
@@ -118,58 +125,55 @@ class Orientation(Regions):
             manipulator=arm,
             settings=PlacementSettings(is_packed=is_region, any_face=True),
         )
-        down = (
+        inverted = (
             p
-            for p in found
-            if _points_up(context.scene, p.support, p.support_from_object, region) <= -_RIGHT_WAY_UP
+            for p in placements
+            if _z_alignment_at(scene, p.support, p.support_from_object, region)
+            <= -_MIN_UPRIGHT_COSINE
         )
-        yield from self.resting(context, arm, object, region, down)
+        yield from self.filter_placements(context, arm, object, region, inverted)
 
 
 class Treatment(Regions):
-    """A base class of parts that give objects on some regions a class.
+    """Base class of parts that add a class to objects on some regions.
 
     Attributes:
-        made_by: the classes of regions by the classes, and predicates, that objects gain there.
+        region_class_by_result: class of the required region by the class, and predicate, that
+            objects receive there.
     """
 
-    made_by: ClassVar[Mapping[str, str]] = {}
+    region_class_by_result: ClassVar[Mapping[str, str]] = {}
 
     def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
-        """Return the regions on one of which an object must be for a fact about it to become true."""
-        made_by = {
-            word: kind
-            for part in reversed(type(self).__mro__)
-            for word, kind in _made_by(part).items()
-        }
-        kind = made_by.get(self.word(fact))
+        """Return the regions on one of which a fact about an object can become true."""
+        region_classes: dict[str, str] = {}
+        for part in reversed(type(self).__mro__):
+            region_classes.update(_own_region_classes(part))
+        kind = region_classes.get(self.fragment_predicate(fact))
         if kind is None:
             return super().places_for(fact, scene)
-        return tuple(
-            region for region in self.region_frames(scene) if kind in scene.classes(region)
-        )
+        regions = self.region_frames(scene)
+        return tuple(region for region in regions if kind in scene.classes(region))
 
     def goal_facts(
         self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Sequence[str]
     ) -> Iterator[Fact]:
-        """Yield also what each stated object is to be."""
+        """Also yield the goal classes of each stated object."""
         yield from super().goal_facts(scene, objects, goal_frames)
-        words = dict.fromkeys(word for part in type(self).__mro__ for word in _made_by(part))
-        yield from (
-            self.fact(word, frame)
-            for frame in goal_frames
-            for word in words
-            if word in scene.classes(frame)
-        )
+        parts = type(self).__mro__
+        results = dict.fromkeys(name for part in parts for name in _own_region_classes(part))
+        for frame in goal_frames:
+            classes = scene.classes(frame)
+            yield from (self.fact(name, frame) for name in results if name in classes)
 
 
 class Washing(Treatment):
-    """Objects on regions of class ``sink`` can be cleaned: they get the class ``clean``."""
+    """Objects on regions of class ``sink`` can be cleaned: they receive the class ``clean``."""
 
-    made_by: ClassVar[Mapping[str, str]] = {"clean": "sink"}
+    region_class_by_result: ClassVar[Mapping[str, str]] = {"clean": "sink"}
     pddl: ClassVar[str] = """
     (:predicates
-      (washes ?r - region)                   ; what stands on ?r can be cleaned
+      (washes ?r - region)                   ; objects on ?r can be cleaned
       (clean ?x - item))
     (:action clean
       :parameters (?x - item ?r - region)
@@ -177,22 +181,27 @@ class Washing(Treatment):
       :effect (clean ?x))
     """
 
-    facts_washes = class_facts("sink", of_regions=True)
-    facts_clean = class_facts("clean")
+    def facts_washes(self, scene: SceneGraph) -> Arguments:
+        """Yield the regions of class ``sink``."""
+        yield from filter_by_class(scene, self.region_frames(scene), "sink")
+
+    def facts_clean(self, scene: SceneGraph) -> Arguments:
+        """Yield the clean objects."""
+        yield from filter_by_class(scene, movable_frames(scene), "clean")
 
     def do_clean(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
         """Yield the change of classes."""
-        yield ApplyEffects(_gain(context.scene, object, "clean"), f"washed on {region}")
+        yield ApplyEffects(_class_effects(context.scene, object, "clean"), f"washed on {region}")
 
 
 class Cooking(Treatment):
-    """Clean objects on regions of class ``stove`` can be cooked: class ``cooked`` takes the place of ``clean``."""
+    """Clean objects on regions of class ``stove`` can be cooked: ``cooked`` replaces ``clean``."""
 
     needs = (Washing,)
-    made_by: ClassVar[Mapping[str, str]] = {"cooked": "stove"}
+    region_class_by_result: ClassVar[Mapping[str, str]] = {"cooked": "stove"}
     pddl: ClassVar[str] = """
     (:predicates
-      (heats ?r - region)                    ; what stands on ?r can be cooked
+      (heats ?r - region)                    ; objects on ?r can be cooked
       (cooked ?x - item))
     (:action cook
       :parameters (?x - item ?r - region)
@@ -200,32 +209,36 @@ class Cooking(Treatment):
       :effect (and (cooked ?x) (not (clean ?x))))
     """
 
-    facts_heats = class_facts("stove", of_regions=True)
-    facts_cooked = class_facts("cooked")
+    def facts_heats(self, scene: SceneGraph) -> Arguments:
+        """Yield the regions of class ``stove``."""
+        yield from filter_by_class(scene, self.region_frames(scene), "stove")
+
+    def facts_cooked(self, scene: SceneGraph) -> Arguments:
+        """Yield the cooked objects."""
+        yield from filter_by_class(scene, movable_frames(scene), "cooked")
 
     def do_cook(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
         """Yield the change of classes."""
-        gained = _gain(context.scene, object, "cooked")
-        yield ApplyEffects(
-            (*gained, ClassEffect(object, removed=("clean",))), f"cooked on {region}"
-        )
+        effects = _class_effects(context.scene, object, "cooked")
+        removal = ClassEffect(object, removed=("clean",))
+        yield ApplyEffects((*effects, removal), f"cooked on {region}")
 
 
-def _made_by(part: type) -> Mapping[str, str]:
-    found: Mapping[str, str] = vars(part).get("made_by", {})
-    return found
+def _own_region_classes(part: type) -> Mapping[str, str]:
+    region_classes: Mapping[str, str] = vars(part).get("region_class_by_result", {})
+    return region_classes
 
 
-def _gain(scene: SceneGraph, object: str, word: str) -> tuple[ClassEffect, ...]:
-    return () if word in scene.classes(object) else (ClassEffect(object, added=(word,)),)
+def _class_effects(scene: SceneGraph, object: str, name: str) -> tuple[ClassEffect, ...]:
+    return () if name in scene.classes(object) else (ClassEffect(object, added=(name,)),)
 
 
 @incremental
-def _up(scene: SceneGraph, object: str, below: str) -> float:
+def _z_alignment(scene: SceneGraph, object: str, below: str) -> float:
     return float(scene.pose(object, relative_to=below).rotate([0.0, 0.0, 1.0])[2])
 
 
-def _points_up(scene: SceneGraph, support: str, pose: Pose, region: str) -> float:
-    """Return the z of an object's z axis at a pose on a support, in the axes of its region."""
+def _z_alignment_at(scene: SceneGraph, support: str, pose: Pose, region: str) -> float:
+    """Return the cosine between the z axes of a region and of an object at a pose on a support."""
     region_from_support = Pose() if support == region else scene.pose(support, relative_to=region)
     return float((region_from_support @ pose).rotate([0.0, 0.0, 1.0])[2])
