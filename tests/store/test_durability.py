@@ -1,4 +1,4 @@
-"""Stores under kills, several processes, damage and strangers' files."""
+"""Stores under kills, with several processes, damage and files of strangers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def started(*arguments: object) -> Process:
 
 
 def test_kills_during_writes_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    """Twelve processes are killed at random moments; each next one goes on from whole versions."""
+    """Twelve processes are killed at random moments, and each next one reads complete versions."""
     chance, acknowledged = random.Random(19), {}
     for _ in range(12):
         process = started("write", tmp_path, len(acknowledged))
@@ -59,7 +59,7 @@ def test_kills_during_writes_lose_nothing_that_was_acknowledged(tmp_path: Path) 
             if known[63:]
         }
         store = Store(tmp_path)
-        assert store.damaged() == ()
+        assert store.find_damage() == ()
         history = {version.id: int(version.message) for version in store.log()}
         assert set(acknowledged.values()) <= set(history)
         for known, number in history.items():
@@ -69,12 +69,12 @@ def test_kills_during_writes_lose_nothing_that_was_acknowledged(tmp_path: Path) 
         store.close()
     store = Store(tmp_path)
     store.gc()
-    assert store.damaged() == ()
+    assert store.find_damage() == ()
     assert not [name for name in os.listdir(tmp_path / "blobs") if name.startswith("half")]
 
 
 def test_processes_share_a_store(tmp_path: Path) -> None:
-    """Four processes add to one branch and to one each, without losing an edit of another, while one collects."""
+    """Four processes write to a shared branch and one each during gc, and no edit is lost."""
     Store(tmp_path).put(SceneGraph())
     jobs = [started("add", tmp_path, name, 15) for name in "abcd"]
     store = Store(tmp_path)
@@ -85,11 +85,11 @@ def test_processes_share_a_store(tmp_path: Path) -> None:
     assert {*store.get("main").frame_names} == names | {"world"}
     assert len([*store.log("main")]) == 61
     assert {*store.branches} == {"main", *(f"mine/{name}" for name in "abcd")}
-    assert store.damaged() == ()
+    assert store.find_damage() == ()
 
 
 def test_threads_and_forks_share_a_store(tmp_path: Path) -> None:
-    """Threads put on branches of their own; a forked child writes by a connection of its own."""
+    """Each thread writes to its branch, and a forked child writes by its own connection."""
     store = Store(tmp_path)
 
     def put(branch: str) -> None:
@@ -111,7 +111,7 @@ def test_threads_and_forks_share_a_store(tmp_path: Path) -> None:
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     assert store.get("child") == store.get("x")
-    assert store.damaged() == ()
+    assert store.find_damage() == ()
 
 
 def stored(path: Path) -> tuple[Store, str, str, str]:
@@ -133,7 +133,7 @@ def change(path: Path, statement: str, *values: object) -> None:
 
 
 def test_damaged_entries_are_named(tmp_path: Path) -> None:
-    """A changed header, body or blob and missing entries are named; what is whole is still read."""
+    """Errors name changed or missing headers, bodies and blobs; intact versions are readable."""
     for number, (column, word) in enumerate(
         [("header", "its header has another"), ("body", "its body has another")]
     ):
@@ -149,24 +149,24 @@ def test_damaged_entries_are_named(tmp_path: Path) -> None:
             store.get("main")
         assert caught.value.entry == f"version {second}"
         assert store.get(first).frame_names == ("world", "a")
-        assert len(store.damaged()) == 1
+        assert len(store.find_damage()) == 1
     store, first, second, blob = stored(tmp_path / "blob")
     path = tmp_path / "blob" / "blobs" / blob
     whole = path.read_bytes()
     for data, reason in [
-        (whole[:-1], "its header does not fit its length"),
+        (whole[:-1], "its header is invalid or does not fit its length"),
         (
             whole[:100] + bytes([whole[100] ^ 1]) + whole[101:],
-            "what it holds has the digest|not finite",
+            "its content has the digest|not finite",
         ),
         (whole[:-4] + b"\xff\xff\xff\x7f", "names vertex 2147483647"),
         (b"x" * 10, "expected a regular file of 64 to"),
-        (b"x" * 100, "its header does not fit"),
+        (b"x" * 100, "its header is invalid or does not fit"),
     ]:
         path.write_bytes(data)
         with pytest.raises(StoreDamageError, match=f"blob {blob}: it is damaged: .*({reason})"):
             Store(store.path).get(first)
-        assert all(f"blob {blob}" in line for line in Store(store.path).damaged())
+        assert all(f"blob {blob}" in line for line in Store(store.path).find_damage())
         with pytest.raises(StoreDamageError, match=f"blob {blob}: "):
             Store(store.path).put(
                 SceneGraph().add_frame("b", "world", shapes=[Mesh(*TETRAHEDRON)]), "new"
@@ -178,11 +178,11 @@ def test_damaged_entries_are_named(tmp_path: Path) -> None:
     with pytest.raises(StoreDamageError, match=f"version {first}: it is missing"):
         Store(store.path).get(second)
     change(store.path, "DELETE FROM versions")
-    assert Store(store.path).damaged()[0].startswith("branch 'main': version")
+    assert Store(store.path).find_damage()[0].startswith("branch 'main': version")
 
 
 def test_a_blob_is_not_read_through_a_link(tmp_path: Path) -> None:
-    """A stranger's store leads nowhere else: neither by links of blobs, of the folder, nor of the database."""
+    """Links in place of blobs, their folder or the database are rejected."""
     store, first, _, blob = stored(tmp_path / "s")
     store.close()
     secret = tmp_path / "secret"
@@ -206,7 +206,7 @@ def test_a_blob_is_not_read_through_a_link(tmp_path: Path) -> None:
 
 
 def test_databases_of_strangers(tmp_path: Path) -> None:
-    """Garbage, other databases, triggers, views, later formats and pages turned over are refused; no code is run."""
+    """Other files, other schemas, triggers, views, later formats and damaged pages are rejected."""
     stored(tmp_path / "good")[0].close()
     good = (tmp_path / "good" / "versions.sqlite").read_bytes()
 
@@ -239,7 +239,7 @@ def test_databases_of_strangers(tmp_path: Path) -> None:
             store = Store(folder)
             store.get("main")
             store.put(SceneGraph(), "new")
-            assert isinstance(store.damaged(), tuple)
+            assert isinstance(store.find_damage(), tuple)
         except TmkitError:
             pass
 
@@ -286,7 +286,7 @@ NOISE = [b"\0" * 288, [[0, b"\0" * 48]]]
         ([[ROOT], [["box", [1.0, 2.0]]]], "positional argument|box|size"),
         ([[ROOT], [["box", [-1.0, 2.0, 1.0]]]], "positive"),
         ([[ROOT], [["exec", [1.0]]]], "there is no shape of kind 'exec'"),
-        ([[ROOT], [["../../../etc/passwd", "source"]]], "it has no digest for a name"),
+        ([[ROOT], [["../../../etc/passwd", "source"]]], "its name is no digest"),
         ([[ROOT], [], [[b"k", 10**9, ""]]], "no dimension from 1 to 100000"),
         ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [], None, "{"]]]], "Expecting"),
         (
@@ -333,21 +333,21 @@ NOISE = [b"\0" * 288, [[0, b"\0" * 48]]]
     ],
 )
 def test_records_of_strangers(tmp_path: Path, record: object, reason: str) -> None:
-    """A record with right digests that says nonsense is refused by name, whatever it is."""
+    """Every invalid record with valid digests raises an error with its id."""
     store = forged(tmp_path, msgspec.msgpack.encode(record))
     with pytest.raises(
         StoreDamageError,
         match=f"version {store.branches['main']}: it is damaged: .*({reason})|blob .*",
     ):
         store.get("main")
-    assert len(store.damaged()) == 1
+    assert len(store.find_damage()) == 1
 
 
 def test_a_record_must_have_its_fingerprint(tmp_path: Path) -> None:
-    """What a record leads to is compared with what its header says; many frames are refused before."""
+    """The scene must have the fingerprint of the header, and not too many frames."""
     body = msgspec.msgpack.encode([[ROOT]])
     assert forged(tmp_path / "a", body).get("main") == SceneGraph()
-    with pytest.raises(StoreDamageError, match="what it holds has another fingerprint"):
+    with pytest.raises(StoreDamageError, match="its content has another fingerprint"):
         forged(tmp_path / "b", body, fingerprint="00" * 16).get("main")
     many = [ROOT, *([2 + k, None, [f"f{k}", "world", POSE]] for k in range(30))]
     store = forged(tmp_path / "c", msgspec.msgpack.encode([many]))
@@ -359,10 +359,10 @@ def test_a_record_must_have_its_fingerprint(tmp_path: Path) -> None:
 @settings(
     max_examples=scaled_examples(1.5), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_any_bytes_are_no_harm(
+def test_random_records_give_a_scene_or_a_store_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Bodies of random bytes, and real ones with some turned over, give a scene or an error of the store."""
+    """Bodies of random bytes and real bodies with changed bytes."""
     with_all = Store(tmp_path_factory.mktemp("real"))
     with_all.put(written(1).add_frame("m", "f1", pose=Pose([1, 2, 3])).set_attribute("m", "a", [1]))
     body = bytearray(with_all._database.query("SELECT body FROM versions")[0][0][:1500])
@@ -374,6 +374,6 @@ def test_any_bytes_are_no_harm(
     try:
         store.get("main")
     except (StoreDamageError, UnknownNameError):
-        assert store.damaged()
+        assert store.find_damage()
     store.close()
     with_all.close()

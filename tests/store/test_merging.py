@@ -1,4 +1,4 @@
-"""Three-way merges: what one side changed, what both changed alike, and conflicts."""
+"""Three-way merges: changes of one side, equal changes of both sides, and conflicts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ BASE = (
 )
 
 
-def test_each_side_changes_its_own() -> None:
-    """New frames of both sides get ids of their own, ours first; pairs, groups and attributes are merged."""
+def test_changes_of_one_side_are_merged() -> None:
+    """New frames get new ids, ours first; pairs, groups and attributes are merged."""
     ours = (
         BASE.add_frame("fork", "table")
         .set_pose("cup", Pose([0, 1, 0]))
@@ -46,8 +46,8 @@ def test_each_side_changes_its_own() -> None:
     assert merged.frames_of_group("things") == ("cup", "pan")
 
 
-def test_both_sides_change_alike() -> None:
-    """What both did is done once: frames that came, went and moved, groups and pairs."""
+def test_equal_changes_are_merged_once() -> None:
+    """Added, removed and moved frames, groups and pairs."""
 
     def edited(scene: SceneGraph) -> SceneGraph:
         scene = (
@@ -63,7 +63,7 @@ def test_both_sides_change_alike() -> None:
 
 
 def test_conflicts_name_the_frame_and_both_edits() -> None:
-    """All conflicts are in one error, which survives pickling; nothing is merged."""
+    """One error has all conflicts, also after pickling."""
     ours = (
         BASE.set_pose("cup", Pose([0, 1, 0]))
         .remove_frame("pan")
@@ -96,7 +96,7 @@ def test_conflicts_name_the_frame_and_both_edits() -> None:
 
 
 def test_edits_that_do_not_fit_are_conflicts() -> None:
-    """A parent that is gone, a name that is taken, and a circle that two moves would make together."""
+    """A removed parent, a used name, and a cycle that two moves would form together."""
     removed = BASE.remove_frame("table", subtree=True)
     with pytest.raises(MergeConflictError, match=r"rule .*added 'fork'.*unknown frame 'table'"):
         merge_scenes(BASE, removed, BASE.add_frame("fork", "table"))
@@ -109,7 +109,7 @@ def test_edits_that_do_not_fit_are_conflicts() -> None:
 @given(st.data())
 @settings(max_examples=scaled_examples(0.5))
 def test_laws_of_merges(data: st.DataObject) -> None:
-    """A side without changes gives the other; frames that one side alone changed are as that side has them."""
+    """A side without changes gives the other side; changes of one side are kept."""
     model = SceneModel().add_root("world")
     scene = SceneGraph()
 
@@ -148,7 +148,7 @@ def test_laws_of_merges(data: st.DataObject) -> None:
 
 
 def test_merges_of_branches(tmp_path: Path) -> None:
-    """A branch that is behind goes forward, one that is ahead stays; others get a version of two parents."""
+    """A branch behind is set to the version, one ahead stays, others get a merge version."""
     store = Store(tmp_path)
     base = store.put(BASE)
     store.set_branch("side", base)
@@ -182,8 +182,8 @@ def test_merges_of_branches(tmp_path: Path) -> None:
         store.merge("apart")
 
 
-def test_the_latest_common_version_is_the_base(tmp_path: Path) -> None:
-    """After a merge, edits that were merged before are no conflicts again."""
+def test_the_latest_common_ancestor_is_the_base(tmp_path: Path) -> None:
+    """After a merge, edits that were merged earlier are no conflicts."""
     store = Store(tmp_path)
     store.set_branch("side", store.put(BASE))
     for k in range(1, 6):

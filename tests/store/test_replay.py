@@ -1,4 +1,4 @@
-"""Records that are applied together give what they give one after the other."""
+"""Joint application of records equals their sequential application."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def edited(scene: SceneGraph, rng: np.random.Generator) -> SceneGraph:
 
 @settings(max_examples=scaled_examples(1.0), deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_records_together_are_records_one_by_one(seed: int) -> None:
-    """Frames that only change wait for what else is said of them; all else is applied where it stands."""
+def test_joint_application_equals_sequential_application(seed: int) -> None:
+    """For random records that change, add and remove frames, pairs, groups and shapes."""
     rng = np.random.default_rng(seed)
     sources, keys = dict[bytes, NoiseSource](), dict[NoiseSource, bytes]()
 

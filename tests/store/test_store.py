@@ -1,4 +1,4 @@
-"""Stores of versions against a dict of scenes, and what they refuse."""
+"""Stores of versions against a dict of scenes, and their errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tmkit.store.versions import StoreLimits
 @given(st.data())
 @settings(max_examples=scaled_examples(0.6))
 def test_a_store_is_a_dict_of_scenes(data: st.DataObject) -> None:
-    """Random versions on random branches, read back by this store and by others that start with nothing in memory."""
+    """Random versions on random branches, read by this store and by one with an empty cache."""
     with TemporaryDirectory() as folder:
         store = Store(
             Path(folder) / "store", limits=StoreLimits(cached_versions=data.draw(st.integers(1, 4)))
@@ -67,7 +67,7 @@ def test_a_store_is_a_dict_of_scenes(data: st.DataObject) -> None:
             assert history[0].id == tip
             assert all({*version.parents} <= {later.id for later in history} for version in history)
             assert all(stored[version.id].fingerprint == version.fingerprint for version in history)
-        assert fresh.damaged() == ()
+        assert fresh.find_damage() == ()
 
 
 def everything() -> SceneGraph:
@@ -108,8 +108,8 @@ def everything() -> SceneGraph:
     )
 
 
-def test_all_that_a_scene_can_say(tmp_path: Path) -> None:
-    """Joints, shapes, masses, attributes, twists, stamps, errors, groups, pairs and bare bodies are read back."""
+def test_all_properties_of_a_scene_are_stored(tmp_path: Path) -> None:
+    """Joints, shapes, masses, attributes, twists, stamps, noise, groups, pairs and bodies."""
     scene = everything()
     with Store(tmp_path / "s") as store:
         known = store.put(scene)
@@ -128,8 +128,8 @@ def test_all_that_a_scene_can_say(tmp_path: Path) -> None:
     assert len(os.listdir(tmp_path / "s" / "blobs")) >= 3
 
 
-def test_versions_share_their_errors(tmp_path: Path) -> None:
-    """A source is one in all versions that a store gives, so correlations and small differences are kept."""
+def test_versions_share_noise_sources(tmp_path: Path) -> None:
+    """A source is the same in all versions, so correlations and small differences are kept."""
     scene = (
         SceneGraph()
         .add_frame("a", "world", pose=GaussianPose(covariance=1e-4 * np.eye(6)))
@@ -151,8 +151,8 @@ def test_versions_share_their_errors(tmp_path: Path) -> None:
     )
 
 
-def test_ids_are_of_content_and_history(tmp_path: Path) -> None:
-    """The same edits have the same ids in every store; a put of what is there makes no version."""
+def test_ids_depend_on_content_and_history(tmp_path: Path) -> None:
+    """The same edits have the same ids in every store; an equal scene adds no version."""
     a, b = Store(tmp_path / "a"), Store(tmp_path / "b")
     scene = everything()
     for store in (a, b):
@@ -164,8 +164,8 @@ def test_ids_are_of_content_and_history(tmp_path: Path) -> None:
     assert [version.message for version in a.log()] == ["moved", ""]
 
 
-def test_versions_share_what_they_share(tmp_path: Path) -> None:
-    """Fifty versions take less than twice the room of one, one more less than 2 KiB, and no chain is without end."""
+def test_versions_share_disk_space(tmp_path: Path) -> None:
+    """Fifty versions take less than twice the space of one, another less than 2 KiB."""
     with SceneGraph().edit() as edit:
         for k in range(1000):
             edit.add_frame(f"f{k}", "world", pose=Pose([k, 0, 0]))
@@ -196,7 +196,7 @@ def test_versions_share_what_they_share(tmp_path: Path) -> None:
 
 
 def test_branches(tmp_path: Path) -> None:
-    """Branches begin, move and end; versions are found by name, by id and by the first digits of an id."""
+    """Branches are created, moved and deleted; versions are found by name, id and prefix."""
     store, scene = Store(tmp_path), SceneGraph()
     first = store.put(scene)
     second = store.put(scene.add_frame("a", "world"), "try/1")
@@ -225,7 +225,7 @@ def test_branches(tmp_path: Path) -> None:
 
 
 def test_garbage_is_collected(tmp_path: Path) -> None:
-    """What no branch leads to goes, with its blobs and half-written files; what one leads to stays."""
+    """Unreachable versions, their blobs and half-written files are removed, and no others."""
     store = Store(tmp_path)
     shape = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3]]
     kept = store.put(SceneGraph().add_frame("a", "world", shapes=[Mesh(*shape)]))
@@ -239,12 +239,12 @@ def test_garbage_is_collected(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="unknown version"):
         Store(tmp_path).get(lost)
     assert Store(tmp_path).get(kept) == store.get("main")
-    assert Store(tmp_path).damaged() == ()
+    assert Store(tmp_path).find_damage() == ()
     assert store.gc() == (0, 0, 0)
 
 
 def test_batches_are_all_or_nothing(tmp_path: Path) -> None:
-    """An exception in a batch takes all of it back, on disk and in what the store gives."""
+    """An exception in a batch undoes all its changes, on disk and in the store."""
     store, scene = Store(tmp_path), SceneGraph()
     first = store.put(scene)
     lost = []
@@ -263,7 +263,7 @@ def test_batches_are_all_or_nothing(tmp_path: Path) -> None:
 
 
 def test_limits(tmp_path: Path) -> None:
-    """Scenes, messages and blobs beyond the limits are refused, and nothing is stored."""
+    """Scenes, messages and blobs beyond the limits are rejected, and nothing is stored."""
     limits = StoreLimits(blob_bytes=1000, version_bytes=2000, frames=20)
     store, scene = Store(tmp_path, limits=limits), SceneGraph()
     with scene.edit() as edit:
@@ -283,8 +283,8 @@ def test_limits(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "blobs") == []
 
 
-def test_places_that_are_no_stores(tmp_path: Path) -> None:
-    """A folder of other files, a file, a missing store and a closed one are refused; nothing is written there."""
+def test_paths_without_a_store_are_rejected(tmp_path: Path) -> None:
+    """A folder of other files, a file, a missing and a closed store; nothing is written."""
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     with pytest.raises(StoreError, match="there is no store in it"):
@@ -303,8 +303,8 @@ def test_places_that_are_no_stores(tmp_path: Path) -> None:
         store.put(SceneGraph().add_frame("a", "world"))
 
 
-def test_a_copy_of_other_ids_is_merged(tmp_path: Path) -> None:
-    """A version that equals its parent and only merges, made anew with other ids, is followed by right differences."""
+def test_a_copy_with_other_ids_is_merged(tmp_path: Path) -> None:
+    """Differences after a merge without changes are right, for a copy with other frame ids."""
     store = Store(tmp_path)
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "world")
     store.put(scene)
@@ -323,11 +323,11 @@ def test_a_copy_of_other_ids_is_merged(tmp_path: Path) -> None:
     back = later.apply(diff(copy, later).reversed())
     store.put(back)
     assert [Store(tmp_path).get(version.id) for version in store.log("main")][:2] == [back, later]
-    assert Store(tmp_path).damaged() == ()
+    assert Store(tmp_path).find_damage() == ()
 
 
-def test_versions_of_a_batch_that_failed_are_in_no_memory(tmp_path: Path) -> None:
-    """After an exception nothing of the batch is there, neither on disk nor for the same object."""
+def test_versions_of_a_failed_batch_are_not_in_memory(tmp_path: Path) -> None:
+    """After an exception no version of the batch exists, on disk or in the store."""
     with Store(tmp_path / "store") as store:
         tip = store.put(SceneGraph())
         with pytest.raises(KeyError), store.batch():  # noqa: PT012

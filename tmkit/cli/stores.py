@@ -125,7 +125,7 @@ def merge(
 def gc(folder: Folder) -> None:
     """Remove versions that no branch leads to, and what only they need; name what is damaged."""
     with _open_store(folder) as store:
-        damaged = store.damaged()
+        damaged = store.find_damage()
         for line in damaged:
             say(printable(line))
         if damaged:

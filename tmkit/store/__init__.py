@@ -1,8 +1,8 @@
-"""A store of scene versions on disk: git for worlds.
+"""Store of scene versions on disk, with branches and history as in Git.
 
-:class:`Store` is a folder with named branches of versions. A version is kept as its difference to
-its parent, meshes once by content, and it is found by a hash that covers its history.
-:func:`merge_scenes` is the three-way merge of scenes without a store.
+:class:`Store` is a folder with named branches of versions. It stores a version as the difference to
+its parent, and each mesh once by its content. The id of a version is a hash of its content and
+history. :func:`merge_scenes` is the three-way merge of scenes without a store.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Shapes with arrays as files that are read through a memory map: meshes, point clouds, height fields.
+"""Files of meshes, point clouds and height fields, read through a memory map.
 
-A file is named by the digest of its shape. It holds a header of 64 bytes (magic, kind, the numbers
-of rows, columns and faces, up to three dimensions), then the arrays as they are in memory,
-little-endian: nothing is parsed. The shape that is made of them must have the digest that the file
-is called. Digests of shapes have 128 bits and are not cryptographic, so a file that is there is
-compared byte by byte before a version refers to it.
+The name of a file is the digest of its shape. A file has a header of 64 bytes (magic, kind, counts
+of rows, columns and faces, up to three dimensions), and then the arrays as in memory,
+little-endian, so reading needs no parser. The shape of these arrays must have the digest of the
+file name. Digests of shapes have 128 bits and are not cryptographic. For this reason an existing
+file is compared byte by byte before a version refers to it.
 
-Invariants: a blob is there whole or not at all; nothing outside of the folder is read or written,
-whatever links a stranger's folder holds.
+Invariants: a blob is complete or absent; nothing outside of the folder is read or written, even if
+the folder of a stranger contains links.
 """
 
 from __future__ import annotations
@@ -25,19 +25,33 @@ from tmkit._support.output import write_files
 from tmkit.errors import OutputError, StoreDamageError, StoreError, TmkitError
 from tmkit.graph import HeightField, Mesh, PointCloud, Shape
 
-# magic, kind, number of dimensions, rows, columns, faces, dimensions
 _HEADER = struct.Struct("<8s2I3Q3d")
+"""Header: magic, kind, count of dimensions, rows, columns, faces, dimensions."""
+
 _MAGIC = b"tmkblob1"
-_KINDS = {"mesh": 0, "point_cloud": 1, "height_field": 3}  # and their numbers of dimensions
+"""First bytes of a blob."""
+
+_DIMENSION_COUNTS = {"mesh": 0, "point_cloud": 1, "height_field": 3}
+"""Count of the dimensions by kind of shape; the index of a kind is its number in the header."""
+
 _NAME = re.compile(r"[0-9a-f]{32}")
 
 
 class BlobFolder:
-    """The blobs of a store in a folder, which is made; StoreError where it cannot be, or is a link."""
+    """Folder of the blobs of a store.
 
-    def __init__(self, path: Path, *, largest: int) -> None:
-        self._path, self._largest = path, largest
-        self._compared: set[str] = set()  # digests whose files hold what the shape says
+    Args:
+        path: the folder, created if it is missing.
+        max_bytes: limit of the size of a blob.
+
+    Raises:
+        StoreError: if the folder cannot be created or is a link.
+    """
+
+    def __init__(self, path: Path, *, max_bytes: int) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._verified: set[str] = set()  # digests of files with the bytes of their shape
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -46,14 +60,21 @@ class BlobFolder:
             raise StoreError(f"{path}: expected a folder, received a link")
 
     def put(self, shape: Shape) -> None:
-        """Write the blob of a shape, unless it is there; synchronised with the disk."""
-        digest, path = shape.digest, self._path / shape.digest
-        if digest in self._compared and path.exists():
+        """Write the blob of a shape, unless it exists, and synchronise it with the disk.
+
+        Raises:
+            StoreError: if the shape is too large.
+            StoreDamageError: if an existing file differs.
+            OutputError: if the file cannot be written.
+        """
+        digest = shape.digest
+        path = self._path / digest
+        if digest in self._verified and path.exists():
             return
         data = blob_of_shape(shape)
-        if len(data) > self._largest:
+        if len(data) > self._max_bytes:
             raise StoreError(
-                f"shape {digest} has {len(data)} bytes; a blob has at most {self._largest}"
+                f"shape {digest} has {len(data)} bytes; a blob has at most {self._max_bytes}"
             )
         try:
             if not os.path.lexists(path):
@@ -64,14 +85,18 @@ class BlobFolder:
             raise
         except (OSError, ValueError) as error:
             raise StoreDamageError.of(f"blob {digest}", str(error)) from None
-        self._compared.add(digest)
+        self._verified.add(digest)
 
     def get(self, digest: str, source: str) -> Shape:
-        """Return the shape of a blob; ``source`` is its label. StoreDamageError where it is missing or damaged."""
+        """Return the shape of a blob, with a source label.
+
+        Raises:
+            StoreDamageError: if the blob is missing or damaged.
+        """
         try:
             shape = shape_of_blob(self._map(digest), source)
             if shape.digest != digest:
-                raise ValueError(f"what it holds has the digest {shape.digest}")
+                raise ValueError(f"its content has the digest {shape.digest}")
         except OSError as error:
             raise StoreDamageError.of(
                 f"blob {digest}", f"it cannot be read: {error.strerror}"
@@ -81,7 +106,7 @@ class BlobFolder:
         return shape
 
     def remove_all_but(self, digests: set[str]) -> tuple[int, int]:
-        """Remove all other files, half-written ones too; return how many and their bytes."""
+        """Remove all other files, also half-written ones; return their count and bytes."""
         entries = [
             entry
             for entry in os.scandir(self._path)
@@ -94,7 +119,7 @@ class BlobFolder:
 
     def _map(self, digest: str) -> mmap.mmap:
         if not _NAME.fullmatch(digest):
-            raise ValueError("it has no digest for a name")
+            raise ValueError("its name is no digest")
         handle = os.open(
             self._path / digest, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         )
@@ -102,10 +127,10 @@ class BlobFolder:
             status = os.fstat(handle)
             if (
                 not stat.S_ISREG(status.st_mode)
-                or not _HEADER.size <= status.st_size <= self._largest
+                or not _HEADER.size <= status.st_size <= self._max_bytes
             ):
                 raise ValueError(
-                    f"expected a regular file of {_HEADER.size} to {self._largest} bytes"
+                    f"expected a regular file of {_HEADER.size} to {self._max_bytes} bytes"
                 )
             return mmap.mmap(handle, status.st_size, access=mmap.ACCESS_READ)
         finally:
@@ -118,7 +143,7 @@ def blob_of_shape(shape: Shape) -> bytes:
         shape.kind
     ]
     dimensions = (*shape.dimensions, 0.0, 0.0, 0.0)[:3]
-    kind = [*_KINDS].index(shape.kind)
+    kind = [*_DIMENSION_COUNTS].index(shape.kind)
     header = _HEADER.pack(
         _MAGIC, kind, len(shape.dimensions), *numbers.shape, len(shape.faces), *dimensions
     )
@@ -126,18 +151,22 @@ def blob_of_shape(shape: Shape) -> bytes:
 
 
 def shape_of_blob(data: bytes | mmap.mmap, source: str) -> Shape:
-    """Return the shape that the bytes of a blob say, with a label; ValueError where they are no blob."""
+    """Return the shape of the bytes of a blob, with a source label.
+
+    Raises:
+        ValueError: if the bytes are no blob.
+    """
     if len(data) < _HEADER.size:
         raise ValueError(f"expected {_HEADER.size} bytes or more")
     magic, kind, count, rows, columns, faces, *dimensions = _HEADER.unpack_from(data)
     expected = _HEADER.size + 8 * rows * columns + 12 * faces
     if (
         magic != _MAGIC
-        or kind >= len(_KINDS)
-        or count != [*_KINDS.values()][kind]
+        or kind >= len(_DIMENSION_COUNTS)
+        or count != [*_DIMENSION_COUNTS.values()][kind]
         or expected != len(data)
     ):
-        raise ValueError("its header does not fit its length, or is none")
+        raise ValueError("its header is invalid or does not fit its length")
     numbers = np.frombuffer(data, "<f8", rows * columns, _HEADER.size).reshape(rows, columns)
     if kind == 0:
         corners = np.frombuffer(data, "<i4", 3 * faces, _HEADER.size + numbers.nbytes).reshape(

@@ -1,12 +1,12 @@
-"""The database of a store: versions and branches in one SQLite file, safe for processes and for kills.
+"""SQLite database of the versions and branches of a store, safe for processes and kills.
 
-SQLite writes ahead to a log, with ``synchronous=NORMAL``: a process that is killed, at any moment,
-leaves the state before or after a transaction. A power cut may take back the last commits, those
-since the last checkpoint, each whole and in order, and damages no older ones. One process writes at
-a time (others wait), any number reads.
+SQLite uses a write-ahead log with ``synchronous=NORMAL``. A process that is killed at any moment
+leaves the state before or after a transaction. A power failure may undo the last commits, those
+since the last checkpoint, each as a whole and in order, and damages no older commit. One process
+writes at a time while others wait, and any number of processes read.
 
-A file may come from a stranger: its schema must be ours to the letter, so it holds neither triggers
-nor views; rows are bounded; and what SQLite finds malformed is a :class:`StoreDamageError`.
+A file may come from a stranger. Its schema must equal ours literally, so it has neither triggers nor
+views, and rows have a limit. A file that SQLite finds malformed raises :class:`StoreDamageError`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ from typing import Any
 from tmkit.errors import StoreDamageError, StoreError
 
 FILE = "versions.sqlite"
+"""Name of the database in the folder of a store."""
+
 STORE_FORMAT = 1
-_APPLICATION = 0x746D6B73  # "tmks"
+"""Version of the format of a store."""
+
+_APPLICATION_ID = 0x746D6B73
+"""Application id in the header of the file: "tmks"."""
+
 _SCHEMA = {
     "versions": (
         "CREATE TABLE versions (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, header BLOB"
@@ -33,27 +39,39 @@ _SCHEMA = {
 
 
 class Database:
-    """A connection to the database of a folder, opened anew in a forked process; as a context, a transaction.
+    """Connection to the database of a folder; as a context manager, a transaction.
 
-    Rows have at most ``largest`` bytes; another process that writes is waited for ``patience``
-    seconds.
+    After a fork, the child process opens another connection.
+
+    Args:
+        folder: folder of the store.
+        max_bytes: limit of the size of a row.
+        patience: time to wait for another process that writes [s].
+
+    Raises:
+        StoreError: if the file is no database of a store of this format.
     """
 
-    def __init__(self, folder: Path, *, largest: int, patience: float) -> None:
-        self._path, self._largest, self._patience = folder / FILE, largest, patience
-        # of parent processes: closing one would drop their locks
+    def __init__(self, folder: Path, *, max_bytes: int, patience: float) -> None:
+        self._path = folder / FILE
+        self._max_bytes = max_bytes
+        self._patience = patience
+        # Connections of parent processes stay open, since closing one drops their locks.
         self._inherited: list[sqlite3.Connection] = []
         self._open()
 
     def _open(self) -> None:
-        self._process, self.lock, self._depth = os.getpid(), threading.RLock(), 0
+        self._process = os.getpid()
+        self.lock = threading.RLock()
+        self._depth = 0
+        # Rows of the transaction that are not yet written.
         self._rows: list[tuple[bytes, bytes, bytes]] = []
-        self._tips: dict[str, bytes] = {}  # both of the transaction, not yet written
+        self._tips: dict[str, bytes] = {}
         if any(os.path.islink(f"{self._path}{end}") for end in ("", "-wal", "-shm")):
             raise StoreError(f"{self._path}: expected a regular file, received a link")
         handle = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)  # of several processes one makes the tables
+            fcntl.flock(handle, fcntl.LOCK_EX)  # one of several processes creates the tables
             self._connection = sqlite3.connect(
                 self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
             )
@@ -64,24 +82,22 @@ class Database:
             os.close(handle)
 
     def _prepare(self) -> None:
-        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._largest + 1_000_000)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._max_bytes + 1_000_000)
         for setting in ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=NORMAL"):
             self.query(f"PRAGMA {setting}")
-        found = dict(self.query("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
-        ((application,),), ((version,),) = (
-            self.query("PRAGMA application_id"),
-            self.query("PRAGMA user_version"),
-        )
-        if not found and not application:
+        schema = dict(self.query("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
+        ((application,),) = self.query("PRAGMA application_id")
+        ((version,),) = self.query("PRAGMA user_version")
+        if not schema and not application:
             self.query("PRAGMA page_size=2048")  # a commit writes three pages
             self.query("PRAGMA journal_mode=WAL")
             settings = (
-                f"PRAGMA application_id={_APPLICATION}",
+                f"PRAGMA application_id={_APPLICATION_ID}",
                 f"PRAGMA user_version={STORE_FORMAT}",
             )
             for statement in ("BEGIN IMMEDIATE", *_SCHEMA.values(), *settings, "COMMIT"):
                 self.query(statement)
-        elif application != _APPLICATION or found != _SCHEMA:
+        elif application != _APPLICATION_ID or schema != _SCHEMA:
             raise StoreError(f"{self._path}: it is not the database of a store")
         elif version != STORE_FORMAT:
             raise StoreError(
@@ -89,8 +105,12 @@ class Database:
             )
 
     def query(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement of this package, with values for its question marks."""
-        self._require_own()
+        """Return the rows of a statement of this package, with values for its parameters.
+
+        Raises:
+            StoreError: if the database is busy or damaged.
+        """
+        self._reopen_after_fork()
         try:
             with self.lock:
                 self._flush()
@@ -99,7 +119,7 @@ class Database:
             raise self._error(error) from None
 
     def tip(self, branch: str) -> Any:
-        """Return the id of a branch's tip, None if there is no such branch."""
+        """Return the id of the tip of a branch, or None if there is no such branch."""
         with self.lock:
             if branch in self._tips:
                 return self._tips[branch]
@@ -107,15 +127,15 @@ class Database:
             return rows[0][0] if rows else None
 
     def set_tip(self, branch: str, version: bytes) -> None:
-        """Let a branch end at a version, within :meth:`writing`; written with the transaction's other rows."""
+        """Set the tip of a branch, as a part of the transaction."""
         self._tips[branch] = version
 
     def insert(self, version: bytes, header: bytes, body: bytes) -> None:
-        """Insert a version unless it is there, within :meth:`writing`; written with the transaction's other rows."""
+        """Insert a version unless it exists, as a part of the transaction."""
         self._rows.append((version, header, body))
 
     def _flush(self) -> None:
-        """Write what the transaction has collected: many rows at once cost half of each alone."""
+        """Write the pending rows, at half the cost of writing each alone."""
         if self._rows:
             self._connection.executemany(
                 "INSERT OR IGNORE INTO versions (id, header, body) VALUES (?, ?, ?)", self._rows
@@ -126,8 +146,14 @@ class Database:
             self._tips.clear()
 
     def __enter__(self) -> None:
-        """Be the one writer; all is committed at the end, or nothing after an exception. May nest."""
-        self._require_own()
+        """Begin a transaction, as the only writer; transactions may nest.
+
+        The end of the outermost one commits all changes, or none after an exception.
+
+        Raises:
+            StoreError: if another process writes for longer than the patience.
+        """
+        self._reopen_after_fork()
         self.lock.acquire()
         try:
             if not self._depth:
@@ -153,14 +179,14 @@ class Database:
                     self._connection.execute("ROLLBACK")
             self.lock.release()
 
-    def _require_own(self) -> None:
-        """Open a connection of this process's own, after a fork."""
+    def _reopen_after_fork(self) -> None:
+        """Open a connection of this process if it is a fork of the one that opened the last."""
         if self._process != os.getpid():
             self._inherited.append(self._connection)
             self._open()
 
     def close(self) -> None:
-        """Close the connection; it refuses everything then."""
+        """Close the connection; later calls raise StoreError."""
         if self._process == os.getpid():
             self._connection.close()
 

@@ -1,26 +1,24 @@
-"""Differences between versions: as bytes, each value checked when it is read, and merged with those of another side.
+"""Encoding of differences between versions as bytes, and merging of scenes.
 
-A record is a MessagePack array of what the second of two versions has that the first has not: the
-frames that came or changed, whole, with their ids. The names of those that are gone. Pairs, groups
-and bodies without frames that differ. Reading a record takes the first version, so it repeats
-nothing of that, and a whole scene is the difference to an empty one.
+A record is a MessagePack array of a difference between two versions: the new and changed frames,
+whole and with their ids; the names of the removed frames; the changed pairs, groups and bodies
+without frames. Decoding needs the first version, so a record repeats nothing of it. A whole scene is
+the difference to an empty scene.
 
-A frame is an array of up to thirteen values, in the order of :class:`FrameRecord`; those at the end
-that most frames lack are omitted. Poses are seven numbers, numbers eight bytes, matrices
-little-endian bytes row by row. Shapes are listed once: primitives by their kind and dimensions,
-those with arrays by the digest of their blob (:mod:`tmkit.store.blobs`). Noise sources are listed
-by a key of 16 bytes, their identity in the store: two versions that a store gives have errors of
-one source where the versions that were put had.
+A frame is an array of up to thirteen values, in the order of :class:`FrameRecord`, without the empty
+values at the end. A pose has seven numbers, a number eight bytes, and a matrix has little-endian
+bytes by rows. Each shape is listed once: a primitive by its kind and dimensions, others by the
+digest of their blob (:mod:`tmkit.store.blobs`). Noise sources are listed by a key of 16 bytes, their
+identity in the store, so versions that share a source when stored share it when read.
 
-Invariant: what is read has run no code and was checked twice, its form here and its meaning by the
-    core.
+Invariants: decoding runs no code. It checks the form of a record, and the core checks its content.
 
-:func:`merge_scenes` merges three ways, frame by frame. What each side changed since the base is a
-difference. A frame, an allowed pair or a group that one side alone changed is taken from that side.
-One that both changed alike is taken once. One that both changed in different ways is a *conflict*,
-whichever fields they changed. Frames of the base are matched by identity, new ones by name. What is
-left of their difference is applied to our version; where it does not fit there (its parent is gone,
-a rule of the scene would break), that is a conflict too. Nothing is merged halfway.
+:func:`merge_scenes` is a three-way merge by frames, over the difference of each side to the base. A
+frame, allowed pair or group that only one side changed is taken from that side. If both sides
+changed it equally, it is taken once. If they changed it differently, in whichever fields, this is a
+*conflict*. Frames of the base are matched by identity, and new frames by name. The rest of their
+difference is applied to our version. It is a conflict too if this fails, for example because a
+parent is missing or a rule of scenes is violated. A merge is complete, or it raises an error.
 """
 
 from __future__ import annotations
@@ -43,15 +41,23 @@ from tmkit.spatial import Pose
 with importing("msgspec", "world", "a store of scenes needs"):
     import msgspec
 
-Seven = tuple[float, float, float, float, float, float, float]
-Place = Annotated[int, msgspec.Meta(ge=0)]  # in a list of the record
-# covariance; source by its place in the list, and its map
-Noise = tuple[bytes, list[tuple[Place, bytes]]]
-AttachedRecord = tuple[
-    Place, Seven, list[float] | None, bool, bool, float | None, str | None, float | None
+PoseRecord = tuple[float, float, float, float, float, float, float]
+"""Position and quaternion (x, y, z, w)."""
+
+Index = Annotated[int, msgspec.Meta(ge=0)]
+"""Index into a list of the record."""
+
+NoiseRecord = tuple[bytes, list[tuple[Index, bytes]]]
+"""Covariance; index and map of each source."""
+
+ShapeRecord = tuple[
+    Index, PoseRecord, list[float] | None, bool, bool, float | None, str | None, float | None
 ]
-# frames, groups, parents, attributes
+"""Index of the shape, pose, color, visual, collision, friction, level, stamp."""
+
 GroupRecord = tuple[list[str], list[str], list[str], str | None]
+"""Frames, groups, parents, attributes."""
+
 JointState = tuple[
     int,
     tuple[float, float, float],
@@ -72,31 +78,58 @@ _PRIMITIVES: dict[str, Callable[..., Shape]] = {
     "capsule": graph.Capsule,
     "plane": graph.Plane,
 }
-_LARGEST_SOURCE = 100_000  # dimensions
+_MAX_SOURCE_DIMENSION = 100_000
+"""Limit of the dimension of a noise source."""
 
 
 class FrameRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A frame: what :class:`~tmkit.graph.FrameSpecification` says; attributes and their stamps as JSON text."""
+    """Values of a :class:`~tmkit.graph.FrameSpecification`.
+
+    Attributes:
+        name: name of the frame.
+        parent: name of the parent.
+        pose: pose relative to the parent.
+        body: name of the body; None for the name of the frame.
+        joint: state of the joint; None for a fixed one.
+        classes: names of the classes.
+        shapes: attached shapes.
+        inertia: mass, center and matrix.
+        attributes: attributes and their stamps as JSON text.
+        twist: representation and coordinates.
+        stamps: capacity, window, and pairs of stamp and pose.
+        noise: noise of the pose.
+        twist_noise: noise of the twist.
+    """
 
     name: str
     parent: str | None
-    pose: Seven
-    body: str | None = None  # of the frame's own name
-    joint: JointState | None = None  # fixed
+    pose: PoseRecord
+    body: str | None = None
+    joint: JointState | None = None
     classes: list[str] = []
-    shapes: list[AttachedRecord] = []
+    shapes: list[ShapeRecord] = []
     inertia: tuple[float, bytes, bytes] | None = None
     attributes: str | None = None
     twist: tuple[str, bytes] | None = None
-    stamps: tuple[int, float, list[tuple[float, Seven]]] | None = None  # capacity, window, poses
-    noise: Noise | None = None
-    twist_noise: Noise | None = None
+    stamps: tuple[int, float, list[tuple[float, PoseRecord]]] | None = None
+    noise: NoiseRecord | None = None
+    twist_noise: NoiseRecord | None = None
 
 
 class DifferenceRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A difference; shapes as (kind, dimensions) or (digest, source label), sources as (key, dimension, label)."""
+    """Values of a difference.
 
-    frames: list[tuple[int, str | None, FrameRecord | None]]  # id, name before, frame after
+    Attributes:
+        frames: id, previous name and new values of each changed frame.
+        shapes: kind and dimensions, or digest and source label, of each shape.
+        sources: key, dimension and label of each noise source.
+        pairs: the two frames, previous and new reason of each changed pair.
+        groups: name and new values of each changed group.
+        bodies_before: removed bodies without frames.
+        bodies_after: new bodies without frames.
+    """
+
+    frames: list[tuple[int, str | None, FrameRecord | None]]
     shapes: list[tuple[str, list[float] | str]] = []
     sources: list[tuple[bytes, int, str]] = []
     pairs: list[tuple[str, str, str | None, str | None]] = []
@@ -110,7 +143,11 @@ _decoder = msgspec.msgpack.Decoder(DifferenceRecord)
 
 
 class DifferenceWriter:
-    """Makes the record of a difference; ``source_key`` gives the key of a noise source, given its place in it, too."""
+    """Encoder of differences.
+
+    Args:
+        source_key: returns the key of a noise source, from the source and its index in the record.
+    """
 
     def __init__(self, source_key: Callable[[NoiseSource, int], bytes] = lambda *_: b"") -> None:
         self._shapes: dict[Shape, int] = {}
@@ -118,19 +155,32 @@ class DifferenceWriter:
         self._source_key = source_key
 
     def encode(self, difference: SceneDifference, after: SceneGraph) -> bytes | None:
-        """Return the bytes of a difference; None where a name comes to mean another frame (edits confuse it)."""
-        frames, gone, came = [], set(), set()
+        """Return the bytes of a difference, or None if a name moves to another frame.
+
+        Such a difference has no order in which its edits apply.
+
+        Args:
+            difference: the difference.
+            after: the second version.
+
+        Raises:
+            StoreError: if a noise source has too many dimensions.
+        """
+        frames = []
+        removed_names = set()
+        new_names = set()
         for frame in difference.frames:
-            before, now = frame.before, frame.after
-            old, new = before and before.name, now and now.name
-            if old != new:
-                gone.add(old)
-                came.add(new)
-            frames.append((frame.frame_id, old, None if now is None else self.frame(now)))
-        if len(gone & came - {None}):
+            old_name = frame.before and frame.before.name
+            new_name = frame.after and frame.after.name
+            if old_name != new_name:
+                removed_names.add(old_name)
+                new_names.add(new_name)
+            values = None if frame.after is None else self.frame(frame.after)
+            frames.append((frame.frame_id, old_name, values))
+        if removed_names & new_names - {None}:
             return None
         groups = [(name, group_record(after, name)) for name in difference.groups]
-        # A pair goes with its frames.
+        # A pair is removed with its frames.
         pairs = [
             pair
             for pair in difference.pairs
@@ -141,43 +191,45 @@ class DifferenceWriter:
             for s in self._shapes
         ]
         for source in self._sources:
-            if source.dimension > _LARGEST_SOURCE:
+            if source.dimension > _MAX_SOURCE_DIMENSION:
                 reason = f"noise source '{source.label}' has {source.dimension:,} dimensions"
-                raise StoreError(f"{reason}; a record has at most {_LARGEST_SOURCE:,}")
+                raise StoreError(f"{reason}; a record has at most {_MAX_SOURCE_DIMENSION:,}")
         sources = [
-            (self._source_key(s, place), s.dimension, s.label) for s, place in self._sources.items()
+            (self._source_key(s, index), s.dimension, s.label) for s, index in self._sources.items()
         ]
-        more = [shapes, sources, pairs, groups, difference.bodies_before, difference.bodies_after]
-        return _encoder.encode([frames, *_trimmed(more)])
+        rest = [shapes, sources, pairs, groups, difference.bodies_before, difference.bodies_after]
+        return _encoder.encode([frames, *_trim(rest)])
 
     def blobs(self) -> list[Shape]:
-        """Return the shapes that the record names by digest."""
+        """Return the shapes that the record refers to by digest."""
         return [shape for shape in self._shapes if shape.kind not in _PRIMITIVES]
 
     def frame(self, frame: FrameSpecification) -> list[Any]:
         """Return the values of a :class:`FrameRecord`."""
-        name, joint, body, attributes = frame.name, frame.joint, frame.body, frame.attributes
-        inertia, twist, stamps, noise = frame.inertia, frame.twist, frame.stamps, frame.noise
-        more = [
-            None if body == name else body,
-            None if joint == graph.Fixed() else _joint_state(joint),
+        inertia = frame.inertia
+        twist = frame.twist
+        optional_values = [
+            None if frame.body == frame.name else frame.body,
+            None if frame.joint == graph.Fixed() else _joint_state(frame.joint),
             frame.classes,
-            [self._attached(part) for part in frame.shapes],
+            [self._shape_values(part) for part in frame.shapes],
             inertia and (inertia.mass, _bytes(inertia.center), _bytes(inertia.matrix)),
-            _attributes_text(frame) if attributes else None,
+            _attributes_text(frame) if frame.attributes else None,
             twist and (twist[0], _bytes(twist[1])),
-            None if stamps is None else _stamps_record(stamps),
-            noise and self._noise(noise),
-            frame.twist_noise and self._noise(frame.twist_noise),
+            None if frame.stamps is None else _stamps_record(frame.stamps),
+            frame.noise and self._noise_values(frame.noise),
+            frame.twist_noise and self._noise_values(frame.twist_noise),
         ]
-        return [name, frame.parent, frame.pose.as_array().tolist(), *_trimmed(more)]
+        pose = frame.pose.as_array().tolist()
+        return [frame.name, frame.parent, pose, *_trim(optional_values)]
 
-    def _attached(self, part: graph.AttachedShape) -> list[Any]:
-        number = self._shapes.setdefault(part.shape, len(self._shapes))
+    def _shape_values(self, part: graph.AttachedShape) -> list[Any]:
+        """Return the values of a :data:`ShapeRecord`."""
+        index = self._shapes.setdefault(part.shape, len(self._shapes))
         color = None if part.color is None else np.asarray(part.color).tolist()
         pose = part.pose.as_array().tolist()
         return [
-            number,
+            index,
             pose,
             color,
             part.visual,
@@ -187,12 +239,13 @@ class DifferenceWriter:
             part.stamp,
         ]
 
-    def _noise(self, noise: EdgeNoise) -> tuple[bytes, list[Any]]:
-        numbers = [
+    def _noise_values(self, noise: EdgeNoise) -> tuple[bytes, list[Any]]:
+        """Return the values of a :data:`NoiseRecord`."""
+        maps = [
             (self._sources.setdefault(s, len(self._sources)), _bytes(noise.map(s)))
             for s in noise.sources
         ]
-        return _bytes(noise.covariance), numbers
+        return _bytes(noise.covariance), maps
 
 
 def decode_difference(
@@ -202,19 +255,31 @@ def decode_difference(
     shape: Callable[[str, str], Shape],
     source: Callable[[bytes, int, str], NoiseSource],
 ) -> SceneDifference:
-    """Return the difference of a record to a version; ValueError where it is none (errors of the core are such, too).
+    """Return the difference of a record.
 
-    ``shape`` returns that of a blob by digest and label, ``source`` that of a key, with its
-    dimension and label.
+    Args:
+        data: bytes of the record.
+        base: the first version.
+        shape: returns the shape of a blob, by digest and source label.
+        source: returns the noise source of a key, with its dimension and label.
+
+    Raises:
+        ValueError: if the bytes are no record, or one that does not fit the version.
     """
     return _difference(_decoder.decode(data), base, shape, source)
 
 
 class Replay:
-    """Applies records to a version one after the other; of frames that only change, what the last says.
+    """Sequential application of records to a version.
 
-    ``shape`` and ``source`` are as for :func:`decode_difference`; ``shape`` is given the scene
-    before its record, too.
+    Consecutive records that only change frames are applied together, by the last values of each
+    frame.
+
+    Args:
+        scene: the first version.
+        shape: returns the shape of a blob, by the version before its record, digest and source
+            label.
+        source: as for :func:`decode_difference`.
     """
 
     def __init__(
@@ -224,26 +289,33 @@ class Replay:
         shape: Callable[[SceneGraph, str, str], Shape],
         source: Callable[[bytes, int, str], NoiseSource],
     ) -> None:
-        self._scene, self._shape, self._source = scene, shape, source
-        self._changed: dict[str, tuple[int, FrameRecord, list[tuple[bytes, int, str]]]] = {}
+        self._scene = scene
+        self._shape = shape
+        self._source = source
+        self._pending: dict[str, tuple[int, FrameRecord, list[tuple[bytes, int, str]]]] = {}
 
     def add(self, data: bytes) -> None:
-        """Apply a record, perhaps later."""
+        """Apply a record, at the latest at :meth:`finish`.
+
+        Raises:
+            ValueError: if the bytes are no record, or one that does not fit the version.
+        """
         record = _decoder.decode(data)
-        if not (
+        has_frames_only = not (
             record.shapes
             or record.pairs
             or record.groups
             or record.bodies_before
             or record.bodies_after
-        ):
-            frames = [
-                (old, (k, f, record.sources))
-                for k, old, f in record.frames
-                if f is not None and old == f.name
+        )
+        if has_frames_only:
+            changes = [
+                (name, (frame_id, frame, record.sources))
+                for frame_id, name, frame in record.frames
+                if frame is not None and name == frame.name
             ]
-            if len(frames) == len(record.frames):
-                self._changed.update(frames)
+            if len(changes) == len(record.frames):
+                self._pending.update(changes)
                 return
         scene = self.finish()
         self._scene = scene.apply(
@@ -251,22 +323,26 @@ class Replay:
         )
 
     def finish(self) -> SceneGraph:
-        """Return the version after all records so far."""
-        if self._changed:
-            scene, frames = self._scene, []
-            for name, (number, after, sources) in self._changed.items():
-                used = {
-                    number
-                    for noise in (after.noise, after.twist_noise)
+        """Return the version after all records.
+
+        Raises:
+            ValueError: if a record does not fit the version.
+        """
+        if self._pending:
+            scene = self._scene
+            frames = []
+            for name, (frame_id, record, source_records) in self._pending.items():
+                indices = {
+                    index
+                    for noise in (record.noise, record.twist_noise)
                     if noise
-                    for number, _ in noise[1]
+                    for index, _ in noise[1]
                 }
-                now = _frame_of(
-                    after, [], {number: _source(sources[number], self._source) for number in used}
-                )
-                frames.append(FrameDifference(number, scene.specification(name), now))
+                sources = {index: _source(source_records[index], self._source) for index in indices}
+                after = _frame_of(record, [], sources)
+                frames.append(FrameDifference(frame_id, scene.specification(name), after))
             self._scene = scene.apply(SceneDifference(frames))
-            self._changed.clear()
+            self._pending.clear()
         return self._scene
 
 
@@ -277,15 +353,15 @@ def _difference(
     source: Callable[[bytes, int, str], NoiseSource],
 ) -> SceneDifference:
     shapes = [
-        shape(kind, known) if isinstance(known, str) else _primitive(kind, known)
-        for kind, known in record.shapes
+        shape(kind, value) if isinstance(value, str) else _primitive(kind, value)
+        for kind, value in record.shapes
     ]
-    sources = [_source(known, source) for known in record.sources]
+    sources = [_source(values, source) for values in record.sources]
     frames = []
-    for number, old, after in record.frames:
-        before = None if old is None else base.specification(old)
-        now = None if after is None else _frame_of(after, shapes, sources)
-        frames.append(FrameDifference(number, before, now))
+    for frame_id, name, values in record.frames:
+        before = None if name is None else base.specification(name)
+        after = None if values is None else _frame_of(values, shapes, sources)
+        frames.append(FrameDifference(frame_id, before, after))
     return SceneDifference(
         frames,
         pairs=record.pairs,
@@ -296,16 +372,17 @@ def _difference(
 
 
 def blob_digests(data: bytes) -> list[str]:
-    """Return the digests of the blobs that a record names."""
-    return [kind for kind, known in _decoder.decode(data).shapes if isinstance(known, str)]
+    """Return the digests of the blobs of a record."""
+    return [digest for digest, label in _decoder.decode(data).shapes if isinstance(label, str)]
 
 
 def _source(
-    known: tuple[bytes, int, str], source: Callable[[bytes, int, str], NoiseSource]
+    values: tuple[bytes, int, str], source: Callable[[bytes, int, str], NoiseSource]
 ) -> NoiseSource:
-    if not 1 <= known[1] <= _LARGEST_SOURCE:
-        raise ValueError(f"a noise source has no dimension from 1 to {_LARGEST_SOURCE}")
-    return source(*known)
+    key, dimension, label = values
+    if not 1 <= dimension <= _MAX_SOURCE_DIMENSION:
+        raise ValueError(f"a noise source has no dimension from 1 to {_MAX_SOURCE_DIMENSION}")
+    return source(key, dimension, label)
 
 
 def _frame_of(
@@ -313,14 +390,15 @@ def _frame_of(
     shapes: list[Shape],
     sources: Sequence[NoiseSource] | Mapping[int, NoiseSource],
 ) -> FrameSpecification:
-    more: dict[str, Any] = {}  # what most frames lack
+    optional_values: dict[str, Any] = {}
     if record.joint is not None:
         *state, mimic = record.joint
-        more["joint"] = _restored(graph.Joint, (*state, mimic and _restored(graph.Mimic, mimic)))
+        mimic = mimic and _restore(graph.Mimic, mimic)
+        optional_values["joint"] = _restore(graph.Joint, (*state, mimic))
     if record.shapes:
-        more["shapes"] = [
+        optional_values["shapes"] = [
             graph.AttachedShape(
-                shapes[number],
+                shapes[index],
                 Pose.from_array(pose),
                 color=color,
                 visual=visual,
@@ -328,43 +406,42 @@ def _frame_of(
                 friction=friction,
                 level=level,
             ).replace(stamp=stamp)
-            for number, pose, color, visual, collision, friction, level, stamp in record.shapes
+            for index, pose, color, visual, collision, friction, level, stamp in record.shapes
         ]
     if record.inertia is not None:
         mass, center, matrix = record.inertia
         # The constructor rejects some inertias that earlier versions stored.
-        more["inertia"] = inertia = graph.Inertia.__new__(graph.Inertia)
+        inertia = graph.Inertia.__new__(graph.Inertia)
         inertia.__setstate__((mass, _numbers(center), _numbers(matrix, 3)))
+        optional_values["inertia"] = inertia
     if record.attributes is not None:
-        more["attributes"] = _attributes_of(record.attributes)
+        optional_values["attributes"] = _attributes_of(record.attributes)
     if record.twist is not None:
-        more["twist"] = (record.twist[0], _numbers(record.twist[1]))
+        optional_values["twist"] = (record.twist[0], _numbers(record.twist[1]))
     if record.stamps is not None:
         capacity, window, entries = record.stamps
-        times, poses = (
-            [stamp for stamp, _ in entries],
-            [Pose.from_array(pose) for _, pose in entries],
-        )
-        more["stamps"] = StampedPoses(times, poses, capacity=capacity, window=window)
+        stamps = [stamp for stamp, _ in entries]
+        poses = [Pose.from_array(pose) for _, pose in entries]
+        optional_values["stamps"] = StampedPoses(stamps, poses, capacity=capacity, window=window)
     for key, noise in ("noise", record.noise), ("twist_noise", record.twist_noise):
         if noise is not None:
             maps = {
-                sources[number]: _numbers(matrix, sources[number].dimension)
-                for number, matrix in noise[1]
+                sources[index]: _numbers(matrix, sources[index].dimension)
+                for index, matrix in noise[1]
             }
-            more[key] = EdgeNoise(maps, covariance=_numbers(noise[0], 6))
+            optional_values[key] = EdgeNoise(maps, covariance=_numbers(noise[0], 6))
     if record.classes:
-        more["classes"] = record.classes
+        optional_values["classes"] = record.classes
     frame = FrameSpecification(
         record.name,
         record.parent,
         pose=Pose.from_array(record.pose),
         body=record.body or record.name,
     )
-    return frame.replace(**more)
+    return frame.replace(**optional_values)
 
 
-def _trimmed(values: list[Any]) -> list[Any]:
+def _trim(values: list[Any]) -> list[Any]:
     """Return values without the empty ones at the end."""
     while values and not values[-1]:
         values.pop()
@@ -372,7 +449,7 @@ def _trimmed(values: list[Any]) -> list[Any]:
 
 
 def group_record(scene: SceneGraph, name: str) -> GroupRecord | None:
-    """Return what is in a group, None when there is none."""
+    """Return the record of a group, or None if there is no such group."""
     if name not in scene.group_names:
         return None
     group = scene.group(name)
@@ -387,7 +464,7 @@ def group_record(scene: SceneGraph, name: str) -> GroupRecord | None:
 def group_content(
     record: GroupRecord | None,
 ) -> tuple[list[str], list[str], list[str], dict[str, Any] | None] | None:
-    """Return what a record of a group says, for a ``SceneDifference``."""
+    """Return the content of a record of a group, for a ``SceneDifference``."""
     return record and (*record[:3], None if record[3] is None else _attributes_of(record[3]))
 
 
@@ -396,9 +473,9 @@ def _joint_state(joint: graph.Joint) -> list[Any]:
     return [*state, mimic and mimic.__getstate__()]
 
 
-def _restored(cls: Any, state: tuple[Any, ...]) -> Any:
+def _restore(cls: Any, state: tuple[Any, ...]) -> Any:
     value = cls.__new__(cls)
-    value.__setstate__(state)  # which checks all of it
+    value.__setstate__(state)  # checks the whole state
     return value
 
 
@@ -418,7 +495,8 @@ def _stamps_record(stamps: StampedPoses) -> tuple[int, float, list[tuple[float, 
 
 
 def _attributes_text(owner: FrameSpecification | Group) -> str:
-    from tmkit.graph.attributes import plain_attributes  # few scenes have attributes
+    # Imported here, since few scenes have attributes.
+    from tmkit.graph.attributes import plain_attributes
 
     values = [plain_attributes(owner.attributes), plain_attributes(owner.attribute_stamps)]
     return json.dumps(values, separators=(",", ":"))
@@ -438,16 +516,17 @@ def _numbers(data: bytes, columns: int = 0) -> npt.NDArray[np.float64]:
     return values.reshape(-1, columns) if columns else values
 
 
-_KINDS = ("frame", "pair", "group")
+_EDIT_KINDS = ("frame", "pair", "group")
+"""Kinds of edits of a merge."""
 
 
 class Conflict(NamedTuple):
-    """What two versions change differently.
+    """Frame, pair or group that two versions change differently.
 
     Attributes:
-        kind: ``frame``, ``new frame``, ``pair`` or ``group``; ``rule`` where their edits do not fit
+        kind: ``frame``, ``new frame``, ``pair`` or ``group``; ``rule`` if their edits do not fit
             our version.
-        name: of a frame in the base, of a new one its own; ``a and b`` of a pair.
+        name: name of the frame in the base, or of the new frame or group; ``a and b`` for a pair.
         ours: our edit, as text.
         theirs: their edit, as text.
     """
@@ -462,66 +541,82 @@ def merge_scenes(base: SceneGraph, ours: SceneGraph, theirs: SceneGraph) -> Scen
     """Return our scene with their changes since the base.
 
     Args:
-        base: the version from which both were made.
-        ours: one version; what is new in it comes first.
-        theirs: the other one.
+        base: common ancestor of both versions.
+        ours: one version; its new frames come first.
+        theirs: the other version.
 
     Raises:
-        MergeConflictError: both change a frame, a pair or a group, differently; all conflicts are
-            listed.
+        MergeConflictError: if both change a frame, pair or group differently, or their edits do not
+            fit our version. The error lists all conflicts.
     """
-    writer = DifferenceWriter()  # of both sides: shapes and sources have one numbering
-    mine, other = diff(base, ours), diff(base, theirs)
-    my_edits, their_edits = _edits(mine, ours, writer), _edits(other, theirs, writer)
+    writer = DifferenceWriter()  # shared, so that both sides number shapes and sources alike
+    our_difference = diff(base, ours)
+    their_difference = diff(base, theirs)
+    our_edits = _edits(our_difference, ours, writer)
+    their_edits = _edits(their_difference, theirs, writer)
     conflicts = [
-        Conflict(*key, my_edits[key].text, edit.text)
+        Conflict(*key, our_edits[key].text, edit.text)
         for key, edit in their_edits.items()
-        if key in my_edits and my_edits[key].content != edit.content
+        if key in our_edits and our_edits[key].content != edit.content
     ]
     if conflicts:
         raise _error(conflicts)
+    new_edits = {key: edit for key, edit in their_edits.items() if key not in our_edits}
     new = {
-        kind: [e.edit for key, e in their_edits.items() if key not in my_edits and kind in key[0]]
-        for kind in _KINDS
+        kind: [edit.edit for key, edit in new_edits.items() if kind in key[0]]
+        for kind in _EDIT_KINDS
     }
     difference = SceneDifference(
         new["frame"],
         pairs=new["pair"],
         groups=new["group"],
-        bodies_before=[name for name in other.bodies_before if name not in mine.bodies_before],
-        bodies_after=[name for name in other.bodies_after if name not in mine.bodies_after],
+        bodies_before=_only_theirs(our_difference.bodies_before, their_difference.bodies_before),
+        bodies_after=_only_theirs(our_difference.bodies_after, their_difference.bodies_after),
     )
     try:
         return ours.apply(difference)
     except TmkitError as error:
-        name = next(
-            (str(error.data[k]) for k in ("frame", "name", "group") if k in error.data), "scene"
-        )
-        raise _error([Conflict("rule", name, repr(mine), f"{other!r}: {error}")]) from error
+        names = (str(error.data[k]) for k in ("frame", "name", "group") if k in error.data)
+        reason = f"{their_difference!r}: {error}"
+        conflict = Conflict("rule", next(names, "scene"), repr(our_difference), reason)
+        raise _error([conflict]) from error
+
+
+def _only_theirs(ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
+    return [name for name in theirs if name not in ours]
 
 
 class _Edit(NamedTuple):
-    content: Any  # that it leads to, to compare
+    """Edit of one side.
+
+    Attributes:
+        content: resulting values, for comparison.
+        text: description.
+        edit: entry of a ``SceneDifference``.
+    """
+
+    content: Any
     text: str
-    edit: Any  # for a SceneDifference
+    edit: Any
 
 
 def _edits(
     difference: SceneDifference, after: SceneGraph, writer: DifferenceWriter
 ) -> dict[tuple[str, str], _Edit]:
-    found = {}
+    """Return the edits of a difference by kind and name."""
+    edits = {}
     for frame in difference.frames:
-        old, new = frame.before, frame.after
-        key = ("frame", old.name) if old else ("new frame", new.name if new else "")
-        found[key] = _Edit(
-            new and writer.frame(new), repr(frame)[len("FrameDifference(") : -1], frame
-        )
+        before, new = frame.before, frame.after
+        key = ("frame", before.name) if before else ("new frame", new.name if new else "")
+        text = repr(frame).removeprefix("FrameDifference(").removesuffix(")")
+        edits[key] = _Edit(new and writer.frame(new), text, frame)
     for pair in difference.pairs:
-        found["pair", " and ".join(sorted(pair[:2]))] = _Edit(pair[3], f"reason {pair[3]!r}", pair)
+        name = " and ".join(sorted(pair[:2]))
+        edits["pair", name] = _Edit(pair[3], f"reason {pair[3]!r}", pair)
     for name in difference.groups:
         group = group_record(after, name)
-        found["group", name] = _Edit(group, repr(group), (name, group_content(group)))
-    return found
+        edits["group", name] = _Edit(group, repr(group), (name, group_content(group)))
+    return edits
 
 
 def _error(conflicts: list[Conflict]) -> MergeConflictError:

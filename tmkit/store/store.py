@@ -1,10 +1,9 @@
-"""Versions of scenes in a folder, with branches, history, merges and garbage collection.
+"""Store of scene versions in a folder, with branches, history, merges and garbage collection.
 
-A branch is a name for a version, its tip. What versions are on disk, :mod:`tmkit.store.versions`
-explains.
+A branch is the name of a version, its tip. :mod:`tmkit.store.versions` describes versions on disk.
 
-Invariants: an id that a method returned is on disk, whole; damage is found by digest and named,
-    never read over.
+Invariants: a version is complete on disk when a method returns its id; damage is detected by
+digests, and an error names it.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _PREFIX = re.compile(r"[0-9a-f]{6,64}")
 
 
 class Version(NamedTuple):
-    """An entry of the history.
+    """Entry of the history.
 
     Attributes:
         id: 64 hexadecimal digits.
-        parents: ids; the first is the version that was the tip of the branch.
-        message: of the user.
-        fingerprint: of the content, as ``scene.fingerprint``.
+        parents: ids of the parents; the first was the tip of the branch.
+        message: message of the user.
+        fingerprint: fingerprint of the content, as ``scene.fingerprint``.
     """
 
     id: str
@@ -47,8 +46,14 @@ class Version(NamedTuple):
     fingerprint: str
 
 
-class Collected(NamedTuple):
-    """What a garbage collection removed: numbers of versions and of files of blobs, and bytes of these files."""
+class GarbageCollection(NamedTuple):
+    """Result of a garbage collection.
+
+    Attributes:
+        versions: count of the removed versions.
+        blobs: count of the removed files of blobs.
+        blob_bytes: size of these files [bytes].
+    """
 
     versions: int
     blobs: int
@@ -56,15 +61,17 @@ class Collected(NamedTuple):
 
 
 class Store(Closing):
-    """Versions of scenes in a folder. Threads and processes may share one; a fork may use its parent's.
+    """Versions of scenes in a folder.
+
+    Threads and processes may share a store, and a fork may use the store of its parent.
 
     Args:
-        path: the folder; made if it is missing or empty.
-        limits: how much it takes.
-        must_exist: refuse a folder that is no store.
+        path: the folder, created if it is missing; an empty folder becomes a store.
+        limits: limits of its content. Defaults to ``StoreLimits()``.
+        must_exist: whether to reject a folder without a store.
 
     Raises:
-        StoreError: the folder cannot be used, or something else is in it.
+        StoreError: if the folder cannot be used, or has other content.
     """
 
     def __init__(
@@ -78,9 +85,9 @@ class Store(Closing):
         self.limits = limits or StoreLimits()
         if not (self.path / FILE).exists() and (must_exist or not _is_free(self.path)):
             raise StoreError(f"{self.path}: there is no store in it")
-        self._blobs = BlobFolder(self.path / "blobs", largest=self.limits.blob_bytes)
+        self._blobs = BlobFolder(self.path / "blobs", max_bytes=self.limits.blob_bytes)
         self._database = Database(
-            self.path, largest=self.limits.version_bytes, patience=self.limits.patience
+            self.path, max_bytes=self.limits.version_bytes, patience=self.limits.patience
         )
         self._versions = VersionTable(self._database, self._blobs, self.limits)
 
@@ -92,107 +99,120 @@ class Store(Closing):
         message: str = "",
         merges: Sequence[str] = (),
     ) -> str:
-        """Add a version to a branch and return its id; a scene equal to the tip makes none.
+        """Add a version to a branch and return its id; a scene equal to the tip adds none.
 
-        O(changes) for a scene made from the tip, or from one of the versions in memory.
+        O(changes) for a scene derived from the tip, or from a version in memory.
 
         Args:
             scene: the version.
-            branch: its name; made if it is new.
-            message: what was done.
-            merges: ids of further parents, whose changes the scene holds.
+            branch: name of the branch, created if it is new.
+            message: description of the change.
+            merges: ids of further parents, whose changes the scene contains.
 
         Raises:
-            StoreError: a bad name, a scene or a message beyond the limits, or a busy database.
-            UnknownNameError: a parent that is not in the store.
+            StoreError: if the name is invalid, the scene or message exceeds the limits, or the
+                database is busy.
+            UnknownNameError: if a parent is not in the store.
         """
         _check_branch(branch)
-        with self._writing():
+        with self._transaction():
             tip = self._tip(branch)
             parents = [] if tip is None else [tip]
-            parents += [
-                parent for name in merges if (parent := self._resolved(name)) not in parents
-            ]
+            parents += [parent for name in merges if (parent := self._resolve(name)) not in parents]
             version = self._versions.insert(scene, parents, message)
             if version != tip:
                 self._database.set_tip(branch, version)
         return version.hex()
 
     def get(self, version: str) -> SceneGraph:
-        """Return a scene. O(changes) where its parent is in memory, else the cost of reading two scenes at most.
+        """Return a scene.
+
+        O(changes) if its parent is in memory, else at most the cost of reading two scenes.
 
         Args:
-            version: a branch, an id, or at least the first six digits of one.
+            version: a branch, an id, or at least the first six digits of an id.
 
         Raises:
-            UnknownNameError: there is none, or more than one.
-            StoreDamageError: the version, one that it is made of, or a blob is damaged.
+            StoreError: if several ids begin with these digits.
+            UnknownNameError: if there is no such version.
+            StoreDamageError: if the version, an ancestor that it needs, or a blob is damaged.
         """
         if len(version) != 64:
-            return self._versions.scene(self._resolved(version))
+            return self._versions.scene(self._resolve(version))
         try:
-            known = bytes.fromhex(version)
-            return self._versions.scene(known)
+            return self._versions.scene(bytes.fromhex(version))
         except (StoreDamageError, ValueError):
-            return self._versions.scene(self._resolved(version))  # and is unknown, or damaged
+            # Distinguish an unknown version from a damaged one.
+            return self._versions.scene(self._resolve(version))
 
     def log(self, version: str = "main") -> Iterator[Version]:
-        """Yield a version and all it was made from, the latest stored first.
+        """Yield a version and all its ancestors, the latest first.
 
         Args:
             version: as in :meth:`get`.
         """
-        start = self._resolved(version)
-        waiting, seen = [(-self._versions.number(start), start)], {start}
-        while waiting:
-            known = heapq.heappop(waiting)[1]
-            header = self._versions.header(known)
+        start = self._resolve(version)
+        queue = [(-self._versions.number(start), start)]
+        visited = {start}
+        while queue:
+            key = heapq.heappop(queue)[1]
+            header = self._versions.header(key)
             parents = tuple(parent.hex() for parent in header.parents)
-            yield Version(known.hex(), parents, header.message, header.fingerprint.hex())
+            yield Version(key.hex(), parents, header.message, header.fingerprint.hex())
             for parent in header.parents:
-                if parent not in seen:
-                    seen.add(parent)
-                    heapq.heappush(waiting, (-self._versions.number(parent), parent))
+                if parent not in visited:
+                    visited.add(parent)
+                    heapq.heappush(queue, (-self._versions.number(parent), parent))
 
     def diff(self, before: str, after: str) -> SceneDifference:
-        """Return what differs between two versions.
+        """Return the difference between two versions.
 
         Args:
-            before: the first, as in :meth:`get`.
-            after: the second.
+            before: the first version, as in :meth:`get`.
+            after: the second version, as in :meth:`get`.
         """
         return diff(self.get(before), self.get(after))
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[Self]:
-        """Commit all that is put within it at once, or, after an exception, nothing; others wait to write meanwhile."""
-        with self._writing():
+        """Return a context that commits all its changes at its end, or none after an exception.
+
+        Other processes wait to write until then.
+        """
+        with self._transaction():
             yield self
 
     @property
     def branches(self) -> Mapping[str, str]:
         """Ids of the tips by name."""
         rows = self._database.query("SELECT name, id FROM branches ORDER BY name")
-        return MappingProxyType({str(name): id_bytes(known).hex() for name, known in rows})
+        return MappingProxyType({str(name): id_bytes(tip).hex() for name, tip in rows})
 
     def set_branch(self, name: str, version: str) -> None:
-        """Let a branch end at a version.
+        """Set the tip of a branch.
 
         Args:
-            name: of the branch, new or not.
-            version: as in :meth:`get`.
+            name: name of the branch, created if it is new.
+            version: the tip, as in :meth:`get`.
+
+        Raises:
+            StoreError: if the name is invalid.
+            UnknownNameError: if there is no such version.
         """
         _check_branch(name)
-        with self._writing():
-            self._database.set_tip(name, self._resolved(version))
+        with self._transaction():
+            self._database.set_tip(name, self._resolve(version))
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch; its versions stay until :meth:`gc`.
 
+        Args:
+            name: name of the branch.
+
         Raises:
-            UnknownNameError: there is none of that name.
+            UnknownNameError: if there is no such branch.
         """
-        with self._writing():
+        with self._transaction():
             if self._tip(name) is None:
                 raise UnknownNameError.of("branch", name, self.branches)
             self._database.query("DELETE FROM branches WHERE name=?", name)
@@ -200,123 +220,128 @@ class Store(Closing):
     def merge(self, version: str, *, into: str = "main", message: str = "") -> str:
         """Merge a version into a branch and return the new tip.
 
-        A branch that has the version is left as it is; one that the version was made from is set to
-        it. Else the scenes are merged frame by frame with the latest common version
-        (:func:`~tmkit.store.merge_scenes`).
+        If the tip is a descendant of the version, the branch stays as it is. If it is an ancestor,
+        the version becomes the tip. Otherwise the scenes are merged frame by frame, with the latest
+        common ancestor as base (:func:`~tmkit.store.merge_scenes`).
 
         Args:
             version: their version, as in :meth:`get`.
             into: our branch.
-            message: what was done.
+            message: description of the change.
 
         Raises:
-            MergeConflictError: both sides change the same thing differently; nothing is stored.
-            StoreError: the two have no version in common.
+            MergeConflictError: if both sides change the same frame, pair or group differently;
+                nothing is stored.
+            StoreError: if the two have no common ancestor.
+            UnknownNameError: if there is no such branch or version.
         """
-        with self._writing():
+        with self._transaction():
             tip = self._tip(into)
             if tip is None:
                 raise UnknownNameError.of("branch", into, self.branches)
-            theirs = self._resolved(version)
+            theirs = self._resolve(version)
             base = self._versions.merge_base(tip, theirs)
             if base == theirs:
                 return tip.hex()
             if base == tip:
-                merged = theirs
+                new_tip = theirs
             else:
                 scene = merge_scenes(
                     self._versions.scene(base),
                     self._versions.scene(tip),
                     self._versions.scene(theirs),
                 )
-                merged = self._versions.insert(scene, [tip, theirs], message)
-            self._database.set_tip(into, merged)
-        return merged.hex()
+                new_tip = self._versions.insert(scene, [tip, theirs], message)
+            self._database.set_tip(into, new_tip)
+        return new_tip.hex()
 
-    def gc(self) -> Collected:
-        """Remove the versions that no branch leads to, the blobs that no version names, and half-written files."""
-        with self._writing():
-            waiting = [
-                id_bytes(known) for (known,) in self._database.query("SELECT id FROM branches")
-            ]
-            reached = set(waiting)
-            while waiting:
-                new = [
-                    parent
-                    for parent in self._versions.header(waiting.pop()).parents
-                    if parent not in reached
-                ]
-                reached.update(new)
-                waiting += new
+    def gc(self) -> GarbageCollection:
+        """Remove versions outside of all branches, unused blobs and half-written files."""
+        with self._transaction():
+            queue = [id_bytes(tip) for (tip,) in self._database.query("SELECT id FROM branches")]
+            reachable = set(queue)
+            while queue:
+                parents = self._versions.header(queue.pop()).parents
+                new = [parent for parent in parents if parent not in reachable]
+                reachable.update(new)
+                queue += new
             garbage = {
-                known for (known,) in self._database.query("SELECT id FROM versions")
-            } - reached
-            for known in garbage:
-                self._database.query("DELETE FROM versions WHERE id=?", known)
-        with self._writing():  # anew: whoever wrote in between, its blobs are named by its rows
-            named = set()
-            for (known,) in self._database.query("SELECT id FROM versions"):
-                named.update(self._versions.blobs_of(known))
-            removed, size = self._blobs.remove_all_but(named)
+                key for (key,) in self._database.query("SELECT id FROM versions")
+            } - reachable
+            for key in garbage:
+                self._database.query("DELETE FROM versions WHERE id=?", key)
+        # The second transaction includes the rows that other processes wrote in between.
+        with self._transaction():
+            used = set()
+            for (key,) in self._database.query("SELECT id FROM versions"):
+                used.update(self._versions.blobs_of(key))
+            count, size = self._blobs.remove_all_but(used)
         self._database.query("VACUUM")
-        return Collected(len(garbage), removed, size)
+        return GarbageCollection(len(garbage), count, size)
 
-    def damaged(self) -> tuple[str, ...]:
-        """Return what is damaged or missing, one line an entry, after reading everything. O(versions)."""
-        found: dict[str, None] = {}
-        for (known,) in self._database.query("SELECT id FROM versions ORDER BY number"):
+    def find_damage(self) -> tuple[str, ...]:
+        """Return a line for each damaged or missing version, branch or blob. O(versions).
+
+        This reads the whole store.
+        """
+        damage: dict[str, None] = {}
+        for (key,) in self._database.query("SELECT id FROM versions ORDER BY number"):
             try:
-                self._versions.scene(id_bytes(known), anew=True)
+                self._versions.scene(id_bytes(key), is_reread=True)
             except StoreDamageError as error:
-                found[str(error)] = None
+                damage[str(error)] = None
         for name, tip in self.branches.items():
             try:
                 self._versions.number(bytes.fromhex(tip))
             except (StoreDamageError, UnknownNameError) as error:
-                found[f"branch '{name}': {error}"] = None
-        return tuple(found)
+                damage[f"branch '{name}': {error}"] = None
+        return tuple(damage)
 
     def close(self) -> None:
-        """Close the files; a closed store refuses all operations."""
+        """Close the files; later operations raise StoreError."""
         self._database.close()
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Make a transaction; versions of one that is rolled back are forgotten."""
+    def _transaction(self) -> Iterator[None]:
+        """Return the context of a transaction; a rollback also clears the cache."""
         try:
             with self._database:
                 yield
         except BaseException:
-            self._versions.forget()
+            self._versions.clear_cache()
             raise
 
     def _tip(self, branch: str) -> bytes | None:
         tip = self._database.tip(branch)
         return None if tip is None else id_bytes(tip)
 
-    def _resolved(self, name: str) -> bytes:
-        """Return the id of a version by branch, id or prefix of an id; it is in the store."""
+    def _resolve(self, name: str) -> bytes:
+        """Return the id of an existing version by branch, id or prefix of an id."""
         if len(name) != 64 and (tip := self._tip(name)) is not None:
             return tip
-        found: list[bytes] = []
+        matches: list[bytes] = []
         if _PREFIX.fullmatch(name):
-            least, most = bytes.fromhex(name.ljust(64, "0")), bytes.fromhex(name.ljust(64, "f"))
+            first = bytes.fromhex(name.ljust(64, "0"))
+            last = bytes.fromhex(name.ljust(64, "f"))
             rows = self._database.query(
-                "SELECT id FROM versions WHERE id BETWEEN ? AND ? LIMIT 2", least, most
+                "SELECT id FROM versions WHERE id BETWEEN ? AND ? LIMIT 2", first, last
             )
-            found = [id_bytes(known) for (known,) in rows]
-        if len(found) > 1:
-            raise StoreError(f"'{name}' begins the ids of several versions")
-        if not found:
+            matches = [id_bytes(key) for (key,) in rows]
+        if len(matches) > 1:
+            raise StoreError(f"the ids of several versions begin with '{name}'")
+        if not matches:
             raise UnknownNameError.of("version", name, self.branches)
-        return found[0]
+        return matches[0]
 
 
 def _is_free(path: Path) -> bool:
-    """Whether a store may be made there: nothing is there, or what a killed process had begun."""
+    """Return whether a path is free for a store.
+
+    A killed process may have left a folder with only the folder of the blobs.
+    """
     return not path.exists() or (
         path.is_dir() and {entry.name for entry in path.iterdir()} <= {"blobs"}
     )
@@ -325,5 +350,5 @@ def _is_free(path: Path) -> bool:
 def _check_branch(name: str) -> None:
     if not _BRANCH.fullmatch(name):
         raise StoreError(
-            f"{name[:80]!r} is no name of a branch: 1 to 200 of letters, digits and _ . / + -"
+            f"{name[:80]!r} is no name of a branch: expected 1 to 200 letters, digits and _ . / + -"
         )

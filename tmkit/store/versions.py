@@ -1,17 +1,18 @@
-"""The versions of a store by id: headers and bodies, how they are written, and the scenes that they make.
+"""Versions of a store by id: their headers, their bodies and their scenes.
 
 A version is a header and a body. The body is the difference to its first parent
 (:mod:`tmkit.store.encoding`), or to the empty scene. The difference to the empty scene is a
-*snapshot*. It is written where there is no parent, where the differences since the last snapshot
-would outweigh it, and after at most 1,000 of them. So a version that changes one frame takes some
-hundred bytes, and reading any version takes no more than reading two scenes. The header lists the
-parents, the message, the digest of the body, and the fingerprint of the content, with which the
-scene that is read is compared. The id of a version is the SHA-256 of its header: it stands for the
-content and for all of the history. No time and no author is kept, so the same edits have the same
-ids everywhere.
+*snapshot*. A snapshot is written for a version without a parent, if the differences since the last
+snapshot would be larger than it, and after at most 1,000 differences. So a version that changes one
+frame takes some hundred bytes, and reading any version costs at most as much as reading two scenes.
 
-Scenes that were put or read last are kept in memory, so the next version of one costs its
-difference alone.
+The header has the parents, the message, the digest of the body and the fingerprint of the content.
+A scene that is read must have this fingerprint. The id of a version is the SHA-256 of its header,
+and so it identifies the content and the history. There is no time and no author, so the same edits
+have the same ids everywhere.
+
+A cache contains the scenes of the last writes and reads, so the next version of one costs only its
+difference.
 """
 
 from __future__ import annotations
@@ -35,23 +36,34 @@ from tmkit.store.encoding import DifferenceWriter, blob_digests, decode_differen
 with importing("msgspec", "world", "a store of scenes needs"):
     import msgspec
 
-_MOST_DIFFERENCES = 1000  # since a snapshot
-_LEAST_SNAPSHOT = 4096  # bytes that differences of a small scene may take, however small it is
-_LONGEST_MESSAGE = 10_000
-_EMPTY = SceneGraph(root=None)
+_MAX_DIFFERENCES = 1000
+"""Limit of the differences since a snapshot."""
+
+_MIN_DIFFERENCE_BYTES = 4096
+"""Bytes that differences since a snapshot may take for a scene of any size."""
+
+_MAX_MESSAGE_LENGTH = 10_000
+"""Limit of the characters of a message."""
+
+_CACHED_SHAPES_PER_SCENE = 16
+"""Cached shapes for each cached scene."""
+
+_EMPTY_SCENE = SceneGraph(root=None)
+"""Scene without frames."""
+
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
-    """How much a store takes and gives.
+    """Limits of a store.
 
     Attributes:
-        blob_bytes: size of the arrays of one shape.
-        version_bytes: size of the record of one version.
+        blob_bytes: size of the arrays of one shape [bytes].
+        version_bytes: size of the record of one version [bytes].
         frames: frames of one scene.
-        cached_versions: scenes that are kept in memory.
-        patience: seconds to wait for another process that writes.
+        cached_versions: scenes in memory.
+        patience: time to wait for another process that writes [s].
     """
 
     blob_bytes: int = 200_000_000
@@ -65,90 +77,131 @@ class StoreLimits:
 
 
 class _Header(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What the id of a version is the digest of."""
+    """Header of a version, whose SHA-256 is the id.
+
+    Attributes:
+        format: format of the store.
+        parents: ids of the parents.
+        message: message of the user.
+        fingerprint: fingerprint of the content.
+        body: SHA-256 of the body.
+        differences: differences since the last snapshot; 0 for a snapshot.
+        room: bytes until the differences are larger than the snapshot.
+    """
 
     format: int
     parents: list[bytes]
     message: str
     fingerprint: bytes
-    body: bytes  # SHA-256
-    differences: int  # since the last snapshot; 0: this is one
-    room: int  # bytes for more differences until they outweigh the snapshot
+    body: bytes
+    differences: int
+    room: int
 
 
 _headers = msgspec.msgpack.Decoder(_Header)
 
 
 class VersionTable:
-    """The versions in a database, with the blobs of their shapes; those used last are kept in memory."""
+    """Versions in a database with the blobs of their shapes, and a cache of the last ones.
+
+    Args:
+        database: database of the versions.
+        blobs: folder of the blobs.
+        limits: limits of the store.
+    """
 
     def __init__(self, database: Database, blobs: BlobFolder, limits: StoreLimits) -> None:
-        self._database, self._blobs, self._limits = database, blobs, limits
+        self._database = database
+        self._blobs = blobs
+        self._limits = limits
         self._scenes: OrderedDict[bytes, tuple[_Header, SceneGraph]] = OrderedDict()
         self._shapes: OrderedDict[tuple[str, str], Shape] = OrderedDict()
         self._source_keys: dict[NoiseSource, bytes] = {}
         self._sources: dict[bytes, NoiseSource] = {}
 
-    def forget(self) -> None:
-        """Forget the scenes in memory, which may be of versions that are not on disk."""
+    def clear_cache(self) -> None:
+        """Remove the scenes in memory, since their versions may not be on disk."""
         self._scenes.clear()
 
     def number(self, version: bytes) -> int:
-        """Return the number of a version, which grows from parents to children."""
+        """Return the number of a version, which increases from parents to children.
+
+        Raises:
+            StoreDamageError: if the version is missing.
+        """
         rows = self._database.query("SELECT number FROM versions WHERE id=?", version)
         if not rows:
             raise _damage(version, "it is missing")
         return int(rows[0][0])
 
     def header(self, version: bytes) -> _Header:
-        """Return the header of a version."""
-        known = self._scenes.get(version)
-        return known[0] if known else self._read(version)[0]
+        """Return the header of a version.
+
+        Raises:
+            StoreDamageError: if the version is missing or damaged.
+        """
+        cached = self._scenes.get(version)
+        return cached[0] if cached else self._read(version)[0]
 
     def blobs_of(self, version: bytes) -> list[str]:
-        """Return the digests of the blobs that a version names."""
+        """Return the digests of the blobs of a version.
+
+        Raises:
+            StoreDamageError: if the version is missing or damaged.
+        """
         header, body = self._read(version)
-        return _explained(version, partial(_named_blobs, header, body))
+        return _read_checked(version, partial(_blobs_of_body, header, body))
 
     def _read(self, version: bytes) -> tuple[_Header, bytes]:
-        """Return the header and the body of a version as they are on disk; the header is checked."""
+        """Return the checked header and the unchecked body of a version on disk."""
         rows = self._database.query("SELECT header, body FROM versions WHERE id=?", version)
         if not rows:
             raise _damage(version, "it is missing")
         data, body = rows[0]
         if hashlib.sha256(data).digest() != version:
             raise _damage(version, "its header has another digest")
-        header = _explained(version, partial(_headers.decode, data))
+        header = _read_checked(version, partial(_headers.decode, data))
         if header.format != STORE_FORMAT or (header.differences and not header.parents):
-            raise _damage(version, "its header says nonsense")
+            raise _damage(version, "its header is invalid")
         return header, body
 
-    def scene(self, version: bytes, *, anew: bool = False) -> SceneGraph:
-        """Return the scene of an id, from memory or by the differences since the last one that is there."""
+    def scene(self, version: bytes, *, is_reread: bool = False) -> SceneGraph:
+        """Return the scene of a version.
+
+        It is taken from memory, or computed by the differences since the last ancestor in memory
+        or the last snapshot.
+
+        Args:
+            version: the id.
+            is_reread: whether to read the version from the disk even if it is in memory.
+
+        Raises:
+            StoreDamageError: if the version, one of these ancestors or a blob is damaged.
+        """
         with self._database.lock:
-            if anew:
+            if is_reread:
                 self._scenes.pop(version, None)
             chain: list[tuple[bytes, _Header, bytes]] = []
-            at = version
-            while at not in self._scenes:
-                header, body = self._read(at)
-                chain.append((at, header, body))
+            ancestor = version
+            while ancestor not in self._scenes:
+                header, body = self._read(ancestor)
+                chain.append((ancestor, header, body))
                 if not header.differences:
                     break
-                if len(chain) > _MOST_DIFFERENCES:
+                if len(chain) > _MAX_DIFFERENCES:
                     raise _damage(version, "it has too many differences since a snapshot")
-                at = header.parents[0]
-            scene = _EMPTY
-            if at in self._scenes:
-                header, scene = self._scenes[at]
-            for known, header, body in reversed(chain):
-                scene = _explained(known, partial(self._applied, scene, header, body))
+                ancestor = header.parents[0]
+            scene = _EMPTY_SCENE
+            if ancestor in self._scenes:
+                header, scene = self._scenes[ancestor]
+            for key, header, body in reversed(chain):
+                scene = _read_checked(key, partial(self._apply, scene, header, body))
             if chain and scene.fingerprint != header.fingerprint.hex():
-                raise _damage(version, "what it holds has another fingerprint")
-            _keep_last(self._scenes, version, (header, scene), self._limits.cached_versions)
+                raise _damage(version, "its content has another fingerprint")
+            _cache(self._scenes, version, (header, scene), self._limits.cached_versions)
             return scene
 
-    def _applied(self, scene: SceneGraph, header: _Header, body: bytes) -> SceneGraph:
+    def _apply(self, scene: SceneGraph, header: _Header, body: bytes) -> SceneGraph:
         _check_body(header, body)
         scene = scene.apply(decode_difference(body, scene, shape=self._shape, source=self._source))
         if len(scene) > self._limits.frames:
@@ -156,9 +209,10 @@ class VersionTable:
         return scene
 
     def _shape(self, digest: str, source: str) -> Shape:
-        """Return the shape of a blob; scenes share it, and those used last stay in memory."""
+        """Return the shape of a blob, shared between scenes."""
         shape = self._shapes.get((digest, source)) or self._blobs.get(digest, source)
-        _keep_last(self._shapes, (digest, source), shape, 16 * self._limits.cached_versions)
+        limit = _CACHED_SHAPES_PER_SCENE * self._limits.cached_versions
+        _cache(self._shapes, (digest, source), shape, limit)
         return shape
 
     def _source(self, key: bytes, dimension: int, label: str) -> NoiseSource:
@@ -170,19 +224,27 @@ class VersionTable:
         return self._sources[key]
 
     def insert(self, scene: SceneGraph, parents: list[bytes], message: str) -> bytes:
-        """Write a version, unless it is there, and return its id."""
+        """Write a version, unless it exists, and return its id.
+
+        Args:
+            scene: the scene.
+            parents: ids of the parents.
+            message: message of the user.
+
+        Raises:
+            ArgumentError: if the scene is no SceneGraph.
+            StoreError: if the scene or the message exceeds the limits.
+        """
         if not isinstance(scene, SceneGraph):
-            raise ArgumentError(
-                f"a store keeps scenes: expected a SceneGraph, not {type(scene).__name__}"
-            )
+            raise ArgumentError(f"expected a SceneGraph, not {type(scene).__name__}")
         if len(scene) > self._limits.frames:
             raise StoreError(
                 f"the scene has {len(scene)} frames; a store takes at most {self._limits.frames}"
             )
-        if len(message) > _LONGEST_MESSAGE:
+        if len(message) > _MAX_MESSAGE_LENGTH:
             raise StoreError(
                 f"the message has {len(message)} characters; a store takes at most"
-                f" {_LONGEST_MESSAGE}"
+                f" {_MAX_MESSAGE_LENGTH}"
             )
         fingerprint = bytes.fromhex(scene.fingerprint)
         sources: dict[NoiseSource, bytes] = {}
@@ -195,19 +257,22 @@ class VersionTable:
 
         body, count, room = None, 0, -1
         if parents:
-            base, before = self.scene(parents[0]), self.header(parents[0])
+            base = self.scene(parents[0])
+            parent = self.header(parents[0])
             change = diff(base, scene)
             if not change and len(parents) == 1:
                 return parents[0]
-            scene = scene if change else base  # whose ids are those on disk
-            if before.differences < _MOST_DIFFERENCES and len(change) <= len(scene):
+            scene = scene if change else base  # the base has the ids on disk
+            if parent.differences < _MAX_DIFFERENCES and len(change) <= len(scene):
                 writer = DifferenceWriter(source_key)
                 body = writer.encode(change, scene)
-                count, room = before.differences + 1, before.room - len(body or b"")
+                count = parent.differences + 1
+                room = parent.room - len(body or b"")
         if body is None or room < 0:
             writer = DifferenceWriter(source_key)
-            body = writer.encode(diff(_EMPTY, scene), scene) or b""
-            count, room = 0, max(len(body), _LEAST_SNAPSHOT)
+            body = writer.encode(diff(_EMPTY_SCENE, scene), scene) or b""
+            count = 0
+            room = max(len(body), _MIN_DIFFERENCE_BYTES)
         if len(body) > self._limits.version_bytes:
             raise StoreError(
                 f"the version takes {len(body)} bytes; a store takes at most"
@@ -224,37 +289,46 @@ class VersionTable:
         for source, key in sources.items():
             self._source_keys[source] = key
             self._sources.setdefault(key, source)
-        _keep_last(self._scenes, version, (header, scene), self._limits.cached_versions)
+        _cache(self._scenes, version, (header, scene), self._limits.cached_versions)
         return version
 
     def merge_base(self, ours: bytes, theirs: bytes) -> bytes:
-        """Return the version of greatest number from which both were made. O(versions since it)."""
-        sides = {ours: 1}
+        """Return the common ancestor with the greatest number. O(versions since it).
+
+        Raises:
+            StoreError: if the versions have no common ancestor.
+        """
+        sides = {ours: 1}  # bit set of the sides whose ancestor a version is
         sides[theirs] = sides.get(theirs, 0) | 2
-        waiting = [(-self.number(known), known) for known in sides]
-        heapq.heapify(waiting)
-        while waiting:
-            known = heapq.heappop(waiting)[1]
-            if sides[known] == 3:
-                return known
-            for parent in self.header(known).parents:
+        queue = [(-self.number(version), version) for version in sides]
+        heapq.heapify(queue)
+        while queue:
+            version = heapq.heappop(queue)[1]
+            if sides[version] == 3:
+                return version
+            for parent in self.header(version).parents:
                 if parent not in sides:
-                    heapq.heappush(waiting, (-self.number(parent), parent))
-                sides[parent] = sides.get(parent, 0) | sides[known]
+                    heapq.heappush(queue, (-self.number(parent), parent))
+                sides[parent] = sides.get(parent, 0) | sides[version]
         raise StoreError(
             f"versions {ours.hex()[:12]} and {theirs.hex()[:12]} have no version in common"
         )
 
 
-def _keep_last(cache: OrderedDict[Any, Any], key: object, value: object, limit: int) -> None:
+def _cache(cache: OrderedDict[Any, Any], key: object, value: object, limit: int) -> None:
+    """Set the newest entry of a cache, and remove the oldest above a limit."""
     cache[key] = value
     cache.move_to_end(key)
     while len(cache) > limit:
         cache.popitem(last=False)
 
 
-def _explained(version: bytes, read: Callable[[], Value]) -> Value:
-    """Return what a function reads of a version; whatever is wrong with it is said of the version."""
+def _read_checked(version: bytes, read: Callable[[], Value]) -> Value:
+    """Return the result of a function that reads a version.
+
+    Raises:
+        StoreDamageError: if the function raises an error, with the id of the version.
+    """
     try:
         return read()
     except StoreDamageError:
@@ -273,13 +347,17 @@ def _check_body(header: _Header, body: bytes) -> None:
         raise ValueError("its body has another digest")
 
 
-def _named_blobs(header: _Header, body: bytes) -> list[str]:
+def _blobs_of_body(header: _Header, body: bytes) -> list[str]:
     _check_body(header, body)
     return blob_digests(body)
 
 
 def id_bytes(value: object) -> bytes:
-    """Return an id from the database, which is checked."""
+    """Return an id from the database.
+
+    Raises:
+        StoreDamageError: if the value is no id.
+    """
     if not isinstance(value, bytes) or len(value) != 32:
         raise StoreDamageError.of("table of branches", "an id is not 32 bytes")
     return value
