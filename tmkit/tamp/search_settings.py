@@ -32,11 +32,11 @@ class SearchSettings(CheckedOptions):
         attempts_per_action_of_repair: the same for one action.
         patience: motions tried for task plans while no movable object is in the way, before
             transfers are tried; a low ceiling needs other task plans, not other grasps.
-        transfers_per_round: attempts at transfers after which the first round ends.
+        transfers_per_round: attempts at transfers after which the first iteration ends.
         restart_after: attempts at transfers before the first restart with other random numbers,
             since planning times have a long tail.
         restart_growth: growth of this number from turn to turn.
-        all_objects_after: rounds with the useful objects alone, before they take turns with all
+        all_objects_after: iterations with the useful objects alone, before they take turns with all
             objects.
         first_path_iterations: iterations of a path search of a transfer at first; a failure then
             costs less than the rest of the attempt.
