@@ -166,12 +166,13 @@ def _require_actions_for_arm_goals(
     Raises:
         TaskError: if all other goals hold at the start and an arm is not at its goal.
     """
-    unmet = [goal for goal in goals if isinstance(goal, ArmAt) and goal.fault(scene, q) is not None]
-    if unmet and validate_task_plan(task, []).is_valid:
+    arm_goals = [goal for goal in goals if isinstance(goal, ArmAt)]
+    unmet_goals = [goal for goal in arm_goals if goal.fault(scene, q) is not None]
+    if unmet_goals and validate_task_plan(task, []).is_valid:
         raise TaskError.at(
             "goal",
-            f"{unmet[0]} cannot be planned for: the rest of the goal holds already, and the arm"
-            " moves by actions only",
+            f"{unmet_goals[0]} cannot be planned for: the rest of the goal holds already, and the"
+            " arm moves by actions only",
         )
 
 

@@ -127,8 +127,8 @@ class FailureLog:
 
     def most_common(self) -> tuple[tuple[str, str, int], ...]:
         """Return (action, cause, count), most frequent first, ties in order of name."""
-        ordered = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
-        return tuple((action, cause, count) for (action, cause), count in ordered)
+        items = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
+        return tuple((action, cause, count) for (action, cause), count in items)
 
 
 @dataclass(eq=False)
@@ -387,8 +387,8 @@ class VersionTree:
         """Store an action that fails in a scene for any configuration of the arm."""
         if not expansion.children and expansion.failures and not expansion.is_path_dependent:
             key = expansion.node.scene_key, expansion.action, expansion.arrangement
-            stored = self._dead_ends.get(key)
-            if stored is None or stored.attempts < expansion.attempts:
+            previous = self._dead_ends.get(key)
+            if previous is None or previous.attempts < expansion.attempts:
                 self._dead_ends[key] = expansion
 
     def dead_end(self, expansion: Expansion, *, attempts: int) -> Expansion | None:
@@ -450,18 +450,20 @@ class VersionTree:
         return ActionContext(scene or node.scene, node.q, rng, sampling, self.arms)
 
     def attempts(
-        self, expansion: Expansion, requested: list[tuple[str, str]]
+        self, expansion: Expansion, requested_placements: list[tuple[str, str]]
     ) -> Iterator[tuple[Candidate | None, ActionMotion | MotionFailure]]:
         """Yield the results of all candidates of an action, with the random numbers of a restart.
 
         Args:
             expansion: version and action.
-            requested: list that receives the requested placements (object, support).
+            requested_placements: list that receives the requested placements (object, support).
         """
         node, action = expansion.node, expansion.action
         key = _hash_key(node.key, f"{action} {expansion.restarts}{expansion.suffix}")
         rng = default_rng(int.from_bytes(key, "little"))
-        context = ActionContext(node.scene, node.q, rng, self._sampling, self.arms, requested)
+        context = ActionContext(
+            node.scene, node.q, rng, self._sampling, self.arms, requested_placements
+        )
         if not expansion.restarts:
             motion = self.propose(node, action)
             if motion is not None:
@@ -586,8 +588,8 @@ class VersionTree:
         return derived
 
 
-def _hash_key(base: bytes, text: str) -> bytes:
-    return hashlib.blake2b(base + text.encode(), digest_size=16).digest()
+def _hash_key(previous_key: bytes, text: str) -> bytes:
+    return hashlib.blake2b(previous_key + text.encode(), digest_size=16).digest()
 
 
 _SCENE_CANDIDATES = (Pick, Place)
@@ -621,16 +623,18 @@ def _alternate_sides(candidates: Iterator[Candidate], previous: Candidate) -> It
     place it under a roof or upside down.
     """
     axes = list(_approach_axes(previous))
-    remaining = list(candidates) if axes else []
-    other_sides = [
+    remaining_candidates = list(candidates) if axes else []
+    other_side_candidates = [
         candidate
-        for candidate in remaining
+        for candidate in remaining_candidates
         for axis in _approach_axes(candidate)
         if dot(axis, axes[0]) < _SAME_SIDE_COSINE
     ]
-    pairs = itertools.zip_longest(other_sides, remaining)
-    alternating = (candidate for pair in pairs for candidate in pair if candidate is not None)
-    yield from {id(candidate): candidate for candidate in alternating}.values()
+    pairs = itertools.zip_longest(other_side_candidates, remaining_candidates)
+    alternating_candidates = (
+        candidate for pair in pairs for candidate in pair if candidate is not None
+    )
+    yield from {id(candidate): candidate for candidate in alternating_candidates}.values()
     yield from candidates
 
 

@@ -145,8 +145,8 @@ def test_a_context_names_the_blockers_alone() -> None:
     fixture.guide.forbid(constraint.original)
     plan = fixture.guide.plan(values)
     assert plan is not None
-    picked = [fixture.guide.actions[number].arguments[0] for number in plan]
-    assert picked[0] in {"north", "south", "east", "west"}
+    picked_objects = [fixture.guide.actions[number].arguments[0] for number in plan]
+    assert picked_objects[0] in {"north", "south", "east", "west"}
 
 
 def make_mat_scene(on_mat: str, on_table: str) -> SceneGraph:
@@ -247,9 +247,9 @@ def test_a_fact_that_several_objects_may_share_is_no_context() -> None:
     values = fixture.guide.values(fixture.tree.root.state)
     fixture.guide.forbid(constraint.original)
     assert fixture.guide.plan(values) is None
-    assert fixture.guide.plan_anyway(values) is not None
+    assert fixture.guide.plan_or_relax(values) is not None
     assert not fixture.guide.is_unsolvable(values)
-    fixture.guide.forget(constraint.original)
+    fixture.guide.remove(constraint.original)
     assert fixture.guide.plan(values) is not None
 
 
@@ -267,7 +267,8 @@ def test_an_impossible_action_is_proved_and_stays() -> None:
     assert not fixture.guide.lift()
     values = fixture.guide.values(fixture.tree.root.state)
     picks = {
-        str(fixture.guide.actions[number]) for number in fixture.guide.applicable_anyway(values)
+        str(fixture.guide.actions[number])
+        for number in fixture.guide.applicable_under_proofs(values)
     }
     assert "(pick-up a table__0__0)" not in picks
     assert "(pick-up b table__1__1)" in picks

@@ -120,7 +120,7 @@ def test_overlaps_equal_those_of_the_collision_checker() -> None:
             for name in (contact.frame_a, contact.frame_b)
             if "target" in (contact.frame_a, contact.frame_b) and name in poses and name != "target"
         }
-        bits = tables.overlapping("target", pose, poses, support="table")
+        bits = tables.overlapping_objects("target", pose, poses, support="table")
         assert set(tables.names(bits)) == expected
 
 
@@ -129,12 +129,12 @@ def test_a_roof_is_detected() -> None:
     problem = regrasp()
     tables = make_tables(problem)
     goal = problem.goal[0].pose  # type: ignore[union-attr]
-    roofed, unroofed = (
+    roofed_clearance, table_clearance = (
         tables.static_clearance("box", goal),
         tables.static_clearance("box", Pose([0.4, 0.3, 0.05])),
     )
-    assert roofed.has_roof[roofed.is_free].all()
-    assert not unroofed.has_roof[unroofed.is_free].all()
+    assert roofed_clearance.has_roof[roofed_clearance.is_free].all()
+    assert not table_clearance.has_roof[table_clearance.is_free].all()
 
 
 def test_a_hand_without_shapes_has_no_tables() -> None:

@@ -223,7 +223,7 @@ class ArmReach:
         key = transfer, pose_key(start), tuple(pose_key(end) for _, end in places)
         if key not in self._samples:
             samples: list[Sample] = []
-            start_is_free = table.static_clearance(transfer.name, start).is_free
+            is_free_at_start = table.static_clearance(transfer.name, start).is_free
             settings, numbers = self.settings, range(len(places))
             spread_numbers = _spread_evenly(numbers, settings.samples_per_transfer)
             order = dict.fromkeys((*spread_numbers, *numbers))
@@ -232,8 +232,8 @@ class ArmReach:
                 is_first_pass = count == settings.grasps_per_place[0]
                 if len(samples) >= (settings.samples_per_transfer if is_first_pass else 1):
                     continue
-                end_is_free = table.static_clearance(transfer.name, end).is_free
-                options = np.flatnonzero(start_is_free & end_is_free).tolist()
+                is_free_at_end = table.static_clearance(transfer.name, end).is_free
+                options = np.flatnonzero(is_free_at_start & is_free_at_end).tolist()
                 for option in _spread_evenly(options, count):
                     q = self.contact(table, transfer, option, end)
                     q_start = None if q is None else self.contact(table, transfer, option, start)
@@ -289,13 +289,15 @@ class ArmReach:
             if not samples or placement_world is None:
                 continue
             configurations = np.array([q for sample in samples for q in (sample.q, sample.q_start)])
-            collides = placement_world[1].in_collision_batch(configurations)
+            is_colliding = placement_world[1].in_collision_batch(configurations)
             poses = {transfer.name: end}
             is_lost = [
                 bool(arm_collides)
-                or bool(table.overlapping(other.name, sample.end, poses, support=sample.support))
+                or bool(
+                    table.overlapping_objects(other.name, sample.end, poses, support=sample.support)
+                )
                 for arm_collides, sample in zip(
-                    collides[::2] | collides[1::2], samples, strict=True
+                    is_colliding[::2] | is_colliding[1::2], samples, strict=True
                 )
             ]
             crowding += sum(is_lost) / len(is_lost) + self.settings.crowding_limit * all(is_lost)

@@ -135,13 +135,13 @@ class Arrangements:
             return None
         region_name = action.arguments[-1]
         region = next((name for name in scene.frame_names if pddl_name(name) == region_name), "")
-        entering = self._entering_objects(plan, facts_by_object, self._root_values())
-        frames = [self._frames[name] for name in entering if name in self._frames]
+        entering_objects = self._entering_objects(plan, facts_by_object, self._root_values())
+        frames = [self._frames[name] for name in entering_objects if name in self._frames]
         is_region = region in scene and "region" in scene.classes(region)
         if (
             not is_region
             or not self._comparison.table(None).is_usable
-            or len(frames) < max(_MIN_OBJECTS, len(entering))
+            or len(frames) < max(_MIN_OBJECTS, len(entering_objects))
             or self._attempts[region] == _MAX_ATTEMPTS
         ):
             self._remove(region)
@@ -156,8 +156,8 @@ class Arrangements:
         packer.avoid(self._rejected_places.get(region, ()))
         previous = self._arrangements.get(region)
         seed = seed_of(self._seed, f"{region} {self._attempts[region]}")
-        sufficient = previous.capacity if previous else len(frames)
-        packing = self._best_packing(packer, seed, sufficient=sufficient)
+        sufficient_capacity = previous.capacity if previous else len(frames)
+        packing = self._best_packing(packer, seed, sufficient_capacity=sufficient_capacity)
         if packing.capacity < 2:
             self._remove(region)
             return None
@@ -216,48 +216,50 @@ class Arrangements:
 
     # --------------------------------------------------------------------------------------- places
 
-    def _best_packing(self, packer: RegionPacker, seed: int, *, sufficient: int) -> _OrderedPacking:
+    def _best_packing(
+        self, packer: RegionPacker, seed: int, *, sufficient_capacity: int
+    ) -> _OrderedPacking:
         """Return the packing with the greatest capacity.
 
         Args:
             packer: packer of the region.
             seed: seed of the packings.
-            sufficient: capacity at which the search ends.
+            sufficient_capacity: capacity at which the search ends.
         """
         table, rng = self._comparison.table(None), np.random.default_rng(seed)
         packings = packer.packings(rng, count=self._comparison.settings.packings)
-        fullest = sorted(packings, key=len, reverse=True)
-        best = _OrderedPacking(0, [], {})
-        for places in fullest[:_PACKINGS_COMPARED]:
+        packings_by_size = sorted(packings, key=len, reverse=True)
+        best_packing = _OrderedPacking(0, [], {})
+        for places in packings_by_size[:_PACKINGS_COMPARED]:
             packing = self._order_packing(packer, places, table)
-            if packing.capacity > best.capacity:
-                best = packing
-            if best.capacity >= sufficient:
+            if packing.capacity > best_packing.capacity:
+                best_packing = packing
+            if best_packing.capacity >= sufficient_capacity:
                 break
-        return best
+        return best_packing
 
     def _order_packing(
         self, packer: RegionPacker, places: Mapping[str, Placement], table: HandTables
     ) -> _OrderedPacking:
         """Return a packing of all objects with an order, whose last placement may be shared."""
         order = self._find_order(packer, places, table)
-        unordered = [name for name in packer.objects if name not in order]
-        hardest = ""  # the object that last had no placement, which is tried first
+        unordered_objects = [name for name in packer.objects if name not in order]
+        hardest_object = ""  # the object that last had no placement, which is tried first
         for capacity in range(len(order), 1, -1):
             first_places = {name: places[name] for name in order[: capacity - 1]}
-            remaining = [*order[capacity - 1 :], *unordered]
-            if len(remaining) == 1:
+            remaining_objects = [*order[capacity - 1 :], *unordered_objects]
+            if len(remaining_objects) == 1:
                 return _OrderedPacking(capacity, order, dict(places))
             last_places: dict[str, Placement] = {}
-            for name in sorted(remaining, key=lambda name: name != hardest):
+            for name in sorted(remaining_objects, key=lambda name: name != hardest_object):
                 place = self._find_free_place(packer, name, first_places, table)
                 if place is None:
-                    hardest = name
+                    hardest_object = name
                     break
                 last_places[name] = place
             else:
                 all_places = {**first_places, **last_places}
-                return _OrderedPacking(capacity, [*first_places, *remaining], all_places)
+                return _OrderedPacking(capacity, [*first_places, *remaining_objects], all_places)
         return _OrderedPacking(0, order, {})
 
     def _find_order(
@@ -266,20 +268,20 @@ class Arrangements:
         """Return the objects that the hand can place, in the order of placing."""
         poses = {name: self._root_pose(place) for name, place in places.items()}
         blockers = {name: self._blockers_by_grasp(name, poses, table) for name in poses}
-        remaining = dict.fromkeys(poses)
+        remaining_objects = dict.fromkeys(poses)
         removal_order: list[str] = []
         present = sum(table.bit(name) for name in poses)
         while True:
-            tallest_first = sorted(remaining, key=packer.objects.index, reverse=True)
-            removable = (
+            tallest_first = sorted(remaining_objects, key=packer.objects.index, reverse=True)
+            removable_objects = (
                 name
                 for name in tallest_first
                 if self._is_removable(name, poses[name], blockers[name], present)
             )
-            name = next(removable, None)
+            name = next(removable_objects, None)
             if name is None:
                 return removal_order[::-1]
-            del remaining[name]
+            del remaining_objects[name]
             removal_order.append(name)
             present &= ~table.bit(name)
 
@@ -307,8 +309,8 @@ class Arrangements:
             blockers: bits of blockers by grasp option.
             present: bits of the objects in the region.
         """
-        above = Pose([0.0, 0.0, _CLEARANCE_HEIGHT]) @ pose
-        ends = self._start_pose(name), pose, above
+        raised_pose = Pose([0.0, 0.0, _CLEARANCE_HEIGHT]) @ pose
+        ends = self._start_pose(name), pose, raised_pose
         return any(
             all(self._is_reachable(name, option, end) for end in ends)
             for option, bits in blockers.items()
@@ -356,23 +358,25 @@ class Arrangements:
     def _apply_order(self, arrangement: Arrangement, plan: tuple[int, ...]) -> tuple[int, ...]:
         """Return a plan whose objects enter a region in order and leave it in reverse order."""
         values, facts = self._root_values(), arrangement.facts
-        entering = self._entering_objects(plan, facts, values)
-        order = [name for name in arrangement.order if name in entering]
-        order += [name for name in entering if name not in order]
-        plan = self._exchange_roles(plan, 0, dict(zip(entering, order, strict=True)), values)
+        entering_objects = self._entering_objects(plan, facts, values)
+        order = [name for name in arrangement.order if name in entering_objects]
+        order += [name for name in entering_objects if name not in order]
+        plan = self._exchange_roles(
+            plan, 0, dict(zip(entering_objects, order, strict=True)), values
+        )
         present: list[str] = []
         for index in range(len(plan)):
             next_values = self._guide.apply(plan[index], values)
-            inside = _objects_inside(facts, next_values)
-            leaving = [name for name in present if name not in inside]
-            if leaving and leaving[0] != present[-1]:
-                roles = {leaving[0]: present[-1], present[-1]: leaving[0]}
+            objects_inside = _objects_inside(facts, next_values)
+            leaving_objects = [name for name in present if name not in objects_inside]
+            if leaving_objects and leaving_objects[0] != present[-1]:
+                roles = {leaving_objects[0]: present[-1], present[-1]: leaving_objects[0]}
                 plan = self._exchange_roles(plan, index, roles, values)
                 next_values = self._guide.apply(plan[index], values)
-                inside = _objects_inside(facts, next_values)
+                objects_inside = _objects_inside(facts, next_values)
             present = [
-                *(name for name in present if name in inside),
-                *(name for name in inside if name not in present),
+                *(name for name in present if name in objects_inside),
+                *(name for name in objects_inside if name not in present),
             ]
             values = next_values
         return plan
@@ -392,7 +396,7 @@ class Arrangements:
         for operator in plan[index:]:
             action = guide.actions[operator]
             arguments = tuple(roles.get(name, name) for name in action.arguments)
-            numbers = guide.by_action.get(GroundAction(action.name, arguments), ())
+            numbers = guide.operators_by_action.get(GroundAction(action.name, arguments), ())
             number = next((each for each in numbers if guide.is_applicable(each, values)), None)
             if number is None:
                 return plan

@@ -106,17 +106,17 @@ def _find_clutter(scene: SceneGraph, blocker_sets: Mapping[str, list[frozenset[s
         blocker_sets: blocking objects of each grasp, by object. Objects without an entry are
             assumed to stay.
     """
-    removable: set[str] = set()
+    removable_objects: set[str] = set()
     while True:
-        newly_removable = {
+        new_objects = {
             name
-            for name in blocker_sets.keys() - removable
-            if any(blockers <= removable for blockers in blocker_sets[name])
-            or removable & set(scene.ancestors(name))
+            for name in blocker_sets.keys() - removable_objects
+            if any(blockers <= removable_objects for blockers in blocker_sets[name])
+            or removable_objects & set(scene.ancestors(name))
         }
-        if not newly_removable:
-            return [name for name in blocker_sets if name not in removable]
-        removable |= newly_removable
+        if not new_objects:
+            return [name for name in blocker_sets if name not in removable_objects]
+        removable_objects |= new_objects
 
 
 def _find_blocker_sets(

@@ -82,7 +82,7 @@ class ConstraintLearner:
         """
         guide, cause = self._guide, outcome.cause
         if outcome.impossible is not None:
-            operators = tuple(guide.by_action[outcome.impossible])
+            operators = tuple(guide.operators_by_action[outcome.impossible])
             return OperatorConstraint((), -1, operators, is_proved=True)
         if cause is None:
             return None
@@ -97,7 +97,9 @@ class ConstraintLearner:
             # The object that fills the region has to leave it, even if it is ambiguous.
             facts = tuple(sorted({*facts, *ambiguous_facts}))
         preconditions = {
-            pair for number in guide.by_action[cause.action] for pair in guide.preconditions(number)
+            pair
+            for number in guide.operators_by_action[cause.action]
+            for pair in guide.preconditions(number)
         }
         pairs = {pair for fact in facts if (pair := guide.task.value_of(fact)) is not None}
         context = sorted(pairs - preconditions)
@@ -109,7 +111,7 @@ class ConstraintLearner:
         guide, arguments = self._guide, cause.action.arguments[1:]
         operators = [
             number
-            for number in guide.by_name[cause.action.name]
+            for number in guide.operators_by_name[cause.action.name]
             if guide.actions[number].arguments[1:] == arguments
         ]
         facts: set[Pair] = set()
@@ -192,11 +194,15 @@ class ConstraintLearner:
         names = [name for name in action.arguments if name in held_names]
         actions = {action}
         if len(names) == 1:
-            held = names[0]
-            for symmetric in self._symmetric_names.get(held, ()):
-                arguments = tuple(symmetric if name == held else name for name in action.arguments)
+            held_name = names[0]
+            for symmetric_name in self._symmetric_names.get(held_name, ()):
+                arguments = tuple(
+                    symmetric_name if name == held_name else name for name in action.arguments
+                )
                 actions.add(GroundAction(action.name, arguments))
-        return tuple(sorted(number for each in actions for number in guide.by_action.get(each, ())))
+        return tuple(
+            sorted(number for each in actions for number in guide.operators_by_action.get(each, ()))
+        )
 
 
 def _find_symmetric_names(tree: VersionTree) -> dict[str, Iterable[str]]:

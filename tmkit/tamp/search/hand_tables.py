@@ -201,12 +201,12 @@ class HandTables:
         if key not in self._clearances:
             table = self._table(name)
             rows = np.arange(len(table.option))
-            collides = self._check_collisions(self._fixed_world, table, pose, Pose(), rows)
+            is_colliding = self._check_collisions(self._fixed_world, table, pose, Pose(), rows)
             count = len(table.options)
             self._clearances[key] = StaticClearance(
-                ~_any_by_option(count, table.option, collides & table.is_required),
-                np.bincount(table.option[collides & table.is_far], minlength=count),
-                _any_by_option(count, table.option, collides & table.is_roof),
+                ~_any_by_option(count, table.option, is_colliding & table.is_required),
+                np.bincount(table.option[is_colliding & table.is_far], minlength=count),
+                _any_by_option(count, table.option, is_colliding & table.is_roof),
             )
         return self._clearances[key]
 
@@ -244,12 +244,12 @@ class HandTables:
         options = self.options(name)
         if options[option].opening is None:
             return option
-        fully_open = (
+        open_options = (
             k
             for k, candidate in enumerate(options)
             if candidate.grasp is options[option].grasp and candidate.opening is None
         )
-        return next((k for k in fully_open if is_free[k] and not blockers[k]), option)
+        return next((k for k in open_options if is_free[k] and not blockers[k]), option)
 
     def blockers(self, name: str, pose: Pose, other_poses: Mapping[str, Pose]) -> list[int]:
         """Return the bits of the objects that collide with the hand, by option of an object.
@@ -269,7 +269,7 @@ class HandTables:
                 bits[option] |= self._bits[other]
         return bits
 
-    def overlapping(
+    def overlapping_objects(
         self, name: str, pose: Pose, other_poses: Mapping[str, Pose], *, support: str
     ) -> int:
         """Return the bits of the objects that overlap with an object at root_from_object.
@@ -317,8 +317,8 @@ class HandTables:
             is_free = self.static_clearance(name, pose).is_free[table.option]
             rows = np.flatnonzero(table.is_required & is_free)
             if world is not None and len(rows):
-                collides = self._check_collisions(world, table, pose, other_pose, rows)
-                is_blocked = _any_by_option(len(is_blocked), table.option[rows], collides)
+                is_colliding = self._check_collisions(world, table, pose, other_pose, rows)
+                is_blocked = _any_by_option(len(is_blocked), table.option[rows], is_colliding)
             self._blocked_options[key] = is_blocked
         return self._blocked_options[key]
 
@@ -367,20 +367,20 @@ class HandTables:
             np.hstack([points, angles[table.option[rows]]]), fingers[table.finger[rows]]
         )
 
-    def _pair_world(self, body: object, other: str, moving: SceneGraph) -> FloatingBody | None:
+    def _pair_world(self, body: object, other: str, moving_body: SceneGraph) -> FloatingBody | None:
         """Return the world of a moving body and one object, whose frame is the root.
 
         Args:
             body: key of the moving body.
             other: frame of the object.
-            moving: the moving body.
+            moving_body: the moving body.
         """
         key = body, self._shape_number(other)
         if key not in self._pair_worlds:
             object_scene = _extract_object(self._start, other)
             solid = SceneGraph("still").add_frame("still/object", "still")
             solid = solid.set_shapes("still/object", object_scene.shapes(other))
-            self._pair_worlds[key] = FloatingBody(solid, moving, root="still")
+            self._pair_worlds[key] = FloatingBody(solid, moving_body, root="still")
         return self._pair_worlds[key]
 
     # ----------------------------------------------------------------------------- tables of grasps

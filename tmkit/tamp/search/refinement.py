@@ -295,10 +295,10 @@ class _Descent:
         width, bound, index = self.budget.width, self.bound, len(self.levels) - 1
         if width == 1 or bound is None:
             return expansion.children
-        cheapest = sorted(
+        cheapest_children = sorted(
             expansion.children[:width], key=lambda child: bound.objective(index, _last_step(child))
         )
-        return [*cheapest, *expansion.children[width:]]
+        return [*cheapest_children, *expansion.children[width:]]
 
     def _is_below_bound(self, child: SceneVersion) -> bool:
         """Return whether the steps up to a child cost less than the bound."""
@@ -359,10 +359,10 @@ class _Descent:
             for ancestor in (frame, *scene.ancestors(frame))
         }
         for step in range(index - 1, -1, -1):
-            moved = carriers & self.nodes[step + 1].changed_frames
-            if moved:
+            moved_frames = carriers & self.nodes[step + 1].changed_frames
+            if moved_frames:
                 yield step
-                carriers -= moved
+                carriers -= moved_frames
 
     def _make_cause(self, level: _Level) -> Cause:
         records = self.records or level.failures

@@ -99,7 +99,7 @@ class RootPlanner:
                 self._log.note_search("core")
                 actions = [guide.actions[operator] for operator in plan]
                 return RootPlan(self._find_operators(actions, iteration))
-            if guide.is_unsolvable_now(self._values):
+            if guide.is_unsolvable_under_constraints(self._values):
                 return RootPlan(None, is_unsolvable=True)
             if not all(constraint.is_proved for constraint in guide.constraints):
                 # Without the other constraints a plan may exist, and is found sooner.
@@ -133,7 +133,7 @@ class RootPlanner:
         values = self._guide.values(state)
         return any(
             self._guide.is_applicable(operator, values)
-            for operator in self._guide.by_action[action]
+            for operator in self._guide.operators_by_action[action]
         )
 
     def _find_operators(self, actions: Sequence[GroundAction], iteration: int) -> tuple[int, ...]:
@@ -158,7 +158,9 @@ class RootPlanner:
             actions = by_turns(self._problem, tuple(actions), arms, is_allowed=self._is_allowed)
         operators: list[int] = []
         for action in actions:
-            operator = next(n for n in guide.by_action[action] if guide.is_applicable(n, values))
+            operator = next(
+                n for n in guide.operators_by_action[action] if guide.is_applicable(n, values)
+            )
             operators.append(operator)
             values = guide.apply(operator, values)
         return tuple(operators)

@@ -65,19 +65,20 @@ class _Stage:
 
 
 def find_plan(
-    context: PlanningContext, log: SearchLog, useful: Problem | None
+    context: PlanningContext, log: SearchLog, reduced_problem: Problem | None
 ) -> tuple[PlanStatus, FoundPlan | None]:
     """Search for a plan or a proof until all searches end or a limit is reached.
 
     Args:
         context: settings of the run.
         log: log of the run, to which proofs are added.
-        useful: problem without useless objects; None if all are useful.
+        reduced_problem: problem without useless objects; None if all are useful.
     """
-    whole = _Stage(context, log, context.problem)
-    stages = {whole: context.options.search.all_objects_after} if useful is not None else {whole: 0}
-    if useful is not None:
-        stages = {_Stage(context, log, useful): 0, **stages}
+    full_stage = _Stage(context, log, context.problem)
+    stages = {full_stage: 0}
+    if reduced_problem is not None:
+        delay = context.options.search.all_objects_after
+        stages = {_Stage(context, log, reduced_problem): 0, full_stage: delay}
     has_tried_proofs = False
     while stages and not context.is_at_limit(log):
         stage = min(stages, key=lambda each: stages[each] + each.turns)
@@ -92,7 +93,7 @@ def find_plan(
                 return PlanStatus.PROVED_UNSOLVABLE, None
         if stage.status is SearchStatus.RUNNING:
             continue
-        if stage is whole:
+        if stage is full_stage:
             if stage.status is SearchStatus.PROVED and _is_proved(context, log):
                 return PlanStatus.PROVED_UNSOLVABLE, None
             break

@@ -35,7 +35,7 @@ class TaskGuide(TaskPlanSource):
         self._under_proofs = TaskPlanSource(task, fallback=None)
 
     @cached_property
-    def by_name(self) -> dict[str, list[int]]:
+    def operators_by_name(self) -> dict[str, list[int]]:
         """Operators by name of the action."""
         operators: dict[str, list[int]] = defaultdict(list)
         for number, action in enumerate(self.actions):
@@ -43,7 +43,7 @@ class TaskGuide(TaskPlanSource):
         return operators
 
     @cached_property
-    def by_action(self) -> dict[GroundAction, list[int]]:
+    def operators_by_action(self) -> dict[GroundAction, list[int]]:
         """Operators by ground action."""
         operators: dict[GroundAction, list[int]] = defaultdict(list)
         for number, action in enumerate(self.actions):
@@ -69,29 +69,31 @@ class TaskGuide(TaskPlanSource):
         is_proved = all(constraint.is_proved for constraint in constraints)
         self._agenda_work = AGENDA_WORK if is_proved else _CONSTRAINED_AGENDA_WORK
 
-    def forget(self, constraint: OperatorConstraint) -> None:
+    def remove(self, constraint: OperatorConstraint) -> None:
         """Remove a constraint."""
         self._constrain([each for each in self.constraints if each != constraint])
 
     def implies(self, constraint: OperatorConstraint) -> bool:
         """Return whether an existing constraint is at least as strict."""
         return any(
-            existing.facts == constraint.facts
-            and existing.limit <= constraint.limit
-            and set(constraint.operators) <= set(existing.operators)
-            for existing in self.constraints
+            other.facts == constraint.facts
+            and other.limit <= constraint.limit
+            and set(constraint.operators) <= set(other.operators)
+            for other in self.constraints
         )
 
-    def applicable_anyway(self, values: Values, among: Iterable[int] | None = None) -> list[int]:
+    def applicable_under_proofs(
+        self, values: Values, candidates: Iterable[int] | None = None
+    ) -> list[int]:
         """Return the operators that apply under the proved constraints.
 
         Args:
             values: state.
-            among: operators to select from. Defaults to all.
+            candidates: operators to select from. Defaults to all.
         """
-        if among is None:
+        if candidates is None:
             return self._under_proofs.applicable(values)
-        return [number for number in among if self._under_proofs.is_applicable(number, values)]
+        return [number for number in candidates if self._under_proofs.is_applicable(number, values)]
 
     def first_plan(self, values: Values) -> tuple[int, ...] | None:
         """Return a plan from the start, with more work while there are no constraints."""
@@ -103,12 +105,12 @@ class TaskGuide(TaskPlanSource):
         )
         return None if plan is None else self._keep("searched", values, plan)
 
-    def plan_anyway(self, values: Values, *, hint: Sequence[int] = ()) -> tuple[int, ...] | None:
+    def plan_or_relax(self, values: Values, *, hint: Sequence[int] = ()) -> tuple[int, ...] | None:
         """Return a plan under all constraints, otherwise under the proved ones, otherwise None."""
         plan = self.plan(values, hint=hint)
         return plan if plan is not None else self._under_proofs.plan(values, hint=hint)
 
-    def is_unsolvable_now(self, values: Values) -> bool:
+    def is_unsolvable_under_constraints(self, values: Values) -> bool:
         """Return whether it is proved that no plan from a state satisfies all constraints."""
         return self._search.plan(values, self.task.goal, _PROOF_WORK, 0)[1]
 

@@ -84,19 +84,21 @@ class TransferComparison:
         if operator not in self._picks:
             context = self.tree.context(node.version, seed=self.seed)
             candidates = self.tree.domain.candidates(self.guide.actions[operator], context)
-            first = next(iter(candidates), None)
+            first_candidate = next(iter(candidates), None)
             self._picks[operator] = (
-                (object_of(first), first.arm) if isinstance(first, Pick) else None
+                (object_of(first_candidate), first_candidate.arm)
+                if isinstance(first_candidate, Pick)
+                else None
             )
         return self._picks[operator]
 
     def transfers_of(self, node: SearchNode, name: str) -> Iterator[Transfer]:
         """Yield the applicable transfers of an object in a version."""
         operators = self._operators_of_object.get(pddl_name(name), ())
-        for operator in self.guide.applicable_anyway(node.values, operators):
-            picked = self.find_pick(operator, node)
-            if picked is not None and picked[0] == name:
-                for transfer in self.transfers(node, operator, picked):
+        for operator in self.guide.applicable_under_proofs(node.values, operators):
+            object_and_arm = self.find_pick(operator, node)
+            if object_and_arm is not None and object_and_arm[0] == name:
+                for transfer in self.transfers(node, operator, object_and_arm):
                     if self.tree.domain.is_goal_action(self.guide.actions[transfer.place]):
                         yield replace(transfer, is_elsewhere=True)
                     yield transfer
@@ -105,23 +107,23 @@ class TransferComparison:
         self,
         node: SearchNode,
         pick: int,
-        picked: tuple[str, str | None],
+        object_and_arm: tuple[str, str | None],
         *,
-        among: set[int] | None = None,
+        place_operators: set[int] | None = None,
     ) -> Iterator[Transfer]:
         """Yield the transfers that begin with a pick.
 
         Args:
             node: node of the version.
             pick: operator of the pick.
-            picked: result of :meth:`find_pick`.
-            among: operators with which the transfers may end. Defaults to all.
+            object_and_arm: result of :meth:`find_pick`.
+            place_operators: operators with which the transfers may end. Defaults to all.
         """
         values = self.guide.apply(pick, node.values)
-        name, arm = picked
+        name, arm = object_and_arm
         operators = self._operators_of_object.get(pddl_name(name), ())
-        for operator in self.guide.applicable_anyway(values, operators):
-            is_selected = among is None or operator in among
+        for operator in self.guide.applicable_under_proofs(values, operators):
+            is_selected = place_operators is None or operator in place_operators
             if is_selected and self._places_object(operator, node, name, arm):
                 yield Transfer(pick, operator, name, arm)
 
@@ -132,14 +134,16 @@ class TransferComparison:
             context = self.tree.context(node.version, scene=scene, seed=self.seed)
             try:
                 candidates = self.tree.domain.candidates(self.guide.actions[operator], context)
-                first = next(iter(candidates), None)
+                first_candidate = next(iter(candidates), None)
             except _DOMAIN_ERRORS:
-                first = None
-            if first is None:
+                first_candidate = None
+            if first_candidate is None:
                 # The operator may have candidates in other versions, so nothing is cached.
                 return False
             self._placements[operator] = (
-                (object_of(first), first.arm) if isinstance(first, Place) else None
+                (object_of(first_candidate), first_candidate.arm)
+                if isinstance(first_candidate, Place)
+                else None
             )
         return self._placements[operator] == (name, arm)
 
@@ -295,7 +299,7 @@ class TransferComparison:
             options = np.flatnonzero(start_clearance.is_free & end_clearance.is_free).tolist()
             if not options:
                 continue
-            overlap = table.overlapping(name, end, other_poses, support=place.support)
+            overlap = table.overlapping_objects(name, end, other_poses, support=place.support)
             end_blockers = table.blockers(name, end, other_poses)
             for option in options:
                 bits = start_blockers[option] | end_blockers[option] | overlap
@@ -307,11 +311,11 @@ class TransferComparison:
                 start_tightness = start_clearance.tightness[option]
                 tightness = int(start_tightness + end_clearance.tightness[option])
                 direct.append((_NARROW_OPENING_TIGHTNESS * is_narrow + tightness, number, option))
-        smallest: list[int] = []
+        smallest_sets: list[int] = []
         if not direct:
-            smallest = sorted(blocker_sets, key=lambda bits: (bits.bit_count(), bits))
-            smallest = smallest[: self.settings.blocker_sets]
-        analysis = Analysis(places, self._interleave(table, name, direct), tuple(smallest))
+            smallest_sets = sorted(blocker_sets, key=lambda bits: (bits.bit_count(), bits))
+            smallest_sets = smallest_sets[: self.settings.blocker_sets]
+        analysis = Analysis(places, self._interleave(table, name, direct), tuple(smallest_sets))
         self._analyses[key] = analysis
         return analysis
 
@@ -425,7 +429,7 @@ class TransferComparison:
         places = [(place, self.root_pose(scene, place)) for place in analysis.places]
         return self.reach.samples(self.table(transfer.arm), transfer, start, places)
 
-    def with_blockers(self, scene: SceneGraph, names: list[str]) -> list[str]:
+    def include_blockers(self, scene: SceneGraph, names: list[str]) -> list[str]:
         """Return objects and those that block their picks, without duplicates."""
         poses, selection = self.poses(scene), dict.fromkeys(names)
         queue = list(names)
@@ -437,8 +441,8 @@ class TransferComparison:
             is_free = table.static_clearance(name, poses[name]).is_free
             blockers = table.blockers(name, poses[name], poses)
             free_blockers = itertools.compress(blockers, is_free)
-            fewest = min(free_blockers, key=lambda bits: (bits.bit_count(), bits), default=0)
-            for blocker in table.names(fewest):
+            min_bits = min(free_blockers, key=lambda bits: (bits.bit_count(), bits), default=0)
+            for blocker in table.names(min_bits):
                 if blocker not in selection:
                     selection[blocker] = None
                     queue.append(blocker)

@@ -114,9 +114,11 @@ class TransferAttempts:
                 break
             transfers: Iterable[Transfer] = ()
             if next_operator is not None:
-                picked = comparison.find_pick(operator, node)
-                if picked is not None:
-                    transfers = comparison.transfers(node, operator, picked, among={next_operator})
+                object_and_arm = comparison.find_pick(operator, node)
+                if object_and_arm is not None:
+                    transfers = comparison.transfers(
+                        node, operator, object_and_arm, place_operators={next_operator}
+                    )
             is_transfer = False
             for transfer in transfers:
                 is_transfer = True
@@ -153,18 +155,22 @@ class TransferAttempts:
                 or not guide.is_applicable(next_operator, guide.apply(operator, values))
             ):
                 next_operator = None
-            front = [operator] if next_operator is None else [operator, next_operator]
-            reordered_plan = [*front, *plan[:index], *plan[index + len(front) :]]
+            first_operators = [operator] if next_operator is None else [operator, next_operator]
+            reordered_plan = [
+                *first_operators,
+                *plan[:index],
+                *plan[index + len(first_operators) :],
+            ]
             if index == 0 or guide.reaches(values, reordered_plan):
                 yield operator, next_operator
 
     def _attempts(self, node: SearchNode) -> Iterator[Attempt | None]:
         """Make one attempt at each step, in turns of all kinds of attempts."""
         settings = self.settings
-        free = [
+        free_transfers = [
             self._carry_out_directly(node, *pair) for pair in node.first_transfers if pair[1].direct
         ]
-        blocked = [
+        blocked_transfers = [
             self._carry_out_directly(node, transfer, analysis)
             for transfer, analysis in node.first_transfers
             if not analysis.direct
@@ -178,7 +184,7 @@ class TransferAttempts:
         any_actions = self._attempt_any_action(node)
         for turn in itertools.count():
             # Blocked transfers may be free at other placements.
-            transfers = [*free, *(blocked if turn else ())]
+            transfers = [*free_transfers, *(blocked_transfers if turn else ())]
             attempts = itertools.chain(
                 _take_from_each(transfers, settings.attempts_per_transfer),
                 (self._propose(node, operator) for operator in node.other_operators),
@@ -434,7 +440,7 @@ class TransferAttempts:
             counts = sorted(node.blocker_counts.items(), key=lambda item: (-item[1], item[0]))
             names.update(dict.fromkeys(name for name, count in counts if count >= min_failures))
             has_attempts = False
-            for name in self.comparison.with_blockers(node.version.scene, list(names)):
+            for name in self.comparison.include_blockers(node.version.scene, list(names)):
                 for attempt in self._move_object(node, name, draw):
                     has_attempts = True
                     yield attempt
@@ -445,7 +451,7 @@ class TransferAttempts:
                 yield None
 
     def _move_object(
-        self, node: SearchNode, name: str, draw: int, *, is_any: bool = False
+        self, node: SearchNode, name: str, draw: int, *, may_obstruct: bool = False
     ) -> Iterator[Attempt | None]:
         """Attempt to move an object to a random placement.
 
@@ -453,7 +459,7 @@ class TransferAttempts:
             node: node of the version.
             name: frame of the object.
             draw: number of the draw.
-            is_any: whether the placement may obstruct all transfers of the plan.
+            may_obstruct: whether the placement may obstruct all transfers of the plan.
         """
         comparison, settings, scene = self.comparison, self.settings, node.version.scene
         rng = self._rng(f"{self._number} {name} {draw}")
@@ -463,11 +469,11 @@ class TransferAttempts:
             ):
                 if self._count_check():
                     yield None
-                if not is_any and self._is_crowded(node, transfer, place):
+                if not may_obstruct and self._is_crowded(node, transfer, place):
                     continue
                 direct = comparison.compare(scene, transfer, (place,)).direct
                 options = [option for option, _ in direct]
-                if is_any:
+                if may_obstruct:
                     options = _permute(options, rng)
                 option = self._first_reachable_option(node, transfer, options, place, draw)
                 is_late = draw > settings.early_draws
@@ -504,10 +510,10 @@ class TransferAttempts:
             is_useful |= table.static_clearance(name, comparison.root_pose(scene, place)).is_free
         for draw in itertools.count(1):
             is_checked, has_attempts = draw <= settings.checked_draws, False
-            for intermediate in comparison.transfers_of(node, name):
+            for intermediate_transfer in comparison.transfers_of(node, name):
                 attempts = 0
                 for place in comparison.candidates(
-                    node, intermediate, count=settings.places_compared, draw=draw
+                    node, intermediate_transfer, count=settings.places_compared, draw=draw
                 ):
                     if self._count_check():
                         yield None
@@ -519,12 +525,14 @@ class TransferAttempts:
                     is_free = table.static_clearance(name, pose).is_free
                     if not np.any(is_free & is_unblocked & is_useful):
                         continue
-                    direct = comparison.compare(scene, intermediate, (place,)).direct
+                    direct = comparison.compare(scene, intermediate_transfer, (place,)).direct
                     options = [option for option, _ in direct]
-                    option = self._first_reachable_option(node, intermediate, options, place, draw)
+                    option = self._first_reachable_option(
+                        node, intermediate_transfer, options, place, draw
+                    )
                     if option is not None:
                         has_attempts = True
-                        yield self._carry_out(node, intermediate, option, place, draw)
+                        yield self._carry_out(node, intermediate_transfer, option, place, draw)
                         attempts += 1
                         if attempts >= _PLACES_PER_REGRASP:
                             break
@@ -533,14 +541,17 @@ class TransferAttempts:
 
     def _attempt_any_action(self, node: SearchNode) -> Iterator[Attempt | None]:
         """Attempt all applicable actions in random order, so that no plan is excluded."""
-        operators = self.guide.applicable_anyway(node.values)
+        operators = self.guide.applicable_under_proofs(node.values)
         for draw in itertools.count(1) if operators else ():
             for operator in _permute(operators, self._rng(f"{self._number} anything {draw}")):
-                picked = self.comparison.find_pick(operator, node)
-                if picked is None:
+                object_and_arm = self.comparison.find_pick(operator, node)
+                if object_and_arm is None:
                     yield self._propose(node, operator)
                 else:
-                    yield next(self._move_object(node, picked[0], draw, is_any=draw > 1), None)
+                    yield next(
+                        self._move_object(node, object_and_arm[0], draw, may_obstruct=draw > 1),
+                        None,
+                    )
 
     def _rng(self, text: str) -> np.random.Generator:
         return np.random.default_rng(seed_of(self.seed, text))

@@ -15,8 +15,8 @@ A node is a version with the remaining task plan. Its entries in the queue have 
 The cost of an entry is the sum of three terms: the number of its actions, ``heuristic_weight``
 times the expected number of further actions, and ``cost_per_try`` for each attempt made there. The
 further actions are the remaining task plan, and two actions for each blocker. The entry of lowest
-cost comes first. After ``restart_after`` attempts at transfers, the search restarts at the root with
-other random numbers, then continues with all nodes, and so on in growing turns.
+cost comes first. After ``restart_after`` attempts at transfers, the search restarts at the root
+with other random numbers, then continues with all nodes, and so on in growing turns.
 
 If the refinement of a task plan fails, the task planner receives a learned constraint
 (:mod:`tmkit.tamp.search.constraint_learning`), and the node another task plan, which is refined
@@ -117,15 +117,15 @@ class VersionSearch:
         self.context, self.log, self.problem = context, log, problem
         self.status, self.iterations = SearchStatus.RUNNING, 0
         self._settings = context.options.search
-        translated = task
-        if not isinstance(translated, TranslatedTask):
-            translated = FastDownward().prepare(problem, time_limit=log.seconds_left())
-        if not translated.is_complete:
+        translated_task = task
+        if not isinstance(translated_task, TranslatedTask):
+            translated_task = FastDownward().prepare(problem, time_limit=log.seconds_left())
+        if not translated_task.is_complete:
             self.status = SearchStatus.LIMIT
             return
         seed = context.options.seed
         tree = self._tree = context.tree(log, problem, context.domain, seed=seed)
-        guide = self._guide = TaskGuide(translated)
+        guide = self._guide = TaskGuide(translated_task)
         self._transfers = TransferAttempts(context, log, tree, guide, seed=seed)
         self._arrangements = Arrangements(tree, guide, self._transfers.comparison, seed=seed)
         self._learner = ConstraintLearner(tree, guide)
@@ -273,7 +273,7 @@ class VersionSearch:
             for move in moves[len(parent.moves) :]:
                 if move.operator in hint:
                     hint.remove(move.operator)
-            plan = guide.plan_anyway(values, hint=hint)
+            plan = guide.plan_or_relax(values, hint=hint)
         if plan is None:
             return None
         node = SearchNode(version, values, moves, plan, guide.version)
@@ -355,15 +355,15 @@ class VersionSearch:
         self._tree.use_arms(self.context.arms(self.log.clock, 0, path_iterations=iterations))
         try:
             settings, seed = self._settings, self.context.options.seed
-            shorter = remove_detours(
+            shorter_moves = remove_detours(
                 moves, self._tree, self._guide, limit=settings.detour_actions, seed=seed
             )
         except SemanticsMismatchError:
             # A placement of another version has another meaning in the shorter plan.
-            shorter = moves
+            shorter_moves = moves
         finish = self.context.arm_goal_motion(self.log.clock)
         # The arm may reach its goal only from the end of the longer plan.
-        for plan in (shorter, moves):
+        for plan in (shorter_moves, moves):
             steps = tuple(move.version.step for move in plan if move.version.step is not None)
             if finish is None or not steps:
                 return steps
@@ -476,7 +476,7 @@ class VersionSearch:
         if node is self._root:
             return self._plan_root()
         with self.log.clock.phase(PlanningStage.TASK):
-            plan = self._guide.plan_anyway(node.values, hint=node.plan)
+            plan = self._guide.plan_or_relax(node.values, hint=node.plan)
         if plan is not None:
             self._set_plan(node, plan)
         return plan is not None
@@ -585,7 +585,7 @@ class VersionSearch:
             constraint.is_proved or self._root_planner.plan(self.iterations).operators is not None
         )
         if not has_plan and not self._are_failures_proved:
-            guide.forget(constraint)
+            guide.remove(constraint)
             if constraint not in self._removed_constraints:
                 self._removed_constraints.add(constraint)
                 self._record_constraint(constraint, outcome, is_proved=is_proved)
