@@ -82,7 +82,7 @@ def test_files_do_not_depend_on_the_reader_of_meshes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A version that makes other arrays of the same mesh files reads what this version wrote."""
-    merged, count = meshes._merged, []
+    merged, count = meshes._merge_vertices, []
 
     def reversed_vertices(arrays: MeshArrays) -> MeshArrays:
         made = merged(arrays)
@@ -91,7 +91,7 @@ def test_files_do_not_depend_on_the_reader_of_meshes(
         return MeshArrays(made.vertices[::-1].copy(), faces, made.colors)
 
     monkeypatch.setenv("TMKIT_CACHE", "off")
-    monkeypatch.setattr(meshes, "_merged", reversed_vertices)
+    monkeypatch.setattr(meshes, "_merge_vertices", reversed_vertices)
     assert_holds(
         read(NEWEST, name, tmp_path), json.loads((NEWEST / "expected.json").read_text())[name], name
     )

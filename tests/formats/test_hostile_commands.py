@@ -299,7 +299,7 @@ def test_meshes_beyond_the_limits(folder: Path) -> None:
     refused(
         run("scene", "dump", "./x.robray", megabytes=150),
         "x.robray:1",
-        "the mesh needs more memory than there is",
+        "the mesh needs more memory than is available",
     )
     refused(
         run("scene", "dump", "./x.robray"),
@@ -478,7 +478,7 @@ def test_a_scene_that_needs_more_memory_than_there_is(
     (folder / "x.robray").write_text("frame a {}", encoding="ascii")
     monkeypatch.setattr("tmkit.formats.reading.build_scene", exhaust)
     with pytest.raises(
-        FileFormatError, match=r"x\.robray: reading the scene needs more memory than there is"
+        FileFormatError, match=r"x\.robray: reading the scene needs more memory than is available"
     ):
         tk.load_scene(folder / "x.robray")
-    refused(run("scene", "dump", "./x.robray"), "more memory than there is")
+    refused(run("scene", "dump", "./x.robray"), "more memory than is available")

@@ -613,14 +613,14 @@ def test_a_change_while_files_are_read_is_not_kept(
     cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder that comes in the place of another during a load has files whose times are old."""
-    merged, robot = meshes._merged, tmp_path / "robot"
+    merged, robot = meshes._merge_vertices, tmp_path / "robot"
 
     def changed(arrays: meshes.MeshArrays) -> meshes.MeshArrays:
         if not robot.with_name("old").exists():
             by_folder(robot / "cube.obj", OBJ.replace("v 1 0 0", "v 2 0 0").encode())
         return merged(arrays)
 
-    monkeypatch.setattr(meshes, "_merged", changed)
+    monkeypatch.setattr(meshes, "_merge_vertices", changed)
     first, _ = loaded(tmp_path)
     second, _ = loaded(tmp_path)
     assert [scene.shapes("base")[0].shape.vertices.max() for scene in (first, second)] == [1.0, 2.0]

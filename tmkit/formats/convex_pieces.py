@@ -34,7 +34,7 @@ from tmkit._support.extras import require
 from tmkit._support.signals import temporary_folder
 from tmkit._support.subprocesses import tied
 from tmkit.errors import ShapeError
-from tmkit.formats.mesh.solids import thickened
+from tmkit.formats.mesh.solids import thicken_flat_mesh
 from tmkit.formats.scene_cache import SceneCache, key_of
 from tmkit.graph import AttachedShape, Mesh, Prismatic, SceneGraph, Shape, Sphere
 
@@ -223,7 +223,7 @@ def solid(vertices: npt.ArrayLike, faces: npt.ArrayLike, source: str) -> Shape:
         faces: (m, 3) indices of corners.
         source: name of the shape.
     """
-    if (flat := thickened(Mesh(vertices, faces))) is not None:
+    if (flat := thicken_flat_mesh(Mesh(vertices, faces))) is not None:
         hull = _hull_of(flat)
         vertices, faces = np.asarray(hull.vertices), np.asarray(hull.faces)
     return Mesh(vertices, faces, source=source)

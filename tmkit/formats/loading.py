@@ -91,7 +91,7 @@ def load_scene(
         return _read_once(paths, resolver, log, cache, complete=complete)
     except MemoryError as error:
         raise FileFormatError.at(
-            paths[0], "reading the scene needs more memory than there is"
+            paths[0], "reading the scene needs more memory than is available"
         ) from error
 
 

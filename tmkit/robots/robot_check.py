@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tmkit._core import CollisionWorld, IkSettings, InverseKinematicsStatus, inverse_kinematics
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError
-from tmkit.formats.mesh.solids import thickened
+from tmkit.formats.mesh.solids import thicken_flat_mesh
 from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.formats.visual_only import visual_only_frames, visual_only_warning
 from tmkit.graph import Joint, SceneGraph
@@ -299,7 +299,7 @@ def _flat_meshes(scene: SceneGraph) -> tuple[tuple[str, int, str], ...]:
         for frame, place, part in parts
         if part.collision and part.shape.kind == "mesh"
     )
-    flat = (found for found in meshes if thickened(found[2]) is not None)
+    flat = (found for found in meshes if thicken_flat_mesh(found[2]) is not None)
     return tuple((frame, place, _called(mesh.source, frame)) for frame, place, mesh in flat)
 
 

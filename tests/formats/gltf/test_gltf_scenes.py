@@ -160,8 +160,8 @@ def test_names_and_what_is_left_out(tmp_path: Path) -> None:
             {"scenes": [{"nodes": [0]}]},
             "has several parents",
         ),
-        ([{"children": [7]}], {}, "an entry 7 is named, of 1"),
-        ([{"mesh": 3}], {}, "an entry 3 is named, of 1"),
+        ([{"children": [7]}], {}, "the index 7 is invalid, of 1"),
+        ([{"mesh": 3}], {}, "the index 3 is invalid, of 1"),
         (
             [{"mesh": 0}],
             {"buffers": [{"byteLength": 36, "uri": "../../secret.bin"}]},

@@ -159,14 +159,14 @@ def test_another_reader_of_meshes_reads_what_was_saved(
 ) -> None:
     """The next version may order vertices otherwise."""
     scene, loader, _ = packaged(tmp_path, kind)
-    document, merged = saved(scene, loader), meshes._merged
+    document, merged = saved(scene, loader), meshes._merge_vertices
 
     def turned(arrays: MeshArrays) -> MeshArrays:
         made = merged(arrays)
         faces = (len(made.vertices) - 1 - made.faces).astype(np.int32)
         return MeshArrays(made.vertices[::-1].copy(), faces, made.colors)
 
-    monkeypatch.setattr(meshes, "_merged", turned)
+    monkeypatch.setattr(meshes, "_merge_vertices", turned)
     again = scene_from_dict(document, loader=MeshLoader(loader.packages))
     shape, before = again.shapes("world")[0].shape, scene.shapes("world")[0].shape
     assert shape.digest != before.digest

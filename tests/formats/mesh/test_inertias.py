@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit.errors import ShapeError
-from tmkit.formats.mesh.solids import solid_inertia, united_inertia
+from tmkit.formats.mesh.solids import combine_inertias, solid_inertia
 from tmkit.graph import (
     Box,
     Capsule,
@@ -92,7 +92,7 @@ def test_meshes_without_a_volume_are_refused(faces: list[list[int]]) -> None:
 def test_ground_has_no_mass(shape: Shape) -> None:
     """Planes, clouds and fields are not weighed."""
     with pytest.raises(
-        ShapeError, match=f"a {shape.kind.replace('_', ' ')} has no mass of its own"
+        ShapeError, match=f"a {shape.kind.replace('_', ' ')} has no volume for a mass"
     ):
         solid_inertia(shape, 1.0)
 
@@ -108,7 +108,7 @@ def test_union_of_halves_is_the_whole(
     pose = Pose.from_rpy(translation, rpy)
     half = Box([1, 2, 1.5])
     parts = [(half, pose @ Pose((0, 0, z)), mass / 2) for z in (-0.75, 0.75)]
-    whole, union = united_inertia([(Box([1, 2, 3]), pose, mass)]), united_inertia(parts)
+    whole, union = combine_inertias([(Box([1, 2, 3]), pose, mass)]), combine_inertias(parts)
     assert union.mass == pytest.approx(mass)
     np.testing.assert_allclose(union.center, translation, atol=1e-12)
     np.testing.assert_allclose(union.matrix, whole.matrix, atol=1e-12 * max(mass, 1))

@@ -26,7 +26,7 @@ from tmkit.errors import FileFormatError
 from tmkit.formats.json.frames import numbers_to_list
 from tmkit.formats.json.scene import FORMAT, VERSION, scene_from_dict, scene_to_dict
 from tmkit.formats.json.shapes import shape_key, shape_to_dict
-from tmkit.formats.mesh.gltf import Document, chunks, transform
+from tmkit.formats.mesh.gltf import Document, read_chunks, transform
 from tmkit.formats.mesh.materials import UNSPECIFIED, unpack_color
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.solids import frustum, mesh_of_cloud, mesh_of_field, solid_triangles
@@ -54,7 +54,7 @@ def read_gltf_scene(path: Path, *, loader: MeshLoader, note: Note) -> SceneGraph
     limits = loader.packages.limits
     data = as_utf8(read_bytes(path, limit=limits.mesh_bytes), partial(FileFormatError.at, path))
     try:
-        document, binary = chunks(path, data, limits)
+        document, binary = read_chunks(path, data, limits)
         made = _scene(Document(path, document, binary, limits), loader)
     except FileFormatError:
         raise
@@ -87,7 +87,7 @@ def _scene(file: Document, loader: MeshLoader) -> Json:
         pose, stretches[number] = _placed(node, stretches[above])
         extras = node.get("extras") or {}
         for primitive in file.primitives(node["mesh"]) if "mesh" in node else ():
-            triangles += file.corners(primitive) // 3
+            triangles += file.corner_count(primitive) // 3
         if triangles > loader.packages.limits.mesh_triangles:
             raise ValueError(f"more than {loader.packages.limits.mesh_triangles} triangles")
         if f"{EXTRAS}_shape" in extras:

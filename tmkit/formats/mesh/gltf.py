@@ -1,14 +1,13 @@
-"""Geometry of glTF 2.0 files, binary (``.glb``) or as JSON (``.gltf``).
+"""Geometry of glTF 2.0 files, binary (``.glb``) or JSON (``.gltf``).
 
-Only what a shape needs is read: the triangles of the default scene, each moved by the nodes above
-it, and the plain colours of materials. Textures, cameras, animations and skins are not looked at,
-so no picture is ever opened. A buffer is inside the file, in a ``data:`` URI, or in a file in the
-folder of the file or below it; any other URI is refused. Units are metres. As for COLLADA, the
-up-axis is *not* applied: descriptions with glTF visuals and other collision meshes have both in one
-frame.
+The reader extracts the triangles of the default scene, transformed by their nodes, and the plain
+colours of materials. It ignores textures, cameras, animations and skins, so it never opens an
+image. A buffer is in the file, in a ``data:`` URI, or in a file in the same folder or below; other
+URIs are rejected. The unit of length is [m]. As for COLLADA, the up-axis is *not* applied, since
+descriptions with glTF visuals and other collision meshes have both in one frame.
 
-Invariants: before an array is made, the triangles of all instances are counted against the limit;
-    nodes form a tree.
+Invariants: the triangles of all instances are counted and compared with the limit before arrays
+    are created; nodes form a tree.
 """
 
 from __future__ import annotations
@@ -32,18 +31,43 @@ from tmkit.errors import MeshError
 from tmkit.formats.mesh.materials import UNSPECIFIED, pack_color
 from tmkit.formats.mesh.package_uris import path_below, real_path
 
-_MAGIC, _JSON, _BINARY = b"glTF", b"JSON", b"BIN\0"
+_MAGIC = b"glTF"
+"""First bytes of a binary file."""
+
+_JSON_CHUNK = b"JSON"
+"""Type of the chunk with the JSON document."""
+
 _TYPES = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
-_TRIANGLES, _STRIP, _FAN = 4, 5, 6
+"""NumPy types by component type."""
+
+_TRIANGLES = 4
+"""Mode of a primitive of separate triangles."""
+
+_STRIP = 5
+"""Mode of a triangle strip."""
+
+_FAN = 6
+"""Mode of a triangle fan."""
 
 Array = npt.NDArray[np.float64]
 Part = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64], int]
+"""A mesh: (n, 3) vertices, (m, 3) faces, (4, 4) transform and colour."""
 
 
 def read_gltf(path: Path, data: bytes, limits: ReadingLimits, submesh: str = "") -> list[Part]:
-    """Return vertices in metres, faces, transform (4, 4) and colour of all meshes, or of those of one name."""
+    """Return the meshes of a glTF file [m].
+
+    Args:
+        path: path of the file.
+        data: bytes of the file.
+        limits: size limits.
+        submesh: name of the meshes; empty for all.
+
+    Raises:
+        MeshError: if the file is invalid or exceeds a limit.
+    """
     try:
-        document, binary = chunks(path, data, limits)
+        document, binary = read_chunks(path, data, limits)
         return Document(path, document, binary, limits).parts(submesh)
     except (
         ValueError,
@@ -58,8 +82,12 @@ def read_gltf(path: Path, data: bytes, limits: ReadingLimits, submesh: str = "")
         raise MeshError.at(path, f"the mesh cannot be read: no valid glTF 2.0: {reason}") from error
 
 
-def chunks(path: Path, data: bytes, limits: ReadingLimits) -> tuple[dict[str, Any], bytes]:
-    """Return the JSON document and the binary chunk, which may be empty."""
+def read_chunks(path: Path, data: bytes, limits: ReadingLimits) -> tuple[dict[str, Any], bytes]:
+    """Return the JSON document and the binary chunk, which may be empty.
+
+    Raises:
+        MeshError: if the file is of another version, incomplete or too large.
+    """
     text, binary = data, b""
     if data[:4] == _MAGIC:
         version, position = struct.unpack_from("<I", data, 4)[0], 12
@@ -73,7 +101,10 @@ def chunks(path: Path, data: bytes, limits: ReadingLimits) -> tuple[dict[str, An
                 raise MeshError.at(
                     path, "the mesh cannot be read: the file ends before its last chunk"
                 )
-            text, binary = (text or chunk, binary) if kind == _JSON else (text, binary or chunk)
+            if kind == _JSON_CHUNK:
+                text = text or chunk
+            else:
+                binary = binary or chunk
             position += 8 + length
     if len(text) > limits.text_bytes:
         raise MeshError.at(
@@ -86,7 +117,7 @@ def chunks(path: Path, data: bytes, limits: ReadingLimits) -> tuple[dict[str, An
 
 
 class Document:
-    """A glTF document, of which arrays are made when they are needed."""
+    """A glTF document, whose arrays are created on demand."""
 
     def __init__(
         self, path: Path, document: dict[str, Any], binary: bytes, limits: ReadingLimits
@@ -95,87 +126,101 @@ class Document:
         self.buffers: dict[int, bytes] = {}
 
     def parts(self, submesh: str = "") -> list[Part]:
-        """Return the meshes of the default scene, or those of a name, each as often as it is used."""
-        used = [
-            (part, matrix)
+        """Return all instances of the meshes of the default scene, or of those of one name.
+
+        Raises:
+            MeshError: if the instances have too many triangles.
+        """
+        instances = [
+            (primitive, matrix)
             for number, matrix in self._instances()
-            for part in self.primitives(number, submesh)
+            for primitive in self.primitives(number, submesh)
         ]
-        count, most = (
-            sum(self.corners(primitive) for primitive, _ in used),
-            self.limits.mesh_triangles,
-        )
-        if count > 3 * most:
+        count = sum(self.corner_count(primitive) for primitive, _ in instances)
+        limit = self.limits.mesh_triangles
+        if count > 3 * limit:
             raise MeshError.at(
-                self.path, f"the mesh has {count // 3} triangles, expected at most {most}"
+                self.path, f"the mesh has {count // 3} triangles, expected at most {limit}"
             )
         return [
             (self.vertices(primitive), self.faces(primitive), matrix, self.color(primitive))
-            for primitive, matrix in used
+            for primitive, matrix in instances
         ]
 
     def color(self, primitive: dict[str, Any]) -> int:
-        """Return the plain colour of a primitive's material."""
+        """Return the plain colour of a primitive's material, or ``UNSPECIFIED``."""
         try:
-            looks = self.document["materials"][primitive["material"]].get(
-                "pbrMetallicRoughness", {}
-            )
-            color = pack_color(looks.get("baseColorFactor", (1.0,) * 4), is_linear=True)
-            return UNSPECIFIED if "baseColorTexture" in looks else color
+            material = self.document["materials"][primitive["material"]]
+            reflectance = material.get("pbrMetallicRoughness", {})
+            color = pack_color(reflectance.get("baseColorFactor", (1.0,) * 4), is_linear=True)
+            return UNSPECIFIED if "baseColorTexture" in reflectance else color
         except (LookupError, TypeError, AttributeError):
             return UNSPECIFIED
 
     def _instances(self) -> Iterator[tuple[int, Array]]:
-        """Yield the meshes that nodes of the default scene place, with their transforms, parents first."""
+        """Yield the meshes of the default scene's nodes with their (4, 4) transforms."""
         matrices: dict[int | None, Array] = {None: np.eye(4)}
-        for number, above, node in self.nodes():
-            matrix = matrices[number] = product(matrices[above], transform(node))
+        for number, parent, node in self.nodes():
+            matrix = matrices[number] = product(matrices[parent], transform(node))
             if "mesh" in node:
                 yield node["mesh"], matrix
 
     def nodes(self) -> Iterator[tuple[int, int | None, dict[str, Any]]]:
-        """Yield the nodes of the default scene with their numbers and those of their parents, parents first."""
+        """Yield index, parent index and value of the nodes of the default scene, parents first.
+
+        Raises:
+            ValueError: if a node has several parents.
+        """
         nodes, scenes = self.document.get("nodes", []), self.document.get("scenes", [])
         if scenes:
             roots = scenes[self._index(self.document.get("scene", 0), scenes)].get("nodes", [])
         else:
-            inner = {child for node in nodes for child in node.get("children", ())}
-            roots = [number for number in range(len(nodes)) if number not in inner]
-        waiting: list[tuple[int, int | None]] = [(root, None) for root in reversed(roots)]
+            children = {child for node in nodes for child in node.get("children", ())}
+            roots = [number for number in range(len(nodes)) if number not in children]
+        pending: list[tuple[int, int | None]] = [(root, None) for root in reversed(roots)]
         parents: dict[int, int | None] = {}
-        while waiting:
-            number, above = waiting.pop()
+        while pending:
+            number, parent = pending.pop()
             if number in parents:
-                around = [above]
-                while around[-1] not in (None, number):
-                    around.append(parents[around[-1]])
-                if around[-1] is None:
+                ancestors = [parent]
+                while ancestors[-1] not in (None, number):
+                    ancestors.append(parents[ancestors[-1]])
+                if ancestors[-1] is None:
                     raise ValueError(f"node {number} has several parents")
-                loop = " -> ".join(map(str, [*around[::-1], number]))
+                cycle = " -> ".join(map(str, [*ancestors[::-1], number]))
                 raise ValueError(
-                    f"node {number} has several parents, nodes are below themselves: {loop}"
+                    f"node {number} has several parents, nodes are below themselves: {cycle}"
                 )
-            parents[number] = above
+            parents[number] = parent
             node = nodes[self._index(number, nodes)]
-            yield number, above, node
-            waiting.extend((child, number) for child in reversed(node.get("children", ())))
+            yield number, parent, node
+            pending.extend((child, number) for child in reversed(node.get("children", ())))
 
     def primitives(self, number: int, submesh: str = "") -> list[dict[str, Any]]:
-        """Return the primitives of a mesh that are triangles; none where a ``submesh`` of another name is wanted."""
-        meshes, found = self.document["meshes"], []
+        """Return the triangle primitives of a mesh.
+
+        Args:
+            number: index of the mesh.
+            submesh: required name of the mesh, whose primitives are omitted otherwise; empty for
+                any name.
+
+        Raises:
+            MeshError: if the mesh is compressed.
+        """
+        meshes, primitives = self.document["meshes"], []
         mesh = meshes[self._index(number, meshes)]
         for primitive in mesh["primitives"] if submesh in ("", mesh.get("name")) else ():
-            compressed = [name for name in primitive.get("extensions", ()) if "compression" in name]
-            if compressed:
+            extensions = [name for name in primitive.get("extensions", ()) if "compression" in name]
+            if extensions:
                 raise MeshError.at(
-                    self.path, f"the mesh is compressed by {compressed[0]}, which is not read"
+                    self.path, f"the mesh is compressed by {extensions[0]}, which is not supported"
                 )
             if primitive.get("mode", _TRIANGLES) in (_TRIANGLES, _STRIP, _FAN):
-                found.append(primitive)
-        return found
+                primitives.append(primitive)
+        return primitives
 
-    def corners(self, primitive: dict[str, Any]) -> int:
-        """Return how many numbers of corners or vertices a primitive has, whichever are more."""
+    def corner_count(self, primitive: dict[str, Any]) -> int:
+        """Return an upper bound of the number of corners and vertices of a primitive."""
         accessors = self.document["accessors"]
         numbers = [
             primitive["attributes"]["POSITION"],
@@ -196,7 +241,8 @@ class Document:
         if "indices" in primitive:
             corners = self._array(primitive["indices"], 1).reshape(-1).astype(np.int64)
         else:
-            corners = np.arange(self.corners({**primitive, "mode": _TRIANGLES}), dtype=np.int64)
+            count = self.corner_count({**primitive, "mode": _TRIANGLES})
+            corners = np.arange(count, dtype=np.int64)
         mode = primitive.get("mode", _TRIANGLES)
         if mode == _TRIANGLES:
             return corners[: len(corners) // 3 * 3].reshape(-1, 3)
@@ -209,7 +255,11 @@ class Document:
         return strip
 
     def _array(self, number: int, width: int) -> npt.NDArray[Any]:
-        """Return what an accessor describes, (count, width); numpy proves that it lies inside its buffer."""
+        """Return the array (count, width) of an accessor; NumPy checks the bounds of the buffer.
+
+        Raises:
+            ValueError: if the accessor is invalid, sparse or of another type.
+        """
         accessors, views = self.document["accessors"], self.document["bufferViews"]
         accessor = accessors[self._index(number, accessors)]
         if "sparse" in accessor or accessor["type"] != ("VEC3" if width == 3 else "SCALAR"):
@@ -217,11 +267,11 @@ class Document:
         view = views[self._index(accessor["bufferView"], views)]
         kind = np.dtype(_TYPES[accessor["componentType"]])
         start, stride = view.get("byteOffset", 0), view.get("byteStride", width * kind.itemsize)
-        bytes_of_view = memoryview(self._buffer(view["buffer"]))[start : start + view["byteLength"]]
+        view_bytes = memoryview(self._buffer(view["buffer"]))[start : start + view["byteLength"]]
         values: npt.NDArray[Any] = np.ndarray(
             (accessor["count"], width),
             kind,
-            bytes_of_view,
+            view_bytes,
             offset=accessor.get("byteOffset", 0),
             strides=(stride, kind.itemsize),
         )
@@ -230,14 +280,20 @@ class Document:
         return values
 
     def _buffer(self, number: int) -> bytes:
-        """Return a buffer: the binary chunk, a ``data:`` URI, or a file in the folder of this one or below."""
+        """Return the bytes of a buffer: the binary chunk or the data of a URI."""
         if number not in self.buffers:
             buffers = self.document["buffers"]
             uri = buffers[self._index(number, buffers)].get("uri")
-            self.buffers[number] = self.binary if uri is None else self._named(uri)
+            self.buffers[number] = self.binary if uri is None else self._read_uri(uri)
         return self.buffers[number]
 
-    def _named(self, uri: str) -> bytes:
+    def _read_uri(self, uri: str) -> bytes:
+        """Return the bytes of a ``data:`` URI, or of a file in the same folder or below.
+
+        Raises:
+            MeshError: if the file is elsewhere or cannot be read.
+            ValueError: if a ``data:`` URI is invalid.
+        """
         if uri.startswith("data:"):
             try:
                 return base64.b64decode(uri.partition(",")[2], validate=True)
@@ -254,23 +310,24 @@ class Document:
         )
 
     @staticmethod
-    def _index(number: Any, of: list[Any]) -> int:
-        """Return a number that names an entry of a list."""
-        if type(number) is not int or not 0 <= number < len(of):
-            raise ValueError(f"an entry {number!r} is named, of {len(of)}")
+    def _index(number: Any, entries: list[Any]) -> int:
+        """Return a number, which must be the index of an entry."""
+        if type(number) is not int or not 0 <= number < len(entries):
+            raise ValueError(f"the index {number!r} is invalid, of {len(entries)} entries")
         return number
 
 
 def transform(node: dict[str, Any]) -> Array:
-    """Return the transform (4, 4) of a node relative to the node above it."""
+    """Return the (4, 4) transform of a node relative to its parent."""
     if "matrix" in node:
         return np.array(node["matrix"], dtype=np.float64).reshape(4, 4).T
     x, y, z, w = (float(value) for value in node.get("rotation", (0.0, 0.0, 0.0, 1.0)))
     length = math.hypot(x, y, z, w)
-    x, y, z, w = (
-        (x / length, y / length, z / length, w / length) if length > 0.0 else (0.0, 0.0, 0.0, 1.0)
-    )
-    turn = np.array(
+    if length > 0.0:
+        x, y, z, w = (value / length for value in (x, y, z, w))
+    else:
+        x, y, z, w = (0.0, 0.0, 0.0, 1.0)
+    rotation = np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
             [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
@@ -278,6 +335,6 @@ def transform(node: dict[str, Any]) -> Array:
         ]
     )
     matrix = np.eye(4)
-    matrix[:3, :3] = turn * np.array(node.get("scale", (1.0, 1.0, 1.0)), dtype=np.float64)
+    matrix[:3, :3] = rotation * np.array(node.get("scale", (1.0, 1.0, 1.0)), dtype=np.float64)
     matrix[:3, 3] = node.get("translation", (0.0, 0.0, 0.0))
     return matrix

@@ -1,14 +1,16 @@
-"""Mesh files: obj, stl, dae and ply through trimesh, glb and gltf through :mod:`tmkit.formats.mesh.gltf`.
+"""Reader of mesh files.
 
-What users of robot descriptions expect of a mesh: the parts of a file are one shape, each moved by
-the transforms of the file's own scene graph. The unit that a COLLADA file declares is applied and
-its up-axis is *not* (as the robot viewers do). The scale of the description multiplies the
-coordinates afterwards. A scale with an odd number of negative factors mirrors, and then the faces
-are reversed to face outwards again. Vertices that are equal to the last bit are merged, in the
-order of their first mention: the same file gives the same arrays everywhere.
+Files with the suffixes ``.obj``, ``.stl``, ``.dae`` and ``.ply`` are read by trimesh, ``.glb`` and
+``.gltf`` by :mod:`tmkit.formats.mesh.gltf`.
 
-Loading is lazy (trimesh is imported at the first mesh) and remembered: one :class:`MeshLoader`
-lives as long as one load of a scene, and gives the same :class:`Shape` for the same file and scale.
+The parts of a file form one shape, each transformed by the scene graph of the file. As in robot
+viewers, the unit of a COLLADA file is applied and its up-axis is *not*. The scale of the
+description then multiplies the coordinates. A scale with an odd number of negative factors mirrors
+the mesh, so the faces are reversed to point outwards. Bitwise equal vertices are merged in the
+order of their first use: a file yields the same arrays on every computer.
+
+Loading is lazy, since it imports trimesh. A :class:`MeshLoader` exists for one load of a scene, and
+returns the same :class:`Shape` for the same file and scale.
 """
 
 from __future__ import annotations
@@ -63,16 +65,21 @@ if TYPE_CHECKING:
 Triple = tuple[float, float, float]
 
 _TEXT_SUFFIXES = (".obj", ".gltf")
-"""Kinds of mesh files that are always text; the parser of COLLADA knows its encodings itself."""
-MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply", ".glb", ".gltf")
-_FIRST_BYTES = 65536  # of a file that are looked at at a time
-_LIMITS = ("mesh_bytes", "mesh_triangles", "text_bytes")
-"""Limits that a mesh file may exceed."""
+"""Suffixes of text formats; COLLADA is not listed, since its parser handles encodings."""
 
-# The parts of a COLLADA file that say how it looks and moves.
-# decimals of the poses of parts: their turns come from other libraries, with last bits of their own
-_DIGITS = 12
-_LOOKS = (
+MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply", ".glb", ".gltf")
+"""Suffixes of mesh files."""
+
+_PARSED_CHUNK_SIZE = 65536
+"""Size of the chunks in which the start of a COLLADA file is parsed [bytes]."""
+
+_LIMITS = ("mesh_bytes", "mesh_triangles", "text_bytes")
+"""Names of the limits that a mesh file may exceed."""
+
+_TRANSFORM_DECIMALS = 12
+"""Decimals of the transforms of parts, whose last bits depend on the version of other libraries."""
+
+_IGNORED_ELEMENTS = (
     "instance_camera",
     "instance_light",
     "library_animations",
@@ -81,13 +88,22 @@ _LOOKS = (
     "library_images",
     "library_lights",
 )
+"""Elements of a COLLADA file for its appearance and motion."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class MeshSpec:
-    """A mesh file, the factors of its coordinates, and the part: all, one colour, or what has the name ``submesh``."""
+    """A mesh file, with scale and part.
+
+    Attributes:
+        path: path of the file.
+        scale: factors of the coordinates.
+        part: index of a colour, whose faces are the mesh; None for all.
+        submesh: name of the part; empty for all.
+        is_centred: whether the centre of the bounding box becomes the origin.
+    """
 
     path: Path
     scale: Triple = (1.0, 1.0, 1.0)
@@ -98,23 +114,29 @@ class MeshSpec:
 
 @dataclass(frozen=True)
 class MeshArrays:
-    """Vertices (n, 3) in metres, faces (m, 3) of a mesh and their colours (m,), not yet a shape."""
+    """Arrays of a mesh.
+
+    Attributes:
+        vertices: (n, 3) vertices [m].
+        faces: (m, 3) indices of vertices.
+        colors: (m,) colours of the faces.
+    """
 
     vertices: npt.NDArray[np.float64]
     faces: npt.NDArray[np.signedinteger]
     colors: Colors
 
     def palette(self) -> list[int]:
-        """Return the different colours in the order of their first faces."""
-        found, first = np.unique(self.colors, return_index=True)
-        return [int(color) for color in found[np.argsort(first)]]
+        """Return the distinct colours in the order of their first faces."""
+        distinct_colors, first_faces = np.unique(self.colors, return_index=True)
+        return [int(color) for color in distinct_colors[np.argsort(first_faces)]]
 
     def of_color(self, color: int) -> MeshArrays:
-        """Return the faces of a colour with their vertices, in the same orders."""
+        """Return the faces of a colour with their vertices, in the same order."""
         faces = self.faces[self.colors == color]
-        used, inverse = np.unique(faces, return_inverse=True)
+        indices, inverse = np.unique(faces, return_inverse=True)
         return MeshArrays(
-            self.vertices[used],
+            self.vertices[indices],
             inverse.reshape(-1, 3).astype(np.int32),
             self.colors[self.colors == color],
         )
@@ -122,25 +144,36 @@ class MeshArrays:
 
 @dataclass
 class MeshLoader:
-    """Loads mesh files and remembers them; ``packages`` gives the portable names of their files.
+    """Loader of mesh files, with a cache.
 
-    ``note`` is called with what is mended in them and in what they are part of.
+    Attributes:
+        packages: resolver of URIs, with the limits of the load.
+        note: receives notes about corrections of meshes and of the files that refer to them.
     """
 
     packages: PackageResolver = field(default_factory=PackageResolver)
     note: Note = unheard
-    _read: dict[tuple[Path, str, bool], MeshArrays] = field(default_factory=dict)
+    _arrays: dict[tuple[Path, str, bool], MeshArrays] = field(default_factory=dict)
     _shapes: dict[MeshSpec, Shape] = field(default_factory=dict)
-    # SHA-256 of the files of each mesh that was read
+    # SHA-256 of the files of each loaded mesh, by path.
     _files: dict[Path, dict[str, str]] = field(default_factory=dict)
-    _checksums: dict[Path, str] = field(default_factory=dict)  # of files that were compared
+    # SHA-256 of the files that were compared.
+    _checksums: dict[Path, str] = field(default_factory=dict)
 
     def load(self, mesh: MeshSpec, *, place: SourceLocation | None = None) -> Shape:
-        """Return the mesh as a shape, the same object for the same file and scale; broken files are a ``MeshError``."""
+        """Return a mesh as a shape, the same object for the same file and scale.
+
+        Args:
+            mesh: mesh file, with scale and part.
+            place: location of the reference to the mesh, for errors.
+
+        Raises:
+            MeshError: if the file is missing or invalid.
+        """
         key = replace(mesh, path=real_path(mesh.path))
         if key not in self._shapes:
             try:
-                self._shapes[key] = self._make(key)
+                self._shapes[key] = self._make_shape(key)
             except MeshError as error:
                 if place is None:
                     raise
@@ -150,11 +183,15 @@ class MeshLoader:
         return self._shapes[key]
 
     def colors(self, mesh: MeshSpec) -> list[int]:
-        """Return the colours of a loaded mesh in the order of its parts; ``UNSPECIFIED`` where it leaves one open."""
-        return self._read[real_path(mesh.path), mesh.submesh, mesh.is_centred].palette()
+        """Return the colours of a loaded mesh in the order of its parts, or ``UNSPECIFIED``."""
+        return self._arrays[real_path(mesh.path), mesh.submesh, mesh.is_centred].palette()
 
     def checksum(self, path: Path) -> str:
-        """Return the SHA-256 of a file, which is read once; one that cannot be read is a ``MeshError``."""
+        """Return the SHA-256 of a file, which is read once.
+
+        Raises:
+            MeshError: if the file cannot be read.
+        """
         if path not in self._checksums:
             limit = self.packages.limits.mesh_bytes
             self._checksums[path] = sha256_of(
@@ -164,31 +201,36 @@ class MeshLoader:
 
     @property
     def has_read(self) -> bool:
-        """Whether any file was read."""
-        return bool(self._read)
+        """True if any file was read."""
+        return bool(self._arrays)
 
-    def _make(self, mesh: MeshSpec) -> Shape:
+    def _read_arrays(self, mesh: MeshSpec) -> MeshArrays:
+        """Read the arrays of a mesh file, and store the checksums of its files."""
+        path, start_time = mesh.path, time.monotonic()
+        token = checksums_read.set({})
+        try:
+            arrays = read_mesh(
+                path, limits=self.packages.limits, submesh=mesh.submesh, note=self.note
+            )
+            self._files[path] = checksums_read.get() or {}
+        finally:
+            checksums_read.reset(token)
+        if mesh.is_centred:
+            center = 0.5 * (arrays.vertices.min(axis=0) + arrays.vertices.max(axis=0))
+            arrays = replace(arrays, vertices=arrays.vertices - center)
+        size, duration = (len(arrays.vertices), len(arrays.faces)), time.monotonic() - start_time
+        logger.debug("mesh %s: %d vertices, %d faces, read in %.3f s", path, *size, duration)
+        return arrays
+
+    def _make_shape(self, mesh: MeshSpec) -> Shape:
+        """Return the shape of a mesh, whose file is read once."""
         from tmkit.graph import Mesh
 
         path = mesh.path
         key = path, mesh.submesh, mesh.is_centred
-        if key not in self._read:
-            began = time.monotonic()
-            limits = self.packages.limits
-            token = checksums_read.set({})
-            try:
-                self._read[key] = read = read_mesh(
-                    path, limits=limits, submesh=mesh.submesh, note=self.note
-                )
-                self._files[path] = checksums_read.get() or {}
-            finally:
-                checksums_read.reset(token)
-            if mesh.is_centred:
-                middle = 0.5 * (read.vertices.min(axis=0) + read.vertices.max(axis=0))
-                self._read[key] = replace(read, vertices=read.vertices - middle)
-            size, seconds = (len(read.vertices), len(read.faces)), time.monotonic() - began
-            logger.debug("mesh %s: %d vertices, %d faces, read in %.3f s", path, *size, seconds)
-        arrays = self._read[key]
+        if key not in self._arrays:
+            self._arrays[key] = self._read_arrays(mesh)
+        arrays = self._arrays[key]
         if mesh.part is not None:
             palette = arrays.palette()
             if mesh.part >= len(palette):
@@ -196,7 +238,7 @@ class MeshLoader:
                     path, f"the mesh has {len(palette)} colours, so there is no part {mesh.part}"
                 )
             arrays = arrays.of_color(palette[mesh.part])
-        arrays = scaled(arrays, mesh.scale)
+        arrays = _scale(arrays, mesh.scale)
         try:
             source = _source_of(mesh, packages=self.packages)
             return Mesh(
@@ -206,28 +248,36 @@ class MeshLoader:
             raise MeshError.at(path, str(error)) from error
 
     def _checksums_of(self, mesh: MeshSpec) -> str:
-        """Return the checksums of a shape; none of one that its source does not determine, with the usual limits."""
-        limits, usual = self.packages.limits, ReadingLimits()
-        is_usual = all(getattr(limits, name) <= getattr(usual, name) for name in _LIMITS)
-        if mesh.submesh or mesh.is_centred or not is_usual:
+        """Return the checksums of a shape's files as a text.
+
+        The text is empty if the source and the default limits do not determine the shape.
+        """
+        limits, defaults = self.packages.limits, ReadingLimits()
+        is_within_defaults = all(
+            getattr(limits, name) <= getattr(defaults, name) for name in _LIMITS
+        )
+        if mesh.submesh or mesh.is_centred or not is_within_defaults:
             return ""
         files = {
             Path(file).relative_to(mesh.path.parent).as_posix(): checksum
             for file, checksum in self._files[mesh.path].items()
-            # colours only tell parts from each other
+            # A material file matters only for the selection of a part by its colour.
             if mesh.part is not None or not file.lower().endswith(".mtl")
         }
         return text_of_checksums(files)
 
 
 def text_of_checksums(files: Mapping[str, str]) -> str:
-    """Return the SHA-256 of files by name as ``sha256sum`` prints them; empty for a name that has no line."""
+    """Return SHA-256 by file name in the format of ``sha256sum``.
+
+    The text is empty if a name contains a line break.
+    """
     lines = [f"{checksum}  {name}\n" for name, checksum in files.items()]
     return "" if any(line.count("\n") > 1 for line in lines) else "".join(lines)
 
 
 def checksums_of_text(text: str) -> dict[str, str]:
-    """Return the SHA-256 by name, the inverse of :func:`text_of_checksums`."""
+    """Return the SHA-256 by file name, the inverse of :func:`text_of_checksums`."""
     pairs = [line.partition("  ") for line in text.split("\n") if line]
     return {name: checksum for checksum, _, name in pairs}
 
@@ -235,7 +285,17 @@ def checksums_of_text(text: str) -> dict[str, str]:
 def read_mesh(
     path: Path, *, limits: ReadingLimits | None = None, submesh: str = "", note: Note = unheard
 ) -> MeshArrays:
-    """Read a mesh file as one mesh, or what it has under the name ``submesh``; broken files are a ``MeshError``."""
+    """Read a mesh file as one mesh.
+
+    Args:
+        path: path of the file.
+        limits: size limits. Defaults to the usual ones.
+        submesh: name of the part to read; empty for all.
+        note: receives import notes.
+
+    Raises:
+        MeshError: if the file is missing, too large or invalid.
+    """
     limits = limits or ReadingLimits()
     if path.suffix.lower() not in MESH_SUFFIXES:
         raise MeshError.at(
@@ -247,15 +307,15 @@ def read_mesh(
         data = read_bytes(
             path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason)
         )
-        return _read_text(path, data, limits, submesh, note)
+        return _parse_with_lines(path, data, limits, submesh, note)
     except MemoryError as error:
-        raise MeshError.at(path, "the mesh needs more memory than there is") from error
+        raise MeshError.at(path, "the mesh needs more memory than is available") from error
 
 
-def _read_text(
+def _parse_with_lines(
     path: Path, data: bytes, limits: ReadingLimits, submesh: str, note: Note
 ) -> MeshArrays:
-    """Read a mesh from the bytes of its file, whose faults that have a line are reported with it."""
+    """Return the mesh of a file, and report faults of OBJ and STL files with their lines."""
     suffix = path.suffix.lower()
     if suffix in _TEXT_SUFFIXES:
         data = as_utf8(data, partial(MeshError.at, path))
@@ -264,7 +324,7 @@ def _read_text(
     elif suffix == ".obj":
         data = normalize_obj(path, data)
     try:
-        return _read(path, data, limits, submesh)
+        return _parse(path, data, limits, submesh)
     except MeshError:
         if suffix == ".obj":
             normalize_obj_faces(path, data)
@@ -273,7 +333,8 @@ def _read_text(
         raise
 
 
-def _read(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> MeshArrays:
+def _parse(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> MeshArrays:
+    """Return the mesh of a file, joined from its parts."""
     parts = _parts(path, data, limits, submesh)
     if submesh and not parts:
         raise MeshError.at(path, f"the mesh has no part '{submesh}'")
@@ -291,16 +352,14 @@ def _read(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> MeshA
     if not np.isfinite(vertices).all():
         raise MeshError.at(path, "the mesh has coordinates that are not finite numbers")
     colors = reduce_colors(np.concatenate([part.colors for part in parts]))
-    merged = _merged(MeshArrays(vertices, faces.astype(np.int32), colors))
-    if not len(merged.faces):
-        raise MeshError.at(
-            path, "the mesh is empty: all its triangles have two corners in one place"
-        )
-    return merged
+    mesh = _merge_vertices(MeshArrays(vertices, faces.astype(np.int32), colors))
+    if not len(mesh.faces):
+        raise MeshError.at(path, "the mesh is empty: all its triangles have two equal corners")
+    return mesh
 
 
-def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:
-    """Return a mesh scaled along x, y, z; the faces of a mirrored mesh are reversed, to point outwards."""
+def _scale(arrays: MeshArrays, scale: Triple) -> MeshArrays:
+    """Return a mesh scaled along x, y, z; faces of a mirrored mesh are reversed to point outwards."""
     faces = arrays.faces
     if np.prod(np.sign(scale)) < 0.0:
         faces = np.ascontiguousarray(faces[:, ::-1])
@@ -308,16 +367,17 @@ def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:
 
 
 def _source_of(mesh: MeshSpec, *, packages: PackageResolver) -> str:
-    """Return the note by which a shape remembers its file: a portable URI, or the file's name; and scale and part."""
+    """Return the source of a shape: a portable URI or the file's name, with scale and part."""
     name = packages.portable_uri(mesh.path) or mesh.path.name
-    name += f"#submesh={mesh.submesh}" if mesh.submesh else ""  # of which JSON writes the arrays
+    # No file is found for this suffix, so JSON stores the arrays.
+    name += f"#submesh={mesh.submesh}" if mesh.submesh else ""
     if mesh.scale != (1.0, 1.0, 1.0):
         name += f"#scale={','.join(repr(factor) for factor in mesh.scale)}"
     return name if mesh.part is None else f"{name}#part={mesh.part}"
 
 
 def mesh_of_source(source: str, packages: PackageResolver) -> MeshSpec | None:
-    """Return the mesh that a shape's source names, ``None`` when it leads nowhere here."""
+    """Return the mesh file of a shape's source, or ``None`` if there is no such file."""
     uri, _, part = source.partition("#part=")
     uri, _, scale = uri.partition("#scale=")
     path = packages.find(uri)
@@ -331,15 +391,15 @@ def mesh_of_source(source: str, packages: PackageResolver) -> MeshSpec | None:
 
 
 def _parts(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> list[MeshArrays]:
-    """Return the meshes of a file, in metres, each moved to where the file's scene puts it."""
+    """Return the meshes of a file [m], each transformed by the scene of the file."""
     if path.suffix.lower() in (".glb", ".gltf"):
-        found, unit = read_gltf(path, data, limits, submesh), 1.0
+        parts, unit = read_gltf(path, data, limits, submesh), 1.0
     else:
-        # trimesh catches everything, interrupts included, while it imports and reads
+        # trimesh catches all exceptions, including interrupts, while it is imported and reads.
         with interrupts_kept():
-            found, unit = _parts_by_trimesh(path, data, limits, submesh)
-    # counted before any mesh is copied to where it is used
-    triangles = sum(len(faces) for _, faces, _, _ in found)
+            parts, unit = _parts_by_trimesh(path, data, limits, submesh)
+    # The limit is checked before the transforms copy the meshes.
+    triangles = sum(len(faces) for _, faces, _, _ in parts)
     if triangles > limits.mesh_triangles:
         raise MeshError.at(
             path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}"
@@ -347,8 +407,8 @@ def _parts(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> list
     if path.suffix.lower() == ".stl":
         check_stl_text(path, data, triangles)
     return [
-        _moved(vertices * unit, faces, matrix, unit, color)
-        for vertices, faces, matrix, color in found
+        _transform_part((vertices * unit, faces, matrix, color), unit)
+        for vertices, faces, matrix, color in parts
         if len(faces)
     ]
 
@@ -356,7 +416,7 @@ def _parts(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> list
 def _parts_by_trimesh(
     path: Path, data: bytes, limits: ReadingLimits, submesh: str
 ) -> tuple[list[Part], float]:
-    """Return vertices, faces, transform and colour of each mesh of a file, and the metres in its unit."""
+    """Return the meshes of a file, and the length of its unit [m]."""
     import trimesh
 
     is_collada = path.suffix.lower() == ".dae"
@@ -368,25 +428,25 @@ def _parts_by_trimesh(
             warnings.simplefilter("ignore")
             materials = MtlFile(path, limits) if path.suffix.lower() == ".obj" else None
             scene = trimesh.load_scene(
-                _unprocessed(text, path.suffix.lower().removeprefix("."), materials)
+                _unprocessed_scene(text, path.suffix.lower().removeprefix("."), materials)
             )
-            found = [
+            parts = [
                 (
                     np.asarray(geometry.vertices, dtype=np.float64),
                     np.asarray(geometry.faces, dtype=np.int64),
                     matrix,
                     _color_of(geometry, materials),
                 )
-                for geometry, matrix in _placed(scene, submesh)
+                for geometry, matrix in _geometry_instances(scene, submesh)
             ]
     except MemoryError:
         raise
     except Exception as error:
-        # whatever the many readers behind trimesh raise means that the file is broken
+        # The readers of trimesh can raise any exception for an invalid file.
         logger.debug("trimesh could not read %s", path, exc_info=True)
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise MeshError.at(path, f"the mesh cannot be read: {reason}") from error
-    return found, unit
+    return parts, unit
 
 
 def _color_of(geometry: Any, materials: MtlFile | None) -> int:
@@ -400,16 +460,16 @@ def _color_of(geometry: Any, materials: MtlFile | None) -> int:
     )
 
 
-def _unprocessed(data: bytes, kind: str, materials: MtlFile | None) -> dict[str, Any]:
-    """Return what trimesh's reader of a format makes, marked to be left as it is.
+def _unprocessed_scene(data: bytes, kind: str, materials: MtlFile | None) -> dict[str, Any]:
+    """Return the arguments of a trimesh scene, without processing of its meshes.
 
-    ``trimesh.load_scene(..., process=False)`` does not hand the wish on to files of several parts:
-    their vertices would be merged, and those that are not finite omitted, before use.
+    ``trimesh.load_scene(..., process=False)`` processes the parts of a file with several parts: it
+    merges vertices, and omits those that are not finite.
     """
     from trimesh.exchange.load import mesh_loaders
 
     read = cast("dict[str, Any]", mesh_loaders)[kind]
-    made: dict[str, Any] = read(
+    arguments: dict[str, Any] = read(
         file_obj=io.BytesIO(data),
         file_type=kind,
         resolver=materials,
@@ -417,34 +477,39 @@ def _unprocessed(data: bytes, kind: str, materials: MtlFile | None) -> dict[str,
         process=False,
         skip_materials=materials is None,
     )
-    for part in made["geometry"].values() if "geometry" in made else (made,):
+    for part in arguments["geometry"].values() if "geometry" in arguments else (arguments,):
         part["process"] = False
-    return made
+    return arguments
 
 
-def _placed(scene: Any, submesh: str) -> list[tuple[Any, npt.NDArray[np.float64]]]:
-    """Return the meshes of a trimesh scene, or those of a name, with their transforms (4, 4), in the file's order."""
-    placed = []
+def _geometry_instances(scene: Any, submesh: str) -> list[tuple[Any, npt.NDArray[np.float64]]]:
+    """Return the meshes of a trimesh scene with their (4, 4) transforms, in the file's order.
+
+    Args:
+        scene: trimesh scene.
+        submesh: name of the meshes; empty for all.
+    """
+    instances = []
     for node in scene.graph.nodes_geometry:
         matrix, name = scene.graph[node]
         geometry = scene.geometry[name]
         if hasattr(geometry, "faces") and (not submesh or submesh in (node, name)):
-            placed.append((geometry, np.asarray(matrix, dtype=np.float64)))
-    return placed
+            instances.append((geometry, np.asarray(matrix, dtype=np.float64)))
+    return instances
 
 
-def _moved(
-    vertices: npt.NDArray[np.float64],
-    faces: npt.NDArray[np.int64],
-    matrix: npt.NDArray[np.float64],
-    unit: float,
-    color: int,
-) -> MeshArrays:
-    """Return a mesh moved by a 4 x 4 matrix, which may mirror, and whose translation is in units of ``unit`` metres."""
+def _transform_part(part: Part, unit: float) -> MeshArrays:
+    """Return a part in the axes of the file.
+
+    Args:
+        part: part with vertices [m]. The transform may mirror.
+        unit: unit of the transform's translation [m].
+    """
+    vertices, faces, matrix, color = part
     if not np.array_equal(matrix, np.eye(4)):
-        # what is no number then is refused with its file
+        # Vertices that are not finite are rejected later, with the path of the file.
         with np.errstate(over="ignore", invalid="ignore"):
-            matrix = np.round(matrix, _DIGITS)
+            matrix = np.round(matrix, _TRANSFORM_DECIMALS)
             vertices = product(vertices, matrix[:3, :3].T) + unit * matrix[:3, 3]
             if np.linalg.det(matrix[:3, :3]) < 0.0:
                 faces = faces[:, ::-1]
@@ -452,14 +517,14 @@ def _moved(
 
 
 def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
-    """Return a COLLADA file without everything but its geometry and plain colours, and the metres in one of its units.
+    """Return a COLLADA file with only geometry and plain colours, and the length of its unit [m].
 
-    Other looks are omitted because a broken reference to a texture would otherwise take the
-    geometry with it.
+    Other properties of materials are omitted, since an invalid reference to a texture would
+    otherwise prevent the geometry from loading.
     """
     from lxml import etree
 
-    _refuse_document_type(path, data)
+    _reject_document_type(path, data)
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True
     )
@@ -467,31 +532,31 @@ def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, OSError) as error:
         raise MeshError.at(path, f"the mesh cannot be read: {error}") from error
-    for element in list(root.iter(*(f"{{*}}{name}" for name in _LOOKS))):
+    for element in list(root.iter(*(f"{{*}}{name}" for name in _IGNORED_ELEMENTS))):
         parent = element.getparent()
         if parent is not None:
             parent.remove(element)
     keep_plain_effects(root)
     for unit in root.findall("{*}asset/{*}unit"):
         try:
-            metres = float(unit.get("meter", "1"))
+            length = float(unit.get("meter", "1"))
         except ValueError:
-            metres = 0.0
-        if not (np.isfinite(metres) and metres > 0.0):
+            length = 0.0
+        if not (np.isfinite(length) and length > 0.0):
             raise MeshError.at(
                 path,
                 f"the unit '{unit.get('meter')}' is no length in metres",
                 line=cast("int | None", unit.sourceline),
             )
-        return etree.tostring(root), metres
+        return etree.tostring(root), length
     return etree.tostring(root), 1.0
 
 
-def _refuse_document_type(path: Path, data: bytes) -> None:
-    """Refuse a COLLADA file that could define entities, since a parser of large files lets these grow without bound.
+def _reject_document_type(path: Path, data: bytes) -> None:
+    """Reject a COLLADA file with a document type, which could define entities.
 
-    A document type comes before the root, so no more is read than that takes; by a parser that has
-    bounds.
+    The parser of large files expands entities without a limit. A document type precedes the root,
+    so a parser with limits reads the file up to the root.
     """
     from lxml import etree
 
@@ -499,8 +564,8 @@ def _refuse_document_type(path: Path, data: bytes) -> None:
         events=("start",), resolve_entities=False, no_network=True, load_dtd=False
     )
     try:
-        for begin in range(0, len(data), _FIRST_BYTES):
-            parser.feed(data[begin : begin + _FIRST_BYTES])
+        for begin in range(0, len(data), _PARSED_CHUNK_SIZE):
+            parser.feed(data[begin : begin + _PARSED_CHUNK_SIZE])
             event = next(iter(parser.read_events()), None)
             if event is None:
                 continue
@@ -518,34 +583,38 @@ def _refuse_document_type(path: Path, data: bytes) -> None:
 def _first_of_equal(
     rows: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the index of the first of each group of equal rows, (groups,), and the group of each row, (rows,).
+    """Return the first index of each group of equal rows, (groups,), and the group of each row.
 
-    As :func:`numpy.unique` does, several times faster for millions of rows: 64-bit mixtures of
-    their bits are sorted, and the rows themselves only should two of them mix to one number.
+    The result is that of :func:`numpy.unique`, several times faster for millions of rows: 64-bit
+    hashes of the rows are sorted, and the rows themselves only in case of a hash collision.
     """
-    mixed = np.zeros(len(rows), dtype=np.uint64)
+    hashes = np.zeros(len(rows), dtype=np.uint64)
     for column in np.ascontiguousarray(rows).view(np.uint64).T:
-        mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
+        hashes = (hashes ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     if not np.array_equal(rows[first][inverse], rows):
         _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return first, inverse.reshape(-1)
 
 
-def _merged(arrays: MeshArrays) -> MeshArrays:
-    """Return the mesh without repeated vertices, without unused ones, and without faces that lost a corner."""
-    used = np.flatnonzero(np.bincount(arrays.faces.reshape(-1), minlength=len(arrays.vertices)))
-    vertices = arrays.vertices[used]
+def _merge_vertices(arrays: MeshArrays) -> MeshArrays:
+    """Return a mesh without repeated or unused vertices, and without faces with equal corners."""
+    used_indices = np.flatnonzero(
+        np.bincount(arrays.faces.reshape(-1), minlength=len(arrays.vertices))
+    )
+    vertices = arrays.vertices[used_indices]
     first, inverse = _first_of_equal(vertices + 0.0)
     rank = np.empty(len(first), dtype=np.int32)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
     new_index = np.full(len(arrays.vertices), -1, dtype=np.int32)
-    new_index[used] = rank[inverse]
+    new_index[used_indices] = rank[inverse]
     faces = new_index[arrays.faces]
-    whole = (
+    is_triangle = (
         (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
     )
     return MeshArrays(
-        vertices[np.sort(first)], np.ascontiguousarray(faces[whole]), arrays.colors[whole]
+        vertices[np.sort(first)],
+        np.ascontiguousarray(faces[is_triangle]),
+        arrays.colors[is_triangle],
     )

@@ -26,7 +26,7 @@ from tmkit._support.source_location import Note, SourceLocation, did_you_mean, r
 from tmkit.errors import DuplicateNameError, SceneError, ShapeError
 from tmkit.formats.mesh.materials import UNSPECIFIED, unpack_color
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.formats.mesh.solids import frustum, united_inertia
+from tmkit.formats.mesh.solids import combine_inertias, frustum
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, SceneSpecification
 from tmkit.formats.spec.parts import (
     JOINTS_WITHOUT_VALUE,
@@ -439,12 +439,12 @@ def _inertia_of(frame: FrameSpec, shapes: Sequence[AttachedShape], note: Note) -
         if part.mass is not None
     ]
     if masses:
-        return united_inertia(masses)
+        return combine_inertias(masses)
     solids = [shape for shape in shapes if shape.collision] or list(shapes)
     volume = sum(shape.shape.volume for shape in solids)
     if solids and not volume:
         raise ShapeError("the mass cannot be spread over shapes without a representable volume")
-    return united_inertia(
+    return combine_inertias(
         [(shape.shape, shape.pose, spec.mass * shape.shape.volume / volume) for shape in solids]
     )
 

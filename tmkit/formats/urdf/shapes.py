@@ -24,7 +24,7 @@ from tmkit._support.xml import XmlElement
 from tmkit.errors import FileFormatError, MeshError
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import VISUAL_AS_COLLISION, PackageResolver, real_path
-from tmkit.formats.mesh.solids import THICKNESS, thickened
+from tmkit.formats.mesh.solids import THICKNESS, thicken_flat_mesh
 from tmkit.formats.spec.model import SceneSpecification
 from tmkit.formats.spec.parts import GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
 from tmkit.formats.spec.values import pose_of, spec_of_pose
@@ -345,7 +345,7 @@ def _load_shape(part: GeometrySpec, loader: MeshLoader, note: Note) -> Iterator[
         kind = " and ".join(purpose for purpose, is_used in purposes if is_used)
         note(part.place, f"{error.data['reason']}; this {kind} shape is ignored")
         return
-    solid = thickened(mesh) if part.collision else None
+    solid = thicken_flat_mesh(mesh) if part.collision else None
     if solid is None:
         yield part
         return
