@@ -299,7 +299,7 @@ def test_scenes_of_plug_ins_are_not_kept(
     text = f"{FORMAT}VALUE = Format('x', ('.toy',), {reader})\n"
     install(site, "formats", "changing", text.format("first"))
     (tmp_path / "cell.toy").write_text("")
-    monkeypatch.setattr("tmkit.formats.scene_cache._SETTLED", -(10**18))
+    monkeypatch.setattr("tmkit.formats.scene_cache._SETTLING_TIME", -(10**18))
     assert "first" in tk.load_scene(tmp_path / "cell.toy")
     (site / "changing.py").write_text(text.format("second"))
     del sys.modules["changing"]

@@ -42,7 +42,7 @@ URDF = """<robot name="r"><link name="base"><visual><geometry><mesh filename="{m
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SceneCache:
     """A cache of its own, and files that count as settled at once."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(scene_cache, "_SETTLED", 0)
+    monkeypatch.setattr(scene_cache, "_SETTLING_TIME", 0)
     folder = tmp_path / "robot"
     folder.mkdir()
     write(folder / "cube.obj", OBJ)
@@ -125,7 +125,7 @@ def test_files_that_changed_just_now_are_not_trusted(
     cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second change within a tick of the file system's clock would not show; a time that is set back is no time."""
-    monkeypatch.setattr(scene_cache, "_SETTLED", 3_600_000_000_000)
+    monkeypatch.setattr(scene_cache, "_SETTLING_TIME", 3_600_000_000_000)
     write(tmp_path / "robot" / "cube.obj", OBJ)
     loaded(tmp_path)
     assert cache.entries() == []
@@ -199,7 +199,7 @@ def test_a_full_folder_loses_what_was_not_used_longest(cache: SceneCache) -> Non
 def test_two_processes_share_a_folder(cache: SceneCache, tmp_path: Path) -> None:
     """They begin together; both load the same scene, and one entry stays."""
     program = (
-        "import tmkit as tk; from tmkit.formats import scene_cache; scene_cache._SETTLED = 0; "
+        "import tmkit as tk; from tmkit.formats import scene_cache; scene_cache._SETTLING_TIME = 0; "
         f"print(tk.load_scene({str(tmp_path / 'robot' / 'r.urdf')!r}).digest)"
     )
     running = [
@@ -236,15 +236,15 @@ def test_it_can_be_off_cleared_or_impossible(
 
 def test_other_code_is_another_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     """The readers are part of the name."""
-    before = scene_cache.key_of("a")
-    assert before == scene_cache.key_of("a")
-    assert before != scene_cache.key_of("b")
-    monkeypatch.setattr(scene_cache, "_code", lambda: [("reader.py", (1, 2, 3))])
-    assert before != scene_cache.key_of("a")
+    before = scene_cache.entry_key("a")
+    assert before == scene_cache.entry_key("a")
+    assert before != scene_cache.entry_key("b")
+    monkeypatch.setattr(scene_cache, "_code_signatures", lambda: [("reader.py", (1, 2, 3))])
+    assert before != scene_cache.entry_key("a")
     monkeypatch.undo()
     # another library, or another version
     monkeypatch.setattr(scene_cache, "sites", lambda: [Path("site-packages")])
-    assert before != scene_cache.key_of("a")
+    assert before != scene_cache.entry_key("a")
 
 
 def test_a_full_disk_leaves_nothing(
@@ -383,7 +383,7 @@ ENTRIES: dict[str, Callable[[Path, bytes], None]] = {
 def loads_in_time(path: Path, cache: SceneCache) -> str:
     """Return the digest that another process loads, which is killed if it waits."""
     program = (
-        "import tmkit as tk; from tmkit.formats import scene_cache; scene_cache._SETTLED = 0; "
+        "import tmkit as tk; from tmkit.formats import scene_cache; scene_cache._SETTLING_TIME = 0; "
         f"print(tk.load_scene({str(path / 'robot' / 'r.urdf')!r}).digest)"
     )
     environment = {**os.environ, "TMKIT_CACHE": str(cache.folder)}

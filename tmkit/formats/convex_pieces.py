@@ -35,7 +35,7 @@ from tmkit._support.signals import temporary_folder
 from tmkit._support.subprocesses import tied
 from tmkit.errors import ShapeError
 from tmkit.formats.mesh.solids import thicken_flat_mesh
-from tmkit.formats.scene_cache import SceneCache, key_of
+from tmkit.formats.scene_cache import SceneCache, entry_key
 from tmkit.graph import AttachedShape, Mesh, Prismatic, SceneGraph, Shape, Sphere
 
 logger = logging.getLogger(__name__)
@@ -93,7 +93,10 @@ def convex_pieces(
     """
     if mesh.kind != "mesh":
         raise ShapeError(f"only meshes are cut into pieces, not shapes of kind '{mesh.kind}'")
-    cache, key = SceneCache.of_user(), key_of("pieces by parts", mesh.digest, max_error, max_pieces)
+    cache, key = (
+        SceneCache.of_user(),
+        entry_key("pieces by parts", mesh.digest, max_error, max_pieces),
+    )
     found = cache.get(key) if cache else None
     if found is None:
         pieces, bound = _pieces_of(mesh, max_error, max_pieces, time_limit)

@@ -1,8 +1,8 @@
-"""Registration of a file format: its suffixes, its reader and its writer.
+"""Registration of a file format, with suffixes, reader and writer.
 
-Each format has one in the module ``format`` of its folder; another distribution registers its own
-by an entry point (:mod:`tmkit.plug_ins`). The functions of a registration import reader and writer
-themselves.
+The registration of a built-in format is in the module ``format`` of its folder. Other distributions
+register formats by entry points (:mod:`tmkit.plug_ins`). The functions of a registration import the
+reader and writer lazily.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
 
 _SUFFIX = re.compile(r"\.[a-z0-9_+-]+")
+"""Form of a suffix."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The load that a file is read for.
+    """Context of a load, for the reader of one file.
 
     Attributes:
         loader: loads meshes; ``loader.packages`` finds files by URI and has the limits of the load.
-        note: takes the location and the text of an import note.
+        note: receives the location and the text of an import note.
         read_other: reads another scene file, such as an included one.
     """
 
@@ -40,7 +41,7 @@ class Reading:
     read_other: Callable[[Path], SceneSpecification]
 
     def read_text(self, path: Path) -> str:
-        """Return the text of a file in UTF-8, within the limits of the load.
+        """Return the text of a UTF-8 file, within the limits of the load.
 
         Raises:
             FileFormatError: if the file is too large or not in UTF-8.
@@ -53,10 +54,16 @@ class Reading:
 
 
 Read: TypeAlias = "Callable[[Path, Reading], object]"
-"""A reader: returns a SceneGraph, a SceneSpecification, or the RobotSemantics of a robot of another file."""
+"""Reader of a format.
+
+Returns a SceneGraph, a SceneSpecification, or RobotSemantics for a robot of another file.
+"""
 
 Write: TypeAlias = "Callable[[SceneGraph, str], Mapping[str, str | bytes]]"
-"""A writer: takes a scene and a file name; returns contents by file name, those of this file and of others beside."""
+"""Writer of a format.
+
+Returns the contents of the named file, and of further files in its folder, by file name.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,23 +71,21 @@ class Format:
     """Registration of a file format for scenes.
 
     Attributes:
-        name: the name, for lists and messages.
-        suffixes: its suffixes, in lower case with the dot. The entry point of a plug-in has the
-            name of a suffix without its dot; a format with several suffixes has an entry point for
-            each.
-        read: reads a file; raises a TmkitError that names the file, and the line where there is
-            one.
-        write: writes a scene; None if the format is only read.
-        written: the suffixes that are written; by default all.
-        comparison: what :func:`~tmkit.formats.convert_scene` requires of the file that it reads
-            back: ``"exact"`` for an equal scene, ``"rounded"`` for one equal up to rounding,
-            ``"none"`` for a format that holds every scene.
+        name: name of the format, for lists and messages.
+        suffixes: suffixes in lower case with the dot. The entry point of a plug-in has the name of
+            a suffix without its dot; a format with several suffixes has an entry point for each.
+        read: reads a file, and raises a TmkitError with the path and, if possible, the line.
+        write: writes a scene; None if the format is read only.
+        written: suffixes for which the format is written; by default all.
+        comparison: comparison by :func:`~tmkit.formats.convert_scene` of a scene with the written
+            file: ``"exact"`` for equality, ``"rounded"`` for equality up to rounding, ``"none"``
+            for a format that can store every scene.
         description: one line for ``tmkit list formats``.
-        extra: the extra of tmkit that it needs; empty for none.
-        module: the module whose absence means that files cannot be read; empty for none.
+        extra: required extra of tmkit; empty for none.
+        module: module that is required for reading; empty for none.
 
     Raises:
-        ConfigurationError: if a suffix is not of this form.
+        ConfigurationError: if a suffix does not have this form.
     """
 
     name: str
@@ -94,11 +99,8 @@ class Format:
     module: str = ""
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.suffixes, str)
-            or not self.suffixes
-            or not all(map(_SUFFIX.fullmatch, self.suffixes))
-        ):
+        is_tuple = not isinstance(self.suffixes, str)
+        if not (is_tuple and self.suffixes and all(map(_SUFFIX.fullmatch, self.suffixes))):
             expected = "expected a tuple of suffixes in lower case with the dot, such as ('.abc',)"
             raise ConfigurationError(
                 f"format '{self.name}': suffixes={self.suffixes!r}; {expected}"
@@ -106,17 +108,17 @@ class Format:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The suffixes without their dots: the names of its entry points."""
+        """Suffixes without their dots, which are the names of the entry points."""
         return tuple(suffix.removeprefix(".") for suffix in self.suffixes)
 
     @property
     def usage(self) -> str:
-        """The suffixes, for a list."""
+        """Suffixes as a text, for a list."""
         return " ".join(self.suffixes)
 
     @property
     def written_suffixes(self) -> tuple[str, ...]:
-        """The suffixes that are written."""
+        """Suffixes for which the format is written."""
         if self.write is None:
             return ()
         return self.suffixes if self.written is None else self.written

@@ -1,7 +1,7 @@
-"""Loading scenes: files are read, unless their scene was kept (:mod:`tmkit.formats.scene_cache`).
+"""Loader of scene files, with a cache on the disk (:mod:`tmkit.formats.scene_cache`).
 
-The readers are imported when files are read, since that takes several times as long as a scene that
-was kept.
+Importing the readers takes several times as long as loading a cached scene, so they are imported
+only if files are read.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tmkit._support.source_location import ImportLog, ImportNote, SourceLocation
 from tmkit.errors import FileFormatError, SceneError
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.reading_options import ReadingOptions
-from tmkit.formats.registry import FORMATS, located
-from tmkit.formats.scene_cache import SceneCache, key_of
+from tmkit.formats.registry import FORMATS, locate_files
+from tmkit.formats.scene_cache import SceneCache, entry_key
 from tmkit.formats.urdf.format import XACRO
 
 
@@ -37,21 +37,19 @@ def load_scene(
             ``package://`` URI of a ``.robray``, ``.rsg``, ``.urdf``, ``.sdf``, ``.world``, ``.xml``
             (MJCF), ``.usd``, ``.gltf``, ``.glb``, ``.json`` or ``.srdf`` file. The last lets pairs
             of links touch that the others declare.
-        reading: where packages and meshes are sought, limits, and whether xacro may run; the
-            defaults if omitted.
-        on_note: called with everything that a reader mended or omitted instead of refusing the
-            file, such as a joint without limits; the same is logged as a warning. ``notes.append``
-            collects them in a list.
-        on_file: called with the path of each file before it is read: scene files, includes, meshes;
-            and of each that is missing.
-        complete: whether the files are to make a whole scene. When not, a parent that none of them
-            declares becomes a root, with a note: for looking at a file by itself.
+        reading: search folders, limits and permission for xacro; the defaults if omitted.
+        on_note: called with each fault that a reader corrects or ignores, such as a joint without
+            limits. The same notes are logged as warnings. ``notes.append`` collects them in a list.
+        on_file: called with the path of each scene file, include and mesh before it is read, and
+            with the path of each missing one.
+        complete: whether the files form a complete scene. If False, a parent that no file declares
+            becomes a root, with a note. This is meant for the inspection of a single file.
 
     Raises:
-        MissingFileError: a file is not there; the message names the nearest that is.
-        FileFormatError: a file is wrong, or two files declare the same frame or joint; the message
-            names file, line and what was expected.
-        MeshError: a mesh is missing or broken.
+        MissingFileError: if a file is missing; the message contains the nearest existing name.
+        FileFormatError: if a file is invalid, or two files declare the same frame or joint; the
+            message contains the file, the line and the expected content.
+        MeshError: if a mesh is missing or invalid.
     """
     if not files:
         raise SceneError("load_scene needs at least one file")
@@ -71,24 +69,23 @@ def load_scene(
         words="ReadingOptions",
     )
     reading = reading or ReadingOptions()
-    paths, resolver = located(files, reading)
-    xacro = {} if reading.allow_xacro is True else reading.allow_xacro
-    runs = (
-        {}
-        if xacro is False
-        else {path: xacro for path in paths if path.suffix.lower() in XACRO.suffixes}
-    )
+    paths, resolver = locate_files(files, reading)
+    xacro_arguments = {} if reading.allow_xacro is True else reading.allow_xacro
+    xacro = {}
+    if xacro_arguments is not False:
+        xacro_files = (path for path in paths if path.suffix.lower() in XACRO.suffixes)
+        xacro = dict.fromkeys(xacro_files, xacro_arguments)
     if on_file is not None:
         for path in paths:
             on_file(path)
-    resolver = replace(resolver, on_file=on_file, xacro=runs)
-    # xacro reads files by itself
-    cache = None if on_file is not None or runs else SceneCache.of_user()
+    resolver = replace(resolver, on_file=on_file, xacro=xacro)
+    # The cache cannot track the files that xacro reads.
+    cache = None if on_file is not None or xacro else SceneCache.of_user()
     log = ImportLog(on_note)
     try:
         if cache is None:
             return _read(paths, resolver, log, complete=complete)[0]
-        return _read_once(paths, resolver, log, cache, complete=complete)
+        return _read_cached(paths, resolver, log, cache, complete=complete)
     except MemoryError as error:
         raise FileFormatError.at(
             paths[0], "reading the scene needs more memory than is available"
@@ -98,7 +95,7 @@ def load_scene(
 def _read(
     paths: Sequence[Path], resolver: PackageResolver, log: ImportLog, *, complete: bool
 ) -> tuple[SceneGraph, bool]:
-    """Return the scene of some files, and whether a mesh was read."""
+    """Return the scene of files, and whether a mesh was read."""
     from tmkit.formats.mesh.meshes import MeshLoader
     from tmkit.formats.reading import read_scene
 
@@ -106,7 +103,7 @@ def _read(
     return read_scene(paths, loader, log.note, complete=complete), loader.has_read
 
 
-def _read_once(
+def _read_cached(
     paths: Sequence[Path],
     resolver: PackageResolver,
     log: ImportLog,
@@ -114,16 +111,23 @@ def _read_once(
     *,
     complete: bool,
 ) -> SceneGraph:
-    """Return the scene of some files, from the cache if it was loaded before; the notes are the same."""
-    places = [os.path.abspath(path) for path in (*paths, *resolver.folders, *resolver.ros_folders)]
-    named = {name: os.path.abspath(folder) for name, folder in resolver.package_folders.items()}
-    key = key_of(places, named, resolver, os.environ.get("PYTHONPATH"), complete)
-    if (kept := cache.get(key)) is not None:
-        for note in kept[1]:
+    """Return the scene of files, from the cache if possible, and log the same notes.
+
+    Only scenes with meshes are cached, since others load fast. Scenes of plug-ins are not cached,
+    since the cache does not detect changes of their code.
+    """
+    absolute_paths = [
+        os.path.abspath(path) for path in (*paths, *resolver.folders, *resolver.ros_folders)
+    ]
+    packages = {name: os.path.abspath(folder) for name, folder in resolver.package_folders.items()}
+    key = entry_key(absolute_paths, packages, resolver, os.environ.get("PYTHONPATH"), complete)
+    if (entry := cache.get(key)) is not None:
+        scene, notes = entry
+        for note in notes:
             log.note(SourceLocation(note.path, note.line), note.text)
-        return kept[0]
-    seen: dict[str, Signature] = {}
-    token = files_seen.set(seen)
+        return scene
+    signatures: dict[str, Signature] = {}
+    token = files_seen.set(signatures)
     try:
         scene, has_meshes = _read(paths, resolver, log, complete=complete)
     finally:
@@ -131,7 +135,6 @@ def _read_once(
     are_built_in = all(
         FORMATS.find_built_in(path.suffix.lower().removeprefix(".")) for path in paths
     )
-    # else reading takes little, or depends on code whose changes are not seen
     if has_meshes and are_built_in:
-        cache.put(key, scene, seen, log.notes)
+        cache.put(key, scene, signatures, log.notes)
     return scene

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from tmkit._support.elementary import eigen, norms, product
 from tmkit.formats.convex_pieces import MAX_PIECES, solid, windings
-from tmkit.formats.scene_cache import SceneCache, key_of
+from tmkit.formats.scene_cache import SceneCache, entry_key
 from tmkit.graph import AttachedShape, SceneGraph, Shape
 
 Array = npt.NDArray[np.float64]
@@ -98,7 +98,7 @@ def quick_pieces(mesh: Shape) -> tuple[tuple[Shape, ...], float]:
     Args:
         mesh: triangles, which need not be closed.
     """
-    cache, key = SceneCache.of_user(), key_of("quick pieces", mesh.digest)
+    cache, key = SceneCache.of_user(), entry_key("quick pieces", mesh.digest)
     found = cache.get(key) if cache else None
     if found is None:
         hulls, error = _cut(_triangles(mesh))

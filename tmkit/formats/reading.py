@@ -1,9 +1,8 @@
-"""Reading scene files: which reader reads which, and how several files become one scene.
+"""Reader of scene files, which selects readers by suffix and merges several files into one scene.
 
-The files of one load are merged in order. A file may use names that another declares: parents are
-looked up when all files have been read. Within one robray file, constants and classes are valid in
-that file and what it includes, not in the other files of the load. A reader is imported when a file
-of its kind is read.
+The files of a load are merged in order. A file may use names that another declares, since parents
+are resolved after all files have been read. Constants and classes of a robray file are valid in the
+file and its includes, not in the other files of the load. Readers are imported on demand.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tmkit.formats.format import Reading
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader, MeshSpec
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
 from tmkit.formats.reading_options import ReadingOptions
-from tmkit.formats.registry import find_format, located, readable_suffixes
+from tmkit.formats.registry import find_format, locate_files, readable_suffixes
 from tmkit.formats.rsg.format import RSG
 from tmkit.formats.spec.build import WORLD, build_scene, link_of_part
 from tmkit.formats.spec.model import (
@@ -45,46 +44,55 @@ from tmkit.graph import SceneGraph
 if TYPE_CHECKING:
     from tmkit.formats.srdf.values import RobotSemantics
 
-_FAR_IN_SPELLING = ".world"
-"""A suffix that is not suggested: a .blend is not meant to be one."""
+_UNSUGGESTED_SUFFIX = ".world"
+"""Suffix that errors do not suggest, since names such as .blend only look similar."""
 
 
-# Numbers of a file may overflow. What becomes infinite or no number is refused by the value that it
-# is part of.
-_UNWARNED = np.errstate(all="ignore")
+# Numbers of a file may overflow. Every value rejects numbers that are not finite.
+_NO_FLOAT_WARNINGS = np.errstate(all="ignore")
 
 
-@_UNWARNED
-def read_draft(path: Path, unsaved: Mapping[Path, str], *, note: Note) -> SceneSpecification:
-    """Read a file that an editor has open (``unsaved``: texts by real path), and build its scene without meshes."""
+@_NO_FLOAT_WARNINGS
+def read_unsaved_file(path: Path, unsaved: Mapping[Path, str], *, note: Note) -> SceneSpecification:
+    """Return the specification of a file that an editor has open, and check its scene.
+
+    The scene is built without meshes.
+
+    Args:
+        path: path of the file.
+        unsaved: texts of open files by real path.
+        note: receives import notes.
+    """
     resolver = PackageResolver.of(ReadingOptions(meshes="skip"))
     loader = MeshLoader(
         replace(resolver, allowed_folders=project_folders([path]), unsaved=unsaved), note
     )
-    draft = _read(path, loader, note, [])
-    simple = replace(draft, frames=tuple(map(_without_meshes, draft.frames)))
-    build_scene(_with_missing_parents([simple], note=note), loader=loader)
-    return draft
+    specification = _read(path, loader, note, [])
+    frames = tuple(map(_without_meshes, specification.frames))
+    simplified = replace(specification, frames=frames)
+    build_scene(_with_missing_parents([simplified], note=note), loader=loader)
+    return specification
 
 
 def _without_meshes(frame: FrameSpec) -> FrameSpec:
-    kept = tuple(part for part in frame.geometry if not isinstance(part.shape, MeshSpec))
-    return (
-        frame if len(kept) == len(frame.geometry) else replace(frame, geometry=kept, inertia=None)
-    )
+    """Return a frame without meshes, and then without inertia, which may depend on them."""
+    parts = tuple(part for part in frame.geometry if not isinstance(part.shape, MeshSpec))
+    if len(parts) == len(frame.geometry):
+        return frame
+    return replace(frame, geometry=parts, inertia=None)
 
 
-@_UNWARNED
+@_NO_FLOAT_WARNINGS
 def read_scene(
     paths: Sequence[Path], loader: MeshLoader, note: Note, *, complete: bool
 ) -> SceneGraph:
-    """Return the scene of some files."""
+    """Return the scene of files; for ``complete`` see :func:`load_scene`."""
     semantics: list[RobotSemantics] = []
     if len(paths) == 1:
         result = _read_by_suffix(paths[0], loader, note, semantics)
-        if isinstance(result, SceneGraph):  # whole: specifications have no groups
+        if isinstance(result, SceneGraph):  # a specification would lose groups
             return result
-        specs = [_specified(result, paths[0], semantics)]
+        specs = [_specification_of(result, paths[0], semantics)]
     else:
         specs = [_read(path, loader, note, semantics) for path in paths]
     if not complete:
@@ -101,7 +109,7 @@ def read_scene(
 def _note_locked_leaders(
     scene: SceneGraph, specs: Sequence[SceneSpecification], *, note: Note
 ) -> None:
-    """Note joints that can move by their own limits, and not by those of the joints that mimic them."""
+    """Note joints that cannot move because of the limits of joints that mimic them."""
     places = {
         frame.name: frame.joint.place or frame.place for spec in specs for frame in spec.frames
     }
@@ -118,112 +126,137 @@ def _note_locked_leaders(
 def _with_missing_parents(
     specs: Sequence[SceneSpecification], *, note: Note
 ) -> list[SceneSpecification]:
-    """Return what files say, with a root for each parent that none declares, and without pairs of unknown frames."""
+    """Return specifications with a root for each undeclared parent.
+
+    Allowed pairs of unknown frames are removed.
+    """
     frames = [frame for spec in specs for frame in spec.frames]
-    known = {
+    names = {
         WORLD,
         *(frame.name for frame in frames),
         *(alias for frame in frames for alias in frame.aliases),
     }
-    added: dict[str, FrameSpec] = {}
+    new_roots: dict[str, FrameSpec] = {}
     for frame in frames:
         parent = frame.parent
-        if parent is None or parent in known or parent in added:
+        if parent is None or parent in names or parent in new_roots:
             continue
-        place, hint = frame.parent_place or frame.place, did_you_mean(parent, sorted(known))
+        place, hint = frame.parent_place or frame.place, did_you_mean(parent, sorted(names))
         note(
             place,
             f"'{parent}', the parent of '{frame.name}', is declared by no file and shown as a"
             f" root{hint}",
         )
-        added[parent] = FrameSpec(name=parent, parent=None, place=place)
-    completed = [
-        replace(spec, allowed=_known_pairs(spec, known | {*added}, note)) for spec in specs
+        new_roots[parent] = FrameSpec(name=parent, parent=None, place=place)
+    all_names = names | {*new_roots}
+    return [
+        SceneSpecification(frames=tuple(new_roots.values())),
+        *(replace(spec, allowed=_pairs_of_frames(spec, all_names, note)) for spec in specs),
     ]
-    return [SceneSpecification(frames=tuple(added.values())), *completed]
 
 
-def _known_pairs(
-    spec: SceneSpecification, known: set[str], note: Note
+def _pairs_of_frames(
+    spec: SceneSpecification, names: set[str], note: Note
 ) -> tuple[AllowedPairSpec, ...]:
-    kept = []
+    """Return the allowed pairs whose frames are declared, and note the others."""
+    pairs = []
     for pair in spec.allowed:
-        unknown = [
+        unknown_names = [
             name
             for name in (pair.first, pair.second)
             if name not in known and link_of_part(name) not in known
         ]
-        if unknown:
-            note(pair.place, f"'{unknown[0]}' is declared by no file, so the pair is ignored")
+        if unknown_names:
+            note(pair.place, f"'{unknown_names[0]}' is declared by no file, so the pair is ignored")
         else:
-            kept.append(pair)
-    return tuple(kept)
+            pairs.append(pair)
+    return tuple(pairs)
 
 
 @dataclass(frozen=True)
 class FileContents:
-    """What scene files say."""
+    """Contents of scene files.
 
-    # frames and allowed pairs of each file, in order; those of SRDF files are empty
+    Attributes:
+        specifications: frames and allowed pairs of each file, in order; empty for SRDF files.
+        semantics: contents of SRDF files, including included ones.
+        loader: loads meshes.
+        note: receives import notes.
+    """
+
     specifications: tuple[SceneSpecification, ...]
-    semantics: tuple[RobotSemantics, ...]  # what SRDF files say, included ones too
+    semantics: tuple[RobotSemantics, ...]
     loader: MeshLoader
     note: Note
 
 
-@_UNWARNED
+@_NO_FLOAT_WARNINGS
 def read_specifications(
     files: Sequence[str | os.PathLike[str]],
     *,
     reading: ReadingOptions | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
 ) -> FileContents:
-    """Read scene files separately, without building a scene; for the arguments and errors see :func:`load_scene`."""
+    """Read scene files separately, without building a scene.
+
+    Args:
+        files: as for :func:`load_scene`.
+        reading: as for :func:`load_scene`.
+        on_note: as for :func:`load_scene`.
+
+    Raises:
+        FileFormatError: if a file is invalid.
+        MissingFileError: if a file is missing.
+    """
     if not files:
         raise SceneError("at least one file is needed")
     note = ImportLog(on_note).note
     semantics: list[RobotSemantics] = []
-    paths, resolver = located(files, reading or ReadingOptions())
+    paths, resolver = locate_files(files, reading or ReadingOptions())
     loader = MeshLoader(resolver, note)
     specs = tuple(_read(path, loader, note, semantics) for path in paths)
     return FileContents(specs, tuple(semantics), loader, note)
 
 
-@_UNWARNED
+@_NO_FLOAT_WARNINGS
 def read_function_blocks(
     *files: str | os.PathLike[str], reading: ReadingOptions | None = None
 ) -> tuple[FunctionBlockSpec, ...]:
-    """Return the function blocks that scene files declare; only RSG-DSL has any.
+    """Return the function blocks of scene files; only RSG-DSL files have any.
 
     Args:
-        *files: the files, as for :func:`load_scene`.
-        reading: where imports are sought; no mesh is read.
+        *files: as for :func:`load_scene`.
+        reading: search folders of imports; no mesh is read.
 
     Raises:
-        FileFormatError, MissingFileError: as :func:`load_scene`.
+        FileFormatError: if a file is invalid.
+        MissingFileError: if a file is missing.
     """
-    wanted = [file for file in files if str(file).lower().endswith(RSG.suffixes)]
-    if not wanted:
+    rsg_files = [file for file in files if str(file).lower().endswith(RSG.suffixes)]
+    if not rsg_files:
         return ()
-    paths, resolver = located(wanted, replace(reading or ReadingOptions(), meshes="skip"))
+    paths, resolver = locate_files(rsg_files, replace(reading or ReadingOptions(), meshes="skip"))
     loader = MeshLoader(resolver)
-    read = [_read(path, loader, unheard, []) for path in paths]
-    return tuple(block for specification in read for block in specification.function_blocks)
+    specs = [_read(path, loader, unheard, []) for path in paths]
+    return tuple(block for spec in specs for block in spec.function_blocks)
 
 
 def _read(
     path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]
 ) -> SceneSpecification:
-    """Read one file by its suffix, into a specification; for ``semantics`` see :func:`_specified`."""
-    return _specified(_read_by_suffix(path, loader, note, semantics), path, semantics)
+    """Return the specification of a file; see :func:`_specification_of` for ``semantics``."""
+    return _specification_of(_read_by_suffix(path, loader, note, semantics), path, semantics)
 
 
-def _specified(
+def _specification_of(
     result: SceneGraph | SceneSpecification | RobotSemantics,
     path: Path,
     semantics: list[RobotSemantics],
 ) -> SceneSpecification:
-    """Return the specification of a reader's result; an SRDF file is appended to ``semantics``, having no frames."""
+    """Return the specification of a reader's result.
+
+    The content of an SRDF file is appended to ``semantics``; its specification is empty.
+    """
     if isinstance(result, SceneSpecification):
         return result
     if isinstance(result, SceneGraph):
@@ -235,27 +268,27 @@ def _specified(
 def _read_by_suffix(
     path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]
 ) -> SceneGraph | SceneSpecification | RobotSemantics:
-    """Return the result of the reader of a file's suffix, as its format's :data:`~tmkit.formats.format.Read`."""
+    """Return the result of :data:`~tmkit.formats.format.Read` for the file's suffix."""
     try:
-        found = None if path.is_dir() and not path.suffix else find_format(path)
+        entry = None if path.is_dir() and not path.suffix else find_format(path)
     except PlugInError as error:
         raise FileFormatError.at(path, str(error)) from error
-    if found is None:
-        raise _unknown_format(path)
-    reading = Reading(loader, note, lambda other: _read(other, loader, note, semantics))
+    if entry is None:
+        raise _unknown_format_error(path)
+    reading = Reading(loader, note, lambda file: _read(file, loader, note, semantics))
     try:
-        result = found.value.read(path, reading)
+        result = entry.value.read(path, reading)
     except FileFormatError:
         raise
     except (SceneError, ConfigurationError) as error:
-        # of values that no reader has checked by themselves
+        # The core rejects combinations of values that the reader does not check.
         raise FileFormatError.at(path, str(error)) from error
     except (MissingExtraError, MissingFileError, MemoryError):
         raise
     except Exception as error:
-        if not found.distribution:
+        if not entry.distribution:
             raise
-        failure = error if isinstance(error, TmkitError) else found.error_of(error)
+        failure = error if isinstance(error, TmkitError) else entry.error_of(error)
         raise FileFormatError.at(path, str(failure)) from error
     if isinstance(result, SceneGraph | SceneSpecification):
         return result
@@ -263,14 +296,14 @@ def _read_by_suffix(
 
     if isinstance(result, RobotSemantics):
         return result
-    failure = found.failure(
+    failure = entry.failure(
         f"returns {repr(result)[:60]}, expected a SceneGraph or a SceneSpecification"
     )
     raise FileFormatError.at(path, str(failure))
 
 
-def _unknown_format(path: Path) -> FileFormatError:
-    """Return the error for a file whose suffix no format has."""
+def _unknown_format_error(path: Path) -> FileFormatError:
+    """Return the error for a file with an unknown suffix."""
     suffixes = readable_suffixes()
     accepted = ", ".join(suffixes)
     if path.suffix.lower() in MESH_SUFFIXES:
@@ -278,7 +311,8 @@ def _unknown_format(path: Path) -> FileFormatError:
         return FileFormatError.at(path, f"{reason} (accepted: {accepted})")
     if path.is_dir():
         return FileFormatError.at(path, "is a folder; give a scene file in it")
-    hint = did_you_mean(path.suffix, [suffix for suffix in suffixes if suffix != _FAR_IN_SPELLING])
+    candidates = [suffix for suffix in suffixes if suffix != _UNSUGGESTED_SUFFIX]
+    hint = did_you_mean(path.suffix, candidates)
     return FileFormatError.at(
         path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})"
     )

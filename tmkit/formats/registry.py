@@ -1,4 +1,4 @@
-"""The formats of scene files, built in and installed, by suffix."""
+"""Registry of scene file formats by suffix, built-in and installed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def built_in_formats() -> tuple[Format, ...]:
 
 
 FORMATS = PlugInGroup("tmkit.formats", "scene format", Format, built_in_formats)
-"""The formats of scene files."""
+"""Formats of scene files."""
 
 
 def find_format(path: Path) -> InstalledRegistration[Format] | None:
@@ -53,7 +53,7 @@ def find_format(path: Path) -> InstalledRegistration[Format] | None:
 
 
 def built_in_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of the built-in formats that are read without a permission."""
+    """Return the suffixes of the built-in formats that can be read without a permission."""
     from tmkit.formats.urdf.format import XACRO
 
     return tuple(
@@ -67,25 +67,30 @@ def readable_suffixes() -> tuple[str, ...]:
 
 
 def written_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of the built-in formats that are written."""
+    """Return the suffixes for which built-in formats are written."""
     return tuple(suffix for entry in built_in_formats() for suffix in entry.written_suffixes)
 
 
-def located(
+def locate_files(
     files: Sequence[str | os.PathLike[str]], reading: ReadingOptions
 ) -> tuple[list[Path], PackageResolver]:
-    """Return the files that the user named, and a resolver that may read what lies around them."""
-    trusted = PackageResolver.of(reading)
-    paths = [trusted.find_scene(file) or _scene_file(file) for file in files]
-    allowed = (*project_folders(paths), *trusted.allowed_folders)
-    return paths, replace(
-        trusted, allowed_folders=allowed, limits=reading.limits or ReadingLimits()
-    )
+    """Return the paths of scene files, and a resolver that may read their project folders.
+
+    Args:
+        files: names of built-in scenes, paths or ``package://`` URIs.
+        reading: reading options.
+    """
+    resolver = PackageResolver.of(reading)
+    paths = [resolver.find_scene(file) or _find_scene_file(file) for file in files]
+    folders = (*project_folders(paths), *resolver.allowed_folders)
+    limits = reading.limits or ReadingLimits()
+    return paths, replace(resolver, allowed_folders=folders, limits=limits)
 
 
-def _scene_file(name: str | os.PathLike[str]) -> Path:
-    """Return the existing path of a scene's name."""
+def _find_scene_file(name: str | os.PathLike[str]) -> Path:
+    """Return the existing path of a scene file, by its path or by the name of a built-in scene."""
     try:
         return resolve_name(name, "scenes", suffixes=BUILT_IN_SCENES)
-    except MissingFileError:  # only the error needs the suffixes of all formats
+    except MissingFileError:
+        # The suffixes of all formats are slow to compute, and only the error contains them.
         return resolve_name(name, "scenes", suffixes=built_in_suffixes())

@@ -1,16 +1,19 @@
-"""Loaded scenes on the disk, so that meshes and descriptions that have not changed are not read again.
+"""Cache of loaded scenes on the disk.
 
-An entry is one file, named by a digest of the request and of the code that reads. It has a digest
-of the rest, its name, the files that were read or looked for with their signatures, the notes, and
-the pickled scene, of which only classes of the core are made. It is written beside its place and
-renamed, so processes may share a folder. An entry that is damaged, no regular file, or not the
-user's own counts as missing. When the folder is full, the entries that were not used longest are
-removed.
+An entry is one file, named by a digest of the request and of the reading code. It contains:
 
-Invariant: a scene that is taken from here equals the one that reading gives. A signature has the
-time of the inode, which changes with the content even if the time of the content is set back. Files
-that changed within the last seconds, or while they were read, are not trusted, since a change
-within one tick of the file system's clock would not show.
+* a digest of the rest of the file;
+* the key of the entry, the signatures of the files that were read or searched, and the notes;
+* the pickled scene, which is unpickled with classes of the core only.
+
+An entry is written to a temporary file and renamed, so processes may share a folder. An entry that
+is damaged, is not a regular file, or belongs to another user counts as missing. If the folder is
+full, the least recently used entries are removed.
+
+Invariant: a cached scene equals the scene of its files. A signature contains the change time of the
+inode, which changes with the content even if the modification time is reset. Files that changed
+within the last seconds, or during reading, are not cached, since a second change within a tick of
+the file system's clock would not be detected.
 """
 
 from __future__ import annotations
@@ -39,51 +42,71 @@ from tmkit.formats.mesh.package_uris import site_folders
 logger = logging.getLogger(__name__)
 
 _SUFFIX = ".scene"
-_READERS = ("_support", "formats", "graph", "spatial")  # packages that a load runs
-_DIGEST = 32  # bytes
-_SETTLED = 2_000_000_000
-"""Time after a change before which another one may not show in the times of the file [ns]."""
-# besides the core's classes
-_ALLOWED = {("numpy._core.numeric", "_frombuffer"), ("numpy", "dtype")}
+"""Suffix of an entry."""
+
+_READER_PACKAGES = ("_support", "formats", "graph", "spatial")
+"""Packages of tmkit whose code a load runs."""
+
+_DIGEST_SIZE = 32
+"""Size of the digest of an entry [bytes]."""
+
+_SETTLING_TIME = 2_000_000_000
+"""Time after a change during which another change may not be detected [ns]."""
+
+_UNPICKLED_CLASSES = {("numpy._core.numeric", "_frombuffer"), ("numpy", "dtype")}
+"""Modules and names that are unpickled, in addition to the classes of the core."""
 
 
 @dataclass(frozen=True)
 class SceneCache:
-    """A folder of loaded scenes, made when the first is kept; all entries together have at most ``limit`` bytes."""
+    """A folder of loaded scenes, created for the first entry.
+
+    Attributes:
+        folder: path of the folder.
+        limit: largest size of all entries together [bytes].
+    """
 
     folder: Path
     limit: int = 512_000_000
 
     @classmethod
     def of_user(cls) -> SceneCache | None:
-        """Return the cache of the user: the folder ``TMKIT_CACHE``, by default ``~/.cache/tmkit``; None if off."""
-        chosen = os.environ.get("TMKIT_CACHE", "")
-        if chosen == "off":
+        """Return the cache of the user, or None if it is off.
+
+        The folder is ``TMKIT_CACHE``, by default ``~/.cache/tmkit``.
+        """
+        setting = os.environ.get("TMKIT_CACHE", "")
+        if setting == "off":
             return None
         base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        return cls(Path(chosen) if chosen else Path(base) / "tmkit")
+        return cls(Path(setting) if setting else Path(base) / "tmkit")
 
     def get(self, key: str) -> tuple[SceneGraph, list[ImportNote]] | None:
-        """Return the scene that was kept and the notes of its load; None if there is none or a file has changed."""
+        """Return the scene of an entry and the notes of its load.
+
+        Returns None if there is no entry, or a file has changed.
+        """
         path = self.folder / (key + _SUFFIX)
         try:
-            with _own_file(path, self.limit) as file:
+            with _open_own_file(path, self.limit) as file:
                 data = file.read()
-                if hashlib.blake2b(data[_DIGEST:], digest_size=_DIGEST).digest() != data[:_DIGEST]:
+                digest, content = data[:_DIGEST_SIZE], data[_DIGEST_SIZE:]
+                if hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest() != digest:
                     return None
-                stream = io.BytesIO(data)
-                stream.seek(_DIGEST)
-                name, files, listed = _Reader(stream).load()
-                if name != key or _have_changed(files):
+                stream = io.BytesIO(content)
+                stored_key, files, note_fields = _Unpickler(stream).load()
+                if stored_key != key or _have_changed(files):
                     return None
-                notes = [ImportNote(str(source), line, str(text)) for source, line, text in listed]
-                scene = _Reader(stream).load()
+                notes = [
+                    ImportNote(str(source), line, str(text)) for source, line, text in note_fields
+                ]
+                scene = _Unpickler(stream).load()
                 if not isinstance(scene, SceneGraph):
                     return None
-                os.utime(file.fileno())  # the last use
-        except Exception:  # whatever is wrong with an entry, the files themselves are there
+                os.utime(file.fileno())  # store the time of the last use
+        except Exception:  # an invalid entry can raise any exception, and the files can be read
             return None
-        logger.debug("a scene of %d frames was kept in %s", len(scene), path)
+        logger.debug("loaded a scene of %d frames from %s", len(scene), path)
         return scene, notes
 
     def put(
@@ -93,47 +116,49 @@ class SceneCache:
         files: Mapping[str, Signature],
         notes: Iterable[ImportNote],
     ) -> None:
-        """Keep a scene, if all its files are settled and the folder can be written.
+        """Store a scene, if its files have not changed recently and the folder is writable.
 
         Args:
-            key: the name of the entry.
-            scene: the scene.
-            files: signatures, from before the first reading, of the files that it was made of or
-                that were missing.
-            notes: those of its load.
+            key: key of the entry.
+            scene: scene.
+            files: signatures of the files that were read or missing, from before they were read.
+            notes: notes of the load.
         """
-        changes = [max(signature[1:3]) for signature in files.values() if signature]
-        if max(changes, default=0) > time.time_ns() - _SETTLED:
+        change_times = [max(signature[1:3]) for signature in files.values() if signature]
+        if max(change_times, default=0) > time.time_ns() - _SETTLING_TIME:
             return
-        if _have_changed(files):  # while they were read
+        if _have_changed(files):
             return
-        listed = [(note.path, note.line, note.text) for note in notes]
-        rest = pickle.dumps((key, dict(files), listed), protocol=5) + pickle.dumps(
-            scene, protocol=5
-        )
+        note_fields = [(note.path, note.line, note.text) for note in notes]
+        header = pickle.dumps((key, dict(files), note_fields), protocol=5)
+        content = header + pickle.dumps(scene, protocol=5)
         path = self.folder / (key + _SUFFIX)
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # a new file, whatever links are there
-            number, beside = tempfile.mkstemp(suffix=".part", dir=self.folder)
+            # mkstemp creates a new file, so it does not follow links.
+            descriptor, temporary_path = tempfile.mkstemp(suffix=".part", dir=self.folder)
             try:
-                with open(number, "wb") as file:
-                    file.write(hashlib.blake2b(rest, digest_size=_DIGEST).digest() + rest)
-                os.replace(beside, path)
+                with open(descriptor, "wb") as file:
+                    digest = hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()
+                    file.write(digest + content)
+                os.replace(temporary_path, path)
             except BaseException:
-                os.unlink(beside)
+                os.unlink(temporary_path)
                 raise
             self._shrink()
 
     def entries(self) -> list[tuple[float, int, Path]]:
-        """Return the time of the last use, the bytes and the file of each entry, those not used longest first."""
-        found = []
-        with contextlib.suppress(OSError), os.scandir(self.folder) as listed:
-            for entry in listed:
-                if entry.name.endswith((_SUFFIX, ".part")) and entry.is_file(follow_symlinks=False):
-                    status = entry.stat(follow_symlinks=False)
-                    found.append((status.st_mtime, status.st_size, Path(entry.path)))
-        return sorted(found)
+        """Return the time of the last use, the size [bytes] and the path of each entry.
+
+        The least recently used entry is first.
+        """
+        entries = []
+        with contextlib.suppress(OSError), os.scandir(self.folder) as files:
+            for file in files:
+                if file.name.endswith((_SUFFIX, ".part")) and file.is_file(follow_symlinks=False):
+                    status = file.stat(follow_symlinks=False)
+                    entries.append((status.st_mtime, status.st_size, Path(file.path)))
+        return sorted(entries)
 
     def clear(self) -> None:
         """Remove all entries."""
@@ -142,6 +167,7 @@ class SceneCache:
                 path.unlink()
 
     def _shrink(self) -> None:
+        """Remove the least recently used entries beyond the limit."""
         entries = self.entries()
         excess = sum(size for _, size, _ in entries) - self.limit
         for _, size, path in entries:
@@ -151,52 +177,60 @@ class SceneCache:
             excess -= size
 
 
-def key_of(*asked: object) -> str:
-    """Return the name of an entry: a digest of what was asked for, of the code that reads it and what is installed."""
-    installed = [(str(site), file_signature(str(site))) for site in site_folders()]
-    return hashlib.blake2b(repr((asked, _code(), installed)).encode(), digest_size=16).hexdigest()
+def entry_key(*request: object) -> str:
+    """Return the key of an entry.
+
+    The key is a digest of the request, of the reading code and of the installed packages.
+    """
+    sites = [(str(site), file_signature(str(site))) for site in site_folders()]
+    content = repr((request, _code_signatures(), sites)).encode()
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 @functools.cache
-def _code() -> list[tuple[str, Signature]]:
-    """Return what tells that the code is the same; in one process it is."""
+def _code_signatures() -> list[tuple[str, Signature]]:
+    """Return the signatures of the reading code, which is constant in a process."""
     package = Path(__file__).parents[1]
-    sources = [path for folder in _READERS for path in sorted((package / folder).rglob("*.py"))]
+    sources = [
+        path for folder in _READER_PACKAGES for path in sorted((package / folder).rglob("*.py"))
+    ]
     core = str(sys.modules[SceneGraph.__module__].__file__)
     return [(path, file_signature(path)) for path in (*map(str, sources), core)]
 
 
 def _have_changed(files: Mapping[str, Signature]) -> bool:
-    """Return whether any file has another signature now."""
+    """Return whether the signature of any file has changed."""
     return any(file_signature(name) != signature for name, signature in files.items())
 
 
-def _own_file(path: Path, limit: int) -> BinaryIO:
-    """Open a regular file of the user's own that no other user may write to, without waiting or following a link.
+def _open_own_file(path: Path, limit: int) -> BinaryIO:
+    """Open a regular file that belongs to the user and that no other user may write.
+
+    The function neither blocks nor follows a link.
 
     Raises:
-        OSError: if there is no such file, or one of more than ``limit`` bytes.
+        OSError: if there is no such file, or it has more than ``limit`` bytes.
     """
-    if not stat.S_ISREG(os.lstat(path).st_mode):  # a device may act when it is opened
+    if not stat.S_ISREG(os.lstat(path).st_mode):  # opening a device may have side effects
         raise OSError("it is no regular file")
-    number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        status = os.fstat(number)
-        is_own = status.st_uid == os.geteuid() and not status.st_mode & (
-            stat.S_IWGRP | stat.S_IWOTH
-        )
-        if not (stat.S_ISREG(status.st_mode) and is_own and status.st_size <= limit):
-            raise OSError("it is no file of the user's own, or too large")
-        return open(number, "rb")
+        status = os.fstat(descriptor)
+        is_own = status.st_uid == os.geteuid()
+        is_writable_by_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        is_regular = stat.S_ISREG(status.st_mode)
+        if not is_regular or not is_own or is_writable_by_others or status.st_size > limit:
+            raise OSError("the file belongs to another user, or is too large")
+        return open(descriptor, "rb")
     except BaseException:
-        os.close(number)
+        os.close(descriptor)
         raise
 
 
-class _Reader(pickle.Unpickler):
-    """Makes objects of the core, and arrays; nothing else."""
+class _Unpickler(pickle.Unpickler):
+    """Unpickler that creates only objects of the core and arrays."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if module == "tmkit._core" or (module, name) in _ALLOWED:
+        if module == "tmkit._core" or (module, name) in _UNPICKLED_CLASSES:
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"{module}.{name} is no part of a scene")

@@ -1,4 +1,4 @@
-"""Links that are drawn but have no collision shape: to plan with them is to plan through them."""
+"""Warning about links with visual shapes but no collision shape, which motions ignore."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tmkit.formats.mesh.package_uris import VISUAL_AS_COLLISION
 from tmkit.formats.spec.model import SceneSpecification
 from tmkit.graph import SceneGraph
 
-_MOST_NAMED = 8
-"""Links that a message names."""
+_MAX_LISTED_LINKS = 8
+"""Largest number of links in a message."""
 
 
 def visual_only_frames(scene: SceneGraph, frames: Collection[str] | None = None) -> tuple[str, ...]:
@@ -18,29 +18,32 @@ def visual_only_frames(scene: SceneGraph, frames: Collection[str] | None = None)
 
     Args:
         scene: the scene.
-        frames: the frames to look at; all if omitted.
+        frames: candidates; all frames if omitted.
     """
-    shapes = (
+    shapes_by_frame = (
         (name, scene.shapes(name)) for name in scene.frame_names if frames is None or name in frames
     )
     return tuple(
-        name for name, parts in shapes if parts and not any(part.collision for part in parts)
+        name
+        for name, shapes in shapes_by_frame
+        if shapes and not any(shape.collision for shape in shapes)
     )
 
 
 def visual_only_warning(names: Sequence[str]) -> str:
-    """Return a sentence that these links cannot collide, and how to load them such that they can."""
-    named = ", ".join(f"'{name}'" for name in names[:_MOST_NAMED])
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    """Return the warning that links cannot collide, with the option that changes it."""
+    links = ", ".join(f"'{name}'" for name in names[:_MAX_LISTED_LINKS])
+    if len(names) > _MAX_LISTED_LINKS:
+        links += f" and {len(names) - _MAX_LISTED_LINKS} more"
     return (
-        f"links with visual shapes but no collision shape, which cannot collide: {named}{more}; to"
+        f"links with visual shapes but no collision shape, which cannot collide: {links}; to"
         f" collide with their visual shapes: --meshes {VISUAL_AS_COLLISION}"
         f" (ReadingOptions(meshes='{VISUAL_AS_COLLISION}') in Python)"
     )
 
 
 def note_visual_only(robot: SceneSpecification, note: Note) -> None:
-    """Note the links of a robot that are drawn and cannot collide."""
+    """Note the links of a robot with visual shapes but no collision shape."""
     links = [
         frame
         for frame in robot.frames

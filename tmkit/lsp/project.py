@@ -18,7 +18,7 @@ from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError, TmkitError
 from tmkit.formats import ReadingOptions
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders, real_path
-from tmkit.formats.reading import read_draft
+from tmkit.formats.reading import read_unsaved_file
 from tmkit.formats.robray.format import ROBRAY
 from tmkit.formats.robray.grammar import SourceText
 from tmkit.formats.rsg.format import RSG
@@ -95,7 +95,7 @@ def all_findings(
 
     try:
         if index.path.suffix.lower() != ".pddl":
-            return findings, read_draft(index.path, unsaved, note=note).frames
+            return findings, read_unsaved_file(index.path, unsaved, note=note).frames
         if index.scan.defines == "domain":
             parse_domain(index.text, source=str(index.path))
         elif domain is not None:

@@ -40,14 +40,17 @@ _JSON_CHUNK = b"JSON"
 _TYPES = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 """NumPy types by component type."""
 
-_TRIANGLES = 4
+_TRIANGLES_MODE = 4
 """Mode of a primitive of separate triangles."""
 
-_STRIP = 5
+_STRIP_MODE = 5
 """Mode of a triangle strip."""
 
-_FAN = 6
+_FAN_MODE = 6
 """Mode of a triangle fan."""
+
+_IDENTITY = (0.0, 0.0, 0.0, 1.0)
+"""Quaternion of the identity, x y z w."""
 
 Array = npt.NDArray[np.float64]
 Part = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64], int]
@@ -215,7 +218,7 @@ class Document:
                 raise MeshError.at(
                     self.path, f"the mesh is compressed by {extensions[0]}, which is not supported"
                 )
-            if primitive.get("mode", _TRIANGLES) in (_TRIANGLES, _STRIP, _FAN):
+            if primitive.get("mode", _TRIANGLES_MODE) in (_TRIANGLES_MODE, _STRIP_MODE, _FAN_MODE):
                 primitives.append(primitive)
         return primitives
 
@@ -226,7 +229,7 @@ class Document:
             primitive["attributes"]["POSITION"],
             *([primitive["indices"]] if "indices" in primitive else ()),
         ]
-        factor = 1 if primitive.get("mode", _TRIANGLES) == _TRIANGLES else 3
+        factor = 1 if primitive.get("mode", _TRIANGLES_MODE) == _TRIANGLES_MODE else 3
         counts = [accessors[self._index(number, accessors)]["count"] for number in numbers]
         if not all(type(count) is int and count >= 0 for count in counts):
             raise ValueError("an accessor's count is no natural number")
@@ -241,12 +244,12 @@ class Document:
         if "indices" in primitive:
             corners = self._array(primitive["indices"], 1).reshape(-1).astype(np.int64)
         else:
-            count = self.corner_count({**primitive, "mode": _TRIANGLES})
+            count = self.corner_count({**primitive, "mode": _TRIANGLES_MODE})
             corners = np.arange(count, dtype=np.int64)
-        mode = primitive.get("mode", _TRIANGLES)
-        if mode == _TRIANGLES:
+        mode = primitive.get("mode", _TRIANGLES_MODE)
+        if mode == _TRIANGLES_MODE:
             return corners[: len(corners) // 3 * 3].reshape(-1, 3)
-        if mode == _FAN:
+        if mode == _FAN_MODE:
             return np.stack(
                 [np.full(max(len(corners) - 2, 0), corners[0]), corners[1:-1], corners[2:]], axis=1
             )
@@ -321,12 +324,11 @@ def transform(node: dict[str, Any]) -> Array:
     """Return the (4, 4) transform of a node relative to its parent."""
     if "matrix" in node:
         return np.array(node["matrix"], dtype=np.float64).reshape(4, 4).T
-    x, y, z, w = (float(value) for value in node.get("rotation", (0.0, 0.0, 0.0, 1.0)))
-    length = math.hypot(x, y, z, w)
-    if length > 0.0:
-        x, y, z, w = (value / length for value in (x, y, z, w))
-    else:
-        x, y, z, w = (0.0, 0.0, 0.0, 1.0)
+    quaternion = [float(value) for value in node.get("rotation", _IDENTITY)]
+    if len(quaternion) != 4:
+        raise ValueError(f"a rotation has 4 numbers, received {len(quaternion)}")
+    length = math.hypot(*quaternion)
+    x, y, z, w = [value / length for value in quaternion] if length > 0.0 else _IDENTITY
     rotation = np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],

@@ -56,8 +56,8 @@ def pack_color(color: Sequence[Any], *, is_linear: bool = False) -> int:
 
 def unpack_color(color: int) -> tuple[float, float, float, float]:
     """Return red, green, blue and alpha of a colour, from 0 to 1."""
-    red, green, blue, alpha = (round((color >> shift & 255) / 255.0, 4) for shift in (0, 8, 16, 24))
-    return red, green, blue, alpha
+    channels = [round((color >> shift & 255) / 255.0, 4) for shift in (0, 8, 16, 24)]
+    return channels[0], channels[1], channels[2], channels[3]
 
 
 def reduce_colors(colors: Colors) -> Colors:

@@ -1,8 +1,13 @@
 """Faults and special cases of OBJ and STL files that trimesh reads wrongly without an error.
 
-OBJ: a corner with the vertex 0 or an undefined vertex; negative vertices, as in ``f -3 -2 -1``;
-mixed notations, as ``f 1 2 3`` and ``f 1/1 2/2 3/3``; indented lines. STL: binary files whose size
-differs from their triangle count, and incomplete text.
+OBJ files:
+
+* a corner with the vertex 0 or an undefined vertex;
+* negative vertices, as in ``f -3 -2 -1``;
+* mixed notations, as ``f 1 2 3`` and ``f 1/1 2/2 3/3``;
+* indented lines.
+
+STL files: binary files whose size differs from their triangle count, and incomplete text.
 """
 
 from __future__ import annotations

@@ -285,7 +285,7 @@ def checksums_of_text(text: str) -> dict[str, str]:
 def read_mesh(
     path: Path, *, limits: ReadingLimits | None = None, submesh: str = "", note: Note = unheard
 ) -> MeshArrays:
-    """Read a mesh file as one mesh.
+    """Read one mesh from a file.
 
     Args:
         path: path of the file.
@@ -359,7 +359,7 @@ def _parse(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> Mesh
 
 
 def _scale(arrays: MeshArrays, scale: Triple) -> MeshArrays:
-    """Return a mesh scaled along x, y, z; faces of a mirrored mesh are reversed to point outwards."""
+    """Return a scaled mesh; faces of a mirrored mesh are reversed to point outwards."""
     faces = arrays.faces
     if np.prod(np.sign(scale)) < 0.0:
         faces = np.ascontiguousarray(faces[:, ::-1])
@@ -428,7 +428,7 @@ def _parts_by_trimesh(
             warnings.simplefilter("ignore")
             materials = MtlFile(path, limits) if path.suffix.lower() == ".obj" else None
             scene = trimesh.load_scene(
-                _unprocessed_scene(text, path.suffix.lower().removeprefix("."), materials)
+                _scene_without_processing(text, path.suffix.lower().removeprefix("."), materials)
             )
             parts = [
                 (
@@ -460,7 +460,7 @@ def _color_of(geometry: Any, materials: MtlFile | None) -> int:
     )
 
 
-def _unprocessed_scene(data: bytes, kind: str, materials: MtlFile | None) -> dict[str, Any]:
+def _scene_without_processing(data: bytes, kind: str, materials: MtlFile | None) -> dict[str, Any]:
     """Return the arguments of a trimesh scene, without processing of its meshes.
 
     ``trimesh.load_scene(..., process=False)`` processes the parts of a file with several parts: it
@@ -585,8 +585,8 @@ def _first_of_equal(
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the first index of each group of equal rows, (groups,), and the group of each row.
 
-    The result is that of :func:`numpy.unique`, several times faster for millions of rows: 64-bit
-    hashes of the rows are sorted, and the rows themselves only in case of a hash collision.
+    The result is that of :func:`numpy.unique`, several times faster for millions of rows. The
+    function sorts 64-bit hashes of the rows, and the rows only in case of a hash collision.
     """
     hashes = np.zeros(len(rows), dtype=np.uint64)
     for column in np.ascontiguousarray(rows).view(np.uint64).T:

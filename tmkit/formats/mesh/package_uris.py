@@ -170,10 +170,10 @@ class PackageResolver:
         """Return the resolver of reading options, without the folders of the files."""
         meshes = reading.meshes
         if meshes not in MESH_CHOICES:
-            known = ", ".join(f"'{choice}'" for choice in MESH_CHOICES)
+            choices = ", ".join(f"'{choice}'" for choice in MESH_CHOICES)
             raise SceneError(
                 f"meshes={meshes!r}: expected one of"
-                f" {known}{did_you_mean(str(meshes), MESH_CHOICES)}"
+                f" {choices}{did_you_mean(str(meshes), MESH_CHOICES)}"
             )
         packages = {name: Path(folder) for name, folder in (reading.packages or {}).items()}
         for name, folder in packages.items():
@@ -330,7 +330,7 @@ class PackageResolver:
             raise place.mesh_error(str(error.data["reason"]), mesh=uri) from None
 
     def portable_uri(self, path: Path) -> str | None:
-        """Return a ``package://`` URI that other computers resolve to this file, if there is one."""
+        """Return a ``package://`` URI by which other computers find this file, if any."""
         real = real_path(path)
         for root in data_roots():
             relative = path_below(real, root / "scenes" / "packages")
@@ -427,11 +427,11 @@ class PackageResolver:
             yield from data_roots()
         # The meshes of tmkit are small and have colours.
         yield from (root / "scenes" / "packages" / name for root in data_roots())
-        yield from _installed_folders(name)
+        yield from _python_package_folders(name)
 
 
 def install_hint(uri: str) -> str:
-    """Return the command that installs the package of a URI, to start a sentence; empty if unknown."""
+    """Return the start of a sentence that installs the package of a URI; empty if unknown."""
     command = _INSTALL_COMMANDS.get(_split_uri(uri)[0])
     return f"{command}, or " if command else ""
 
@@ -452,7 +452,7 @@ def _leaves_folder(path: str) -> bool:
     return path == ".." or path.startswith("../")
 
 
-def _installed_folders(name: str) -> Iterator[Path]:
+def _python_package_folders(name: str) -> Iterator[Path]:
     """Yield the folders of an installed Python package or distribution, without importing it."""
     if name.isidentifier():
         try:
@@ -482,7 +482,7 @@ def _installed_packages_around(path: Path) -> Iterator[tuple[str, Path]]:
         parts = relative.split("/")
         if parts[:2] == ["cmeel.prefix", "share"] and len(parts) > 3:
             parts = parts[2:]
-        for root in _installed_folders(parts[0]):
+        for root in _python_package_folders(parts[0]):
             yield parts[0], real_path(root)
 
 

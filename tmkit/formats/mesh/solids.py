@@ -22,7 +22,7 @@ from tmkit.spatial import Pose
 THICKNESS = 1e-4
 """Thickness that a flat mesh gets [m]."""
 
-_FLATNESS = 1e-6
+_MAX_FLATNESS = 1e-6
 """Ratio of thickness and length of a mesh below which it is flat and has no hull."""
 
 SIDES = 64
@@ -116,7 +116,9 @@ def thicken_flat_mesh(mesh: Shape) -> Shape | None:
     axes = eigen(product(offsets.T, offsets))[1].T[::-1]  # the longest first
     extents = norms(product(axes, offsets.T))
     thin_axes = [
-        axis for axis, extent in zip(axes, extents, strict=True) if extent <= _FLATNESS * extents[0]
+        axis
+        for axis, extent in zip(axes, extents, strict=True)
+        if extent <= _MAX_FLATNESS * extents[0]
     ]
     if not thin_axes:
         return None

@@ -6,7 +6,7 @@ A visual and a collision shape with equal geometry and pose become one shape wit
 * A collision shape of size 0 is rejected.
 * A collision mesh that is missing or broken is rejected, unless the load only uses available
   meshes or none. A mesh without thickness gets a hull
-  (:func:`tmkit.formats.mesh.solids.thickened`).
+  (:func:`tmkit.formats.mesh.solids.thicken_flat_mesh`).
 * A visual shape of size 0, a visual mesh that is missing or broken, and Bullet's ``cdf`` are
   omitted, each with a note. An undefined material or invalid colour leaves the colour undefined,
   with a note. Errors of visuals never prevent a robot from loading.
