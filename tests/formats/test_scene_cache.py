@@ -243,7 +243,7 @@ def test_other_code_is_another_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     assert before != scene_cache.entry_key("a")
     monkeypatch.undo()
     # another library, or another version
-    monkeypatch.setattr(scene_cache, "sites", lambda: [Path("site-packages")])
+    monkeypatch.setattr(scene_cache, "site_folders", lambda: [Path("site-packages")])
     assert before != scene_cache.entry_key("a")
 
 

@@ -1,7 +1,7 @@
-"""Scenes written in another format, and proved to read back as the same: docs/reference/scenes.md, *Check and convert*.
+"""Lossless conversion of scenes to other formats; see docs/reference/scenes.md, *Check and convert*.
 
-JSON, RSG-DSL and robray give the same bits. URDF writes rotations as three angles, so its poses and
-inertias are compared up to rounding.
+A conversion is verified by reading the written file. JSON, RSG-DSL and robray preserve all numbers.
+URDF stores rotations as three angles, so its poses and inertias are compared up to rounding.
 """
 
 from __future__ import annotations
@@ -26,150 +26,175 @@ from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, Scene
 from tmkit.plug_ins import InstalledRegistration
 from tmkit.spatial import Pose
 
-_NUMBERS = ("lower", "upper", "velocity", "effort", "damping", "friction")
-_FILE_ROUNDING = 1e-9  # metres, radians, and the share of an inertia
+_JOINT_NUMBERS = ("lower", "upper", "velocity", "effort", "damping", "friction")
+"""Names of the numbers of a joint."""
+
+_FILE_ROUNDING = 1e-9
+"""Largest rounding error of a file [m or rad], and relative error of an inertia."""
 
 
 def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Write a scene as a file that reads back to the same scene, or refuse; return the files, the scene first.
+    """Write a scene as a file that reads back to the same scene.
 
     Args:
         scene: the scene.
-        path: the file, in the format of its suffix: ``.json``, ``.robray``, ``.rsg``, ``.urdf``,
-            ``.usda``, ``.usd``, ``.gltf``, ``.glb``, or that of a plug-in. Meshes that the format
-            cannot hold become OBJ files beside it.
+        path: path of the file. The suffix selects the format: ``.json``, ``.robray``, ``.rsg``,
+            ``.urdf``, ``.usda``, ``.usd``, ``.gltf``, ``.glb``, or a suffix of a plug-in. Meshes
+            that the format cannot store become OBJ files in the same folder.
+
+    Returns:
+        Paths of the written files, the scene first.
 
     Raises:
-        SceneError: the format cannot say something of this scene; the message says what.
-        OutputError: a file cannot be written.
+        SceneError: if the format cannot store the scene; the message contains the first difference.
+        OutputError: if a file cannot be written.
     """
     target = Path(path)
-    found = _writable_format(target)
-    contents = _contents(found, scene, target.name)
-    if found.value.comparison != "none":
-        again = _read_back(target.name, contents)
-        difference = _difference(scene, again, exact=found.value.comparison == "exact")
+    entry = _writable_format(target)
+    contents = _contents(entry, scene, target.name)
+    if entry.value.comparison != "none":
+        is_exact = entry.value.comparison == "exact"
+        difference = _difference(scene, _read_back(target.name, contents), is_exact=is_exact)
         if difference is not None:
-            lossless = [JSON] if found.value.comparison == "exact" else [ROBRAY, JSON]
-            other = " or ".join(entry.suffixes[0] for entry in lossless)
+            lossless_formats = [JSON] if is_exact else [ROBRAY, JSON]
+            suffixes = " or ".join(lossless.suffixes[0] for lossless in lossless_formats)
             reason = (
                 f"a {target.suffix.lower()} file cannot hold this scene: {difference}; write"
-                f" {other}"
+                f" {suffixes}"
             )
             raise SceneError(f"{target}: {reason}")
-    beside = {
+    extra_files = {
         target.with_name(name): content for name, content in contents.items() if name != target.name
     }
-    write_files({**beside, target: contents[target.name]})
-    return (target, *beside)
+    write_files({**extra_files, target: contents[target.name]})
+    return (target, *extra_files)
 
 
 def _writable_format(target: Path) -> InstalledRegistration[Format]:
-    """Return the format of a file to be written."""
+    """Return the format for writing a file.
+
+    Raises:
+        SceneError: if no format writes files with this suffix.
+    """
     try:
-        found = find_format(target)
+        entry = find_format(target)
     except PlugInError as error:
         raise SceneError(f"{target}: {error}") from error
-    if found is None or target.suffix.lower() not in found.value.written_suffixes:
+    if entry is None or target.suffix.lower() not in entry.value.written_suffixes:
         hint = did_you_mean(target.suffix.lower(), written_suffixes())
-        known = ", ".join(written_suffixes())
-        raise SceneError(f"{target}: cannot write '{target.suffix}' files{hint} (known: {known})")
-    return found
+        suffixes = ", ".join(written_suffixes())
+        reason = f"cannot write '{target.suffix}' files{hint} (known: {suffixes})"
+        raise SceneError(f"{target}: {reason}")
+    return entry
 
 
 def _contents(
-    found: InstalledRegistration[Format], scene: SceneGraph, name: str
+    entry: InstalledRegistration[Format], scene: SceneGraph, name: str
 ) -> Mapping[str, str | bytes]:
-    """Return the contents of the files of a scene, by name."""
-    assert found.value.write is not None
+    """Return the contents of the files of a scene by name, and check their type.
+
+    Raises:
+        SceneError: if a plug-in fails or returns another type.
+    """
+    assert entry.value.write is not None
     try:
-        contents = found.value.write(scene, name)
+        contents = entry.value.write(scene, name)
     except (TmkitError, MemoryError):
         raise
     except Exception as error:
-        if not found.distribution:
+        if not entry.distribution:
             raise
-        raise SceneError(str(found.error_of(error))) from error
+        raise SceneError(str(entry.error_of(error))) from error
     is_valid = isinstance(contents, Mapping) and all(
         isinstance(file, str) and Path(file).name == file and isinstance(content, str | bytes)
         for file, content in contents.items()
     )
     if not is_valid or name not in contents:
         expected = f"expected the contents of '{name}' and of files beside it, by name"
-        raise SceneError(str(found.failure(f"returns {repr(contents)[:60]}, {expected}")))
+        raise SceneError(str(entry.failure(f"returns {repr(contents)[:60]}, {expected}")))
     return contents
 
 
 def _read_back(name: str, contents: Mapping[str, str | bytes]) -> SceneGraph:
+    """Return the scene of files, from their contents by name.
+
+    Raises:
+        SceneError: if the files are invalid.
+    """
     with temporary_folder("convert") as folder:
         for file, content in contents.items():
             (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
         try:
             return load_scene(folder / name)
         except TmkitError as error:
-            reason = error.data.get("reason", str(error))  # without the place in a temporary file
-            raise SceneError(
-                f"what would be written to '{name}' does not read back: {reason}"
-            ) from error
+            reason = error.data.get("reason", str(error))  # without the temporary path
+            raise SceneError(f"the contents of '{name}' cannot be read back: {reason}") from error
 
 
-def _difference(wanted: SceneGraph, found: SceneGraph, *, exact: bool) -> str | None:
-    """Return the first difference between a scene and what it reads back to, ``None`` when there is none."""
-    if wanted == found:
+def _difference(scene: SceneGraph, other: SceneGraph, *, is_exact: bool) -> str | None:
+    """Return the first difference between a scene and the scene of its file, if any.
+
+    Args:
+        scene: converted scene.
+        other: scene that was read back.
+        is_exact: whether rounding errors are differences.
+    """
+    if scene == other:
         return None
-    if wanted.frame_names != found.frame_names:
-        missing = [name for name in wanted.frame_names if name not in found]
-        added = [name for name in found.frame_names if name not in wanted]
-        what = (
-            f"without '{missing[0]}'"
-            if missing
-            else f"with '{added[0]}'"
-            if added
-            else "in another order"
+    if scene.frame_names != other.frame_names:
+        return f"its frames would read back {_frame_difference(scene, other)}"
+    for name in scene.frame_names:
+        comparisons = _compare_frames(
+            scene.specification(name), other.specification(name), is_exact=is_exact
         )
-        return f"its frames would read back {what}"
-    for name in wanted.frame_names:
-        for what, same in _compared(
-            wanted.specification(name), found.specification(name), exact=exact
-        ):
-            if not same:
-                return f"the {what} of frame '{name}' would be lost or changed"
-    if wanted.allowed_pairs != found.allowed_pairs:
-        lost = [pair for pair in wanted.allowed_pairs if pair not in found.allowed_pairs]
-        first, second, reason = (
-            lost or [pair for pair in found.allowed_pairs if pair not in wanted.allowed_pairs]
-        )[0]
+        for part, is_same in comparisons:
+            if not is_same:
+                return f"the {part} of frame '{name}' would be lost or changed"
+    if scene.allowed_pairs != other.allowed_pairs:
+        lost_pairs = [pair for pair in scene.allowed_pairs if pair not in other.allowed_pairs]
+        new_pairs = [pair for pair in other.allowed_pairs if pair not in scene.allowed_pairs]
+        first, second, reason = (lost_pairs or new_pairs)[0]
         return (
             f"that '{first}' and '{second}' may touch (reason '{reason}') would be"
-            f" {'lost' if lost else 'added'}"
+            f" {'lost' if lost_pairs else 'added'}"
         )
-    has_more = wanted.group_names != found.group_names or wanted.attributes(
-        "world"
-    ) != found.attributes("world")
-    return "its groups or attributes would be lost" if exact or has_more else None
+    has_same_groups = scene.group_names == other.group_names
+    has_same_attributes = scene.attributes("world") == other.attributes("world")
+    if is_exact or not (has_same_groups and has_same_attributes):
+        return "its groups or attributes would be lost"
+    return None
 
 
-def _compared(
-    one: FrameSpecification, other: FrameSpecification, *, exact: bool
+def _frame_difference(scene: SceneGraph, other: SceneGraph) -> str:
+    """Return the difference between the frame names of two scenes, as the end of a sentence."""
+    missing_frames = [name for name in scene.frame_names if name not in other]
+    if missing_frames:
+        return f"without '{missing_frames[0]}'"
+    new_frames = [name for name in other.frame_names if name not in scene]
+    return f"with '{new_frames[0]}'" if new_frames else "in another order"
+
+
+def _compare_frames(
+    a: FrameSpecification, b: FrameSpecification, *, is_exact: bool
 ) -> Iterable[tuple[str, bool]]:
-    """Yield the parts of a frame and whether they are the same in both."""
-    yield "parent", one.parent == other.parent
-    yield "body", one.body == other.body
-    yield "classes", tuple(one.classes) == tuple(other.classes)
-    yield "attributes", one.attributes == other.attributes
-    yield "joint", one.joint == other.joint or (not exact and _near_joints(one.joint, other.joint))
-    yield "pose", one.pose == other.pose or (not exact and _near(one.pose, other.pose))
-    yield "stamped poses", _stamps_text(one) == _stamps_text(other)
-    yield "twist", _twist_text(one) == _twist_text(other)
+    """Yield the name of each part of a frame, and whether it is the same in both frames."""
+    yield "parent", a.parent == b.parent
+    yield "body", a.body == b.body
+    yield "classes", tuple(a.classes) == tuple(b.classes)
+    yield "attributes", a.attributes == b.attributes
+    yield "joint", a.joint == b.joint or (not is_exact and _are_close_joints(a.joint, b.joint))
+    yield "pose", a.pose == b.pose or (not is_exact and _are_close_poses(a.pose, b.pose))
+    yield "stamped poses", _stamps_text(a) == _stamps_text(b)
+    yield "twist", _twist_text(a) == _twist_text(b)
     yield (
         "mass and inertia",
-        one.inertia == other.inertia or (not exact and _near_masses(one.inertia, other.inertia)),
+        a.inertia == b.inertia or (not is_exact and _are_close_inertias(a.inertia, b.inertia)),
     )
-    same = len(one.shapes) == len(other.shapes) and all(
-        a == b or (not exact and _near_shapes(a, b))
-        for a, b in zip(one.shapes, other.shapes, strict=True)
+    has_same_shapes = len(a.shapes) == len(b.shapes) and all(
+        shape_a == shape_b or (not is_exact and _are_close_shapes(shape_a, shape_b))
+        for shape_a, shape_b in zip(a.shapes, b.shapes, strict=True)
     )
-    yield "shapes", same
+    yield "shapes", has_same_shapes
 
 
 def _stamps_text(frame: FrameSpecification) -> str:
@@ -180,35 +205,36 @@ def _twist_text(frame: FrameSpecification) -> str:
     return "" if frame.twist is None else f"{frame.twist[0]} {frame.twist[1].tolist()}"
 
 
-def _near(one: Pose, other: Pose) -> bool:
-    return one.is_close(other, translation_tolerance=_FILE_ROUNDING, rotation_tolerance=1e-7)
+def _are_close_poses(a: Pose, b: Pose) -> bool:
+    return a.is_close(b, translation_tolerance=_FILE_ROUNDING, rotation_tolerance=1e-7)
 
 
-def _near_joints(one: Joint, other: Joint) -> bool:
-    a, b = ([getattr(joint, key) for key in _NUMBERS] for joint in (one, other))
-    same = all(
-        getattr(one, key) == getattr(other, key) for key in ("type", "is_stated", "name", "mimic")
+def _are_close_joints(a: Joint, b: Joint) -> bool:
+    """Return whether joints have the same type, names and mimic, and close numbers."""
+    numbers_a, numbers_b = ([getattr(joint, key) for key in _JOINT_NUMBERS] for joint in (a, b))
+    has_same_names = all(
+        getattr(a, key) == getattr(b, key) for key in ("type", "is_stated", "name", "mimic")
     )
-    near = np.allclose(a, b, rtol=1e-12, atol=0.0) and np.allclose(
-        one.axis, other.axis, rtol=0.0, atol=_FILE_ROUNDING
+    is_close = np.allclose(numbers_a, numbers_b, rtol=1e-12, atol=0.0) and np.allclose(
+        a.axis, b.axis, rtol=0.0, atol=_FILE_ROUNDING
     )
-    return same and bool(near)
+    return has_same_names and bool(is_close)
 
 
-def _near_masses(one: Inertia | None, other: Inertia | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    size = float(np.max(np.abs(one.matrix), initial=0.0))
-    near = np.allclose(one.center, other.center, rtol=0.0, atol=_FILE_ROUNDING)
-    return one.mass == other.mass and bool(
-        near and np.allclose(one.matrix, other.matrix, rtol=0.0, atol=1e-9 * size)
+def _are_close_inertias(a: Inertia | None, b: Inertia | None) -> bool:
+    """Return whether both inertias are None, or have the same mass and close numbers."""
+    if a is None or b is None:
+        return a is b
+    magnitude = float(np.max(np.abs(a.matrix), initial=0.0))
+    is_close = np.allclose(a.center, b.center, rtol=0.0, atol=_FILE_ROUNDING) and np.allclose(
+        a.matrix, b.matrix, rtol=0.0, atol=1e-9 * magnitude
     )
+    return a.mass == b.mass and bool(is_close)
 
 
-def _near_shapes(one: AttachedShape, other: AttachedShape) -> bool:
-    keys = ("visual", "collision", "friction")
-    colors = one.color == other.color
-    same = one.shape.digest == other.shape.digest and all(
-        getattr(one, key) == getattr(other, key) for key in keys
+def _are_close_shapes(a: AttachedShape, b: AttachedShape) -> bool:
+    """Return whether attached shapes differ at most in the rounding of their poses."""
+    has_same_values = a.shape.digest == b.shape.digest and all(
+        getattr(a, key) == getattr(b, key) for key in ("visual", "collision", "friction", "color")
     )
-    return same and colors and _near(one.pose, other.pose)
+    return has_same_values and _are_close_poses(a.pose, b.pose)

@@ -1,12 +1,12 @@
-"""Scenes that show a goal: target poses of some objects, read over the scene at the start.
+"""Reader of goal scenes, which define target poses of objects relative to a start scene.
 
-What the files declare and the start has too is *stated*: it gets the parent and pose of the goal.
-What they declare anew is added. All else stays, except that an object which a stated one would
-carry along becomes a child of the root: the goal does not say where it should be. Pairs that the
-goal's files, SRDF among them, allow to collide may do so in the goal.
+Frames of the start that the files declare are *stated*: they get the parent and pose of the goal.
+New frames are added, and other frames stay. An object on a stated object becomes a child of the
+root, since the goal does not define its pose. Pairs that the files, including SRDF files, allow to
+collide may collide in the goal.
 
-Invariants: only movable frames (class ``movable`` or ``moveable``) change their place; the start
-    scene is untouched.
+Invariants: only movable frames (class ``movable`` or ``moveable``) change parent or pose; the start
+    scene is not modified.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ from tmkit.graph import SceneEdit, SceneGraph
 from tmkit.spatial import Pose
 
 _MOVABLE = frozenset({"movable", "moveable"})
-_POSE_TOLERANCE = 1e-6  # metres and radians: what stands still may be written with less digits
+"""Classes of a movable frame."""
+
+_POSE_TOLERANCE = 1e-6
+"""Largest deviation of a fixed frame, whose numbers a goal file may round [m or rad]."""
 
 
 @dataclass(frozen=True)
 class GoalScene:
-    """A scene that shows a goal.
+    """A scene that defines a goal.
 
     Attributes:
-        scene: the start scene with the stated objects where the goal wants them.
-        stated: the movable frames of the start whose place the goal states, in its order.
+        scene: start scene with the stated objects at their goals.
+        stated: movable frames of the start with a goal, in the order of the files.
     """
 
     scene: SceneGraph
@@ -48,22 +51,22 @@ def load_goal_scene(
     reading: ReadingOptions | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
 ) -> GoalScene:
-    """Load files that show a goal, over the scene at the start.
+    """Load the files of a goal scene.
 
     Args:
-        start: the scene at the start; frames that the files name and do not declare are looked up
-            in it.
-        *files: as for :func:`load_scene`; a whole scene will do, with the robot or without.
+        start: start scene, which contains the frames that the files use without a declaration.
+        *files: as for :func:`load_scene`; a complete scene is accepted, with or without the robot.
         reading: as for :func:`load_scene`.
         on_note: as for :func:`load_scene`.
 
     Raises:
-        MissingFileError: a file is not there; the message names the nearest that is.
-        FileFormatError: a file is wrong, moves what is not movable, or names an undeclared parent.
-        MeshError: a mesh is missing or broken.
+        MissingFileError: if a file is missing; the message contains the nearest existing name.
+        FileFormatError: if a file is invalid, moves a frame that is not movable, or has an
+            undeclared parent.
+        MeshError: if a mesh is missing or invalid.
     """
-    read = read_specifications(files, reading=reading, on_note=on_note)
-    goal = frames_by_name(frame for spec in read.specifications for frame in spec.frames)
+    contents = read_specifications(files, reading=reading, on_note=on_note)
+    goal = frames_by_name(frame for spec in contents.specifications for frame in spec.frames)
     stated = tuple(
         name for name, frame in goal.items() if name in start and _is_movable(name, start, frame)
     )
@@ -72,14 +75,14 @@ def load_goal_scene(
             _require_unmoved(frame, start)
         _require_parent(frame, start, goal)
     with start.edit() as edit:
-        _take_off(edit, start, stated)
-        _put(edit, goal, stated, read.loader)
-        add_allowed(edit, read.specifications)
+        _detach_objects(edit, start, stated)
+        _place_objects(edit, goal, stated, contents.loader)
+        add_allowed(edit, contents.specifications)
     scene = edit.finish()
-    if read.semantics:
+    if contents.semantics:
         from tmkit.formats.srdf.values import allow_disabled_pairs
 
-        scene = allow_disabled_pairs(scene, read.semantics, note=read.note)
+        scene = allow_disabled_pairs(scene, contents.semantics, note=contents.note)
     return GoalScene(scene, stated)
 
 
@@ -90,7 +93,7 @@ def _is_movable(name: str, start: SceneGraph, frame: FrameSpec) -> bool:
 
 
 def _require_unmoved(frame: FrameSpec, start: SceneGraph) -> None:
-    """Refuse a goal that wants the furniture elsewhere."""
+    """Reject a goal that moves a frame that is not movable."""
     if frame.parent is None:
         return
     distances = start.local_pose(frame.name).distance(zero_pose_of(frame))
@@ -102,6 +105,7 @@ def _require_unmoved(frame: FrameSpec, start: SceneGraph) -> None:
 
 
 def _require_parent(frame: FrameSpec, start: SceneGraph, goal: dict[str, FrameSpec]) -> None:
+    """Reject a frame whose parent is neither in the goal nor in the start."""
     if frame.parent is None or frame.parent in goal or frame.parent in start:
         return
     hint = did_you_mean(frame.parent, [*goal, *start.frame_names])
@@ -112,32 +116,32 @@ def _require_parent(frame: FrameSpec, start: SceneGraph, goal: dict[str, FrameSp
     raise (frame.parent_place or frame.place).error(reason)
 
 
-def _take_off(edit: SceneEdit, start: SceneGraph, stated: tuple[str, ...]) -> None:
-    """Make stated objects, and those that they would carry along, children of their root."""
-    carried = [
+def _detach_objects(edit: SceneEdit, start: SceneGraph, stated: tuple[str, ...]) -> None:
+    """Make stated objects, and movable objects on them, children of their root."""
+    children = [
         frame
         for frame in start.frame_names
         if start.parent(frame) in stated
         and frame not in stated
         and _MOVABLE & {*start.classes(frame)}
     ]
-    for frame in (*stated, *carried):
+    for frame in (*stated, *children):
         edit.reparent(frame, start.root(frame), pose=Pose.identity())
 
 
-def _put(
+def _place_objects(
     edit: SceneEdit, goal: dict[str, FrameSpec], stated: tuple[str, ...], loader: MeshLoader
 ) -> None:
-    """Add what is new and put stated objects in their place, parents first."""
-    waiting = [frame for name, frame in goal.items() if name in stated or name not in edit.scene]
-    while waiting:
-        ready = [frame for frame in waiting if frame.parent is None or frame.parent in edit.scene]
+    """Add new frames, parents first, and move stated objects to their goals."""
+    pending = [frame for name, frame in goal.items() if name in stated or name not in edit.scene]
+    while pending:
+        ready = [frame for frame in pending if frame.parent is None or frame.parent in edit.scene]
         for frame in ready:
             if frame.name not in edit.scene:
                 add_specified_frame(edit, frame, loader)
-        if not ready:  # parents are known to exist, so they wait for each other
-            raise waiting[0].place.error(f"the parents of '{waiting[0].name}' form a cycle")
-        waiting = [frame for frame in waiting if frame not in ready]
+        if not ready:  # all parents are declared, so a cycle is the only cause
+            raise pending[0].place.error(f"the parents of '{pending[0].name}' form a cycle")
+        pending = [frame for frame in pending if frame not in ready]
     for name in stated:
         frame = goal[name]
         with reported(frame.place):

@@ -164,7 +164,7 @@ def _pairs_of_frames(
         unknown_names = [
             name
             for name in (pair.first, pair.second)
-            if name not in known and link_of_part(name) not in known
+            if name not in names and link_of_part(name) not in names
         ]
         if unknown_names:
             note(pair.place, f"'{unknown_names[0]}' is declared by no file, so the pair is ignored")

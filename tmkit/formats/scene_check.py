@@ -1,9 +1,9 @@
-"""Scenes checked for what is possible and still a mistake: docs/reference/scenes.md, *Check and convert*.
+"""Check of scenes for likely mistakes; see docs/reference/scenes.md, *Check and convert*.
 
-Overlaps of more than a millimetre are looked for at the configuration nearest to zero that the
-limits allow, among the pairs that a planner checks. An overlap of two frames between which no joint
-moves is there in every configuration: that is a *problem*, since no plan begins in a collision. All
-else is a note.
+The check searches for overlaps of more than a millimetre, among the pairs that a planner checks, at
+the configuration within the limits that is nearest to zero. Two frames without a joint between them
+overlap in every configuration. This is a *problem*, since no plan can start in a collision. All
+other findings are notes.
 """
 
 from __future__ import annotations
@@ -19,18 +19,25 @@ from tmkit._support.results import Report
 from tmkit.graph import SceneGraph, joints_between
 
 _MOVABLE = frozenset({"movable", "moveable"})
-_OVERLAP = 0.001  # metres that what rests on something may be in it
-MOST_SHAPES = 1000  # frames with collision shapes whose pairs are looked at
+"""Classes of a movable frame."""
+
+_MAX_OVERLAP = 0.001
+"""Largest overlap of an object with its support [m]."""
+
+MAX_COLLISION_FRAMES = 1000
+"""Largest number of frames with collision shapes whose pairs are checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class SceneReport(Report):
-    """What was found of a scene.
+    """Result of a scene check.
 
     Attributes:
-        problems: what keeps plans from beginning.
-        notes: what is odd.
-        frames, joints, shapes: how many there are.
+        problems: faults that prevent plans.
+        notes: likely mistakes.
+        frames: number of frames.
+        joints: number of joints.
+        shapes: number of shapes.
     """
 
     problems: tuple[str, ...]
@@ -47,38 +54,40 @@ class SceneReport(Report):
 
 
 def check_scene(scene: SceneGraph) -> SceneReport:
-    """Look for what is possible and still odd in a scene; return problems and notes, each in frame order."""
+    """Check a scene for likely mistakes, and return problems and notes, each in frame order."""
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     q = np.clip(np.zeros(len(limits)), limits[:, 0], limits[:, 1])
-    problems, sometimes = _overlaps(scene, q)
-    notes = [*sometimes, *_joints(scene, q), *_frames(scene)]
+    problems, overlap_notes = _check_overlaps(scene, q)
+    notes = [*overlap_notes, *_check_joints(scene, q), *_check_frames(scene)]
     shapes = sum(len(scene.shapes(name)) for name in scene.frame_names)
     return SceneReport(tuple(problems), tuple(notes), len(scene), len(scene.joint_names), shapes)
 
 
-def _overlaps(scene: SceneGraph, q: NDArray[np.float64]) -> tuple[list[str], list[str]]:
-    """Return the pairs that overlap whatever the joints do, and those that do where the joints are near zero."""
-    solid = [
+def _check_overlaps(scene: SceneGraph, q: NDArray[np.float64]) -> tuple[list[str], list[str]]:
+    """Return problems about pairs that always overlap, and notes about pairs that overlap at q."""
+    collision_frames = [
         name for name in scene.frame_names if any(part.collision for part in scene.shapes(name))
     ]
-    if len(solid) > MOST_SHAPES:
-        return [], [
-            f"{len(solid)} frames have collision shapes, more than {MOST_SHAPES}: overlaps are not"
-            " looked for"
-        ]
-    always, sometimes = [], []
+    if len(collision_frames) > MAX_COLLISION_FRAMES:
+        reason = (
+            f"{len(collision_frames)} frames have collision shapes, more than"
+            f" {MAX_COLLISION_FRAMES}: overlaps are not checked"
+        )
+        return [], [reason]
+    problems, notes = [], []
     movable = [name for name in scene.frame_names if _MOVABLE & {*scene.classes(name)}]
-    for contact in CollisionWorld(scene, movable=movable, margin=-_OVERLAP).contacts(q):
+    for contact in CollisionWorld(scene, movable=movable, margin=-_MAX_OVERLAP).contacts(q):
         first, second = contact.frame_a, contact.frame_b
-        what = f"'{first}' and '{second}' overlap by more than {1000 * _OVERLAP:g} mm"
+        overlap = f"'{first}' and '{second}' overlap by more than {1000 * _MAX_OVERLAP:g} mm"
         if joints_between(scene, first, second):
-            sometimes.append(f"{what} at the joint values nearest to zero")
+            notes.append(f"{overlap} at the joint values nearest to zero")
         else:
-            always.append(f"{what} in every configuration")
-    return always, sometimes
+            problems.append(f"{overlap} in every configuration")
+    return problems, notes
 
 
-def _joints(scene: SceneGraph, q: NDArray[np.float64]) -> list[str]:
+def _check_joints(scene: SceneGraph, q: NDArray[np.float64]) -> list[str]:
+    """Return notes about joints with missing limits, or limits that exclude motion or zero."""
     notes = []
     for name, (lower, upper), value in zip(scene.joint_names, scene.joint_limits, q, strict=True):
         joint = scene.joint(scene.joint_frame(name))
@@ -95,19 +104,19 @@ def _joints(scene: SceneGraph, q: NDArray[np.float64]) -> list[str]:
     return notes
 
 
-def _frames(scene: SceneGraph) -> list[str]:
+def _check_frames(scene: SceneGraph) -> list[str]:
+    """Return notes about movable frames without collision shapes, and frames without effect."""
     notes = []
-    holding = {parent for group in scene.group_names for parent in scene.group(group).parents}
+    group_parents = {parent for group in scene.group_names for parent in scene.group(group).parents}
     for name in scene.frame_names:
         shapes, classes = scene.shapes(name), scene.classes(name)
         if _MOVABLE & {*classes} and not any(part.collision for part in shapes):
             notes.append(
                 f"frame '{name}' is movable, and has no collision shape by which it could be held"
             )
-        has_no_effect = not (
-            shapes or classes or scene.children(name) or scene.inertia(name) or name in holding
-        )
-        if has_no_effect and scene.parent(name) is not None and not scene.joint(name).is_actuated:
+        is_leaf = not scene.children(name) and scene.parent(name) is not None
+        has_content = shapes or classes or scene.inertia(name) or name in group_parents
+        if is_leaf and not has_content and not scene.joint(name).is_actuated:
             notes.append(
                 f"frame '{name}' has no effect: no shape, class, mass, joint, child or group"
             )

@@ -1,10 +1,10 @@
-"""Plan files of the original TMKit, ``.tmp``: what their lines say (docs/reference/plan_files.md).
+"""Reader and writer of plan files of the original TMKit, ``.tmp`` (docs/reference/plan_files.md).
 
-A file that holds one ``m`` and one ``p`` gives a configuration; see :func:`first_configuration`.
-This module reads the lines; :mod:`tmkit.tamp.validation.tmp_plan` interprets them in a scene.
+A file with one ``m`` and one ``p`` defines a configuration; see :func:`first_configuration`. This
+module reads the lines; :mod:`tmkit.tamp.validation.tmp_plan` interprets them in a scene.
 
-Invariants: whatever breaks the form is refused with file, line and column; what is written reads
-back to the same entries, numbers bit for bit, and in the original's own number format.
+Invariants: a syntax error is reported with file, line and column. Written entries read back equal,
+with bitwise equal numbers, in the number format of the original.
 """
 
 from __future__ import annotations
@@ -23,17 +23,20 @@ from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eEdD][+-]?[0-9]+)?")
-_KINDS = {
+"""Form of a number."""
+
+_STATEMENTS = {
     "a": "the name of an action and its arguments",
     "m": "the names of joints",
     "p": "numbers",
     "r": "a frame and its new parent",
 }
+"""Contents of a statement by its first letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class TmpComment:
-    """A line of its own that says nothing to the program; ``text`` is what follows the ``#`` and a blank."""
+    """A comment on a separate line; ``text`` follows the ``#`` and a blank."""
 
     text: str
     place: SourceLocation | None = field(default=None, compare=False)
@@ -41,7 +44,7 @@ class TmpComment:
 
 @dataclass(frozen=True, slots=True)
 class TmpAction:
-    """An action: its name and its arguments."""
+    """An action; ``words`` are its name and its arguments."""
 
     words: tuple[str, ...]
     place: SourceLocation | None = field(default=None, compare=False)
@@ -49,7 +52,7 @@ class TmpAction:
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """A configuration of the joints of a motion, radians or metres."""
+    """A configuration of the joints of a motion [rad or m]."""
 
     values: tuple[float, ...]
     place: SourceLocation | None = field(default=None, compare=False)
@@ -57,12 +60,13 @@ class Waypoint:
 
 @dataclass(frozen=True, slots=True)
 class TmpMotion:
-    """A motion: joints and the waypoints, at least one, between which they move straight.
+    """A motion through at least one waypoint, along straight lines in joint space.
 
     Attributes:
-        joints: names, each once; none for a scene without joints.
-        waypoints: in order.
-        joint_places: where each name stands.
+        joints: names without repetition; empty for a scene without joints.
+        waypoints: waypoints in order.
+        place: location of the motion in its file.
+        joint_places: location of each joint name.
     """
 
     joints: tuple[str, ...]
@@ -73,7 +77,7 @@ class TmpMotion:
 
 @dataclass(frozen=True, slots=True)
 class TmpReparent:
-    """A change of parent that keeps the pose in the world."""
+    """A change of a frame's parent that preserves its pose in the world."""
 
     frame: str
     parent: str
@@ -86,7 +90,7 @@ TmpEntry = TmpComment | TmpAction | TmpMotion | TmpReparent
 
 @dataclass(frozen=True, slots=True)
 class TmpFile:
-    """A plan file: its name for messages, and its entries in order."""
+    """A plan file; ``path`` is its name for messages."""
 
     path: str
     entries: tuple[TmpEntry, ...]
@@ -94,7 +98,7 @@ class TmpFile:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line: its words without comments, and where each begins."""
+    """A line with its words, without comments, and the column of each word."""
 
     path: Path
     number: int
@@ -103,7 +107,7 @@ class _Line:
     columns: tuple[int, ...]
 
     def place(self, index: int = 0) -> SourceLocation:
-        """Return the place of a word, or that behind the last."""
+        """Return the location of a word, or the end of the line for a larger index."""
         columns = (*self.columns, len(self.text.rstrip()) + 1)
         return SourceLocation(
             str(self.path), self.number, columns[min(index, len(columns) - 1)], self.text
@@ -114,12 +118,13 @@ def read_tmp(path: str | Path, *, limits: ReadingLimits | None = None) -> TmpFil
     """Read a plan file.
 
     Args:
-        path: the file.
-        limits: how large it may be.
+        path: path of the file.
+        limits: size limits.
 
     Raises:
-        MissingFileError: no such file.
-        FileFormatError: a line that is none of the five, or does not fit what stands before it.
+        MissingFileError: if there is no such file.
+        FileFormatError: if a line is not one of the five statements, or does not match the lines
+            before it.
     """
     source = Path(path)
     if not os.path.exists(source):
@@ -128,38 +133,47 @@ def read_tmp(path: str | Path, *, limits: ReadingLimits | None = None) -> TmpFil
         data = read_bytes(source, limit=(limits or ReadingLimits()).text_bytes)
         text = as_utf8(data, partial(FileFormatError.at, source)).decode("utf-8")
     except UnicodeDecodeError as error:
-        broken = error.object[: error.start].count(b"\n") + 1
+        line_number = error.object[: error.start].count(b"\n") + 1
         raise FileFormatError.at(
-            source, f"not UTF-8 text: byte {error.start} is not valid", line=broken
+            source, f"not UTF-8 text: byte {error.start} is not valid", line=line_number
         ) from error
     reader = _Reader()
-    for number, written in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
-        line = _line(source, number, written)
+    for number, line_text in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
+        line = _split_line(source, number, line_text)
         if line.words:
             reader.add(line)
-        elif "#" in written:
-            comment = written.lstrip().removeprefix("#").removeprefix(" ").rstrip()
-            place = SourceLocation(str(source), number, written.index("#") + 1, written)
+        elif "#" in line_text:
+            comment = line_text.lstrip().removeprefix("#").removeprefix(" ").rstrip()
+            place = SourceLocation(str(source), number, line_text.index("#") + 1, line_text)
             reader.add_comment(TmpComment(comment, place))
     reader.finish_motion()
     return TmpFile(str(source), tuple(reader.entries))
 
 
-def _line(path: Path, number: int, text: str) -> _Line:
-    """Return a line without its comment, which begins at a ``#`` before which nothing or a blank stands."""
+def _split_line(path: Path, number: int, text: str) -> _Line:
+    """Return the words of a line without its comment.
+
+    A comment starts at a ``#`` at the start of the line or after a blank.
+    """
     comment = re.search(r"(?:^|(?<=[ \t]))#", text)
     code = text if comment is None else text[: comment.start()]
-    found = list(re.finditer(r"[^ \t]+", code))
-    words = tuple(match[0] for match in found)
-    return _Line(path, number, text, words, tuple(match.start() + 1 for match in found))
+    matches = list(re.finditer(r"[^ \t]+", code))
+    words = tuple(match[0] for match in matches)
+    return _Line(path, number, text, words, tuple(match.start() + 1 for match in matches))
 
 
 @dataclass(slots=True)
 class _Reader:
-    """The entries so far; a motion stands there without waypoints until it is known to be over."""
+    """State of reading a file.
+
+    Attributes:
+        entries: entries so far. The current motion has no waypoints until the next statement.
+        motion: index of the current motion, if any.
+        waypoints: waypoints of the current motion.
+    """
 
     entries: list[TmpEntry] = field(default_factory=list)
-    motion: int | None = None  # index of the motion that the next waypoint belongs to
+    motion: int | None = None
     waypoints: list[Waypoint] = field(default_factory=list)
 
     def add_comment(self, comment: TmpComment) -> None:
@@ -173,29 +187,31 @@ class _Reader:
         self.finish_motion()
         if kind == "a":
             if not words:
-                raise line.place(1).error(f"expected {_KINDS[kind]}")
+                raise line.place(1).error(f"expected {_STATEMENTS[kind]}")
             self.entries.append(TmpAction(words, line.place()))
         elif kind == "m":
             self.begin_motion(line)
         elif kind == "r":
             if len(words) != 2:
                 raise line.place(min(len(words), 2) + 1).error(
-                    f"expected {_KINDS[kind]}, received {len(words)}"
+                    f"expected {_STATEMENTS[kind]}, received {len(words)}"
                 )
             self.entries.append(TmpReparent(words[0], words[1], line.place(1), line.place(2)))
         else:
-            near = did_you_mean(kind, _KINDS)
-            known = ", ".join(f"'{letter}' ({meaning})" for letter, meaning in _KINDS.items())
+            hint = did_you_mean(kind, _STATEMENTS)
+            statements = ", ".join(
+                f"'{letter}' ({content})" for letter, content in _STATEMENTS.items()
+            )
             raise line.place().error(
-                f"unknown statement '{kind}'{near}; a line begins with {known} or '#'"
+                f"unknown statement '{kind}'{hint}; a line begins with {statements} or '#'"
             )
 
     def begin_motion(self, line: _Line) -> None:
-        seen: set[str] = set()
+        names: set[str] = set()
         for index, name in enumerate(line.words[1:], start=1):
-            if name in seen:
+            if name in names:
                 raise line.place(index).error(f"the joint '{name}' is named twice")
-            seen.add(name)
+            names.add(name)
         places = tuple(line.place(index) for index in range(1, len(line.words)))
         self.motion = len(self.entries)
         self.entries.append(TmpMotion(line.words[1:], (), line.place(), places))
@@ -207,21 +223,20 @@ class _Reader:
                 "a waypoint belongs to a motion; expected a line 'm JOINT ...' before it"
             )
         values = tuple(_number(line, index) for index in range(1, len(line.words)))
-        wanted, received = len(motion.joints), len(values)
-        if received != wanted:
-            said = motion.place.line if motion.place is not None else None
-            missing = (
-                f"; the one for '{motion.joints[received]}' is missing" if received < wanted else ""
-            )
+        expected, received = len(motion.joints), len(values)
+        if received != expected:
+            motion_line = motion.place.line if motion.place is not None else None
             reason = (
-                f"expected {wanted} numbers for the joints of line {said}, received"
-                f" {received}{missing}"
+                f"expected {expected} numbers for the joints of line {motion_line}, received"
+                f" {received}"
             )
-            raise line.place(min(received, wanted) + 1).error(reason)
+            if received < expected:
+                reason += f"; the one for '{motion.joints[received]}' is missing"
+            raise line.place(min(received, expected) + 1).error(reason)
         self.waypoints.append(Waypoint(values, line.place()))
 
     def finish_motion(self) -> None:
-        """Give the motion before its waypoints."""
+        """Store the waypoints of the current motion."""
         motion = self.entries[self.motion] if self.motion is not None else None
         if self.motion is None or not isinstance(motion, TmpMotion):
             return
@@ -242,13 +257,12 @@ def _number(line: _Line, index: int) -> float:
 
 
 def first_configuration(file: TmpFile) -> tuple[TmpMotion, dict[str, float]]:
-    """Return the motion that a file begins with, and where it begins: joint values by name.
+    """Return the first motion of a file, and its first waypoint as joint values by name.
 
-    This is what the original takes for the configuration at the start: the first ``p`` of the first
-    ``m``.
+    The original uses this waypoint, the first ``p`` of the first ``m``, as start configuration.
 
     Raises:
-        FileFormatError: the file has no motion.
+        FileFormatError: if the file has no motion.
     """
     motion = next((entry for entry in file.entries if isinstance(entry, TmpMotion)), None)
     if motion is None:
@@ -259,33 +273,34 @@ def first_configuration(file: TmpFile) -> tuple[TmpMotion, dict[str, float]]:
 
 
 def tmp_text(entries: Iterable[TmpEntry], *, path: str | Path = "plan") -> str:
-    """Return entries as the text of a plan file.
+    """Return the text of a plan file.
 
     Args:
-        entries: what is to be written.
-        path: the file's name, for messages.
+        entries: entries in order.
+        path: name of the file, for messages.
 
     Raises:
-        FileFormatError: a name that the format cannot hold, since it is empty or has a blank or a
-            ``#`` in it.
+        FileFormatError: if a name is empty or contains a blank or a ``#``, which the format cannot
+            store.
     """
     lines: list[str] = []
     for entry in entries:
         if isinstance(entry, TmpComment):
             lines.append(f"# {' '.join(entry.text.split())}".rstrip())
         elif isinstance(entry, TmpAction):
-            lines.append(_joined("a", entry.words, path))
+            lines.append(_statement("a", entry.words, path))
         elif isinstance(entry, TmpReparent):
-            lines.append(_joined("r", (entry.frame, entry.parent), path))
+            lines.append(_statement("r", (entry.frame, entry.parent), path))
         else:
-            lines.append(_joined("m", entry.joints, path))
+            lines.append(_statement("m", entry.joints, path))
             lines += [
-                " ".join(("p", *map(_written, waypoint.values))) for waypoint in entry.waypoints
+                " ".join(("p", *map(_number_text, waypoint.values))) for waypoint in entry.waypoints
             ]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _joined(letter: str, names: Sequence[str], path: str | Path) -> str:
+def _statement(letter: str, names: Sequence[str], path: str | Path) -> str:
+    """Return the line of a statement, and check its names."""
     for name in names:
         if not name or "#" in name or any(character.isspace() for character in name):
             raise FileFormatError.at(
@@ -294,8 +309,11 @@ def _joined(letter: str, names: Sequence[str], path: str | Path) -> str:
     return " ".join((letter, *names))
 
 
-def _written(value: float) -> str:
-    """Return the shortest digits that read back to the same bits, without the plus sign that the original lacks."""
+def _number_text(value: float) -> str:
+    """Return the shortest text that reads back to the same bits.
+
+    Exponents have no plus sign, which the original does not read.
+    """
     return repr(float(value)).replace("e+", "e")
 
 
@@ -303,11 +321,11 @@ def write_tmp(entries: Iterable[TmpEntry], path: str | Path) -> None:
     """Write a plan file completely or not at all.
 
     Args:
-        entries: its entries, in order.
-        path: the file.
+        entries: entries in order.
+        path: path of the file.
 
     Raises:
-        FileFormatError: a name that the format cannot hold.
-        OutputError: the file cannot be written.
+        FileFormatError: if the format cannot store a name.
+        OutputError: if the file cannot be written.
     """
     write_text(Path(path), tmp_text(entries, path=path))
