@@ -144,8 +144,8 @@ def test_an_l_is_two_boxes() -> None:
 def test_a_mesh_is_cut_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second time pieces are read from the disk, with equal content; damage there means that they are cut again."""
     cuts = []
-    cut = module._cut
-    monkeypatch.setattr(module, "_cut", lambda triangles: (cuts.append(1), cut(triangles))[1])
+    cut = module._decompose
+    monkeypatch.setattr(module, "_decompose", lambda triangles: (cuts.append(1), cut(triangles))[1])
     first = quick_pieces(l_mesh())
     assert quick_pieces(l_mesh()) == first
     assert len(cuts) == 1
@@ -161,7 +161,7 @@ def test_a_mesh_is_cut_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_too_many_pieces_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mesh of which no number of pieces is right has none, and the work ends."""
     monkeypatch.setattr(module, "MAX_PIECES", 1)
-    monkeypatch.setattr(module, "_COARSEST", 2)
+    monkeypatch.setattr(module, "_MAX_BOUND_FACTOR", 2)
     assert quick_pieces(l_mesh(0.16, 0.05))[0] == ()
 
 

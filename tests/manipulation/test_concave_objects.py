@@ -118,7 +118,7 @@ def test_too_many_pieces_are_told(
 ) -> None:
     """A mesh that cannot be cut stays its hull, with a warning and a cause that name the extra."""
     monkeypatch.setattr(module, "MAX_PIECES", 1)
-    monkeypatch.setattr(module, "_COARSEST", 1)
+    monkeypatch.setattr(module, "_MAX_BOUND_FACTOR", 1)
     scene = _scene(
         tk.AttachedShape(
             tub_mesh(square_outline(0.12), circle_outline(0.05), height=0.09, floor=0.005)

@@ -1,15 +1,15 @@
-"""Concave meshes in convex pieces: what planner, checker and simulators take instead of the hull.
+"""Decomposition of concave meshes into convex pieces, for planners, collision checks and simulators.
 
-A mesh whose hull is right within the bound is that hull, and so is each closed part of a mesh.
-CoACD cuts the rest (Wei, Liu, Ling and Su, "Approximate convex decomposition for 3D meshes with
-collision-aware concavity and tree search", 2022). Its threshold bounds no distance, and lowering it
-makes many pieces where few are needed. So each piece that lies outside the mesh by more than the
-bound is cut in two across the axis that helps most, until none does. Where that makes too many,
-neighbours whose hull is right are made one, and the bound is doubled, three times at most.
+A mesh or closed part whose hull is accurate within the bound becomes that hull. CoACD cuts other
+parts (Wei, Liu, Ling and Su, "Approximate convex decomposition for 3D meshes with collision-aware
+concavity and tree search", 2022). The threshold of CoACD bounds no distance, and a low one yields
+unnecessary pieces. Each piece that lies outside the mesh by more than the bound is therefore cut in
+two, across the axis that reduces the error most. If there are too many pieces, neighbours with an
+accurate common hull are merged, and the bound is doubled, at most three times.
 
-Invariants: the pieces hold every triangle of the mesh, and no point of their surfaces, tried every
-few millimetres, is farther outside the mesh than the bound. The same mesh has the same pieces,
-unless CoACD ran out of time; they are remembered on the disk.
+Invariants: the pieces contain every triangle of the mesh. No sample of their surfaces, spaced by a
+few millimetres, lies farther outside the mesh than the bound. Equal meshes have equal pieces unless
+CoACD exceeds its time limit. Pieces are cached on the disk.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import combinations, compress
@@ -42,33 +42,57 @@ logger = logging.getLogger(__name__)
 
 Array = npt.NDArray[np.float64]
 
-MAX_ERROR = 0.001  # metres by which a piece lies outside the mesh at most
+MAX_ERROR = 0.001
+"""Default of the largest distance of a piece from the mesh [m]."""
+
 MAX_PIECES = 64
-"""Most pieces of a mesh."""
-_COARSEST = 8.0  # times the bound that is asked for, where that needs too many pieces
-_MOST_BEFORE = 4  # times as many pieces may there be before neighbours are merged
-_THRESHOLD = 0.05  # of CoACD, its default
-_MOST_OF_COACD = 8000  # triangles of a part that it cuts: more take minutes
-_COACD_SHARE = 0.35  # of the time that it gets: with parts that overlap it does not end
-_SPACING = 0.006  # metres between the points of a piece at which its distance is tried
-# around a point inside a mesh the triangles wind once, around one outside not at all
-_WINDING = 0.5
-_MOST_POINTS = 500_000  # of the surface among which the nearest is looked for
-_BALL = 1e-6  # metres of the ball by which distances are measured
-_AT_ONCE = 200_000  # points times triangles
-_COACD = """
+"""Default of the largest number of pieces of a mesh."""
+
+_MAX_BOUND_FACTOR = 8.0
+"""Largest multiple of the requested bound, for a mesh that needs too many pieces."""
+
+_MAX_UNMERGED_FACTOR = 4
+"""Ratio of the numbers of pieces before and after merging neighbours."""
+
+_COACD_THRESHOLD = 0.05
+"""Threshold of CoACD, its default."""
+
+_MAX_COACD_TRIANGLES = 8000
+"""Largest number of triangles of a part that CoACD cuts; more would take minutes."""
+
+_COACD_TIME_FRACTION = 0.35
+"""Fraction of the remaining time for CoACD, which may not terminate if parts overlap."""
+
+_SAMPLE_SPACING = 0.006
+"""Spacing of the samples of a piece [m]."""
+
+_INSIDE_WINDING = 0.5
+"""Winding number above which a point is inside: 1 inside a closed mesh, 0 outside."""
+
+_MAX_SURFACE_SAMPLES = 500_000
+"""Largest number of samples of the mesh among which the nearest is searched."""
+
+_PROBE_RADIUS = 1e-6
+"""Radius of the sphere that measures distances to the mesh [m]."""
+
+_PAIRS_AT_ONCE = 200_000
+"""Number of pairs of points and triangles whose winding numbers are computed at once."""
+
+_COACD_SCRIPT = """
 import resource
 import sys
 resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]), int(sys.argv[2])))
 import coacd
 import numpy as np
 coacd.set_log_level("error")
-with np.load("meshes.npz") as read:
-    arrays = [read[key] for key in read.files]
-given = [coacd.Mesh(*pair) for pair in zip(arrays[::2], arrays[1::2], strict=True)]
+with np.load("meshes.npz") as file:
+    arrays = [file[key] for key in file.files]
+meshes = [coacd.Mesh(*pair) for pair in zip(arrays[::2], arrays[1::2], strict=True)]
 settings = {"threshold": float(sys.argv[1]), "preprocess_mode": "off", "seed": 0}
-np.savez("parts.npz", *(vertices for mesh in given for vertices, _ in coacd.run_coacd(mesh, **settings)))
+parts = [vertices for mesh in meshes for vertices, _ in coacd.run_coacd(mesh, **settings)]
+np.savez("parts.npz", *parts)
 """
+"""Program of the process that runs CoACD; its arguments are the threshold and the time limit [s]."""
 
 
 def convex_pieces(
@@ -78,27 +102,27 @@ def convex_pieces(
     max_pieces: int = MAX_PIECES,
     time_limit: float = 120.0,
 ) -> tuple[Shape, ...]:
-    """Return convex meshes that together are a mesh. Seconds to a minute the first time, then read from the disk.
+    """Return convex meshes whose union approximates a mesh.
+
+    The first call takes seconds to a minute; later ones read the pieces from the disk.
 
     Args:
         mesh: triangles, which need not be watertight.
-        max_error: metres by which a piece may lie outside the mesh; two to eight times as many,
-            with a warning in the log, where that needs too many pieces.
-        max_pieces: pieces at most.
-        time_limit: seconds of processor time after which a mesh is given up.
+        max_error: largest distance of a piece outside the mesh [m]. If that needs too many pieces,
+            the distance is multiplied by two to eight, with a warning in the log.
+        max_pieces: largest number of pieces.
+        time_limit: limit of the processor time [s].
 
     Raises:
-        ShapeError: not a mesh, or too many pieces or seconds would be needed.
-        MissingExtraError: the extra ``formats`` is not installed.
+        ShapeError: if the shape is not a mesh, or needs too many pieces or too much time.
+        MissingExtraError: if the extra ``formats`` is not installed.
     """
     if mesh.kind != "mesh":
         raise ShapeError(f"only meshes are cut into pieces, not shapes of kind '{mesh.kind}'")
-    cache, key = (
-        SceneCache.of_user(),
-        entry_key("pieces by parts", mesh.digest, max_error, max_pieces),
-    )
-    found = cache.get(key) if cache else None
-    if found is None:
+    cache = SceneCache.of_user()
+    key = entry_key("pieces by parts", mesh.digest, max_error, max_pieces)
+    entry = cache.get(key) if cache else None
+    if entry is None:
         pieces, bound = _pieces_of(mesh, max_error, max_pieces, time_limit)
         scene = SceneGraph().add_frame(
             "pieces", "world", shapes=[AttachedShape(piece) for piece in pieces]
@@ -107,7 +131,7 @@ def convex_pieces(
         if cache:
             cache.put(key, scene, {}, ())
     else:
-        scene = found[0]
+        scene = entry[0]
     if (bound := float(scene.attributes("pieces")["bound"])) > max_error:
         logger.warning(
             "%s is cut within %g mm: %g mm needs more pieces",
@@ -125,21 +149,21 @@ def in_pieces(
     max_pieces: int = MAX_PIECES,
     time_limit: float = 120.0,
 ) -> tuple[AttachedShape, ...]:
-    """Return a mesh as it is drawn, and its pieces by which it collides.
+    """Return a mesh as visual shape, and its convex pieces as collision shapes.
 
     Args:
-        attached: the mesh.
+        attached: mesh on a frame.
         max_error: as for :func:`convex_pieces` [m].
         max_pieces: as for :func:`convex_pieces`.
         time_limit: as for :func:`convex_pieces` [s].
     """
     shape, pose = attached.shape, attached.pose
-    drawn = AttachedShape(
+    visual = AttachedShape(
         shape, pose, color=attached.color, visual=attached.visual, collision=False
     )
     pieces = convex_pieces(shape, max_error=max_error, max_pieces=max_pieces, time_limit=time_limit)
     return (
-        drawn,
+        visual,
         *(AttachedShape(part, pose, visual=False, friction=attached.friction) for part in pieces),
     )
 
@@ -147,71 +171,81 @@ def in_pieces(
 def _pieces_of(
     mesh: Shape, max_error: float, max_pieces: int, time_limit: float
 ) -> tuple[tuple[Shape, ...], float]:
-    """Return the pieces of a mesh, and the metres within which they are right."""
+    """Return the pieces of a mesh, and the bound of their distance from it [m]."""
     import trimesh
 
     require("coacd", "formats", "cutting a mesh into convex pieces needs")
     whole = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.outward_faces), process=True)
-    bound, deadline = max_error, _spent() + time_limit
-    measure = _Error(mesh, whole.triangles, bound, deadline)
-
-    def is_right(hull: Any) -> bool:
-        return measure(hull) <= bound
-
-    done: list[Any] = []
-    pending: list[Any] = [trimesh.convex.convex_hull(whole)]
-    if not is_right(pending[0]):  # closed parts that are convex stay as they are
-        parts: list[Any] = list(whole.split(only_watertight=False))
-        hulls = [
-            _hull_of(part) if part.is_watertight else part if len(part.faces) == 1 else None
-            for part in parts
-        ]
-        is_done = [hull is not None and is_right(hull) for hull in hulls]
-        done = list(compress(hulls, is_done))
-        rest = [part for part, is_made in zip(parts, is_done, strict=True) if not is_made]
-        closed = [part for part in rest if part.is_watertight and part.volume > 0.0]
-        if opened := [part for part in rest if not (part.is_watertight and part.volume > 0.0)]:
-            closed.append(trimesh.util.concatenate(opened) if done or closed else whole)
-        simple = [part for part in closed if len(part.faces) <= _MOST_OF_COACD]
-        pending = [
-            hull
-            for part in closed
-            if len(part.faces) > _MOST_OF_COACD and (hull := _hull_of(part)) is not None
-        ]
-        pending += _first_cuts(simple, _COACD_SHARE * (deadline - _spent())) if simple else []
+    deadline = _cpu_time() + time_limit
+    bound, limit = max_error, _MAX_UNMERGED_FACTOR * max_pieces
+    measure = _HullError(mesh, whole.triangles, bound, deadline)
+    accurate_hulls, pending_hulls = _initial_hulls(whole, measure, deadline)
     while True:
-        while pending and len(pending) + len(done) <= _MOST_BEFORE * max_pieces:
-            hull = pending.pop()
-            if is_right(hull):
-                done.append(hull)
+        while pending_hulls and len(pending_hulls) + len(accurate_hulls) <= limit:
+            hull = pending_hulls.pop()
+            if measure(hull) <= bound:
+                accurate_hulls.append(hull)
             else:
-                pending += min(
+                pending_hulls += min(
                     _cuts(whole, hull), key=lambda halves: round(sum(map(measure, halves)), 9)
                 )
-        if not pending or bound > max_error:
-            done = _merged(done, max_pieces, bound, is_right)
-        if pending and len(pending) + len(done) <= _MOST_BEFORE * max_pieces:
+        if not pending_hulls or bound > max_error:
+            accurate_hulls = _merge_neighbours(accurate_hulls, max_pieces, measure)
+        if pending_hulls and len(pending_hulls) + len(accurate_hulls) <= limit:
             continue
-        if not pending and len(done) <= max_pieces:
-            return (
-                tuple(
-                    solid(
-                        np.asarray(hull.vertices),
-                        np.asarray(hull.faces),
-                        f"{mesh.source}#piece={number}",
-                    )
-                    for number, hull in enumerate(done)
-                ),
-                bound,
+        if not pending_hulls and len(accurate_hulls) <= max_pieces:
+            pieces = tuple(
+                solid(
+                    np.asarray(hull.vertices),
+                    np.asarray(hull.faces),
+                    f"{mesh.source}#piece={number}",
+                )
+                for number, hull in enumerate(accurate_hulls)
             )
-        if bound >= _COARSEST * max_error:
+            return pieces, bound
+        if bound >= _MAX_BOUND_FACTOR * max_error:
             raise ShapeError(
                 f"{_name(mesh)} needs more than {max_pieces} convex pieces to be right within"
                 f" {1e3 * bound:g} mm; allow a larger max_error, such as {2e3 * bound:g} mm, or"
                 " more max_pieces"
             )
         bound *= 2.0
-        measure = _Error(mesh, whole.triangles, bound, deadline)
+        measure = _HullError(mesh, whole.triangles, bound, deadline)
+
+
+def _initial_hulls(whole: Any, measure: _HullError, deadline: float) -> tuple[list[Any], list[Any]]:
+    """Return the accurate hulls of closed parts, and the hulls into which other parts are cut.
+
+    Args:
+        whole: the mesh.
+        measure: error of a hull.
+        deadline: end of the available processor time [s].
+    """
+    import trimesh
+
+    hull_of_whole = trimesh.convex.convex_hull(whole)
+    if measure(hull_of_whole) <= measure.bound:
+        return [], [hull_of_whole]
+    parts: list[Any] = list(whole.split(only_watertight=False))
+    hulls = [
+        _hull_of(part) if part.is_watertight else part if len(part.faces) == 1 else None
+        for part in parts
+    ]
+    is_accurate = [hull is not None and measure(hull) <= measure.bound for hull in hulls]
+    accurate_hulls = list(compress(hulls, is_accurate))
+    other_parts = [part for part, flag in zip(parts, is_accurate, strict=True) if not flag]
+    solid_parts = [part for part in other_parts if part.is_watertight and part.volume > 0.0]
+    open_parts = [part for part in other_parts if not (part.is_watertight and part.volume > 0.0)]
+    if open_parts:
+        has_closed_part = bool(accurate_hulls or solid_parts)
+        solid_parts.append(trimesh.util.concatenate(open_parts) if has_closed_part else whole)
+    large_parts = [part for part in solid_parts if len(part.faces) > _MAX_COACD_TRIANGLES]
+    small_parts = [part for part in solid_parts if len(part.faces) <= _MAX_COACD_TRIANGLES]
+    pending_hulls = [hull for part in large_parts if (hull := _hull_of(part)) is not None]
+    if small_parts:
+        duration = _COACD_TIME_FRACTION * (deadline - _cpu_time())
+        pending_hulls += _run_coacd(small_parts, duration)
+    return accurate_hulls, pending_hulls
 
 
 def _name(mesh: Shape) -> str:
@@ -219,7 +253,7 @@ def _name(mesh: Shape) -> str:
 
 
 def solid(vertices: npt.ArrayLike, faces: npt.ArrayLike, source: str) -> Shape:
-    """Return a hull as a shape; one that is flat, as of a wall without thickness, gets some.
+    """Return a hull as a shape; a flat hull gets a thickness.
 
     Args:
         vertices: (n, 3) corners [m].
@@ -232,8 +266,15 @@ def solid(vertices: npt.ArrayLike, faces: npt.ArrayLike, source: str) -> Shape:
     return Mesh(vertices, faces, source=source)
 
 
-def _first_cuts(meshes: list[Any], seconds: float) -> list[Any]:
-    """Return the hulls that CoACD makes, in a process of its own, which can be stopped; one each if it fails."""
+def _run_coacd(meshes: list[Any], duration: float) -> list[Any]:
+    """Return the hulls of the pieces by CoACD, or the hull of each mesh if CoACD fails.
+
+    CoACD runs in a separate process, which can be stopped.
+
+    Args:
+        meshes: meshes to cut.
+        duration: limit of the processor time [s].
+    """
     import trimesh
 
     with temporary_folder("pieces") as folder:
@@ -245,55 +286,66 @@ def _first_cuts(meshes: list[Any], seconds: float) -> list[Any]:
             sys.executable,
             "-P",
             "-c",
-            _COACD,
-            str(_THRESHOLD),
-            str(math.ceil(max(seconds, 1.0))),
+            _COACD_SCRIPT,
+            str(_COACD_THRESHOLD),
+            str(math.ceil(max(duration, 1.0))),
         ]
         if subprocess.run(tied(command), cwd=folder, capture_output=True, check=False).returncode:
             return [hull for mesh in meshes if (hull := _hull_of(mesh)) is not None]
-        # as in _hull_of
+        # A flat hull has no centre, as in _hull_of.
         with np.load(folder / "parts.npz") as parts, np.errstate(divide="ignore", invalid="ignore"):
             return [trimesh.convex.convex_hull(parts[key]) for key in reversed(parts.files)]
 
 
-def _spent() -> float:
-    """Return the seconds of the processor's time of this process and of those that it started and that ended."""
+def _cpu_time() -> float:
+    """Return the processor time of this process and of its finished child processes [s]."""
     return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
-def _merged(hulls: list[Any], most: int, near: float, is_right: Callable[[Any], bool]) -> list[Any]:
-    """Return hulls of which neighbours are made one, those first that add the least volume, until there are few."""
+def _merge_neighbours(hulls: list[Any], limit: int, measure: _HullError) -> list[Any]:
+    """Return at most ``limit`` hulls, if neighbours have enough accurate common hulls.
+
+    The pair that adds the least volume is merged first.
+
+    Args:
+        hulls: hulls to merge.
+        limit: number of hulls at which merging ends.
+        measure: error of a hull.
+    """
     import trimesh
     from scipy.spatial import ConvexHull, QhullError
 
-    pool, number = dict(enumerate(hulls)), len(hulls)
+    pool, count, gap = dict(enumerate(hulls)), len(hulls), measure.bound
     queue: list[tuple[float, int, int]] = []
 
-    def offer(pairs: Iterable[tuple[int, int]]) -> None:
+    def add_pairs(pairs: Iterable[tuple[int, int]]) -> None:
         for a, b in pairs:
-            (low, high), (other_low, other_high) = pool[a].bounds, pool[b].bounds
-            if np.all(low <= other_high + near) and np.all(other_low <= high + near):
-                with suppress(QhullError):  # flat ones
+            (low_a, high_a), (low_b, high_b) = pool[a].bounds, pool[b].bounds
+            if np.all(low_a <= high_b + gap) and np.all(low_b <= high_a + gap):
+                with suppress(QhullError):  # a flat hull has no volume
                     volume = ConvexHull(np.concatenate([pool[a].vertices, pool[b].vertices])).volume
                     heappush(queue, (round(volume - pool[a].volume - pool[b].volume, 15), a, b))
 
-    if len(pool) > most:
-        offer(combinations(pool, 2))
-    while queue and len(pool) > most:
+    if len(pool) > limit:
+        add_pairs(combinations(pool, 2))
+    while queue and len(pool) > limit:
         _, a, b = heappop(queue)
         if a not in pool or b not in pool:
             continue
         hull = trimesh.convex.convex_hull(np.concatenate([pool[a].vertices, pool[b].vertices]))
-        if is_right(hull):
+        if measure(hull) <= measure.bound:
             del pool[a], pool[b]
-            pool[number] = hull
-            offer([(other, number) for other in pool if other != number])
-            number += 1
+            pool[count] = hull
+            add_pairs([(key, count) for key in pool if key != count])
+            count += 1
     return list(pool.values())
 
 
 def _cuts(whole: Any, hull: Any) -> Iterator[list[Any]]:
-    """Yield the hulls of what a mesh has in either half of a hull, cut across each of its three axes."""
+    """Yield, for each of three axes, the hulls of a mesh in both halves of a hull.
+
+    The axes are the principal axes of the part of the mesh in the hull.
+    """
     part = whole
     planes = np.unique(np.round(hull.face_normals, 6), axis=0, return_index=True)[1]
     for index in np.sort(planes).tolist():
@@ -311,7 +363,7 @@ def _cuts(whole: Any, hull: Any) -> Iterator[list[Any]]:
 
 
 def _hull_of(part: Any) -> Any:
-    """Return the hull of a part of a mesh, None where it has no volume."""
+    """Return the hull of a part of a mesh, or None if it has no volume."""
     import trimesh
     from scipy.spatial import QhullError
 
@@ -322,53 +374,68 @@ def _hull_of(part: Any) -> Any:
         return None
 
 
-class _Error:
-    """How far outside a mesh a hull reaches at most, metres; 0 if that is within the bound."""
+class _HullError:
+    """Largest distance of a hull outside a mesh [m], or 0 if it is within the bound.
+
+    Args:
+        mesh: the mesh.
+        triangles: (m, 3, 3) corners of its triangles [m].
+        bound: distance below which a hull is accurate [m].
+        deadline: processor time at which an error is raised [s].
+    """
 
     def __init__(self, mesh: Shape, triangles: Array, bound: float, deadline: float) -> None:
         import trimesh
         from scipy.spatial import KDTree
 
-        self._triangles, self._bound, self._deadline = triangles, bound, deadline
-        self._late = ShapeError(
+        self.bound = bound
+        self._triangles, self._deadline = triangles, deadline
+        self._timeout_error = ShapeError(
             f"cutting {_name(mesh)} into convex pieces took too long; allow a larger max_error or"
             " time_limit"
         )
         surface: Any = trimesh.Trimesh(
             triangles.reshape(-1, 3), np.arange(3 * len(triangles)).reshape(-1, 3), process=False
         )
-        spacing = max(bound, math.sqrt(surface.area / _MOST_POINTS))
-        self._near = KDTree(surface.subdivide_to_size(spacing, max_iter=30).vertices)
-        scene, above = (
-            SceneGraph().add_frame("mesh", "world", shapes=[AttachedShape(mesh, level="exact")]),
-            "world",
-        )
+        spacing = max(bound, math.sqrt(surface.area / _MAX_SURFACE_SAMPLES))
+        self._surface_samples = KDTree(surface.subdivide_to_size(spacing, max_iter=30).vertices)
+        exact_mesh = AttachedShape(mesh, level="exact")
+        scene, parent = SceneGraph().add_frame("mesh", "world", shapes=[exact_mesh]), "world"
         for axis in np.eye(3):
             frame = f"along {axis}"
-            scene, above = scene.add_frame(frame, above, joint=Prismatic(axis)), frame
-        self._ball = above
-        self._world = CollisionWorld(scene.set_shapes(above, [AttachedShape(Sphere(_BALL))]))
+            scene = scene.add_frame(frame, parent, joint=Prismatic(axis))
+            parent = frame
+        self._probe = parent
+        probe_shape = AttachedShape(Sphere(_PROBE_RADIUS))
+        self._world = CollisionWorld(scene.set_shapes(parent, [probe_shape]))
 
     def __call__(self, hull: Any) -> float:
-        if _spent() > self._deadline:
-            raise self._late
-        fine = hull.subdivide_to_size(_SPACING, max_iter=30)
-        points = np.unique(
-            np.round(np.concatenate([fine.vertices, fine.triangles_center]), 9), axis=0
-        )
-        near = self._near.query(points)[0]
-        order = np.argsort(-near, kind="stable")[: np.count_nonzero(near > self._bound)]
-        for chunk in np.array_split(
-            points[order], max(1, math.ceil(len(order) * len(self._triangles) / _AT_ONCE))
-        ):
-            if _spent() > self._deadline:
-                raise self._late
-            outside = chunk[np.abs(windings(chunk, self._triangles)) < _WINDING]
-            away = [self._world.distance("mesh", self._ball, point) for point in outside]
-            worst = max((found.distance + _BALL for found in away if found), default=0.0)
-            if worst > self._bound:
-                return worst
+        self._require_time()
+        fine_hull = hull.subdivide_to_size(_SAMPLE_SPACING, max_iter=30)
+        samples = np.concatenate([fine_hull.vertices, fine_hull.triangles_center])
+        points = np.unique(np.round(samples, 9), axis=0)
+        distances = self._surface_samples.query(points)[0]
+        candidates = np.argsort(-distances, kind="stable")
+        candidates = candidates[: np.count_nonzero(distances > self.bound)]
+        pair_count = len(candidates) * len(self._triangles)
+        chunk_count = max(1, math.ceil(pair_count / _PAIRS_AT_ONCE))
+        for chunk in np.array_split(points[candidates], chunk_count):
+            self._require_time()
+            is_outside = np.abs(windings(chunk, self._triangles)) < _INSIDE_WINDING
+            error = max(map(self._distance, chunk[is_outside]), default=0.0)
+            if error > self.bound:
+                return error
         return 0.0
+
+    def _distance(self, point: Array) -> float:
+        """Return the distance of a point (3,) from the mesh, 0 if it is not measured [m]."""
+        result = self._world.distance("mesh", self._probe, point)
+        return result.distance + _PROBE_RADIUS if result else 0.0
+
+    def _require_time(self) -> None:
+        """Raise an error after the deadline."""
+        if _cpu_time() > self._deadline:
+            raise self._timeout_error
 
 
 def windings(points: npt.NDArray[Any], triangles: Array) -> npt.NDArray[Any]:
@@ -378,7 +445,7 @@ def windings(points: npt.NDArray[Any], triangles: Array) -> npt.NDArray[Any]:
         points: (n, 3) [m].
         triangles: (m, 3, 3) corners [m].
     """
-    # by corner, axis and triangle
+    # The axes of the array are corner, axis and triangle.
     corners = np.ascontiguousarray(triangles.transpose(1, 2, 0), dtype=np.float32)
     a, b, c = (
         [corners[k, i] - points[:, i, None].astype(np.float32) for i in range(3)] for k in range(3)

@@ -1,6 +1,8 @@
-"""Scenes as C++: a header that builds them with the graph half of tmkit's core alone, for programs without Python.
+"""Generator of C++ headers that build scenes, for programs without Python.
 
-Invariant: ``content_bytes()`` of the scene that the header builds are those of the given one.
+A header needs only the scene graph of tmkit's core.
+
+Invariant: ``content_bytes()`` of the scene of a header equals that of the original.
 """
 
 from __future__ import annotations
@@ -17,26 +19,40 @@ from tmkit.graph.attributes import attribute_text
 from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import Pose
 
-_LIMITS = ("lower", "upper", "velocity", "effort", "damping", "friction")
+_JOINT_NUMBERS = ("lower", "upper", "velocity", "effort", "damping", "friction")
+"""Names of the numbers of a joint."""
 
 
 def cpp_of_scene(scene: SceneGraph, *, name: str, source: str = "") -> str:
-    """Return a header whose function ``scene()``, in a namespace of the name, builds a scene of that source."""
-    return "".join(
-        f"{line}\n" for line in _Header(scene).lines(name, " ".join((source or name).split()))
-    )
+    """Return the text of a header with a function ``scene()`` that builds a scene.
+
+    Args:
+        scene: the scene.
+        name: namespace of the function.
+        source: description of the scene, for the first line.
+    """
+    title = " ".join((source or name).split())
+    return "".join(f"{line}\n" for line in _Header(scene).lines(name, title))
 
 
 class _Header:
+    """Generator of the code of a scene.
+
+    Attributes:
+        scene: the scene.
+        shapes: variable and expression of each shape, by digest and source.
+        sources: variable of each noise source.
+    """
+
     def __init__(self, scene: SceneGraph) -> None:
         self.scene = scene
-        # by digest and source: variable and expression
         self.shapes: dict[str, tuple[str, str]] = {}
         self.sources: dict[NoiseSource, str] = {}
 
-    def lines(self, name: str, source: str) -> Iterator[str]:
+    def lines(self, name: str, title: str) -> Iterator[str]:
+        """Yield the lines of the header."""
         frames = [line for frame in self.scene.frame_names for line in self.frame(frame)]
-        yield f"// {source}: a scene, written by 'tmkit scene compile'."
+        yield f"// {title}: a scene, written by 'tmkit scene compile'."
         yield (
             "// It needs the library tmkit_graph of tmkit's CMakeLists.txt, which needs the"
             " standard library alone."
@@ -57,11 +73,10 @@ class _Header:
             "    using namespace tmkit;",
         )
         for noise, variable in self.sources.items():
-            made = f"new NoiseSource({noise.dimension}, {_text(noise.label)})"
-            yield f"    const Ref<const NoiseSource> {variable}({made});"
-        yield from (
-            f"    const auto {variable} = {made};" for variable, made in self.shapes.values()
-        )
+            expression = f"new NoiseSource({noise.dimension}, {_text(noise.label)})"
+            yield f"    const Ref<const NoiseSource> {variable}({expression});"
+        for variable, expression in self.shapes.values():
+            yield f"    const auto {variable} = {expression};"
         yield "    std::vector<FrameSpecification> frames;"
         yield f"    frames.reserve({len(self.scene)});"
         yield from frames
@@ -79,14 +94,16 @@ class _Header:
             for group in self.scene.group_names
         )
         for group in map(self.scene.group, self.scene.group_names):
-            names = ", ".join(_texts(each) for each in (group.frames, group.groups, group.parents))
+            members = (group.frames, group.groups, group.parents)
+            lists = ", ".join(_texts(names) for names in members)
             yield (
-                f"    edit.set_group({{{_text(group.name)}, {names},"
+                f"    edit.set_group({{{_text(group.name)}, {lists},"
                 f" {_attributes(stamped_attributes(group))}}});"
             )
         yield from ("    return std::move(edit).take();", "}", "", f"}}  // namespace {name}")
 
     def frame(self, name: str) -> Iterator[str]:
+        """Yield the lines of a frame."""
         frame = self.scene.specification(name)
         yield "    {"
         yield f"        FrameSpecification& f = frames.emplace_back();  // {json.dumps(name)}"
@@ -99,7 +116,7 @@ class _Header:
         if frame.classes:
             yield f"        f.classes = {_texts(frame.classes)};"
         for part in frame.shapes:
-            yield f"        f.shapes.push_back({self.attached(part)});"
+            yield f"        f.shapes.push_back({self.shape_attachment(part)});"
         if frame.inertia is not None:
             numbers = f"{_list(frame.inertia.center)}, {_list(np.ravel(frame.inertia.matrix))}"
             yield f"        f.inertia = Inertia{{{_number(frame.inertia.mass)}, {numbers}}};"
@@ -122,7 +139,8 @@ class _Header:
                 yield from (f"        {line}" for line in self.noise(target, noise))
         yield "    }"
 
-    def attached(self, part: AttachedShape) -> str:
+    def shape_attachment(self, part: AttachedShape) -> str:
+        """Return the expression of a shape on a frame."""
         color = (0.7, 0.7, 0.7, 1.0) if part.color is None else part.color
         flags = [
             str(flag).lower() for flag in (part.color is not None, part.visual, part.collision)
@@ -131,7 +149,7 @@ class _Header:
             "{}" if value is None else _number(value) for value in (part.friction, part.stamp)
         )
         level = "{}" if part.level is None else f"CollisionLevel::{part.level}"
-        given = [
+        arguments = [
             self.shape(part.shape),
             _pose(part.pose),
             _list(color),
@@ -140,16 +158,17 @@ class _Header:
             level,
             stamp,
         ]
-        return f"AttachedShape{{{', '.join(given)}}}"
+        return f"AttachedShape{{{', '.join(arguments)}}}"
 
     def shape(self, shape: Shape) -> str:
+        """Return the variable of a shape."""
         key = f"{shape.digest}{shape.source}"
         if key not in self.shapes:
             self.shapes[key] = f"{shape.kind}_{len(self.shapes) + 1}", _shape(shape)
         return self.shapes[key][0]
 
     def noise(self, target: str, noise: EdgeNoise) -> Iterator[str]:
-        """Yield the lines that give an edge its error."""
+        """Yield the lines that assign the noise of an edge to a variable."""
         name = "twist_noise" if "twist" in target else "noise"
         yield f"const Ref<EdgeNoise> {name}(new EdgeNoise);"
         yield (
@@ -168,6 +187,7 @@ class _Header:
 
 
 def _joint(joint: Joint) -> Iterator[str]:
+    """Yield the assignments to the fields of a joint."""
     if not joint.is_stated:
         yield "is_stated = false"
     if joint.type == "fixed":
@@ -177,7 +197,7 @@ def _joint(joint: Joint) -> Iterator[str]:
         return
     yield f"name = {_text(joint.name)}"
     yield f"axis = {_list(joint.axis)}"
-    yield from (f"{key} = {_number(getattr(joint, key))}" for key in _LIMITS)
+    yield from (f"{key} = {_number(getattr(joint, key))}" for key in _JOINT_NUMBERS)
     if joint.mimic is not None:
         yield f"mimic = {_text(joint.mimic.joint)}"
         yield f"mimic_multiplier = {_number(joint.mimic.multiplier)}"
@@ -185,6 +205,7 @@ def _joint(joint: Joint) -> Iterator[str]:
 
 
 def _shape(shape: Shape) -> str:
+    """Return the expression of a shape."""
     if shape.kind == "plane":
         return "Shape::plane()"
     if shape.kind == "mesh":
@@ -222,21 +243,19 @@ def _texts(texts: Iterable[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as a literal of C++: its bytes in UTF-8, those that are not plain in octal."""
+    """Return a text as a C++ literal of its UTF-8 bytes, with special bytes in octal."""
     data = text.encode("utf-8")
-    plain = "".join(
+    literal = "".join(
         chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}" for byte in data
     )
-    return f'std::string("{plain}", {len(data)})' if 0 in data else f'"{plain}"'
+    return f'std::string("{literal}", {len(data)})' if 0 in data else f'"{literal}"'
 
 
 def _number(value: float) -> str:
     number = float(value)
-    return (
-        repr(number)
-        if np.isfinite(number)
-        else f"{'-' if number < 0 else ''}JointNumbers::unlimited"
-    )
+    if np.isfinite(number):
+        return repr(number)
+    return f"{'-' if number < 0 else ''}JointNumbers::unlimited"
 
 
 def _list(values: Iterable[Any]) -> str:

@@ -1,12 +1,12 @@
-"""Scenes and function blocks as Python: a module that builds them without a reader.
+"""Generator of Python modules that build scenes and function blocks without a reader.
 
-``scene()`` of the module builds the scene, frame by frame in creation order, from numbers written
-out; the arrays of meshes, clouds and fields are in an ``.npz`` file beside it. Each function block
-becomes an abstract class with its hooks, structures and triggers, whose ``execute`` is to be
-written. This is the gap that Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a
-Scene Graph based Robotic World Model", 2014, leave for an implementation.
+The function ``scene()`` of a module builds the scene, frame by frame in creation order, from
+literal numbers. The arrays of meshes, clouds and fields are in an ``.npz`` file in the same folder.
+Each function block becomes an abstract class with hooks, structures and triggers; users implement
+its method ``execute``. Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene
+Graph based Robotic World Model", 2014, leave this step to implementations.
 
-Invariant: the scene that the module builds equals the given one, and so does its digest.
+Invariant: the scene of a module equals the original, and so does its digest.
 """
 
 from __future__ import annotations
@@ -34,9 +34,16 @@ from tmkit.graph.traversal import Stamped, stamped_attributes
 from tmkit.spatial import Pose
 
 _DYNAMICS = ("damping", "friction")
-_LIMITS = ("lower", "upper", "velocity", "effort", *_DYNAMICS)
-_BLOCK = ("After", "Every", "FunctionBlock", "OnChange")
+"""Names of the dynamic coefficients of a joint."""
+
+_JOINT_NUMBERS = ("lower", "upper", "velocity", "effort", *_DYNAMICS)
+"""Names of the numbers of a joint."""
+
+_BLOCK_CLASSES = ("After", "Every", "FunctionBlock", "OnChange")
+"""Classes of :mod:`tmkit.world` that function blocks use."""
+
 _TRIGGERS = {"onChange": "OnChange", "after": "After", "every": "Every"}
+"""Classes of triggers by their keyword in RSG-DSL."""
 
 
 def compile_scene(
@@ -46,27 +53,28 @@ def compile_scene(
     blocks: Sequence[FunctionBlockSpec] = (),
     source: str = "",
 ) -> tuple[Path, ...]:
-    """Write a scene as code that builds it without reading a scene file; return the files written.
+    """Write a scene as code that builds it without a scene file.
 
     Args:
         scene: the scene.
-        path: a Python module, ``.py``, with arrays of meshes beside it, as ``<name>_arrays.npz``;
-            or a C++ header, ``.hpp``, for programs that link with the graph half of tmkit's core
-            alone.
+        path: path of a Python module, ``.py``, or of a C++ header, ``.hpp``. The arrays of a module
+            are written to ``<name>_arrays.npz`` in the same folder. A header is for programs that
+            link only with the scene graph of tmkit's core.
         blocks: function blocks, which become abstract classes in Python; see
             :func:`read_function_blocks`.
-        source: what the scene is of, for the module's first line.
+        source: description of the scene, for the first line of the module.
+
+    Returns:
+        Paths of the written files.
 
     Raises:
-        SceneError: the path is no module or header, or two function blocks would be one class.
-        OutputError: a file cannot be written.
+        SceneError: if the path is not a valid name of a module or header, or two function blocks
+            have the same class name.
+        OutputError: if a file cannot be written.
     """
     target = Path(path)
-    if (
-        target.suffix not in (".py", ".hpp")
-        or not target.stem.isidentifier()
-        or keyword.iskeyword(target.stem)
-    ):
+    is_name = target.stem.isidentifier() and not keyword.iskeyword(target.stem)
+    if target.suffix not in (".py", ".hpp") or not is_name:
         raise SceneError(
             f"{target}: a module or header has a name such as 'my_scene.py' or 'my_scene.hpp'"
         )
@@ -74,66 +82,82 @@ def compile_scene(
         write_files({target: cpp_of_scene(scene, name=target.stem, source=source)})
         return (target,)
     text, arrays = python_of_scene(scene, name=target.stem, blocks=blocks, source=source)
-    beside = {target.with_name(f"{target.stem}_arrays.npz"): arrays} if arrays else {}
-    write_files({**beside, target: text})
-    return (target, *beside)
+    array_files = {target.with_name(f"{target.stem}_arrays.npz"): arrays} if arrays else {}
+    write_files({**array_files, target: text})
+    return (target, *array_files)
 
 
 def python_of_scene(
     scene: SceneGraph, *, name: str, blocks: Sequence[FunctionBlockSpec] = (), source: str = ""
 ) -> tuple[str, bytes]:
-    """Return a module that builds a scene, and the ``.npz`` file of arrays that it reads, empty if it needs none."""
+    """Return the text of a module that builds a scene, and its ``.npz`` file of arrays.
+
+    The file is empty if the scene has no arrays. For the arguments see :func:`compile_scene`.
+    """
     module = _Module(scene, name)
     body = list(module.scene_function())
     classes = list(_block_classes(blocks))
     arrays = io.BytesIO()
     if module.arrays:
         np.savez(arrays, allow_pickle=False, **module.arrays)
-    shown = (source or name).replace("\\", "/").replace('"', "'").replace("\n", " ")
-    lines = [f'"""{shown}: a scene, written by "tmkit scene compile"."""', ""]
+    title = (source or name).replace("\\", "/").replace('"', "'").replace("\n", " ")
+    lines = [f'"""{title}: a scene, written by "tmkit scene compile"."""', ""]
     lines += _imports(module, "\n".join(classes))
     lines += [*module.constants(), "", "", *body, *classes]
     return "".join(f"{line}\n" for line in lines), arrays.getvalue()
 
 
 def _imports(module: _Module, classes: str) -> Iterator[str]:
-    """Yield the imports of what a scene and the text of classes use."""
-    standard = (
-        ["from collections.abc import Mapping", "from dataclasses import dataclass"]
-        if classes
-        else []
-    )
-    standard += ["from pathlib import Path"] if module.arrays else []
-    if standard:
-        yield from (*standard, "")
+    """Yield the imports of a module and of the text of its classes."""
+    standard_imports = []
+    if classes:
+        standard_imports += [
+            "from collections.abc import Mapping",
+            "from dataclasses import dataclass",
+        ]
+    if module.arrays:
+        standard_imports.append("from pathlib import Path")
+    if standard_imports:
+        yield from (*standard_imports, "")
     if module.arrays:
         yield from ("import numpy as np", "")
-    yield f"from tmkit.graph import {', '.join(sorted(module.used - {'Pose'}))}"
+    yield f"from tmkit.graph import {', '.join(sorted(module.imports - {'Pose'}))}"
     for package, names in (
         ("graph.patterns", ("ChildOf", "Part", "Pattern")),
         ("spatial", ("Pose",)),
-        ("world", _BLOCK),
+        ("world", _BLOCK_CLASSES),
     ):
-        used = [name for name in names if name in module.used or re.search(rf"\b{name}\b", classes)]
-        if used:
-            yield f"from tmkit.{package} import {', '.join(used)}"
+        imports = [
+            name for name in names if name in module.imports or re.search(rf"\b{name}\b", classes)
+        ]
+        if imports:
+            yield f"from tmkit.{package} import {', '.join(imports)}"
     yield ""
 
 
 class _Module:
-    """Writes a scene as an expression, and collects the names that it uses."""
+    """Generator of the code of a scene.
+
+    Attributes:
+        scene: the scene.
+        name: name of the module.
+        bodies: number of frames by body.
+        imports: names that the code uses.
+        arrays: arrays by their name in the ``.npz`` file.
+        shapes: variable and expression of each shape, by digest and source.
+        sources: variable of each noise source.
+    """
 
     def __init__(self, scene: SceneGraph, name: str) -> None:
         self.scene, self.name = scene, name
         self.bodies = Counter(scene.body(frame) for frame in scene.frame_names)
-        self.used: set[str] = set()
+        self.imports: set[str] = set()
         self.arrays: dict[str, NDArray[Any]] = {}
-        # by digest and source: variable and expression
         self.shapes: dict[str, tuple[str, str]] = {}
         self.sources: dict[NoiseSource, str] = {}
 
     def constants(self) -> Iterator[str]:
-        """Yield the lines of shapes and noise sources, which frames share."""
+        """Yield the lines of arrays and shapes, which frames share."""
         if self.arrays:
             yield (
                 f'with np.load(Path(__file__).with_name("{self.name}_arrays.npz"),'
@@ -144,7 +168,8 @@ class _Module:
             yield f"{variable} = {expression}"
 
     def scene_function(self) -> Iterator[str]:
-        self.used |= {"FrameSpecification", "SceneGraph"}
+        """Yield the lines of the function ``scene()``."""
+        self.imports |= {"FrameSpecification", "SceneGraph"}
         scene = self.scene
         frames = [self.frame(name) for name in scene.frame_names]
         yield "def scene() -> SceneGraph:"
@@ -155,128 +180,135 @@ class _Module:
         yield from (f"        {frame}," for frame in frames)
         yield "    ]"
         allowed = ", ".join(map(repr, scene.allowed_pairs))
-        extra = (
-            f", bodies_without_frames={list(scene.bodies_without_frames)!r}"
-            if scene.bodies_without_frames
-            else ""
-        )
-        made = f"SceneGraph.from_frames(frames, allowed=[{allowed}]{extra})"
+        bodies = ""
+        if scene.bodies_without_frames:
+            bodies = f", bodies_without_frames={list(scene.bodies_without_frames)!r}"
+        expression = f"SceneGraph.from_frames(frames, allowed=[{allowed}]{bodies})"
         if not scene.group_names:
-            yield f"    return {made}"
+            yield f"    return {expression}"
             return
-        yield f"    with {made}.edit() as edit:"
+        yield f"    with {expression}.edit() as edit:"
         yield from (f"        edit.set_group({name!r})" for name in scene.group_names)
         for group in map(scene.group, scene.group_names):
-            given = {
+            members = {
                 "frames": list(group.frames),
                 "groups": list(group.groups),
                 "parents": list(group.parents),
             }
-            words = [f"{key}={names!r}" for key, names in given.items() if names]
+            arguments = [f"{key}={names!r}" for key, names in members.items() if names]
             if group.attributes:
-                words.append(f"attributes={self.attributes(stamped_attributes(group))}")
-            if words:
-                yield f"        edit.set_group({', '.join([repr(group.name), *words])})"
+                arguments.append(f"attributes={self.attributes(stamped_attributes(group))}")
+            if arguments:
+                yield f"        edit.set_group({', '.join([repr(group.name), *arguments])})"
         yield "    return edit.finish()"
 
     def frame(self, name: str) -> str:
+        """Return the expression of a frame."""
         frame = self.scene.specification(name)
-        words = [repr(name), repr(frame.parent)]
+        arguments = [repr(name), repr(frame.parent)]
         if frame.pose != Pose.identity():
-            words.append(f"pose={self.pose(frame.pose)}")
+            arguments.append(f"pose={self.pose(frame.pose)}")
         if frame.joint != Fixed():
-            words.append(f"joint={self.joint(frame.joint)}")
+            arguments.append(f"joint={self.joint(frame.joint)}")
         if frame.body != name or self.bodies[frame.body] > 1:
-            words.append(f"body={frame.body!r}")
+            arguments.append(f"body={frame.body!r}")
         if frame.classes:
-            words.append(f"classes={list(frame.classes)!r}")
+            arguments.append(f"classes={list(frame.classes)!r}")
         if frame.shapes:
-            words.append(f"shapes=[{', '.join(map(self.attached, frame.shapes))}]")
-        more = []
+            arguments.append(f"shapes=[{', '.join(map(self.shape_attachment, frame.shapes))}]")
+        fields = []
         if frame.inertia is not None:
-            more.append(f"inertia={self.inertia(frame.inertia)}")
+            fields.append(f"inertia={self.inertia(frame.inertia)}")
         if frame.attributes:
-            more.append(f"attributes={self.attributes(stamped_attributes(frame))}")
+            fields.append(f"attributes={self.attributes(stamped_attributes(frame))}")
         if frame.twist is not None:
-            more.append(f"twist=({frame.twist[0]!r}, {_list(frame.twist[1])})")
+            fields.append(f"twist=({frame.twist[0]!r}, {_list(frame.twist[1])})")
         if frame.stamps is not None:
-            more.append(f"stamps={self.stamps(frame.stamps)}")
+            fields.append(f"stamps={self.stamps(frame.stamps)}")
         for key, noise in (("noise", frame.noise), ("twist_noise", frame.twist_noise)):
             if noise is not None:
-                more.append(f"{key}={self.noise(noise)}")
-        return self.call("FrameSpecification", *words) + _replace(more)
+                fields.append(f"{key}={self.noise(noise)}")
+        return self.call("FrameSpecification", *arguments) + _replace(fields)
 
-    def call(self, name: str, *words: str) -> str:
-        self.used.add(name)
-        return f"{name}({', '.join(words)})"
+    def call(self, name: str, *arguments: str) -> str:
+        """Return a call of an imported name, and record the import."""
+        self.imports.add(name)
+        return f"{name}({', '.join(arguments)})"
 
     def pose(self, pose: Pose) -> str:
-        turned = tuple(pose.quat_xyzw) != tuple(Pose.identity().quat_xyzw)
-        return self.call(
-            "Pose", _list(pose.translation), *([_list(pose.quat_xyzw)] if turned else [])
-        )
+        arguments = [_list(pose.translation)]
+        if tuple(pose.quat_xyzw) != tuple(Pose.identity().quat_xyzw):
+            arguments.append(_list(pose.quat_xyzw))
+        return self.call("Pose", *arguments)
 
     def joint(self, joint: Joint) -> str:
         if not joint.is_actuated:
             return self.call(joint.type.capitalize() if joint.is_stated else "Unstated")
         default = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf}
-        words, dynamics = [_list(joint.axis)], list[str]()
-        for key in _LIMITS:
+        arguments, dynamics = [_list(joint.axis)], list[str]()
+        for key in _JOINT_NUMBERS:
             value = getattr(joint, key)
             if value != default.get(key, 0.0):
-                (dynamics if key in _DYNAMICS else words).append(f"{key}={_number(value)}")
-        words += [f"name={joint.name!r}"] if joint.name else []
+                (dynamics if key in _DYNAMICS else arguments).append(f"{key}={_number(value)}")
+        arguments += [f"name={joint.name!r}"] if joint.name else []
         if joint.mimic is not None:
-            rule = joint.mimic
-            given = (
-                repr(rule.joint),
-                f"multiplier={_number(rule.multiplier)}",
-                f"offset={_number(rule.offset)}",
+            mimic = self.call(
+                "Mimic",
+                repr(joint.mimic.joint),
+                f"multiplier={_number(joint.mimic.multiplier)}",
+                f"offset={_number(joint.mimic.offset)}",
             )
-            words.append(f"mimic={self.call('Mimic', *given)}")
-        return self.call(joint.type.capitalize(), *words) + _replace(dynamics)
+            arguments.append(f"mimic={mimic}")
+        return self.call(joint.type.capitalize(), *arguments) + _replace(dynamics)
 
-    def attached(self, part: AttachedShape) -> str:
-        words = [self.shape(part.shape)]
+    def shape_attachment(self, part: AttachedShape) -> str:
+        """Return the expression of a shape on a frame."""
+        arguments = [self.shape(part.shape)]
         if part.pose != Pose.identity():
-            words.append(self.pose(part.pose))
+            arguments.append(self.pose(part.pose))
         if part.color is not None:
-            words.append(f"color={_list(part.color)}")
-        words += [f"{key}=False" for key in ("visual", "collision") if not getattr(part, key)]
+            arguments.append(f"color={_list(part.color)}")
+        arguments += [f"{key}=False" for key in ("visual", "collision") if not getattr(part, key)]
         for key in ("friction", "level"):
             if (value := getattr(part, key)) is not None:
-                words.append(f"{key}={value!r}")
-        return self.call("AttachedShape", *words) + _replace(
+                arguments.append(f"{key}={value!r}")
+        return self.call("AttachedShape", *arguments) + _replace(
             [f"stamp={part.stamp!r}"] if part.stamp is not None else []
         )
 
     def shape(self, shape: Shape) -> str:
+        """Return the variable of a shape."""
         key = f"{shape.digest}{shape.source}"
         if key not in self.shapes:
             variable = f"_{shape.kind.upper()}_{len(self.shapes) + 1}"
-            self.shapes[key] = variable, self.made_shape(shape, variable.strip("_").lower())
+            self.shapes[key] = variable, self.shape_expression(shape, variable.strip("_").lower())
         return self.shapes[key][0]
 
-    def made_shape(self, shape: Shape, label: str) -> str:
-        maker = shape.kind.title().replace("_", "")
+    def shape_expression(self, shape: Shape, label: str) -> str:
+        """Return the expression of a shape, and store its arrays under a label."""
+        function = shape.kind.title().replace("_", "")
         source = [f"source={shape.source!r}"] if shape.source else []
         sizes = [_number(size) for size in shape.dimensions]
         if shape.kind == "box":
-            return self.call(maker, f"[{', '.join(sizes)}]")
+            return self.call(function, f"[{', '.join(sizes)}]")
         if shape.kind == "mesh":
             arrays = (
-                self.stored(f"{label}_vertices", shape.vertices),
-                self.stored(f"{label}_faces", shape.faces),
+                self.store_array(f"{label}_vertices", shape.vertices),
+                self.store_array(f"{label}_faces", shape.faces),
             )
-            return self.call(maker, *arrays, *source)
+            return self.call(function, *arrays, *source)
         if shape.kind == "point_cloud":
-            return self.call(maker, self.stored(label, shape.points), f"radius={sizes[0]}", *source)
+            return self.call(
+                function, self.store_array(label, shape.points), f"radius={sizes[0]}", *source
+            )
         if shape.kind == "height_field":
-            given = f"size=[{sizes[0]}, {sizes[1]}]", f"floor={sizes[2]}"
-            return self.call(maker, self.stored(label, shape.heights), *given, *source)
-        return self.call(maker, *(sizes if shape.kind != "plane" else []))
+            heights = self.store_array(label, shape.heights)
+            size = f"size=[{sizes[0]}, {sizes[1]}]"
+            return self.call(function, heights, size, f"floor={sizes[2]}", *source)
+        return self.call(function, *(sizes if shape.kind != "plane" else []))
 
-    def stored(self, label: str, values: Any) -> str:
+    def store_array(self, label: str, values: Any) -> str:
+        """Store an array in the ``.npz`` file, and return its expression."""
         self.arrays[label] = np.asarray(values)
         return f"_ARRAYS[{label!r}]"
 
@@ -289,7 +321,10 @@ class _Module:
         )
 
     def attributes(self, values: Mapping[str, object]) -> str:
-        return f"{{{', '.join(f'{key!r}: {self.attribute(key, value)}' for key, value in sorted(values.items()))}}}"
+        entries = [
+            f"{key!r}: {self.attribute(key, value)}" for key, value in sorted(values.items())
+        ]
+        return f"{{{', '.join(entries)}}}"
 
     def attribute(self, key: str, value: object) -> str:
         if isinstance(value, Stamped):
@@ -297,15 +332,15 @@ class _Module:
         return repr(plain_attribute(key, value))
 
     def stamps(self, stamps: StampedPoses) -> str:
-        words = [
+        arguments = [
             _list(stamps.stamps),
             f"[{', '.join(map(self.pose, stamps.poses))}]",
             f"capacity={stamps.capacity}",
         ]
-        return self.call("StampedPoses", *words, f"window={_number(stamps.window)}")
+        return self.call("StampedPoses", *arguments, f"window={_number(stamps.window)}")
 
     def noise(self, noise: EdgeNoise) -> str:
-        self.used |= {"NoiseSource"} if noise.sources else set()
+        self.imports |= {"NoiseSource"} if noise.sources else set()
         maps = []
         for source in noise.sources:
             variable = self.sources.setdefault(source, f"noise_{len(self.sources) + 1}")
@@ -316,7 +351,7 @@ class _Module:
 
 
 def _replace(fields: Sequence[str]) -> str:
-    """Return the call that sets fields in a copy, empty without fields."""
+    """Return the call that replaces fields, empty without fields."""
     return f".replace({', '.join(fields)})" if fields else ""
 
 
@@ -325,8 +360,8 @@ def _number(value: float) -> str:
 
 
 def _list(values: Any) -> str:
+    """Return a tuple of numbers, which is a constant of the compiled module."""
     numbers = [*map(_number, np.asarray(values).tolist())]
-    # a tuple is a constant of the compiled module
     return f"({', '.join(numbers)}{',' if len(numbers) == 1 else ''})"
 
 
@@ -335,15 +370,20 @@ def _rows(matrix: Any) -> str:
 
 
 def _block_classes(blocks: Iterable[FunctionBlockSpec]) -> Iterator[str]:
-    taken: dict[str, str] = {}
+    """Yield the lines of the classes of function blocks.
+
+    Raises:
+        SceneError: if two function blocks have the same class name.
+    """
+    block_names: dict[str, str] = {}
     for block in blocks:
         name = _class_name(block.name)
-        if name in taken:
+        if name in block_names:
             raise SceneError(
-                f"function blocks '{taken[name]}' and '{block.name}' would both be the class"
+                f"function blocks '{block_names[name]}' and '{block.name}' would both be the class"
                 f" '{name}'"
             )
-        taken[name] = block.name
+        block_names[name] = block.name
         yield from ("", "", "@dataclass(frozen=True)", f"class {name}(FunctionBlock):")
         yield (
             f'    """Function block {block.name!r}: write ``execute`` in a class that derives from'
@@ -361,7 +401,7 @@ def _block_classes(blocks: Iterable[FunctionBlockSpec]) -> Iterator[str]:
             ("outputs", block.output_structure),
         ):
             yield from ("", "    @property", f"    def {key}(self) -> Mapping[str, Pattern]:")
-            yield f'        """What it {"needs" if key == "inputs" else "makes"}."""'
+            yield f'        """Patterns of the {key}, by structure."""'
             yield f"        return {_pattern(structure)}"
         if block.triggers:
             triggers = ", ".join(f"{_TRIGGERS[kind]}({value!r})" for kind, value in block.triggers)
@@ -369,35 +409,41 @@ def _block_classes(blocks: Iterable[FunctionBlockSpec]) -> Iterator[str]:
 
 
 def _class_name(name: str) -> str:
+    """Return the class name of a function block."""
     words = re.findall(r"[^\W_]+", name)
-    made = "".join(word[:1].upper() + word[1:] for word in words)
-    return made if made.isidentifier() and not keyword.iskeyword(made) else f"Block{made}"
+    identifier = "".join(word[:1].upper() + word[1:] for word in words)
+    is_valid = identifier.isidentifier() and not keyword.iskeyword(identifier)
+    return identifier if is_valid else f"Block{identifier}"
 
 
 def _pattern(structure: StructureSpec | None) -> str:
+    """Return the expression of a structure's patterns by name."""
     if structure is None:
         return "{}"
     parts: list[str] = []
     relations: list[str] = []
-    waiting: list[tuple[StructureSpec, str | None]] = [(structure, None)]
-    while waiting:
-        node, above = waiting.pop(0)
+    pending: list[tuple[StructureSpec, str | None]] = [(structure, None)]
+    while pending:
+        node, parent = pending.pop(0)
         if node.kind != "Group":
-            words = [repr(node.name)]
-            words += [f"shape={node.content!r}"] if node.content not in (None, "shape") else []
-            words += (
-                [f"attributes={dict(sorted(node.attributes.items()))!r}"] if node.attributes else []
-            )
-            words += (
-                [f"count={node.cardinality}"]
-                if node.cardinality not in ("*", "1") and above is not None
-                else []
-            )
-            parts.append(f"Part({', '.join(words)})")
-            relations += [f"ChildOf({node.name!r}, {above!r})"] if above is not None else []
-        below = above if node.kind == "Group" else node.name
-        waiting += [(child, below) for child in node.children]
-    given = (
-        f"[{', '.join(parts)}], [{', '.join(relations)}]" if relations else f"[{', '.join(parts)}]"
-    )
-    return f"{{{structure.name!r}: Pattern({given})}}"
+            parts.append(_pattern_part(node, is_root=parent is None))
+            if parent is not None:
+                relations.append(f"ChildOf({node.name!r}, {parent!r})")
+        child_parent = parent if node.kind == "Group" else node.name
+        pending += [(child, child_parent) for child in node.children]
+    arguments = f"[{', '.join(parts)}]"
+    if relations:
+        arguments += f", [{', '.join(relations)}]"
+    return f"{{{structure.name!r}: Pattern({arguments})}}"
+
+
+def _pattern_part(node: StructureSpec, *, is_root: bool) -> str:
+    """Return the expression of one part of a pattern."""
+    arguments = [repr(node.name)]
+    if node.content not in (None, "shape"):
+        arguments.append(f"shape={node.content!r}")
+    if node.attributes:
+        arguments.append(f"attributes={dict(sorted(node.attributes.items()))!r}")
+    if node.cardinality not in ("*", "1") and not is_root:
+        arguments.append(f"count={node.cardinality}")
+    return f"Part({', '.join(arguments)})"
