@@ -155,6 +155,6 @@ def test_a_goal_scene_and_a_goal_are_both_wanted(run: Run) -> None:
     assert code == 1
     assert "(on a b)" in out
     with pytest.raises(
-        TaskError, match=r"the problem file 'p\.pddl' states the whole goal; give it alone"
+        TaskError, match=r"the problem file 'p\.pddl' contains the whole goal; give it alone"
     ):
         tk.plan(scene, goal=[shown, "p.pddl"])

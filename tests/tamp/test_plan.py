@@ -344,7 +344,7 @@ def test_an_arm_of_another_scene_is_refused() -> None:
         (
             {"goal": ["(on a b)", "x.pddl"]},
             TaskError,
-            "the problem file 'x.pddl' states the whole goal; give it alone",
+            "the problem file 'x.pddl' contains the whole goal; give it alone",
         ),
         ({"seed": -1}, ConfigurationError, "seed must be at least 0, not -1"),
         ({"time_limit": 0.0}, ConfigurationError, "time_limit must be positive seconds, not 0.0"),

@@ -65,7 +65,8 @@ def test_goals_and_problem_files() -> None:
     for file in (" p.pddl\n", Path("p.pddl")):
         assert problem_file_of(file) == Path("p.pddl")
         with pytest.raises(
-            TaskError, match=r"the problem file '.*p.pddl\s*' states the whole goal; give it alone"
+            TaskError,
+            match=r"the problem file '.*p.pddl\s*' contains the whole goal; give it alone",
         ):
             PlanningProblem(SCENE, goal=["(on a b)", file])
         assert PlanningProblem(SCENE, goal=file).goals == (file,)

@@ -150,7 +150,7 @@ def test_whoever_listens_hears_of_it() -> None:
     result = solve(lid(three(), "lid"), "(on a b)", on_progress=heard.append)
     told = [progress for progress in heard if progress.phase == "suggestions"]
     assert [progress.step for progress in told] == list(range(1, result.diagnosis.replans + 1))
-    assert "no plan; looking for what would help, 1/10" in str(told[0])
+    assert "no plan; trying suggestions, 1/10" in str(told[0])
 
 
 def test_what_may_be_taken_away_in_thought() -> None:

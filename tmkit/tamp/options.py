@@ -1,13 +1,13 @@
-"""Options of planning: seeds, limits and budgets of a search, and the planners and samplers that it uses.
+"""Planning options: seeds, limits and budgets of a search, planners and samplers.
 
-:class:`PlanningOptions` is the one list of them. Problem files have the same names in the table
+:class:`PlanningOptions` lists all of them. Problem files have the same names in the table
 ``[options]``, and ``tmkit plan`` has a flag for each number.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -24,21 +24,26 @@ if TYPE_CHECKING:
 Cost: TypeAlias = (
     Literal["actions", "path_length", "duration", "makespan"] | Callable[["PlanStep"], float]
 )
-"""What a plan costs: the name of a cost, or a function that returns the cost of a step."""
+"""Cost of a plan: the name of a cost, or a function that returns the cost of a step."""
 
 DEFAULT_TIME_LIMIT = 30.0
-"""Seconds after which planning stops, unless it is given a limit on time or iterations."""
+"""Time limit of planning without a limit on time or iterations [s]."""
 
-_METHODS = {
+_REQUIRED_METHODS = {
     "task_planner": ("prepare", "search"),
     "motion_planner": ("search",),
     "samplers": ("grasp_sampler", "placement_sampler"),
 }
-_SEARCH = SearchSettings()
-"""The default settings of the search."""
+"""Required methods of the objects that options contain, by option."""
 
-_SUGGESTING = 0.2  # share of the time that is kept for the explanation, with suggestions
-_EXPLAINING = 0.05  # and without
+_DEFAULT_SEARCH_SETTINGS = SearchSettings()
+"""Default settings of the search."""
+
+_EXPLANATION_SHARE = 0.05
+"""Fraction of the time limit reserved for an explanation without suggestions."""
+
+_SUGGESTION_SHARE = 0.2
+"""Fraction of the time limit reserved for an explanation with suggestions."""
 
 
 def _find_task_planner(name: str) -> TaskPlanner[Any]:
@@ -55,61 +60,62 @@ def _find_motion_planner(name: str) -> MotionPlanner:
 
 @dataclass(frozen=True, repr=False)
 class PlanningOptions(CheckedOptions):
-    """How to plan: what may change the plan and the time it takes, but not the problem.
+    """Planning options. They may change the plan and the planning time, but not the problem.
 
-    Results are the same for equal options on any machine, unless a time limit ends the search.
+    Equal options give equal results on any machine, unless a time limit ends the search.
 
     Attributes:
-        seed: seed of all random numbers, at least 0; 0 by default.
-        seeds: number of seeds to try, from ``seed`` on, at least 1; by default as many as
-            ``workers``. The result is that of the first seed, in order, that has a plan or a proof
-            that there is none.
-        workers: processes that try seeds at a time, at least 1; 1 by default: no process is
-            started. The result does not depend on it when ``seeds`` is given.
-        time_limit: positive seconds after which each seed stops; by default 30, or no limit if
-            ``max_iterations`` is given. ``math.inf`` for no limit. The search uses all of it but
-            ``explanation_share``.
-        max_iterations: search iterations after which each seed stops, at least 1, each with twice
-            the budgets of the one before; by default as many as the time allows. Results that do
-            not depend on the clock need it.
-        improve: iterations after the first plan, at least 0, which make it cheaper and shorter; 0
-            by default; None (``"all"`` in files and on the command line) for as many as the time
-            allows.
-        cost: what is to be small: ``"actions"`` (default), the cost of the actions by the problem's
-            metric and then the length of the paths. ``"path_length"``, that length alone, in
-            radians. ``"duration"``, the seconds that the arms move when each step is executed.
-            ``"makespan"``, the seconds until the last step ends, of the schedule with
-            ``arms_at_once``. A function returns the cost of a :class:`~tmkit.plans.PlanStep`, a
-            finite number of at least 0, the same for equal steps. Only ``improve`` uses it.
-        suggest: whether to search for changes that would help when there is no plan; True by
-            default. It tries at most ten changes within ``explanation_share`` of the time limit.
-        record_tree: whether the result has the search trees (:class:`tmkit.tamp.SearchTree`); False
-            by default.
-        explanation_share: share of the time limit reserved for the explanation if there is no plan,
-            at least 0 and below 1; by default 0.2 with suggestions and 0.05 without.
-        skeletons_per_iteration: task plans from the start that are refined in each iteration, at
-            least 1; 48 by default.
-        attempts_per_action: motions tried for one action in one scene version in the first
-            iteration, at least 1; 16 by default.
-        samples_per_skeleton: motions tried for one task plan in the first iteration, at least 1;
-            200 by default. Long task plans get more.
-        path_iterations: iterations of one path search in the first iteration, at least 1; 2000 by
-            default.
+        seed: seed of all random numbers, at least 0. Defaults to 0.
+        seeds: number of seeds to try, from ``seed`` on, at least 1. Defaults to ``workers``. The
+            result is that of the first seed, in order, with a plan or a proof of infeasibility.
+        workers: number of processes that try seeds in parallel, at least 1. Defaults to 1, which
+            starts no process. If ``seeds`` is given, the result does not depend on ``workers``.
+        time_limit: positive time limit of each seed, or ``math.inf`` [s]. Defaults to 30, or to no
+            limit if ``max_iterations`` is given. The search leaves ``explanation_share`` of it.
+        max_iterations: number of search iterations of each seed, at least 1. Each has twice the
+            budgets of the previous one. Defaults to no limit. Results that do not depend on the
+            clock require it.
+        improve: number of iterations after the first plan that reduce its cost and path length, at
+            least 0. Defaults to 0. None (``"all"`` in files and on the command line) continues
+            until the time limit.
+        cost: cost that ``improve`` minimises, one of the names below or a function. Defaults to
+            ``"actions"``. A function maps a :class:`~tmkit.plans.PlanStep` to a finite number of at
+            least 0, which is equal for equal steps.
+
+            * ``"actions"``: cost of the actions by the problem's metric, then the path length.
+            * ``"path_length"``: length of the paths [rad].
+            * ``"duration"``: motion time of the arms if the steps are executed one by one [s].
+            * ``"makespan"``: end time of the last step, in the schedule with ``arms_at_once`` [s].
+        suggest: whether to search for changes of the problem that have a plan, if it has none.
+            Defaults to True. At most ten changes are tried, within ``explanation_share`` of the
+            time limit.
+        record_tree: whether the result contains the search trees (:class:`tmkit.tamp.SearchTree`).
+            Defaults to False.
+        explanation_share: fraction of the time limit reserved for the explanation if there is no
+            plan, at least 0 and below 1. Defaults to 0.2 with suggestions and to 0.05 without.
+        skeletons_per_iteration: number of task plans from the start that each iteration refines, at
+            least 1. Defaults to 48.
+        attempts_per_action: number of motions tried for one action in one scene version, in the
+            first iteration, at least 1. Defaults to 16.
+        samples_per_skeleton: number of motions tried for one task plan in the first iteration, at
+            least 1. Defaults to 200. Long task plans get more.
+        path_iterations: iterations of one path search in the first iteration, at least 1. Defaults
+            to 2000.
         arms_at_once: whether independent steps of different arms overlap in time
-            (:func:`tmkit.tamp.schedule_plan`); False by default. Arms then take turns in task
-            plans.
-        task_planner: finds sequences of actions; :class:`tmkit.task_planning.FastDownward` by
-            default. A name, as ``"smt"`` or ``"unified:aries"``, becomes the planner; ``tmkit list
-            planners`` has them.
-        motion_planner: finds paths between configurations; :class:`tmkit.motion.RrtConnect` by
-            default. A name, as ``"ompl"`` or ``"ompl:BITstar"``, becomes the planner.
-        samplers: sample grasps and placements; the built-in ones by default.
-        search: effort and order of the search (:class:`tmkit.tamp.SearchSettings`); in Python only.
+            (:func:`tmkit.tamp.schedule_plan`). Defaults to False. If True, the arms take turns in
+            task plans.
+        task_planner: planner of action sequences, or its name, such as ``"smt"`` or
+            ``"unified:aries"``. ``tmkit list planners`` lists the names. Defaults to
+            :class:`tmkit.task_planning.FastDownward`.
+        motion_planner: planner of paths between configurations, or its name, such as ``"ompl"`` or
+            ``"ompl:BITstar"``. Defaults to :class:`tmkit.motion.RrtConnect`.
+        samplers: samplers of grasps and placements. Defaults to the built-in ones.
+        search: effort and order of the search (:class:`tmkit.tamp.SearchSettings`), in Python only.
 
     Raises:
-        ConfigurationError: a value outside its range, or a planner or samplers without their
-            methods; it has the attributes ``option`` and ``value``.
-        ArgumentError: an unknown option; the message names the nearest.
+        ConfigurationError: if a value is outside its range, or a planner or the samplers lack a
+            required method. The error has the attributes ``option`` and ``value``.
+        ArgumentError: if an option is unknown. The message has the nearest name.
     """
 
     seed: int = option(0, "Seed of all random numbers.")
@@ -133,8 +139,8 @@ class PlanningOptions(CheckedOptions):
     improve: int | None = option(
         0, "Iterations that improve the plan, or all that time allows.", unlimited="all"
     )
-    cost: Cost = option(  # noqa: RUF009  # as the others, a field
-        "actions", "What --improve makes small.", type=str, choices=get_args(get_args(Cost)[0])
+    cost: Cost = option(  # noqa: RUF009  # returns a field
+        "actions", "Cost that --improve minimises.", type=str, choices=get_args(get_args(Cost)[0])
     )
     suggest: bool = option(
         True, "Search for changes that would help when there is no plan.", type=bool
@@ -156,34 +162,29 @@ class PlanningOptions(CheckedOptions):
     arms_at_once: bool = option(
         False, "Let independent steps of different arms overlap in time.", type=bool
     )
-    task_planner: TaskPlanner[Any] | str | None = option(  # noqa: RUF009  # as the others, a field
+    task_planner: TaskPlanner[Any] | str | None = option(  # noqa: RUF009  # returns a field
         None,
-        "What finds sequences of actions, by name; see 'tmkit list planners'.",
+        "Name of the planner of action sequences; see 'tmkit list planners'.",
         type=str,
         find=_find_task_planner,
     )
-    motion_planner: MotionPlanner | str | None = option(  # noqa: RUF009  # as the others, a field
+    motion_planner: MotionPlanner | str | None = option(  # noqa: RUF009  # returns a field
         None,
-        "What finds paths between configurations, by name; see 'tmkit list planners'.",
+        "Name of the planner of paths; see 'tmkit list planners'.",
         type=str,
         find=_find_motion_planner,
     )
     samplers: Samplers | None = None
-    search: SearchSettings = _SEARCH
+    search: SearchSettings = _DEFAULT_SEARCH_SETTINGS
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, methods in _METHODS.items():
+        for name, methods in _REQUIRED_METHODS.items():
             value = getattr(self, name)
-            if value is not None and (
-                isinstance(value, type)
-                or not all(callable(getattr(value, method, None)) for method in methods)
-            ):
+            if value is not None and not _has_methods(value, methods):
                 hint = f"; call it: {value.__name__}()" if isinstance(value, type) else ""
-                reason = (
-                    f"{name} must have the methods {', '.join(methods)}, not"
-                    f" {repr(value)[:60]}{hint}"
-                )
+                expected = f"{name} must have the methods {', '.join(methods)}"
+                reason = f"{expected}, not {repr(value)[:60]}{hint}"
                 raise ConfigurationError(reason, option=name, value=value)
         if not isinstance(self.search, SearchSettings):
             reason = f"search must be a SearchSettings, not {repr(self.search)[:60]}"
@@ -191,19 +192,25 @@ class PlanningOptions(CheckedOptions):
 
     @property
     def seconds(self) -> float:
-        """The time limit with its default; infinite for none."""
+        """Time limit, or its default; infinite for no limit [s]."""
         if self.time_limit is None:
             return DEFAULT_TIME_LIMIT if self.max_iterations is None else math.inf
         return self.time_limit
 
     @property
     def seconds_to_explain(self) -> float:
-        """The part of the time that is reserved for the explanation; infinite where there is no limit."""
-        default = _SUGGESTING if self.suggest else _EXPLAINING
+        """Time reserved for the explanation; infinite without a time limit [s]."""
+        default = _SUGGESTION_SHARE if self.suggest else _EXPLANATION_SHARE
         share = default if self.explanation_share is None else self.explanation_share
         return share * self.seconds if share else 0.0
 
     def each_seed(self) -> Iterator[PlanningOptions]:
-        """Yield the options of each seed, alone and without further processes."""
+        """Yield the options of each seed, with a single worker."""
         for number in range(self.workers if self.seeds is None else self.seeds):
             yield replace(self, seed=self.seed + number, seeds=None, workers=1)
+
+
+def _has_methods(value: object, methods: Sequence[str]) -> bool:
+    """Return whether a value is an instance with the methods, and not a class."""
+    is_class = isinstance(value, type)
+    return not is_class and all(callable(getattr(value, method, None)) for method in methods)

@@ -1,4 +1,4 @@
-"""Task-and-motion planning: from a scene and a goal, or a planning problem, to a plan."""
+"""Task-and-motion planning of a scene and a goal, or of a planning problem."""
 
 from __future__ import annotations
 
@@ -31,27 +31,26 @@ def plan(
     seed: int | None = None,
     options: PlanningOptions | None = None,
 ) -> PlanResult:
-    """Find actions and motions that reach a goal; return the plan, or why there is none.
+    """Plan actions and motions that reach a goal; return the plan, or an explanation.
 
-    Short for :func:`solve` with a :class:`~tmkit.tamp.PlanningProblem` of these arguments. Call
-    that for progress and for domain semantics in another place.
+    The function calls :func:`solve` with a :class:`~tmkit.tamp.PlanningProblem` of these arguments.
+    Use :func:`solve` for progress reports and for domain semantics in another file.
 
     Args:
-        scene: the scene at the start.
-        q: (n_joints,) configuration at the start, in radians and metres; the ready configuration by
-            default.
-        goal: PDDL text, a formula, poses and regions, a scene, several of these, or the path of a
-            PDDL problem file; see :class:`~tmkit.tamp.PlanningProblem`.
-        domain: the domain.
-        robot: an arm or several.
-        seed: seed of all random numbers, at least 0; that of the options by default.
-        options: time limits, budgets, planners and samplers; the defaults if omitted.
+        scene: scene at the start.
+        q: (n_joints,) configuration at the start [rad, m]. Defaults to the ready configuration.
+        goal: PDDL text, a formula, a pose, a region, a configuration, a scene, a sequence of these,
+            or the path of a PDDL problem file; see :class:`~tmkit.tamp.PlanningProblem`.
+        domain: planning domain.
+        robot: one or more arms.
+        seed: seed of all random numbers, at least 0. Defaults to that of the options.
+        options: time limits, budgets, planners and samplers.
 
     Raises:
         ArgumentError: if an argument has another type.
-        TmkitError: as :func:`solve`.
+        TmkitError: if :func:`solve` raises it.
     """
-    options = _checked_options(options, "plan")
+    options = _require_options(options, "plan")
     problem = PlanningProblem(scene, q, domain, goal, robot)
     return solve(problem, options if seed is None else replace(options, seed=seed))
 
@@ -62,31 +61,31 @@ def solve(
     *,
     on_progress: Callable[[PlanningProgress], None] | None = None,
 ) -> PlanResult:
-    """Find actions and motions that solve a planning problem; return the plan, or why there is none.
+    """Plan actions and motions that solve a problem; return the plan, or an explanation.
 
     Args:
-        problem: the problem.
-        options: the options; the defaults if omitted.
-        on_progress: called before each search of the task planner, whenever another action has been
-            refined, and with ``improve`` with the first plan and each better one
-            (:class:`tmkit.tamp.ImprovementProgress`). It is called in this thread, with several
-            workers, too; what it raises ends planning and reaches the caller.
+        problem: planning problem.
+        options: time limits, budgets, planners and samplers.
+        on_progress: function that receives progress. It is called before each search of the task
+            planner and after each newly refined action. With ``improve`` it receives the first plan
+            and each better one (:class:`tmkit.tamp.ImprovementProgress`). It runs in the calling
+            thread, also with several workers. An exception in it ends planning and propagates.
 
     Raises:
         ArgumentError: if an argument has another type.
-        ConfigurationError: if ``q`` has the wrong length, is outside the limits of arm and hand, or
-            leaves open the hand that holds an object.
+        ConfigurationError: if ``q`` has the wrong length or is outside the limits of arm and hand,
+            or if a hand that holds an object is open.
         CollisionError: if the start is in collision; the message has the pairs.
-        TaskError: if the goal or problem file is wrong; the message has the place.
+        TaskError: if the goal or problem file is invalid; the message has the place.
         SceneError: if the scene has no state in the domain.
         RobotError: if an arm does not fit the scene, or the domain takes another number of arms.
-        MissingFileError: if there is no file of a name.
+        MissingFileError: if a file does not exist.
         SemanticsMismatchError: if the domain's semantics contradict its PDDL.
-        SamplerError: if one of your samplers raises an error or returns an invalid value.
+        SamplerError: if a sampler raises an error or returns an invalid value.
     """
     hint = "plan a scene with tk.plan(scene, goal=...)" if isinstance(problem, SceneGraph) else ""
     check_argument(problem, PlanningProblem, "problem", function="solve", hint=hint)
-    options = _checked_options(options, "solve")
+    options = _require_options(options, "solve")
     if on_progress is not None and not callable(on_progress):
         raise ArgumentError(
             f"solve(): on_progress must be a function, not {repr(on_progress)[:60]}",
@@ -95,11 +94,20 @@ def solve(
     entries = list(options.each_seed())
     if len(entries) == 1:
         return run_seed(problem, entries[0], on_progress=on_progress)
-    answer = plan_portfolio(problem, entries, workers=options.workers, on_progress=on_progress)
-    return replace(answer.result, explanation=answer.explanation)
+    portfolio = plan_portfolio(problem, entries, workers=options.workers, on_progress=on_progress)
+    return replace(portfolio.result, explanation=portfolio.explanation)
 
 
-def _checked_options(options: PlanningOptions | None, function: str) -> PlanningOptions:
+def _require_options(options: PlanningOptions | None, function: str) -> PlanningOptions:
+    """Return the options or the default ones.
+
+    Args:
+        options: argument of the caller.
+        function: name of the caller, for messages.
+
+    Raises:
+        ArgumentError: if the argument has another type.
+    """
     if options is None:
         return PlanningOptions()
     check_argument(options, PlanningOptions, "options", function=function)

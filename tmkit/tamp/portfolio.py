@@ -1,12 +1,14 @@
-"""Portfolios: several seeds and settings for one problem, over several processes.
+"""Portfolio planning: several seeds and options for one problem, in several processes.
 
-The settings are in order of preference, and the answer is that of the first *in order* that has
-one, be it a plan or a proof that there is none. This is what trying one after the other would give,
-byte for byte (:mod:`tmkit._support.job_pool`). Scenes travel to the workers as pickles. Back come
-only actions and segments, from which the scene versions follow as they do when a plan file is read;
-so a plan shares its scenes with the one that the caller holds.
+The entries are in order of preference. The result is that of the first entry *in order* with a plan
+or a proof of infeasibility. It equals, byte for byte, the result of trying one entry after the
+other (:mod:`tmkit._support.job_pool`).
 
-Invariants: time limits are those of single entries: an entry ends where it would end alone.
+Scenes are sent to the workers as pickles. The workers return only actions and segments, from which
+the scene versions are computed, as for a plan file. A plan therefore shares its scenes with the
+caller's problem.
+
+Time limits apply to each entry, which ends as it would end alone.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from tmkit.tamp.seed_run import run_seed, with_convex_meshes
 
 @dataclass(frozen=True, eq=False)
 class PortfolioResult(Result):
-    """The answer of a portfolio.
+    """Result of a portfolio.
 
     Attributes:
-        options: the options of all entries, in order.
-        results: the answers of the first entries, in order, up to the one that decides; all when
-            none does.
+        options: options of all entries, in order.
+        results: results of the first entries, in order, up to the conclusive one; of all entries if
+            none is conclusive. A result with a plan or a proof of infeasibility is conclusive.
     """
 
     options: tuple[PlanningOptions, ...]
@@ -50,13 +52,13 @@ class PortfolioResult(Result):
 
     @property
     def result(self) -> PlanResult:
-        """The answer: that of the entry that decides, or of the last one."""
+        """Result of the conclusive entry, or of the last one."""
         return self.results[-1]
 
     @property
     def entry(self) -> int | None:
-        """The number of the entry that decides, from 0; None when none does."""
-        return len(self.results) - 1 if _decides(self.result) else None
+        """Index of the conclusive entry, from 0, or None."""
+        return len(self.results) - 1 if _is_conclusive(self.result) else None
 
     @property
     def plan(self) -> Plan | None:
@@ -65,12 +67,12 @@ class PortfolioResult(Result):
 
     @property
     def status(self) -> PlanStatus:
-        """How planning ended."""
+        """Planning outcome."""
         return self.result.status
 
     @property
     def statistics(self) -> PlanStatistics:
-        """What that entry took."""
+        """Counts and times of the entry."""
         return self.result.statistics
 
     @property
@@ -80,7 +82,7 @@ class PortfolioResult(Result):
 
     @property
     def explanation(self) -> str:
-        """The answer in words."""
+        """Text with the outcome, the attempts and the causes of failures."""
         if self.entry is None and len(self.results) > 1:
             return (
                 f"None of {len(self.results)} entries has a plan. Of the last:"
@@ -89,8 +91,8 @@ class PortfolioResult(Result):
         return self.result.explanation
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer without the plan as plain values, for programs."""
-        answer = {**self.result.to_dict(), "explanation": self.explanation}
+        """Return the result without the plan as plain values, for programs."""
+        document = {**self.result.to_dict(), "explanation": self.explanation}
         entries = [
             {
                 "seed": options.seed,
@@ -99,14 +101,15 @@ class PortfolioResult(Result):
             }
             for options, result in zip(self.options, self.results, strict=False)
         ]
-        return {**answer, "entry": self.entry, "entries": entries}
+        return {**document, "entry": self.entry, "entries": entries}
 
     def __repr__(self) -> str:
-        decided = "none decides" if self.entry is None else f"entry {self.entry} decides"
-        return f"PortfolioResult({self.status.value}, {decided} of {len(self.options)})"
+        entry = "no entry" if self.entry is None else f"entry {self.entry}"
+        return f"PortfolioResult({self.status.value}, {entry} of {len(self.options)})"
 
 
-def _decides(result: PlanResult) -> bool:
+def _is_conclusive(result: PlanResult) -> bool:
+    """Return whether a result has a plan or a proof of infeasibility."""
     return result.status is not PlanStatus.NO_PLAN_WITHIN_LIMITS
 
 
@@ -117,129 +120,152 @@ def plan_portfolio(
     workers: int = 2,
     on_progress: Callable[[PortfolioProgress], None] | None = None,
 ) -> PortfolioResult:
-    """Plan with several seeds and options at a time.
+    """Plan a problem with several seeds and options in parallel.
 
     Args:
-        problem: the problem; a domain built in Python needs its semantics in a module, where other
-            processes find the class.
-        options: the entries to try, best first; a number is the default options with that seed. An
-            entry of several seeds counts as several entries.
-        workers: processes that try entries at a time; with 1 all is done in this process.
-        on_progress: called with the progress of each entry, and with its first plan and each better
-            one (:class:`PortfolioImprovement`) if it improves them. What it raises ends all entries
-            and reaches the caller.
+        problem: planning problem. The semantics of a domain built in Python must be a class of a
+            module, which other processes can import.
+        options: entries in order of preference. A number is a seed with default options. An entry
+            with several seeds counts as several entries.
+        workers: number of processes that run entries in parallel; 1 runs all in this process.
+        on_progress: function that receives the progress of each entry, and each better plan as
+            :class:`PortfolioImprovement`. An exception in it ends all entries and propagates.
 
     Returns:
-        The result of the first entry, in order, that has a plan or a proof that there is none. It
-        does not depend on ``workers``, nor on what runs beside, unless time limits do.
+        Result of the first entry, in order, with a plan or a proof of infeasibility. Without time
+        limits, it does not depend on ``workers`` or on the load of the machine.
 
     Raises:
-        ConfigurationError: no options, less than one worker, or options that cannot be sent to
-            another process.
-        WorkerError: a process was killed or broke.
-        TmkitError: what :func:`tmkit.plan` raises, by an entry before which none decides.
+        ConfigurationError: if there are no options, less than one worker, or options that cannot be
+            sent to another process.
+        WorkerError: if a process is killed or breaks.
+        TmkitError: if :func:`tmkit.plan` raises it for an entry, and no entry before is conclusive.
     """
-    wanted = (
+    option_sets = (
         entry if isinstance(entry, PlanningOptions) else PlanningOptions(seed=entry)
         for entry in options
     )
-    entries = tuple(single for entry in wanted for single in entry.each_seed())
+    entries = tuple(entry for option_set in option_sets for entry in option_set.each_seed())
     if not entries:
         raise ConfigurationError("options must have at least one entry")
     is_remote = PlanningOptions(workers=workers).workers > 1 and len(entries) > 1
     if is_remote and isinstance(problem.domain, PythonDomain):
         _require_in_module(problem.domain)
-    problem = with_convex_meshes(problem)  # before plans that come back are given its scene
+    problem = with_convex_meshes(problem)  # returned plans get the scene of this problem
     jobs = [_Entry(problem, entry, is_remote) for entry in entries]
 
-    def tell(number: int, progress: PlanningProgress) -> None:
+    def report(number: int, progress: PlanningProgress) -> None:
         if on_progress is not None:
-            kind = (
-                PortfolioImprovement
-                if isinstance(progress, ImprovementProgress)
-                else PortfolioProgress
-            )
-            if isinstance(progress, ImprovementProgress):
-                progress = replace(progress, plan=_with_scenes(progress.plan, problem.scene))
-            told = {field.name: getattr(progress, field.name) for field in fields(progress)}
-            on_progress(kind(**told, entry=number, entries=len(entries)))
+            on_progress(_entry_progress(progress, problem.scene, number, len(entries)))
 
     results = first_in_order(
         _plan_entry,
         jobs,
-        decides=_decides,
+        decides=_is_conclusive,
         processes=workers,
-        on_message=tell,
+        on_message=report,
         name=lambda number: f"entry {number} (seed {entries[number].seed})",
     )
-    made = (
-        (
-            result
-            if result.plan is None
-            else replace(result, plan=_with_scenes(result.plan, problem.scene))
-        )
-        for result in results
-    )
-    return PortfolioResult(entries, tuple(made))
+    return PortfolioResult(entries, tuple(_restore(result, problem.scene) for result in results))
+
+
+def _entry_progress(
+    progress: PlanningProgress, scene: SceneGraph, entry: int, entries: int
+) -> PortfolioProgress:
+    """Return the progress of an entry, with the scenes of a plan.
+
+    Args:
+        progress: progress of the entry's planner.
+        scene: scene of the problem.
+        entry: index of the entry.
+        entries: number of entries.
+    """
+    progress_type: type[PortfolioProgress] = PortfolioProgress
+    if isinstance(progress, ImprovementProgress):
+        progress_type = PortfolioImprovement
+        progress = replace(progress, plan=_restore_scenes(progress.plan, scene))
+    values = {field.name: getattr(progress, field.name) for field in fields(progress)}
+    return progress_type(**values, entry=entry, entries=entries)
 
 
 def _require_in_module(domain: PythonDomain) -> None:
-    """Refuse semantics that another process does not find by their name."""
+    """Check that another process can import the semantics.
+
+    Raises:
+        ConfigurationError: if they are defined in the main script or in a function.
+    """
     name, module = domain.semantics.__qualname__, domain.semantics.__module__
-    where = "in the script that was started" if module == "__main__" else "inside a function"
-    if module == "__main__" or "<locals>" in name:
-        what = f"the semantics '{name}' of domain '{domain.domain.name}' are defined {where}"
-        raise ConfigurationError(
-            f"{what}, where no other process finds them: put them into a module, or use one process"
-        )
+    if module != "__main__" and "<locals>" not in name:
+        return
+    place = "in the main script" if module == "__main__" else "inside a function"
+    raise ConfigurationError(
+        f"the semantics '{name}' of domain '{domain.domain.name}' are defined {place}, where no"
+        " other process finds them: put them into a module, or use one process"
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
-    """All that one entry needs."""
+    """Inputs of one entry.
+
+    Attributes:
+        problem: planning problem.
+        options: options of a single seed.
+        is_remote: whether another process runs the entry.
+    """
 
     problem: PlanningProblem
     options: PlanningOptions
     is_remote: bool
 
 
-def _plan_entry(entry: _Entry, tell: Callable[[PlanningProgress], None]) -> PlanResult:
+def _plan_entry(entry: _Entry, report: Callable[[PlanningProgress], None]) -> PlanResult:
+    """Plan one entry; return its result, which can be pickled if the entry is remote."""
     if not entry.is_remote:
-        return run_seed(entry.problem, entry.options, on_progress=tell)
+        return run_seed(entry.problem, entry.options, on_progress=report)
     result = run_seed(
-        entry.problem, entry.options, on_progress=lambda progress: tell(_portable(progress))
+        entry.problem, entry.options, on_progress=lambda progress: report(_strip(progress))
     )
     result = replace(result, diagnosis=result.diagnosis.without_examples())
-    return result if result.plan is None else replace(result, plan=_without_scenes(result.plan))
+    return result if result.plan is None else replace(result, plan=_strip_scenes(result.plan))
 
 
-def _portable(progress: PlanningProgress) -> PlanningProgress:
+def _strip(progress: PlanningProgress) -> PlanningProgress:
+    """Return the progress without the scenes of its plan, if any."""
     if not isinstance(progress, ImprovementProgress):
         return progress
-    return replace(progress, plan=_without_scenes(progress.plan))
+    return replace(progress, plan=_strip_scenes(progress.plan))
+
+
+def _restore(result: PlanResult, scene: SceneGraph) -> PlanResult:
+    """Return the result with the scenes of its plan, if any."""
+    return (
+        result if result.plan is None else replace(result, plan=_restore_scenes(result.plan, scene))
+    )
 
 
 _NO_SCENE = SceneGraph(root=None)
+"""Scene in place of the scene versions of a plan from another process."""
 
 
-def _without_scenes(plan: Plan) -> Plan:
-    """Return a plan without scenes, since they follow from the first."""
+def _strip_scenes(plan: Plan) -> Plan:
+    """Return a plan without its scene versions, which follow from the first scene."""
     return replace(
         plan, scene=_NO_SCENE, steps=tuple(replace(step, scene=_NO_SCENE) for step in plan.steps)
     )
 
 
-def _with_scenes(plan: Plan, scene: SceneGraph) -> Plan:
-    """Return the plan with the scene versions that follow from the first."""
+def _restore_scenes(plan: Plan, scene: SceneGraph) -> Plan:
+    """Return the plan with the scene versions that follow from the first scene."""
     if plan.scene is scene:
         return plan
     steps: list[PlanStep] = []
-    q = read_only(plan.q)
-    at_scene, at_q = scene, q
+    q_start = read_only(plan.q)
+    step_scene, q = scene, q_start
     for step in plan.steps:
         segments = tuple(
             replace(segment, path=read_only(segment.path)) for segment in step.segments
         )
-        at_scene, at_q = replace(step, segments=segments).end(at_scene, at_q)
-        steps.append(replace(step, segments=segments, scene=at_scene, q=read_only(step.q)))
-    return replace(plan, scene=scene, q=q, steps=tuple(steps))
+        step_scene, q = replace(step, segments=segments).end(step_scene, q)
+        steps.append(replace(step, segments=segments, scene=step_scene, q=read_only(step.q)))
+    return replace(plan, scene=scene, q=q_start, steps=tuple(steps))

@@ -1,8 +1,7 @@
-"""The planning problem: scene, start configuration, domain, goal and robots, as one value.
+"""Planning problem: scene, start configuration, domain, goal and robots in one value.
 
-:class:`PlanningProblem` has no options of the search (:class:`tmkit.tamp.PlanningOptions`): the
-same problem may be planned with different options, and the same options may be used for many
-problems.
+:class:`PlanningProblem` has no search options (:class:`tmkit.tamp.PlanningOptions`). One problem
+may be planned with different options, and the same options may apply to many problems.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,42 +28,48 @@ from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.domains.loading import PythonDomain
 
 Goal: TypeAlias = str | Formula | ObjectAt | ObjectIn | ArmAt | SceneGraph | GoalScene | Path
-"""A goal: PDDL text or a formula; an object at a pose or in a region, or an arm at a configuration; a scene that shows
-the goal; or the path of a PDDL problem file."""
+"""Goal of a problem.
 
-_GOALS = (str, *get_args(Formula), ObjectAt, ObjectIn, ArmAt, SceneGraph, GoalScene, Path)
-_PDDL = ".pddl"
+PDDL text or a formula; a pose or region of an object; a configuration of an arm; a scene that shows
+the goal; or the path of a PDDL problem file.
+"""
+
+_GOAL_TYPES = (str, *get_args(Formula), ObjectAt, ObjectIn, ArmAt, SceneGraph, GoalScene, Path)
+"""Types of a single goal."""
+
+_PROBLEM_FILE_SUFFIX = ".pddl"
+"""Suffix of PDDL problem files."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlanningProblem(ContentEquality):
-    """What to plan.
+    """Planning problem.
 
     Args:
-        scene: the scene at the start.
-        q: (n_joints,) configuration at the start, in radians and metres; by default the ready
-            configuration of the robots, with the hands open or closed on the objects that they
-            hold.
+        scene: scene at the start.
+        q: (n_joints,) configuration at the start [rad, m]. Defaults to the ready configuration of
+            the robots, with each hand open, or closed on the object that it holds.
         domain: name of a built-in domain, a folder with ``domain.pddl`` and ``semantics.py``, a
             PDDL file, or a domain built in Python.
-        goal: PDDL text as ``"(and (on a b) (on b c))"``, a formula, a
-            :class:`tmkit.plans.ObjectAt`, :class:`~tmkit.plans.ObjectIn` or
-            :class:`~tmkit.plans.ArmAt`, or a scene that shows the goal (see
-            :func:`tmkit.tamp.domains.problems.goal_of_scene`); or several of these, all of which
-            must hold at the end. Or the path of a PDDL problem file (``Path``, or text that ends in
-            ``.pddl``) alone, whose objects and initial facts, where it gives them, must be those of
-            the scene.
-        robots: built-in name, TOML file, SRDF group or description of an arm; or a sequence of
-            them, for a domain that uses several arms.
-        semantics: the domain semantics, if they are not in the file beside the PDDL: a built-in
-            domain, a folder or a Python file; see :func:`tmkit.tamp.load_planning_domain`.
+        goal: one goal, or several goals that must all hold at the end. A goal is one of:
 
-    Attributes are the arguments; ``q`` is a read-only array or None, ``goal`` is a tuple. Problems
-    are equal if their contents are.
+            * PDDL text such as ``"(and (on a b) (on b c))"``, or a formula;
+            * a :class:`tmkit.plans.ObjectAt`, :class:`~tmkit.plans.ObjectIn` or
+              :class:`~tmkit.plans.ArmAt`;
+            * a scene that shows the goal (:func:`tmkit.tamp.domains.problems.goal_of_scene`);
+            * the path of a PDDL problem file (``Path``, or text that ends in ``.pddl``), as the
+              only goal. Its objects and initial facts, if any, must be those of the scene.
+        robots: built-in name, TOML file, SRDF group or description of an arm, or a sequence of
+            them, for a domain with several arms.
+        semantics: domain semantics that are not beside the PDDL file: a built-in domain, a folder
+            or a Python file; see :func:`tmkit.tamp.load_planning_domain`.
+
+    The attributes are the arguments, with ``q`` as a read-only array or None and ``goal`` as a
+    tuple. Problems are equal if their contents are equal.
 
     Raises:
-        ArgumentError: an argument of another type.
-        TaskError: no goal, or a problem file beside other goals.
+        ArgumentError: if an argument has another type.
+        TaskError: if there is no goal, or a problem file among other goals.
     """
 
     scene: SceneGraph
@@ -75,41 +80,46 @@ class PlanningProblem(ContentEquality):
     semantics: str | Path | None = None
 
     def __post_init__(self) -> None:
-        hint = (
-            f"load it first: tk.load_scene({self.scene!r})" if isinstance(self.scene, str) else ""
-        )
-        hint = (
-            "solve a problem with tk.solve(problem, options)"
-            if isinstance(self.scene, PlanningProblem)
-            else hint
-        )
+        hint = ""
+        if isinstance(self.scene, str):
+            hint = f"load it first: tk.load_scene({self.scene!r})"
+        elif isinstance(self.scene, PlanningProblem):
+            hint = "solve a problem with tk.solve(problem, options)"
         check_argument(self.scene, SceneGraph, "scene", function="plan", hint=hint)
         check_argument(self.domain, (str, Path, PythonDomain), "domain", function="plan")
-        several = isinstance(self.robots, Sequence) and not isinstance(self.robots, str)
-        for robot in self.robots if several else (self.robots,):  # type: ignore[union-attr]  # a sequence here
+        robots = self.robots
+        if isinstance(robots, str) or not isinstance(robots, Sequence):
+            robots = (robots,)
+        for robot in robots:
             check_argument(robot, (str, Path, Manipulator), "robots", function="plan")
         if self.q is not None:
             initialize(self, q=read_only(np.array(plain_numbers(self.q, "q"))))
-        initialize(self, goal=_checked_goals(self.goal))
+        initialize(self, goal=_goal_tuple(self.goal))
 
     @property
     def goals(self) -> tuple[Goal, ...]:
-        """The goals, all of which must hold at the end."""
+        """Goals, all of which must hold at the end."""
         assert isinstance(self.goal, tuple), "set at construction"
         return self.goal
 
     def __repr__(self) -> str:
-        named = self.domain if isinstance(self.domain, str | Path) else self.domain.domain.name
+        domain = self.domain if isinstance(self.domain, str | Path) else self.domain.domain.name
         goals = ", ".join(map(str, self.goals))
-        shown = goals if len(goals) <= 80 else f"{goals[:77]}..."
-        return f"PlanningProblem({len(self.scene)} frames, domain '{named}', goal {shown})"
+        if len(goals) > 80:
+            goals = f"{goals[:77]}..."
+        return f"PlanningProblem({len(self.scene)} frames, domain '{domain}', goal {goals})"
 
 
-def _checked_goals(goal: object) -> tuple[Goal, ...]:
-    several = isinstance(goal, Iterable) and not isinstance(goal, _GOALS)
-    goals = (
-        tuple(goal) if several and isinstance(goal, Iterable) else () if goal is None else (goal,)
-    )
+def _goal_tuple(goal: object) -> tuple[Goal, ...]:
+    """Return one or several goals as a tuple.
+
+    Raises:
+        ArgumentError: if a goal has another type.
+        TaskError: if there is no goal, or a problem file among other goals.
+    """
+    goals: tuple[Any, ...] = () if goal is None else (goal,)
+    if isinstance(goal, Iterable) and not isinstance(goal, _GOAL_TYPES):
+        goals = tuple(goal)
     if not goals:
         raise TaskError.at(
             "goal",
@@ -117,18 +127,18 @@ def _checked_goals(goal: object) -> tuple[Goal, ...]:
         )
     for entry in goals:
         expected = "PDDL text, a formula, ObjectAt, ObjectIn, ArmAt, a scene or a path"
-        check_argument(entry, _GOALS, "goal", function="plan", words=expected)
-    if len(goals) > 1 and (
-        files := [entry for entry in goals if problem_file_of(entry) is not None]
-    ):
-        raise TaskError.at(
-            "goal", f"the problem file '{files[0]}' states the whole goal; give it alone"
-        )
+        check_argument(entry, _GOAL_TYPES, "goal", function="plan", words=expected)
+    files = [entry for entry in goals if problem_file_of(entry) is not None]
+    if files and len(goals) > 1:
+        reason = f"the problem file '{files[0]}' contains the whole goal; give it alone"
+        raise TaskError.at("goal", reason)
     return goals
 
 
 def problem_file_of(goal: Goal) -> Path | None:
-    """Return the PDDL problem file that a goal names: a path, or text that ends in ``.pddl``; None for other goals."""
+    """Return the path of a goal that is a PDDL problem file; None for other goals."""
     if isinstance(goal, Path):
         return goal
-    return Path(goal.strip()) if isinstance(goal, str) and goal.strip().endswith(_PDDL) else None
+    if isinstance(goal, str) and goal.strip().endswith(_PROBLEM_FILE_SUFFIX):
+        return Path(goal.strip())
+    return None

@@ -13,17 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanningProgress(Progress):
-    """What the planner is doing.
+    """Progress of planning.
 
     Attributes:
-        phase: ``task`` while the task planner runs, ``motion`` while a skeleton is refined,
-            ``suggestions`` while it is looked for what would help, when there is no plan.
-        step: actions refined so far; it falls when the search goes back.
-        steps: actions of the skeleton; 0 while the task planner runs. Of ``suggestions``, the most
-            replans.
+        phase: ``task`` while the task planner runs, ``motion`` while a skeleton is refined, or
+            ``suggestions`` while changes of a problem without a plan are tried.
+        step: number of refined actions, which decreases on backtracking. In ``suggestions``, the
+            number of replans.
+        steps: number of actions of the skeleton; 0 while the task planner runs. In
+            ``suggestions``, the largest number of replans.
         skeleton: number of the skeleton, from 1.
-        attempts: motions tried so far.
-        best: the cost of the best plan so far, in words; empty before there is one.
+        attempts: number of tried motions.
+        best: cost of the best plan, as text; empty without a plan.
     """
 
     skeleton: int = 0
@@ -32,28 +33,27 @@ class PlanningProgress(Progress):
 
     def __str__(self) -> str:
         if self.phase == "suggestions":
-            return (
-                f"planning, {self.seconds:.1f} s: no plan; looking for what would help,"
-                f" {self.step}/{self.steps}"
-            )
-        doing = (
-            "looking for actions" if self.phase == "task" else f"motion {self.step}/{self.steps}"
-        )
-        doing += f", attempt {self.attempts}" if self.attempts else ""
+            activity = f"no plan; trying suggestions, {self.step}/{self.steps}"
+            return f"planning, {self.seconds:.1f} s: {activity}"
+        activity = f"motion {self.step}/{self.steps}"
+        if self.phase == "task":
+            activity = "searching for actions"
+        if self.attempts:
+            activity += f", attempt {self.attempts}"
         best = f"; best {self.best}" if self.best else ""
-        return f"planning, {self.seconds:.1f} s: task plan {self.skeleton}, {doing}{best}"
+        return f"planning, {self.seconds:.1f} s: task plan {self.skeleton}, {activity}{best}"
 
 
 @dataclass(frozen=True)
 class ImprovementProgress(PlanningProgress):
-    """A plan was found, the first or a better one.
+    """The first plan, or a better one.
 
     Attributes:
         phase: ``improve``.
-        step: iterations done.
-        steps: how many there will be; 0 for as many as the time allows.
-        cost: what the plan costs by the option ``cost``; by default what its actions cost.
-        path_length: joint-space length of its motions, in radians.
+        step: number of completed iterations.
+        steps: total number of iterations; 0 if only the time limits them.
+        cost: cost of the plan by the option ``cost``.
+        path_length: joint-space length of its motions [rad].
         plan: the plan.
     """
 
@@ -67,12 +67,12 @@ class ImprovementProgress(PlanningProgress):
 
 @dataclass(frozen=True)
 class ValidationProgress(Progress):
-    """What the checker is doing.
+    """Progress of plan validation.
 
     Attributes:
         phase: ``check``.
-        step: actions checked so far.
-        action: the action that is checked next; empty at the end.
+        step: number of checked actions.
+        action: action that is checked next; empty at the end.
     """
 
     action: str = ""
@@ -86,12 +86,12 @@ class ValidationProgress(Progress):
 
 @dataclass(frozen=True)
 class PortfolioProgress(PlanningProgress):
-    """What one entry of a portfolio is doing.
+    """Progress of one entry of a portfolio.
 
     Attributes:
-        seconds: since the entry began.
-        entry: the number of the entry, from 0.
-        entries: how many there are.
+        seconds: time since the start of the entry [s].
+        entry: index of the entry, from 0.
+        entries: number of entries.
     """
 
     entry: int = 0
@@ -103,4 +103,4 @@ class PortfolioProgress(PlanningProgress):
 
 @dataclass(frozen=True)
 class PortfolioImprovement(PortfolioProgress, ImprovementProgress):
-    """An entry of a portfolio found a plan, the first or a better one."""
+    """The first plan of a portfolio entry, or a better one."""

@@ -1,10 +1,10 @@
-"""Result of planning: a plan, a proof that there is none, or neither.
+"""Result of planning: a plan, a proof of infeasibility, or neither.
 
-That there is no plan is an answer, not an error. :class:`PlanResult` has it as a status, in words,
-and as data (:class:`tmkit.tamp.Diagnosis`); what it took stands beside it.
+A result without a plan is not an error. :class:`PlanResult` describes it by a status, a text and
+data (:class:`tmkit.tamp.Diagnosis`), and has statistics.
 
-Invariants: there is a plan just when the status is ``SOLVED``; times are no part of equality, and
-nothing depends on them.
+There is a plan if and only if the status is ``SOLVED``. Times are not part of equality, and no
+other value depends on them.
 """
 
 from __future__ import annotations
@@ -21,24 +21,23 @@ from tmkit.tamp.search_tree import SearchTree
 
 @dataclass(frozen=True)
 class PlanStatistics(Displayed):
-    """What planning took. Times are no part of equality.
+    """Counts and times of planning. Times are not part of equality.
 
     Attributes:
-        skeletons: task plans from the start that were tried.
-        attempts: motions of single actions that were tried, in refinement and in transfers.
-        failures: how often each action failed and why: (action, cause, count), most frequent first.
+        skeletons: number of tried task plans from the start.
+        attempts: number of tried motions of single actions, in refinement and in transfers.
+        failures: failures as (action, cause, count), most frequent first.
         constraints: number of learned constraints.
-        task_seconds: time of the task planner.
-        motion_seconds: time of refinement.
-        total_seconds: time of all.
-        phase_seconds: the same by phase
+        task_seconds: time of the task planner [s].
+        motion_seconds: time of refinement [s].
+        total_seconds: total time [s].
+        phase_seconds: time by stage
             (:class:`tmkit.manipulation.actions.timing_breakdown.PlanningStage`), and
-            ``bookkeeping``: the rest.
-        task_planner: the name of the task planner.
-        task_search: its searches that were used, where it has several, with a comma between:
-            ``core, fast_downward``.
-        makespan: seconds until the last step of a schedule ends; 0 without the option
-            ``arms_at_once``.
+            ``bookkeeping`` for the remaining time [s].
+        task_planner: name of the task planner.
+        task_search: searches of the task planner that found task plans, if it has several,
+            separated by commas: ``core, fast_downward``.
+        makespan: end time of the last step of the schedule; 0 without ``arms_at_once`` [s].
     """
 
     skeletons: int = 0
@@ -56,16 +55,18 @@ class PlanStatistics(Displayed):
 
 @dataclass(frozen=True, eq=False)
 class PlanResult(Result):
-    """The answer of the planner. A result has times, so it equals itself only; its plan is compared by content.
+    """Result of the planner.
+
+    A result contains times, so it is equal only to itself. Its plan is compared by content.
 
     Attributes:
-        status: how planning ended.
+        status: planning outcome.
         plan: the plan, or None.
-        explanation: the answer in words: what was tried, and why it failed where it did.
-        statistics: what it took.
-        diagnosis: what failed, how often and why, what is proved, and what would help, as data.
-        search_trees: the versions of the scene that the search reached, with the useful objects and
-            with all, if the option ``record_tree`` is set.
+        explanation: text with the outcome, the attempts and the causes of failures.
+        statistics: counts and times.
+        diagnosis: failures with their counts and causes, proofs and suggestions, as data.
+        search_trees: scene versions that the search reached, with the relevant objects and with all
+            objects, if the option ``record_tree`` is set.
     """
 
     status: PlanStatus
@@ -81,21 +82,18 @@ class PlanResult(Result):
         return self.status is PlanStatus.SOLVED
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer without the plan as plain values, for programs."""
-        return {
+        """Return the result without the plan as plain values, for programs."""
+        actions = () if self.plan is None else self.plan.actions
+        document = {
             "status": self.status.value,
             "explanation": self.explanation,
-            "actions": (
-                [str(action) for action in self.plan.actions] if self.plan is not None else []
-            ),
+            "actions": [str(action) for action in actions],
             **self.statistics.to_dict(),
             "diagnosis": self.diagnosis.to_dict(),
-            **(
-                {"search_trees": [tree.to_dict() for tree in self.search_trees]}
-                if self.search_trees
-                else {}
-            ),
         }
+        if self.search_trees:
+            document["search_trees"] = [tree.to_dict() for tree in self.search_trees]
+        return document
 
     def __repr__(self) -> str:
         steps = f", {len(self.plan.steps)} steps" if self.plan is not None else ""

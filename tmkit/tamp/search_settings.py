@@ -1,7 +1,7 @@
-"""Settings of the search: its effort, the order of its queue, and how candidates are compared.
+"""Search settings: effort, order of the queue and comparison of candidates.
 
 The defaults were chosen on random problems (``tests/benchmarks/families_table.py``, even numbers).
-Settings change how long a plan takes to find, never whether it is valid.
+Settings change the planning time, never the validity of a plan.
 """
 
 from __future__ import annotations
@@ -11,76 +11,78 @@ from dataclasses import dataclass, fields
 from tmkit._support.options import CheckedOptions
 from tmkit.errors import ConfigurationError
 
-_MOST = 1_000_000
-"""Greatest value of a setting; more attempts than a search makes in a day."""
+_MAX_VALUE = 1_000_000
+"""Largest value of a setting; no search makes as many attempts in a day."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SearchSettings(CheckedOptions):
     """Settings of the search for a plan (option ``search`` of :class:`PlanningOptions`).
 
-    All are positive and at most a million. Counts are whole numbers, costs are in actions. A
-    *version* is a scene that the search reached, an *attempt* at a transfer a pick and a place with
-    their motions.
+    All values are positive and at most a million. Counts are whole numbers. Costs are numbers of
+    actions. A *version* is a scene that the search reached. An *attempt* at a transfer is a pick
+    and a place with their motions.
 
     Attributes:
         attempts_per_action_of_plan: motions tried for each action of a task plan from the start, if
-            this is more than the option ``samples_per_skeleton``. A plan of a hundred actions needs
-            about four for each where objects are packed.
-        attempts_of_repair: motions tried for the task plan from another version, in its first
-            refinement; few, since transfers follow.
-        attempts_per_action_of_repair: the same for one action.
-        patience: motions tried for task plans while no movable object is in the way, before
-            transfers are tried; a low ceiling needs other task plans, not other grasps.
-        transfers_per_round: attempts at transfers after which the first iteration ends.
-        restart_after: attempts at transfers before the first restart with other random numbers,
-            since planning times have a long tail.
-        restart_growth: growth of this number from turn to turn.
-        all_objects_after: iterations with the useful objects alone, before they take turns with all
-            objects.
-        first_path_iterations: iterations of a path search of a transfer at first; a failure then
-            costs less than the rest of the attempt.
-        tries_per_doubling: attempts at a version after which its path searches get twice the
-            iterations.
-        path_doublings: greatest number of these doublings.
-        detour_actions: actions that are refined again to take detours out of a plan.
-        heuristic_weight: weight of the expected actions against those done; above 1 the search goes
-            deep first.
-        cost_per_try: actions by which an attempt lowers the priority of a version, which others
-            then precede.
+            their total exceeds the option ``samples_per_skeleton``. Among packed objects, a plan of
+            a hundred actions needs about four motions per action.
+        attempts_of_repair: motions tried in the first refinement of a task plan from another
+            version. The number is small, since transfers follow.
+        attempts_per_action_of_repair: motions tried for one action in that refinement.
+        patience: motions tried for task plans before transfers are tried, while no movable object
+            blocks an action. A low ceiling, for example, requires other task plans, not other
+            grasps.
+        transfers_per_round: attempts at transfers in the first iteration.
+        restart_after: attempts at transfers before the first restart with other random numbers. The
+            distribution of planning times has a long tail, which restarts shorten.
+        restart_growth: factor of ``restart_after`` from one restart to the next.
+        all_objects_after: iterations with the relevant objects alone. Later ones alternate between
+            the relevant objects and all objects.
+        first_path_iterations: iterations of the first path searches of a transfer. A failed search
+            then costs less than the rest of the attempt.
+        tries_per_doubling: attempts at a version after which the iterations of its path searches
+            double.
+        path_doublings: largest number of these doublings.
+        detour_actions: actions that are refined again to remove detours from a plan.
+        heuristic_weight: weight of the expected remaining actions against the completed ones. Above
+            1 the search prefers deep versions.
+        cost_per_try: number of actions by which an attempt lowers the priority of a version.
         refinement_attempts_per_try: motions of a refinement that count as one attempt at a
-            transfer, which is slower.
+            transfer, which takes longer.
         work_beside: attempts at other versions before the first task plan is refined again with
-            twice the budget, in multiples of the attempts of its last refinement.
-        cost_per_blocker: expected actions for a movable object in the way: pick and place.
-        cost_per_regrasp: expected actions for a regrasp: pick and place, and some failures.
-        cost_without_exit: expected actions where the arm finds no path out of a narrow place.
-        transfers_compared: free transfers of a task plan that are compared at a version.
-        actions_compared: actions at the beginning of a task plan among which these are searched.
-        places_compared: places of an object that are compared at once.
-        place_spacing: distance below which places count as alike [m].
-        alike_places: places that are compared of those that are alike.
-        grasps_per_place: grasps for which the reach is sampled at a place: first, and where these
-            do not suffice.
-        samples_per_transfer: places of a transfer at which the reach is sampled.
+            twice the budget, as a multiple of the attempts of its latest refinement.
+        cost_per_blocker: expected actions for a blocking movable object: pick and place.
+        cost_per_regrasp: expected actions for a regrasp: pick, place, and some failures.
+        cost_without_exit: expected actions if the arm finds no path out of a narrow place.
+        transfers_compared: number of free transfers of a task plan that are compared at a version.
+        actions_compared: number of actions at the beginning of a task plan that are searched for
+            these transfers.
+        places_compared: number of placements of an object that are compared together.
+        place_spacing: distance below which two placements count as equivalent [m].
+        alike_places: number of equivalent placements that are compared.
+        grasps_per_place: numbers of grasps whose reachability is sampled at a placement: first, and
+            if these do not suffice.
+        samples_per_transfer: placements of a transfer at which the reachability is sampled.
         blocker_sets: sets of blockers that are considered for a transfer.
-        early_draws: draws in which a place leaves every other transfer a contact and is at least
-            ``place_spacing`` from those tried.
-        checked_draws: draws in which inverse kinematics succeeds among the objects of the version,
-            too.
-        checks_per_attempt: rejected places and grasps that count as one attempt.
-        attempts_per_transfer: attempts at a transfer before the next one has its turn.
-        corridors: latest paths out of narrow places, which are tried before path searches.
-        crowding_limit: crowding of a place that leaves another transfer no contact.
-        packings: packings of a region that are made where it has to hold several objects.
-        finger_openings: openings of each finger beside the object where it cannot open fully [m];
-            with less it may carry the object along.
-        blocker_failures: collisions with a movable object, after which it is moved aside.
+        early_draws: samples of a placement that must leave a contact to every other transfer, and
+            must be at least ``place_spacing`` from earlier ones.
+        checked_draws: samples of a placement at which inverse kinematics must also succeed among
+            the objects of the version.
+        checks_per_attempt: rejected placements and grasps that count as one attempt.
+        attempts_per_transfer: attempts at a transfer before the next transfer is tried.
+        corridors: number of latest paths out of narrow places, which are tried before path
+            searches.
+        crowding_limit: crowding of a placement that leaves no contact to another transfer.
+        packings: number of packings that are computed for a region with several objects.
+        finger_openings: openings of each finger beside the object, if it cannot open fully [m]. A
+            smaller opening may drag the object.
+        blocker_failures: collisions with a movable object after which it is moved aside.
 
     Raises:
-        ConfigurationError: if a value is outside its range; it has the attributes ``option`` and
-            ``value``.
-        ArgumentError: if a setting is unknown; the message has the nearest valid name.
+        ConfigurationError: if a value is outside its range. The error has the attributes ``option``
+            and ``value``.
+        ArgumentError: if a setting is unknown. The message has the nearest valid name.
     """
 
     attempts_per_action_of_plan: int = 10
@@ -125,28 +127,22 @@ class SearchSettings(CheckedOptions):
             value = getattr(self, entry.name)
             numbers = value if isinstance(value, tuple) else (value,)
             is_whole = isinstance(entry.default, int) or entry.name == "grasps_per_place"
-            if not numbers or not all(
-                _is_positive(number, is_whole=is_whole) for number in numbers
-            ):
-                wanted = "positive whole" if is_whole else "positive"
-                listed = (
-                    f"{wanted} numbers"
-                    if isinstance(entry.default, tuple)
-                    else f"a {wanted} number"
-                )
-                reason = (
-                    f"search setting {entry.name} must be {listed} up to {_MOST:,}, not"
-                    f" {repr(value)[:60]}"
-                )
-                raise ConfigurationError(reason, option=entry.name, value=value)
+            if numbers and all(_is_in_range(number, is_whole=is_whole) for number in numbers):
+                continue
+            kind = "positive whole" if is_whole else "positive"
+            expected = f"a {kind} number"
+            if isinstance(entry.default, tuple):
+                expected = f"{kind} numbers"
+            limit = f"up to {_MAX_VALUE:,}"
+            reason = (
+                f"search setting {entry.name} must be {expected} {limit}, not {repr(value)[:60]}"
+            )
+            raise ConfigurationError(reason, option=entry.name, value=value)
 
 
-def _is_positive(value: object, *, is_whole: bool) -> bool:
-    """Return whether a value is a number above 0 and within the range of settings."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or (is_whole and not isinstance(value, int))
-    ):
+def _is_in_range(value: object, *, is_whole: bool) -> bool:
+    """Return whether a value is a positive number, or whole number, up to the largest value."""
+    number_types = (int,) if is_whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, number_types):
         return False
-    return 0 < value <= _MOST
+    return 0 < value <= _MAX_VALUE

@@ -155,7 +155,7 @@ def test_goals_without_a_meaning(
 def test_a_problem_stands_alone() -> None:
     """A goal scene beside a problem file is one too many."""
     with pytest.raises(
-        TaskError, match=r"the problem file 'p\.pddl' states the whole goal; give it alone"
+        TaskError, match=r"the problem file 'p\.pddl' contains the whole goal; give it alone"
     ):
         tk.plan(start(), goal=["p.pddl", start()], robot=GANTRY)
 
