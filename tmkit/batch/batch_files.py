@@ -40,7 +40,7 @@ from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, 
 from tmkit.errors import ConfigurationError, TmkitError, UnknownNameError
 from tmkit.formats import ReadingOptions
 from tmkit.formats.json.reading import JsonNode
-from tmkit.tamp.problem_files import lines_of, read_options, read_problem
+from tmkit.tamp.problem_files import add_error_lines, read_options, read_problem
 
 _MOST_PROBLEMS = 10_000_000
 _OWN_KEYS = ("grid", "name", "problem", "seeds")
@@ -80,7 +80,7 @@ def load_batch(
     document, text = read_toml(file, "a batch")
     top = JsonNode(document, str(file))
     caller = _Caller(reading or ReadingOptions(), domain, semantics, frozenset(allow_sources))
-    with lines_of(text):
+    with add_error_lines(text):
         known = option_kinds(BatchOptions)
         top.require_keys_among("problems", *known)
         try:

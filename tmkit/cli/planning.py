@@ -256,7 +256,7 @@ def plan(
     flags: PlanningFlags,
 ) -> None:
     """Find actions and motions that reach a goal."""
-    from tmkit.tamp.problem_files import wrong_goal_in
+    from tmkit.tamp.problem_files import locate_goal_errors
     from tmkit.task_planning.fast_downward_process import start_server
 
     # Check all options before any work is done.
@@ -314,7 +314,7 @@ def plan(
         options = replace(options, record_tree=True)
     best_plans: dict[int, Plan] = {}
     try:
-        with errors_about_goals(goals.goal_file, other_goal=goals.goal), wrong_goal_in(file):
+        with errors_about_goals(goals.goal_file, other_goal=goals.goal), locate_goal_errors(file):
             result = _plan(problem, options, best_plans=best_plans)
     except KeyboardInterrupt:
         if best_plans:

@@ -1,11 +1,11 @@
 """Problem files: a planning problem and its options in TOML.
 
-A problem file names scenes, a domain, a goal and robots, and may have options. It is data: reading
-one runs no code, however it was made. So its domain and semantics are built-in ones, unless the
-caller gives others, and the files that it names lie in the folders that a scene may read
+A problem file names scenes, a domain, a goal and robots, and may contain options. Reading it runs
+no code, even if its source is untrusted. Its domain and semantics are therefore built in, unless
+the caller passes others. The files that it names must be in the folders that a scene may read
 (:mod:`tmkit.formats.mesh.package_uris`). Paths are relative to the file.
 
-Invariants: each error of a value has the file, the line and the key; no key is ignored.
+Each error of a value has the file, the line and the key. Unknown keys are errors.
 """
 
 from __future__ import annotations
@@ -34,6 +34,16 @@ from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem, problem_file_of
 
 _KEYS = ("scene", "q", "domain", "semantics", "goal", "robots", "options")
+"""Keys of a problem file."""
+
+_POSITION_TOLERANCE = 0.005
+"""Default tolerance of a goal position [m]."""
+
+_ROTATION_TOLERANCE = 0.05
+"""Default tolerance of a goal orientation [rad]."""
+
+_JOINT_TOLERANCE = 1e-6
+"""Default tolerance of goal joint values [rad or m]."""
 
 
 def load_planning_problem(
@@ -43,26 +53,29 @@ def load_planning_problem(
     semantics: str | Path | None = None,
     reading: ReadingOptions | None = None,
 ) -> tuple[PlanningProblem, PlanningOptions]:
-    """Load a problem file and its options, as for ``tk.solve(*tk.load_planning_problem("problem.toml"))``.
+    """Load a problem and its options from a file.
+
+    The result is the argument of :func:`tmkit.solve`:
+    ``tk.solve(*tk.load_planning_problem("problem.toml"))``.
 
     Args:
-        path: the TOML file; see docs/howto/problem_files.md for its keys.
-        domain: your domain in the place of the file's, as :class:`tmkit.tamp.PlanningProblem` takes
-            it; its code is run when planning begins. A file itself names built-in domains only.
-        semantics: your semantics in the place of the file's.
-        reading: as for :func:`tmkit.formats.load_scene`; the file too may name files in its
-            ``allow_folders``.
+        path: TOML file; see docs/howto/problem_files.md for its keys.
+        domain: domain in place of that of the file, as for :class:`tmkit.tamp.PlanningProblem`. Its
+            code runs when planning starts. The file itself can only name built-in domains.
+        semantics: domain semantics in place of those of the file.
+        reading: as for :func:`tmkit.formats.load_scene`. The file may also name files in the
+            folders of ``allow_folders``.
 
     Raises:
-        MissingFileError: no such file.
-        FileFormatError: the file is wrong, or names code; the message has the file, the line and
-            the key.
+        MissingFileError: if the file does not exist.
+        FileFormatError: if the file is invalid, or names code. The message has the file, the line
+            and the key.
     """
     check_argument(path, (str, Path), "path", function="load_planning_problem")
-    resolve_name(Path(path), "", suffixes=(".toml",))  # a missing file is named with the nearest
+    resolve_name(Path(path), "", suffixes=(".toml",))  # its error has the nearest file name
     file = Path(path)
     document, text = read_toml(file, "a planning problem")
-    with lines_of(text):
+    with add_error_lines(text):
         return read_problem(
             JsonNode(document, str(file)),
             file,
@@ -80,26 +93,32 @@ def read_problem(
     domain: str | Path | None = None,
     semantics: str | Path | None = None,
 ) -> tuple[PlanningProblem, PlanningOptions]:
-    """Return the problem that a table states, and its options.
+    """Return the problem and the options of a table.
 
     Args:
-        node: the table.
-        file: the file that it is of; what it names is relative to it.
+        node: table with the keys of a problem file.
+        file: file that contains the table; paths are relative to it.
         reading: as for :func:`load_planning_problem`.
-        domain: as there.
-        semantics: as there.
+        domain: as for :func:`load_planning_problem`.
+        semantics: as for :func:`load_planning_problem`.
     """
-    return _Reader(node, file, reading).read(domain, semantics)
+    return _ProblemReader(node, file, reading).read(domain, semantics)
 
 
 def read_options(node: JsonNode, file: Path) -> PlanningOptions:
-    """Return the options that a table states under ``options``, as a problem file does."""
-    return _Reader(node, file, ReadingOptions()).options()
+    """Return the options under the key ``options`` of a table, as in a problem file."""
+    return _ProblemReader(node, file, ReadingOptions()).read_options()
 
 
 @dataclass(frozen=True)
-class _Reader:
-    """Reads the values of one file."""
+class _ProblemReader:
+    """Reader of one problem file.
+
+    Attributes:
+        top: table of the file.
+        file: path of the file.
+        reading: reading options of the caller.
+    """
 
     top: JsonNode
     file: Path
@@ -107,75 +126,83 @@ class _Reader:
 
     @cached_property
     def folders(self) -> tuple[Path, ...]:
-        """The folders in which named files may be."""
+        """Folders whose files may be named."""
         allowed = (real_path(Path(folder)) for folder in self.reading.allow_folders)
         return (*project_folders([self.file]), *allowed)
 
     def read(
         self, domain: str | Path | None, semantics: str | Path | None
     ) -> tuple[PlanningProblem, PlanningOptions]:
-        """Return the problem and the options."""
-        _only(self.top, _KEYS)
-        named = [self.named(node) for node in _one_or_more(self.top.get("scene"))]
-        with _about(self.top.get("scene")):
-            scene = load_scene(*named, reading=self.reading)
-        robots = tuple(self.named(node) for node in _one_or_more(self.optional("robots"))) or (
-            "panda",
-        )
-        with _about(self.optional("robots")):
+        """Return the problem and the options, with a domain and semantics in place of the file's."""
+        _require_keys_among(self.top, _KEYS)
+        scene_files = [self.resolve(node) for node in _item_list(self.top.get("scene"))]
+        with _errors_at(self.top.get("scene")):
+            scene = load_scene(*scene_files, reading=self.reading)
+        robots = tuple(self.resolve(node) for node in _item_list(self.find("robots")))
+        robots = robots or ("panda",)
+        with _errors_at(self.find("robots")):
             manipulators = find_manipulators(robots, scene)
         q = None
-        if (joints := self.optional("q")) is not None:
+        if (joints := self.find("q")) is not None:
             values = {name: joints.get(name).number() for name in joints.table()}
             for name in values:
                 if name not in scene.joint_names:
-                    raise joints.get(name).error(
-                        UnknownNameError.of("joint", name, scene.joint_names).message
-                    )
+                    error = UnknownNameError.of("joint", name, scene.joint_names)
+                    raise joints.get(name).error(error.message)
             q = scene.configuration(values, base=home_configuration(manipulators, scene))
-        goals = [self.goal(node, scene) for node in _one_or_more(self.top.get("goal"))]
-        own, own_semantics = self.domain() if domain is None else (domain, None)
-        options = self.options()
-        with _about(self.top.get("goal")):
-            meaning = own_semantics if semantics is None else semantics
-            return PlanningProblem(scene, q, own, goals, robots, meaning), options
+        goals = [self.read_goal(node, scene) for node in _item_list(self.top.get("goal"))]
+        file_semantics: str | Path | None = None
+        if domain is None:
+            domain, file_semantics = self.read_domain()
+        if semantics is None:
+            semantics = file_semantics
+        options = self.read_options()
+        with _errors_at(self.top.get("goal")):
+            return PlanningProblem(scene, q, domain, goals, robots, semantics), options
 
-    def optional(self, key: str) -> JsonNode | None:
-        """Return the value of a key, None if the file does not have it."""
+    def find(self, key: str) -> JsonNode | None:
+        """Return the value of a key, or None."""
         return self.top.get(key) if key in self.top.table() else None
 
-    def domain(self) -> tuple[str | Path, str | None]:
-        """Return the domain and semantics that the file names, which have no code of its own."""
-        node, semantics = self.optional("domain"), self.optional("semantics")
-        name = "blocks" if node is None else node.name()
-        meaning = None if semantics is None else semantics.name()
-        if semantics is not None and not is_built_in(str(meaning), "domains"):
-            raise semantics.error(_not_built_in(semantics, "--semantics (semantics=)"))
-        if node is None or is_bare(name):
-            if node is not None and not is_built_in(name, "domains"):
-                raise node.error(_not_built_in(node, "--domain (domain=)"))
-            return name, meaning
-        if meaning is None or not name.endswith(".pddl"):
-            raise node.error(_not_built_in(node, "--domain (domain=)"))
-        return Path(self.named(node)), meaning
+    def read_domain(self) -> tuple[str | Path, str | None]:
+        """Return the domain and the semantics of the file.
 
-    def goal(self, node: JsonNode, scene: SceneGraph) -> Goal:
-        """Return a goal."""
+        Raises:
+            FileFormatError: if either would run code of the file's author.
+        """
+        domain_node, semantics_node = self.find("domain"), self.find("semantics")
+        domain = "blocks" if domain_node is None else domain_node.name()
+        semantics = None if semantics_node is None else semantics_node.name()
+        if semantics_node is not None and not is_built_in(str(semantics), "domains"):
+            raise _not_built_in(semantics_node, "--semantics (semantics=)")
+        if domain_node is None:
+            return domain, semantics
+        if is_bare(domain):
+            if not is_built_in(domain, "domains"):
+                raise _not_built_in(domain_node, "--domain (domain=)")
+            return domain, semantics
+        if semantics is None or not domain.endswith(".pddl"):
+            raise _not_built_in(domain_node, "--domain (domain=)")
+        return Path(self.resolve(domain_node)), semantics
+
+    def read_goal(self, node: JsonNode, scene: SceneGraph) -> Goal:
+        """Return one goal."""
         if isinstance(node.value, str):
-            return node.name() if problem_file_of(node.name()) is None else Path(self.named(node))
+            is_file = problem_file_of(node.name()) is not None
+            return Path(self.resolve(node)) if is_file else node.name()
         if "scene" in node.table():
-            _only(node, ("scene",))
-            files = [self.named(entry) for entry in _one_or_more(node.get("scene"))]
-            with _about(node.get("scene")):
+            _require_keys_among(node, ("scene",))
+            files = [self.resolve(entry) for entry in _item_list(node.get("scene"))]
+            with _errors_at(node.get("scene")):
                 return load_goal_scene(scene, *files, reading=self.reading)
-        with _about(node):
+        with _errors_at(node):
             goal = goal_of_table(node)
             goal.check(scene)
         return goal
 
-    def options(self) -> PlanningOptions:
+    def read_options(self) -> PlanningOptions:
         """Return the options."""
-        node = self.optional("options")
+        node = self.find("options")
         if node is None:
             return PlanningOptions()
         kinds = {
@@ -183,57 +210,56 @@ class _Reader:
         }
         for entry in fields(PlanningOptions):
             if entry.name not in kinds and entry.name in node.table():
-                flag = (
-                    f", or --{entry.name.replace('_', '-')} by name"
-                    if "kind" in entry.metadata
-                    else ""
-                )
-                raise node.get(entry.name).error(
-                    f"is an object, which only Python can give: tmkit.PlanningOptions{flag}"
-                )
-        _only(node, tuple(kinds))
+                reason = "is an object, which only Python can give: tmkit.PlanningOptions"
+                if "kind" in entry.metadata:
+                    reason += f", or --{entry.name.replace('_', '-')} by name"
+                raise node.get(entry.name).error(reason)
+        _require_keys_among(node, tuple(kinds))
         values: dict[str, Any] = {
             name: None if value == kinds[name].unlimited else value
             for name, value in node.table().items()
         }
         for name, value in values.items():
-            with _about(node.get(name)):
+            with _errors_at(node.get(name)):
                 PlanningOptions(**{name: value})
         return PlanningOptions(**values)
 
-    def named(self, node: JsonNode) -> str:
-        """Return a name as it is, or a path relative to the file, which must lie in a folder that may be read."""
+    def resolve(self, node: JsonNode) -> str:
+        """Return a built-in name unchanged, or a path relative to the file.
+
+        Raises:
+            FileFormatError: if the path is outside the folders that the file may name.
+        """
         name = node.name()
         if is_bare(name) or name.startswith("package:"):
             return name
         path = self.file.parent / name
-        real = real_path(Path(re.sub(r"(\.srdf):.*", r"\1", str(path))))
-        if not any(
-            path_below(real, folder) is not None for folder in self.folders
-        ) and not is_public(real):
-            what = f"'{name}' lies outside the folders that this file may name"
+        target = real_path(Path(re.sub(r"(\.srdf):.*", r"\1", str(path))))
+        is_allowed = any(path_below(target, folder) is not None for folder in self.folders)
+        if not is_allowed and not is_public(target):
             raise node.error(
-                f"{what}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the"
-                " command line"
+                f"'{name}' lies outside the folders that this file may name; allow its folder by"
+                " ReadingOptions(allow_folders=...), or --allow on the command line"
             )
         return str(path)
 
 
 def goal_of_table(node: JsonNode) -> ContinuousGoal:
-    """Return the goal that a table states; tolerances may be omitted, and a pose may be a point alone."""
+    """Return the goal of a table, with default tolerances; a pose of 3 numbers is a position."""
     table = dict(node.table())
     if "pose" in table:
         is_point = isinstance(table["pose"], list) and len(table["pose"]) == 3
-        table = {"m": 0.005, "rad": None if is_point else 0.05, **table}
+        rotation_tolerance = None if is_point else _ROTATION_TOLERANCE
+        table = {"m": _POSITION_TOLERANCE, "rad": rotation_tolerance, **table}
         table["pose"] = [*table["pose"], 0.0, 0.0, 0.0, 1.0] if is_point else table["pose"]
     if "joints" in table:
-        table = {"tolerance": 1e-6, **table}
+        table = {"tolerance": _JOINT_TOLERANCE, **table}
     return goal_of_node(JsonNode(table, node.path, node.key_path))
 
 
 @contextmanager
-def wrong_goal_in(path: str | Path | None) -> Iterator[None]:
-    """Name a problem file and the line of its goal in an error about the goal, which is found when planning begins."""
+def locate_goal_errors(path: str | Path | None) -> Iterator[None]:
+    """Add the problem file and the line of its goal to errors of the goal, which planning raises."""
     try:
         yield
     except FileFormatError as error:
@@ -245,43 +271,47 @@ def wrong_goal_in(path: str | Path | None) -> Iterator[None]:
         ) from None
 
 
-def _one_or_more(node: JsonNode | None) -> list[JsonNode]:
-    """Return a value or the items of a list of them."""
+def _item_list(node: JsonNode | None) -> list[JsonNode]:
+    """Return the items of a non-empty list, or a single value as a list; [] without a value."""
     if node is None:
         return []
-    found = list(node.items()) if isinstance(node.value, list) else [node]
-    if not found:
+    items = list(node.items()) if isinstance(node.value, list) else [node]
+    if not items:
         raise node.error("expected at least one, received an empty list")
-    return found
+    return items
 
 
-def _only(node: JsonNode, known: Sequence[str]) -> None:
-    """Refuse other keys, at the line of the key."""
+def _require_keys_among(node: JsonNode, valid_keys: Sequence[str]) -> None:
+    """Reject other keys, with the line of the key in the error."""
     for key in node.table():
-        if key not in known:
+        if key not in valid_keys:
             raise node.get(key).error(
-                f"unknown key{did_you_mean(key, known)} (known: {', '.join(known)})"
+                f"unknown key{did_you_mean(key, valid_keys)} (known: {', '.join(valid_keys)})"
             )
 
 
-def _not_built_in(node: JsonNode, option: str) -> str:
-    """Return why the name of a domain is refused."""
+def _not_built_in(node: JsonNode, option: str) -> FileFormatError:
+    """Return the error of a domain that is not built in.
+
+    Args:
+        node: name of the domain.
+        option: flag and argument by which the user may pass it, for the message.
+    """
     hint = ""
     try:
         if is_bare(node.name()):
             resolve_name(node.name(), "domains")
     except MissingFileError as error:
         hint = f" (did you mean '{error.data['nearest']}'?)" if error.data["nearest"] else ""
-    refused = f"'{node.name()}' is not a built-in domain{hint}"
-    return (
-        f"{refused}; other domains have code, which no problem file may run: give your own by"
-        f" {option}"
+    return node.error(
+        f"'{node.name()}' is not a built-in domain{hint}; other domains have code, which no problem"
+        f" file may run: give your own by {option}"
     )
 
 
 @contextmanager
-def _about(node: JsonNode | None) -> Iterator[None]:
-    """Name the key in an error that a value causes, unless the error is about another file."""
+def _errors_at(node: JsonNode | None) -> Iterator[None]:
+    """Add the key of a value to errors that it causes, except to errors in other files."""
     try:
         yield
     except FileFormatError as error:
@@ -295,8 +325,8 @@ def _about(node: JsonNode | None) -> Iterator[None]:
 
 
 @contextmanager
-def lines_of(text: str) -> Iterator[None]:
-    """Add the line of its value to an error."""
+def add_error_lines(text: str) -> Iterator[None]:
+    """Add the line of a value in a TOML text to errors of the value."""
     try:
         yield
     except FileFormatError as error:
@@ -308,7 +338,8 @@ def lines_of(text: str) -> Iterator[None]:
             for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", key_path)
         ]
         line = line_of_key(text, keys)
-        shown = None if line is None else text.split("\n")[line - 1].rstrip("\r")
-        data = {"key_path": key_path}
+        source_line = None if line is None else text.split("\n")[line - 1].rstrip("\r")
         path, reason = error.data["path"], error.data["reason"]
-        raise type(error).at(path, reason, line=line, source_line=shown, data=data) from None
+        raise type(error).at(
+            path, reason, line=line, source_line=source_line, data={"key_path": key_path}
+        ) from None
