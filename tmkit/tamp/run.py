@@ -35,7 +35,7 @@ from tmkit.tamp.geometric_causes import find_causes
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search.blocked_clutter import prove_blocked_clutter
 from tmkit.tamp.search.stages import FoundPlan, find_plan
-from tmkit.tamp.search_tree import SearchTree, recorded_trees
+from tmkit.tamp.search_tree import SearchTree, build_search_trees
 from tmkit.tamp.suggestions import find_suggestions
 from tmkit.tamp.validation.prune_observations import prune_observations
 
@@ -161,7 +161,7 @@ def _result(
     explanation = _explanation(context, status, diagnosis, plan=made)
     trees: tuple[SearchTree, ...] = ()
     if context.options.record_tree:
-        trees = recorded_trees(log.trees, log.nodes, end=log.end)
+        trees = build_search_trees(log.trees, log.nodes, end=log.end)
     return PlanResult(status, made, explanation, statistics, diagnosis, trees)
 
 

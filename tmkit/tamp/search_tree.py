@@ -1,21 +1,21 @@
-"""The search tree of a run as data: the versions of the scene that were reached, how, and why branches failed.
+"""Search tree of a run as data: scene versions, the actions between them, and failures.
 
-A run with the option ``record_tree`` has one :class:`SearchTree` for the search with the useful
-objects, and one for that with all objects if it began. They are made at the end, from data that the
-search keeps anyway, so recording changes no result. They contain plain values: a program steps
-through the versions from the scene at the start, which is not in the tree
-(:meth:`SearchTree.version`).
+A run with the option ``record_tree`` has one :class:`SearchTree` for the search with the relevant
+objects, and one for the search with all objects, if it started. They are built at the end of the
+run from data that the search stores in any case, so recording changes no result.
 
-Invariants: nodes are in the order in which they were reached, so a parent comes before its
-children; node 0 is the start. Nodes that led to the plan are marked, before detours are taken out
-of it.
+A search tree contains plain values. A program computes each version from the scene at the start,
+which is not in the tree, by :meth:`SearchTree.version`.
+
+Nodes are in the order in which the search reached them, so a parent precedes its children, and node
+0 is the start. ``is_in_plan`` marks the nodes of the plan before its detours are removed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -29,13 +29,13 @@ from tmkit.tamp.version_tree import SceneVersion, VersionTree
 
 @dataclass(frozen=True)
 class FrameChange(Displayed):
-    """The edge of a frame that an action changed.
+    """Parent, pose and classes of a frame after an action changed them.
 
     Attributes:
-        frame: the frame.
-        parent: its parent afterwards; None for a root.
-        pose: its pose in the parent, x, y, z in metres and a unit quaternion x, y, z, w.
-        classes: its classes afterwards.
+        frame: name of the frame.
+        parent: parent after the action; None for a root.
+        pose: (7,) pose in the parent: x, y, z [m] and a unit quaternion x, y, z, w.
+        classes: classes after the action.
     """
 
     frame: str
@@ -46,12 +46,12 @@ class FrameChange(Displayed):
 
 @dataclass(frozen=True)
 class BranchFailure(Displayed):
-    """Why an action failed in a version.
+    """Failures of an action in a version, with one cause.
 
     Attributes:
-        action: the action in PDDL.
-        cause: why.
-        count: how often.
+        action: action in PDDL.
+        cause: cause of the failures.
+        count: number of failures.
     """
 
     action: str
@@ -61,21 +61,21 @@ class BranchFailure(Displayed):
 
 @dataclass(frozen=True)
 class SearchTreeNode(Displayed):
-    """A version of the scene that a search reached.
+    """Scene version that a search reached.
 
     Attributes:
-        parent: the index of the node before; None for the start.
-        actions: the action from there to here in PDDL; none for the start.
-        choices: for each, the grasp or placement that was chosen, in words.
+        parent: index of the previous node; None for the start.
+        actions: the action that leads to this node, in PDDL; empty for the start.
+        choices: description of the selected grasp or placement of each action.
         q: (n_joints,) configuration [rad, m].
-        changes: the frames that the actions moved.
-        tries: motions and transfers attempted from here.
-        failures: those of them that failed, by action and cause, most frequent first.
-        estimate: number of actions that were expected from here, which orders the queue; None for a
-            version that was not in it.
-        is_in_plan: whether the plan goes through here.
-        is_transfer: whether the action is part of a transfer; otherwise it was refined as the
-            domain proposes.
+        changes: frames that the actions changed.
+        tries: number of motions and transfers tried from this version.
+        failures: failed motions and transfers by action and cause, most frequent first.
+        estimate: estimated number of remaining actions, which orders the queue; None for a version
+            that was not in the queue.
+        is_in_plan: whether the version is on the path to the plan.
+        is_transfer: whether the action is part of a transfer. Other actions were refined with the
+            candidates of the domain.
     """
 
     parent: int | None
@@ -92,11 +92,12 @@ class SearchTreeNode(Displayed):
 
 @dataclass(frozen=True)
 class SearchTree(Displayed):
-    """The versions that one search reached.
+    """Scene versions that one search reached.
 
     Attributes:
-        search: number of PDDL objects of its task, as ``"7 objects"``: the useful ones, or all.
-        nodes: the versions, in the order in which they were reached.
+        search: number of PDDL objects of its task, such as ``"7 objects"``: the relevant ones, or
+            all.
+        nodes: versions, in the order in which the search reached them.
     """
 
     search: str
@@ -108,32 +109,36 @@ class SearchTree(Displayed):
         return any(node.is_in_plan for node in self.nodes)
 
     def version(self, index: int, scene: SceneGraph) -> tuple[SceneGraph, Configuration]:
-        """Return the version of a node, without covariances, and its configuration (n_joints,).
+        """Return the scene of a node, without covariances, and its configuration (n_joints,).
 
         Args:
             index: index of the node.
-            scene: the scene at the start.
+            scene: scene at the start.
         """
-        way = [self.nodes[index]]
-        while (parent := way[-1].parent) is not None:
-            way.append(self.nodes[parent])
-        for node in reversed(way):
+        branch = [self.nodes[index]]
+        while (parent := branch[-1].parent) is not None:
+            branch.append(self.nodes[parent])
+        for node in reversed(branch):
             for change in node.changes:
                 if change.parent is not None:
                     pose = Pose.from_array(np.array(change.pose))
                     scene = scene.reparent(change.frame, change.parent, pose=pose)
                 scene = scene.set_classes(change.frame, change.classes)
-        return scene, np.array(way[0].q)
+        return scene, np.array(branch[0].q)
 
     def __repr__(self) -> str:
-        return (
-            f"SearchTree({self.search}, {len(self.nodes)}"
-            f" nodes{', with the plan' if self.is_in_plan else ''})"
-        )
+        suffix = ", with the plan" if self.is_in_plan else ""
+        return f"SearchTree({self.search}, {len(self.nodes)} nodes{suffix})"
 
 
 class RecordedNode(Protocol):
-    """A node of the search, as far as it is recorded."""
+    """Interface of a search node that can be recorded.
+
+    Attributes:
+        version: scene version of the node.
+        tries: number of transfers tried from the version.
+        failures: number of failures by action and cause.
+    """
 
     version: SceneVersion
     tries: int
@@ -141,65 +146,70 @@ class RecordedNode(Protocol):
 
     @property
     def estimate(self) -> float:
-        """The number of actions that are expected from the version."""
+        """Estimated number of remaining actions."""
         ...
 
 
-def recorded_trees(
+def build_search_trees(
     trees: Sequence[VersionTree], nodes: Sequence[RecordedNode], *, end: SceneVersion | None
 ) -> tuple[SearchTree, ...]:
     """Return the search trees of a run.
 
     Args:
-        trees: the versions of each search.
-        nodes: the nodes of the searches.
-        end: the version in which the plan ends that was found first; None without a plan.
+        trees: version tree of each search.
+        nodes: nodes of all searches.
+        end: version in which the first plan ends; None without a plan.
     """
-    return tuple(_tree(tree, nodes, end) for tree in trees)
+    return tuple(_build_tree(tree, nodes, end) for tree in trees)
 
 
-def _tree(tree: VersionTree, nodes: Sequence[RecordedNode], end: SceneVersion | None) -> SearchTree:
-    """Return the versions that were reached from the root of a tree."""
-    reached = {tree.root: None}
-    waiting = [tree.root]
-    while waiting:
+def _build_tree(
+    tree: VersionTree, nodes: Sequence[RecordedNode], end: SceneVersion | None
+) -> SearchTree:
+    """Return the search tree of a version tree."""
+    # Collect the versions that are reached by refinement, by transfers, and by the plan.
+    versions = {tree.root: None}
+    queue = [tree.root]
+    while queue:
         children = (
-            child for tried in waiting.pop().expansions.values() for child in tried.children
+            child for expansion in queue.pop().expansions.values() for child in expansion.children
         )
-        new = [child for child in children if child not in reached]
-        reached.update(dict.fromkeys(new))
-        waiting += new
-    of_version: dict[SceneVersion, list[RecordedNode]] = {}
+        new_versions = [child for child in children if child not in versions]
+        versions.update(dict.fromkeys(new_versions))
+        queue += new_versions
+    nodes_by_version: dict[SceneVersion, list[RecordedNode]] = {}
     for node in nodes:
         if _root(node.version) is tree.root:
-            of_version.setdefault(node.version, []).append(node)
-            reached.update(dict.fromkeys(_ancestors(node.version)))
-    in_plan: set[SceneVersion] = set()
+            nodes_by_version.setdefault(node.version, []).append(node)
+            versions.update(dict.fromkeys(_branch(node.version)))
+    plan_versions: set[SceneVersion] = set()
     if end is not None and _root(end) is tree.root:
-        in_plan.update(_ancestors(end))
-        reached.update(dict.fromkeys(in_plan))
-    ordered = sorted(reached, key=lambda version: version.number)
+        plan_versions.update(_branch(end))
+        versions.update(dict.fromkeys(plan_versions))
+
+    ordered = sorted(versions, key=lambda version: version.number)
     indices = {version: index for index, version in enumerate(ordered)}
-    made = (
-        _node(tree, version, indices, of_version.get(version, ()), is_in_plan=version in in_plan)
-        for version in ordered
-    )
-    return SearchTree(f"{len(tree.problem.objects)} objects", tuple(made))
+    tree_nodes = []
+    for version in ordered:
+        version_nodes, is_in_plan = nodes_by_version.get(version, ()), version in plan_versions
+        tree_nodes.append(_build_node(tree, version, indices, version_nodes, is_in_plan=is_in_plan))
+    return SearchTree(f"{len(tree.problem.objects)} objects", tuple(tree_nodes))
 
 
-def _ancestors(version: SceneVersion | None) -> Iterator[SceneVersion]:
-    """Yield a version and those before it, up to the root."""
+def _branch(version: SceneVersion | None) -> Iterator[SceneVersion]:
+    """Yield a version and its ancestors, up to the root."""
     while version is not None:
         yield version
         version = version.parent
 
 
 def _root(version: SceneVersion) -> SceneVersion:
-    *_, root = _ancestors(version)
+    """Return the root of the version tree that contains a version."""
+    *_, root = _branch(version)
     return root
 
 
-def _node(
+def _build_node(
     tree: VersionTree,
     version: SceneVersion,
     indices: Mapping[SceneVersion, int],
@@ -207,31 +217,50 @@ def _node(
     *,
     is_in_plan: bool,
 ) -> SearchTreeNode:
+    """Return the search tree node of a version.
+
+    Args:
+        tree: version tree that contains the version.
+        version: scene version.
+        indices: index of each version.
+        nodes: search nodes of the version.
+        is_in_plan: whether the version is on the path to the plan.
+    """
+    expansions = version.expansions.values()
     failures = Counter[tuple[str, str]]()
     for node in nodes:
         failures.update(node.failures)
-    tried = version.expansions.values()
-    for expansion in tried:
-        stated = str(tree.domain.original_action(expansion.action))
-        failures.update((stated, str(record.failure)) for record in expansion.failures)
-    ordered = sorted(failures.items(), key=lambda item: (-item[1], item[0]))
+    for expansion in expansions:
+        action = str(tree.domain.original_action(expansion.action))
+        failures.update((action, str(record.failure)) for record in expansion.failures)
+    ranked = sorted(failures.items(), key=lambda item: (-item[1], item[0]))
+    attempts = sum(expansion.attempts for expansion in expansions)
+    node_values = SearchTreeNode(
+        None,
+        q=tuple(version.q.tolist()),
+        tries=attempts + sum(node.tries for node in nodes),
+        failures=tuple(BranchFailure(*key, count) for key, count in ranked),
+        estimate=min((node.estimate for node in nodes), default=None),
+        is_in_plan=is_in_plan,
+    )
     step, parent = version.step, version.parent
-    return SearchTreeNode(
-        None if parent is None else indices[parent],
-        () if step is None else (str(tree.domain.original_action(step.action)),),
-        () if step is None else (step.choice,),
-        tuple(version.q.tolist()),
-        () if parent is None else tuple(_changes(parent.scene, version.scene)),
-        sum(expansion.attempts for expansion in tried) + sum(node.tries for node in nodes),
-        tuple(BranchFailure(action, cause, count) for (action, cause), count in ordered),
-        min((node.estimate for node in nodes), default=None),
-        is_in_plan,
-        parent is not None
-        and not any(version in each.children for each in parent.expansions.values()),
+    if step is not None:
+        node_values = replace(
+            node_values, actions=(str(tree.domain.original_action(step.action)),), choices=(step.choice,)
+        )
+    if parent is None:
+        return node_values
+    siblings = (expansion.children for expansion in parent.expansions.values())
+    return replace(
+        node_values,
+        parent=indices[parent],
+        changes=tuple(_frame_changes(parent.scene, version.scene)),
+        is_transfer=not any(version in children for children in siblings),
     )
 
 
-def _changes(before: SceneGraph, after: SceneGraph) -> Iterator[FrameChange]:
+def _frame_changes(before: SceneGraph, after: SceneGraph) -> Iterator[FrameChange]:
+    """Yield the changed frames from one scene to another."""
     for frame in diff(before, after).changed:
         pose = tuple(after.local_pose(frame).as_array().tolist())
         yield FrameChange(frame, after.parent(frame), pose, tuple(sorted(after.classes(frame))))
