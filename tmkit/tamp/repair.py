@@ -1,9 +1,9 @@
-"""Repairing a plan whose world has changed: the same actions, with the motions that are still valid, and new others.
+"""Repair of a plan after changes of the scene: the same actions, with new motions where needed.
 
-The actions are refined over the version tree as in planning, without a search of the task planner.
-A motion of the earlier plan comes before those that the domain proposes, if it is free in the
-present version. What it handles must be where it was, and what it lets go must come where it did.
-Where the arm comes from elsewhere, only the way to it is searched anew.
+The actions are refined over the version tree as in planning, without the task planner. A motion of
+the earlier plan is tried before the candidates of the domain. It is reused if it is free of
+collisions in the present version, and grasped and released objects keep their poses. If the arm
+starts elsewhere, only the path to the motion is planned again.
 """
 
 from __future__ import annotations
@@ -32,67 +32,79 @@ from tmkit.tamp.validation.check import step_check
 from tmkit.tamp.validation.prune_observations import prune_observations
 from tmkit.tamp.version_tree import SceneVersion, VersionTree
 
-_SAME_CONFIGURATION = 1e-9  # radians or metres between configurations that are one
-_JUMP = 1e-4  # metres and radians by which what a kept motion handles may be off
+_CONFIGURATION_TOLERANCE = 1e-9
+"""Difference of joint values up to which two configurations are equal [rad or m]."""
+
+_POSE_TOLERANCE = 1e-4
+"""Largest change of an object's pose at the grasp or release of a reused motion [m and rad]."""
 
 
 def repair_plan(
     problem: PlanningProblem, steps: Sequence[PlanStep], *, options: PlanningOptions | None = None
 ) -> Plan | None:
-    """Return a plan of the actions of earlier steps from another version of the scene, or None if they do not do.
+    """Return a plan with the actions of earlier steps from another scene version, or None.
 
-    Actions at the beginning that chance has done are omitted, and all where the goal holds. Motions
-    stay as far as they are valid; that is checked as :func:`validate_plan` does it.
+    Leading actions whose effects already hold are omitted; if the goal holds, the plan has no
+    steps. Motions that pass the checks of :func:`validate_plan` are reused.
 
     Args:
-        problem: the version and configuration to start from, and the goal.
-        steps: what is left of the earlier plan.
-        options: of planning; the limits are those of one task plan in the first iteration.
+        problem: present scene version and configuration, and the goal.
+        steps: remaining steps of the earlier plan.
+        options: planning options. The budgets are those of one task plan in the first iteration.
 
     Raises:
-        SceneError, TaskError, CollisionError, ConfigurationError, RobotError: as :func:`plan` does,
-            of the start.
+        TmkitError: if :func:`plan` raises it for the start of the problem (SceneError, TaskError,
+            CollisionError, ConfigurationError, RobotError).
     """
     options = options or PlanningOptions()
     context = planning_context(problem, options)
     actions = [step.action for step in steps]
-    left = (
-        k
-        for k in range(len(actions) + 1)
-        if validate_task_plan(context.problem, actions[k:]).is_valid
+    valid_starts = (
+        index
+        for index in range(len(actions) + 1)
+        if validate_task_plan(context.problem, actions[index:]).is_valid
     )
-    begin = next(left, None)
-    if begin is None:
+    start = next(valid_starts, None)
+    if start is None:
         return None
-    log, blamed = context.new_log(), context.domain.attribute_errors("repairing", if_traced=True)
-    with suppress(TimeLimitError, SemanticsMismatchError), time_limit(options.seconds), blamed:
-        return _refined(context, log, tuple(steps[begin:]))
+    log = context.new_log()
+    semantics_errors = context.domain.attribute_errors("repairing", if_traced=True)
+    with (
+        suppress(TimeLimitError, SemanticsMismatchError),
+        time_limit(options.seconds),
+        semantics_errors,
+    ):
+        return _refine(context, log, tuple(steps[start:]))
     return None
 
 
-def _refined(context: PlanningContext, log: SearchLog, steps: tuple[PlanStep, ...]) -> Plan | None:
+def _refine(context: PlanningContext, log: SearchLog, steps: tuple[PlanStep, ...]) -> Plan | None:
+    """Return a plan with the actions of the steps, or None."""
     options = context.options
     tree = context.tree(log, context.problem, context.domain, seed=options.seed)
-    tree.try_first(_KnownMotions(context, tree, steps))
+    tree.try_first(_EarlierMotions(context, tree, steps))
     budget = RefinementBudget(options.attempts_per_action, options.samples_per_skeleton)
-    found = refine_skeleton(
+    refined_steps = refine_skeleton(
         [step.action for step in steps],
         tree,
         budget=budget,
         monitor=RefinementMonitor(log.is_over),
         finish=context.arm_goal_motion(log.clock),
     ).steps
-    if found is None:
+    if refined_steps is None:
         return None
-    found = with_costs(context.problem, found)
-    found = prune_observations(
-        found, context.scene, context.q, problem=context.problem, domain=context.domain
+    plan_steps = prune_observations(
+        with_costs(context.problem, refined_steps),
+        context.scene,
+        context.q,
+        problem=context.problem,
+        domain=context.domain,
     )
-    return context.plan_of(found)
+    return context.plan_of(plan_steps)
 
 
-class _KnownMotions:
-    """The motions of earlier steps, as far as they are valid where they are needed."""
+class _EarlierMotions:
+    """Candidate motions of an earlier plan."""
 
     def __init__(
         self, context: PlanningContext, tree: VersionTree, steps: tuple[PlanStep, ...]
@@ -102,55 +114,60 @@ class _KnownMotions:
         self._faults = step_check(
             context.plan_of(()),
             context.domain,
-            known=[part for step in steps for part in step.segments],
+            known=[segment for step in steps for segment in step.segments],
         )
 
     def __call__(self, node: SceneVersion, action: GroundAction) -> ActionMotion | None:
-        """Return the motion of an action from a node; None if there is none, or it is not valid there."""
+        """Return the earlier motion of an action, if it is valid from a node, or None."""
         step = self._steps.get(action)
         if step is None or not step.segments or step.observations:
             return None
         try:
-            if not _fits(step.segments, node.scene, node.q):
+            if not _keeps_poses(step.segments, node.scene, node.q):
                 return None
-            segments = (self._joined(step.segments[0], node), *step.segments[1:])
-            made = replace(step, segments=segments)
-            scene, q = made.end(node.scene, node.q)
-        except (TmkitError, PrimitiveFailedError):  # a frame is gone; there is no way to the motion
+            segments = (self._connect(step.segments[0], node), *step.segments[1:])
+            candidate = replace(step, segments=segments)
+            scene, q = candidate.end(node.scene, node.q)
+        except (TmkitError, PrimitiveFailedError):  # a frame is missing, or there is no path
             return None
-        if self._faults(replace(made, scene=scene, q=q), node.scene, node.q):
+        if self._faults(replace(candidate, scene=scene, q=q), node.scene, node.q):
             return None
         return ActionMotion(segments, scene, q, step.choice, step.changes)
 
-    def _joined(self, first: Segment, node: SceneVersion) -> Segment:
-        """Return the first segment of a step from where the arm is now."""
-        scene, arm = node.scene, self._tree.arms[first.arm]
-        columns = [scene.joint_names.index(joint) for joint in first.joint_names]
-        if np.max(np.abs(first.path[0] - node.q[columns])) <= _SAME_CONFIGURATION:
-            return first
-        if first.kind not in (SegmentKind.TRANSIT, SegmentKind.TRANSFER):
+    def _connect(self, segment: Segment, node: SceneVersion) -> Segment:
+        """Return the first segment of a step with a path from the configuration of a node.
+
+        Raises:
+            PrimitiveFailedError: if there is no path, or the segment starts in contact elsewhere.
+        """
+        scene, arm = node.scene, self._tree.arms[segment.arm]
+        columns = [scene.joint_names.index(joint) for joint in segment.joint_names]
+        if np.max(np.abs(segment.path[0] - node.q[columns])) <= _CONFIGURATION_TOLERANCE:
+            return segment
+        if segment.kind not in (SegmentKind.TRANSIT, SegmentKind.TRANSFER):
             raise PrimitiveFailedError("joining", "the step begins in contact")
-        start = np.array(scene.configuration(dict(first.gripper), base=node.q))
+        start = np.array(scene.configuration(dict(segment.gripper), base=node.q))
         end = start.copy()
-        end[columns] = first.path[-1]
+        end[columns] = segment.path[-1]
         primitives = arm.primitives
-        near = primitives.near_pairs(scene, node.q)
+        near_pairs = primitives.near_pairs(scene, node.q)
         phase = primitives.phase(
-            scene, near, contact_object=first.held, constraints=first.constraints
+            scene, near_pairs, contact_object=segment.held, constraints=segment.constraints
         )
         path = primitives.plan_path(phase, start, end[None], seed=self._seed, label="joining")
         return replace(
-            first, path=read_only(path[:, columns]), allowed_contacts=phase.allowed_contacts
+            segment, path=read_only(path[:, columns]), allowed_contacts=phase.allowed_contacts
         )
 
 
-def _fits(segments: Sequence[Segment], scene: SceneGraph, q: Configuration) -> bool:
-    """Return whether what the segments take is where they take it, and what they let go comes where they put it."""
+def _keeps_poses(segments: Sequence[Segment], scene: SceneGraph, q: Configuration) -> bool:
+    """Return whether each grasp and release of the segments leaves the object's pose unchanged."""
     for segment in segments:
-        before = scene
+        scene_before = scene
         scene, q = segment.end(scene, q)
         if (change := segment.reparenting) is not None:
-            metres, radians = before.pose(change.frame, q=q).distance(scene.pose(change.frame, q=q))
-            if max(metres, radians) > _JUMP:
+            pose_before = scene_before.pose(change.frame, q=q)
+            errors = pose_before.distance(scene.pose(change.frame, q=q))  # [m], [rad]
+            if max(errors) > _POSE_TOLERANCE:
                 return False
     return True

@@ -1,10 +1,9 @@
-"""One planning run: the search for a plan, its improvement, and the explanation where there is none.
+"""Planning run: search for a plan, its improvement, and the explanation of a failure.
 
-The search (:mod:`tmkit.tamp.search`) ends with a plan, a proof or at a limit. Part of the time is
-kept for the explanation: causes, and changes that would help.
+The search (:mod:`tmkit.tamp.search`) ends with a plan, with a proof of infeasibility, or at a
+limit. Part of the time is reserved for the explanation, which has causes and suggestions.
 
-Invariants: equal arguments give equal results, unless the time limit ends the search; it only
-    stops.
+Equal arguments give equal results unless the time limit ends the search.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ from tmkit.tamp.validation.prune_observations import prune_observations
 
 
 def run_search(context: PlanningContext) -> PlanResult:
-    """Plan, first with the useful objects of the scene, then, should these not do, with all.
+    """Plan with the relevant objects of the scene, and with all objects if these do not suffice.
 
-    A result without a plan has suggestions, as far as the remaining time allows; of a goal that is
-    proved infeasible the proof names what is too much.
+    A result without a plan has suggestions, within the remaining time. A goal that the domain
+    proves infeasible has a proof instead.
     """
     log = context.new_log()
     try:
         with time_limit(context.options.seconds - log.seconds):
-            status, steps = _found(context, log)
+            status, steps = _search(context, log)
     except TimeLimitError:
         status, steps = PlanStatus.NO_PLAN_WITHIN_LIMITS, None
-    result = _result(context, log, status, steps)
+    result = _build_result(context, log, status, steps)
     options = context.options
     if result.is_solved or not options.suggest or log.infeasibilities:
         return result
@@ -65,82 +64,99 @@ def run_search(context: PlanningContext) -> PlanResult:
     return replace(result, diagnosis=diagnosis, explanation=explanation)
 
 
-def _found(
+def _search(
     context: PlanningContext, log: SearchLog
 ) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
+    """Search for a plan and improve it; return the outcome and the steps."""
     with log.clock.phase(PlanningStage.SEMANTICS):
-        is_proved = log.note_proofs(_infeasibilities(context))
-        useful = context.domain.semantics.relevant_objects(context.scene, context.q)
-        restricted = _restricted(
-            context, context.domain.require_type("relevant_objects", useful, Collection)
+        is_proved = log.note_proofs(_prove_infeasible(context))
+        relevant = context.domain.semantics.relevant_objects(context.scene, context.q)
+        restricted = _restrict_problem(
+            context.problem, context.domain.require_type("relevant_objects", relevant, Collection)
         )
     if is_proved:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
-        status, found = find_plan(context, log, restricted)
-    return status, None if found is None else _finished(context, log, found)
+        status, first_plan = find_plan(context, log, restricted)
+    return status, None if first_plan is None else _improve(context, log, first_plan)
 
 
-def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
-    """Return why the goal is impossible, where it does not hold already and the domain can prove that it is."""
+def _prove_infeasible(context: PlanningContext) -> tuple[Infeasibility, ...]:
+    """Return proofs that the goal is impossible; empty if it holds at the start."""
     if context.problem.holds(context.problem.init, context.problem.goal):
         return ()
-    domain = context.domain
-    found = domain.semantics.infeasibilities(necessary_facts(context.problem), context.scene)
-    found = [
-        domain.require_type("infeasibilities", p, Infeasibility)
-        for p in domain.require_type("infeasibilities", found, Iterable)
-    ]
-    proofs = tuple(proof for proof in found if not _may_be_otherwise(context, proof))
-    return proofs or tuple(filter(None, [prove_blocked_clutter(context)]))
+    domain, method = context.domain, "infeasibilities"
+    facts = necessary_facts(context.problem)
+    claims = domain.require_type(
+        method, domain.semantics.infeasibilities(facts, context.scene), Iterable
+    )
+
+    proofs = [domain.require_type(method, claim, Infeasibility) for claim in claims]
+    valid_proofs = tuple(proof for proof in proofs if not _has_user_sampler(context, proof))
+    if valid_proofs:
+        return valid_proofs
+    clutter_proof = blocked_clutter(context)
+    return () if clutter_proof is None else (clutter_proof,)
 
 
-def _may_be_otherwise(context: PlanningContext, proof: Infeasibility) -> bool:
-    """Return whether samplers of the user sample the grasps or placements that a proof is about, which it cannot."""
-    scene, samplers = context.scene, context.sampling.samplers
-    held = proof.ungraspable
-    return (held is not None and samplers.grasp_sampler(scene, held) is not sample_grasps) or any(
+def _has_user_sampler(context: PlanningContext, proof: Infeasibility) -> bool:
+    """Return whether a proof is about grasps or placements of a user's sampler.
+
+    Such a proof is invalid, since it assumes the built-in samplers.
+    """
+    scene, samplers, object = context.scene, context.sampling.samplers, proof.ungraspable
+    if object is not None and samplers.grasp_sampler(scene, object) is not sample_grasps:
+        return True
+    return any(
         samplers.placement_sampler(scene, object, support) is not sample_placements
         for object in proof.upright
         for support in proof.frames
     )
 
 
-def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | None:
-    """Return the task without the objects that are of no use, unless its goal speaks of one."""
-    if all(name in useful for name in context.problem.objects):
+def _restrict_problem(problem: Problem, relevant: Collection[str]) -> Problem | None:
+    """Return the problem with its relevant objects alone.
+
+    The result is None if all objects are relevant, or the goal contains an irrelevant one.
+    """
+    if all(name in relevant for name in problem.objects):
         return None
     objects = FrozenMapping(
-        (name, types) for name, types in context.problem.objects.items() if name in useful
+        (name, types) for name, types in problem.objects.items() if name in relevant
     )
-    known = {*objects, *(constant.name for constant in context.problem.domain.constants)}
-    init = State(fact for fact in context.problem.init if known.issuperset(fact.arguments))
-    said = (
-        (term, value)
-        for term, value in context.problem.values.items()
-        if set(term.arguments) <= known
+    names = {*objects, *(constant.name for constant in problem.domain.constants)}
+    init = State(fact for fact in problem.init if names.issuperset(fact.arguments))
+    values = FrozenMapping(
+        (term, value) for term, value in problem.values.items() if names.issuperset(term.arguments)
     )
     try:
-        return replace(context.problem, objects=objects, init=init, values=FrozenMapping(said))
+        return replace(problem, objects=objects, init=init, values=values)
     except TaskError:
         return None
 
 
-def _finished(context: PlanningContext, log: SearchLog, found: FoundPlan) -> tuple[PlanStep, ...]:
-    """Return the steps of the plan: improved, without redundant observations, and with the actions of the domain."""
+def _improve(
+    context: PlanningContext, log: SearchLog, first_plan: FoundPlan
+) -> tuple[PlanStep, ...]:
+    """Return the steps of the plan after improvement.
+
+    Redundant observations are removed, and actions are converted to those of the domain.
+    """
     log.extend_search(context.options.seconds)
-    problem, domain = found.problem, context.domain
-    steps, iterations = with_costs(problem, found.steps), context.options.improve
+    problem, domain = first_plan.problem, context.domain
+    steps, iterations = with_costs(problem, first_plan.steps), context.options.improve
     if iterations != 0:
-        steps = Improvement(context, log, problem, domain, found.task, steps).improve(iterations)
+        improvement = Improvement(context, log, problem, domain, first_plan.task, steps)
+        steps = improvement.improve(iterations)
     with suppress(TimeLimitError), log.clock.phase(PlanningStage.SEMANTICS):
         steps = prune_observations(steps, context.scene, context.q, problem=problem, domain=domain)
     return context.plan_of(steps, domain).steps
 
 
-def _result(
+def _build_result(
     context: PlanningContext, log: SearchLog, status: PlanStatus, steps: tuple[PlanStep, ...] | None
 ) -> PlanResult:
+    """Return the result of a run, without suggestions."""
     total = log.seconds
     phases = log.clock.seconds
     task_seconds = phases[PlanningStage.TASK.value]
@@ -156,33 +172,31 @@ def _result(
         task_planner=callable_name(getattr(context.task_planner, "planner", context.task_planner)),
         task_search=", ".join(log.searches),
     )
-    made = None if steps is None else context.plan_of(steps)
-    diagnosis = _diagnosis(context, log, status)
-    explanation = _explanation(context, status, diagnosis, plan=made)
+    plan = None if steps is None else context.plan_of(steps)
+    diagnosis = _diagnose(context, log, status)
+    explanation = _explanation(context, status, diagnosis, plan=plan)
     trees: tuple[SearchTree, ...] = ()
     if context.options.record_tree:
         trees = build_search_trees(log.trees, log.nodes, end=log.end)
-    return PlanResult(status, made, explanation, statistics, diagnosis, trees)
+    return PlanResult(status, plan, explanation, statistics, diagnosis, trees)
 
 
 def _explanation(
     context: PlanningContext, status: PlanStatus, diagnosis: Diagnosis, *, plan: Plan | None
 ) -> str:
-    """Return the answer in words, with the links of the arms that were not checked for collision."""
+    """Return the explanation as text, with the links of the arms that have no collision shapes."""
     explanation = explain(status, diagnosis, goal=context.goal_text, plan=plan)
-    visual_only = visual_only_frames(
-        context.scene, moved_frames(context.scene, *context.manipulators)
-    )
-    return (
-        f"{explanation}\nNot checked: {visual_only_warning(visual_only)}."
-        if visual_only
-        else explanation
-    )
+    arm_frames = moved_frames(context.scene, *context.manipulators)
+    visual_only = visual_only_frames(context.scene, arm_frames)
+    if visual_only:
+        explanation += f"\nNot checked: {visual_only_warning(visual_only)}."
+    return explanation
 
 
-def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> Diagnosis:
+def _diagnose(context: PlanningContext, log: SearchLog, status: PlanStatus) -> Diagnosis:
+    """Return the failures of a run, and their causes if there is no plan."""
     conflict = None
-    ended_by, limit = _ending(context, log, status)
+    search_end, limit = _search_end(context, log, status)
     if status is PlanStatus.PROVED_UNSOLVABLE and not log.infeasibilities:
         with suppress(TimeLimitError), time_limit(log.seconds_left()):
             conflict = find_goal_conflict(context.problem, time_limit=log.seconds_left())
@@ -190,11 +204,10 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
     if status is PlanStatus.NO_PLAN_WITHIN_LIMITS and context.finds_causes:
         roots = [tree.root for tree in log.trees]
         arms, sampling = context.arms(log.clock, 0), context.sampling
-        named = {
-            argument for fact in necessary_facts(context.problem) for argument in fact.arguments
-        }
+        facts = necessary_facts(context.problem)
+        goal_names = {argument for fact in facts for argument in fact.arguments}
         goal_objects = [
-            frame for frame in movable_frames(context.scene) if pddl_name(frame) in named
+            frame for frame in movable_frames(context.scene) if pddl_name(frame) in goal_names
         ]
 
         def is_over() -> bool:
@@ -218,15 +231,15 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
         skeletons=log.skeletons,
         attempts=log.failures.attempts,
         causes=causes,
-        ended_by=ended_by,
+        ended_by=search_end,
         limit=limit,
     )
 
 
-def _ending(
+def _search_end(
     context: PlanningContext, log: SearchLog, status: PlanStatus
 ) -> tuple[SearchEnd | None, float | None]:
-    """Return what ended a search without an answer, with the limit where it was one."""
+    """Return the cause of the end of an inconclusive search, and the value of the limit, if any."""
     if status is not PlanStatus.NO_PLAN_WITHIN_LIMITS:
         return None, None
     if log.is_over():

@@ -1,15 +1,16 @@
-"""Suggestions: relaxations of a problem without a plan for which there is one, found by replanning.
+"""Suggestions: relaxations of an unsolved problem that have a plan, found by replanning.
 
-*Bodies out of the way*: a body that was often in the way, or that an action failed to move, is
-taken out of the scene (of a fixed one only the shapes). Parts of the goal are omitted (*goals given
-up*). Single changes come first, and pairs only when none of them helps. The bodies most often in
-the way come first, and the parts of the goal that speak of what failed or exclude each other. Each
-relaxed problem gets one iteration and few task plans; nothing is proved.
+* *Fewer bodies*: a body that often blocked an action, or that an action failed to move, is removed.
+  A fixed body loses only its shapes. The bodies that blocked most actions come first.
+* *Fewer goals*: a part of the goal is omitted. The parts that exclude each other come first, then
+  those with the objects of the most failures.
 
-Invariants: the order of relaxed problems is a function of the diagnosis and the scene, and each
-result one of its problem. The suggestions are the same for equal runs unless the time cuts them
-short. A body is never removed that carries another, that is part of the goal, or that is part of an
-arm.
+Single changes come first. Pairs are tried if no single change helps. Each relaxed problem gets one
+iteration and few task plans, so a problem without a suggestion is not proved infeasible.
+
+The order of relaxed problems depends only on the diagnosis and the scene, and each result only on
+its problem. Equal runs have equal suggestions unless the time limit ends them. A body is never
+removed if it carries another body, or is part of the goal or of an arm.
 """
 
 from __future__ import annotations
@@ -34,19 +35,34 @@ from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.result import PlanResult
 
-_MOST_REPLANS = 10
-_ENOUGH = 3  # suggestions
-_BODIES, _PARTS = 3, 5  # candidates of each sort that are tried alone
-_SKELETONS, _ATTEMPTS = 8, 100
+_MAX_REPLANS = 10
+"""Relaxed problems that are planned."""
+
+_MAX_SUGGESTIONS = 3
+"""Suggestions after which replanning ends."""
+
+_MAX_SINGLE_BODIES = 3
+"""Bodies that are removed alone."""
+
+_MAX_SINGLE_GOALS = 5
+"""Parts of the goal that are omitted alone."""
+
+_SKELETONS_PER_REPLAN = 8
+"""Task plans that are refined for a relaxed problem."""
+
+_SAMPLES_PER_SKELETON = 100
+"""Motions that are tried for a task plan of a relaxed problem."""
 
 
 @dataclass(frozen=True, eq=False)
 class RelaxedProblem:
-    """A problem without some bodies or parts of its goal.
+    """Problem without some bodies or parts of its goal.
 
     Attributes:
-        names: what is given up or taken away: parts of the goal in PDDL, or frames.
-        parts: what the goal joins by "and".
+        kind: kind of the changes.
+        names: removed frames, or omitted parts of the goal in PDDL.
+        scene: scene at the start, without the removed bodies.
+        parts: conjuncts of the remaining goal.
     """
 
     kind: SuggestionKind
@@ -56,7 +72,7 @@ class RelaxedProblem:
 
     @property
     def goal(self) -> Formula:
-        """The goal."""
+        """Goal of the relaxed problem."""
         return self.parts[0] if len(self.parts) == 1 else And(self.parts)
 
 
@@ -68,15 +84,28 @@ def find_suggestions(
     replan: Callable[[PlanningContext], PlanResult],
     seconds: float,
 ) -> tuple[tuple[Suggestion, ...], int]:
-    """Return relaxations of the problem of a run without a plan that have one, and the number of replans."""
-    search = _Search(context, log, replan, time.monotonic() + seconds)
+    """Return relaxations with a plan, and the number of replans.
+
+    Args:
+        context: inputs of a run without a plan.
+        log: log of the run.
+        diagnosis: diagnosis of the run.
+        replan: function that plans a relaxed problem.
+        seconds: time limit [s].
+    """
+    search = _SuggestionSearch(context, log, replan, time.monotonic() + seconds)
     with suppress(TimeLimitError), time_limit(seconds):
         search.run(diagnosis)
-    return tuple(search.found), search.replans
+    return tuple(search.suggestions), search.replans
 
 
-class _Search:
-    """Tries changes one after the other, each pair of them once."""
+class _SuggestionSearch:
+    """Search over relaxed problems, which plans each set of changes once.
+
+    Attributes:
+        suggestions: relaxations that have a plan.
+        replans: number of planned relaxed problems.
+    """
 
     def __init__(
         self,
@@ -86,66 +115,67 @@ class _Search:
         deadline: float,
     ) -> None:
         self.context, self.log, self.replan, self.deadline = context, log, replan, deadline
-        self.found: list[Suggestion] = []
+        self.suggestions: list[Suggestion] = []
         self.replans = 0
-        self._seen: set[frozenset[str]] = set()
+        self._tried_names: set[frozenset[str]] = set()
 
     def run(self, diagnosis: Diagnosis) -> None:
-        """Replan for what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
+        """Plan relaxed problems with one change, and with two changes if no single one helps."""
         context, log = self.context, self.log
         parts = tuple(goal_parts(context.problem.goal))
         conflict = {str(fact) for proof in log.infeasibilities for fact in proof.facts}
         unchanged = {
             kind: RelaxedProblem(kind, (), context.scene, parts) for kind in SuggestionKind
         }
-        bodies = self.with_fewer_bodies(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
-        goals = self.with_fewer_goals(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
+        bodies = self._remove_one_body(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
+        goals = self._omit_one_goal(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
         if log.infeasibilities or not diagnosis.skeletons:
-            bodies = []  # the task alone is to blame
-        failed = self.replan_all([*bodies[:_BODIES], *goals[:_PARTS]])
-        if not self.found:
-            further = [
-                (
-                    self.with_fewer_bodies(relaxed, learned)
-                    if relaxed.kind is SuggestionKind.WITHOUT_BODIES
-                    else self.with_fewer_goals(relaxed, learned, conflict)
-                )
-                for relaxed, learned in failed
-            ]
-            self.replan_all(
-                q for rank in itertools.zip_longest(*further) for q in rank if q is not None
-            )
+            bodies = []  # the task itself has no solution, whatever the geometry
+        failures = self._replan_all([*bodies[:_MAX_SINGLE_BODIES], *goals[:_MAX_SINGLE_GOALS]])
+        if self.suggestions:
+            return
 
-    def replan_all(
+        # Add a second change to each problem, and alternate between the problems.
+        pairs = []
+        for relaxed, new_diagnosis in failures:
+            if relaxed.kind is SuggestionKind.WITHOUT_BODIES:
+                pairs.append(self._remove_one_body(relaxed, new_diagnosis))
+            else:
+                pairs.append(self._omit_one_goal(relaxed, new_diagnosis, conflict))
+        ranked = (pair for rank in itertools.zip_longest(*pairs) for pair in rank)
+        self._replan_all(pair for pair in ranked if pair is not None)
+
+    def _replan_all(
         self, problems: Iterable[RelaxedProblem]
     ) -> list[tuple[RelaxedProblem, Diagnosis]]:
-        """Replan until enough is found or nothing is left; return the problems without a plan, with their diagnoses.
+        """Plan relaxed problems up to the limits; return those without a plan, with the diagnosis.
 
-        When one problem of two changes has a plan, no further one is tried.
+        With two changes, the first plan ends the search.
         """
-        failed = []
+        failures = []
         for relaxed in problems:
-            left = self.deadline - time.monotonic()
-            is_enough = len(self.found) >= _ENOUGH or (bool(self.found) and len(relaxed.names) > 1)
-            if is_enough or self.replans >= _MOST_REPLANS or left <= 0.0:
+            seconds_left = self.deadline - time.monotonic()
+            limit = _MAX_SUGGESTIONS if len(relaxed.names) <= 1 else 1
+            is_at_limit = len(self.suggestions) >= limit or self.replans >= _MAX_REPLANS
+            if is_at_limit or seconds_left <= 0.0:
                 break
-            if frozenset(relaxed.names) in self._seen:
+            if frozenset(relaxed.names) in self._tried_names:
                 continue
-            self._seen.add(frozenset(relaxed.names))
+            self._tried_names.add(frozenset(relaxed.names))
             self.replans += 1
-            self.context.report(self.log, "suggestions", self.replans, _MOST_REPLANS)
-            result = self._replan(relaxed, left)
+            self.context.report(self.log, "suggestions", self.replans, _MAX_REPLANS)
+            result = self._replan(relaxed, seconds_left)
             if result is None:
                 continue
             if result.plan is not None and result.plan.steps:
                 actions = tuple(str(action) for action in result.plan.actions)
-                self.found.append(Suggestion(relaxed.kind, relaxed.names, actions))
+                self.suggestions.append(Suggestion(relaxed.kind, relaxed.names, actions))
             else:
-                failed.append((relaxed, result.diagnosis))
-        return failed
+                failures.append((relaxed, result.diagnosis))
+        return failures
 
     def _replan(self, relaxed: RelaxedProblem, seconds: float) -> PlanResult | None:
-        """Return the result for a relaxed problem; None for one that the domain refuses."""
+        """Return the result for a relaxed problem; None if the domain rejects its scene."""
         context = self.context
         try:
             problem = derive_problem(relaxed.scene, context.domain, q=context.q, goal=relaxed.goal)
@@ -153,17 +183,17 @@ class _Search:
                 context.options,
                 time_limit=seconds,
                 max_iterations=1,
-                skeletons_per_iteration=_SKELETONS,
-                samples_per_skeleton=_ATTEMPTS,
+                skeletons_per_iteration=_SKELETONS_PER_REPLAN,
+                samples_per_skeleton=_SAMPLES_PER_SKELETON,
             )
             return self.replan(context.with_problem(relaxed.scene, problem, options=options))
-        except TmkitError:  # a scene without that body means nothing to the domain
+        except TmkitError:  # the domain may require the removed body
             return None
 
-    def with_fewer_bodies(
+    def _remove_one_body(
         self, relaxed: RelaxedProblem, diagnosis: Diagnosis
     ) -> list[RelaxedProblem]:
-        """Return the problem with one more body out of the way, the most promising first."""
+        """Return problems with one more body removed, the most promising first."""
         names = removable_bodies(
             relaxed.scene, self.context.manipulators, self.context.problem.goal, diagnosis
         )
@@ -174,52 +204,63 @@ class _Search:
             for name in names
         ]
 
-    def with_fewer_goals(
+    def _omit_one_goal(
         self, relaxed: RelaxedProblem, diagnosis: Diagnosis, conflict: AbstractSet[str]
     ) -> list[RelaxedProblem]:
-        """Return the problem with one more part of the goal given up, the most promising first.
+        """Return problems with one more part of the goal omitted, the most promising first.
 
-        A part is not given up when the rest holds already: nothing would be left to do. Goals that
-        facts cannot say are not given up either, nor what stands beside them.
+        A part is not omitted if the remaining goal holds at the start. No part is omitted if the
+        problem has goals that PDDL cannot express.
         """
         if self.context.continuous_goals:
             return []
-        found = []
-        for part in _guilty_first(relaxed.parts, diagnosis, conflict):
-            kept = tuple(other for other in relaxed.parts if other != part)
-            fewer = replace(relaxed, names=(*relaxed.names, str(part)), parts=kept)
-            if kept and not self.context.problem.holds(self.context.problem.init, fewer.goal):
-                found.append(fewer)
-        return found
+        problems = []
+        for part in _sort_goal_parts(relaxed.parts, diagnosis, conflict):
+            parts = tuple(p for p in relaxed.parts if p != part)
+            candidate = replace(relaxed, names=(*relaxed.names, str(part)), parts=parts)
+            if parts and not self.context.problem.holds(self.context.problem.init, candidate.goal):
+                problems.append(candidate)
+        return problems
 
 
 def removable_bodies(
     scene: SceneGraph, manipulators: Sequence[Manipulator], goal: Formula, diagnosis: Diagnosis
 ) -> tuple[str, ...]:
-    """Return the bodies whose removal is tried: obstacles first, then objects, not of the goal, that failed to move."""
-    kept = {*moved_frames(scene, *manipulators), *(arm.base for arm in manipulators)}
+    """Return the bodies to remove, none of them in the goal, the most promising first.
+
+    Obstacles come first, then objects that an action failed to move.
+
+    Args:
+        scene: scene at the start.
+        manipulators: arms, whose frames cannot be removed.
+        goal: goal, whose objects cannot be removed.
+        diagnosis: diagnosis of the run without a plan.
+    """
+    arm_frames = {*moved_frames(scene, *manipulators), *(arm.base for arm in manipulators)}
     movable = set(movable_frames(scene))
-    words = _words(str(goal))
+    goal_names = _pddl_names(str(goal))
 
-    def may_go(frame: str) -> bool:
-        if frame not in scene or pddl_name(frame) in words or "surface" in scene.classes(frame):
+    def is_removable(frame: str) -> bool:
+        if frame not in scene or pddl_name(frame) in goal_names:
             return False
-        below = scene.subtree(frame)
-        return kept.isdisjoint(below) and movable.isdisjoint(set(below) - {frame})
+        if "surface" in scene.classes(frame):
+            return False
+        subtree = set(scene.subtree(frame))
+        return arm_frames.isdisjoint(subtree) and movable.isdisjoint(subtree - {frame})
 
-    by_name = {pddl_name(frame): frame for frame in movable_frames(scene)}
-    failed = [
-        by_name[word]
+    by_pddl_name = {pddl_name(frame): frame for frame in movable_frames(scene)}
+    unmoved = [
+        by_pddl_name[name]
         for action in diagnosis.actions
-        for word in _words(action.action)
-        if word in by_name
+        for name in _pddl_names(action.action)
+        if name in by_pddl_name
     ]
-    candidates = dict.fromkeys([*(body.frame for body in diagnosis.in_the_way), *failed])
-    return tuple(frame for frame in candidates if may_go(frame))
+    candidates = dict.fromkeys([*(body.frame for body in diagnosis.in_the_way), *unmoved])
+    return tuple(frame for frame in candidates if is_removable(frame))
 
 
 def without_bodies(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
-    """Return the scene without bodies: movable ones are removed, others lose their shapes."""
+    """Return the scene without bodies. Movable bodies are removed, others lose their shapes."""
     movable = set(movable_frames(scene))
     for name in names:
         has_joints = any(scene.joint(frame).is_actuated for frame in scene.subtree(name))
@@ -230,23 +271,31 @@ def without_bodies(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
     return scene
 
 
-def _guilty_first(
+def _sort_goal_parts(
     parts: tuple[Formula, ...], diagnosis: Diagnosis, conflict: AbstractSet[str]
 ) -> tuple[Formula, ...]:
-    """Return parts of a goal: those that exclude each other first, then those that speak of what failed most."""
-    guilty = {*conflict, *(diagnosis.conflict.facts if diagnosis.conflict is not None else ())}
+    """Return the parts of a goal, those that cause most failures first.
 
-    def key(part: Formula) -> tuple[bool, int]:
-        words = set(_words(str(part)))
-        shared = (
-            action.failures * len(words & set(_words(action.action)[1:]))
+    Args:
+        parts: conjuncts of the goal.
+        diagnosis: diagnosis of the run. Its conflict is a set of facts that exclude each other.
+        conflict: further facts that cannot hold together, from proofs of infeasibility.
+    """
+    conflict_facts = set(conflict)
+    if diagnosis.conflict is not None:
+        conflict_facts.update(diagnosis.conflict.facts)
+
+    def rank(part: Formula) -> tuple[bool, int]:
+        names = set(_pddl_names(str(part)))
+        related_failures = (
+            action.failures * len(names & set(_pddl_names(action.action)[1:]))
             for action in diagnosis.actions
         )
-        return str(part) not in guilty, -sum(shared)
+        return str(part) not in conflict_facts, -sum(related_failures)
 
-    return tuple(sorted(parts, key=key))
+    return tuple(sorted(parts, key=rank))
 
 
-def _words(text: str) -> list[str]:
+def _pddl_names(text: str) -> list[str]:
     """Return the names in PDDL text."""
     return text.replace("(", " ").replace(")", " ").split()

@@ -1,13 +1,15 @@
-"""A trial pick: whether an arm can take a cube of 4 cm off a small support, looking down, where its tool comes.
+"""Trial pick of a 4 cm cube, which checks the description of an arm.
 
-It shows what makes a consistent description useless: a tool that points sideways, a hand that opens
-too little, ...
+The arm plans to pick the cube from above, off a small support within its reach. The trial detects
+errors of a consistent description, such as a tool that points sideways or a hand that opens too
+little.
 
-Invariants: a function of scene, arm and seed; no clock decides.
+The result depends on the scene, the arm and the seed. The time limit is far above the usual time.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,21 +32,41 @@ from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.result import PlanResult
 
 CUBE = 0.04
-"""Metres: the side of the cube."""
+"""Side of the cube [m]."""
 
-SUPPORT, OBJECT = "trial_support", "trial_cube"
+SUPPORT = "trial_support"
+"""Frame of the support."""
 
-_SAMPLES = 4000
-_STEEP = 0.5  # least downward part of the tool's z for a place to be tried
-_PLACES = 40
-_TASK_PLANS = 3
-_ITERATIONS = 2  # of each plan: a cube that can be picked is picked in the first
-_ABOVE = 0.06  # metres over the cube from which it is approached
-_TABLE = (0.1, 0.1, 0.02)
+OBJECT = "trial_cube"
+"""Frame of the cube."""
+
+_N_SAMPLES = 4000
+"""Configurations that are sampled to find reachable positions."""
+
+_MIN_DOWNWARD = 0.5
+"""Smallest downward component of the tool's z axis at a candidate position."""
+
+_MAX_CANDIDATES = 40
+"""Candidate positions at which inverse kinematics runs."""
+
+_MAX_PLANS = 3
+"""Positions of the cube for which planning runs."""
+
+_ITERATIONS = 2
+"""Search iterations of each plan; the first usually suffices."""
+
+_APPROACH_HEIGHT = 0.06
+"""Height of the tool above the cube before the pick [m]."""
+
+_MIN_FINGER_CLEARANCE = 0.008
+"""Smallest difference of the open gripper width and the cube [m]."""
+
+_SUPPORT_SIZE = (0.1, 0.1, 0.02)
+"""Sides of the support [m]."""
 
 
 class TrialPickStatus(StrEnum):
-    """How a trial pick went."""
+    """Outcome of a trial pick."""
 
     PICKED = "picked"
     NO_PLAN = "no plan"
@@ -54,12 +76,13 @@ class TrialPickStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrialPick(Result):
-    """What came of a trial pick.
+    """Result of a trial pick.
 
     Attributes:
-        reason: why the cube cannot be picked, in one sentence; empty when it can.
-        scene: the scene with support and cube, where a place was found.
-        result: the planner's answer, where a place was found.
+        status: outcome.
+        reason: cause of the failure, in one sentence; empty for a success.
+        scene: scene with support and cube; None without a position for the cube.
+        result: result of the planner; None without a position for the cube.
     """
 
     status: TrialPickStatus
@@ -68,8 +91,8 @@ class TrialPick(Result):
     result: PlanResult | None = None
 
     def __repr__(self) -> str:
-        found = self.reason if self.result is None else repr(self.result)
-        return f"TrialPick({self.status.value}, cube of {CUBE:g} m, {found})"
+        outcome = self.reason if self.result is None else repr(self.result)
+        return f"TrialPick({self.status.value}, cube of {CUBE:g} m, {outcome})"
 
 
 def trial_pick(
@@ -79,90 +102,102 @@ def trial_pick(
     seed: int = 0,
     on_progress: Callable[[PlanningProgress], None] | None = None,
 ) -> TrialPick:
-    """Plan to pick a cube of 4 cm from where the tool comes, in a scene that best has the robot alone."""
+    """Plan to pick a 4 cm cube within the reach of an arm.
+
+    Args:
+        scene: scene of the arm, preferably without other bodies.
+        manipulator: arm and gripper.
+        seed: seed of the sampled positions and of planning.
+        on_progress: function that receives planning progress.
+    """
     arm = manipulator
-    if arm.gripper_kind == "parallel" and arm.width_open < CUBE + 0.008:
+    min_opening = CUBE + _MIN_FINGER_CLEARANCE
+    if arm.gripper_kind == "parallel" and arm.width_open < min_opening:
         reason = f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of 40 mm"
         return TrialPick(TrialPickStatus.HAND_TOO_SMALL, reason)
-    last: TrialPick | None = None
-    for number, place in enumerate(_places(scene, arm, seed)):
-        tried = _with_cube(scene, place)
-        goal = f"(holding {OBJECT})"
-        options = PlanningOptions(
-            seed=seed, time_limit=60.0, max_iterations=_ITERATIONS, suggest=False
-        )
-        result = solve(
-            PlanningProblem(tried, goal=goal, robots=arm), options, on_progress=on_progress
-        )
+    reason = (
+        f"no position was found where '{arm.tool}' points down at a cube without a collision of the"
+        " arm: check that its z axis points away from the hand, and the joint limits"
+    )
+    trial = TrialPick(TrialPickStatus.NO_PLACE, reason)
+    options = PlanningOptions(seed=seed, time_limit=60.0, max_iterations=_ITERATIONS, suggest=False)
+    for centre in itertools.islice(_cube_positions(scene, arm, seed), _MAX_PLANS):
+        scene_with_cube = _add_cube(scene, centre)
+        problem = PlanningProblem(scene_with_cube, goal=f"(holding {OBJECT})", robots=arm)
+        result = solve(problem, options, on_progress=on_progress)
         if result.is_solved:
-            return TrialPick(TrialPickStatus.PICKED, "", tried, result)
-        found = result.diagnosis
-        causes = found.causes or tuple(
-            f"{one.phase}: {one.cause}" for action in found.actions for one in action.causes
-        )
-        last = TrialPick(
-            TrialPickStatus.NO_PLAN, "; ".join(causes[:2]) or result.explanation, tried, result
-        )
-        if number + 1 == _TASK_PLANS:
-            break
-    nowhere = (
-        f"no place was found where '{arm.tool}' looks down at a cube and the arm is free: see that"
-        " its z points away from the hand, and the limits of the joints"
-    )
-    return TrialPick(TrialPickStatus.NO_PLACE, nowhere) if last is None else last
+            return TrialPick(TrialPickStatus.PICKED, "", scene_with_cube, result)
+        reason = _failure_reason(result)
+        trial = TrialPick(TrialPickStatus.NO_PLAN, reason, scene_with_cube, result)
+    return trial
 
 
-def _with_cube(scene: SceneGraph, place: NDArray[np.float64]) -> SceneGraph:
-    """Return the scene with a cube whose centre is at ``place`` (3,) in the root's axes, on a small support."""
-    x, y, z = (float(value) for value in place)
-    cube, table = (
-        AttachedShape(Box((CUBE,) * 3), color=(0.86, 0.1, 0.1, 1.0)),
-        AttachedShape(Box(_TABLE)),
+def _failure_reason(result: PlanResult) -> str:
+    """Return the first causes of a failed plan."""
+    diagnosis = result.diagnosis
+    causes = diagnosis.causes or tuple(
+        f"{cause.phase}: {cause.cause}" for action in diagnosis.actions for cause in action.causes
     )
-    top = z - CUBE / 2
+    return "; ".join(causes[:2]) or result.explanation
+
+
+def _add_cube(scene: SceneGraph, centre: NDArray[np.float64]) -> SceneGraph:
+    """Return the scene with a cube on a small support.
+
+    Args:
+        scene: scene of the arm.
+        centre: (3,) centre of the cube, in root axes [m].
+    """
+    x, y, z = (float(value) for value in centre)
+    cube = AttachedShape(Box((CUBE,) * 3), color=(0.86, 0.1, 0.1, 1.0))
+    support = AttachedShape(Box(_SUPPORT_SIZE))
+    top, thickness = z - CUBE / 2, _SUPPORT_SIZE[2]
     scene = scene.add_frame(
         SUPPORT,
         scene.root_names[0],
-        pose=Pose((x, y, top - _TABLE[2] / 2)),
+        pose=Pose((x, y, top - thickness / 2)),
         classes=["surface"],
-        shapes=[table],
+        shapes=[support],
     )
-    pose = Pose((0.0, 0.0, (_TABLE[2] + CUBE) / 2))
+    pose = Pose((0.0, 0.0, (thickness + CUBE) / 2))
     scene = scene.add_frame(OBJECT, SUPPORT, pose=pose, classes=["movable"], shapes=[cube])
     moment = 0.05 * CUBE**2 / 6.0
     return scene.set_inertia(OBJECT, Inertia(0.05, (0.0, 0.0, 0.0), matrix=np.eye(3) * moment))
 
 
-def _places(scene: SceneGraph, arm: Manipulator, seed: int) -> Iterator[NDArray[np.float64]]:
-    """Yield centres of cubes (3,) over which the tool can look straight down, both at the cube and above it."""
-    root, moving = scene.root_names[0], arm.joint_indices(scene)
+def _cube_positions(
+    scene: SceneGraph, arm: Manipulator, seed: int
+) -> Iterator[NDArray[np.float64]]:
+    """Yield centres (3,) at which the tool can point straight down, at the cube and above it [m].
+
+    The centres are tool positions of sampled configurations, those with the steepest tool first.
+    """
+    root, columns = scene.root_names[0], arm.joint_indices(scene)
     ready = arm.ready_configuration(scene)
-    drawn = np.tile(ready, (_SAMPLES, 1))
-    drawn[:, moving] = random_configurations(scene, _SAMPLES, seed=seed)[:, moving]
+    samples = np.tile(ready, (_N_SAMPLES, 1))
+    samples[:, columns] = random_configurations(scene, _N_SAMPLES, seed=seed)[:, columns]
     rules = CollisionRules.from_start(arm, scene, q=ready)
-    free = ~rules.check_world(scene, rules.allowed_contacts(scene)).in_collision_batch(drawn)
-    poses = [(q, scene.pose(arm.tool, relative_to=root, q=q)) for q in drawn[free]]
-    steep = [(float(-pose.rotation[2, 2]), number) for number, (_, pose) in enumerate(poses)]
-    best = sorted((one for one in steep if one[0] > _STEEP), key=lambda one: -one[0])[:_PLACES]
-    for _, number in best:
-        q, pose = poses[number]
-        place = np.asarray(np.round(pose.translation, 3), dtype=np.float64)
-        x = pose.rotation[:, 0]
-        yaw = atan2(x[1], x[0])
-        targets = [
-            Pose.from_rpy((*place[:2], place[2] + height), (np.pi, 0.0, yaw))
-            for height in (_ABOVE, 0.0)
-        ]
-        found = (
+    world = rules.check_world(scene, rules.allowed_contacts(scene))
+    free_samples = samples[~world.in_collision_batch(samples)]
+    poses = [(q, scene.pose(arm.tool, relative_to=root, q=q)) for q in free_samples]
+    downward = [(float(-pose.rotation[2, 2]), index) for index, (_, pose) in enumerate(poses)]
+    steep = [candidate for candidate in downward if candidate[0] > _MIN_DOWNWARD]
+    steep.sort(key=lambda candidate: -candidate[0])
+    for _, index in steep[:_MAX_CANDIDATES]:
+        q, pose = poses[index]
+        centre = np.asarray(np.round(pose.translation, 3), dtype=np.float64)
+        x_axis = pose.rotation[:, 0]
+        yaw = atan2(x_axis[1], x_axis[0])
+        solutions = (
             inverse_kinematics(
                 scene,
                 arm.tool,
-                target_pose=target,
+                target_pose=Pose.from_rpy((*centre[:2], centre[2] + height), (np.pi, 0.0, yaw)),
                 joints=arm.joints,
                 q=q,
                 settings=IkSettings(seed=seed),
             )
-            for target in targets
+            for height in (_APPROACH_HEIGHT, 0.0)
         )
-        if all(reached.status == InverseKinematicsStatus.SOLVED for reached in found):
-            yield place
+        if all(solution.status == InverseKinematicsStatus.SOLVED for solution in solutions):
+            yield centre
