@@ -97,7 +97,7 @@ class Registration(Protocol):
 
     @property
     def description(self) -> str:
-        """One line for a list."""
+        """Short description for a list."""
         ...
 
     @property
@@ -128,7 +128,7 @@ class InstalledRegistration(Generic[Value]):
 
     @property
     def is_usable(self) -> bool:
-        """Whether the required module is installed."""
+        """True if the required module is installed."""
         return not self.value.module or importlib.util.find_spec(self.value.module) is not None
 
     @property

@@ -8,9 +8,9 @@
 * *Hand in the support*: at every pose at which an object would be placed, the hand that holds it
   collides with bodies that never move. An example is a cup held by its rim and turned over above a
   tray. The cause holds for the sampled poses.
-* *Narrow gaps*: at each grasp, a neighbour is closer to the object than a finger is thick, and none
-  of these objects has a free grasp before another is moved. The cause is measured at the sampled
-  grasps of the hand alone (:mod:`tmkit.tamp.search.hand_tables`), so it is not proved.
+* *Narrow gaps*: at each grasp, the gap between the object and a neighbour is narrower than a
+  finger. None of these objects has a free grasp before another is moved. The cause is measured at
+  the sampled grasps of the hand alone (:mod:`tmkit.tamp.search.hand_tables`): it is not proved.
 
 A cause is a sentence without a full stop. It depends on the scene, the seed and the log, and not on
 a clock.

@@ -77,7 +77,7 @@ class PortfolioResult(Result):
 
     @property
     def is_solved(self) -> bool:
-        """Whether there is a plan."""
+        """True if there is a plan."""
         return self.result.is_solved
 
     @property

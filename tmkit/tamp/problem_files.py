@@ -133,7 +133,7 @@ class _ProblemReader:
     def read(
         self, domain: str | Path | None, semantics: str | Path | None
     ) -> tuple[PlanningProblem, PlanningOptions]:
-        """Return the problem and the options, with a domain and semantics in place of the file's."""
+        """Return the problem and the options, with the caller's domain and semantics."""
         _require_keys_among(self.top, _KEYS)
         scene_files = [self.resolve(node) for node in _item_list(self.top.get("scene"))]
         with _errors_at(self.top.get("scene")):
@@ -259,7 +259,7 @@ def goal_of_table(node: JsonNode) -> ContinuousGoal:
 
 @contextmanager
 def locate_goal_errors(path: str | Path | None) -> Iterator[None]:
-    """Add the problem file and the line of its goal to errors of the goal, which planning raises."""
+    """Add the problem file and the line of its goal to errors of the goal."""
     try:
         yield
     except FileFormatError as error:

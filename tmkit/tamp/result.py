@@ -78,7 +78,7 @@ class PlanResult(Result):
 
     @property
     def is_solved(self) -> bool:
-        """Whether there is a plan."""
+        """True if there is a plan."""
         return self.status is PlanStatus.SOLVED
 
     def to_dict(self) -> dict[str, Any]:

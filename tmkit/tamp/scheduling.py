@@ -1,12 +1,14 @@
 """Scheduling of plans: independent steps of different arms overlap in time.
 
 The scheduler is a prioritised coordination on timed paths. It adds the steps one by one in the
-order of the plan, each at its earliest start. A step starts
+order of the plan, each at the earliest start that satisfies these conditions:
 
-* after the earlier steps of the same arm,
-* after the earlier steps with which its order must not change, and
-* when its timed motion is free of collisions with all scheduled motions and resting arms, from its
-  start to the end of the schedule.
+* The earlier steps of the same arm have ended.
+
+* The earlier steps with which its order must not change have ended.
+
+* From its start to the end of the schedule, its timed motion is free of collisions with all
+  scheduled motions and with resting arms.
 
 Each moment is checked in its scene version, with held objects attached to the hands and with a
 clearance between the arms. The latest start of a step is the end of all earlier steps, as in the
@@ -176,7 +178,7 @@ class _Scheduler:
         return schedule
 
     def _is_delayed(self, schedule: Schedule, extended: Schedule | None) -> bool:
-        """Return whether the last track of an extended schedule waits for a collision-free start."""
+        """Return whether the last track of an extended schedule must wait for free space."""
         if extended is None:
             return True
         start, track = extended.tracks[-1]

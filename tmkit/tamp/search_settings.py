@@ -48,7 +48,7 @@ class SearchSettings(CheckedOptions):
         heuristic_weight: weight of the expected remaining actions against the completed ones. Above
             1 the search prefers deep versions.
         cost_per_try: number of actions by which an attempt lowers the priority of a version.
-        refinement_attempts_per_try: motions of a refinement that count as one attempt at a
+        refinement_attempts_per_try: number of motions of a refinement that equals one attempt at a
             transfer, which takes longer.
         work_beside: attempts at other versions before the first task plan is refined again with
             twice the budget, as a multiple of the attempts of its latest refinement.
@@ -69,7 +69,7 @@ class SearchSettings(CheckedOptions):
             must be at least ``place_spacing`` from earlier ones.
         checked_draws: samples of a placement at which inverse kinematics must also succeed among
             the objects of the version.
-        checks_per_attempt: rejected placements and grasps that count as one attempt.
+        checks_per_attempt: number of rejected placements and grasps that equals one attempt.
         attempts_per_transfer: attempts at a transfer before the next transfer is tried.
         corridors: number of latest paths out of narrow places, which are tried before path
             searches.

@@ -105,7 +105,7 @@ class SearchTree(Displayed):
 
     @property
     def is_in_plan(self) -> bool:
-        """Whether this search found the plan."""
+        """True if this search found the plan."""
         return any(node.is_in_plan for node in self.nodes)
 
     def version(self, index: int, scene: SceneGraph) -> tuple[SceneGraph, Configuration]:

@@ -130,7 +130,7 @@ class _SuggestionSearch:
         bodies = self._remove_one_body(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
         goals = self._omit_one_goal(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
         if log.infeasibilities or not diagnosis.skeletons:
-            bodies = []  # the task itself has no solution, whatever the geometry
+            bodies = []  # the task has no solution even without geometry
         failures = self._replan_all([*bodies[:_MAX_SINGLE_BODIES], *goals[:_MAX_SINGLE_GOALS]])
         if self.suggestions:
             return
