@@ -95,7 +95,7 @@ def _prove_infeasible(context: PlanningContext) -> tuple[Infeasibility, ...]:
     valid_proofs = tuple(proof for proof in proofs if not _has_user_sampler(context, proof))
     if valid_proofs:
         return valid_proofs
-    clutter_proof = blocked_clutter(context)
+    clutter_proof = prove_blocked_clutter(context)
     return () if clutter_proof is None else (clutter_proof,)
 
 

@@ -246,7 +246,9 @@ def _build_node(
     step, parent = version.step, version.parent
     if step is not None:
         node_values = replace(
-            node_values, actions=(str(tree.domain.original_action(step.action)),), choices=(step.choice,)
+            node_values,
+            actions=(str(tree.domain.original_action(step.action)),),
+            choices=(step.choice,),
         )
     if parent is None:
         return node_values
