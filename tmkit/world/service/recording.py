@@ -385,7 +385,7 @@ class WorldLog:
         keys: m.SourceKeys,
     ) -> None:
         self._transport, self._limits, self._keys = transport, limits, keys
-        self._blobs = BlobFolder(Path(f"{os.fspath(path)}.blobs"), largest=limits.message_bytes)
+        self._blobs = BlobFolder(Path(f"{os.fspath(path)}.blobs"), max_bytes=limits.message_bytes)
         self._lock = threading.Lock()  # of the folder
         self._named = set[str]()  # digests since the last snapshot
         self._room = 0  # bytes until the next
