@@ -192,7 +192,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "wrench bias": lambda: set_wrench_bias(SCENE, "cup", cm(1, 2, 3, 4, 5, 6)),
     "gravity": lambda: payload_wrench(SCENE, "cup", gravity=cm(0, 0, -1), q=[0.0]),
     "metres that moved": lambda: moved_frames(
-        SCENE, SCENE.set_pose("cup", tk.Pose([1, 0, 0])), q=[0], metres=cm(1)
+        SCENE, SCENE.set_pose("cup", tk.Pose([1, 0, 0])), q=[0], translation_tolerance=cm(1)
     ),
     "time_path": lambda: time_path(
         Quantity(np.zeros((2, 1)), "meter"),

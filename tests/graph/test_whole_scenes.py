@@ -353,10 +353,13 @@ def test_what_moved() -> None:
     renamed = turned.rename_frame("tip", "point")
     assert moved_frames(scene, renamed, q=q) == ("mount", "adapter", "hand", "point")
     carried = scene.reparent("tip", "base", q=q)
-    assert moved_frames(scene, carried, q=q, metres=1e-12, radians=1e-12) == ()
-    assert moved_frames(scene, carried, q=scene.configuration({"link": 0.5}), metres=1e-9) == (
-        "tip",
+    assert (
+        moved_frames(scene, carried, q=q, translation_tolerance=1e-12, rotation_tolerance=1e-12)
+        == ()
     )
+    assert moved_frames(
+        scene, carried, q=scene.configuration({"link": 0.5}), translation_tolerance=1e-9
+    ) == ("tip",)
     with pytest.raises(ConfigurationError):
         moved_frames(scene, turned)
     with pytest.raises(SceneError, match="different joints"):

@@ -73,11 +73,11 @@ def plain_attribute(key: str, value: object) -> Any:
             these.
 
     Raises:
-        SceneError: if a value has another type, is nested more than :data:`MAX_DEPTH` deep, is not
-            finite, is an integer of more than 640 digits, or is text with an unpaired surrogate.
-            The same holds for keys of dicts.
+        SceneError: if a value has another type, is nested more than :data:`MAX_DEPTH` deep, or is
+            not finite. Also if it is an integer of more than 640 digits, or text with an unpaired
+            surrogate. The same holds for keys of dicts.
     """
-    return _plain(key, value, 0)
+    return _to_plain(key, value, 0)
 
 
 def attribute_text(key: str, value: object) -> str:
@@ -105,16 +105,16 @@ def value_and_stamp(key: str, value: object) -> tuple[Any, float | None]:
         SceneError: if :func:`attribute_text` raises it.
     """
     if not isinstance(value, Stamped):
-        return _plain(key, value, 0), None
+        return _to_plain(key, value, 0), None
     is_time = isinstance(value.stamp, float | int) and abs(value.stamp) <= _MAX_STAMP
     if not is_time:
         raise _attribute_error(
             key, f"must be {_EXPECTED}, with a finite stamp, not {reprlib.repr(value)}"
         )
-    return _plain(key, value.value, 0), float(value.stamp) + 0.0
+    return _to_plain(key, value.value, 0), float(value.stamp) + 0.0
 
 
-def _plain(key: str, value: Any, depth: int) -> Any:
+def _to_plain(key: str, value: Any, depth: int) -> Any:
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):
@@ -142,9 +142,9 @@ def _plain(key: str, value: Any, depth: int) -> Any:
             f"is nested {nesting} deep; expected at most {MAX_DEPTH} lists and dicts in each other",
         )
     if not isinstance(value, dict | PMap):
-        return [_plain(key, item, depth + 1) for item in value]
+        return [_to_plain(key, item, depth + 1) for item in value]
     items = {_plain_text(key, name, "the keys of a dict"): item for name, item in value.items()}
-    return {name: _plain(key, items[name], depth + 1) for name in sorted(items)}
+    return {name: _to_plain(key, items[name], depth + 1) for name in sorted(items)}
 
 
 def _nesting(value: Any) -> int:

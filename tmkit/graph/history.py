@@ -241,11 +241,13 @@ class SceneHistory:
         Args:
             count: largest number of versions up to the present one, and of undone versions.
         """
-        past = [entry for entry, _ in zip(self._now, range(max(1, count)), strict=False)][::-1]
+        past_entries = [entry for entry, _ in zip(self._now, range(max(1, count)), strict=False)][
+            ::-1
+        ]
         undone = [entry for entry, _ in zip(self._undone, range(count), strict=False)]
         last, present = self._last_number(), self.number
-        lines = [f"  ... {past[0].number} earlier"] if past[0].number else []
-        for entry in (*past, *undone):
+        lines = [f"  ... {past_entries[0].number} earlier"] if past_entries[0].number else []
+        for entry in (*past_entries, *undone):
             mark = ">" if entry.number == present else " "
             suffix = "  (undone)" if entry.number > present else ""
             lines.append(f"{mark} {entry.number:{len(str(last))}} {entry.text}{suffix}")
@@ -285,8 +287,8 @@ class SceneHistory:
         if scene is self.scene:
             return self
         positional = tuple(_freeze(value) for value in arguments)
-        named = tuple((name, _freeze(value)) for name, value in keywords)
-        entry = HistoryEntry(self.number + 1, edit, positional, named, scene)
+        named_arguments = tuple((name, _freeze(value)) for name, value in keywords)
+        entry = HistoryEntry(self.number + 1, edit, positional, named_arguments, scene)
         return self._from_entries(self._now.cons(entry), plist())
 
     def _last_number(self) -> int:
@@ -319,8 +321,8 @@ def moved_frames(
     b: SceneGraph,
     *,
     q: ArrayLike | None = None,
-    metres: float = 0.0,
-    radians: float = 0.0,
+    translation_tolerance: float = 0.0,
+    rotation_tolerance: float = 0.0,
 ) -> tuple[str, ...]:
     """Return the frames whose pose relative to their root differs between two versions.
 
@@ -332,8 +334,8 @@ def moved_frames(
         a: one version.
         b: the other version, made from ``a`` or from the same scene as ``a``.
         q: (n_joints,) configuration of both; optional if they have no joints.
-        metres: largest translation of a frame that counts as unmoved [m].
-        radians: largest rotation of a frame that counts as unmoved [rad].
+        translation_tolerance: largest translation of a frame that counts as unmoved [m].
+        rotation_tolerance: largest rotation of a frame that counts as unmoved [rad].
 
     Raises:
         SceneError: if the versions have different joints.
@@ -348,7 +350,8 @@ def moved_frames(
             "the scenes have joints, so moved_frames() needs a configuration q"
         )
     values = b.configuration({}, base=q)  # raises for a wrong length
-    metres, radians = plain_number(metres, "metres"), plain_number(radians, "radians")
+    max_distance = plain_number(translation_tolerance, "translation_tolerance")
+    max_angle = plain_number(rotation_tolerance, "rotation_tolerance")
 
     # Collect the frames below changed edges, with their ids.
     candidates: dict[str, int] = {}
@@ -360,18 +363,18 @@ def moved_frames(
 
     # Compare the poses of each candidate in both versions.
     old_poses, new_poses = (_RootPoses(scene, values, len(candidates)) for scene in (a, b))
-    moved: list[tuple[int, str]] = []
+    moved_names: list[tuple[int, str]] = []
     for name, number in candidates.items():
         old_name = a.frame_of_id(number)
         if old_name is None:
             continue
         if a.frame_id(a.root(old_name)) != b.frame_id(b.root(name)):
-            moved.append((number, name))
+            moved_names.append((number, name))
             continue
         distance, angle = old_poses.pose(old_name).distance(new_poses.pose(name))
-        if distance > metres or angle > radians:
-            moved.append((number, name))
-    return tuple(name for _, name in sorted(moved))
+        if distance > max_distance or angle > max_angle:
+            moved_names.append((number, name))
+    return tuple(name for _, name in sorted(moved_names))
 
 
 class _RootPoses:

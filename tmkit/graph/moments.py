@@ -169,13 +169,13 @@ def twists_between(scene: SceneGraph, start: str, end: str) -> list[tuple[str, s
 
     O(t depth) for t twist edges.
     """
-    driven = all_twist_driven_edges(scene)
+    driven_edges = all_twist_driven_edges(scene)
 
     def tops(body: str) -> set[str]:
         """Return the topmost frames that joints and fixed edges connect to a body."""
         result = set()
         for frame in scene.frames_of_body(body):
-            while frame not in driven and (parent := scene.parent(frame)) is not None:
+            while frame not in driven_edges and (parent := scene.parent(frame)) is not None:
                 frame = parent
             result.add(frame)
         return result
@@ -293,21 +293,21 @@ def moment(
     edge_selection = None if is_disconnected else edges
 
     # Move the edges, and compute missing joint values.
-    at = at_stamp(scene, when, frames=edge_selection)
+    version = at_stamp(scene, when, frames=edge_selection)
     has_histories = bool(joints and scene.frames_of_class(CLASS))
     if has_histories and q is None:
         q = configuration(
             scene, when.stamp, joints=joints, policy=when.policy, extrapolate=when.extrapolate
         )
     if bodies is None:
-        return at, q, qd
+        return version, q, qd
     if has_histories and qd is None:
         qd = joint_velocities(scene, when.stamp, joints=joints, policy=when.policy)
-    with at.edit() as edit:
+    with version.edit() as edit:
         for frame, parent, _ in _edges_with_stamps(scene, edge_selection):
             if not _is_twist_driven(scene, frame):
                 motion = _twist_from_stamps(
-                    scene, frame, at.local_pose(frame), when.stamp, when.policy
+                    scene, frame, version.local_pose(frame), when.stamp, when.policy
                 )
                 edit.set_twist(frame, motion, relative_to_body=scene.body(parent))
     return edit.finish(), q, qd
@@ -359,8 +359,8 @@ def gaussian_pose(
         StampError: if :func:`at_stamp` raises it.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
-    at, q, _ = moment(scene, stamp, (frame, reference), q=q)
-    return at.gaussian_pose(frame, relative_to=reference, q=q)
+    version, q, _ = moment(scene, stamp, (frame, reference), q=q)
+    return version.gaussian_pose(frame, relative_to=reference, q=q)
 
 
 def pose_through(
@@ -508,12 +508,11 @@ def configuration(
                 step = Pose.from_rpy([0, 0, 0], [0, 0, change])
             pose = scene.pose(holder, relative_to=frame, stamp=last) @ step
         values[joint] = _value(pose, is_continuous)
-    missing = [name for name in required if name not in values] if q is None else []
-    if missing:
-        message = (
-            f"joint '{missing[0]}' has no history: add its values with add_joint_values, or pass q"
-        )
-        raise StampError(message, joint=missing[0], stamp=stamp)
+    missing_joints = [name for name in required if name not in values] if q is None else []
+    if missing_joints:
+        joint = missing_joints[0]
+        message = f"joint '{joint}' has no history: add its values with add_joint_values, or pass q"
+        raise StampError(message, joint=joint, stamp=stamp)
     return scene.configuration(values, base=q)
 
 

@@ -239,18 +239,18 @@ def remove_with_groups(scene: SceneGraph, node: str | SceneNode) -> SceneGraph:
 
     Raises:
         UnknownNameError: if a frame or group is unknown.
-        SceneError: as :meth:`SceneGraph.remove_frame`, or if the node has another kind.
+        SceneError: if :meth:`SceneGraph.remove_frame` raises it, or the node has another kind.
     """
     kind, name = _resolve_node(scene, node)
-    owned = _owned_groups(scene)
+    owned_groups = _groups_with_owner(scene)
     rest = scene.remove_frame(name, subtree=True) if kind == "frame" else scene.remove_group(name)
-    while orphans := owned.intersection(rest.group_names) - _owned_groups(rest):
+    while orphans := owned_groups.intersection(rest.group_names) - _groups_with_owner(rest):
         for group in sorted(orphans):
             rest = rest.remove_group(group)
     return rest
 
 
-def _owned_groups(scene: SceneGraph) -> set[str]:
+def _groups_with_owner(scene: SceneGraph) -> set[str]:
     """Return the groups that are below a frame or a group."""
     groups = _groups(scene)
     return {group.name for group in groups if group.parents}.union(

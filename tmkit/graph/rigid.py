@@ -65,14 +65,14 @@ def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
     Raises:
         UnknownNameError: if a frame is unknown.
     """
-    driven = twist_driven_edges(scene, frame)
+    driven_edges = twist_driven_edges(scene, frame)
     top = frame
-    while (parent := scene.parent(top)) is not None and _is_rigid_edge(scene, top, driven):
+    while (parent := scene.parent(top)) is not None and _is_rigid_edge(scene, top, driven_edges):
         top = parent
     group, stack = [top], [top]
     while stack:
         parent = stack.pop()
-        children = [c for c in scene.children(parent) if _is_rigid_edge(scene, c, driven)]
+        children = [c for c in scene.children(parent) if _is_rigid_edge(scene, c, driven_edges)]
         group += children
         stack += children
     return tuple(sorted(group, key=scene.frame_id))
@@ -101,11 +101,11 @@ def loose_edge(scene: SceneGraph, frame: str, other: str) -> str | None:
     """
     if scene.root(frame) != scene.root(other):
         return frame
-    driven = twist_driven_edges(scene, frame)
+    driven_edges = twist_driven_edges(scene, frame)
     up, down = ([end, *scene.ancestors(end)] for end in (frame, other))
     common = set(up).intersection(down)
     edges = [edge for edge in (*up, *reversed(down)) if edge not in common]
-    return next((edge for edge in edges if not _is_rigid_edge(scene, edge, driven)), None)
+    return next((edge for edge in edges if not _is_rigid_edge(scene, edge, driven_edges)), None)
 
 
 def rigid_inertia(scene: SceneGraph, frame: str) -> Inertia | None:
@@ -123,8 +123,10 @@ def rigid_inertia(scene: SceneGraph, frame: str) -> Inertia | None:
     Raises:
         UnknownNameError: if a frame is unknown.
     """
-    firsts = {scene.body(name): name for name in reversed(rigid_frames(scene, frame))}
-    parts = [(scene.pose(name, relative_to=frame), scene.inertia(name)) for name in firsts.values()]
+    first_frames = {scene.body(name): name for name in reversed(rigid_frames(scene, frame))}
+    parts = [
+        (scene.pose(name, relative_to=frame), scene.inertia(name)) for name in first_frames.values()
+    ]
     return combine_inertia([(pose, inertia) for pose, inertia in parts if inertia is not None])
 
 
@@ -135,8 +137,8 @@ def combine_inertia(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:
         masses: reference_from_body and the inertia of each body.
     """
     if len(masses) < 2:
-        return _in_axes(*masses[0]) if masses else None
-    parts = [_in_axes(*part) for part in masses]
+        return _change_axes(*masses[0]) if masses else None
+    parts = [_change_axes(*part) for part in masses]
     mass = sum(part.mass for part in parts)
     center = sum((part.mass * part.center for part in parts), start=np.zeros(3)) / mass
     matrix: NDArray[np.float64] = np.zeros((3, 3))
@@ -146,7 +148,7 @@ def combine_inertia(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:
     return Inertia(mass, center, matrix=(matrix + matrix.T) / 2)
 
 
-def _in_axes(reference_from_body: Pose, inertia: Inertia) -> Inertia:
+def _change_axes(reference_from_body: Pose, inertia: Inertia) -> Inertia:
     """Return an inertia in the axes of the reference frame."""
     if reference_from_body == Pose():
         return inertia
@@ -175,11 +177,11 @@ def joint_values(scene: SceneGraph, values: ArrayLike, what: str) -> NDArray[np.
     return np.asarray(core._joint_values(values, what))
 
 
-def _is_rigid_edge(scene: SceneGraph, frame: str, driven: set[str]) -> bool:
+def _is_rigid_edge(scene: SceneGraph, frame: str, driven_edges: set[str]) -> bool:
     """Return whether the edge above a frame is fixed, and inside a body or not driven by twists."""
     parent = scene.parent(frame)
     on_one_body = parent is not None and scene.body(parent) == scene.body(frame)
-    return scene.joint(frame) == Fixed() and (on_one_body or frame not in driven)
+    return scene.joint(frame) == Fixed() and (on_one_body or frame not in driven_edges)
 
 
 @dataclass
@@ -235,28 +237,28 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
     for name in sorted(kept_names):
         if name not in scene:
             raise UnknownNameError.of("frame", name, scene.frame_names)
-    partners = _allowed_partners(scene)
+    partners = _collision_partners(scene)
     groups = [scene.group(name) for name in scene.group_names]
     members = {frame for group in groups for frame in (*group.frames, *group.parents)}
     edges = [edge for frame in scene.twist_frames if (edge := scene.twist_edge(frame)) is not None]
     references = {reference for reference, _ in edges}  # bodies that twist edges require
-    driven = all_twist_driven_edges(scene)
+    driven_edges = all_twist_driven_edges(scene)
     kept_frames: dict[str, _KeptFrame] = {}
     # by frame: the kept frame that replaces it, and holder_from_frame
     holders: dict[str, tuple[str, Pose]] = {}
     # frames with an error relative to the frame that replaces their parent
-    uncertain: set[str] = set()
+    uncertain_frames: set[str] = set()
     for root in scene.root_names:
         for name in scene.subtree(root):
             frame = scene.specification(name)
             collides = any(part.collision for part in frame.shapes)
             holder, holder_from_frame, stamps = _holder_pose(frame, holders)
             has_folded_parent = frame.parent not in kept_frames
-            if frame.noise is not None or (frame.parent in uncertain and has_folded_parent):
-                uncertain.add(name)
-            is_required = name in members or name in kept_names or name in driven
+            if frame.noise is not None or (frame.parent in uncertain_frames and has_folded_parent):
+                uncertain_frames.add(name)
+            is_required = name in members or name in kept_names or name in driven_edges
             is_required = is_required or _moves_in_time(frame) or frame.body in references
-            if name in uncertain and _must_hold_error(scene, frame):
+            if name in uncertain_frames and _must_hold_error(scene, frame):
                 is_required = True
             above = kept_frames.get(holder)
             if frame.parent is None or _must_keep(
@@ -286,12 +288,12 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
         return scene
     _move_inertia(scene, kept_frames, holders)
     order = [name for name in scene.frame_names if name in kept_frames]
-    collapsed = SceneGraph.from_frames(
+    collapsed_scene = SceneGraph.from_frames(
         [_specification(kept_frames[name]) for name in order],
-        allowed=_allowed_pairs(scene, kept_frames, holders),
+        allowed=_pairs_after_collapse(scene, kept_frames, holders),
         bodies_without_frames=scene.bodies_without_frames,
     )
-    with collapsed.edit() as edit:
+    with collapsed_scene.edit() as edit:
         for group in groups:
             edit.set_group(
                 group.name,
@@ -304,7 +306,7 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
     return edit.finish()
 
 
-def _allowed_partners(scene: SceneGraph) -> dict[str, frozenset[str]]:
+def _collision_partners(scene: SceneGraph) -> dict[str, frozenset[str]]:
     """Return the frames that each frame may touch."""
     partners: dict[str, set[str]] = {name: set() for name in scene.frame_names}
     for a, b, _ in scene.allowed_pairs:
@@ -390,7 +392,7 @@ def _specification(frame: _KeptFrame) -> FrameSpecification:
     )
 
 
-def _allowed_pairs(
+def _pairs_after_collapse(
     scene: SceneGraph, kept_frames: dict[str, _KeptFrame], holders: dict[str, tuple[str, Pose]]
 ) -> list[tuple[str, str, str]]:
     """Return the allowed pairs of the collapsed scene, with their reasons."""

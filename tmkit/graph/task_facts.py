@@ -52,9 +52,9 @@ def change_task_facts(
     Raises:
         SceneError: if a fact is malformed; then the scene is unchanged.
     """
-    added, removed = set(map(_parse_fact, add)), set(map(_parse_fact, remove))
+    additions, removals = set(map(_parse_fact, add)), set(map(_parse_fact, remove))
     old_facts = set(task_facts(scene))
-    new_facts = (old_facts - removed) | added
+    new_facts = (old_facts - removals) | additions
     if new_facts == old_facts:
         return scene
     texts = dict.fromkeys(map(_fact_text, sorted(new_facts)), True)

@@ -319,8 +319,8 @@ def joint_gaussian(
                 blocks[i] = noise.map(source)
     size = 6 * len(pairs)
     columns = [blocks.reshape(size, -1) for blocks in maps.values()]
-    stacked = np.hstack([np.empty((size, 0)), *columns])
-    covariance = stacked @ stacked.T
+    matrix = np.hstack([np.empty((size, 0)), *columns])
+    covariance = matrix @ matrix.T
     covariance.flags.writeable = False
     return means, covariance
 

@@ -46,10 +46,12 @@ def tree_html(
     describer = Describer(scene, q)
     parts = [
         f"<div><b>SceneGraph</b>: {_counts(scene)}</div>",
-        _details_element("Frames", _tree(scene, describer, max_frames, max_children), is_open=True),
+        _details_element(
+            "Frames", _tree_list(scene, describer, max_frames, max_children), is_open=True
+        ),
     ]
     if scene.joint_names:
-        parts.append(_details_element("Joints", _joints(scene, describer)))
+        parts.append(_details_element("Joints", _joint_table(scene, describer)))
     if len(scene):
         drawing = tree_svg(scene, max_frames=_FRAMES_DRAWN, max_children=20)
         parts.append(_details_element("Drawing", f'<div style="overflow-x:auto">{drawing}</div>'))
@@ -74,7 +76,7 @@ def _details_element(title: str, content: str, *, is_open: bool = False) -> str:
     return f"<details{' open' if is_open else ''}><summary>{title}</summary>{content}</details>"
 
 
-def _tree(scene: SceneGraph, describer: Describer, max_frames: int, max_children: int) -> str:
+def _tree_list(scene: SceneGraph, describer: Describer, max_frames: int, max_children: int) -> str:
     outline = outline_of(
         scene, frame=None, depth=None, max_frames=max_frames, max_children=max_children
     )
@@ -87,7 +89,7 @@ def _tree(scene: SceneGraph, describer: Describer, max_frames: int, max_children
         if row.frame is None:
             parts.append(f"<li {_FAINT_STYLE}>... and {count_of('more frame', row.more)}</li>")
             continue
-        line = _line(describer, row.frame)
+        line = _frame_line(describer, row.frame)
         if outline.children.get(row.frame) or row.frame in outline.more:
             is_open = " open" if row.level < _OPEN_LEVELS else ""
             parts.append(f"<li><details{is_open}><summary>{line}</summary><ul {_LIST_STYLE}>")
@@ -97,7 +99,7 @@ def _tree(scene: SceneGraph, describer: Describer, max_frames: int, max_children
     return "".join([*parts, "</ul></details></li>" * level, "</ul>"])
 
 
-def _line(describer: Describer, frame: str) -> str:
+def _frame_line(describer: Describer, frame: str) -> str:
     description = describer.describe(frame)
     line = f"<b>{_escape(description.name)}</b>"
     line += f" <i>{_escape(description.joint)}</i>" if description.joint else ""
@@ -111,7 +113,7 @@ def _line(describer: Describer, frame: str) -> str:
     return line + (f" <span {_FAINT_STYLE}>{details}</span>" if details else "")
 
 
-def _joints(scene: SceneGraph, describer: Describer) -> str:
+def _joint_table(scene: SceneGraph, describer: Describer) -> str:
     names, frames, values = scene.joint_names, scene.joint_frames, describer.values
     rows = [["", "joint", "type", "frame", "lower", "upper", "velocity"]]
     if values:

@@ -300,7 +300,7 @@ def tree_text(
         scene, frame=frame, depth=depth, max_frames=max_frames, max_children=max_children
     )
     describer = Describer(scene, q)
-    lines = [_branches(row) + _line(describer, row) for row in outline.rows()]
+    lines = [_branches(row) + _row_text(describer, row) for row in outline.rows()]
     return "\n".join(lines) or "(no frames)"
 
 
@@ -312,7 +312,7 @@ def _branches(row: Row) -> str:
     return ancestors + ("├─ " if row.continues[-1] else "└─ ")
 
 
-def _line(describer: Describer, row: Row) -> str:
+def _row_text(describer: Describer, row: Row) -> str:
     """Return the text of a row."""
     if row.frame is None:
         return f"... and {count_of('more frame', row.more)}"

@@ -74,7 +74,7 @@ _SMALL_LETTER_WIDTH = 5.5
 _LEGEND_LETTER_WIDTH = 6.7
 """Width of a letter of the legend [px]."""
 
-_PADDING = 9
+_BOX_PADDING = 9
 """Distance of a label from the sides of its box [px]."""
 
 _ROW_GAP = 8
@@ -83,7 +83,7 @@ _ROW_GAP = 8
 _COLUMN_GAP = 44
 """Horizontal distance of columns [px]."""
 
-_MARGIN = 16
+_DRAWING_MARGIN = 16
 """Distance of the drawing from its border [px]."""
 
 _LINE_HEIGHT = 12
@@ -131,7 +131,9 @@ class Box:
     def width(self) -> float:
         """Width [px]."""
         small = max((_columns(text) for text in (self.note, *self.details)), default=0)
-        return 2 * _PADDING + max(_LETTER_WIDTH * _columns(self.label), _SMALL_LETTER_WIDTH * small)
+        return 2 * _BOX_PADDING + max(
+            _LETTER_WIDTH * _columns(self.label), _SMALL_LETTER_WIDTH * small
+        )
 
     @property
     def height(self) -> float:
@@ -191,9 +193,9 @@ def render_svg(
     """
     boxes = _lay_out(boxes)
     legend, legend_width = _legend_of_fills(fills) if fills else _legend(boxes)
-    right = max([box.x + box.width for box in boxes] + [_MARGIN + legend_width])
-    bottom = max([box.top + box.strip for box in boxes], default=float(_MARGIN))
-    width, height = right + _MARGIN, bottom + _LEGEND_HEIGHT + _MARGIN
+    right = max([box.x + box.width for box in boxes] + [_DRAWING_MARGIN + legend_width])
+    bottom = max([box.top + box.strip for box in boxes], default=float(_DRAWING_MARGIN))
+    width, height = right + _DRAWING_MARGIN, bottom + _LEGEND_HEIGHT + _DRAWING_MARGIN
     by_key = {box.row.frame: box for box in boxes if box.row.frame is not None}
     lines = [_edge_element(by_key[b.row.parent], b) for b in boxes if b.row.parent in by_key]
     lines += [_dashed_edge_element(by_key[a], by_key[b]) for a, b in dashed_edges]
@@ -206,7 +208,7 @@ def render_svg(
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
         *lines,
         *(_box_element(box) for box in boxes),
-        f'<g transform="translate({_MARGIN} {legend_y:.1f})">{legend}</g>',
+        f'<g transform="translate({_DRAWING_MARGIN} {legend_y:.1f})">{legend}</g>',
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -272,7 +274,7 @@ def _lay_out(boxes: Sequence[Box]) -> list[Box]:
             inner[parent] += strips[index]
 
     # Stack the strips, parents before children.
-    tops, next_tops, end = [0.0] * len(boxes), [0.0] * len(boxes), float(_MARGIN)
+    tops, next_tops, end = [0.0] * len(boxes), [0.0] * len(boxes), float(_DRAWING_MARGIN)
     for index, parent in enumerate(parents):
         if parent is None:
             tops[index], end = end, end + strips[index]
@@ -286,7 +288,7 @@ def _lay_out(boxes: Sequence[Box]) -> list[Box]:
     for box in boxes:
         widths[box.row.level] = max(widths[box.row.level], box.width)
     steps = (width + _COLUMN_GAP for width in widths)
-    lefts = [*itertools.accumulate(steps, initial=float(_MARGIN))]
+    lefts = [*itertools.accumulate(steps, initial=float(_DRAWING_MARGIN))]
     return [
         replace(box, strip=strip, top=top, x=lefts[box.row.level])
         for box, strip, top in zip(boxes, strips, tops, strict=True)
@@ -487,9 +489,11 @@ def _holders(
     for name in scene.frame_names:
         frame: SceneNode = ("frame", name)
         parent, frame_groups = scene.parent(name), groups_of.get(frame, [])
-        between = [group for group in frame_groups if is_below(group, parent)][:1]
-        rest: list[SceneNode] = [("group", group) for group in frame_groups if group not in between]
-        first: list[SceneNode] = [("group", group) for group in between]
+        inner_groups = [group for group in frame_groups if is_below(group, parent)][:1]
+        rest: list[SceneNode] = [
+            ("group", group) for group in frame_groups if group not in inner_groups
+        ]
+        first: list[SceneNode] = [("group", group) for group in inner_groups]
         set_holders(frame, first or nodes_of([parent] if parent else [], ()), rest)
     for name, group in groups.items():
         outer: list[SceneNode] = [("group", g) for g in groups_of.get(("group", name), [])]

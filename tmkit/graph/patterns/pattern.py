@@ -186,12 +186,12 @@ class Relation(ABC):
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether the relation of ``b`` to ``a`` is the same as that of ``a`` to ``b``."""
+        """True if the relation of ``b`` to ``a`` is the same as that of ``a`` to ``b``."""
         return False
 
     @property
     def is_geometric(self) -> bool:
-        """Whether the relation depends on poses, and so on the configuration of the joints."""
+        """True if the relation depends on poses, and so on the configuration of the joints."""
         return True
 
     @abstractmethod

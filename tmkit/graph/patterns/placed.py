@@ -196,7 +196,7 @@ class PlacedScene:
             a, b: frames.
         """
         return min(
-            self._projected_gap(x, y) for x in self._get_bodies(a) for y in self._get_bodies(b)
+            self._horizontal_gap(x, y) for x in self._get_bodies(a) for y in self._get_bodies(b)
         )
 
     def horizontal_distance_of_center(self, a: str, b: str) -> float:
@@ -206,7 +206,7 @@ class PlacedScene:
             a, b: frames.
         """
         center = _point_body(self._box_center(a))
-        return min(self._projected_gap(center, body) for body in self._get_bodies(b))
+        return min(self._horizontal_gap(center, body) for body in self._get_bodies(b))
 
     def _distance(self, first: Sequence[_Body], second: Sequence[_Body], *, limit: float) -> float:
         best = np.inf
@@ -236,7 +236,7 @@ class PlacedScene:
         corners = np.concatenate([pose_in_frame.apply([*box]) for pose_in_frame, box in boxes])
         return pose.apply((corners.min(axis=0) + corners.max(axis=0)) / 2)
 
-    def _projected_gap(self, first: _Body, second: _Body) -> float:
+    def _horizontal_gap(self, first: _Body, second: _Body) -> float:
         for x, y in ((first, second), (second, first)):
             # The projection of a half-space is the whole plane, unless its surface is vertical.
             if x.normal is not None:
@@ -307,9 +307,9 @@ def _local_core(attached: AttachedShape) -> tuple[Support, float]:
         half = sizes[1] / 2
         return lambda d: np.array([0.0, 0.0, half if d[2] >= 0 else -half]), sizes[0]
     if shape.kind == "cylinder":
-        return lambda d: _on_cylinder(d, *sizes), 0.0
+        return lambda d: _cylinder_point(d, *sizes), 0.0
     if shape.kind == "cone":
-        return lambda d: _on_cone(d, *sizes), 0.0
+        return lambda d: _cone_point(d, *sizes), 0.0
     if shape.kind == "mesh":
         return _farthest_point(shape.vertices), 0.0
     if shape.kind == "point_cloud":
@@ -334,22 +334,22 @@ def _field_points(shape: Shape) -> Vector:
     return np.concatenate([surface, underside])
 
 
-def _on_circle(direction: Vector, radius: float) -> Vector:
+def _circle_point(direction: Vector, radius: float) -> Vector:
     """Return the farthest point (2,) along a direction of a circle around the z axis."""
     length = float(np.hypot(direction[0], direction[1]))
     return np.zeros(2) if length == 0.0 else direction[:2] * (radius / length)
 
 
-def _on_cylinder(direction: Vector, radius: float, length: float) -> Vector:
+def _cylinder_point(direction: Vector, radius: float, length: float) -> Vector:
     """Return the farthest point of a cylinder around the z axis along a direction."""
     z = length / 2 if direction[2] >= 0 else -length / 2
-    return np.append(_on_circle(direction, radius), z)
+    return np.append(_circle_point(direction, radius), z)
 
 
-def _on_cone(direction: Vector, radius: float, length: float) -> Vector:
+def _cone_point(direction: Vector, radius: float, length: float) -> Vector:
     """Return the farthest point of a cone with tip at +z along a direction: tip or rim."""
     tip = np.array([0.0, 0.0, length / 2])
-    rim = np.append(_on_circle(direction, radius), -length / 2)
+    rim = np.append(_circle_point(direction, radius), -length / 2)
     return tip if float(direction @ tip) >= float(direction @ rim) else rim
 
 
@@ -371,11 +371,11 @@ def gap(a: Support, b: Support) -> float:
         farther = support(-nearest)
         if squared - float(nearest @ farther) <= _GAP_TOLERANCE * max(squared, np.sqrt(squared)):
             return float(np.sqrt(squared))
-        nearest, simplex = _nearest_to_origin([*simplex, farther])
+        nearest, simplex = _nearest_point([*simplex, farther])
     return float(np.linalg.norm(nearest))
 
 
-def _nearest_to_origin(points: list[Vector]) -> tuple[Vector, list[Vector]]:
+def _nearest_point(points: list[Vector]) -> tuple[Vector, list[Vector]]:
     """Return the point of a simplex nearest to the origin, and the vertices of its face."""
     best, best_squared, face = points[0], np.inf, points[:1]
     for size in range(1, len(points) + 1):

@@ -157,7 +157,7 @@ class _OfAxes(_BuiltIn):
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether both frames have the same axis."""
+        """True if both frames have the same axis."""
         return self.axis_a == self.axis_b
 
     def _angle(self, placed: PlacedScene, a: str, b: str) -> float:

@@ -223,8 +223,8 @@ def add_edge(
         SemanticError: if an edge of this kind does not join nodes of these kinds.
         SceneError: if the rules of edges forbid it.
     """
-    expected = {"pose": ("frame", "frame"), "twist": ("body", "frame")}.get(kind)
-    if expected is None:
+    expected_kinds = {"pose": ("frame", "frame"), "twist": ("body", "frame")}.get(kind)
+    if expected_kinds is None:
         raise UnknownNameError.of("kind of edge", kind, ("pose", "twist"))
     for node in (tail, head):
         if not isinstance(node, Node):
@@ -232,7 +232,7 @@ def add_edge(
             raise refusal(f"add_edge({kind})", "an edge joins nodes", repr(node), repair=repair)
         if node.kind not in ("frame", "body"):
             raise UnknownNameError.of("kind of node", node.kind, ("frame", "body"))
-    if (tail.kind, head.kind) != expected:
+    if (tail.kind, head.kind) != expected_kinds:
         rules = {
             "pose": "a pose edge joins two frames",
             "twist": "a twist edge joins a body and a frame of another body",
@@ -274,9 +274,10 @@ def add_twist(
         on_conflict: ``invert`` adds the inverse of a rejected twist to a frame of the reference
             body; ``reject`` raises the error.
         strict: whether to reject a twist between two bodies that any twist edges join already (rule
-            TE6 for all trees together). By default, a second twist is rejected in three cases. It
-            leads back (TE5); poses join its frame to another frame of the body with a path from the
-            same body (TE4); or twists of frames in the same tree join the two bodies (TE6).
+            TE6 for all trees together). By default, a twist is rejected in three cases. The first
+            is a twist edge in the opposite direction (TE5). In the second, poses join its frame to
+            another frame of the body with a path from the same reference body (TE4). In the third,
+            twists of frames in the same tree join the two bodies (TE6).
 
     Raises:
         UnknownNameError: if a frame or body is unknown.
@@ -298,10 +299,10 @@ def add_twist(
         twist_covariance = checked_covariance(covariance, 6, what=what)
     numbers = representations.TwistVector(np.concatenate(twist.numbers))
     uncertain_twist = rel.SemanticTwist(c, numbers, covariance=twist_covariance)
-    converted = convert_frame(scene, uncertain_twist, point=head, axes=head, q=q)
+    head_twist = convert_frame(scene, uncertain_twist, point=head, axes=head, q=q)
     try:
         return scene.set_twist(
-            head, converted._value, relative_to_body=c.ref_body, covariance=converted.covariance
+            head, head_twist._value, relative_to_body=c.ref_body, covariance=head_twist.covariance
         )
     except SceneError:
         if on_conflict != "invert":
@@ -313,10 +314,10 @@ def add_twist(
                 f" inverted: no frame of that body is joined to '{head}' by poses"
             )
             raise SceneError(message) from None
-    converted = convert_frame(scene, converted, point=reference, axes=reference, q=q)
+    head_twist = convert_frame(scene, head_twist, point=reference, axes=reference, q=q)
     # The inverse has the same covariance.
     return scene.set_twist(
-        reference, -converted._value, relative_to_body=c.body, covariance=converted.covariance
+        reference, -head_twist._value, relative_to_body=c.body, covariance=head_twist.covariance
     )
 
 
@@ -378,12 +379,12 @@ def _require_no_twist_path(scene: SceneGraph, c: rel.TwistCoord, head: str) -> N
         body = scene.body(frame)
         neighbours.setdefault(body, set()).add(edge[0])
         neighbours.setdefault(edge[0], set()).add(body)
-    component, stack = {c.ref_body}, [c.ref_body]
+    reached_bodies, stack = {c.ref_body}, [c.ref_body]
     while stack:
-        for body in neighbours.get(stack.pop(), set()) - component:
-            component.add(body)
+        for body in neighbours.get(stack.pop(), set()) - reached_bodies:
+            reached_bodies.add(body)
             stack.append(body)
-    if c.body in component and c.body != c.ref_body:
+    if c.body in reached_bodies and c.body != c.ref_body:
         message = (
             f"bodies '{c.body}' and '{c.ref_body}' are joined by twists already; a second path"
             " is not allowed"

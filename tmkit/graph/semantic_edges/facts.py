@@ -265,8 +265,8 @@ def _replace_uncertain_edge(
 ) -> SceneGraph:
     """Return the scene with an exact pose in place of an observed or the only uncertain edge."""
     edges = edges_between(scene, fact.frame, fact.reference)
-    uncertain = [name for name in edges if scene.noise(name) is not None]
-    for name in uncertain:
+    uncertain_edges = [name for name in edges if scene.noise(name) is not None]
+    for name in uncertain_edges:
         if _observations_with_error(scene, scene.noise(name)):
             bodies, parent = (
                 {scene.body(fact.frame), scene.body(fact.reference)},
@@ -276,8 +276,8 @@ def _replace_uncertain_edge(
             joint = scene.joint(name) if is_same else fact.joint
             exact = fact._replace(stamp=None, tags=(), joint=joint)
             return _join_consistently(detach_tree(scene, name), exact, gate=gate, q=q)
-    if len(uncertain) == 1 and scene.joint(uncertain[0]).type in ("fixed", "free"):
-        return _move_frame(scene, fact, moves=uncertain[0], q=q)
+    if len(uncertain_edges) == 1 and scene.joint(uncertain_edges[0]).type in ("fixed", "free"):
+        return _move_frame(scene, fact, moves=uncertain_edges[0], q=q)
     return store_observation(scene, fact) if fact.stamp is None and not fact.tags else scene
 
 
@@ -475,21 +475,27 @@ def _join_without_twists(
 
     A twist is removed if the rules of twist edges forbid it once the trees are joined.
     """
-    removed: list[tuple[SemanticTwist, NDArray[np.float64]]] = []
+    removed_twists: list[tuple[SemanticTwist, NDArray[np.float64]]] = []
     while True:
         try:
-            return join_trees(scene, fact, q, is_observed=is_observed), removed
+            return join_trees(scene, fact, q, is_observed=is_observed), removed_twists
         except SceneError as error:
             if error.data.get("rule") not in ("TE4", "TE6"):
                 raise
             head = str(error.data["frame"])
         edge = scene.twist_edge(head)
         assert edge is not None, "the error names a twist edge"
-        stored = [observation for observation in observations(scene) if observation.name == head]
-        frame = stored[0].frame if stored else head
+        stored_observations = [
+            observation for observation in observations(scene) if observation.name == head
+        ]
+        frame = stored_observations[0].frame if stored_observations else head
         coord = TwistCoord._of(frame, scene.body(frame), edge[0], frame)
-        removed.append((SemanticTwist(coord, edge[1]), twist_covariance(scene, head)))
-        scene = remove_observations(scene, stored) if stored else scene.remove_twist(head)
+        removed_twists.append((SemanticTwist(coord, edge[1]), twist_covariance(scene, head)))
+        scene = (
+            remove_observations(scene, stored_observations)
+            if stored_observations
+            else scene.remove_twist(head)
+        )
 
 
 def _move_frame(
@@ -535,16 +541,16 @@ def _require_agreement(
     Raises:
         SceneError: if the fact contradicts the scene.
     """
-    present = scene.gaussian_pose(fact.frame, relative_to=fact.reference, q=q)
-    distance, angle = present.mean.distance(fact.pose)
+    scene_pose = scene.gaussian_pose(fact.frame, relative_to=fact.reference, q=q)
+    distance, angle = scene_pose.mean.distance(fact.pose)
     deviations = {"pose": (distance, angle), "position": (distance,), "orientation": (angle,)}[
         fact.kind
     ]
     if max(deviations) <= _EXACT_TOLERANCE * (1.0 + math.hypot(*fact.pose.translation)):
         return
     criterion = "an exact fact agrees to 1e-9"
-    if fact.error is not None or present.covariance.any():
-        squared, degrees = _squared_distance(scene, fact, present, q)
+    if fact.error is not None or scene_pose.covariance.any():
+        squared, degrees = _mahalanobis_distance(scene, fact, scene_pose, q)
         limit = chi_square_quantile(gate, degrees) if degrees else 0.0
         if squared <= limit:
             return
@@ -559,20 +565,20 @@ def _require_agreement(
     )
 
 
-def _squared_distance(
-    scene: SceneGraph, fact: FrameFact, present: GaussianPose, q: ArrayLike | None
+def _mahalanobis_distance(
+    scene: SceneGraph, fact: FrameFact, scene_pose: GaussianPose, q: ArrayLike | None
 ) -> tuple[float, int]:
     """Return the squared Mahalanobis distance of a fact from the scene, and its degrees of freedom.
 
     Args:
         scene: the scene.
         fact: the fact.
-        present: pose of the fact's frame in the scene.
+        scene_pose: pose of the fact's frame in the scene.
         q: (n_joints,) configuration.
     """
     if fact.kind == "orientation":
-        rotation = (fact.pose.inverse() @ present.mean).log()[3:]
-        error = present.covariance + (0.0 if fact.error is None else fact.error)
+        rotation = (fact.pose.inverse() @ scene_pose.mean).log()[3:]
+        error = scene_pose.covariance + (0.0 if fact.error is None else fact.error)
         return mahalanobis_distance(rotation, error[3:, 3:])
     difference = innovation(scene, _measurement(fact), q=q)
     return difference.squared_mahalanobis, 6 if fact.kind == "pose" else 3
@@ -587,11 +593,13 @@ def _add_twist_fact(
     """
     check_names(scene, coord_of(fact, SemanticTwist, "add_fact"))
     c, vector = fact.coord, np.concatenate(fact.numbers)
-    present = None
+    scene_numbers = None
     with contextlib.suppress(SemanticError, ConfigurationError):  # the scene has no such twist
-        present = np.concatenate(relate(scene, c, q=q).numbers)
+        scene_numbers = np.concatenate(relate(scene, c, q=q).numbers)
     tolerance = _EXACT_TOLERANCE * (1.0 + np.max(np.abs(vector)))
-    agrees = present is not None and np.max(np.abs(present - vector)) <= tolerance
+    is_consistent = (
+        scene_numbers is not None and np.max(np.abs(scene_numbers - vector)) <= tolerance
+    )
 
     # A fixed path alone also determines a twist, but later facts may remove it.
     candidates = _twist_heads(scene, fact)
@@ -604,17 +612,17 @@ def _add_twist_fact(
         version = scene.add_frame(head, parent, body=scene.body(parent))
     else:
         twist, head = free_candidate
-        if agrees and scene.twist_edge(head) is not None:
+        if is_consistent and scene.twist_edge(head) is not None:
             return scene
     try:
         return add_twist(version, twist, covariance=covariance, frame=head, q=q)
     except SceneError as error:
         if isinstance(error, SemanticError):
             raise
-        if agrees:
+        if is_consistent:
             return scene
-        if present is not None:
-            message = f"{error}; the scene has {present.tolist()}, the fact {vector.tolist()}"
+        if scene_numbers is not None:
+            message = f"{error}; the scene has {scene_numbers.tolist()}, the fact {vector.tolist()}"
             raise SceneError(message, **error.data) from error
         if error.data.get("rule") not in ("TE4", "TE5", "TE6"):
             raise
@@ -649,13 +657,13 @@ def _free_twist_head(
 
     A frame of an observation qualifies if it has a twist edge, and then comes first.
     """
-    observed, free = [], []
+    observation_heads, free_heads = [], []
     for twist, head in candidates:
         edge = scene.twist_edge(head)
         if edge is not None and edge[0] != twist.coord.ref_body:
             continue
         if CLASS not in scene.classes(head):
-            free.append((twist, head))
+            free_heads.append((twist, head))
         elif edge is not None:
-            observed.append((twist, head))
-    return next(iter([*observed, *free]), None)
+            observation_heads.append((twist, head))
+    return next(iter([*observation_heads, *free_heads]), None)

@@ -77,13 +77,15 @@ def integrate(
         raise ConfigurationError("integrate takes both q and qd, or neither")
     q_start = None if q is None else joint_values(scene, q, "q")
     velocities = None if qd is None else np.array(joint_values(scene, qd, "qd"))
-    driven = all_twist_driven_edges(scene)
-    _require_stated_edges(scene, driven)
+    driven_edges = all_twist_driven_edges(scene)
+    _require_stated_edges(scene, driven_edges)
 
     # Move each driven edge by its twist, and compute the velocities of driven joints.
-    moved: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
+    moved_edges: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
     errors: dict[str, SemanticError] = {}
-    for frame, body, reference in _edges_between_bodies(scene, sorted(driven, key=scene.frame_id)):
+    for frame, body, reference in _edges_between_bodies(
+        scene, sorted(driven_edges, key=scene.frame_id)
+    ):
         coord = TwistCoord._of(frame, body, reference, frame)
         try:
             twist, twist_error = uncertain_twist(scene, coord, q=q_start, qd=velocities)
@@ -100,7 +102,7 @@ def integrate(
             continue
         pose = scene.pose(frame, relative_to=_parent(scene, frame))
         pose, noise = move_edge(pose, scene.noise(frame), twist, twist_error, dt, frame=frame)
-        moved.append((frame, pose, noise))
+        moved_edges.append((frame, pose, noise))
     _require_known_twists(scene, errors)
 
     # Apply the motion.
@@ -108,13 +110,13 @@ def integrate(
     if q_start is not None and velocities is not None:
         q_end = joint_values(scene, q_start + velocities * dt, "q")
     with scene.edit() as edit:
-        for frame, pose, noise in moved:
+        for frame, pose, noise in moved_edges:
             result = _move_by_several_twists(scene, frame, dt, q_start, q_end)
             if result is not None:
                 pose, noise = result
             edit.set_pose(frame, pose)
             edit.set_noise(frame, noise)
-    version = edit.finish() if moved else scene
+    version = edit.finish() if moved_edges else scene
     return version if q_end is None else (version, q_end)
 
 
@@ -180,10 +182,10 @@ def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:
     return velocity
 
 
-def _require_stated_edges(scene: Any, driven: set[str]) -> None:
+def _require_stated_edges(scene: Any, driven_edges: set[str]) -> None:
     """Raise SemanticError if an edge has no stated motion and no twist edge drives it."""
     for edge in scene._unstated_edges():
-        if edge not in driven:
+        if edge not in driven_edges:
             rule = "the motion of every edge is stated"
             raise refusal(
                 "integrate", rule, unknown_motion_text(scene, edge), repair=UNKNOWN_MOTION_REPAIR

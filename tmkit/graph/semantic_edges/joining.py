@@ -83,7 +83,7 @@ def join_trees(
             observation, with the same error as the edge. Policies can then choose among all facts,
             regardless of their order.
     """
-    attached = fact
+    attached_fact = fact
     try:
         version, top = _attach_tree(scene, fact)
     except SceneError as error:
@@ -92,8 +92,8 @@ def join_trees(
         result = _shared_body_fact(scene, fact, q, error)
         if isinstance(result, SceneGraph):
             return result
-        attached = result
-        version, top = _attach_tree(scene, attached)
+        attached_fact = result
+        version, top = _attach_tree(scene, attached_fact)
 
     # Store the observation.
     has_evidence = fact.error is not None or fact.stamp is not None or bool(fact.tags)
@@ -105,9 +105,9 @@ def join_trees(
 
     # Set the error of the new edge, which shares its source with the observation.
     matrix = np.eye(6)
-    is_same_edge = attached is fact and top == fact.frame
+    is_same_edge = attached_fact is fact and top == fact.frame
     if not is_same_edge:
-        matrix = _edge_from_fact(scene, fact, attached, top, q)
+        matrix = _edge_from_fact(scene, fact, attached_fact, top, q)
     if not is_observed:
         covariance = fact.error if is_same_edge else matrix @ fact.error @ matrix.T
         return version.set_covariance(top, covariance)
@@ -119,21 +119,21 @@ def join_trees(
 
 
 def _edge_from_fact(
-    scene: SceneGraph, fact: FrameFact, attached: FrameFact, top: str, q: ArrayLike | None
+    scene: SceneGraph, fact: FrameFact, attached_fact: FrameFact, top: str, q: ArrayLike | None
 ) -> NDArray[np.float64]:
     """Return the map (6, 6) from the error of a fact to that of the edge above ``top``.
 
     Args:
         scene: the scene before the trees are joined.
         fact: the fact.
-        attached: the equivalent fact that made the edge.
+        attached_fact: the equivalent fact that made the edge.
         top: frame below the edge.
         q: (n_joints,) configuration.
     """
-    is_inverted = scene.root(top) != scene.root(attached.frame)
-    matrix = adjoint(scene.pose(attached.frame, relative_to=fact.frame, q=q).inverse())
-    matrix = -adjoint(attached.pose) @ matrix if is_inverted else matrix
-    end = attached.reference if is_inverted else attached.frame
+    is_inverted = scene.root(top) != scene.root(attached_fact.frame)
+    matrix = adjoint(scene.pose(attached_fact.frame, relative_to=fact.frame, q=q).inverse())
+    matrix = -adjoint(attached_fact.pose) @ matrix if is_inverted else matrix
+    end = attached_fact.reference if is_inverted else attached_fact.frame
     return adjoint(scene.pose(top, relative_to=end, q=q).inverse()) @ matrix
 
 
@@ -157,9 +157,9 @@ def _attach_tree(scene: SceneGraph, fact: FrameFact) -> tuple[SceneGraph, str]:
             return scene.attach(root, direction.reference, pose=pose, joint=joint), root
         joints = joints_between(scene, root, frame)
         if not joints:
-            rerooted = scene.make_root(frame)
+            rerooted_scene = scene.make_root(frame)
             pose = direction.pose
-            return rerooted.attach(frame, direction.reference, pose=pose, joint=joint), frame
+            return rerooted_scene.attach(frame, direction.reference, pose=pose, joint=joint), frame
         obstacles.append(f"joint '{joints[-1]}' is above '{frame}'")
     message = f"the trees of '{fact.frame}' and '{fact.reference}' cannot be joined there"
     raise SceneError(f"{message}: {' and '.join(obstacles)}", frame=fact.frame)
@@ -182,9 +182,9 @@ def _shared_body_fact(
         for end in (fact.frame, fact.reference)
     )
     fact_bodies = scene.body(fact.frame), scene.body(fact.reference)
-    shared = [body for body in tops if body in reference_tops]
-    body, *further = sorted(shared, key=lambda body: body not in fact_bodies)
-    for other_body in further:
+    shared_bodies = [body for body in tops if body in reference_tops]
+    body, *further_bodies = sorted(shared_bodies, key=lambda body: body not in fact_bodies)
+    for other_body in further_bodies:
         for tree_tops in (tops, reference_tops):
             edge = _separating_edge(scene, tree_tops[body], tree_tops[other_body])
             if edge is None:
@@ -197,20 +197,20 @@ def _shared_body_fact(
             version = join_trees(detach_tree(scene, name), fact, q)
             return join_trees(version, edge_fact, q, is_observed=False)
 
-    def implied_pose(body: str) -> Pose:
+    def pose_of_body(body: str) -> Pose:
         outer = scene.pose(fact.reference, relative_to=reference_tops[body], q=q)
         return outer @ fact.pose @ scene.pose(tops[body], relative_to=fact.frame, q=q)
 
-    if further:
-        other = further[0]
-        distance, angle = implied_pose(other).distance(Pose())
+    if further_bodies:
+        other = further_bodies[0]
+        distance, angle = pose_of_body(other).distance(Pose())
         loop = f"'{tops[other]}' - '{fact.frame}' - '{fact.reference}' - '{reference_tops[other]}'"
         message = (
             f"{error}; the loop {loop} puts frames of body '{other}' {distance:.4g} m and"
             f" {angle:.4g} rad apart, and joints are between it and body '{body}' in both trees"
         )
         raise SceneError(message, **error.data) from error
-    return FrameFact(tops[body], reference_tops[body], implied_pose(body))
+    return FrameFact(tops[body], reference_tops[body], pose_of_body(body))
 
 
 def _separating_edge(scene: SceneGraph, start: str, end: str) -> tuple[str, str] | None:

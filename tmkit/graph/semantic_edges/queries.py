@@ -93,7 +93,7 @@ def check_names(scene: SceneGraph, coord: Coord) -> None:
         raise SemanticError.of(repr(coord), violations)
 
 
-def disconnected_error(scene: SceneGraph, coord: Coord, error: DisconnectedError) -> SemanticError:
+def path_error(scene: SceneGraph, coord: Coord, error: DisconnectedError) -> SemanticError:
     """Return the error of coordinates with frames of different trees, or raise that of a name."""
     check_names(scene, coord)
     violation = Violation(
@@ -157,11 +157,11 @@ def _missing_path_cause(scene: SceneGraph, coord: Any, qd: object) -> tuple[str,
     if edge is not None:
         return unknown_motion_text(scene, edge), UNKNOWN_MOTION_REPAIR
     if not twist_driven_edges(scene, frame).isdisjoint(scene.path(frame, ref_frame)):
-        outside = _outside_body(scene, point)
-        if outside:
+        outside_body = _outside_body(scene, point)
+        if outside_body:
             return (
-                f"twist edges lead there by way of body '{outside}', which no poses join",
-                f"join '{outside}' with add_pose, or add a twist with add_twist",
+                f"twist edges lead there by way of body '{outside_body}', which no poses join",
+                f"join '{outside_body}' with add_pose, or add a twist with add_twist",
             )
     joints = joints_between(scene, frame, ref_frame)
     if joints and qd is None:
@@ -177,9 +177,9 @@ def _outside_body(scene: SceneGraph, frame: str) -> str | None:
         edge = scene.twist_edge(head)
         assert edge is not None, "it is among the frames with twists"
         ends = scene.body(head), edge[0]
-        missing = [body for body in ends if frame_on(scene, body, frame) is None]
-        if len(missing) == 1:
-            return missing[0]
+        missing_bodies = [body for body in ends if frame_on(scene, body, frame) is None]
+        if len(missing_bodies) == 1:
+            return missing_bodies[0]
     for body in scene.body_names:
         roots = {scene.root(body_frame) for body_frame in scene.frames_of_body(body)}
         if len(roots) > 1 and scene.root(frame) in roots:
@@ -316,7 +316,7 @@ def relate(
     try:
         numbers = compute(scene, coord, q, qd)
     except DisconnectedError as error:
-        raise disconnected_error(scene, coord, error) from error
+        raise path_error(scene, coord, error) from error
     if representation is None and turned_default is None:
         return relation._valued(coord, default, numbers)
     if representation is None:
@@ -338,7 +338,7 @@ def moment_of(
     *,
     q: ArrayLike | None,
     qd: ArrayLike | None,
-    also: str | None = None,
+    extra_frame: str | None = None,
 ) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:
     """Return the version at a time as far as a relation requires it, with q and qd at that time.
 
@@ -348,14 +348,14 @@ def moment_of(
         stamp: the time [s], or :class:`When`.
         q: (n_joints,) configuration; see :func:`~tmkit.graph.moments.moment`.
         qd: (n_joints,) joint velocities.
-        also: a further frame of the query.
+        extra_frame: a further frame of the query.
     """
     check_names(scene, coord)
     names = [
         getattr(coord, name, coord.coord)
         for name in ("point", "ori", "ref_point", "ref_ori", "coord")
     ]
-    names += [] if also is None else [also]
+    names += [] if extra_frame is None else [extra_frame]
     bodies = (coord.body, coord.ref_body) if isinstance(coord, _VELOCITIES) else None
     return moment(scene, stamp, names, bodies=bodies, q=q, qd=qd)
 

@@ -20,7 +20,7 @@ from tmkit._core import EdgeNoise, Kinematics, SceneArrays, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError
 from tmkit.graph.moments import When, twists_between
 from tmkit.graph.rigid import joint_values
-from tmkit.graph.semantic_edges.queries import disconnected_error, moment_of, raise_unrelated
+from tmkit.graph.semantic_edges.queries import moment_of, path_error, raise_unrelated
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.relations.representations import TwistVector
 from tmkit.relations.semantic.operations import Form, form_of
@@ -80,7 +80,7 @@ def uncertain_twist(
     try:
         result = core._uncertain_twist(coord.point, coord.body, coord.ref_body, coord.coord, q, qd)
     except DisconnectedError as error:
-        raise disconnected_error(scene, coord, error) from error
+        raise path_error(scene, coord, error) from error
     vector, noise = (raise_unrelated(scene, coord, qd), None) if result is None else result
     return vector, noise
 
@@ -114,8 +114,9 @@ def twist(
     and O(t depth) with t twist edges.
 
     Args:
-        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, with its q and qd; or
-            scene arrays, whose configuration is the default of q and which take no stamp.
+        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, with its q and qd.
+            Scene arrays are accepted too: their configuration is the default of q, and they take no
+            stamp.
         frame: a frame of the moving body.
         relative_to: a frame of the reference body; the root of its tree if omitted.
         expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
@@ -131,13 +132,13 @@ def twist(
         StampError: if the stamp is outside of the recorded times.
         SceneError: if the relative motion is not stated in arrays, or arrays come with a stamp.
     """
-    at, axes = (None, None) if expression is None else (expression.at, expression.axes)
+    point, axes = (None, None) if expression is None else (expression.at, expression.axes)
     if type(scene) is not SceneGraph and isinstance(scene, SceneArrays):
         if stamp is not None:
             raise SceneError("arrays have no twist at a stamp; freeze() them first")
         reference = scene.root(frame) if relative_to is None else relative_to
         to_axes = reference if axes is None else axes
-        point = frame if at is None else at
+        point = frame if point is None else point
         numbers = scene.twist(frame, relative_to=reference, at=point, axes=to_axes, q=q, qd=qd)
         coord = TwistCoord._of(point, scene.body(frame), scene.body(reference), to_axes)
         return SemanticTwist._valued(coord, TwistVector, numbers)
@@ -147,18 +148,19 @@ def twist(
         qd = qd if qd is not None and len(qd) == len(q) else None
     if stamp is not None:
         coord = _frame_coord(scene, frame, relative_to, axes)
-        scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd, also=at)
+        scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd, extra_frame=point)
     core: Any = scene
     try:
-        vector, body, ref_body = core._twist_of_frames(frame, relative_to, at, axes, q, qd)
+        vector, body, ref_body = core._twist_of_frames(frame, relative_to, point, axes, q, qd)
     except DisconnectedError as error:
         coord = _frame_coord(scene, frame, relative_to, axes)
-        raise disconnected_error(scene, coord, error) from error
+        raise path_error(scene, coord, error) from error
     if vector is None:
         raise_unrelated(scene, _frame_coord(scene, frame, relative_to, axes), qd)
     if axes is None:
         axes = scene.root(frame) if relative_to is None else relative_to
-    return SemanticTwist._formed(_form(frame if at is None else at, body, ref_body, axes), vector)
+    form = _form(frame if point is None else point, body, ref_body, axes)
+    return SemanticTwist._formed(form, vector)
 
 
 def _frame_coord(
@@ -206,7 +208,7 @@ def acceleration(
     """
     reference = scene.root(frame) if relative_to is None else relative_to
     _, acceleration = _motion(scene, frame, reference, expression, q, qd, qdd)
-    return _in_axes(scene, frame, reference, expression, q, acceleration)
+    return _change_axes(scene, frame, reference, expression, q, acceleration)
 
 
 def classical_acceleration(
@@ -236,7 +238,7 @@ def classical_acceleration(
     velocity, acceleration = _motion(scene, frame, reference, expression, q, qd, qdd)
     centripetal = np.cross(velocity[3:], velocity[:3])
     acceleration = acceleration + np.concatenate([centripetal, np.zeros(3)])
-    return _in_axes(scene, frame, reference, expression, q, acceleration)
+    return _change_axes(scene, frame, reference, expression, q, acceleration)
 
 
 def _motion(
@@ -281,7 +283,7 @@ def _motion(
     return to_point @ velocity, to_point @ acceleration
 
 
-def _in_axes(
+def _change_axes(
     scene: SceneGraph,
     frame: str,
     reference: str,

@@ -182,15 +182,15 @@ def transport(
     check_names(scene, rel.WrenchCoord._of(point, body, c.ref_body, to_axes))
     if body == c.body:
         return convert_frame(scene, wrench, point=point, axes=to_axes, q=q)
-    loose = loose_edge(scene, c.point, point)
-    if loose is not None:
+    edge = loose_edge(scene, c.point, point)
+    if edge is not None:
         rule = (
             f"body '{body}' of '{point}' is rigidly joined to body '{c.body}', on which the wrench"
             " acts"
         )
-        if scene.joint(loose).is_stated:
-            raise refusal(f"transport({c!r})", rule, f"frame '{loose}' is not fixed to its parent")
-        cause = unknown_motion_text(scene, loose)
+        if scene.joint(edge).is_stated:
+            raise refusal(f"transport({c!r})", rule, f"frame '{edge}' is not fixed to its parent")
+        cause = unknown_motion_text(scene, edge)
         raise refusal(f"transport({c!r})", rule, cause, repair=UNKNOWN_MOTION_REPAIR)
     on_body = wrench._renamed(rel.WrenchCoord._of(c.point, body, c.ref_body, c.coord))
     return convert_frame(scene, on_body, point=point, axes=to_axes, q=q)
