@@ -155,15 +155,15 @@ def test_models_include_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ('<geom type="sphere" size="-1"/>', "MuJoCo refuses the model"),
-        ('<geom type="mesh" mesh="no"/>', "MuJoCo refuses the model: .*no"),
+        ('<geom type="sphere" size="-1"/>', "MuJoCo rejects the model"),
+        ('<geom type="mesh" mesh="no"/>', "MuJoCo rejects the model: .*no"),
         (
             '<replicate count="100000" offset="1 0 0"><geom type="sphere" size="1"/></replicate>',
             "more than 10000",
         ),
         ('<include file="/etc/passwd"/>', "outside the folders|not well-formed|there is no file"),
         ('<include file="gone.xml"/>', "there is no file 'gone.xml'"),
-        ("<unknown/>", "refuses the model: .*unrecognized element"),
+        ("<unknown/>", "rejects the model: .*unrecognized element"),
     ],
 )
 def test_bad_models_are_refused(tmp_path: Path, body: str, message: str) -> None:

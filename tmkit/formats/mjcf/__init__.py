@@ -1,1 +1,1 @@
-"""Models of MuJoCo (MJCF)."""
+"""Reader of MJCF, the models of MuJoCo."""
