@@ -1,1 +1,1 @@
-"""glTF: scenes of modellers and browsers, read and written."""
+"""Reader and writer of glTF, scenes of modelling programs and browsers."""

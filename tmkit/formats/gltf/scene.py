@@ -1,11 +1,13 @@
-"""Scenes in glTF 2.0, read and written, for modellers and browsers.
+"""Reader and writer of scenes in glTF 2.0, for modelling programs and browsers.
 
-Read, each node is a frame fixed to that of the node above, with its meshes as shapes; a node whose
-name is taken has its number appended. The y-axis, which is up in glTF, becomes z; scales are
-applied to the meshes. Written, each frame is a node with one node below it for each shape. What
-glTF cannot express (joints, masses, exact shapes, meshes that single precision would round, ...) is
-written into ``extras``: a scene in JSON without names, parents and poses, which are always those of
-the nodes.
+Each node becomes a frame that is fixed to the frame of the node above, with its meshes as shapes. A
+node whose name is in use has its number appended. The y axis, which points up in glTF, becomes z.
+Scales are applied to meshes.
+
+The writer makes a node for each frame, and one node below it for each shape. It stores the rest of
+the scene in ``extras``, as a scene in JSON without names, parents and poses. These are joints,
+masses, exact shapes, meshes that single precision would round, and so on. Names, parents and poses
+are always those of the nodes.
 """
 
 from __future__ import annotations
@@ -36,8 +38,20 @@ from tmkit.spatial import Pose
 
 Json = dict[str, Any]
 EXTRAS = "tmkit"
-UP = Pose((0.0, 0.0, 0.0), (0.5**0.5, 0.0, 0.0, 0.5**0.5))  # takes glTF's y to z
-_DROPPED = ("animations", "cameras", "skins", "textures")
+"""Key in ``extras`` of the properties of a frame or a scene."""
+
+_SHAPE_EXTRAS = f"{EXTRAS}_shape"
+"""Key in ``extras`` of the properties of a shape."""
+
+UP = Pose((0.0, 0.0, 0.0), (0.5**0.5, 0.0, 0.0, 0.5**0.5))
+"""Rotation from the y axis of glTF to the z axis of a scene."""
+
+_IDENTITY = [0.0] * 6 + [1.0]
+"""Identity as translation and quaternion xyzw."""
+
+_OMITTED_KEYS = ("animations", "cameras", "skins", "textures")
+"""Keys of the document without a counterpart in a scene."""
+
 _ERRORS = (
     ValueError,
     LookupError,
@@ -47,101 +61,185 @@ _ERRORS = (
     RecursionError,
     struct.error,
 )
+"""Errors that an invalid document raises."""
 
 
 def read_gltf_scene(path: Path, *, loader: MeshLoader, note: Note) -> SceneGraph:
-    """Read a ``.gltf`` or ``.glb`` file; an invalid or too large one, or buffers outside its folder, are refused."""
+    """Read a ``.gltf`` or ``.glb`` file.
+
+    Args:
+        path: the file.
+        loader: loads meshes, and has the limits of the load.
+        note: takes import notes.
+
+    Raises:
+        FileFormatError: if the file is invalid or too large, or a buffer is outside its folder.
+    """
     limits = loader.packages.limits
     data = as_utf8(read_bytes(path, limit=limits.mesh_bytes), partial(FileFormatError.at, path))
     try:
         document, binary = read_chunks(path, data, limits)
-        made = _scene(Document(path, document, binary, limits), loader)
+        scene = _Reader(Document(path, document, binary, limits), loader).scene()
     except FileFormatError:
         raise
     except _ERRORS as error:
         reason = f"{type(error).__name__}: {error}".split("\n")[0]
         raise FileFormatError.at(path, f"is no valid glTF 2.0: {reason}") from error
-    for kind in _DROPPED:
-        if document.get(kind):
-            note(
-                SourceLocation(str(path)),
-                f"{len(document[kind])} {kind} have no part in a scene, and are omitted",
-            )
-    return scene_from_dict(made, source=str(path), loader=loader, folder=path.parent)
+    for key in _OMITTED_KEYS:
+        if document.get(key):
+            text = f"{len(document[key])} {key} have no part in a scene, and are omitted"
+            note(SourceLocation(str(path)), text)
+    return scene_from_dict(scene, source=str(path), loader=loader, folder=path.parent)
 
 
-def _scene(file: Document, loader: MeshLoader) -> Json:
-    ours: Json = dict(file.document.get("extras", {}).get(EXTRAS, {}))
-    made = {
-        "allowed": [],
-        **ours,
-        "format": FORMAT,
-        "version": VERSION,
-        "shapes": dict(ours.get("shapes", {})),
-    }
-    frames: dict[int | None, Json] = {None: {"name": None}}
-    stretches: dict[int | None, Any] = {None: np.eye(3)}
-    listed, taken, triangles = list[tuple[int, Json]](), {"world"}, 0
-    for number, above, node in file.nodes():
-        loader.packages.limits.refuse_frames(number, SourceLocation(str(file.path)).error)
-        pose, stretches[number] = _placed(node, stretches[above])
+class _Reader:
+    """Conversion of a glTF document to a scene in JSON.
+
+    Args:
+        file: the document.
+        loader: loads meshes, and has the limits of the load.
+    """
+
+    def __init__(self, file: Document, loader: MeshLoader) -> None:
+        self.file, self.loader = file, loader
+        self.extras: Json = dict(file.document.get("extras", {}).get(EXTRAS, {}))
+        self.shapes: Json = dict(self.extras.get("shapes", {}))
+        self.frames: dict[int | None, Json] = {None: {"name": None}}  # by number of the node
+        self.scales: dict[int | None, Any] = {None: np.eye(3)}  # (3, 3) by number of the node
+        self.indexed_frames = list[tuple[int, Json]]()
+        self.names = {"world"}
+        self.n_triangles = 0
+
+    def scene(self) -> Json:
+        """Return the scene in JSON.
+
+        Raises:
+            FileFormatError: if there are too many frames.
+            ValueError: if there are too many triangles, or the document is invalid.
+        """
+        for number, above, node in self.file.nodes():
+            self.add_node(number, above, node)
+        frames = self.indexed_frames
+        names = {frame["name"] for _, frame in frames}
+        parents = {frame["parent"] for _, frame in frames}
+        is_empty = not frames and not self.extras
+        if ("world" in parents and "world" not in names) or is_empty:
+            frames = [(-1, _frame("world", None, _IDENTITY)), *frames]
+        return {
+            "allowed": [],
+            **self.extras,
+            "format": FORMAT,
+            "version": VERSION,
+            "shapes": self.shapes,
+            "frames": [frame for _, frame in sorted(frames, key=lambda item: item[0])],
+        }
+
+    def add_node(self, number: int, above: int | None, node: Json) -> None:
+        """Add the frame or the shapes of a node.
+
+        Args:
+            number: number of the node.
+            above: number of the node above, or None.
+            node: the node.
+        """
+        place = SourceLocation(str(self.file.path))
+        self.loader.packages.limits.refuse_frames(number, place.error)
+        pose, scale = _split_transform(node, self.scales[above])
+        self.scales[number] = scale
+        self.count_triangles(node)
         extras = node.get("extras") or {}
-        for primitive in file.primitives(node["mesh"]) if "mesh" in node else ():
-            triangles += file.corner_count(primitive) // 3
-        if triangles > loader.packages.limits.mesh_triangles:
-            raise ValueError(f"more than {loader.packages.limits.mesh_triangles} triangles")
-        if f"{EXTRAS}_shape" in extras:
-            frames[number] = frames[above]
-            parts = _parts(
-                file, node, stretches[number], extras[f"{EXTRAS}_shape"], made["shapes"], loader
-            )
-            frames[above].setdefault("shapes", []).extend({**part, "pose": pose} for part in parts)
-            continue
-        own = dict(extras.get(EXTRAS, {}))
+        if _SHAPE_EXTRAS in extras:
+            frame = self.frames[number] = self.frames[above]
+            parts = self.parts(node, scale, extras[_SHAPE_EXTRAS])
+            frame.setdefault("shapes", []).extend({**part, "pose": pose} for part in parts)
+            return
+
+        # Add a frame, with the properties of the writer if there are any.
+        properties = dict(extras.get(EXTRAS, {}))
         name = str(node.get("name") or f"node_{number}")
-        if name in taken and not own:
+        if name in self.names and not properties:
             name = f"{name}_{number}"
-        taken.add(name)
+        self.names.add(name)
         if above is None:
             pose = numbers_to_list((UP @ Pose.from_array(pose)).as_array())
-        parent = frames[above]["name"] or "world"
-        usual: Json = {"body": name, "classes": [], "inertia": None, "joint": {"type": "fixed"}}
-        frame = frames[number] = {
-            **usual,
-            **own,
-            "name": name,
-            "parent": parent,
-            "pose": pose,
-            "shapes": [],
-        }
-        if frame.pop("is_root", False):
-            frame |= {"parent": None, "pose": [0.0] * 6 + [1.0]}
-        identity = [0.0] * 6 + [1.0]
-        parts = (
-            _parts(file, node, stretches[number], {}, made["shapes"], loader)
-            if "mesh" in node
-            else []
-        )
-        frame["shapes"] = [{**part, "pose": identity} for part in parts]
-        listed.append((frame.pop("index", number), frame))
-    parents, names = ({frame[key] for _, frame in listed} for key in ("parent", "name"))
-    if ("world" in parents and "world" not in names) or not (listed or ours):
-        root: Json = {
-            "body": "world",
-            "classes": [],
-            "inertia": None,
-            "joint": {"type": "fixed"},
-            "shapes": [],
-        }
-        listed.insert(0, (-1, {**root, "name": "world", "parent": None, "pose": [0.0] * 6 + [1.0]}))
-    return {**made, "frames": [frame for _, frame in sorted(listed, key=lambda one: one[0])]}
+        parent = self.frames[above]["name"] or "world"
+        if properties.pop("is_root", False):
+            parent, pose = None, _IDENTITY
+        index = properties.pop("index", number)
+        frame = _frame(name, parent, pose, properties)
+        parts = self.parts(node, scale, {}) if "mesh" in node else []
+        frame["shapes"] = [{**part, "pose": _IDENTITY} for part in parts]
+        self.frames[number] = frame
+        self.indexed_frames.append((index, frame))
+
+    def count_triangles(self, node: Json) -> None:
+        """Count the triangles of a node.
+
+        Raises:
+            ValueError: if there are too many.
+        """
+        limit = self.loader.packages.limits.mesh_triangles
+        for primitive in self.file.primitives(node["mesh"]) if "mesh" in node else ():
+            self.n_triangles += self.file.corner_count(primitive) // 3
+        if self.n_triangles > limit:
+            raise ValueError(f"more than {limit} triangles")
+
+    def parts(self, node: Json, scale: Any, properties: Json) -> list[Json]:
+        """Return the shapes of a node, either one for each primitive or the shape of the writer.
+
+        Args:
+            node: the node.
+            scale: (3, 3) scales of the node and the nodes above.
+            properties: properties of the shape by the writer.
+        """
+        defaults = {"collision": True, "color": None, "friction": None, "visual": True}
+        source = str(properties.get("source", ""))
+        properties = {key: value for key, value in properties.items() if key != "source"}
+        is_unscaled = (scale == np.eye(3)).all()
+        if is_unscaled and properties.get("shape") in self.shapes:
+            return [{**defaults, **properties}]
+        parts = []
+        for primitive in self.file.primitives(node["mesh"]) if "mesh" in node else ():
+            vertices, faces = self.file.vertices(primitive), self.file.faces(primitive)
+            color = self.file.color(primitive)
+            if not is_unscaled:
+                vertices = product(vertices, scale.T)
+                faces = faces[:, ::-1] if np.linalg.det(scale) < 0.0 else faces
+            shape = Mesh(vertices, np.ascontiguousarray(faces), source=source)
+            entry = shape_to_dict(shape, self.loader)
+            key = shape_key(shape, entry)
+            self.shapes.setdefault(key, entry)
+            colors = {} if color == UNSPECIFIED else {"color": list(unpack_color(color))}
+            parts.append({**defaults, **colors, **properties, "shape": key})
+        return parts
 
 
-def _placed(node: Json, stretch: Any) -> tuple[list[float], Any]:
-    """Return the pose of a node, and the matrix (3, 3) of scales that is applied to what is in it."""
-    if not {"matrix", "scale"} & node.keys() and (stretch == np.eye(3)).all():
-        turn = numbers_to_list(node.get("rotation", (0.0, 0.0, 0.0, 1.0)))
-        return [*numbers_to_list(node.get("translation", (0.0, 0.0, 0.0))), *turn], stretch
+def _frame(
+    name: str, parent: str | None, pose: list[float], properties: Json | None = None
+) -> Json:
+    """Return a fixed frame without shapes in JSON, with other properties where given."""
+    defaults: Json = {"body": name, "classes": [], "inertia": None, "joint": {"type": "fixed"}}
+    identity = {"name": name, "parent": parent, "pose": pose, "shapes": []}
+    return {**defaults, **(properties or {}), **identity}
+
+
+def _split_transform(node: Json, scale: Any) -> tuple[list[float], Any]:
+    """Return the pose of a node, and the scales that apply to its content.
+
+    Args:
+        node: the node.
+        scale: (3, 3) scales of the nodes above.
+
+    Returns:
+        Translation and quaternion xyzw, and the (3, 3) scales.
+
+    Raises:
+        ValueError: if a scale is 0.
+    """
+    if not {"matrix", "scale"} & node.keys() and (scale == np.eye(3)).all():
+        quat_xyzw = numbers_to_list(node.get("rotation", (0.0, 0.0, 0.0, 1.0)))
+        translation = numbers_to_list(node.get("translation", (0.0, 0.0, 0.0)))
+        return [*translation, *quat_xyzw], scale
     matrix = transform(node)
     x, y = matrix[:3, 0], matrix[:3, 1]
     y = y * float(dot(x, x)) - x * float(dot(x, y))
@@ -150,50 +248,43 @@ def _placed(node: Json, stretch: Any) -> tuple[list[float], Any]:
         raise ValueError(f"the node '{node.get('name', '')}' has a scale of 0")
     first, second = x / lengths[0], y / lengths[1]
     rotation = np.stack([first, second, np.cross(first, second)], axis=1)
-    pose = Pose.from_rotation_matrix(product(stretch, matrix[:3, 3]), rotation)
-    return numbers_to_list(pose.as_array()), product(rotation.T, stretch, matrix[:3, :3])
+    pose = Pose.from_rotation_matrix(product(scale, matrix[:3, 3]), rotation)
+    return numbers_to_list(pose.as_array()), product(rotation.T, scale, matrix[:3, :3])
 
 
-def _parts(
-    file: Document, node: Json, stretch: Any, own: Json, shapes: Json, loader: MeshLoader
-) -> list[Json]:
-    """Return the shapes of a node, one a primitive, or the one that our writer gave."""
-    usual = {"collision": True, "color": None, "friction": None, "visual": True}
-    source = str(own.get("source", ""))
-    own = {key: value for key, value in own.items() if key != "source"}
-    is_plain = (stretch == np.eye(3)).all()
-    if is_plain and own.get("shape") in shapes:
-        return [{**usual, **own}]
-    parts = []
-    for primitive in file.primitives(node["mesh"]) if "mesh" in node else ():
-        vertices, faces, color = (
-            file.vertices(primitive),
-            file.faces(primitive),
-            file.color(primitive),
-        )
-        if not is_plain:
-            vertices = product(vertices, stretch.T)
-            faces = faces[:, ::-1] if np.linalg.det(stretch) < 0.0 else faces
-        shape = Mesh(vertices, np.ascontiguousarray(faces), source=source)
-        entry = shape_to_dict(shape, loader)
-        key = shape_key(shape, entry)
-        shapes.setdefault(key, entry)
-        shown = {} if color == UNSPECIFIED else {"color": list(unpack_color(color))}
-        parts.append({**usual, **shown, **own, "shape": key})
-    return parts
+_PLANE_HALF_SIDE = 10.0
+"""Half the side of the square that represents a plane [m]."""
 
+_MESH_FINENESS = 2
+"""Fineness of the triangles that represent round shapes."""
 
-_PLANE = 10.0  # half the side of a plane that is drawn, metres
-_FINENESS = 2
+_FLOAT32_COMPONENT = 5126
+"""Component type of 32-bit floats in an accessor."""
+
+_UINT32_COMPONENT = 5125
+"""Component type of unsigned 32-bit integers in an accessor."""
 
 
 def gltf_from_scene(scene: SceneGraph, *, is_binary: bool) -> str | bytes:
-    """Return the content of a ``.glb`` file if ``is_binary``, else of a ``.gltf`` file with its buffer inside."""
+    """Return a scene as the content of a ``.gltf`` file with its buffer inside, or of a ``.glb``.
+
+    Args:
+        scene: the scene.
+        is_binary: whether the content is that of a ``.glb`` file.
+    """
     return _Writer(scene).content(is_binary=is_binary)
 
 
 class _Writer:
-    """Collects nodes, meshes and numbers."""
+    """Document and buffer of a scene.
+
+    Attributes:
+        data: the buffer.
+        document: the document.
+        meshes: number of the mesh by digest and colour of the shape.
+        inexact_shapes: digests of shapes that meshes of glTF do not represent exactly.
+        inexact_keys: keys of these shapes in the JSON of the scene.
+    """
 
     def __init__(self, scene: SceneGraph) -> None:
         self.scene, self.data = scene, bytearray()
@@ -204,19 +295,21 @@ class _Writer:
             "nodes": [],
         }
         self.meshes: dict[tuple[str, Any], int] = {}
-        self.rounded: set[str] = set()  # digests of shapes that meshes of glTF do not hold exactly
-        self.kept: set[str] = set()  # keys of their entries
+        self.inexact_shapes: set[str] = set()
+        self.inexact_keys: set[str] = set()
 
     def content(self, *, is_binary: bool) -> str | bytes:
-        ours = scene_to_dict(self.scene)
-        frames, shapes = {frame["name"]: frame for frame in ours.pop("frames")}, ours.pop("shapes")
+        """Return the content of the file."""
+        extras = scene_to_dict(self.scene)
+        frames = {frame["name"]: frame for frame in extras.pop("frames")}
+        shapes = extras.pop("shapes")
+        index = {name: number for number, name in enumerate(frames)}
         numbers: dict[str, int] = {}
-        order = [*frames]
-        for name in parents_first(order, lambda name: frames[name]["parent"]):
-            numbers[name] = self.frame(frames[name], order.index(name), numbers)
-        ours["shapes"] = {key: shapes[key] for key in shapes if key in self.kept}
-        del ours["format"], ours["version"]
-        self.document["extras"] = {EXTRAS: ours}
+        for name in parents_first(frames, lambda name: frames[name]["parent"]):
+            numbers[name] = self.add_frame(frames[name], index[name], numbers)
+        extras["shapes"] = {key: shapes[key] for key in shapes if key in self.inexact_keys}
+        del extras["format"], extras["version"]
+        self.document["extras"] = {EXTRAS: extras}
         self.document["buffers"] = [{"byteLength": len(self.data)}]
         if not is_binary:
             text = base64.b64encode(self.data).decode("ascii")
@@ -226,58 +319,72 @@ class _Writer:
         text = json.dumps(self.document, sort_keys=True, allow_nan=False)
         if not is_binary:
             return text
-        parts = [
-            (b"JSON", _padded(text.encode(), b" ")),
-            *([(b"BIN\0", _padded(bytes(self.data), b"\0"))] if self.data else []),
-        ]
+        parts = [(b"JSON", _pad(text.encode(), b" "))]
+        if self.data:
+            parts.append((b"BIN\0", _pad(bytes(self.data), b"\0")))
         body = b"".join(struct.pack("<I4s", len(part), kind) + part for kind, part in parts)
         return struct.pack("<4sII", b"glTF", 2, 12 + len(body)) + body
 
-    def add(self, kind: str, entry: Json) -> int:
-        """Add an entry to a list of the document; return its number."""
-        listed = self.document.setdefault(kind, [])
-        listed.append(entry)
-        return len(listed) - 1
+    def add_entry(self, kind: str, entry: Json) -> int:
+        """Add an entry to a list of the document and return its number."""
+        entries = self.document.setdefault(kind, [])
+        entries.append(entry)
+        return len(entries) - 1
 
-    def node(self, name: str, pose: Pose, above: int | None, **more: Any) -> int:
-        entry = {"name": name, "translation": numbers_to_list(pose.translation), **more}
-        number = self.add("nodes", entry | {"rotation": numbers_to_list(pose.quat_xyzw)})
-        siblings = (
-            self.document["scenes"][0]["nodes"] if above is None else self.document["nodes"][above]
-        )
-        if above is not None:
-            siblings = siblings.setdefault("children", [])
+    def add_node(self, name: str, pose: Pose, above: int | None, **properties: Any) -> int:
+        """Add a node and return its number.
+
+        Args:
+            name: name of the node.
+            pose: pose relative to the node above.
+            above: number of the node above, or None.
+            properties: other properties of the node.
+        """
+        entry = {"name": name, "translation": numbers_to_list(pose.translation), **properties}
+        number = self.add_entry("nodes", entry | {"rotation": numbers_to_list(pose.quat_xyzw)})
+        if above is None:
+            siblings = self.document["scenes"][0]["nodes"]
+        else:
+            siblings = self.document["nodes"][above].setdefault("children", [])
         siblings.append(number)
         return number
 
-    def frame(self, frame: Json, index: int, numbers: dict[str, int]) -> int:
-        """Write a frame and its shapes; return the number of its node."""
-        name, parent, pose, parts = (frame.pop(key) for key in ("name", "parent", "pose", "shapes"))
-        extras = {**frame, "index": index} | ({"is_root": True} if parent is None else {})
-        at, above = (
-            (UP.inverse(), None) if parent is None else (Pose.from_array(pose), numbers[parent])
-        )
-        number = self.node(name, at, above, extras={EXTRAS: extras})
+    def add_frame(self, frame: Json, index: int, numbers: dict[str, int]) -> int:
+        """Add the nodes of a frame and its shapes, and return the number of its node.
+
+        Args:
+            frame: the frame in JSON, from which the function removes properties.
+            index: position in the order of frames.
+            numbers: number of the node by name of the frame, for the frames above.
+        """
+        name, parent = frame.pop("name"), frame.pop("parent")
+        pose, parts = Pose.from_array(frame.pop("pose")), frame.pop("shapes")
+        extras = {**frame, "index": index}
+        above = None
+        if parent is None:
+            extras["is_root"] = True
+            pose = UP.inverse()
+        else:
+            above = numbers[parent]
+        number = self.add_node(name, pose, above, extras={EXTRAS: extras})
         for part, attached in zip(parts, self.scene.shapes(name), strict=True):
-            own = {key: value for key, value in part.items() if key != "pose"} | {
-                "source": attached.shape.source
-            }
-            mesh = {
-                key: found for key, found in (("mesh", self.mesh(attached)),) if found is not None
-            }
-            if attached.shape.digest in self.rounded:
-                self.kept.add(part["shape"])
-            self.node(
-                f"{name} {attached.shape.kind}",
-                attached.pose,
-                number,
-                extras={f"{EXTRAS}_shape": own},
-                **mesh,
-            )
+            properties = {key: value for key, value in part.items() if key != "pose"}
+            properties["source"] = attached.shape.source
+            node: Json = {"extras": {_SHAPE_EXTRAS: properties}}
+            mesh = self.mesh(attached)
+            if mesh is not None:
+                node["mesh"] = mesh
+            if attached.shape.digest in self.inexact_shapes:
+                self.inexact_keys.add(part["shape"])
+            self.add_node(f"{name} {attached.shape.kind}", attached.pose, number, **node)
         return number
 
     def mesh(self, part: AttachedShape) -> int | None:
-        """Return the number of the mesh of a shape in its colour, ``None`` for one beyond single precision."""
+        """Return the number of the mesh of a shape in its colour, and add it if it is new.
+
+        Returns:
+            None if single precision cannot represent the vertices.
+        """
         color = None if part.color is None else tuple(numbers_to_list(part.color))
         key = (part.shape.digest, color)
         if key not in self.meshes:
@@ -285,51 +392,63 @@ class _Writer:
             with np.errstate(over="ignore"):
                 single = vertices.astype("<f4")
             if part.shape.kind != "mesh" or not np.array_equal(single.astype(np.float64), vertices):
-                self.rounded.add(part.shape.digest)
+                self.inexact_shapes.add(part.shape.digest)
             if not np.isfinite(single).all():
                 return None
             bounds = {"min": single.min(axis=0).tolist(), "max": single.max(axis=0).tolist()}
-            points = self.accessor(single, 5126, "VEC3", len(single), **bounds)
-            corners = self.accessor(faces.astype("<u4"), 5125, "SCALAR", faces.size)
-            primitive: Json = {"attributes": {"POSITION": points}, "indices": corners}
+            positions = self.add_accessor(single, _FLOAT32_COMPONENT, "VEC3", len(single), **bounds)
+            corners = self.add_accessor(
+                faces.astype("<u4"), _UINT32_COMPONENT, "SCALAR", faces.size
+            )
+            primitive: Json = {"attributes": {"POSITION": positions}, "indices": corners}
             if color is not None:
-                is_linear = [
-                    v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in color[:3]
-                ]
-                looks = {"baseColorFactor": [*is_linear, color[3]], "metallicFactor": 0.0}
-                mode = {"alphaMode": "BLEND"} if color[3] < 1.0 else {}
-                primitive["material"] = self.add(
-                    "materials", {"pbrMetallicRoughness": looks, **mode}
-                )
-            self.meshes[key] = self.add("meshes", {"primitives": [primitive]})
+                primitive["material"] = self.add_material(color)
+            self.meshes[key] = self.add_entry("meshes", {"primitives": [primitive]})
         return self.meshes[key]
 
-    def accessor(self, values: Any, component: int, kind: str, count: int, **more: Any) -> int:
+    def add_material(self, color: tuple[float, ...]) -> int:
+        """Add a material of an sRGB colour with alpha and return its number."""
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in color[:3]]
+        properties = {"baseColorFactor": [*linear, color[3]], "metallicFactor": 0.0}
+        mode = {"alphaMode": "BLEND"} if color[3] < 1.0 else {}
+        return self.add_entry("materials", {"pbrMetallicRoughness": properties, **mode})
+
+    def add_accessor(
+        self, values: Any, component: int, kind: str, count: int, **properties: Any
+    ) -> int:
+        """Add an array to the buffer and return the number of its accessor.
+
+        Args:
+            values: the array.
+            component: component type of glTF.
+            kind: type of an element, "VEC3" or "SCALAR".
+            count: number of elements.
+            properties: other properties of the accessor.
+        """
         data = values.tobytes()
-        view = self.add(
-            "bufferViews", {"buffer": 0, "byteOffset": len(self.data), "byteLength": len(data)}
-        )
+        view: Json = {"buffer": 0, "byteOffset": len(self.data), "byteLength": len(data)}
+        number = self.add_entry("bufferViews", view)
         self.data += data
-        return self.add(
-            "accessors",
-            {"bufferView": view, "componentType": component, "type": kind, "count": count, **more},
-        )
+        accessor = {"bufferView": number, "componentType": component, "type": kind, "count": count}
+        return self.add_entry("accessors", {**accessor, **properties})
 
 
 def _triangles(shape: Shape) -> tuple[Any, Any]:
-    """Return vertices (n, 3) and faces (m, 3) of a shape as it is drawn."""
+    """Return the (n, 3) vertices and (m, 3) faces that represent a shape [m]."""
     if shape.kind in ("box", "sphere", "cylinder", "capsule"):
-        return solid_triangles(shape, fineness=_FINENESS)
+        return solid_triangles(shape, fineness=_MESH_FINENESS)
     if shape.kind == "plane":
-        return _PLANE * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]), np.array(
-            [[0, 1, 2], [0, 2, 3]]
-        )
+        corners = np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
+        return _PLANE_HALF_SIDE * corners, np.array([[0, 1, 2], [0, 2, 3]])
     if shape.kind == "cone":
         shape = frustum(shape.dimensions[0], 0.0, shape.dimensions[1])
-    makers = {"height_field": mesh_of_field, "point_cloud": mesh_of_cloud}
-    mesh = makers[shape.kind](shape) if shape.kind in makers else shape
-    return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+    elif shape.kind == "height_field":
+        shape = mesh_of_field(shape)
+    elif shape.kind == "point_cloud":
+        shape = mesh_of_cloud(shape)
+    return np.asarray(shape.vertices), np.asarray(shape.faces)
 
 
-def _padded(data: bytes, filler: bytes) -> bytes:
+def _pad(data: bytes, filler: bytes) -> bytes:
+    """Return data with a length that is a multiple of 4."""
     return data + filler * (-len(data) % 4)
