@@ -1,1 +1,1 @@
-"""USD: scenes of Isaac Sim and other programs, read and written (extra ``formats``)."""
+"""Reader and writer of USD stages with the physics schema (extra ``formats``)."""
