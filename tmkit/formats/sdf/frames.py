@@ -27,7 +27,7 @@ from tmkit._support.xml import XmlElement
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.parts import JointSpec, MimicSpec
 from tmkit.formats.spec.values import JointEdge, frames_on_joint
-from tmkit.formats.urdf.reader import UNIT_AXES, inverted_limits_reason
+from tmkit.formats.urdf.reader import MIN_AXIS_LENGTH, UNIT_AXES, inverted_limits_reason
 from tmkit.spatial import Pose
 
 MODEL_FRAME = "__model__"
@@ -38,9 +38,6 @@ _ROTATION_FORMATS = ("euler_rpy", "quat_xyzw")
 
 _MIN_QUATERNION_NORM = 1e-6
 """Norm below which a quaternion is rejected as zero."""
-
-_MIN_AXIS_LENGTH = 1e-9
-"""Length below which an axis has no direction."""
 
 
 @dataclass(slots=True, eq=False)
@@ -395,7 +392,7 @@ def _axis_direction(joint: SdfJoint, axis: XmlElement) -> tuple[float, float, fl
         FileFormatError: if the axis has the length 0, or its frame is unknown.
     """
     direction = axis.triple("xyz", (0.0, 0.0, 1.0))
-    if math.hypot(*direction) < _MIN_AXIS_LENGTH:
+    if math.hypot(*direction) < MIN_AXIS_LENGTH:
         raise axis.place.error("'xyz' of <axis>: expected a direction, received zeros")
     xyz = axis.child("xyz")
     frame = xyz.get("expressed_in") if xyz is not None else None

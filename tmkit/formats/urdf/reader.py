@@ -44,7 +44,13 @@ from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 from tmkit.formats.spec.parts import InertiaSpec, JointSpec, MimicSpec, PoseSpec, Triple
-from tmkit.formats.urdf.shapes import Materials, geometry_of, materials_of, origin_of
+from tmkit.formats.urdf.shapes import (
+    MIN_COS_SHORT_ROTATION,
+    Materials,
+    geometry_of,
+    materials_of,
+    origin_of,
+)
 
 SINGLE_TYPES = ("continuous", "prismatic", "revolute")
 """Joint types with one degree of freedom, whose names are the same in URDF and in scenes."""
@@ -61,7 +67,7 @@ Moments = tuple[float, float, float, float, float, float]
 _POINT_MASS: Moments = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 """Inertia matrix of a point mass."""
 
-_MIN_AXIS_LENGTH = 1e-9
+MIN_AXIS_LENGTH = 1e-9
 """Length below which an axis has no direction."""
 
 
@@ -381,7 +387,7 @@ def _plane_directions(normal: Triple) -> tuple[Triple, Triple]:
     """
     length = math.hypot(*normal)
     a, b, c = (part / length for part in normal)
-    if c <= -1.0 + 1e-12:
+    if c <= MIN_COS_SHORT_ROTATION:
         return (1.0, 0.0, 0.0), (0.0, -1.0, 0.0)
     k = 1.0 / (1.0 + c)
     return (1.0 - k * a * a, -k * a * b, -a), (-k * a * b, 1.0 - k * b * b, -b)
@@ -407,7 +413,7 @@ def _axis(element: XmlElement, *, otherwise: Triple = UNIT_AXES["x"]) -> Triple:
     if axis is None:
         return otherwise
     xyz = axis.triple("xyz")
-    if math.hypot(*xyz) < _MIN_AXIS_LENGTH:
+    if math.hypot(*xyz) < MIN_AXIS_LENGTH:
         raise axis.place.error("'xyz' of <axis>: expected a direction, received zeros")
     return xyz
 

@@ -37,8 +37,8 @@ Materials = Mapping[str, Quadruple | None]
 _MIN_NORMAL_LENGTH = 1e-9
 """Length below which a normal has no direction."""
 
-_MIN_COS_SHORT_ROTATION = -1.0 + 1e-12
-"""z of a unit normal below which the shortest rotation from z is undefined."""
+MIN_COS_SHORT_ROTATION = -1.0 + 1e-12
+"""Cosine of an angle below which the shortest rotation between two directions is undefined."""
 
 
 def origin_of(element: XmlElement) -> PoseSpec:
@@ -303,7 +303,7 @@ def half_space(element: XmlElement, origin: PoseSpec) -> PoseSpec:
         raise element.place.error("'normal' of <plane>: expected a direction, received zeros")
     a, b, c = (value / length for value in normal)
     # This is the shortest rotation from z to the normal, or the half turn about x.
-    is_defined = c > _MIN_COS_SHORT_ROTATION
+    is_defined = c > MIN_COS_SHORT_ROTATION
     quat_xyzw = (-b, a, 0.0, 1.0 + c) if is_defined else (1.0, 0.0, 0.0, 0.0)
     return spec_of_pose(pose_of(origin) @ Pose((0.0, 0.0, 0.0), quat_xyzw))
 

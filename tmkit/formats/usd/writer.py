@@ -18,15 +18,13 @@ from tmkit._support.elementary import eigen
 from tmkit._support.extras import importing
 from tmkit.errors import SceneError
 from tmkit.formats.spec.build import parents_first
+from tmkit.formats.urdf.shapes import MIN_COS_SHORT_ROTATION
 from tmkit.formats.usd.reader import KINDS
 from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, SceneGraph
 from tmkit.spatial import Pose
 
 _PRIM_TYPES = {kind: prim_type for prim_type, kind in KINDS.items()}
 """Type of a joint prim by kind of the joint."""
-
-_MIN_COS_SHORT_ROTATION = -1.0 + 1e-12
-"""x of a unit axis below which the shortest rotation from x is undefined."""
 
 
 def usd_from_scene(scene: SceneGraph) -> str:
@@ -298,6 +296,6 @@ class _Writer:
 def _rotation_from_x(axis: Sequence[float]) -> Pose:
     """Return the shortest rotation from x to a unit vector, or the half turn about z."""
     x, y, z = axis
-    is_defined = x > _MIN_COS_SHORT_ROTATION
+    is_defined = x > MIN_COS_SHORT_ROTATION
     quat_xyzw = (0.0, -z, y, 1.0 + x) if is_defined else (0.0, 0.0, 1.0, 0.0)
     return Pose([0.0, 0.0, 0.0], quat_xyzw)
