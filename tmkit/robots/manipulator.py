@@ -322,7 +322,7 @@ class Manipulator:
             for joint in self.gripper_joints
         }
 
-    def opened(self, width: float | None = None) -> dict[str, float]:
+    def open_finger_values(self, width: float | None = None) -> dict[str, float]:
         """Return the finger joint values at which the fingers are ``width`` metres apart; by default fully open."""
         return dict(self.gripper_open) if width is None else self.finger_values(width)
 

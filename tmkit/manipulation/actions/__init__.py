@@ -1,13 +1,13 @@
-"""Actions: one action of a task plan as motion, checked in the scene version in which it happens.
+"""Motions of task-plan actions, checked in the scene version of each action.
 
-``candidates`` defines the protocol and its simplest classes: pick, place, move, change, sequence,
-impossible. Larger ones are modules of their own. These are ``handover`` from hand to hand,
+``candidates`` defines the protocol and its simplest classes: pick, place, move, change of classes,
+sequence and dead end. Other candidates have a module each: ``handover`` from hand to hand,
 ``operate`` for a drawer or door by its handle, ``look`` for a measurement by a camera, ``push``
 along a support, and ``pour`` into a container.
 
-``pick_place`` has the motions of one arm (approach, grasp, lift, carry, lower, release, retreat).
-``primitives`` has what these are made of: contact configurations, straight lines, searched paths,
-each in a phase of an action. ``timing_breakdown`` measures where planning time is spent.
+``pick_place`` has the motions of one arm: approach, grasp, lift, carry, lower, release, retreat.
+``primitives`` has their parts: contact configurations, straight lines and searched paths, each in a
+phase of an action. ``timing_breakdown`` measures planning time by stage.
 
 An action depends on geometry only. Its meaning in PDDL is defined by :mod:`tmkit.tamp.domains`.
 """

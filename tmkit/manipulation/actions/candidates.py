@@ -1,14 +1,14 @@
-"""Candidates: the ways of carrying out an action, and what they are told.
+"""Candidates: alternatives for the motion of one action, and their context.
 
-A domain answers an action of the task plan with a lazy sequence of *candidates*, best first. They
-are :class:`Pick` with a grasp, :class:`Place` with a resting place, :class:`MoveTo` with a
-configuration, :class:`ApplyEffects` with classes of frames, :class:`Sequence` with several of
-these, or :class:`DeadEnd` with a reason. A candidate is anything that can :meth:`Candidate.refine`
-itself into motions, given an :class:`ActionContext`: the scene version in which it happens, the
-arms, and the samplers.
+For an action of the task plan, a domain returns a lazy sequence of *candidates*, best first. The
+built-in classes are :class:`Pick` with a grasp, :class:`Place` with a placement, :class:`MoveTo`
+with a configuration, :class:`ApplyEffects` with changes of classes, :class:`Sequence` with several
+candidates, and :class:`DeadEnd` with a cause. A candidate is any object with the method
+:meth:`Candidate.refine`, which computes motions in an :class:`ActionContext`: the scene version
+before the action, the arms and the samplers.
 
-Invariants: candidates are values; a context is made anew for each visit of a node, so its random
-numbers depend on the way to that node and on nothing else.
+Invariants: candidates are values. Each visit of a node gets a new context, so its random numbers
+depend only on the path to that node.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ from tmkit.spatial import Pose
 
 @dataclass(frozen=True, eq=False)
 class ActionContext:
-    """Where an action is to be carried out.
+    """Scene, configuration, samplers and arms before an action.
 
     Attributes:
-        scene: the version before the action.
+        scene: version of the scene before the action.
         q: (n_joints,) configuration before the action.
         rng: random generator for sampled choices, seeded for this visit.
-        sampling: the samplers of the planning run; None outside one.
-        arms: computes the motions of each arm, by name; the first acts by default.
-        asked: objects and supports for which placements were asked for so far, in this visit.
+        sampling: samplers of the planning run. None outside a run.
+        arms: motion planner of each arm, by name. The first arm acts by default.
+        placement_requests: pairs of object and support whose placements were requested in this
+            visit.
     """
 
     scene: SceneGraph
@@ -53,19 +54,19 @@ class ActionContext:
     rng: np.random.Generator
     sampling: SeededSamplers | None = None
     arms: Mapping[str, ArmMotionPlanner] = field(default_factory=dict)
-    asked: list[tuple[str, str]] = field(default_factory=list)
+    placement_requests: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def samplers(self) -> Samplers:
-        """Which sampler is asked for which object."""
+        """Samplers of grasps and placements by object."""
         return self._sampling().samplers
 
     def grasps(self, object: str, *, arm: str | None = None) -> tuple[Grasp, ...]:
-        """Return the grasps of an object by an arm; see :meth:`Sampling.grasps`.
+        """Return the grasps of an object by an arm; see :meth:`SeededSamplers.grasps`.
 
         Args:
-            object: the object.
-            arm: name of the arm; the first by default.
+            object: frame of the object.
+            arm: name of the arm. Defaults to the first arm.
         """
         manipulator = None if arm is None else self.arm(arm).manipulator
         return self._sampling().grasps(self.scene, object, manipulator=manipulator)
@@ -73,14 +74,14 @@ class ActionContext:
     def placements(
         self, object: str, support: str, *, arm: str | None = None
     ) -> Iterator[Placement]:
-        """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`.
+        """Yield placements of an object on a support; see :meth:`SeededSamplers.placements`.
 
         Args:
-            object: the object.
-            support: the surface, region or object.
-            arm: name of the arm; the first by default.
+            object: frame of the object.
+            support: frame of a surface, region or object.
+            arm: name of the arm. Defaults to the first arm.
         """
-        self.asked.append((object, support))
+        self.placement_requests.append((object, support))
         manipulator = None if arm is None else self.arm(arm).manipulator
         sampling = self._sampling()
         return sampling.placements(
@@ -88,6 +89,11 @@ class ActionContext:
         )
 
     def _sampling(self) -> SeededSamplers:
+        """Return the samplers of the run.
+
+        Raises:
+            ConfigurationError: if the context has none.
+        """
         if self.sampling is None:
             raise ConfigurationError(
                 "this context was made without 'sampling', which computes grasps and placements"
@@ -95,10 +101,10 @@ class ActionContext:
         return self.sampling
 
     def arm(self, name: str) -> ArmMotionPlanner:
-        """Return the object that computes the motions of an arm.
+        """Return the motion planner of an arm.
 
         Raises:
-            UnknownNameError: no such arm takes part.
+            UnknownNameError: if the context has no arm of this name.
         """
         if name not in self.arms:
             raise UnknownNameError.of("arm", name, self.arms)
@@ -107,33 +113,33 @@ class ActionContext:
 
 @runtime_checkable
 class Candidate(Protocol):
-    """One way of carrying out an action."""
+    """Protocol of an alternative for the motion of one action."""
 
     def refine(
         self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield motions for it, and failures in between.
+        """Yield motions of the action, and the failures of other attempts.
 
         Args:
-            arm: computes the motions of the plan's first arm.
-            context: where the action is to be carried out; its ``arms`` has all arms.
+            arm: motion planner of the plan's first arm.
+            context: scene and configuration before the action, samplers, and all arms.
             seed: seed of all searches.
         """
         ...
 
 
 class BuiltInCandidate(ABC):
-    """A candidate of this package: carried out by the arm that it names, or by the first."""
+    """Base class of the built-in candidates, which name their arm or use the first."""
 
     arm: str | None = None
 
     def refine(
         self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield motions of the action, and failures in between.
+        """Yield motions of the action, and the failures of other attempts.
 
         Args:
-            arm: computes motions of the first arm.
+            arm: motion planner of the first arm.
             context: scene and configuration before the action, samplers, and the other arms.
             seed: seed of all searches.
         """
@@ -151,11 +157,11 @@ class Pick(BuiltInCandidate):
 
     Attributes:
         object: frame of the object.
-        grasp: how to hold it.
-        arm: name of the arm; the first by default.
-        motion: how the hand comes and leaves.
-        grasp_covariance: the covariance that the closing hand adds, as
-            :func:`tmkit.plans.observations.covariance_rows` gives it.
+        grasp: pose of the tool relative to the object, and gripper widths.
+        arm: name of the arm. Defaults to the first arm.
+        motion: distances, finger opening and constraints.
+        grasp_covariance: (6, 6) covariance that closing the hand adds to the object's pose, from
+            :func:`tmkit.plans.observations.covariance_rows`. Defaults to none.
     """
 
     object: str
@@ -188,12 +194,12 @@ class Place(BuiltInCandidate):
 
     Attributes:
         object: frame of the object.
-        support: frame that it settles on.
+        support: frame of the support.
         pose: support_from_object.
-        arm: name of the arm; the first by default.
-        motion: how the hand comes and leaves.
-        grasp_covariance: the covariance that the opening hand adds, as
-            :func:`tmkit.plans.observations.covariance_rows` gives it.
+        arm: name of the arm. Defaults to the first arm.
+        motion: distances, finger opening and constraints.
+        grasp_covariance: (6, 6) covariance that opening the hand adds to the object's pose, from
+            :func:`tmkit.plans.observations.covariance_rows`. Defaults to none.
     """
 
     object: str
@@ -213,9 +219,9 @@ class Place(BuiltInCandidate):
         """Return the candidate that puts an object at a placement.
 
         Args:
-            object: the object.
-            placement: support, and pose relative to it.
-            arm: name of the arm; the first by default.
+            object: frame of the object.
+            placement: support, and pose of the object on it.
+            arm: name of the arm. Defaults to the first arm.
         """
         return cls(object, placement.support, placement.support_from_object, arm)
 
@@ -228,13 +234,13 @@ class Place(BuiltInCandidate):
 
 @dataclass(frozen=True)
 class MoveTo(BuiltInCandidate):
-    """Move an arm to a configuration, with what the hand holds.
+    """Move an arm to a configuration, with any held object.
 
     Attributes:
-        joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
-        name: what to call the place, for the plan and for failures.
-        arm: name of the arm; the first by default.
-        constraints: what frames keep along the path.
+        joints: goal values by joint of the arm [rad or m]. Other joints keep their values.
+        name: name of the goal in the plan and in failures.
+        arm: name of the arm. Defaults to the first arm.
+        constraints: path constraints.
     """
 
     joints: Mapping[str, float]
@@ -257,16 +263,15 @@ class MoveTo(BuiltInCandidate):
 
 @dataclass(frozen=True)
 class ApplyEffects(BuiltInCandidate):
-    """Change what frames are and move nothing: washing, cooking, switching on.
+    """Change classes of frames without motion: washing, cooking, switching on.
 
     Attributes:
-        changes: the classes that frames gain and lose; task facts change as the action's effects
-            state anyway.
-        choice: what was chosen, in words, for the plan.
+        changes: classes that frames gain and lose. Task facts change by the action's effects, with
+            or without an entry here.
+        choice: description of the choice, for the plan.
 
     Raises:
-        SceneError: when refined, a class that is added though it is there, or removed though it is
-            not.
+        SceneError: if a frame already has an added class or lacks a removed one, when refined.
     """
 
     changes: tuple[ClassEffect | FactEffect, ...]
@@ -287,13 +292,13 @@ class ApplyEffects(BuiltInCandidate):
 
 @dataclass(frozen=True)
 class DeadEnd(BuiltInCandidate):
-    """An action is impossible in the current scene: yield this as the only candidate.
+    """The only candidate of an action that is impossible in the current scene.
 
     Attributes:
-        cause: why, in words, for the explanation; the same cause has the same words.
-        is_proved: whether it is proved for every state; then no plan uses the action again. What
-            rests on samples, as grasps of meshes do, on convex hulls, or on where things stand now
-            is no such proof, and is tried again.
+        cause: message for the explanation. Equal causes have equal messages.
+        is_proved: whether the action is proved impossible in every state, so that no plan uses it
+            again. An argument from samples (as of grasps of meshes), from convex hulls or from the
+            current poses is not such a proof, and the action is tried again.
     """
 
     cause: str
@@ -310,17 +315,15 @@ class DeadEnd(BuiltInCandidate):
 
 @dataclass(frozen=True)
 class Sequence(BuiltInCandidate):
-    """Carry out several candidates one after the other, each in the scene version that the one before it left.
+    """Execute several candidates in sequence, each in the scene after the one before it.
 
-    The search is depth first: when a later one fails, the earlier ones go on to their next motion.
-
-    ``Sequence((Place(object, table, pose), Pick(object, other_grasp)))`` regrasps an object that is
-    in the hand.
+    The search is depth first: if a later candidate fails, the earlier ones yield their next motion.
+    ``Sequence((Place(object, table, pose), Pick(object, other_grasp)))`` regrasps a held object.
 
     Attributes:
-        candidates: what to do, in order; at least one.
-        object: frame of the object that it is about, if it is about one; failures are taken to
-            depend on it.
+        candidates: candidates in order of execution, at least one.
+        object: frame of the object of the action, if there is one. The planner assumes that
+            failures depend on it.
     """
 
     candidates: tuple[Candidate, ...]
@@ -329,34 +332,42 @@ class Sequence(BuiltInCandidate):
     def _motions(
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
-        return self._after(ActionMotion((), context.scene, context.q, ""), 0, arm, context, seed)
+        start = ActionMotion((), context.scene, context.q, "")
+        return self._extend(start, 0, arm, context, seed)
 
-    def _after(
+    def _extend(
         self,
-        done: ActionMotion,
+        motion: ActionMotion,
         index: int,
         arm: ArmMotionPlanner,
         context: ActionContext,
         seed: int,
     ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield motions for the candidates from ``index`` on, behind what is done."""
+        """Yield a motion extended by the candidates from ``index`` on, and failures."""
         if index == len(self.candidates):
-            yield done
+            yield motion
             return
-        here = replace(context, scene=done.scene, q=done.q)
-        own_seed = int(np.random.SeedSequence((seed, index)).generate_state(1)[0])
-        for attempt in self.candidates[index].refine(arm, here, seed=own_seed):
+        candidate_context = replace(context, scene=motion.scene, q=motion.q)
+        candidate_seed = int(np.random.SeedSequence((seed, index)).generate_state(1)[0])
+        attempts = self.candidates[index].refine(arm, candidate_context, seed=candidate_seed)
+        for attempt in attempts:
             if isinstance(attempt, MotionFailure):
                 yield attempt
             else:
-                yield from self._after(_joined(done, attempt), index + 1, arm, context, seed)
+                longer = _concatenate(motion, attempt)
+                yield from self._extend(longer, index + 1, arm, context, seed)
 
 
-def _joined(first: ActionMotion, second: ActionMotion) -> ActionMotion:
+def _concatenate(first: ActionMotion, second: ActionMotion) -> ActionMotion:
+    """Return one motion made of two.
+
+    Raises:
+        ConfigurationError: if the second moves an arm after an observation of the first.
+    """
     if first.observations and second.segments:
-        looked = first.observations[0].frame
+        frame = first.observations[0].frame
         raise ConfigurationError(
-            f"a look at '{looked}' must end its sequence: what comes after it is another action"
+            f"a look at '{frame}' must end its sequence: motions after it are another action"
         )
     return ActionMotion(
         (*first.segments, *second.segments),

@@ -1,16 +1,16 @@
-"""Handing over: an object goes from one arm's hand to another's without being put down.
+"""Handover of an object from one arm to another, without a support.
 
 The giving arm carries the object to an *exchange pose* that both arms reach. The taking arm moves
-behind its grasp, approaches straight along its tool's z axis and closes its hand; from then on the
-object belongs to it. The giving hand opens and leaves straight backwards. As in picking and
-placing, the straight lines are computed first, from the contact outwards, and only then are paths
+behind its grasp, approaches straight along its tool's z axis and closes its hand. From then on the
+object is a child of the taking hand. The giving hand opens and retreats straight backwards. As in
+picking and placing, straight lines are computed first, from the contact outwards. Then paths are
 searched to their ends.
 
-Both hands touch the object from the taker's approach to the giver's retreat, and at no other time;
-the rules of contact (:class:`tmkit.motion.CollisionRules`) say so to planner and checker alike.
+Both hands touch the object from the taker's approach to the giver's retreat, and at no other time.
+Planner and plan validator use the same contact rules, :class:`tmkit.motion.CollisionRules`.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`: what is yielded has passed, in
-every segment, the recheck that a plan's checker will repeat.
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`: every segment has passed the checks
+that the plan validator repeats.
 """
 
 from __future__ import annotations
@@ -25,16 +25,21 @@ from numpy.typing import ArrayLike
 
 from tmkit._support.elementary import cos, dot, norm, sin
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, refine_contacts
 from tmkit.manipulation.actions.primitives import FramePairs
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
 from tmkit.plans.values import Attachment, Configuration, SegmentKind
 from tmkit.spatial import Pose
 
-_SPINS = 8  # turns of the giving tool about its axis that are tried
-# radians by which the giving tool may point below or above the horizontal
+_SPIN_COUNT = 8
+"""Number of rotations of the giving tool about its z axis."""
+
 _TILTS = (0.0, math.pi / 6, -math.pi / 6)
+"""Angles of the giving tool below the horizontal, in the order of trial [rad]."""
+
+_MAX_OPPOSITION_COSINE = -0.9
+"""Largest cosine between the tool z axes of the two hands."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,8 @@ class Handover(BuiltInCandidate):
         object: frame of the object, which is a child of the giver's hand.
         giver: name of the arm that holds it.
         taker: name of the arm that takes it.
-        grasp: how the taker holds it.
-        exchange: root_from_object, where it changes hands.
+        grasp: grasp of the taker.
+        exchange: root_from_object at the exchange.
     """
 
     object: str
@@ -66,47 +71,52 @@ class Handover(BuiltInCandidate):
 def handovers(
     context: ActionContext, object: str, *, giver: str, taker: str, points: Iterable[ArrayLike]
 ) -> Iterator[Handover]:
-    """Yield handovers at given points, the hands opposite each other.
+    """Yield handovers at given points, with the hands opposite each other.
 
-    The giving tool points from the giver's base towards the taker's, level first, then tilted; the
-    taker takes the side of the object that faces it.
+    The giving tool points from the giver's base towards the taker's, level first, then tilted. The
+    taker grasps the side of the object that faces it.
 
     Args:
-        context: where the action is to be carried out.
+        context: scene and configuration before the action, samplers and arms.
         object: frame of the object, in the giver's hand.
-        giver: name of the arm that holds it.
-        taker: name of the arm that takes it.
-        points: (3,) points of the root at which the giver's tool may be, best first.
+        giver: name of the arm that holds the object.
+        taker: name of the arm that takes the object.
+        points: (3,) positions of the giver's tool in root axes, best first [m].
     """
     scene, q = context.scene, context.q
     giving, taking = context.arm(giver).manipulator, context.arm(taker).manipulator
     root = scene.root(object)
     bases = [scene.pose(arm.base, relative_to=root, q=q).translation for arm in (giving, taking)]
     across = (bases[1] - bases[0]) * np.array([1.0, 1.0, 0.0])
-    # of bases in one place any direction
+    # Bases at one position have no direction between them; any direction serves.
     across = across / norm(across) if norm(across) else np.eye(3)[0]
     tool_from_object = scene.pose(object, relative_to=giving.tool, q=q)
     ahead = tool_from_object.inverse().rotate([0.0, 0.0, 1.0])
     grasps = context.grasps(object, arm=taker)
-    facing = [
+    opposite_grasps = [
         grasp
         for grasp in grasps
-        if dot(ahead, grasp.object_from_tool.rotate([0.0, 0.0, 1.0])) < -0.9
+        if dot(ahead, grasp.object_from_tool.rotate([0.0, 0.0, 1.0])) < _MAX_OPPOSITION_COSINE
     ]
     for point in points:
+        position = np.asarray(point, dtype=float)
         for tilt in _TILTS:
             axis = cos(tilt) * across - np.array([0.0, 0.0, sin(tilt)])
-            for spin in range(_SPINS):
-                exchange = (
-                    _tool(np.asarray(point, dtype=float), axis, spin * math.tau / _SPINS)
-                    @ tool_from_object
-                )
-                for grasp in facing:
+            for index in range(_SPIN_COUNT):
+                root_from_tool = _tool_pose(position, axis, index * math.tau / _SPIN_COUNT)
+                exchange = root_from_tool @ tool_from_object
+                for grasp in opposite_grasps:
                     yield Handover(object, giver, taker, grasp, exchange)
 
 
-def _tool(point: np.ndarray, axis: np.ndarray, spin: float) -> Pose:
-    """Return root_from_tool at a point, its z axis along ``axis`` and turned about it."""
+def _tool_pose(point: np.ndarray, axis: np.ndarray, spin: float) -> Pose:
+    """Return root_from_tool at a point.
+
+    Args:
+        point: (3,) position in root axes [m].
+        axis: (3,) unit vector along the tool's z axis, in root axes.
+        spin: rotation about that axis [rad].
+    """
     level = np.cross(axis, [0.0, 0.0, 1.0])
     level /= norm(level)
     x = cos(spin) * level + sin(spin) * np.cross(axis, level)
@@ -114,7 +124,7 @@ def _tool(point: np.ndarray, axis: np.ndarray, spin: float) -> Pose:
 
 
 class _Exchange:
-    """One handover in the making."""
+    """Motion planner of one handover."""
 
     def __init__(
         self,
@@ -124,16 +134,19 @@ class _Exchange:
         context: ActionContext,
         seed: int,
     ) -> None:
-        self.candidate, self.giver, self.taker, self.seed = candidate, giver, taker, seed
+        self.candidate, self.seed = candidate, seed
+        self.giver, self.taker = giver, taker
         self.scene, self.q = context.scene, context.q
-        self.near: FramePairs = giver.primitives.near_pairs(self.scene, self.q)
+        self.near_pairs: FramePairs = giver.primitives.near_pairs(self.scene, self.q)
         self.carried = giver.primitives.phase(
-            self.scene, self.near, contact_object=candidate.object
+            self.scene, self.near_pairs, contact_object=candidate.object
         )
-        self.before = taker.primitives.phase(self.scene, self.near, contact_object=candidate.object)
+        self.approach_phase = taker.primitives.phase(
+            self.scene, self.near_pairs, contact_object=candidate.object
+        )
 
     def attempts(self) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield motions and failures."""
+        """Yield motions, and the failures of other attempts."""
         object, giver = self.candidate.object, self.giver
         if self.scene.parent(object) != giver.manipulator.tip:
             cause = f"'{object}' is not in the hand of '{self.candidate.giver}'"
@@ -142,79 +155,97 @@ class _Exchange:
         root_from_tool = self.candidate.exchange @ self.scene.pose(
             giver.manipulator.tool, relative_to=object, q=self.q
         )
-        what = "reaching the exchange"
-        for q in giver.primitives.contacts(
-            self.carried, root_from_tool, q=self.q, seed=self.seed, label=what
-        ):
-            if isinstance(q, MotionFailure):
-                yield q
+        contacts = giver.primitives.contacts(
+            self.carried, root_from_tool, q=self.q, seed=self.seed, label="reaching the exchange"
+        )
+        for contact in contacts:
+            if isinstance(contact, MotionFailure):
+                yield contact
             else:
-                yield from self._taken_at(q)
+                yield from self._refine_exchange(contact)
 
-    def _taken_at(self, q_exchange: Configuration) -> Iterator[ActionMotion | MotionFailure]:
-        """Return motions for one configuration of the giver."""
+    def _refine_exchange(self, q_exchange: Configuration) -> Iterator[ActionMotion | MotionFailure]:
+        """Return motions for one configuration (n_joints,) of the giver."""
         taker, scene, object = self.taker, self.scene, self.candidate.object
         q_open = scene.configuration(
-            taker.manipulator.opened(self.candidate.grasp.opening), base=q_exchange
+            taker.manipulator.open_finger_values(self.candidate.grasp.opening), base=q_exchange
         )
         root_from_object = scene.pose(object, relative_to=scene.root(object), q=q_exchange)
         target = root_from_object @ self.candidate.grasp.object_from_tool
-        what = "reaching what the other hand holds"
         contacts = taker.primitives.contacts(
-            self.before, target, q=q_open, seed=self.seed, label=what
+            self.approach_phase,
+            target,
+            q=q_open,
+            seed=self.seed,
+            label="reaching the object in the other hand",
         )
-        return motions_at(contacts, partial(self._exchange, q_exchange, q_open))
+        return refine_contacts(contacts, partial(self._exchange, q_exchange, q_open))
 
     def _exchange(
         self, q_exchange: Configuration, q_open: Configuration, q_take: Configuration
     ) -> ActionMotion:
-        giver, taker, scene, object = self.giver, self.taker, self.scene, self.candidate.object
+        """Return the motion of both arms through one exchange.
+
+        Args:
+            q_exchange: (n_joints,) configuration with the giver at the exchange pose.
+            q_open: (n_joints,) the same configuration with the taker's fingers open.
+            q_take: (n_joints,) configuration with the taker at its grasp.
+
+        Raises:
+            PrimitiveFailedError: if a part of the motion is infeasible.
+        """
+        giver, taker = self.giver, self.taker
+        scene, object = self.scene, self.candidate.object
+
+        # Close the taker's fingers.
         width = self.candidate.grasp.width
         q_held = scene.configuration(taker.manipulator.finger_values(width), base=q_take)
         faults = grasp_contact_faults(scene, q_held, taker.manipulator, object=object)
         if faults:
             raise PrimitiveFailedError("grasp", faults[0], kind=FailureKind.GRIP)
+
+        # Attach the object to the taker's hand.
         tip = taker.manipulator.tip
         change = Attachment(object, tip, scene.pose(object, relative_to=tip, q=q_held))
-        taken = change.applied(scene, q_held)
-        both = giver.primitives.phase(taken, self.near, contact_object=object)
-        away = taker.primitives.tool_line(self.before, q_take, label="approach")
-        taker.primitives.require_free_fingers(self.before, q_take, q_held, label="grasp")
-        q_let = giver.released(both, q_held, object)
-        back = giver.primitives.tool_line(both, q_let, label="retreat")
+        scene_after = change.applied(scene, q_held)
+        release_phase = giver.primitives.phase(scene_after, self.near_pairs, contact_object=object)
+
+        # Compute the straight lines.
+        approach = taker.primitives.tool_line(self.approach_phase, q_take, label="approach")
+        taker.primitives.require_free_fingers(self.approach_phase, q_take, q_held, label="grasp")
+        q_released = giver.open_fingers(release_phase, q_held, object)
+        retreat = giver.primitives.tool_line(release_phase, q_released, label="retreat")
+
+        # Search the paths to the lines.
         transfer = giver.primitives.plan_path(
             self.carried, self.q, q_exchange[None], seed=self.seed, label="transfer"
         )
         giver.require_payload(self.carried, transfer, object=object, label="transfer")
-        taker.require_payload(both, back, object=object, label="retreat")
-        free = taker.primitives.phase(scene, self.near)
-        taker.primitives.require_free_fingers(free, q_exchange, q_open, label="opening the hand")
+        taker.require_payload(release_phase, retreat, object=object, label="retreat")
+        transit_phase = taker.primitives.phase(scene, self.near_pairs)
+        taker.primitives.require_free_fingers(
+            transit_phase, q_exchange, q_open, label="opening the hand"
+        )
         transit = taker.primitives.plan_path(
-            free, q_open, away[-1][None], seed=self.seed, label="transit"
+            transit_phase, q_open, approach[-1][None], seed=self.seed, label="transit"
         )
         giver.primitives.require_torque_limits(self.carried, transfer, label="transfer")
-        giver.primitives.require_torque_limits(both, back, label="retreat")
-        taker.primitives.require_torque_limits(free, transit, away, label="transit")
+        giver.primitives.require_torque_limits(release_phase, retreat, label="retreat")
+        taker.primitives.require_torque_limits(transit_phase, transit, approach, label="transit")
+
+        # Collect the segments in order of execution.
+        giver_segment = partial(giver.segment, held=object)
+        taker_segment = partial(taker.segment, held=object)
+        lines, at_grasp = self.approach_phase, q_take[None]
+        transfer_kind, at_release = SegmentKind.TRANSFER, q_held[None]
         segments = (
-            giver.segment(
-                SegmentKind.TRANSFER, transfer, q=self.q, held=object, phase=self.carried
-            ),
-            taker.segment(SegmentKind.TRANSIT, transit, q=q_open, held=None, phase=free),
-            taker.segment(
-                SegmentKind.APPROACH, away[::-1], q=q_open, held=object, phase=self.before
-            ),
-            taker.segment(
-                SegmentKind.GRASP,
-                q_take[None],
-                q=q_held,
-                held=object,
-                phase=self.before,
-                change=change,
-            ),
-            giver.segment(SegmentKind.RELEASE, q_held[None], q=q_let, held=object, phase=both),
-            giver.segment(SegmentKind.RETREAT, back, q=q_let, held=object, phase=both),
+            giver_segment(transfer_kind, transfer, q=self.q, phase=self.carried),
+            taker.segment(SegmentKind.TRANSIT, transit, q=q_open, held=None, phase=transit_phase),
+            taker_segment(SegmentKind.APPROACH, approach[::-1], q=q_open, phase=lines),
+            taker_segment(SegmentKind.GRASP, at_grasp, q=q_held, phase=lines, change=change),
+            giver_segment(SegmentKind.RELEASE, at_release, q=q_released, phase=release_phase),
+            giver_segment(SegmentKind.RETREAT, retreat, q=q_released, phase=release_phase),
         )
         point = scene.pose(object, relative_to=scene.root(object), q=q_exchange).translation
-        return ActionMotion(
-            segments, taken, back[-1], f"at ({', '.join(f'{number:.3f}' for number in point)})"
-        )
+        choice = f"at ({', '.join(f'{number:.3f}' for number in point)})"
+        return ActionMotion(segments, scene_after, retreat[-1], choice)

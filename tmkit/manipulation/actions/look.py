@@ -1,12 +1,11 @@
-"""Looking: an uncertain scene is measured through a camera, and what is not sure becomes surer.
+"""Look action: an observation through a camera that reduces pose uncertainty.
 
-A camera that is fixed looks from where it is. One that an arm carries is brought to a view first:
-above the object, looking down at it from one of a few distances and sides. Either way the step of
-the plan ends with an :class:`tmkit.plans.PlannedObservation`, and its scene is the one that follows
-when what is expected is measured.
+A fixed camera observes from its own pose. A camera on an arm is first moved to a view above the
+object, at one of a few distances, tilts and sides. The step of the plan ends with a
+:class:`tmkit.plans.PlannedObservation`. Its scene is the one after the expected measurement.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a look that does not see its object
-is a failure, which says why.
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a view without the object is a
+failure with its cause.
 """
 
 from __future__ import annotations
@@ -23,10 +22,14 @@ from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CameraModel, PlannedObservation, with_observations
 from tmkit.spatial import Pose
 
-# shares of the way from the nearest to the farthest that a camera sees
-_DISTANCES = (0.5, 0.8, 0.2)
-_TILTS = (0.0, 0.35)  # radians by which the view may lean
-_SIDES = 4
+_DISTANCE_FRACTIONS = (0.5, 0.8, 0.2)
+"""Distances of a view, as fractions of the camera's range, in the order of trial."""
+
+_TILTS = (0.0, 0.35)
+"""Angles between the view and the vertical [rad]."""
+
+_SIDE_COUNT = 4
+"""Number of rotations of a view about the vertical."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,10 @@ class Look(BuiltInCandidate):
     Attributes:
         object: frame of the object.
         camera: frame of class ``camera``.
-        arm: name of the arm that carries the camera, should one do so; the first by default.
+        arm: name of the arm that carries the camera, if any. Defaults to the first arm.
 
     Raises:
-        SceneError: when refined, the frame is no camera, or does not say how well it sees.
+        SceneError: if the frame is not a camera or has no noise model, when refined.
     """
 
     object: str
@@ -51,13 +54,13 @@ class Look(BuiltInCandidate):
     ) -> Iterator[ActionMotion | MotionFailure]:
         scene = context.scene
         if arm.manipulator.tip not in (self.camera, *scene.ancestors(self.camera)):
-            yield self._seen(ActionMotion((), scene, context.q, ""))
+            yield self._observe(ActionMotion((), scene, context.q, ""))
             return
         for root_from_camera in self._views(context):
-            yield from self._from(root_from_camera, arm, context, seed)
+            yield from self._move_and_observe(root_from_camera, arm, context, seed)
 
     def _views(self, context: ActionContext) -> Iterator[Pose]:
-        """Yield root_from_camera from where the object is seen, from straight above first."""
+        """Yield poses root_from_camera of views of the object, vertical views first."""
         scene = context.scene
         model = CameraModel.of(scene, self.camera)
         point = scene.pose(
@@ -65,17 +68,25 @@ class Look(BuiltInCandidate):
         ).translation
         down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
         for tilt in _TILTS:
-            for share in _DISTANCES:
-                distance = model.nearest + share * (model.farthest - model.nearest)
-                for side in range(_SIDES):
-                    turn = Pose.exp([0.0, 0.0, 0.0, 0.0, 0.0, side * math.tau / _SIDES])
-                    lean = Pose.exp([0.0, 0.0, 0.0, tilt, 0.0, 0.0])
-                    yield Pose(point) @ turn @ lean @ down @ Pose([0.0, 0.0, -distance])
+            for fraction in _DISTANCE_FRACTIONS:
+                distance = model.nearest + fraction * (model.farthest - model.nearest)
+                for side in range(_SIDE_COUNT):
+                    rotation = Pose.exp([0.0, 0.0, 0.0, 0.0, 0.0, side * math.tau / _SIDE_COUNT])
+                    inclination = Pose.exp([0.0, 0.0, 0.0, tilt, 0.0, 0.0])
+                    back = Pose([0.0, 0.0, -distance])
+                    yield Pose(point) @ rotation @ inclination @ down @ back
 
-    def _from(
+    def _move_and_observe(
         self, root_from_camera: Pose, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield motions that bring the camera to a view, and look."""
+        """Yield motions of the camera to a view that end with an observation, and failures.
+
+        Args:
+            root_from_camera: pose of the camera at the view.
+            arm: planner of the arm that carries the camera.
+            context: scene and configuration before the action.
+            seed: seed of inverse kinematics and of the path searches.
+        """
         scene, q, primitives = context.scene, context.q, arm.primitives
         root_from_tool = root_from_camera @ scene.pose(
             arm.manipulator.tool, relative_to=self.camera, q=q
@@ -83,32 +94,26 @@ class Look(BuiltInCandidate):
         phase = primitives.phase(
             scene, primitives.near_pairs(scene, q), contact_object=primitives.rules.held(scene)
         )
-        for found in primitives.contacts(
+        contacts = primitives.contacts(
             phase, root_from_tool, q=q, seed=seed, label="reaching a view"
-        ):
-            if isinstance(found, MotionFailure):
-                yield found
+        )
+        for contact in contacts:
+            if isinstance(contact, MotionFailure):
+                yield contact
                 continue
-            there = dict(
-                zip(
-                    arm.manipulator.joints,
-                    found[arm.manipulator.joint_indices(scene)].tolist(),
-                    strict=True,
-                )
-            )
-            for attempt in arm.move(
-                scene, q, joints=there, name=f"a view of {self.object}", seed=seed
-            ):
-                yield attempt if isinstance(attempt, MotionFailure) else self._seen(attempt)
+            values = contact[arm.manipulator.joint_indices(scene)].tolist()
+            joints = dict(zip(arm.manipulator.joints, values, strict=True))
+            name = f"a view of {self.object}"
+            for attempt in arm.move(scene, q, joints=joints, name=name, seed=seed):
+                yield attempt if isinstance(attempt, MotionFailure) else self._observe(attempt)
 
-    def _seen(self, there: ActionMotion) -> ActionMotion | MotionFailure:
-        """Return what a look from where the arm is now leads to, or why the object is not seen."""
-        fault = CameraModel.of(there.scene, self.camera).fault(there.scene, self.object, q=there.q)
+    def _observe(self, motion: ActionMotion) -> ActionMotion | MotionFailure:
+        """Return a motion extended by the observation at its end, or the failure to observe."""
+        camera = CameraModel.of(motion.scene, self.camera)
+        fault = camera.fault(motion.scene, self.object, q=motion.q)
         if fault is not None:
             return MotionFailure("looking", fault, kind=FailureKind.NO_CHOICE)
-        looked = (PlannedObservation(self.object, self.camera),)
-        q = np.asarray(there.q)
-        scene = with_observations(there.scene, looked, q=q)
-        return replace(
-            there, scene=scene, observations=looked, choice=f"{self.object} from {self.camera}"
-        )
+        observations = (PlannedObservation(self.object, self.camera),)
+        scene = with_observations(motion.scene, observations, q=np.asarray(motion.q))
+        choice = f"{self.object} from {self.camera}"
+        return replace(motion, scene=scene, observations=observations, choice=choice)

@@ -1,33 +1,40 @@
-"""Picking and placing with one arm, checked in the scene versions in which they happen.
+r"""Pick, place and move actions of one arm.
 
-To *pick*, the arm moves to a pose behind the grasp, approaches straight along the tool's z axis,
-closes the hand, and lifts straight up. To *place*, it carries the object above the place, lowers it
-straight, opens the hand, and retreats straight backwards. The straight lines are computed from the
-contact outwards: inverse kinematics gives configurations at the contact, the lines lead from there
-to free space, and only then is a path searched to their end. So a grasp that cannot be left again
-costs no path search. To *move*, the arm goes to given joint values with the object in the hand.
+A pick consists of one searched path, straight lines and a grasp::
 
-Invariants: results depend on the arguments alone, seeds included. What is yielded as a
-:class:`ActionMotion` has passed, in every segment, the recheck that a plan's checker will repeat.
+    q --- searched path ---> pre-grasp             lifted ---> retracted
+                                   \                 ^   post-grasp retreat
+                          approach  \                |   (tool -z, optional)
+                      (tool z axis)  \               |  lift (root z axis)
+                                      v              |
+                                   [ grasp: fingers close ]
+    ------------------------------ support ------------------------------
+
+A place is the mirror image: searched path, entry, lowering, release, retreat.
+
+The planner works outwards from the contact, like MoveIt Task Constructor. Inverse kinematics
+generates contact configurations, straight lines propagate from them into free space, and a path
+search connects the current configuration to the free end of the lines. The search is the most
+expensive step, so it runs only where the lines are free of collisions.
+
+All results are deterministic in the arguments, including the seed. Every segment of a
+:class:`ActionMotion` has passed the checks that the plan validator repeats.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.primitives import (
-    CollisionContext,
-    FramePairs,
-    MotionPrimitives,
-    MotionSettings,
-)
+from tmkit.manipulation.actions.primitives import CollisionContext, MotionPrimitives, MotionSettings
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults, payload_fault
 from tmkit.manipulation.racks import RACK, removal_translations
@@ -41,24 +48,44 @@ from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial.plain import read_only
 
+_FALLBACK_SHARE = 0.1
+"""Fraction of a straight line that suffices when the arm cannot follow the whole line."""
+
+_ARM_FAILURES = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
+"""Failures of a straight line for which a shorter line is tried."""
+
+_MAX_FINGER_SLOPE = 0.75
+"""Largest sine of the angle between the horizontal and the line through both fingers, on a rack."""
+
+_RACK_RELEASE_TRAVEL = 0.012
+"""Change of the gripper width at a release on a rack [m]."""
+
+_CONFINED_RELEASE_TRAVEL = 0.005
+"""Change of the gripper width at a release where the object blocks the fingers [m]."""
+
+_MAX_MULTI_GOAL_SEARCHES = 3
+"""Number of path searches to any of several contacts before a pick or place fails."""
+
+_T = TypeVar("_T")
+
 
 @dataclass(frozen=True)
 class PickPlaceOptions:
-    """How a hand comes to an object and leaves it; all lengths in metres.
+    """Distances, finger opening and constraints of a pick or place.
 
     Attributes:
-        approach_distance: straight way of the tool along its z axis to the grasp, and backwards
-            from the released object; by default that of the budget, 8 cm.
-        lift_distance: height by which the object is lifted straight up, or from which it is
-            lowered; by default 6 cm. From a rack it goes the shortest way off, up or along a bar.
-        post_grasp_retreat: straight way of the tool backwards along its z axis with the object in
-            the hand, after the lift and, reversed, before the lowering: out of a shelf and into it;
-            0 by default.
-        gripper_opening: distance of the open fingers before the grasp and after the release; by
-            default that of the grasp, and fully open, or where there is no room by a little.
-        min_fraction: share of each of these straight ways, from 0 to 1, that will do where the rest
-            is not free. The default is 1, and a tenth where it is the arm that cannot follow it.
-        constraints: what frames keep while the object is in the hand.
+        approach_distance: length of the approach along the tool's z axis, and of the retreat after
+            a release [m]. Defaults to :attr:`MotionSettings.approach_distance`.
+        lift_distance: height of the lift and of the lowering, along the root's z axis [m]. Defaults
+            to :attr:`MotionSettings.lift_distance`. Ignored on a rack, where
+            :func:`~tmkit.manipulation.racks.removal_translations` gives the lift.
+        post_grasp_retreat: length of the post-grasp retreat along the tool's negative z axis, with
+            the object in the hand [m]. The entry of a place is its reverse.
+        gripper_opening: gripper width before a grasp and after a release [m]. A grasp defaults to
+            :attr:`Grasp.opening`. A release defaults to fully open, or less if there is no room.
+        min_fraction: smallest fraction of each straight line that suffices, in [0, 1]. If 1, a
+            fraction of 0.1 also suffices where the arm cannot follow the whole line.
+        constraints: path constraints while the hand holds the object.
     """
 
     approach_distance: float | None = None
@@ -69,27 +96,20 @@ class PickPlaceOptions:
     constraints: tuple[PathConstraint, ...] = ()
 
 
-_USUAL = PickPlaceOptions()
-_SHORT = 0.1  # share of a straight way that will do where the arm cannot follow the rest
-_OF_LINES = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
-_LEVEL = 0.75  # sine of the slope of the line between the fingers over a rack, at most
-# metres by which fingers open on a rack, among bars, and in the hole of a ring
-_AJAR, _LITTLE = 0.012, 0.005
-_ENDS = 3  # of one search to any, to which it is repeated where the rest of the motion fails
+_DEFAULT_MOTION = PickPlaceOptions()
 
 
 @dataclass(frozen=True, eq=False)
 class ActionMotion:
-    """An action made motion.
+    """A motion that carries out one action.
 
     Attributes:
-        segments: the motion.
-        scene: the scene version after it.
-        q: (n_joints,) configuration after it.
-        choice: what was chosen, in words.
-        changes: the classes and task facts that are gained and lost after the motion; ``scene`` has
-            them.
-        observations: what is looked at after the motion; ``scene`` has what is expected of it.
+        segments: path segments in order of execution.
+        scene: scene after the motion, including ``changes`` and ``observations``.
+        q: (n_joints,) configuration after the motion.
+        choice: description of the selected grasp, placement or goal.
+        changes: classes and task facts that frames gain or lose after the motion.
+        observations: observations made after the motion.
     """
 
     segments: tuple[Segment, ...]
@@ -100,7 +120,7 @@ class ActionMotion:
     observations: tuple[PlannedObservation, ...] = ()
 
     def step(self, action: GroundAction) -> PlanStep:
-        """Return the step of a plan that carries an action out so."""
+        """Return the plan step that carries out an action with this motion."""
         return PlanStep(
             action,
             self.segments,
@@ -112,66 +132,32 @@ class ActionMotion:
         )
 
 
-def motions_at(
-    contacts: Iterable[Configuration | MotionFailure], made: Callable[[Configuration], ActionMotion]
+def refine_contacts(
+    contacts: Iterable[Configuration | MotionFailure],
+    refine: Callable[[Configuration], ActionMotion],
 ) -> Iterator[ActionMotion | MotionFailure]:
-    """Yield the motion made through each configuration (n_joints,) at a contact, and failures in between."""
+    """Yield one motion or one failure for each contact configuration.
+
+    Args:
+        contacts: (n_joints,) configurations, and failures, which are passed on.
+        refine: function that plans the motion through a configuration.
+    """
     for contact in contacts:
         try:
-            yield contact if isinstance(contact, MotionFailure) else made(contact)
-        except PrimitiveFailedError as failed:
-            yield failed.failure
-
-
-@dataclass(frozen=True, eq=False)
-class _Way:
-    """A motion to whose ``end`` a path is searched; ``completed`` computes the rest, which takes longer than that end.
-
-    What it returns gives the whole for a path (k, n_joints).
-    """
-
-    phase: CollisionContext
-    start: Configuration
-    end: Configuration
-    label: str
-    completed: Callable[[], Callable[[Configuration], ActionMotion]]
-
-
-@dataclass(frozen=True)
-class _Pick:
-    """An object and a grasp of it, and the collision contexts of the motions.
-
-    Attributes:
-        before: collision context of the approach.
-        free: collision context of the transit.
-        near: pairs of frames that are near each other at the start.
-        q: (n_joints,) configuration before.
-        q_open: (n_joints,) the same with the hand open.
-        object: frame of the object.
-        grasp: the grasp.
-        covariance: the covariance that the closing hand adds; None for none.
-    """
-
-    before: CollisionContext
-    free: CollisionContext
-    near: FramePairs
-    q: Configuration
-    q_open: Configuration
-    object: str
-    grasp: Grasp
-    covariance: CovarianceRows | None
+            yield contact if isinstance(contact, MotionFailure) else refine(contact)
+        except PrimitiveFailedError as error:
+            yield error.failure
 
 
 class ArmMotionPlanner:
-    """Works out picks, places and moves of one arm.
+    """Planner of pick, place and move actions of one arm.
 
     Args:
-        manipulator: the arm.
-        budget: how hard to try.
-        rules: what may touch while this arm acts; by default those that hold wherever a plan
-            starts.
-        clock: where time is counted.
-        motion_planner: what finds paths between configurations; the core's RRT-Connect by default.
+        manipulator: arm and gripper.
+        budget: search limits and default line lengths.
+        rules: allowed contacts while this arm acts. Defaults to the rules for any plan start.
+        clock: accumulates planning time by phase.
+        motion_planner: path planner. Defaults to the RRT-Connect of the C++ core.
     """
 
     def __init__(
@@ -196,36 +182,36 @@ class ArmMotionPlanner:
         object: str,
         grasp: Grasp,
         seed: int,
-        motion: PickPlaceOptions = _USUAL,
+        motion: PickPlaceOptions = _DEFAULT_MOTION,
         grasp_covariance: CovarianceRows | None = None,
     ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield motions that pick an object with one grasp, one for each way to reach it, and failures in between.
+        """Yield motions that pick an object with one grasp, and the failures of other attempts.
 
         Args:
-            scene: the scene before.
-            q: (n_joints,) configuration before.
+            scene: scene before the pick.
+            q: (n_joints,) configuration before the pick.
             object: frame of the object.
-            grasp: how to hold it.
-            seed: seed of all searches.
-            motion: how the hand comes and leaves.
-            grasp_covariance: the covariance that the closing hand adds; none by default.
+            grasp: pose of the tool relative to the object, and gripper widths.
+            seed: seed of inverse kinematics and of the path searches.
+            motion: line lengths, finger opening and path constraints.
+            grasp_covariance: (6, 6) covariance that closing the hand adds to the object's pose,
+                ordered [rho, theta], in the object's axes. Defaults to none.
         """
         primitives = self.primitives
         opening = grasp.opening if motion.gripper_opening is None else motion.gripper_opening
-        q_open = scene.configuration(self.manipulator.opened(opening), base=q)
-        near = primitives.near_pairs(scene, q)
-        before = primitives.phase(scene, near, contact_object=object, support=scene.parent(object))
-        root_from_tool = (
-            scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
+        q_open = scene.configuration(self.manipulator.open_finger_values(opening), base=q)
+        near_pairs = primitives.near_pairs(scene, q)
+        contact_phase = primitives.phase(
+            scene, near_pairs, contact_object=object, support=scene.parent(object)
         )
+        root_from_object = scene.pose(object, relative_to=scene.root(object), q=q)
+        root_from_tool = root_from_object @ grasp.object_from_tool
         contacts = primitives.contacts(
-            before, root_from_tool, q=q_open, seed=seed, label="reaching the grasp"
+            contact_phase, root_from_tool, q=q_open, seed=seed, label="reaching the grasp"
         )
-        free = primitives.phase(scene, near)
-        at = partial(
-            self._pick_at, _Pick(before, free, near, q, q_open, object, grasp, grasp_covariance)
-        )
-        yield from self._along_ways(contacts, at, motion, seed=seed)
+        transit = _SearchedPath(primitives.phase(scene, near_pairs), q_open)
+        task = _PickTask(self, transit, contact_phase, q, object, grasp, grasp_covariance)
+        yield from self._refinements(contacts, partial(_PickAttempt, task), transit, motion, seed)
 
     def place(
         self,
@@ -234,43 +220,46 @@ class ArmMotionPlanner:
         *,
         change: Attachment,
         seed: int,
-        motion: PickPlaceOptions = _USUAL,
+        motion: PickPlaceOptions = _DEFAULT_MOTION,
     ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield motions that place the held object, one for each way to reach the place, and failures in between.
+        """Yield motions that place the held object, and the failures of other attempts.
 
         Args:
-            scene: the scene before, in which the object is a child of the hand.
-            q: (n_joints,) configuration before.
-            change: the object, the support, support_from_object at rest, and the covariance that
-                the opening hand adds.
-            seed: seed of all searches.
-            motion: how the hand comes and leaves.
+            scene: scene before the place, in which the object is a child of the hand.
+            q: (n_joints,) configuration before the place.
+            change: object, support, support_from_object at rest, and the covariance that opening
+                the hand adds.
+            seed: seed of inverse kinematics and of the path searches.
+            motion: line lengths, finger opening and path constraints.
         """
-        arm, primitives = self.manipulator, self.primitives
-        object, support, pose = change.frame, change.parent, change.pose
-        near = (
+        primitives, constraints = self.primitives, motion.constraints
+        object, support = change.frame, change.parent
+        near_pairs = (
             *primitives.near_pairs(scene, q),
             *primitives.reduced_margin_pairs_at_rest(scene, q, change),
         )
-        held = primitives.phase(
-            scene, near, contact_object=object, support=support, constraints=motion.constraints
+        contact_phase = primitives.phase(
+            scene, near_pairs, contact_object=object, support=support, constraints=constraints
         )
-        root_from_object = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
-        root_from_tool = root_from_object @ scene.pose(arm.tool, relative_to=object, q=q)
-        if RACK in scene.classes(support) and abs(root_from_tool.rotation[2, 1]) > _LEVEL:
+        root_from_support = scene.pose(support, relative_to=scene.root(support), q=q)
+        object_from_tool = scene.pose(self.manipulator.tool, relative_to=object, q=q)
+        root_from_tool = root_from_support @ change.pose @ object_from_tool
+        on_rack = RACK in scene.classes(support)
+        if on_rack and abs(root_from_tool.rotation[2, 1]) > _MAX_FINGER_SLOPE:
             cause = (
                 f"one finger is above the other: '{support}' would press '{object}' on one of them"
             )
             yield MotionFailure("lowering", cause, kind=FailureKind.GRIP)
             return
         contacts = primitives.contacts(
-            held, root_from_tool, q=q, seed=seed, label="reaching the place"
+            contact_phase, root_from_tool, q=q, seed=seed, label="reaching the place"
         )
         carried = primitives.phase(
-            scene, near, contact_object=object, constraints=motion.constraints
+            scene, near_pairs, contact_object=object, constraints=constraints
         )
-        at = partial(self._place_at, held, carried, near, q, reparenting=change)
-        yield from self._along_ways(contacts, at, motion, seed=seed)
+        transfer = _SearchedPath(carried, q, object)
+        task = _PlaceTask(self, transfer, contact_phase, change)
+        yield from self._refinements(contacts, partial(_PlaceAttempt, task), transfer, motion, seed)
 
     def move(
         self,
@@ -282,379 +271,93 @@ class ArmMotionPlanner:
         seed: int,
         constraints: tuple[PathConstraint, ...] = (),
     ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield the motion to a configuration of the arm, with what the hand holds, or why there is none.
+        """Yield the motion to given joint values, with any held object, or the failure.
 
         Args:
-            scene: the scene before.
-            q: (n_joints,) configuration before.
-            joints: where to go, radians or metres by joint of the arm; joints that are not named
-                stay.
-            name: what to call the place, for the plan and for failures.
-            seed: seed of all searches.
-            constraints: what frames keep along the path.
+            scene: scene before the motion.
+            q: (n_joints,) configuration before the motion.
+            joints: goal values by joint of the arm [rad or m]. Other joints keep their values.
+            name: name of the goal in the plan and in failures.
+            seed: seed of the path search.
+            constraints: path constraints.
 
         Raises:
-            UnknownNameError: a joint that is none of the arm's.
+            UnknownNameError: if a joint does not belong to the arm.
         """
         for joint in joints:
             if joint not in self.manipulator.joints:
                 raise UnknownNameError.of("joint of the arm", joint, self.manipulator.joints)
-        primitives = self.primitives
+        primitives, label = self.primitives, f"to {name}"
         held = primitives.rules.held(scene)
-        phase = primitives.phase(
-            scene, primitives.near_pairs(scene, q), contact_object=held, constraints=constraints
-        )
+        near_pairs = primitives.near_pairs(scene, q)
+        phase = primitives.phase(scene, near_pairs, contact_object=held, constraints=constraints)
+        goal = scene.configuration(dict(joints), base=q)
         try:
-            path = primitives.plan_path(
-                phase,
-                q,
-                scene.configuration(dict(joints), base=q)[None],
-                seed=seed,
-                label=f"to {name}",
-            )
-            primitives.require_torque_limits(phase, path, label=f"to {name}")
+            path = primitives.plan_path(phase, q, goal[None], seed=seed, label=label)
+            primitives.require_torque_limits(phase, path, label=label)
             if held is not None:
-                self.require_payload(phase, path, object=held, label=f"to {name}")
-        except PrimitiveFailedError as failed:
-            yield failed.failure
+                self.require_payload(phase, path, object=held, label=label)
+        except PrimitiveFailedError as error:
+            yield error.failure
             return
         kind = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER
         segment = self.segment(kind, path, q=q, held=held, phase=phase)
-        yield ActionMotion((segment,), scene, path[-1], f"to {name}")
+        yield ActionMotion((segment,), scene, path[-1], label)
 
-    def _pick_at(self, pick: _Pick, q_grasp: Configuration, motion: PickPlaceOptions) -> _Way:
-        before, free, near, q = pick.before, pick.free, pick.near, pick.q_open
-        object, grasp = pick.object, pick.grasp
-        arm, primitives, scene = self.manipulator, self.primitives, before.scene
-        away = primitives.tool_line(
-            before,
-            q_grasp,
-            label="approach",
-            length=motion.approach_distance,
-            min_fraction=motion.min_fraction,
-            fine_check=False,
-        )
-
-        def completed() -> Callable[[Configuration], ActionMotion]:
-            q_held = scene.configuration(arm.finger_values(grasp.width), base=q_grasp)
-            with primitives.clock.phase(PlanningStage.COLLISION):
-                faults = grasp_contact_faults(scene, q_held, arm, object=object)
-            if faults:
-                raise PrimitiveFailedError("grasp", faults[0], kind=FailureKind.GRIP)
-            change = Attachment(
-                object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), pick.covariance
-            )
-            held_scene = change.applied(scene, q_held)
-            support = scene.parent(object)
-            held = primitives.phase(
-                held_scene,
-                near,
-                contact_object=object,
-                support=support,
-                constraints=motion.constraints,
-            )
-            primitives.require_free_fingers(before, q_grasp, q_held, label="grasp")
-            lift, out = self._off(
-                motion, scene, q_held, Attachment(object, str(support), scene.local_pose(object))
-            )
-            lifted = primitives.translation(
-                held, q_held, lift, label="lift", min_fraction=motion.min_fraction, fine_check=False
-            )
-            self.require_payload(held, lifted, object=object, label="lift")
-            departing = self._departure(
-                held_scene, near, lifted[-1], object, motion, out, label="leaving"
-            )
-            primitives.require_free_fingers(free, pick.q, q, label="opening the hand")
-            primitives.require_valid_line(before, away, label="approach")
-            primitives.require_valid_line(held, lifted, label="lift")
-            segments = [
-                self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=object, phase=before),
-                self.segment(
-                    SegmentKind.GRASP,
-                    q_grasp[None],
-                    q=q_held,
-                    held=object,
-                    phase=before,
-                    change=change,
-                ),
-                self.segment(SegmentKind.LIFT, lifted, q=q_held, held=object, phase=held),
-            ]
-            if departing is not None:
-                phase, leaving = departing
-                primitives.require_valid_line(phase, leaving, label="leaving")
-                segments.append(
-                    self.segment(SegmentKind.TRANSFER, leaving, q=q_held, held=object, phase=phase)
-                )
-            end = lifted if departing is None else departing[1]
-
-            def finished(transit: Configuration) -> ActionMotion:
-                primitives.require_torque_limits(free, transit, away, label="transit")
-                primitives.require_torque_limits(held, end, label="lift")
-                way = self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free)
-                return ActionMotion((way, *segments), held_scene, end[-1], f"grasp {grasp.name}")
-
-            return finished
-
-        return _Way(free, q, away[-1], "transit", completed)
-
-    def _place_at(
+    def open_fingers(
         self,
-        held: CollisionContext,
-        carried: CollisionContext,
-        near: FramePairs,
-        q: Configuration,
-        q_place: Configuration,
-        motion: PickPlaceOptions,
-        *,
-        reparenting: Attachment,
-    ) -> _Way:
-        primitives, object = self.primitives, reparenting.frame
-        lift, out = self._off(motion, held.scene, q_place, reparenting)
-        raised = primitives.translation(
-            held,
-            q_place,
-            lift,
-            label="lowering",
-            min_fraction=motion.min_fraction,
-            fine_check=False,
-        )
-        entering = self._departure(
-            held.scene, near, raised[-1], object, motion, out, label="entering"
-        )
-
-        def completed() -> Callable[[Configuration], ActionMotion]:
-            is_rack = motion.gripper_opening is None and RACK in held.scene.classes(
-                reparenting.parent
-            )
-            q_open = self.released(
-                held, q_place, object, motion.gripper_opening, by=_AJAR if is_rack else None
-            )
-            released_scene = reparenting.applied(held.scene, q_open)
-            released = primitives.phase(
-                released_scene, near, contact_object=object, support=reparenting.parent
-            )
-            self.require_payload(held, raised, object=object, label="lowering")
-            away = primitives.tool_line(
-                released,
-                q_open,
-                label="retreat",
-                length=motion.approach_distance,
-                min_fraction=motion.min_fraction,
-                fine_check=False,
-            )
-            primitives.require_valid_line(held, raised, label="lowering")
-            primitives.require_valid_line(released, away, label="retreat")
-            segments = []
-            if entering is not None:
-                phase, path = entering
-                primitives.require_valid_line(phase, path, label="entering")
-                segments.append(
-                    self.segment(SegmentKind.TRANSFER, path[::-1], q=q, held=object, phase=phase)
-                )
-            segments += [
-                self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=object, phase=held),
-                self.segment(
-                    SegmentKind.RELEASE,
-                    q_place[None],
-                    q=q_open,
-                    held=object,
-                    phase=held,
-                    change=reparenting,
-                ),
-                self.segment(SegmentKind.RETREAT, away, q=q_open, held=object, phase=released),
-            ]
-            place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
-
-            def finished(transfer: Configuration) -> ActionMotion:
-                primitives.require_torque_limits(carried, transfer, raised, label="transfer")
-                primitives.require_torque_limits(released, away, label="retreat")
-                self.require_payload(carried, transfer, object=object, label="transfer")
-                way = self.segment(SegmentKind.TRANSFER, transfer, q=q, held=object, phase=carried)
-                return ActionMotion(
-                    (way, *segments),
-                    released_scene,
-                    away[-1],
-                    f"on {reparenting.parent} at ({place})",
-                )
-
-            return finished
-
-        return _Way(
-            carried, q, raised[-1] if entering is None else entering[1][-1], "transfer", completed
-        )
-
-    def _along_ways(
-        self,
-        contacts: Iterator[Configuration | MotionFailure],
-        way_to: Callable[[Configuration, PickPlaceOptions], _Way],
-        motion: PickPlaceOptions,
-        *,
-        seed: int,
-    ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield motions through configurations at a contact: one after the other, or by one search to any of them.
-
-        Where the arm cannot follow a straight way to its end, a part of it will do, once all else
-        was tried.
-        """
-        ways: list[_Way] = []
-        shorter: list[Configuration] = []
-        failures: list[MotionFailure] = []  # of one search to any, which needs only one of its ends
-        is_multi_goal = self.primitives.budget.is_multi_goal
-
-        def attempts() -> Iterator[tuple[Configuration | MotionFailure, PickPlaceOptions]]:
-            yield from ((contact, motion) for contact in contacts)
-            yield from ((contact, replace(motion, min_fraction=_SHORT)) for contact in shorter)
-
-        for contact, how in attempts():
-            if isinstance(contact, MotionFailure):
-                yield contact
-                continue
-            try:
-                way = way_to(contact, how)
-                if is_multi_goal:
-                    ways.append(way)
-                    continue
-                finished = way.completed()
-            except PrimitiveFailedError as failed:
-                if how.min_fraction == 1.0 and failed.failure.kind in _OF_LINES:
-                    shorter.append(contact)
-                elif is_multi_goal:
-                    failures.append(failed.failure)
-                else:
-                    yield failed.failure
-                continue
-            try:
-                yield finished(
-                    self.primitives.plan_path(
-                        way.phase, way.start, way.end[None], seed=seed, label=way.label
-                    )
-                )
-            except PrimitiveFailedError as failed:
-                yield failed.failure
-        for _ in range(min(len(ways), _ENDS)):
-            first, ends = ways[0], np.array([way.end for way in ways])
-            try:
-                path = self.primitives.plan_path(
-                    first.phase, first.start, ends, seed=seed, label=first.label
-                )
-                way = ways.pop(int(np.argmin(np.max(np.abs(ends - path[-1]), axis=1))))
-            except PrimitiveFailedError as failed:
-                yield failed.failure
-                return
-            try:
-                yield way.completed()(path)
-                return
-            except PrimitiveFailedError as failed:
-                failures.append(failed.failure)
-        yield from failures
-
-    def released(
-        self,
-        held: CollisionContext,
+        phase: CollisionContext,
         q: Configuration,
         object: str,
         opening: float | None = None,
         *,
-        by: float | None = None,
+        travel: float | None = None,
     ) -> Configuration:
-        """Return a configuration with the fingers apart; by a little only where the object has no room for more.
+        """Return the configuration with the fingers opened around a held object.
+
+        If the object itself blocks the fingers, they open by 5 mm instead.
 
         Args:
-            held: scene and collision rules while the hand holds.
-            q: (n_joints,) configuration with the hand closed.
-            object: what it holds.
-            opening: metres between the fingers; fully open by default.
-            by: metres by which they open at most.
+            phase: scene and collision rules while the hand holds the object.
+            q: (n_joints,) configuration with the fingers closed.
+            object: frame of the held object.
+            opening: gripper width after the release [m]. Defaults to fully open.
+            travel: largest change of the gripper width [m], instead of ``opening``.
+
+        Returns:
+            (n_joints,) configuration.
 
         Raises:
-            PrimitiveFailedError: the opening fingers collide.
+            PrimitiveFailedError: if the opening fingers collide.
         """
-        arm, values = self.manipulator, self.manipulator.opened(opening)
-        if by is not None:
-            share = by / max(by, arm.width_open - arm.width_closed)
-            for joint, value in self.primitives.finger_values_of(q, held.scene).items():
-                low, high = sorted((value, arm.gripper_open[joint]))
-                step = share * (arm.gripper_open[joint] - arm.gripper_closed[joint])
-                values[joint] = min(max(value + step, low), high)
-        q_open = held.scene.configuration(values, base=q)
+        fingers = self.manipulator.open_finger_values(opening)
+        if travel is not None:
+            fingers.update(
+                self._open_partly(self.primitives.finger_values_of(q, phase.scene), travel)
+            )
+        q_open = phase.scene.configuration(fingers, base=q)
         try:
-            self.primitives.require_free_fingers(held, q, q_open, label="release")
-        except PrimitiveFailedError as failed:
-            if by is not None or not any(object in pair for pair in failed.failure.pairs):
+            self.primitives.require_free_fingers(phase, q, q_open, label="release")
+        except PrimitiveFailedError as error:
+            is_blocked_by_object = any(object in pair for pair in error.failure.pairs)
+            if travel is not None or not is_blocked_by_object:
                 raise
-            return self.released(held, q, object, by=_LITTLE)
+            return self.open_fingers(phase, q, object, travel=_CONFINED_RELEASE_TRAVEL)
         return q_open
-
-    def _off(
-        self, motion: PickPlaceOptions, scene: SceneGraph, q: Configuration, rest: Attachment
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Return by what (3,) an object is lifted from where it rests, and shifted then from a rack, in the root."""
-        if RACK in scene.classes(rest.parent):
-            ignored = moved_frames(scene, self.manipulator)
-            return removal_translations(
-                scene, rest.frame, rest.parent, rest.pose, q=q, ignored=ignored
-            )
-        return (
-            np.array(
-                [
-                    0.0,
-                    0.0,
-                    (
-                        self.primitives.budget.lift_distance
-                        if motion.lift_distance is None
-                        else motion.lift_distance
-                    ),
-                ]
-            ),
-            None,
-        )
-
-    def _departure(
-        self,
-        scene: SceneGraph,
-        near: FramePairs,
-        q: Configuration,
-        object: str,
-        motion: PickPlaceOptions,
-        out: NDArray[np.float64] | None,
-        *,
-        label: str,
-    ) -> tuple[CollisionContext, Configuration] | None:
-        """Return the straight path backwards, or ``out`` (3,), with an object, with the phase in which it is free."""
-        if motion.post_grasp_retreat <= 0.0 and out is None:
-            return None
-        phase = self.primitives.phase(
-            scene, near, contact_object=object, constraints=motion.constraints
-        )
-        if out is not None:
-            path = self.primitives.translation(
-                phase, q, out, label=label, min_fraction=motion.min_fraction, fine_check=False
-            )
-        else:
-            path = self.primitives.tool_line(
-                phase,
-                q,
-                label=label,
-                length=motion.post_grasp_retreat,
-                min_fraction=motion.min_fraction,
-                fine_check=False,
-            )
-        self.require_payload(phase, path, object=object, label=label)
-        return (phase, path) if len(path) > 1 else None
 
     def require_payload(
         self, phase: CollisionContext, path: Configuration, *, object: str, label: str
     ) -> None:
-        """Check that the gripper bears the weight of an object along a path.
+        """Check that the gripper supports the weight of an object along a path.
 
         Args:
             phase: scene and collision rules of the path.
             path: (k, n_joints) configurations.
-            object: the held object.
-            label: name of the motion, for the failure.
+            object: frame of the held object.
+            label: name of the motion in the failure.
 
         Raises:
-            PrimitiveFailedError: the object is too heavy to be held like that.
+            PrimitiveFailedError: if the object is too heavy for this grasp.
         """
         fault = payload_fault(phase.scene, path, self.manipulator, object=object)
         if fault is not None:
@@ -671,32 +374,121 @@ class ArmMotionPlanner:
         change: Attachment | None = None,
         mechanism: str | None = None,
     ) -> Segment:
-        """Return a segment of this arm.
+        """Return a plan segment of this arm.
 
         Args:
-            kind: what the arm does.
+            kind: kind of the segment.
             path: (k, n_joints) configurations.
-            q: (n_joints,) a configuration with the fingers as they are at its end.
-            held: the object, or handle, that is handled.
-            phase: the version in which it happens, with what may touch.
-            change: the change of the scene at its end.
-            mechanism: the joint that the hand moves by its handle.
+            q: (n_joints,) configuration with the finger values at the end of the segment.
+            held: frame of the object or handle in the hand.
+            phase: scene and collision rules of the segment.
+            change: change of the scene at the end of the segment.
+            mechanism: joint that the hand moves by its handle.
         """
         arm, names = self.manipulator, phase.scene.joint_names
         joints = arm.joints if mechanism is None else (*arm.joints, mechanism)
-        own_path = read_only(np.array(path[:, [names.index(joint) for joint in joints]]))
-        gripper = self.primitives.finger_values_of(q, phase.scene)
+        arm_path = read_only(np.array(path[:, [names.index(joint) for joint in joints]]))
         return Segment(
-            kind,
-            arm.name,
-            joints,
-            own_path,
-            gripper,
-            held,
-            phase.allowed_contacts,
-            change,
-            phase.constraints,
+            kind=kind,
+            arm=arm.name,
+            joint_names=joints,
+            path=arm_path,
+            gripper=self.primitives.finger_values_of(q, phase.scene),
+            held=held,
+            allowed_contacts=phase.allowed_contacts,
+            reparenting=change,
+            constraints=phase.constraints,
         )
+
+    def _refinements(
+        self,
+        contacts: Iterator[Configuration | MotionFailure],
+        attempt_at: Callable[[Configuration, PickPlaceOptions], _Attempt],
+        searched: _SearchedPath,
+        motion: PickPlaceOptions,
+        seed: int,
+    ) -> Iterator[ActionMotion | MotionFailure]:
+        """Yield motions through contacts, with one path search each or one for all contacts.
+
+        :attr:`MotionSettings.is_multi_goal` selects one search for all contacts.
+        """
+        if self.primitives.budget.is_multi_goal:
+            attempts = list(_with_shorter_lines(contacts, attempt_at, motion))
+            yield from self._refine_multi_goal(attempts, searched, seed)
+            return
+
+        def straight_part_at(contact: Configuration, motion: PickPlaceOptions) -> _StraightPart:
+            return attempt_at(contact, motion).straight_part()
+
+        for straight in _with_shorter_lines(contacts, straight_part_at, motion):
+            if isinstance(straight, MotionFailure):
+                yield straight
+                continue
+            try:
+                path = self._search(searched, straight.goal[None], seed)
+                yield self._refinement(searched, path, straight)
+            except PrimitiveFailedError as error:
+                yield error.failure
+
+    def _refine_multi_goal(
+        self, attempts: list[_Attempt | MotionFailure], searched: _SearchedPath, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
+        """Yield one motion found by searches to the goals of all attempts, or the failures."""
+        failures = [attempt for attempt in attempts if isinstance(attempt, MotionFailure)]
+        candidates = [attempt for attempt in attempts if not isinstance(attempt, MotionFailure)]
+        for _ in range(min(len(candidates), _MAX_MULTI_GOAL_SEARCHES)):
+            goals = np.array([attempt.goal for attempt in candidates])
+            try:
+                path = self._search(searched, goals, seed)
+            except PrimitiveFailedError as error:
+                yield error.failure
+                return
+            reached = int(np.argmin(np.max(np.abs(goals - path[-1]), axis=1)))
+            try:
+                yield self._refinement(searched, path, candidates.pop(reached).straight_part())
+                return
+            except PrimitiveFailedError as error:
+                failures.append(error.failure)
+        yield from failures
+
+    def _search(self, searched: _SearchedPath, goals: Configuration, seed: int) -> Configuration:
+        """Return a path (k, n_joints) to one of the goals (m, n_joints)."""
+        return self.primitives.plan_path(
+            searched.phase, searched.start, goals, seed=seed, label=searched.kind.value
+        )
+
+    def _refinement(
+        self, searched: _SearchedPath, path: Configuration, straight: _StraightPart
+    ) -> ActionMotion:
+        """Return the motion along a searched path (k, n_joints) and the straight part after it.
+
+        Raises:
+            PrimitiveFailedError: if the arm or the gripper is too weak.
+        """
+        primitives, phase, kind = self.primitives, searched.phase, searched.kind
+        primitives.require_torque_limits(phase, path, straight.first_line, label=kind.value)
+        last = straight.last_line
+        primitives.require_torque_limits(last.phase, last.path, label=last.name)
+        if searched.held is not None:
+            self.require_payload(phase, path, object=searched.held, label=kind.value)
+        first = self.segment(kind, path, q=searched.start, held=searched.held, phase=phase)
+        q_end = last.path[-1]
+        return ActionMotion((first, *straight.segments), straight.scene, q_end, straight.choice)
+
+    def _open_partly(self, fingers: Mapping[str, float], travel: float) -> dict[str, float]:
+        """Return finger joint values opened by a change of the gripper width, at most fully open.
+
+        Args:
+            fingers: current value by finger joint [rad or m].
+            travel: change of the gripper width [m].
+        """
+        arm, opened = self.manipulator, {}
+        fraction = travel / max(travel, arm.width_open - arm.width_closed)
+        for joint, value in fingers.items():
+            low, high = sorted((value, arm.gripper_open[joint]))
+            step = fraction * (arm.gripper_open[joint] - arm.gripper_closed[joint])
+            opened[joint] = min(max(value + step, low), high)
+        return opened
 
 
 def arm_motion_planners(
@@ -707,10 +499,17 @@ def arm_motion_planners(
     clock: StageClock | None = None,
     motion_planner: MotionPlanner | None = None,
 ) -> dict[str, ArmMotionPlanner]:
-    """Return the motions of several arms, by name and in their order; by default with rules for any start."""
-    rules = (
-        CollisionRules(manipulators[0], others=tuple(manipulators[1:])) if rules is None else rules
-    )
+    """Return one planner for each arm, by name and in the given order.
+
+    Args:
+        manipulators: arms of the scene.
+        budget: search limits and default line lengths.
+        rules: allowed contacts. Defaults to the rules for any plan start.
+        clock: accumulates planning time by phase.
+        motion_planner: path planner. Defaults to the RRT-Connect of the C++ core.
+    """
+    if rules is None:
+        rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:]))
     return {
         arm.name: ArmMotionPlanner(
             arm,
@@ -721,3 +520,342 @@ def arm_motion_planners(
         )
         for arm in manipulators
     }
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """A straight line of the tool, as a path (k, n_joints) that starts at the contact."""
+
+    name: str
+    phase: CollisionContext
+    path: Configuration
+
+
+@dataclass(frozen=True, eq=False)
+class _SearchedPath:
+    """The query for the path that leads to the straight lines.
+
+    Attributes:
+        phase: scene and collision rules.
+        start: (n_joints,) configuration.
+        held: frame of the object in the hand, or None.
+    """
+
+    phase: CollisionContext
+    start: Configuration
+    held: str | None = None
+
+    @property
+    def kind(self) -> SegmentKind:
+        """Kind of the segment along the path."""
+        return SegmentKind.TRANSIT if self.held is None else SegmentKind.TRANSFER
+
+
+@dataclass(frozen=True, eq=False)
+class _StraightPart:
+    """The checked segments that follow the searched path.
+
+    Attributes:
+        goal: (n_joints,) configuration at which the searched path ends.
+        segments: segments in order of execution.
+        first_line: (k, n_joints) line before the contact, whose effort is not yet checked.
+        last_line: line at whose end the motion ends, whose effort is not yet checked.
+        scene: scene after the motion.
+        choice: description of the grasp or placement.
+    """
+
+    goal: Configuration
+    segments: tuple[Segment, ...]
+    first_line: Configuration
+    last_line: _Line
+    scene: SceneGraph
+    choice: str
+
+
+class _Attempt(ABC):
+    """A pick or place through one contact configuration.
+
+    Attributes:
+        goal: (n_joints,) configuration at which the searched path ends.
+    """
+
+    goal: Configuration
+
+    def __init__(self, arm: ArmMotionPlanner, motion: PickPlaceOptions) -> None:
+        self._arm, self._primitives, self._motion = arm, arm.primitives, motion
+
+    @abstractmethod
+    def straight_part(self) -> _StraightPart:
+        """Compute and check everything that follows the searched path.
+
+        Fine collision checks come last because they cost most.
+
+        Raises:
+            PrimitiveFailedError: if a line, the grasp or the release is infeasible.
+        """
+
+    def _tool_line(
+        self, name: str, phase: CollisionContext, start: Configuration, length: float | None
+    ) -> _Line:
+        """Return the line from ``start`` (n_joints,) along the negative z axis of the tool."""
+        min_fraction = self._motion.min_fraction
+        path = self._primitives.tool_line(
+            phase, start, label=name, length=length, min_fraction=min_fraction, fine_check=False
+        )
+        return _Line(name, phase, path)
+
+    def _translation(
+        self, name: str, phase: CollisionContext, start: Configuration, by: NDArray[np.float64]
+    ) -> _Line:
+        """Return the line from ``start`` (n_joints,) by ``by`` (3,) in root axes [m]."""
+        min_fraction = self._motion.min_fraction
+        path = self._primitives.translation(
+            phase, start, by, label=name, min_fraction=min_fraction, fine_check=False
+        )
+        return _Line(name, phase, path)
+
+    def _lift(
+        self, scene: SceneGraph, q: Configuration, rest: Attachment
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Return the translations that remove an object from its support.
+
+        Args:
+            scene: scene in which the hand is at the contact.
+            q: (n_joints,) configuration at the contact.
+            rest: pose of the object on its support.
+
+        Returns:
+            (3,) lift, and on a rack the (3,) translation that follows it, in root axes [m].
+        """
+        if RACK in scene.classes(rest.parent):
+            ignored = moved_frames(scene, self._arm.manipulator)
+            return removal_translations(
+                scene, rest.frame, rest.parent, rest.pose, q=q, ignored=ignored
+            )
+        lift = self._motion.lift_distance
+        return np.array(
+            [0.0, 0.0, self._primitives.budget.lift_distance if lift is None else lift]
+        ), None
+
+    def _post_grasp_retreat(
+        self, name: str, lifted: _Line, object: str, off_rack: NDArray[np.float64] | None
+    ) -> _Line | None:
+        """Return the line with the object in the hand that follows the lift, or None.
+
+        Args:
+            name: name of the line in failures.
+            lifted: lift of the object off its support.
+            object: frame of the object.
+            off_rack: (3,) translation off a rack in root axes [m].
+        """
+        motion, start = self._motion, lifted.path[-1]
+        if motion.post_grasp_retreat <= 0.0 and off_rack is None:
+            return None
+        phase = self._primitives.phase(
+            lifted.phase.scene,
+            lifted.phase.near_pairs,
+            contact_object=object,
+            constraints=motion.constraints,
+        )
+        if off_rack is None:
+            line = self._tool_line(name, phase, start, motion.post_grasp_retreat)
+        else:
+            line = self._translation(name, phase, start, off_rack)
+        self._arm.require_payload(phase, line.path, object=object, label=name)
+        return line if len(line.path) > 1 else None
+
+    def _require_checked(self, line: _Line) -> None:
+        """Check a line at the resolution of the plan validator."""
+        self._primitives.require_valid_line(line.phase, line.path, label=line.name)
+
+
+@dataclass(frozen=True, eq=False)
+class _PickTask:
+    """Inputs shared by all attempts at one pick.
+
+    Attributes:
+        transit: query of the searched path, with the fingers open.
+        contact_phase: scene before the grasp, in which the hand may touch the object.
+        q: (n_joints,) configuration before the fingers open.
+        object: frame of the object.
+        grasp: pose of the tool relative to the object, and gripper widths.
+        grasp_covariance: covariance that closing the hand adds.
+    """
+
+    arm: ArmMotionPlanner
+    transit: _SearchedPath
+    contact_phase: CollisionContext
+    q: Configuration
+    object: str
+    grasp: Grasp
+    grasp_covariance: CovarianceRows | None
+
+
+class _PickAttempt(_Attempt):
+    """A pick through one contact configuration (n_joints,)."""
+
+    def __init__(self, task: _PickTask, q_grasp: Configuration, motion: PickPlaceOptions) -> None:
+        super().__init__(task.arm, motion)
+        self._task, self._q_grasp = task, q_grasp
+        self._approach = self._tool_line(
+            "approach", task.contact_phase, q_grasp, motion.approach_distance
+        )
+        self.goal = self._approach.path[-1]
+
+    def straight_part(self) -> _StraightPart:
+        task, arm, primitives = self._task, self._arm, self._primitives
+        phase, object = task.contact_phase, task.object
+        scene, support = phase.scene, phase.scene.parent(object)
+        q_open, q_closed = task.transit.start, self._close_fingers()
+
+        # Attach the object to the hand.
+        tip = arm.manipulator.tip
+        tip_from_object = scene.pose(object, relative_to=tip, q=q_closed)
+        attachment = Attachment(object, tip, tip_from_object, task.grasp_covariance)
+        held_phase = primitives.phase(
+            attachment.applied(scene, q_closed),
+            phase.near_pairs,
+            contact_object=object,
+            support=support,
+            constraints=self._motion.constraints,
+        )
+        primitives.require_free_fingers(phase, self._q_grasp, q_closed, label="grasp")
+
+        # Compute the lines after the grasp, and check all lines.
+        rest = Attachment(object, str(support), scene.local_pose(object))
+        up, off_rack = self._lift(scene, q_closed, rest)
+        lift = self._translation("lift", held_phase, q_closed, up)
+        arm.require_payload(held_phase, lift.path, object=object, label="lift")
+        retreat = self._post_grasp_retreat("leaving", lift, object, off_rack)
+        primitives.require_free_fingers(
+            task.transit.phase, task.q, q_open, label="opening the hand"
+        )
+        self._require_checked(self._approach)
+        self._require_checked(lift)
+
+        # Collect the segments in order of execution.
+        segment = partial(arm.segment, held=object)
+        approach, at_grasp = self._approach.path[::-1], self._q_grasp[None]
+        segments = [
+            segment(SegmentKind.APPROACH, approach, q=q_open, phase=phase),
+            segment(SegmentKind.GRASP, at_grasp, q=q_closed, phase=phase, change=attachment),
+            segment(SegmentKind.LIFT, lift.path, q=q_closed, phase=held_phase),
+        ]
+        last = lift
+        if retreat is not None:
+            self._require_checked(retreat)
+            transfer = SegmentKind.TRANSFER
+            segments.append(segment(transfer, retreat.path, q=q_closed, phase=retreat.phase))
+            last = replace(lift, path=retreat.path)
+        choice = f"grasp {task.grasp.name}"
+        first = self._approach.path
+        return _StraightPart(self.goal, tuple(segments), first, last, held_phase.scene, choice)
+
+    def _close_fingers(self) -> Configuration:
+        """Return the configuration (n_joints,) with the fingers closed on the object.
+
+        Raises:
+            PrimitiveFailedError: if a contact link does not touch the object.
+        """
+        task, arm, scene = self._task, self._arm.manipulator, self._task.contact_phase.scene
+        q_closed = scene.configuration(arm.finger_values(task.grasp.width), base=self._q_grasp)
+        with self._primitives.clock.phase(PlanningStage.COLLISION):
+            faults = grasp_contact_faults(scene, q_closed, arm, object=task.object)
+        if faults:
+            raise PrimitiveFailedError("grasp", faults[0], kind=FailureKind.GRIP)
+        return q_closed
+
+
+@dataclass(frozen=True, eq=False)
+class _PlaceTask:
+    """Inputs shared by all attempts at one place.
+
+    Attributes:
+        transfer: query of the searched path, with the object in the hand.
+        contact_phase: scene before the release, in which the object may touch its support.
+        attachment: change of the object's parent from the hand to the support.
+    """
+
+    arm: ArmMotionPlanner
+    transfer: _SearchedPath
+    contact_phase: CollisionContext
+    attachment: Attachment
+
+
+class _PlaceAttempt(_Attempt):
+    """A place through one contact configuration (n_joints,)."""
+
+    def __init__(self, task: _PlaceTask, q_place: Configuration, motion: PickPlaceOptions) -> None:
+        super().__init__(task.arm, motion)
+        self._task, self._q_place = task, q_place
+        phase, object = task.contact_phase, task.attachment.frame
+        up, off_rack = self._lift(phase.scene, q_place, task.attachment)
+        self._lowering = self._translation("lowering", phase, q_place, up)
+        self._entry = self._post_grasp_retreat("entering", self._lowering, object, off_rack)
+        outermost = self._lowering if self._entry is None else self._entry
+        self.goal = outermost.path[-1]
+
+    def straight_part(self) -> _StraightPart:
+        task, arm, motion = self._task, self._arm, self._motion
+        phase, attachment = task.contact_phase, task.attachment
+        object, support = attachment.frame, attachment.parent
+        q, q_place = task.transfer.start, self._q_place
+
+        # Attach the object to its support.
+        on_rack = motion.gripper_opening is None and RACK in phase.scene.classes(support)
+        travel = _RACK_RELEASE_TRAVEL if on_rack else None
+        q_open = arm.open_fingers(phase, q_place, object, motion.gripper_opening, travel=travel)
+        scene = attachment.applied(phase.scene, q_open)
+        retreat_phase = self._primitives.phase(
+            scene, phase.near_pairs, contact_object=object, support=support
+        )
+
+        # Compute the line after the release, and check all lines.
+        arm.require_payload(phase, self._lowering.path, object=object, label="lowering")
+        retreat = self._tool_line("retreat", retreat_phase, q_open, motion.approach_distance)
+        self._require_checked(self._lowering)
+        self._require_checked(retreat)
+
+        # Collect the segments in order of execution.
+        segment = partial(arm.segment, held=object)
+        segments = []
+        if self._entry is not None:
+            self._require_checked(self._entry)
+            entry = self._entry.path[::-1]
+            segments.append(segment(SegmentKind.TRANSFER, entry, q=q, phase=self._entry.phase))
+        lowering, at_place = self._lowering.path[::-1], q_place[None]
+        segments += [
+            segment(SegmentKind.LOWER, lowering, q=q, phase=phase),
+            segment(SegmentKind.RELEASE, at_place, q=q_open, phase=phase, change=attachment),
+            segment(SegmentKind.RETREAT, retreat.path, q=q_open, phase=retreat_phase),
+        ]
+        position = ", ".join(f"{value:.3f}" for value in attachment.pose.translation)
+        choice = f"on {support} at ({position})"
+        first = self._lowering.path
+        return _StraightPart(self.goal, tuple(segments), first, retreat, scene, choice)
+
+
+def _with_shorter_lines(
+    contacts: Iterator[Configuration | MotionFailure],
+    attempt_at: Callable[[Configuration, PickPlaceOptions], _T],
+    motion: PickPlaceOptions,
+) -> Iterator[_T | MotionFailure]:
+    """Yield an attempt or failure for each contact, and retry shorter lines last.
+
+    A retry follows where the arm, not an obstacle, prevents a whole line.
+    """
+    retries: list[Configuration] = []
+    for contact in contacts:
+        if isinstance(contact, MotionFailure):
+            yield contact
+            continue
+        try:
+            yield attempt_at(contact, motion)
+        except PrimitiveFailedError as error:
+            if motion.min_fraction == 1.0 and error.failure.kind in _ARM_FAILURES:
+                retries.append(contact)
+            else:
+                yield error.failure
+    if retries:
+        shorter = replace(motion, min_fraction=_FALLBACK_SHARE)
+        yield from _with_shorter_lines(iter(retries), attempt_at, shorter)

@@ -1,13 +1,14 @@
-"""Pouring: a held vessel is tilted over a container, and tilted back.
+"""Pour action: a held vessel is tilted over a container, and tilted back.
 
-A *vessel* stands upright with z along its axis; its rim is the circle within the box around its
-collision shapes, at the top. The arm brings the *lip*, one point of the rim, above the middle of
-the container's opening, carrying the vessel upright. Then the vessel turns about the lip, which
-keeps the vertical line through that middle and goes down on it as far as the vessel's bottom goes
-up, and turns back. What is poured is a change of classes: nothing flows.
+A *vessel* is upright with z along its axis. Its rim is the circle inside the bounding box of its
+collision shapes, at the top. The *lip* is the point of the rim over which it pours. The arm carries
+the vessel upright until the lip is above the centre of the container's opening. Then the vessel
+rotates about the lip and back. The lip stays on the vertical line through that centre, and sinks
+along it as far as the vessel's bottom rises. The result is a change of classes: no liquid is
+simulated.
 
 Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a path passes :func:`pour_faults`,
-as the checker calls it.
+which the plan validator repeats.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,7 @@ from tmkit._support.elementary import atan2, cos, norms, sin
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, refine_contacts
 from tmkit.manipulation.actions.primitives import (
     CHECK_RESOLUTION,
     LARGEST_JOINT_STEP,
@@ -37,32 +39,40 @@ from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedErro
 from tmkit.plans.values import Configuration, SegmentKind
 from tmkit.spatial import Pose
 
-_TILT_STEP = 0.05  # radians of tilt between inverse kinematics
-# of the hand about the vertical, tried in order
-_TURNS = (0.0, math.pi / 4, -math.pi / 4, math.pi / 2, -math.pi / 2)
-_POURED = math.radians(90.0)  # tilt from which a vessel is empty
-_LEVEL = math.radians(15.0)  # tilt up to which nothing comes out
-_SLACK = 1e-3  # metres by which the lip may be off
+_TILT_STEP = 0.05
+"""Tilt between two solutions of inverse kinematics [rad]."""
+
+_HEADING_OFFSETS = (0.0, math.pi / 4, -math.pi / 4, math.pi / 2, -math.pi / 2)
+"""Rotations of the hand about the vertical, in the order of trial [rad]."""
+
+_EMPTY_TILT = math.radians(90.0)
+"""Smallest tilt that empties a vessel [rad]."""
+
+_LEVEL_TILT = math.radians(15.0)
+"""Largest tilt at which the contents stay in a vessel [rad]."""
+
+_LIP_TOLERANCE = 1e-3
+"""Largest error of the lip relative to the opening [m]."""
 
 
 @dataclass(frozen=True)
 class Pour(BuiltInCandidate):
-    """Pour what a held vessel contains into a container.
+    """Pour the contents of a held vessel into a container.
 
     Attributes:
         object: frame of the vessel, which is a child of the hand.
-        into: frame of the container, which stands upright.
-        lip: where on the rim it is poured, as an angle about the vessel's z axis.
-        heading: direction in which it is poured, as an angle about the root's z axis.
-        angle: radians by which the vessel is tilted.
-        gap: metres between the lowest point of the vessel and the top of the container.
-        tolerance: metres that the lip may be off the vertical line through the middle of the
-            opening.
-        contents: the class of what is filled, which the vessel loses and the container gains.
-        arm: name of the arm; the first by default.
+        into: frame of the container, which is upright.
+        lip: position of the lip on the rim, as an angle about the vessel's z axis [rad].
+        heading: direction of pouring, as an angle about the root's z axis [rad].
+        angle: largest tilt of the vessel [rad].
+        gap: distance between the lowest point of the vessel and the top of the container [m].
+        tolerance: largest distance of the lip from the vertical line through the centre of the
+            opening [m].
+        contents: class of a filled frame, which the vessel loses and the container gains.
+        arm: name of the arm. Defaults to the first arm.
 
     Raises:
-        SceneError: when refined, vessel or container has no collision shape.
+        SceneError: if vessel or container has no collision shape, when refined.
     """
 
     object: str
@@ -86,76 +96,94 @@ class Pour(BuiltInCandidate):
         carried = primitives.phase(
             scene, primitives.near_pairs(scene, q), contact_object=self.object
         )
-        poses = [
-            pose @ scene.pose(arm.manipulator.tool, relative_to=self.object, q=q)
-            for pose in self.poses(scene, q)
-        ]
-        changes = tuple(
-            ClassEffect(frame, **{word: (self.contents,)})
-            for frame, word, has in ((self.object, "removed", True), (self.into, "added", False))
-            if (self.contents in scene.classes(frame)) is has
-        )
-        after = with_class_changes(scene, changes)
+        object_from_tool = scene.pose(arm.manipulator.tool, relative_to=self.object, q=q)
+        tool_poses = [pose @ object_from_tool for pose in self.poses(scene, q)]
+        changes = self._class_changes(scene)
+        scene_after = with_class_changes(scene, changes)
 
-        def poured_from(start: Configuration) -> ActionMotion:
-            tilting = replace(carried, constraints=(self._line(scene, q),))
-            path = self._tilted(arm, tilting, start, poses)
-            way = primitives.plan_path(carried, q, start[None], seed=seed, label="transfer")
-            arm.require_payload(carried, way, object=self.object, label="transfer")
-            primitives.require_torque_limits(carried, way, path, label="pouring")
-            transfer = arm.segment(SegmentKind.TRANSFER, way, q=q, held=self.object, phase=carried)
-            pour = arm.segment(SegmentKind.POUR, path, q=q, held=self.object, phase=tilting)
-            segments = (transfer, replace(pour, into=self.into))
-            return ActionMotion(
-                segments, after, path[-1], f"{math.degrees(self.angle):.0f} degrees", changes
+        def pour_from(start: Configuration) -> ActionMotion:
+            """Return the motion that pours from a configuration with the vessel upright."""
+            tilt_phase = replace(carried, constraints=(self._lip_constraint(scene, q),))
+            tilt_path = self._tilt_path(arm, tilt_phase, start, tool_poses)
+            transfer_path = primitives.plan_path(
+                carried, q, start[None], seed=seed, label="transfer"
             )
+            arm.require_payload(carried, transfer_path, object=self.object, label="transfer")
+            primitives.require_torque_limits(carried, transfer_path, tilt_path, label="pouring")
+            segment = partial(arm.segment, q=q, held=self.object)
+            transfer = segment(SegmentKind.TRANSFER, transfer_path, phase=carried)
+            pour = segment(SegmentKind.POUR, tilt_path, phase=tilt_phase)
+            segments = (transfer, replace(pour, into=self.into))
+            choice = f"{math.degrees(self.angle):.0f} degrees"
+            return ActionMotion(segments, scene_after, tilt_path[-1], choice, changes)
 
         contacts = primitives.contacts(
-            carried, poses[0], q=q, seed=seed, label="reaching the container"
+            carried, tool_poses[0], q=q, seed=seed, label="reaching the container"
         )
-        yield from motions_at(contacts, poured_from)
+        yield from refine_contacts(contacts, pour_from)
 
     def poses(self, scene: SceneGraph, q: Configuration) -> list[Pose]:
-        """Return root_from_vessel while it tilts, upright first.
+        """Return the poses root_from_vessel while the vessel tilts, upright first.
 
         Args:
-            scene: the scene.
-            q: (n_joints,) configuration.
+            scene: scene before the action.
+            q: (n_joints,) configuration before the action.
         """
-        lip, centre = _lip(scene, self.object, self.lip), _above(scene, q, self.into)
+        lip, centre = _lip(scene, self.object, self.lip), _opening_centre(scene, q, self.into)
         height = float(lip[2]) + reach(solids_of(scene, self.object), [0.0, 0.0, -1.0])
         axis = np.array([-sin(self.heading), cos(self.heading), 0.0])
-        turned = Pose.exp([0.0, 0.0, 0.0, 0.0, 0.0, self.heading - self.lip])
+        upright = Pose.exp([0.0, 0.0, 0.0, 0.0, 0.0, self.heading - self.lip])
         count = math.ceil(self.angle / _TILT_STEP)
-        found = []
+        poses = []
         for step in range(count + 1):
             tilt = self.angle * step / count
-            rotation = Pose.exp([0.0, 0.0, 0.0, *(tilt * axis)]) @ turned
-            at = centre + (self.gap + height * max(cos(tilt), 0.0)) * np.array([0.0, 0.0, 1.0])
-            found.append(Pose(at - rotation.rotate(lip), rotation.quat_xyzw))
-        return found
+            rotation = Pose.exp([0.0, 0.0, 0.0, *(tilt * axis)]) @ upright
+            lip_height = self.gap + height * max(cos(tilt), 0.0)
+            lip_position = centre + lip_height * np.array([0.0, 0.0, 1.0])
+            poses.append(Pose(lip_position - rotation.rotate(lip), rotation.quat_xyzw))
+        return poses
 
-    def _line(self, scene: SceneGraph, q: Configuration) -> PathConstraint:
-        """Return that the lip keeps the vertical line through the middle of the opening."""
-        lip, point = (
-            _lip(scene, self.object, self.lip).tolist(),
-            _above(scene, q, self.into).tolist(),
-        )
+    def _class_changes(self, scene: SceneGraph) -> tuple[ClassEffect, ...]:
+        """Return the changes of classes by which the contents move to the container."""
+        changes = []
+        if self.contents in scene.classes(self.object):
+            changes.append(ClassEffect(self.object, removed=(self.contents,)))
+        if self.contents not in scene.classes(self.into):
+            changes.append(ClassEffect(self.into, added=(self.contents,)))
+        return tuple(changes)
+
+    def _lip_constraint(self, scene: SceneGraph, q: Configuration) -> PathConstraint:
+        """Return the constraint of the lip to the vertical line through the opening's centre."""
+        lip = _lip(scene, self.object, self.lip).tolist()
+        point = _opening_centre(scene, q, self.into).tolist()
         return PathConstraint(
             "line", self.object, tolerance=self.tolerance, offset=tuple(lip), point=tuple(point)
         )
 
-    def _tilted(
+    def _tilt_path(
         self,
         arm: ArmMotionPlanner,
         phase: CollisionContext,
         start: Configuration,
-        poses: list[Pose],
+        tool_poses: list[Pose],
     ) -> Configuration:
-        """Return the path (k, n_joints) along which the vessel tilts and comes back."""
+        """Return the path along which the vessel tilts and returns.
+
+        Args:
+            arm: motion planner of the arm.
+            phase: scene, collision rules and constraints of the path.
+            start: (n_joints,) configuration with the vessel upright.
+            tool_poses: poses root_from_tool while the vessel tilts, upright first.
+
+        Returns:
+            (k, n_joints) path.
+
+        Raises:
+            PrimitiveFailedError: if the arm cannot tilt the vessel so far, or the path is invalid.
+        """
         rows, manipulator = [start], arm.manipulator
-        for pose in poses[1:]:
-            found = inverse_kinematics(
+        for pose in tool_poses[1:]:
+            result = inverse_kinematics(
                 phase.scene,
                 manipulator.tool,
                 target_pose=pose,
@@ -163,13 +191,13 @@ class Pour(BuiltInCandidate):
                 q=rows[-1],
                 settings=IkSettings(restarts=0),
             )
-            reached = found.status is InverseKinematicsStatus.SOLVED
-            if not reached or np.max(np.abs(found.q - rows[-1])) > LARGEST_JOINT_STEP:
+            is_reached = result.status is InverseKinematicsStatus.SOLVED
+            if not is_reached or np.max(np.abs(result.q - rows[-1])) > LARGEST_JOINT_STEP:
                 cause = "the arm cannot tilt the vessel so far"
                 raise PrimitiveFailedError(
                     "pouring", cause, kind=FailureKind.STRAIGHT_LINE, q=rows[-1]
                 )
-            rows.append(np.array(found.q))
+            rows.append(np.array(result.q))
         path: Configuration = np.array([*rows, *rows[-2::-1]])
         arm.primitives.require_valid_path(phase, path, label="pouring")
         arm.require_payload(phase, path, object=self.object, label="pouring")
@@ -179,68 +207,71 @@ class Pour(BuiltInCandidate):
 
 
 def pours(context: ActionContext, object: str, into: str, *, arm: str) -> Iterator[Pour]:
-    """Yield ways to pour from a held vessel into a container, the hand between the arm and the container first.
+    """Yield pours from a held vessel into a container.
 
-    A vessel that is held by its side is poured across the hand, by turning it, and then away from
-    the hand.
+    Candidates with the hand between the arm and the container come first. A vessel held by its side
+    is poured sideways of the hand first, then away from the hand.
 
     Args:
-        context: where the action is to be carried out.
+        context: scene and configuration before the action, and the arms.
         object: frame of the vessel.
         into: frame of the container.
-        arm: name of the arm that holds it.
+        arm: name of the arm that holds the vessel.
     """
     scene, q, manipulator = context.scene, context.q, context.arm(arm).manipulator
-    ahead = scene.pose(manipulator.tool, relative_to=object, q=q).rotate([0.0, 0.0, 1.0])
-    away = (
-        _above(scene, q, into)
-        - scene.pose(manipulator.base, relative_to=scene.root(into), q=q).translation
-    )
-    hand, bearing = atan2(float(ahead[1]), float(ahead[0])), atan2(float(away[1]), float(away[0]))
-    for turn in _TURNS:
+    tool_axis = scene.pose(manipulator.tool, relative_to=object, q=q).rotate([0.0, 0.0, 1.0])
+    base = scene.pose(manipulator.base, relative_to=scene.root(into), q=q).translation
+    base_to_opening = _opening_centre(scene, q, into) - base
+    hand_angle = atan2(float(tool_axis[1]), float(tool_axis[0]))
+    bearing = atan2(float(base_to_opening[1]), float(base_to_opening[0]))
+    for offset in _HEADING_OFFSETS:
         for side in (math.pi / 2, -math.pi / 2, 0.0):
-            yield Pour(object, into, hand + side, bearing + side + turn, arm=arm)
+            yield Pour(object, into, hand_angle + side, bearing + side + offset, arm=arm)
 
 
 def pour_faults(scene: SceneGraph, path: Configuration, *, object: str, into: str) -> list[str]:
-    """Return in words what is wrong with a path as one that pours.
+    """Return the faults of a path that pours from a vessel into a container.
 
-    The vessel begins and ends level and is tilted by 90 degrees or more in between; wherever
-    something may come out, the lowest point of its rim is above the opening of the container.
+    A valid path starts and ends level and tilts the vessel by 90 degrees or more. Wherever contents
+    may leave the vessel, the lowest point of its rim is above the opening of the container.
 
     Args:
-        scene: the version in which the vessel is in the hand.
-        path: (k, n_joints) configurations, joined by straight joint motions.
+        scene: version of the scene in which the vessel is in the hand.
+        path: (k, n_joints) configurations, connected by straight joint motions.
+        object: frame of the vessel.
+        into: frame of the container.
+
+    Returns:
+        One message for each fault.
 
     Raises:
-        UnknownNameError: a frame that the scene does not have.
-        SceneError: vessel or container has no collision shape.
+        UnknownNameError: if the scene does not have a frame.
+        SceneError: if vessel or container has no collision shape.
     """
     rows = interpolated(path, CHECK_RESOLUTION)
-    tilts = PathConstraint("orientation", object, tolerance=_LEVEL).values(scene, rows)
+    tilts = PathConstraint("orientation", object, tolerance=_LEVEL_TILT).values(scene, rows)
     faults = [
         f"'{object}' is tilted by {math.degrees(tilt):.0f} degrees at its {end}"
         for tilt, end in ((tilts[0], "start"), (tilts[-1], "end"))
-        if tilt > _LEVEL
+        if tilt > _LEVEL_TILT
     ]
-    if np.max(tilts) < _POURED:
+    if np.max(tilts) < _EMPTY_TILT:
         faults.append(
             f"'{object}' is tilted by {math.degrees(np.max(tilts)):.0f} degrees only: it is not"
             " emptied"
         )
-    centre, (rim, radius), (_, opening) = (
-        _above(scene, rows[0], into),
-        _rim(scene, object),
-        _rim(scene, into),
-    )
-    for q in rows[tilts > _LEVEL]:
+    centre = _opening_centre(scene, rows[0], into)
+    rim, radius = _rim(scene, object)
+    _, opening = _rim(scene, into)
+    for q in rows[tilts > _LEVEL_TILT]:
         pose = scene.pose(object, q=q)
         down = pose.inverse().rotate([0.0, 0.0, -1.0]) * [1.0, 1.0, 0.0]
         lowest = pose.apply(rim + radius * down / max(float(norms(down)), 1e-9)) - centre
-        if not (norms(lowest[:2]) <= opening + _SLACK and lowest[2] >= -_SLACK):
-            place = f"{norms(lowest[:2]) * 1000:.0f} mm aside and {lowest[2] * 1000:.0f} mm above"
+        is_inside = norms(lowest[:2]) <= opening + _LIP_TOLERANCE
+        if not (is_inside and lowest[2] >= -_LIP_TOLERANCE):
+            offset = f"{norms(lowest[:2]) * 1000:.0f} mm aside and {lowest[2] * 1000:.0f} mm above"
             faults.append(
-                f"the rim of '{object}' is {place} the opening of '{into}'"
+                f"the rim of '{object}' is {offset} the opening of '{into}'"
                 f" ({opening * 1000:.0f} mm)"
             )
             break
@@ -248,7 +279,14 @@ def pour_faults(scene: SceneGraph, path: Configuration, *, object: str, into: st
 
 
 def _rim(scene: SceneGraph, frame: str) -> tuple[NDArray[np.float64], float]:
-    """Return the middle (3,) of the upper end of a frame's collision shapes, and the radius of a circle within it."""
+    """Return the rim of a frame, from the bounding box of its collision shapes.
+
+    Returns:
+        (3,) centre of the rim in the frame's axes [m], and its radius [m].
+
+    Raises:
+        SceneError: if the frame has no collision shape.
+    """
     solids = solids_of(scene, frame)
     if not solids:
         raise SceneError(f"'{frame}' has no collision shape, so it has no rim", frame=frame)
@@ -260,12 +298,12 @@ def _rim(scene: SceneGraph, frame: str) -> tuple[NDArray[np.float64], float]:
 
 
 def _lip(scene: SceneGraph, frame: str, angle: float) -> NDArray[np.float64]:
-    middle, radius = _rim(scene, frame)
-    return np.asarray(middle + radius * np.array([cos(angle), sin(angle), 0.0]))
+    """Return the (3,) point of a frame's rim at an angle about its z axis, in its axes [m]."""
+    centre, radius = _rim(scene, frame)
+    return np.asarray(centre + radius * np.array([cos(angle), sin(angle), 0.0]))
 
 
-def _above(scene: SceneGraph, q: Configuration, into: str) -> NDArray[np.float64]:
-    """Return the middle (3,) of a container's opening, in the root."""
-    return np.asarray(
-        scene.pose(into, relative_to=scene.root(into), q=q).apply(_rim(scene, into)[0])
-    )
+def _opening_centre(scene: SceneGraph, q: Configuration, into: str) -> NDArray[np.float64]:
+    """Return the (3,) centre of a container's opening, in root axes [m]."""
+    centre, _ = _rim(scene, into)
+    return np.asarray(scene.pose(into, relative_to=scene.root(into), q=q).apply(centre))

@@ -1,12 +1,12 @@
-"""The pieces that arm motions are made of: contact configurations, straight lines, searched paths.
+"""Motion primitives: contact configurations, straight lines and searched paths.
 
-Each piece works in a :class:`CollisionContext`: one version of the scene with what may touch
-meanwhile, its collision worlds with and without the planning margin, and what frames keep along
-paths. A piece either gives a path or raises :class:`PrimitiveFailedError`, which carries a
-:class:`MotionFailure`; the actions above turn it into a value again: it never leaves the planner.
+Each primitive works in a :class:`CollisionContext`: one version of the scene, the allowed contacts,
+collision worlds with and without the planning margin, and path constraints. A primitive either
+returns a path or raises :class:`PrimitiveFailedError`, which carries a :class:`MotionFailure`. The
+actions catch this error and yield the failure, so the error never leaves the planner.
 
-Invariants: a path that a piece gives is proved free, or has passed the recheck at the resolution of
-    the checker.
+Invariants: a path that a primitive returns is proved free, or has passed the recheck at the
+    resolution of the plan validator.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from tmkit._core import StraightLineStatus
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock, timed
+from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock, StageTimer
 from tmkit.motion import (
     CollisionRules,
     CollisionWorld,
@@ -54,50 +54,61 @@ FramePairs = tuple[tuple[str, str], ...]
 """Pairs of frames that need not keep the planning margin during an action."""
 
 PLANNING_RESOLUTION = 0.01
-"""Radians or metres between checked configurations while planning."""
+"""Joint distance between checked configurations while planning [rad or m]."""
 
 CHECK_RESOLUTION = 0.003
-"""Radians or metres between checked configurations in the final check."""
+"""Joint distance between checked configurations in the final check [rad or m]."""
 
 LARGEST_JOINT_STEP = 0.3
 """Largest motion of a joint between neighbouring solutions of inverse kinematics [rad]."""
 
 CHECK_TRAVEL = 0.001
-"""Metres of tool travel between checked configurations in the final check."""
+"""Tool travel between checked configurations in the final check [m]."""
 
 WIDE_MARGIN = 0.005
-"""Metres that searched paths keep from everything, where one is soon found so."""
+"""Clearance of searched paths where a path with this clearance is found quickly [m]."""
 
-_KEPT_AT_ENDS = 0.8  # of the distance of two frames at the ends of a path, where it is less
-# of its effort limits that an arm may need against gravity, so that it can still move
-_EFFORT_SHARE = 0.95
-_WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
-# radians or metres by which each joint may be away from a corridor that is tried
-_NEAR_CORRIDOR = 0.7
-_CORRIDOR_STEP = 0.02  # radians or metres between points of a corridor at which it may be entered
-_AT_START = (
+_KEPT_DISTANCE_FRACTION = 0.8
+"""Margin of a pair nearer than the wide margin at a path's ends, as a fraction of its distance."""
+
+_EFFORT_FRACTION = 0.95
+"""Fraction of its effort limits that an arm may need against gravity; the rest is for motion."""
+
+_WIDE_MARGIN_ITERATIONS = 300
+"""Maximum number of iterations of the search for a path with the wide margin."""
+
+_CORRIDOR_ENTRY_DISTANCE = 0.7
+"""Largest distance of each joint from a corridor that is tried [rad or m]."""
+
+_CORRIDOR_STEP = 0.02
+"""Joint distance between the points of a corridor at which a path may enter it [rad or m]."""
+
+_START_FAILURES = (
     PathStatus.START_IN_COLLISION,
     PathStatus.START_OUT_OF_LIMITS,
     PathStatus.START_VIOLATES_CONSTRAINT,
 )
+"""Search results that blame the start configuration."""
 
 
 @dataclass(frozen=True, eq=False)
 class CollisionContext:
-    """A version of the scene with what may touch meanwhile.
+    """A version of the scene with its allowed contacts and path constraints.
 
     Attributes:
+        scene: version of the scene.
         allowed_contacts: pairs that may be nearer than the margin.
         world: collision world with the planning margin.
-        check_world: the same without margin.
-        near: pairs that need not keep the margin.
+        check_world: collision world without margin.
+        near_pairs: pairs that need not keep the margin.
+        constraints: path constraints.
     """
 
     scene: SceneGraph
     allowed_contacts: tuple[AllowedContact, ...]
     world: CollisionWorld
     check_world: CollisionWorld
-    near: FramePairs = ()
+    near_pairs: FramePairs = ()
     constraints: tuple[PathConstraint, ...] = ()
 
     def check(self, tool: str) -> PathCheck:
@@ -105,23 +116,24 @@ class CollisionContext:
         return PathCheck(self.check_world, CHECK_RESOLUTION, tool, CHECK_TRAVEL)
 
     def constraint_fault(self, path: Configuration) -> str | None:
-        """Return in words how far a path (k, n_joints) leaves the constraints; None if it keeps them."""
+        """Return a message if a path (k, n_joints) violates a constraint, or else None."""
         return path_fault(self.scene, path, self.constraints, resolution=CHECK_RESOLUTION)
 
 
 @dataclass(frozen=True)
 class MotionSettings:
-    """The effort and the usual lengths of the motions of one action.
+    """Search limits and default line lengths of the motions of one action.
 
     Attributes:
-        inverse_kinematics_solutions: distinct configurations to look for at a contact.
-        path_iterations: iterations of one path search.
-        approach_distance: metres of the straight approach and retreat.
-        lift_distance: metres of the straight lift and lowering.
-        is_multi_goal: whether one path is searched to any of the configurations at a contact,
-            rather than one to each; it then keeps the wide margin only where that is found as soon.
-        corridors: paths (k, n) of the arm's joints that led into narrow places, from inside to
-            outside; they are tried where no path is found.
+        inverse_kinematics_solutions: maximum number of distinct configurations at a contact.
+        path_iterations: maximum number of iterations of one path search.
+        approach_distance: length of the straight approach and retreat [m].
+        lift_distance: height of the straight lift and lowering [m].
+        is_multi_goal: whether one search leads to any of the configurations at a contact, instead
+            of one search to each. Such a path keeps the wide margin only if a second search to the
+            same goal finds one.
+        corridors: paths (k, n) of the arm's joints out of narrow places, from inside to outside.
+            They are tried where no path is found.
     """
 
     inverse_kinematics_solutions: int = 4
@@ -133,7 +145,15 @@ class MotionSettings:
 
 
 class MotionPrimitives:
-    """Finds the pieces of one arm's motions; by default with the rules that hold wherever a plan starts."""
+    """Planner of the primitives of one arm's motions.
+
+    Args:
+        manipulator: arm and gripper.
+        budget: search limits and default line lengths.
+        rules: allowed contacts while this arm acts. Defaults to the rules for any plan start.
+        clock: accumulates planning time by stage.
+        motion_planner: path planner. Defaults to the RRT-Connect of the C++ core.
+    """
 
     def __init__(
         self,
@@ -151,65 +171,80 @@ class MotionPrimitives:
         self.clock = clock if clock is not None else StageClock()
         self.budget = budget
         self.rules = rules if rules is not None else CollisionRules(manipulator)
-        # the last ones, from which those of the next versions are moved
+        # The next collision worlds are updates of these, which costs less than new ones.
         self._world: CollisionWorld | None = None
         self._check_world: CollisionWorld | None = None
 
-    @timed(PlanningStage.COLLISION)
+    @StageTimer(PlanningStage.COLLISION)
     def near_pairs(self, scene: SceneGraph, q: Configuration) -> FramePairs:
-        """Return the pairs nearer than the planning margin when an action begins, for :meth:`phase`.
+        """Return the pairs nearer than the planning margin at the start of an action.
 
-        Without it two blocks that stand side by side would keep the arm from doing anything.
+        :meth:`phase` exempts them from the margin. Otherwise two blocks side by side would block
+        every motion.
+
+        Args:
+            scene: scene before the action.
+            q: (n_joints,) configuration before the action.
         """
         return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN, source=self._world)
 
-    @timed(PlanningStage.COLLISION)
+    @StageTimer(PlanningStage.COLLISION)
     def reduced_margin_pairs_at_rest(
         self, scene: SceneGraph, q: Configuration, change: Attachment
     ) -> FramePairs:
-        """Return the pairs of an object and the static world that are nearer than the margin where it is to be put.
+        """Return the pairs of a placed object and the static world that are nearer than the margin.
 
-        Without it nothing could be put where two tables of one height overlap.
+        Without this exemption no object could be placed where two tables of one height overlap.
+
+        Args:
+            scene: scene before the place.
+            q: (n_joints,) configuration.
+            change: object, support, and pose of the object on the support.
         """
-        resting = scene.reparent(change.frame, change.parent, pose=change.pose)
-        kept = {*moved_frames(scene, *self.rules.arms), *movable_frames(scene)}
+        scene_at_rest = scene.reparent(change.frame, change.parent, pose=change.pose)
+        dynamic_frames = {*moved_frames(scene, *self.rules.arms), *movable_frames(scene)}
+        near_pairs = self.rules.near_pairs(
+            scene_at_rest, q, margin=PLANNING_MARGIN, source=self._world
+        )
         return tuple(
             (a, b)
-            for a, b in self.rules.near_pairs(
-                resting, q, margin=PLANNING_MARGIN, source=self._world
-            )
-            if change.frame in (a, b) and (b if a == change.frame else a) not in kept
+            for a, b in near_pairs
+            if change.frame in (a, b) and (b if a == change.frame else a) not in dynamic_frames
         )
 
-    @timed(PlanningStage.COLLISION)
+    @StageTimer(PlanningStage.COLLISION)
     def phase(
         self,
         scene: SceneGraph,
-        near: FramePairs,
+        near_pairs: FramePairs,
         *,
         contact_object: str | None = None,
         support: str | None = None,
         constraints: Iterable[PathConstraint] = (),
     ) -> CollisionContext:
-        """Return the phase of an action in one version of the scene; see :class:`CollisionRules`.
+        """Return the collision context of one phase of an action; see :class:`CollisionRules`.
 
         Args:
-            near: pairs that are exempt from the planning margin.
+            scene: version of the scene.
+            near_pairs: pairs that are exempt from the planning margin.
             contact_object: object that the gripper may touch.
             support: frame that this object may touch.
-            constraints: what frames keep along paths, besides
+            constraints: path constraints, in addition to
                 :func:`tmkit.motion.path_constraints.carrying_constraints`.
         """
         allowed_contacts = self.rules.allowed_contacts(
             scene, contact_object=contact_object, support=support
         )
         world = self.rules.world(
-            scene, allowed_contacts, margin=PLANNING_MARGIN, near=near, source=self._world
+            scene, allowed_contacts, margin=PLANNING_MARGIN, near=near_pairs, source=self._world
         )
         check_world = self.rules.check_world(scene, allowed_contacts, source=self._check_world)
         self._world, self._check_world = world, check_world
-        kept = dict.fromkeys((*carrying_constraints(scene, self.rules.held(scene)), *constraints))
-        return CollisionContext(scene, allowed_contacts, world, check_world, near, tuple(kept))
+        carrying = carrying_constraints(scene, self.rules.held(scene))
+        distinct = dict.fromkeys((*carrying, *constraints))
+        return CollisionContext(
+            scene, allowed_contacts, world, check_world, near_pairs, tuple(distinct)
+        )
 
     def contacts(
         self,
@@ -220,10 +255,18 @@ class MotionPrimitives:
         seed: int,
         label: str,
     ) -> Iterator[Configuration | MotionFailure]:
-        """Yield collision-free configurations with the tool at a pose, nearest to ``q`` first, or one failure."""
+        """Yield collision-free configurations with the tool at a pose, or one failure.
+
+        Args:
+            phase: scene and collision rules at the contact.
+            root_from_tool: pose of the tool.
+            q: (n_joints,) configuration; solutions nearest to it come first.
+            seed: seed of inverse kinematics.
+            label: name of the motion in the failure.
+        """
         arm = self.manipulator
         with self.clock.phase(PlanningStage.INVERSE_KINEMATICS):
-            found = inverse_kinematics_solutions(
+            result = inverse_kinematics_solutions(
                 phase.world,
                 arm.tool,
                 target_pose=root_from_tool,
@@ -233,44 +276,39 @@ class MotionPrimitives:
                     max_solutions=self.budget.inverse_kinematics_solutions, seed=seed
                 ),
             )
-        if found.status is InverseKinematicsStatus.SOLVED:
+        configurations = result.configurations
+        if result.status is InverseKinematicsStatus.SOLVED:
             with self.clock.phase(PlanningStage.COLLISION):
-                faults = effort_faults(
-                    phase.scene, found.configurations, self.manipulator, share=_EFFORT_SHARE
-                )
-            yield from (
-                q for q, fault in zip(found.configurations, faults, strict=True) if fault is None
-            )
+                faults = effort_faults(phase.scene, configurations, arm, share=_EFFORT_FRACTION)
+            yield from (q for q, fault in zip(configurations, faults, strict=True) if fault is None)
             if None not in faults:
                 yield MotionFailure(
-                    label, str(faults[0]), kind=FailureKind.JOINT_LIMIT, q=found.configurations[0]
+                    label, str(faults[0]), kind=FailureKind.JOINT_LIMIT, q=configurations[0]
                 )
-        elif found.blocking_pairs:
-            pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
-            cause = f"every configuration found collides, mostly {_named(pairs[0])}"
-            nearest = self._nearest(phase, root_from_tool, q, seed)
+        elif result.blocking_pairs:
+            pairs = tuple((a, b) for a, b, _ in result.blocking_pairs)
+            cause = f"every configuration found collides, mostly {_pair_text(pairs[0])}"
+            nearest = self._nearest_configuration(phase, root_from_tool, q, seed)
             yield MotionFailure(label, cause, pairs, kind=FailureKind.COLLISION, q=nearest)
-        elif found.status is InverseKinematicsStatus.OUT_OF_REACH:
-            cause, nearest = (
-                "the pose is out of the arm's reach",
-                self._nearest(phase, root_from_tool, q, seed),
-            )
+        elif result.status is InverseKinematicsStatus.OUT_OF_REACH:
+            cause = "the pose is out of the arm's reach"
+            nearest = self._nearest_configuration(phase, root_from_tool, q, seed)
             excess = reach_excess(phase.scene, arm, root_from_tool=root_from_tool, q=q)
             yield MotionFailure(
                 label, cause, kind=FailureKind.OUT_OF_REACH, excess=excess, q=nearest
             )
         else:
             cause = "no configuration of the arm was found for the pose"
-            nearest = self._nearest(phase, root_from_tool, q, seed)
+            nearest = self._nearest_configuration(phase, root_from_tool, q, seed)
             yield MotionFailure(label, cause, kind=FailureKind.NO_CONFIGURATION, q=nearest)
 
-    @timed(PlanningStage.INVERSE_KINEMATICS)
-    def _nearest(
+    @StageTimer(PlanningStage.INVERSE_KINEMATICS)
+    def _nearest_configuration(
         self, phase: CollisionContext, root_from_tool: Pose, q: Configuration, seed: int
     ) -> Configuration:
-        """Return the configuration (n_joints,) that comes nearest to a pose, whatever it collides with."""
+        """Return the configuration (n_joints,) nearest to a pose, without collision checks."""
         arm = self.manipulator
-        found = inverse_kinematics(
+        result = inverse_kinematics(
             phase.scene,
             arm.tool,
             target_pose=root_from_tool,
@@ -278,7 +316,7 @@ class MotionPrimitives:
             q=q,
             settings=IkSettings(seed=seed, restarts=3),
         )
-        return found.q
+        return result.q
 
     def tool_line(
         self,
@@ -290,18 +328,22 @@ class MotionPrimitives:
         min_fraction: float = 1.0,
         fine_check: bool = True,
     ) -> Configuration:
-        """Return the straight path (k, n_joints) that moves the tool backwards along its z axis.
+        """Return the straight path (k, n_joints) of the tool along its negative z axis.
 
         Args:
-            length: metres; those of the budget's approach by default.
-            min_fraction: share of the length that will do where the rest is not free.
-            fine_check: whether it has passed :meth:`require_valid_line`.
+            phase: scene and collision rules of the line.
+            start: (n_joints,) configuration at which the line starts.
+            label: name of the line in failures.
+            length: length of the line [m]. Defaults to :attr:`MotionSettings.approach_distance`.
+            min_fraction: smallest fraction of the line that suffices, in [0, 1].
+            fine_check: whether to check the line by :meth:`require_valid_line`.
+
+        Raises:
+            PrimitiveFailedError: if too little of the line is feasible.
         """
-        root_from_tool = self._tool(phase, start)
-        way = self.budget.approach_distance if length is None else length
-        return self._line(
-            phase, start, root_from_tool @ Pose([0.0, 0.0, -way]), label, min_fraction, fine_check
-        )
+        distance = self.budget.approach_distance if length is None else length
+        target = self._tool_pose(phase, start) @ Pose([0.0, 0.0, -distance])
+        return self._straight_line(phase, start, target, label, min_fraction, fine_check)
 
     def translation(
         self,
@@ -313,18 +355,24 @@ class MotionPrimitives:
         min_fraction: float = 1.0,
         fine_check: bool = True,
     ) -> Configuration:
-        """Return the straight path (k, n_joints) by which the tool moves without turning.
+        """Return the straight path (k, n_joints) of the tool by a translation.
 
         Args:
-            by: (3,) metres in the axes of the root.
-            min_fraction: share of the way that will do where the rest is not free.
-            fine_check: whether it has passed :meth:`require_valid_line`.
+            phase: scene and collision rules of the line.
+            start: (n_joints,) configuration at which the line starts.
+            by: (3,) translation in root axes [m].
+            label: name of the line in failures.
+            min_fraction: smallest fraction of the line that suffices, in [0, 1].
+            fine_check: whether to check the line by :meth:`require_valid_line`.
+
+        Raises:
+            PrimitiveFailedError: if too little of the line is feasible.
         """
-        root_from_tool = self._tool(phase, start)
+        root_from_tool = self._tool_pose(phase, start)
         target = Pose(
             root_from_tool.translation + plain_numbers(by, "by"), root_from_tool.quat_xyzw
         )
-        return self._line(phase, start, target, label, min_fraction, fine_check)
+        return self._straight_line(phase, start, target, label, min_fraction, fine_check)
 
     def plan_path(
         self,
@@ -335,42 +383,70 @@ class MotionPrimitives:
         seed: int,
         label: str,
     ) -> Configuration:
-        """Return a collision-free path (k, n_joints) to one of some goals, with a larger clearance if found quickly.
+        """Return a collision-free path (k, n_joints) to one of some goals.
+
+        The path keeps a clearance of :data:`WIDE_MARGIN` if such a path is found quickly.
 
         Args:
-            goals: (m, n_joints) configurations; the gripper stays as at the start.
+            phase: scene and collision rules of the path.
+            start: (n_joints,) configuration.
+            goals: (m, n_joints) configurations. Their finger values are replaced by those of
+                ``start``.
+            seed: seed of the search.
+            label: name of the path in failures.
+
+        Raises:
+            PrimitiveFailedError: if no path is found.
         """
-        hand = self.finger_values_of(start, phase.scene)
-        goals = np.array([phase.scene.configuration(hand, base=goal) for goal in goals])
+        fingers = self.finger_values_of(start, phase.scene)
+        goals = np.array([phase.scene.configuration(fingers, base=goal) for goal in goals])
         if self.budget.is_multi_goal:
-            found = self._path(phase, phase.world, start, goals, seed=seed)
-            if found.status is PathStatus.NO_PATH:
-                by_way = self._in_two_parts(phase, start, goals, seed=seed)
-                found = found if by_way is None else by_way
-            elif found.status is PathStatus.SOLVED:
-                goals = found.path[-1:]
-                wider = self._path(
-                    phase, self._wide_world(phase, start, goals), start, goals, seed=seed
-                )
-                found = wider if wider.status is PathStatus.SOLVED else found
+            result = self._search(phase, phase.world, start, goals, seed=seed)
+            if result.status is PathStatus.NO_PATH:
+                detour = self._plan_in_two_parts(phase, start, goals, seed=seed)
+                result = result if detour is None else detour
+            elif result.status is PathStatus.SOLVED:
+                goals = result.path[-1:]
+                wide_world = self._wide_world(phase, start, goals)
+                wide_result = self._search(phase, wide_world, start, goals, seed=seed)
+                result = wide_result if wide_result.status is PathStatus.SOLVED else result
         else:
-            wide = self._wide_world(phase, start, goals)
-            found = self._path(
-                phase, wide, start, goals, seed=seed, max_iterations=_WIDE_ITERATIONS
+            wide_world = self._wide_world(phase, start, goals)
+            result = self._search(
+                phase, wide_world, start, goals, seed=seed, max_iterations=_WIDE_MARGIN_ITERATIONS
             )
-            if found.status is not PathStatus.SOLVED:
-                found = self._path(phase, phase.world, start, goals, seed=seed)
-        if found.status is PathStatus.SOLVED:
-            return found.path
-        pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
+            if result.status is not PathStatus.SOLVED:
+                result = self._search(phase, phase.world, start, goals, seed=seed)
+        if result.status is PathStatus.SOLVED:
+            return result.path
+        raise self._search_error(phase, start, goals, result, label)
+
+    def _search_error(
+        self,
+        phase: CollisionContext,
+        start: Configuration,
+        goals: Configuration,
+        result: PathResult,
+        label: str,
+    ) -> PrimitiveFailedError:
+        """Return the error for a failed path search.
+
+        Args:
+            phase: scene and collision rules of the path.
+            start: (n_joints,) configuration.
+            goals: (m, n_joints) configurations.
+            result: result of the search.
+            label: name of the path.
+        """
+        pairs = tuple((a, b) for a, b, _ in result.blocking_pairs)
         causes = {
             PathStatus.START_IN_COLLISION: "its start collides",
             PathStatus.GOAL_IN_COLLISION: "its end collides",
             PathStatus.START_OUT_OF_LIMITS: (
-                f"its start is outside the limits of joint '{found.joint}'"
+                f"its start is outside the limits of joint '{result.joint}'"
             ),
             PathStatus.GOAL_OUT_OF_LIMITS: (
-                f"its end is outside the limits of joint '{found.joint}'"
+                f"its end is outside the limits of joint '{result.joint}'"
             ),
             PathStatus.START_VIOLATES_CONSTRAINT: (
                 f"its start violates a constraint: {phase.constraint_fault(start)}"
@@ -380,114 +456,144 @@ class MotionPrimitives:
             ),
             PathStatus.RECHECK_FAILED: "the path found did not pass the fine check",
         }
-        cause = causes.get(found.status, "no path was found")
-        if found.pair is not None:
-            pairs = (found.pair, *(pair for pair in pairs if pair != found.pair))
+        cause = causes.get(result.status, "no path was found")
+        if result.pair is not None:
+            pairs = (result.pair, *(pair for pair in pairs if pair != result.pair))
         if pairs:
-            cause += f", {_named(pairs[0])} being in the way"
-        beyond = found.status in (PathStatus.START_OUT_OF_LIMITS, PathStatus.GOAL_OUT_OF_LIMITS)
-        kind = (
-            FailureKind.JOINT_LIMIT
-            if beyond
-            else FailureKind.COLLISION
-            if pairs
-            else FailureKind.NO_PATH
-        )
-        q = start if found.status in _AT_START else goals[0]
-        raise PrimitiveFailedError(label, cause, pairs, kind=kind, q=q, is_path_dependent=True)
+            cause += f", {_pair_text(pairs[0])} being in the way"
+        kind = FailureKind.COLLISION if pairs else FailureKind.NO_PATH
+        if result.status in (PathStatus.START_OUT_OF_LIMITS, PathStatus.GOAL_OUT_OF_LIMITS):
+            kind = FailureKind.JOINT_LIMIT
+        q = start if result.status in _START_FAILURES else goals[0]
+        return PrimitiveFailedError(label, cause, pairs, kind=kind, q=q, is_path_dependent=True)
 
-    def _in_two_parts(
+    def _plan_in_two_parts(
         self, phase: CollisionContext, start: Configuration, goals: Configuration, *, seed: int
     ) -> PathResult | None:
-        """Return a path by way of a known corridor, or of the ready configuration; None for none.
+        """Return a path along a corridor or through the ready configuration, or None.
 
-        Where both ends are in narrow places, such as two shelves, each part is in one of them only.
+        If both ends are in narrow places, such as two shelves, each part is in one of them only.
+
+        Args:
+            phase: scene and collision rules of the path.
+            start: (n_joints,) configuration.
+            goals: (m, n_joints) configurations.
+            seed: seed of the searches.
         """
         scene, arm = phase.scene, self.manipulator
-        for known in self.budget.corridors:
-            found = self._by_corridor(phase, start, goals, known, seed=seed)
-            if found is not None:
-                return PathResult(PathStatus.SOLVED, found)
+        for corridor in self.budget.corridors:
+            path = self._plan_along_corridor(phase, start, goals, corridor, seed=seed)
+            if path is not None:
+                return PathResult(PathStatus.SOLVED, path)
         ready = scene.configuration(dict(arm.ready), base=start)
         if not arm.ready or (goals == ready).all():
             return None
-        first = self._path(phase, phase.world, start, ready[None], seed=seed)
+        first = self._search(phase, phase.world, start, ready[None], seed=seed)
         if first.status is not PathStatus.SOLVED:
             return None
-        second = self._path(phase, phase.world, ready, goals, seed=seed)
+        second = self._search(phase, phase.world, ready, goals, seed=seed)
         if second.status is not PathStatus.SOLVED:
             return None
         return PathResult(PathStatus.SOLVED, np.concatenate([first.path, second.path[1:]]))
 
-    def _by_corridor(
+    def _plan_along_corridor(
         self,
         phase: CollisionContext,
         start: Configuration,
         goals: Configuration,
-        known: Configuration,
+        corridor: Configuration,
         *,
         seed: int,
     ) -> Configuration | None:
-        """Return a path that leaves a narrow place by a known corridor, or enters one; None for none."""
-        corners = np.repeat(start[None], len(known), axis=0)
-        corners[:, self.manipulator.joint_indices(phase.scene)] = known
-        corridor = interpolated(corners, _CORRIDOR_STEP)
-        at = np.array([np.flatnonzero((corridor == corner).all(axis=1))[0] for corner in corners])
-        insides = [(start, goals, True), *((goal, start[None], False) for goal in goals[:2])]
-        insides = [
-            one for one in insides if np.abs(corridor - one[0]).max(axis=1).min() <= _NEAR_CORRIDOR
-        ]
-        met = (
-            np.flatnonzero(phase.world.in_collision_batch(corridor))
-            if insides
-            else np.zeros(0, dtype=np.intp)
+        """Return a path that leaves or enters a narrow place along a corridor, or None.
+
+        Args:
+            phase: scene and collision rules of the path.
+            start: (n_joints,) configuration.
+            goals: (m, n_joints) configurations. The first two may be in the narrow place.
+            corridor: (k, n) path of the arm's joints from inside to outside.
+            seed: seed of the searches.
+
+        Returns:
+            (k, n_joints) path.
+        """
+        corners = np.repeat(start[None], len(corridor), axis=0)
+        corners[:, self.manipulator.joint_indices(phase.scene)] = corridor
+        points = interpolated(corners, _CORRIDOR_STEP)
+        corner_indices = np.array(
+            [np.flatnonzero((points == corner).all(axis=1))[0] for corner in corners]
         )
-        # from the last place where it is blocked outwards
-        first = int(met[-1]) + 1 if len(met) else 0
-        for inside, ends, is_leaving in insides if first < len(corridor) - 1 else ():
-            into = self._path(phase, phase.world, inside, corridor[first:], seed=seed)
-            if into.status is not PathStatus.SOLVED:
+
+        # Collect the queries whose inner end is near the corridor.
+        queries = [(start, goals, True), *((goal, start[None], False) for goal in goals[:2])]
+        queries = [
+            query
+            for query in queries
+            if np.abs(points - query[0]).max(axis=1).min() <= _CORRIDOR_ENTRY_DISTANCE
+        ]
+        if not queries:
+            return None
+
+        # Enter the corridor only outside its outermost blocked point.
+        blocked_indices = np.flatnonzero(phase.world.in_collision_batch(points))
+        first = int(blocked_indices[-1]) + 1 if len(blocked_indices) else 0
+        if first >= len(points) - 1:
+            return None
+
+        for inside, ends, is_leaving in queries:
+            inner = self._search(phase, phase.world, inside, points[first:], seed=seed)
+            if inner.status is not PathStatus.SOLVED:
                 continue
-            on = first + int(np.argmin(np.abs(corridor[first:] - into.path[-1]).max(axis=1)))
-            rest = self._path(phase, phase.world, corners[-1], ends, seed=seed)
-            if rest.status is PathStatus.SOLVED:
-                outwards = np.concatenate([corridor[on : on + 1], corners[at > on]])
+            entry = first + int(np.argmin(np.abs(points[first:] - inner.path[-1]).max(axis=1)))
+            outer = self._search(phase, phase.world, corners[-1], ends, seed=seed)
+            if outer.status is PathStatus.SOLVED:
+                outwards = np.concatenate(
+                    [points[entry : entry + 1], corners[corner_indices > entry]]
+                )
                 try:
                     self.require_valid_path(phase, outwards, label="corridor")
                 except PrimitiveFailedError:
                     return None
-                whole = np.concatenate([into.path, outwards[1:], rest.path[1:]])
-                return whole if is_leaving else whole[::-1]
+                path = np.concatenate([inner.path, outwards[1:], outer.path[1:]])
+                return path if is_leaving else path[::-1]
         return None
 
-    @timed(PlanningStage.COLLISION)
+    @StageTimer(PlanningStage.COLLISION)
     def _wide_world(
         self, phase: CollisionContext, start: Configuration, goals: Configuration
     ) -> CollisionWorld:
-        """Return the world in which all keep the wide margin, but for what is nearer at either end of a path.
+        """Return the collision world with the wide margin.
 
-        That keeps most of what it has there: paths are shortened as far as they may be, and what is
-        held slips.
+        Pairs nearer than the wide margin at an end of the path keep most of their distance there.
+        This clearance is needed because shortening uses up the margin, and a held object slips.
+
+        Args:
+            phase: scene and collision rules of the path.
+            start: (n_joints,) configuration.
+            goals: (m, n_joints) configurations.
         """
-        scene, allowed_contacts, near = phase.scene, phase.allowed_contacts, phase.near
-        wide = self.rules.world(
-            scene, allowed_contacts, margin=WIDE_MARGIN, near=near, source=phase.world
+        scene, allowed_contacts, near_pairs = phase.scene, phase.allowed_contacts, phase.near_pairs
+        wide_world = self.rules.world(
+            scene, allowed_contacts, margin=WIDE_MARGIN, near=near_pairs, source=phase.world
         )
-        close: dict[tuple[str, str], float] = {}
-        for contact in (contact for q in (start, *goals) for contact in wide.contacts(q)):
-            pair, margin = (
-                (contact.frame_a, contact.frame_b),
-                max(PLANNING_MARGIN, _KEPT_AT_ENDS * contact.distance),
-            )
-            close[pair] = min(margin, close.get(pair, margin))
-        if not close:
-            return wide
+        pair_margins: dict[tuple[str, str], float] = {}
+        for contact in (contact for q in (start, *goals) for contact in wide_world.contacts(q)):
+            pair = contact.frame_a, contact.frame_b
+            margin = max(PLANNING_MARGIN, _KEPT_DISTANCE_FRACTION * contact.distance)
+            pair_margins[pair] = min(margin, pair_margins.get(pair, margin))
+        if not pair_margins:
+            return wide_world
         return self.rules.world(
-            scene, allowed_contacts, margin=WIDE_MARGIN, near=near, close=close, source=phase.world
+            scene,
+            allowed_contacts,
+            margin=WIDE_MARGIN,
+            near=near_pairs,
+            close=pair_margins,
+            source=phase.world,
         )
 
-    @timed(PlanningStage.PATH_SEARCH)
-    def _path(
+    @StageTimer(PlanningStage.PATH_SEARCH)
+    def _search(
         self,
         phase: CollisionContext,
         world: CollisionWorld,
@@ -497,7 +603,16 @@ class MotionPrimitives:
         seed: int,
         max_iterations: int | None = None,
     ) -> PathResult:
-        """Search for a path in a world, within the budget's iterations or fewer."""
+        """Search for a path in a collision world and return the result.
+
+        Args:
+            phase: scene, fine check and constraints of the path.
+            world: collision world of the search.
+            start: (n_joints,) configuration.
+            goals: (m, n_joints) configurations.
+            seed: seed of the search.
+            max_iterations: maximum number of iterations, if less than that of the budget.
+        """
         limit = self.budget.path_iterations
         query = PathQuery(
             world,
@@ -512,32 +627,48 @@ class MotionPrimitives:
         )
         return search_verified(self.motion_planner, query)
 
-    @timed(PlanningStage.COLLISION)
+    @StageTimer(PlanningStage.COLLISION)
     def require_free_fingers(
         self, phase: CollisionContext, start: Configuration, end: Configuration, *, label: str
     ) -> None:
-        """Check that the gripper can move between two configurations, which differ in its joints only."""
+        """Check that the fingers can move between two configurations.
+
+        Args:
+            phase: scene and collision rules of the finger motion.
+            start: (n_joints,) configuration before.
+            end: (n_joints,) configuration after, which differs in the finger joints only.
+            label: name of the motion in the failure.
+
+        Raises:
+            PrimitiveFailedError: if the fingers collide or leave their limits.
+        """
         result = recheck_path(phase.world, np.stack([start, end]), resolution=0.001)
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
-            cause = f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}"
+            cause = f"the fingers cannot move: {_pair_text(pairs[0]) if pairs else 'limits'}"
             kind = FailureKind.COLLISION if pairs else FailureKind.GRIP
             raise PrimitiveFailedError(
                 label, cause, pairs, kind=kind, q=result.q, is_path_dependent=True
             )
 
     def finger_values_of(self, q: Configuration, scene: SceneGraph) -> dict[str, float]:
-        """Return the values of the gripper joints of a configuration."""
+        """Return the values of the gripper joints in a configuration, by joint name.
+
+        Args:
+            q: (n_joints,) configuration.
+            scene: scene with the joints.
+        """
         names = scene.joint_names
         return {joint: float(q[names.index(joint)]) for joint in self.manipulator.gripper_joints}
 
-    def _tool(self, phase: CollisionContext, q: Configuration) -> Pose:
+    def _tool_pose(self, phase: CollisionContext, q: Configuration) -> Pose:
+        """Return root_from_tool at a configuration (n_joints,)."""
         return phase.scene.pose(
             self.manipulator.tool, relative_to=phase.scene.root(self.manipulator.tool), q=q
         )
 
-    @timed(PlanningStage.STRAIGHT_LINES)
-    def _line(
+    @StageTimer(PlanningStage.STRAIGHT_LINES)
+    def _straight_line(
         self,
         phase: CollisionContext,
         start: Configuration,
@@ -546,6 +677,19 @@ class MotionPrimitives:
         min_fraction: float,
         fine_check: bool,
     ) -> Configuration:
+        """Return the straight path (k, n_joints) of the tool to a pose.
+
+        Args:
+            phase: scene and collision rules of the line.
+            start: (n_joints,) configuration.
+            target: root_from_tool at the end.
+            label: name of the line in failures.
+            min_fraction: smallest fraction of the line that suffices, in [0, 1].
+            fine_check: whether to check the line by :meth:`require_valid_line`.
+
+        Raises:
+            PrimitiveFailedError: if too little of the line is feasible.
+        """
         arm = self.manipulator
         line = straight_line(
             phase.world,
@@ -557,19 +701,21 @@ class MotionPrimitives:
         )
         is_enough = line.status is StraightLineStatus.SOLVED
         if min_fraction < 1.0 and not is_enough and len(line.path):
-            first = self._tool(phase, start)
-            is_enough = (
-                self._tool(phase, line.path[-1]).distance(first)[0]
-                >= min_fraction * target.distance(first)[0]
-            )
+            first = self._tool_pose(phase, start)
+            length, _ = self._tool_pose(phase, line.path[-1]).distance(first)
+            is_enough = length >= min_fraction * target.distance(first)[0]
         if is_enough:
             if fine_check:
                 self.require_valid_line(phase, line.path, label=label)
             return line.path
         if line.status is StraightLineStatus.COLLISION and line.pair is not None:
-            cause = f"the straight line collides, {_named(line.pair)}"
+            cause = f"the straight line collides, {_pair_text(line.pair)}"
             raise PrimitiveFailedError(
-                label, cause, (line.pair,), kind=FailureKind.COLLISION, q=_end_of(line.path, start)
+                label,
+                cause,
+                (line.pair,),
+                kind=FailureKind.COLLISION,
+                q=_line_end(line.path, start),
             )
         causes = {
             StraightLineStatus.UNREACHABLE: "the arm cannot follow the straight line",
@@ -580,20 +726,25 @@ class MotionPrimitives:
                 "the straight line needs a jump to another configuration"
             ),
         }
-        limit = line.status is StraightLineStatus.JOINT_LIMIT
-        kind = FailureKind.JOINT_LIMIT if limit else FailureKind.STRAIGHT_LINE
-        raise PrimitiveFailedError(
-            label,
-            causes.get(line.status, "no straight line"),
-            kind=kind,
-            q=_end_of(line.path, start),
-        )
+        cause = causes.get(line.status, "no straight line")
+        is_at_limit = line.status is StraightLineStatus.JOINT_LIMIT
+        kind = FailureKind.JOINT_LIMIT if is_at_limit else FailureKind.STRAIGHT_LINE
+        raise PrimitiveFailedError(label, cause, kind=kind, q=_line_end(line.path, start))
 
-    @timed(PlanningStage.STRAIGHT_LINES)
+    @StageTimer(PlanningStage.STRAIGHT_LINES)
     def require_valid_line(
         self, phase: CollisionContext, path: Configuration, *, label: str
     ) -> None:
-        """Check a straight path finely, and that it keeps the constraints."""
+        """Check a straight path at the resolution of the plan validator.
+
+        Args:
+            phase: scene, collision rules and constraints of the line.
+            path: (k, n_joints) configurations.
+            label: name of the line in the failure.
+
+        Raises:
+            PrimitiveFailedError: if the path collides or violates a constraint.
+        """
         result = phase.check(self.manipulator.tool).of(path)
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
@@ -603,48 +754,67 @@ class MotionPrimitives:
             cause = f"the straight line violates a constraint: {fault}"
             raise PrimitiveFailedError(label, cause, kind=FailureKind.STRAIGHT_LINE, q=path[0])
 
-    @timed(PlanningStage.COLLISION)
+    @StageTimer(PlanningStage.COLLISION)
     def require_valid_path(
         self, phase: CollisionContext, path: Configuration, *, label: str
     ) -> None:
-        """Check a path that was found by other means, with and without the planning margin."""
+        """Check any path with and without the planning margin.
+
+        Args:
+            phase: scene, collision rules and constraints of the path.
+            path: (k, n_joints) configurations.
+            label: name of the path in the failure.
+
+        Raises:
+            PrimitiveFailedError: if the path collides, leaves a joint limit or violates a
+                constraint.
+        """
         tool = self.manipulator.tool
         for world, resolution in (
             (phase.world, PLANNING_RESOLUTION),
             (phase.check_world, CHECK_RESOLUTION),
         ):
-            found = recheck_path(
+            result = recheck_path(
                 world, path, resolution=resolution, tool_frame=tool, tool_travel=CHECK_TRAVEL
             )
-            if not found.is_ok:
-                pairs = (found.pair,) if found.pair is not None else ()
-                cause = (
-                    f"{_named(pairs[0])} collide" if pairs else f"limit of joint '{found.joint}'"
-                )
-                kind = FailureKind.COLLISION if pairs else FailureKind.JOINT_LIMIT
-                raise PrimitiveFailedError(label, cause, pairs, kind=kind)
+            if result.pair is not None and not result.is_ok:
+                cause = f"{_pair_text(result.pair)} collide"
+                raise PrimitiveFailedError(label, cause, (result.pair,), kind=FailureKind.COLLISION)
+            if not result.is_ok:
+                cause = f"limit of joint '{result.joint}'"
+                raise PrimitiveFailedError(label, cause, kind=FailureKind.JOINT_LIMIT)
         if (fault := phase.constraint_fault(path)) is not None:
             raise PrimitiveFailedError(
                 label, f"it violates a constraint: {fault}", kind=FailureKind.OTHER, q=path[0]
             )
 
-    @timed(PlanningStage.COLLISION)
+    @StageTimer(PlanningStage.COLLISION)
     def require_torque_limits(
         self, phase: CollisionContext, *paths: Configuration, label: str
     ) -> None:
-        """Check that the arm can hold itself and what its hand holds along paths."""
+        """Check that the arm bears its own weight and that of the held object along paths.
+
+        Args:
+            phase: scene of the paths.
+            paths: (k, n_joints) configurations each.
+            label: name of the motion in the failure.
+
+        Raises:
+            PrimitiveFailedError: if a joint would need more than 95% of its effort limit.
+        """
         for path in paths:
             fault = torque_fault(
-                phase.scene, path, self.manipulator, share=_EFFORT_SHARE, step=PLANNING_STEP
+                phase.scene, path, self.manipulator, share=_EFFORT_FRACTION, step=PLANNING_STEP
             )
             if fault is not None:
                 raise PrimitiveFailedError(label, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])
 
 
-def _end_of(path: Configuration, start: Configuration) -> Configuration:
-    """Return where a line ends that could not be followed to its end."""
+def _line_end(path: Configuration, start: Configuration) -> Configuration:
+    """Return the last configuration (n_joints,) of a line, or its start if the line is empty."""
     return path[-1] if len(path) else start
 
 
-def _named(pair: tuple[str, str]) -> str:
+def _pair_text(pair: tuple[str, str]) -> str:
+    """Return the names of two frames for a message."""
     return f"'{pair[0]}' and '{pair[1]}'"

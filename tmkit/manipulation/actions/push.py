@@ -1,16 +1,16 @@
-"""Pushing: the closed hand slides an object along a straight line on its support.
+"""Push action: the closed hand slides an object along a straight line on its support.
 
-For objects that no hand can grasp where they are: plates that lie flat, boxes wider than the hand.
-The fingers close, come down beside the object from behind, touch a flat face, and move on
-perpendicularly to it. All fingers touch the face, side by side, and the line goes through the
-object's centre of mass. This is a stable push, in which the object keeps its pose in the hand by
-friction (Lynch and Mason, "Stable pushing", 1996). The motion is quasi-static: slower than other
-segments (:mod:`tmkit.plans.execution`), so the object stops with the hand.
+A push moves objects that no hand can grasp at their pose: flat plates, boxes wider than the hand.
+The fingers close, approach the object from behind, touch a flat face, and move on perpendicularly
+to it. All fingers touch the face, side by side, and the line passes through the object's centre of
+mass. This is a stable push, in which the object keeps its pose in the hand by friction (Lynch and
+Mason, "Stable pushing", 1996). The motion is quasi-static: slower than other segments
+(:mod:`tmkit.plans.execution`), so the object stops with the hand.
 
-Along the push the object is a child of the hand for the collision check; at its end it is a child
+Along the push the object is a child of the hand for the collision check. At the end it is a child
 of its support again, by the segment's :class:`~tmkit.plans.values.Attachment`.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a plan's checker repeats
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; the plan validator repeats
     :func:`push_faults`.
 """
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, refine_contacts
 from tmkit.manipulation.grasps.holding import OBJECT_FRICTION
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion.regions.solids import reach, solids_of
@@ -36,28 +37,50 @@ from tmkit.robots import Manipulator
 from tmkit.robots.hands import pair_distance, reason_without_distance
 from tmkit.spatial import Pose
 
-_GAP = 1e-4  # metres between fingers and face when the push begins
-_TOUCHES = 5e-4  # metres within which a finger is at the face
-_PROBE = 0.005  # metres by which the object is moved on to measure the face's slope
-_PERPENDICULAR = 0.995  # least cosine between the direction and the normal of the face
-_OFF_CENTRE = 0.005  # metres that the line may pass beside the centre of mass
-_LEVEL = 0.001  # metres that the hand may rise or sink
-_CLEARANCE = 0.01  # metres of the tool point above the support, at least
-_BESIDE = 0.03  # metres behind the face at which a configuration beside the object is computed
-_BEHIND, _ABOVE = 0.03, 0.1  # metres from where the hand comes, and to where it leaves
+_START_GAP = 1e-4
+"""Distance between fingers and face at the start of the push [m]."""
+
+_CONTACT_TOLERANCE = 5e-4
+"""Largest distance of a finger in contact with the face [m]."""
+
+_PROBE_DISTANCE = 0.005
+"""Displacement of the object by which the slope of the face is measured [m]."""
+
+_MIN_NORMAL_COSINE = 0.995
+"""Smallest cosine between the push direction and the normal of the face."""
+
+_MAX_CENTRE_OFFSET = 0.005
+"""Largest distance between the line of the push and the centre of mass [m]."""
+
+_MAX_RISE = 0.001
+"""Largest vertical motion of the hand along the push [m]."""
+
+_MIN_TOOL_CLEARANCE = 0.01
+"""Smallest height of the tool point above the support [m]."""
+
+_CONTACT_IK_DISTANCE = 0.03
+"""Distance behind the face of the pose for which inverse kinematics is solved [m]."""
+
+_RETREAT_DISTANCE = 0.03
+"""Distance behind the face at which the approach starts and the retreat ends [m]."""
+
+_RETREAT_HEIGHT = 0.1
+"""Height above the push at which the approach starts and the retreat ends [m]."""
+
 _UP = np.array([0.0, 0.0, 1.0])
+"""(3,) vertical direction in root axes."""
 
 
 @dataclass(frozen=True)
 class Push(BuiltInCandidate):
-    """Push an object in a straight line on the support that it rests on.
+    """Push an object in a straight line on its support.
 
     Attributes:
         object: frame of the object.
         direction: (3,) horizontal direction in the axes of the object, perpendicular to the flat
             face that is pushed.
-        distance: metres.
-        arm: name of the arm; the first by default.
+        distance: length of the push [m].
+        arm: name of the arm. Defaults to the first arm.
     """
 
     object: str
@@ -68,21 +91,17 @@ class Push(BuiltInCandidate):
     def _motions(
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
-        return _Pushing(self, arm, context, seed).attempts()
+        return _PushPlanner(self, arm, context, seed).attempts()
 
 
-class _Pushing:
-    """One object being pushed."""
+class _PushPlanner:
+    """Motion planner of one push."""
 
     def __init__(
         self, candidate: Push, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> None:
-        self.object, self.distance, self.arm, self.seed = (
-            candidate.object,
-            candidate.distance,
-            arm,
-            seed,
-        )
+        self.object, self.distance = candidate.object, candidate.distance
+        self.arm, self.seed = arm, seed
         self.scene, self.q, self.primitives = context.scene, context.q, arm.primitives
         root_from_object = self.scene.pose(
             self.object, relative_to=self.scene.root(self.object), q=self.q
@@ -93,167 +112,213 @@ class _Pushing:
         self.support = str(self.scene.parent(self.object))
 
     def attempts(self) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield motions and failures."""
+        """Yield motions, and the failures of other attempts."""
         scene, primitives, arm = self.scene, self.primitives, self.arm.manipulator
         self.q_closed = scene.configuration(dict(arm.gripper_closed), base=self.q)
-        self.near = primitives.near_pairs(scene, self.q)
-        self.before = primitives.phase(
-            scene, self.near, contact_object=self.object, support=self.support
+        self.near_pairs = primitives.near_pairs(scene, self.q)
+        self.contact_phase = primitives.phase(
+            scene, self.near_pairs, contact_object=self.object, support=self.support
         )
-        for turn in (1.0, -1.0):
-            beside = self._beside(turn)
-            if beside is None:
+        for side in (1.0, -1.0):
+            root_from_tool = self._tool_behind_face(side)
+            if root_from_tool is None:
                 yield MotionFailure(
                     "push", f"'{self.object}' is too flat for the fingers", kind=FailureKind.GRIP
                 )
                 return
-            what = "reaching the face"
             contacts = primitives.contacts(
-                self.before, beside, q=self.q_closed, seed=self.seed, label=what
+                self.contact_phase,
+                root_from_tool,
+                q=self.q_closed,
+                seed=self.seed,
+                label="reaching the face",
             )
-            yield from motions_at(contacts, self._push)
+            yield from refine_contacts(contacts, self._push)
 
-    def _beside(self, turn: float) -> Pose | None:
-        """Return root_from_tool behind the face: the hand points down, its x axis along or against the direction."""
+    def _tool_behind_face(self, side: float) -> Pose | None:
+        """Return root_from_tool behind the face, with the hand pointing down.
+
+        Args:
+            side: 1 for a tool x axis along the push, -1 for one against it.
+
+        Returns:
+            The pose, or None if the object is too flat for the fingers.
+        """
         scene, object = self.scene, self.object
         root_from_object = scene.pose(object, relative_to=scene.root(object), q=self.q)
-        into, solids = root_from_object.inverse().rotate, solids_of(scene, object)
+        to_object_axes, solids = root_from_object.inverse().rotate, solids_of(scene, object)
         centre = root_from_object.apply(centre_of_mass(scene, object, q=self.q))
         height = float(root_from_object.translation[2])
-        top, bottom = height + reach(solids, into(_UP)), height - reach(solids, into(-_UP))
-        low = max(bottom + _CLEARANCE, top - self.arm.manipulator.finger_depth)
+        top, bottom = (
+            height + reach(solids, to_object_axes(_UP)),
+            height - reach(solids, to_object_axes(-_UP)),
+        )
+        low = max(bottom + _MIN_TOOL_CLEARANCE, top - self.arm.manipulator.finger_depth)
         if low > top:
             return None
-        face = reach(solids, into(-self.ahead)) + dot(
+        face = reach(solids, to_object_axes(-self.ahead)) + dot(
             self.ahead, centre - root_from_object.translation
         )
-        point = centre - (face + _BESIDE) * self.ahead
-        axes = np.stack([turn * self.ahead, np.cross(-_UP, turn * self.ahead), -_UP], axis=1)
+        point = centre - (face + _CONTACT_IK_DISTANCE) * self.ahead
+        x_axis = side * self.ahead
+        axes = np.stack([x_axis, np.cross(-_UP, x_axis), -_UP], axis=1)
         return Pose.from_rotation_matrix([point[0], point[1], low], axes)
 
-    def _push(self, q_beside: Configuration) -> ActionMotion:
-        scene, primitives, arm, object = (
-            self.scene,
-            self.primitives,
-            self.arm.manipulator,
-            self.object,
-        )
+    def _push(self, q_behind: Configuration) -> ActionMotion:
+        """Return the motion that starts from a configuration (n_joints,) behind the face.
+
+        Raises:
+            PrimitiveFailedError: if a part of the motion is infeasible.
+        """
+        scene, primitives = self.scene, self.primitives
+        arm, object = self.arm.manipulator, self.object
+
+        # Move the fingers to the face.
         gap = min(
-            pair_distance(scene, q_beside, frame_a=link, frame_b=object)
+            pair_distance(scene, q_behind, frame_a=link, frame_b=object)
             for link in arm.contact_links
         )
         if math.isinf(gap):
             reason = reason_without_distance(scene, arm.contact_links[0], object)
-            raise PrimitiveFailedError("push", reason, kind=FailureKind.GRIP, q=q_beside)
-        touching = primitives.translation(
-            self.before, q_beside, (gap - _GAP) * self.ahead, label="approach"
+            raise PrimitiveFailedError("push", reason, kind=FailureKind.GRIP, q=q_behind)
+        q_contact = primitives.translation(
+            self.contact_phase, q_behind, (gap - _START_GAP) * self.ahead, label="approach"
         )[-1]
-        away = _ABOVE * _UP - _BEHIND * self.ahead
-        coming = primitives.translation(self.before, touching, away, label="approach")
+        offset = _RETREAT_HEIGHT * _UP - _RETREAT_DISTANCE * self.ahead
+        approach = primitives.translation(self.contact_phase, q_contact, offset, label="approach")
+
+        # Push the object.
         phase = primitives.phase(
-            pushed_scene(scene, touching, arm, object=object),
-            self.near,
+            scene_during_push(scene, q_contact, arm, object=object),
+            self.near_pairs,
             contact_object=object,
             support=self.support,
         )
-        path = primitives.translation(phase, touching, self.distance * self.ahead, label="push")
+        path = primitives.translation(phase, q_contact, self.distance * self.ahead, label="push")
         faults = push_faults(scene, path, arm, object=object)
         if faults:
-            raise PrimitiveFailedError("push", faults[0], kind=FailureKind.GRIP, q=touching)
-        local = scene.local_pose(object)
+            raise PrimitiveFailedError("push", faults[0], kind=FailureKind.GRIP, q=q_contact)
+
+        # Put the object back on its support, and retreat.
+        support_from_object = scene.local_pose(object)
         root_from_support = scene.pose(self.support, relative_to=scene.root(self.support), q=self.q)
-        by = root_from_support.inverse().rotate(self.distance * self.ahead)
-        change = Attachment(object, self.support, Pose(local.translation + by, local.quat_xyzw))
-        after = change.applied(scene, path[-1])
-        left = primitives.phase(after, self.near, contact_object=object, support=self.support)
-        leaving = primitives.translation(left, path[-1], away, label="retreat")
-        free = primitives.phase(scene, self.near)
-        primitives.require_free_fingers(free, self.q, self.q_closed, label="closing the hand")
-        transit = primitives.plan_path(
-            free, self.q_closed, coming[-1][None], seed=self.seed, label="transit"
+        displacement = root_from_support.inverse().rotate(self.distance * self.ahead)
+        pose = Pose(support_from_object.translation + displacement, support_from_object.quat_xyzw)
+        change = Attachment(object, self.support, pose)
+        scene_after = change.applied(scene, path[-1])
+        retreat_phase = primitives.phase(
+            scene_after, self.near_pairs, contact_object=object, support=self.support
         )
-        make, q = self.arm.segment, self.q_closed
+        retreat = primitives.translation(retreat_phase, path[-1], offset, label="retreat")
+
+        # Search the path to the approach.
+        transit_phase = primitives.phase(scene, self.near_pairs)
+        primitives.require_free_fingers(
+            transit_phase, self.q, self.q_closed, label="closing the hand"
+        )
+        transit = primitives.plan_path(
+            transit_phase, self.q_closed, approach[-1][None], seed=self.seed, label="transit"
+        )
+
+        # Collect the segments in order of execution.
+        segment = partial(self.arm.segment, q=self.q_closed)
         segments = (
-            make(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free),
-            make(SegmentKind.APPROACH, coming[::-1], q=q, held=object, phase=self.before),
-            make(SegmentKind.PUSH, path, q=q, held=object, phase=phase, change=change),
-            make(SegmentKind.RETREAT, leaving, q=q, held=object, phase=left),
+            segment(SegmentKind.TRANSIT, transit, held=None, phase=transit_phase),
+            segment(SegmentKind.APPROACH, approach[::-1], held=object, phase=self.contact_phase),
+            segment(SegmentKind.PUSH, path, held=object, phase=phase, change=change),
+            segment(SegmentKind.RETREAT, retreat, held=object, phase=retreat_phase),
         )
         x, y = self.distance * self.ahead[:2]
-        return ActionMotion(segments, after, leaving[-1], f"by ({x:.3f}, {y:.3f})")
+        return ActionMotion(segments, scene_after, retreat[-1], f"by ({x:.3f}, {y:.3f})")
 
 
-def pushed_scene(
+def scene_during_push(
     scene: SceneGraph, q: Configuration, arm: Manipulator, *, object: str
 ) -> SceneGraph:
-    """Return the scene along a push that begins at ``q``: the object keeps its pose in the hand."""
-    return Attachment(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q)).applied(
-        scene, q
-    )
+    """Return the scene during a push, in which the object is a child of the hand.
+
+    Args:
+        scene: scene before the push, with the object on its support.
+        q: (n_joints,) configuration at the start of the push.
+        arm: arm that pushes.
+        object: frame of the object.
+    """
+    tip_from_object = scene.pose(object, relative_to=arm.tip, q=q)
+    return Attachment(object, arm.tip, tip_from_object).applied(scene, q)
 
 
 def push_faults(
     scene: SceneGraph, path: Configuration, arm: Manipulator, *, object: str
 ) -> list[str]:
-    """Return why an object would not stay in place before the fingers along a push, on its support; none if it would.
+    """Return the reasons why an object would not keep its pose at the fingers along a push.
 
     Args:
-        scene: the scene before the push, with the object on its support.
+        scene: scene before the push, with the object on its support.
         path: (k, n_joints) configurations of the push, along a straight line of the tool.
+        arm: arm that pushes.
+        object: frame of the object.
+
+    Returns:
+        One message for each fault. Empty if the push is stable.
     """
     root, start = scene.root(object), path[0]
     first, last = (
         scene.pose(arm.tool, relative_to=root, q=q).translation for q in (start, path[-1])
     )
-    way = last - first
-    length = norm(way)
-    if abs(way[2]) > _LEVEL or length <= abs(way[2]):
+    line = last - first
+    length = norm(line)
+    if abs(line[2]) > _MAX_RISE or length <= abs(line[2]):
         return [f"the hand does not move along '{scene.parent(object)}'"]
-    ahead: NDArray[np.float64] = np.array([way[0], way[1], 0.0]) / norm(way[:2])
+    ahead: NDArray[np.float64] = np.array([line[0], line[1], 0.0]) / norm(line[:2])
     root_from_object = scene.pose(object, relative_to=root, q=start)
     centre = root_from_object.apply(centre_of_mass(scene, object, q=start))
-    into, solids = root_from_object.inverse().rotate, solids_of(scene, object)
-    moved = scene.reparent(object, root, pose=Pose(_PROBE * ahead) @ root_from_object)
+    to_object_axes, solids = root_from_object.inverse().rotate, solids_of(scene, object)
+    probe_scene = scene.reparent(
+        object, root, pose=Pose(_PROBE_DISTANCE * ahead) @ root_from_object
+    )
     faults = []
     for link in arm.contact_links:
         gap = pair_distance(scene, start, frame_a=link, frame_b=object)
-        if (
-            pair_distance(moved, start, frame_a=link, frame_b=object) - gap
-            < _PERPENDICULAR * _PROBE
-        ):
+        probe_gap = pair_distance(probe_scene, start, frame_a=link, frame_b=object)
+        if probe_gap - gap < _MIN_NORMAL_COSINE * _PROBE_DISTANCE:
             faults.append(f"'{link}' does not push perpendicularly to a face of '{object}'")
         elif math.isinf(gap):
             faults.append(reason_without_distance(scene, link, object))
-        elif gap > _TOUCHES:
+        elif gap > _CONTACT_TOLERANCE:
             faults.append(
                 f"'{link}' is {gap * 1000:.1f} mm away from '{object}', which all fingers should"
                 " touch"
             )
-    beside = abs(dot(np.cross(_UP, ahead), first - centre))
-    if beside > _OFF_CENTRE:
+    offset = abs(dot(np.cross(_UP, ahead), first - centre))
+    if offset > _MAX_CENTRE_OFFSET:
         faults.append(
-            f"the line passes {beside * 1000:.1f} mm beside the centre of mass of '{object}', which"
+            f"the line passes {offset * 1000:.1f} mm beside the centre of mass of '{object}', which"
             " would turn"
         )
-    base = reach(solids, into(ahead)) - dot(ahead, centre - root_from_object.translation)
-    height = first[2] - (root_from_object.translation[2] - reach(solids, into(-_UP)))
+    base = reach(solids, to_object_axes(ahead)) - dot(ahead, centre - root_from_object.translation)
+    height = first[2] - (root_from_object.translation[2] - reach(solids, to_object_axes(-_UP)))
     if height * OBJECT_FRICTION > base:
         faults.append(
             f"'{object}' would tip: it is pushed {height * 1000:.0f} mm high, with"
             f" {base * 1000:.0f} mm ahead"
         )
-    return [*faults, *_fall(scene, centre + way, start, object)]
+    return [*faults, *_support_faults(scene, centre + line, start, object)]
 
 
-def _fall(
+def _support_faults(
     scene: SceneGraph, centre: NDArray[np.float64], q: Configuration, object: str
 ) -> Iterator[str]:
-    """Yield that the centre of mass leaves the support, by the box around that."""
+    """Yield a message if the centre of mass leaves the bounding box of the support.
+
+    Args:
+        scene: scene before the push.
+        centre: (3,) centre of mass after the push, in root axes [m].
+        q: (n_joints,) configuration.
+        object: frame of the object.
+    """
     support = str(scene.parent(object))
-    at = scene.pose(support, relative_to=scene.root(support), q=q).inverse().apply(centre)
+    point = scene.pose(support, relative_to=scene.root(support), q=q).inverse().apply(centre)
     solids = solids_of(scene, support)
-    axes = np.eye(3)[:2]
-    if any(
-        sign * dot(axis, at) >= reach(solids, sign * axis) for axis in axes for sign in (1.0, -1.0)
-    ):
+    directions = [sign * axis for axis in np.eye(3)[:2] for sign in (1.0, -1.0)]
+    if any(dot(axis, point) >= reach(solids, axis) for axis in directions):
         yield f"'{object}' would fall off '{support}': its centre of mass leaves it"

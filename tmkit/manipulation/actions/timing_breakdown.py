@@ -1,10 +1,10 @@
-"""Time of planning by phase: a clock for the phases of a run.
+"""Planning time by stage.
 
-The planner says which phase it is in with :meth:`StageClock.phase`; phases nest, and each second
-belongs to the innermost. What belongs to none is *bookkeeping*: the search itself.
+The planner marks a stage with :meth:`StageClock.phase`. Stages nest, and each second counts for the
+innermost one. The rest is *bookkeeping*: the search itself.
 
-Invariants: the times of all phases and of bookkeeping add up to the total; the clock is never read
-    to decide anything.
+Invariants: the times of all stages and of bookkeeping add up to the total. No decision of the
+    planner depends on the clock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 
 class PlanningStage(StrEnum):
-    """What a planning run spends its time on."""
+    """Stage of a planning run."""
 
     TASK = "task planning"
     INVERSE_KINEMATICS = "inverse kinematics"
@@ -29,44 +29,52 @@ class PlanningStage(StrEnum):
 
 
 class StageClock:
-    """Adds up seconds by phase."""
+    """Accumulator of planning time by stage."""
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(PlanningStage, 0.0)
-        # of the phases that are open: seconds that belong to phases within them
-        self._inner: list[float] = []
+        # Seconds within nested stages, for each open stage.
+        self._nested_seconds: list[float] = []
 
     @contextmanager
-    def phase(self, phase: PlanningStage) -> Iterator[None]:
-        """Count the time within the block for a phase, without that of phases within it."""
-        began = time.perf_counter()
-        self._inner.append(0.0)
+    def phase(self, stage: PlanningStage) -> Iterator[None]:
+        """Count the time within the block for a stage, without the time of nested stages."""
+        start = time.perf_counter()
+        self._nested_seconds.append(0.0)
         try:
             yield
         finally:
-            spent = time.perf_counter() - began
-            self._seconds[phase] += spent - self._inner.pop()
-            if self._inner:
-                self._inner[-1] += spent
+            duration = time.perf_counter() - start
+            self._seconds[stage] += duration - self._nested_seconds.pop()
+            if self._nested_seconds:
+                self._nested_seconds[-1] += duration
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds by the phase's name, in the order of :class:`PlanningStage`."""
-        return {phase.value: seconds for phase, seconds in self._seconds.items()}
+        """Seconds by the stage's name, in the order of :class:`PlanningStage`."""
+        return {stage.value: seconds for stage, seconds in self._seconds.items()}
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def timed(phase: PlanningStage) -> Callable[[_Method], _Method]:
-    """Return a decorator that counts the time of a method of an object with a ``clock`` for a phase."""
+class StageTimer:
+    """Decorator that counts the time of a method for a stage of the object's ``clock``.
 
-    def decorate(method: _Method) -> _Method:
+    Args:
+        stage: stage of the method.
+    """
+
+    def __init__(self, stage: PlanningStage) -> None:
+        self._stage = stage
+
+    def __call__(self, method: _Method) -> _Method:
+        """Return the method, measured by the clock."""
+        stage = self._stage
+
         @functools.wraps(method)
-        def counted(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-            with self.clock.phase(phase):
+        def measure(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            with self.clock.phase(stage):
                 return method(self, *args, **kwargs)
 
-        return cast(_Method, counted)
-
-    return decorate
+        return cast(_Method, measure)

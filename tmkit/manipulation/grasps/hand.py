@@ -100,7 +100,7 @@ class HandCheck:
             [grasp.width for grasp in grasps],
         )
         free = np.ones(len(poses), dtype=bool)
-        opened = [self.manipulator.opened(grasp.opening) for grasp in grasps]
+        opened = [self.manipulator.open_finger_values(grasp.opening) for grasp in grasps]
         closed = [self.manipulator.finger_values(width) for width in widths]
         for fingers, back in (
             (opened, 0.0),

@@ -32,7 +32,7 @@ from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph, task_facts
 from tmkit.manipulation.actions.pour import pour_faults
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
-from tmkit.manipulation.actions.push import push_faults, pushed_scene
+from tmkit.manipulation.actions.push import push_faults, scene_during_push
 from tmkit.manipulation.concave_objects import with_shapes_of
 from tmkit.manipulation.grasps.sampling import grasp_contact_faults, payload_fault
 from tmkit.motion import CollisionRules, CollisionWorld, path_fault, recheck_path
@@ -343,7 +343,7 @@ class _Check:
         if segment.kind is SegmentKind.PUSH and segment.held in movable_frames(scene):
             faults = push_faults(scene, path, rules.manipulator, object=segment.held)
             self.problems += [f"{where}: {fault}" for fault in faults]
-            scene = pushed_scene(scene, path[0], rules.manipulator, object=segment.held)
+            scene = scene_during_push(scene, path[0], rules.manipulator, object=segment.held)
         allowed_contacts = segment_allowed_contacts(segment, scene, rules=rules, support=support)
         for exemption in sorted(set(segment.allowed_contacts) ^ set(allowed_contacts)):
             said = (
