@@ -1,14 +1,15 @@
-"""Manipulation: grasps and placements of objects, and the actions made of them.
+"""Grasps, placements, and the motions of manipulation actions.
 
-* ``grasps`` computes poses of a hand at which it can hold an object, from formulas for primitive
-  shapes and from samples for meshes.
+* ``grasps`` computes grasp poses of a hand, from formulas for primitive shapes and from samples for
+  meshes.
 * ``placements`` computes poses at which an object rests on a surface or in a region, on a stable
   face.
-* ``actions`` turns one action of a task plan into motion of an arm.
-* ``samplers`` selects the sampler of grasps and placements of each object; replace one by your own
-  here.
+* ``actions`` computes the motion of an arm for one action of a task plan.
+* ``samplers`` selects the sampler of grasps and placements of each object. Custom samplers are
+  registered there.
 
-Samplers yield candidates lazily, the best first. Sampling uses scenes and hands only, never PDDL.
+Samplers yield candidates lazily, the best first. Sampling depends on scenes and hands only, not on
+PDDL.
 """
 
 from tmkit._support.lazy_imports import lazy_names

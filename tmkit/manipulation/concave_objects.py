@@ -1,13 +1,13 @@
-"""Concave meshes of a scene in convex pieces, for planning, checks and simulation.
+"""Convex decomposition of a scene's concave meshes, for planning, checks and simulation.
 
-The convex hull of a mug has neither cavity nor handle, so a hand finds no wall to hold and nothing
-fits inside. Planning therefore replaces the meshes of objects, and of frames on which objects are
-placed, by convex pieces (:mod:`tmkit.formats.quick_pieces`). MoveIt and Drake leave that to the
-author of the model.
+The convex hull of a mug has neither cavity nor handle. A hand then has no wall to grasp, and no
+object fits inside. Planning therefore replaces the meshes of objects and of their supports by
+convex pieces (:mod:`tmkit.formats.quick_pieces`). In MoveIt and Drake, this is the task of the
+model's author.
 
-Replaced is a mesh that collides, has no level of its own, and whose hull fills a recess into which
-a finger fits. Its frame has a class, or is below a movable frame: links of robots have neither. A
-mesh of the level ``"hull"`` stays its hull.
+A mesh is replaced if it collides, has no explicit level, and its hull fills a recess into which a
+finger fits. Its frame has a class or is below a movable frame, which excludes the links of robots.
+A mesh of the level ``"hull"`` keeps its hull.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ logger = logging.getLogger(__name__)
 
 
 def with_convex_pieces(scene: SceneGraph, *, frames: Collection[str] | None = None) -> SceneGraph:
-    """Return a scene whose concave meshes collide in convex pieces, as :func:`tmkit.plan` makes it.
+    """Return a scene whose concave meshes collide as convex pieces, as in :func:`tmkit.plan`.
 
-    A mesh takes about a second, once: pieces are kept in the cache on the disk. The scene itself is
-    returned if it has no such mesh.
+    The decomposition of a mesh takes about a second, once, since pieces are cached on the disk. The
+    scene itself is returned if it has no such mesh.
 
     Args:
-        scene: the scene.
-        frames: names of the frames to look at; by default those with a class and those below
+        scene: scene with meshes.
+        frames: names of the frames to process. Defaults to the frames with a class and those below
             movable frames.
     """
     for frame in _object_frames(scene) if frames is None else frames:
         shapes = scene.shapes(frame)
         if any(_is_concave(part) for part in shapes):
             scene = scene.set_shapes(
-                frame, [piece for part in shapes for piece in _in_pieces(part, frame)]
+                frame, [piece for part in shapes for piece in _decompose(part, frame)]
             )
     return scene
 
 
 def with_shapes_of(scene: SceneGraph, planned: SceneGraph) -> SceneGraph:
-    """Return a scene whose concave meshes are in pieces where another has other shapes, as one that was planned with.
+    """Return a scene in which meshes that differ from a planned scene are decomposed.
 
     Args:
-        scene: the scene.
-        planned: the scene with the same frames.
+        scene: scene with meshes.
+        planned: scene with the same frames, whose meshes may be decomposed.
     """
     frames = [frame for frame in _object_frames(scene) if frame in planned]
     return with_convex_pieces(
@@ -56,11 +56,14 @@ def with_shapes_of(scene: SceneGraph, planned: SceneGraph) -> SceneGraph:
 
 
 def hull_fault(scene: SceneGraph, object: str) -> str | None:
-    """Return that an object is planned as the convex hull of a concave mesh, and the remedy; None if it is not.
+    """Return a message if an object collides as the convex hull of a concave mesh, or else None.
 
     Args:
-        scene: the scene.
+        scene: scene with the object.
         object: frame of the object.
+
+    Returns:
+        Message with the mesh and the remedy.
     """
     for part in scene.shapes(object):
         if not part.collision or part.shape.kind != "mesh" or part.level not in (None, "hull"):
@@ -77,11 +80,13 @@ def hull_fault(scene: SceneGraph, object: str) -> str | None:
 
 
 def _object_frames(scene: SceneGraph) -> Iterator[str]:
-    below = {frame for object in movable_frames(scene) for frame in scene.subtree(object)}
-    return (frame for frame in scene.frame_names if frame in below or scene.classes(frame))
+    """Yield the frames with a class and those below movable frames."""
+    movable = {frame for object in movable_frames(scene) for frame in scene.subtree(object)}
+    return (frame for frame in scene.frame_names if frame in movable or scene.classes(frame))
 
 
 def _is_concave(part: AttachedShape) -> bool:
+    """Return whether a shape is a colliding mesh that needs convex pieces."""
     return (
         part.collision
         and part.level is None
@@ -90,8 +95,8 @@ def _is_concave(part: AttachedShape) -> bool:
     )
 
 
-def _in_pieces(part: AttachedShape, frame: str) -> tuple[AttachedShape, ...]:
-    """Return a shape, or a concave mesh that does not collide with the pieces that do."""
+def _decompose(part: AttachedShape, frame: str) -> tuple[AttachedShape, ...]:
+    """Return a shape, or a concave mesh for display with its colliding convex pieces."""
     if not _is_concave(part):
         return (part,)
     pieces, error = quick_pieces(part.shape)
@@ -109,20 +114,15 @@ def _in_pieces(part: AttachedShape, frame: str) -> tuple[AttachedShape, ...]:
         1e3 * error,
     )
     mesh = part.replace(collision=False, friction=None, level=None)
-    return (
-        mesh,
-        *(
-            AttachedShape(
-                piece, part.pose, visual=False, friction=part.friction, level="hull"
-            ).replace(stamp=part.stamp)
-            for piece in pieces
-        ),
+    hulls = (
+        AttachedShape(piece, part.pose, visual=False, friction=part.friction, level="hull")
+        for piece in pieces
     )
+    return (mesh, *(hull.replace(stamp=part.stamp) for hull in hulls))
 
 
 def _name(part: AttachedShape, frame: str) -> str:
-    return (
-        f"the mesh '{part.shape.source}' of '{frame}'"
-        if part.shape.source
-        else f"the mesh of '{frame}'"
-    )
+    """Return the name of a mesh for messages."""
+    if part.shape.source:
+        return f"the mesh '{part.shape.source}' of '{frame}'"
+    return f"the mesh of '{frame}'"

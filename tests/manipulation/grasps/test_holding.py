@@ -20,7 +20,7 @@ from tmkit.manipulation.grasps.holding import (
     GRAVITY,
     OBJECT_FRICTION,
     PAD_RADIUS,
-    SWING,
+    DYNAMIC_LOAD_FRACTION,
     Load,
     torsion_arm,
     vacuum_overload,
@@ -72,14 +72,14 @@ def test_a_patch_bears_the_moment_of_its_rings() -> None:
 
 def test_shares_of_a_pinch() -> None:
     """Across the fingers 60 N are held, about them 0.24 N m; along the line between them nothing slides."""
-    weight = (1.0 + SWING) * GRAVITY
-    assert load((0.0, 0.0, 0.0)).share(np.array([0.0, 0.0, 1.0]))[0] == pytest.approx(weight / 60.0)
-    assert load((0.0, 0.0, 0.0)).share(np.array([0.0, 1.0, 0.0]))[0] == pytest.approx(0.0)
+    weight = (1.0 + DYNAMIC_LOAD_FRACTION) * GRAVITY
+    assert load((0.0, 0.0, 0.0)).load_fraction(np.array([0.0, 0.0, 1.0]))[0] == pytest.approx(weight / 60.0)
+    assert load((0.0, 0.0, 0.0)).load_fraction(np.array([0.0, 1.0, 0.0]))[0] == pytest.approx(0.0)
     hung = load((0.0, 0.0, 0.05))
-    assert hung.share(np.array([0.0, 0.0, 1.0]))[0] == pytest.approx(weight / 60.0)
+    assert hung.load_fraction(np.array([0.0, 0.0, 1.0]))[0] == pytest.approx(weight / 60.0)
     level = math.hypot(weight / 60.0, weight * 0.05 / (60.0 * torsion_arm(PAD_RADIUS)))
-    assert hung.share(np.array([1.0, 0.0, 0.0]))[0] == pytest.approx(level)
-    assert hung.largest_share() == pytest.approx(level)
+    assert hung.load_fraction(np.array([1.0, 0.0, 0.0]))[0] == pytest.approx(level)
+    assert hung.max_load_fraction() == pytest.approx(level)
 
 
 def test_what_the_scene_does_not_say_has_the_usual_friction() -> None:
@@ -97,8 +97,8 @@ def test_no_turn_of_the_hand_exceeds_the_largest_share(
 ) -> None:
     """The bound holds for fingers and cups, whichever way gravity goes."""
     found = load(offset, suction=suction, rim=0.02 if suction else 0.0)
-    share, _ = found.share(np.array(down) / math.hypot(*down))
-    assert share <= found.largest_share() + 1e-12
+    share, _ = found.load_fraction(np.array(down) / math.hypot(*down))
+    assert share <= found.max_load_fraction() + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_what_is_too_heavy_is_held_otherwise_or_not_at_all() -> None:
     assert light.steps[0].choice.startswith("grasp tilted")
     report = tk.validate_plan(heavier(light, "blue_one", 2.5))
     assert any(
-        "'blue_one' is too heavy for the hand so: " in problem for problem in report.problems
+        "'blue_one' is too heavy for this grasp: " in problem for problem in report.problems
     )
     heavy = heavier(light, "blue_one", 2.5).scene
     plan = checked(tk.plan(heavy, domain="rearrangement", goal="(at blue_one aside_left)"))
@@ -166,10 +166,10 @@ def test_without_friction_nothing_is_held_and_nothing_is_too_heavy(suction: bool
         friction=0.0,
         mass=1e-3,
     )
-    assert found.overweight is None
-    assert found.without_grip == f"its friction with {'the cup' if suction else 'the fingers'} is 0"
-    assert found.share(np.array([1.0, 0.0, 0.0]))[0] == math.inf
-    assert found.largest_share() == math.inf
+    assert found.payload_fault is None
+    assert found.grip_fault == f"its friction with {'the cup' if suction else 'the fingers'} is 0"
+    assert found.load_fraction(np.array([1.0, 0.0, 0.0]))[0] == math.inf
+    assert found.max_load_fraction() == math.inf
 
 
 def test_the_check_of_a_plan_names_the_friction() -> None:

@@ -33,10 +33,10 @@ from tmkit.manipulation.actions.primitives import MotionSettings
 from tmkit.manipulation.grasps.hand import HandCheck
 from tmkit.manipulation.grasps.meshes import FRICTION, ContactPair, antipodal_pairs, suction_points
 from tmkit.manipulation.grasps.sampling import (
-    all_grasps_are_known,
+    are_grasps_complete,
     cup_rim,
     grasp_contact_faults,
-    held_upright,
+    upright_grasps,
 )
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE
 from tmkit.motion import CollisionRules
@@ -224,7 +224,7 @@ def test_grasps_by_formula_pass_the_same_check(shape: Shape) -> None:
     scene = with_object(PANDA_SCENE, attached)
     found = grasps_of(scene, "block", manipulator=PANDA)
     check = HandCheck(scene, [attached], manipulator=PANDA)
-    assert check.passed(found).all()
+    assert check.are_feasible(found).all()
     assert len({grasp.name for grasp in found}) == len(found) >= 30
 
 
@@ -240,7 +240,7 @@ def test_a_grasp_in_which_the_fingers_would_turn_the_object_is_not_taken() -> No
     def passed(*turns: float) -> list[bool]:
         down = Pose.from_rpy([0.0, 0.0, 0.0], [math.pi, 0.0, 0.0])
         poses = [Pose.from_rpy([0.0, 0.0, 0.0], [turn, 0.0, 0.0]) @ down for turn in turns]
-        return check.passed([Grasp(pose, 0.0105, "") for pose in poses]).tolist()
+        return check.are_feasible([Grasp(pose, 0.0105, "") for pose in poses]).tolist()
 
     assert passed(0.0, 0.01) == [True, True]
     assert passed(0.0, 0.2) == [True, False]
@@ -281,10 +281,10 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
     ]
     check = HandCheck(scene, shapes[1:], manipulator=PANDA)
     assert narrow
-    assert check.passed(narrow).all()
+    assert check.are_feasible(narrow).all()
     assert all(grasp.width < grasp.opening < PANDA.width_open for grasp in narrow if grasp.opening)
     down = [grasp for grasp in narrow if grasp.object_from_tool.rotation[2, 2] < -0.9]
-    assert not check.passed([replace(grasp, opening=None) for grasp in down]).any()
+    assert not check.are_feasible([replace(grasp, opening=None) for grasp in down]).any()
 
     arm = ArmMotionPlanner(PANDA, budget=MotionSettings())
     pose = Pose([-0.1, 0.1, top + 0.0151])
@@ -329,7 +329,7 @@ def test_a_heavy_object_is_sampled_more(monkeypatch: pytest.MonkeyPatch) -> None
     light, heavy = found
     assert heavy[: len(light)] == light
     assert len(heavy) > 2 * len(light)
-    held = held_upright(scene, "block", heavy, PANDA)
+    held = upright_grasps(scene, "block", heavy, PANDA)
     assert 0 < len(held) < len(heavy)
     assert all(abs(grasp.object_from_tool.rotation[2, 1]) > 0.8 for grasp in held), (
         "a finger is below it"
@@ -411,7 +411,7 @@ def test_none_proves_something_only_where_all_are_known() -> None:
         ([Cylinder(0.1, 0.2)], True),
     ):
         scene = with_object(SceneGraph(), *(AttachedShape(shape) for shape in shapes))
-        assert all_grasps_are_known(scene, "block", manipulator=GANTRY) == known
+        assert are_grasps_complete(scene, "block", manipulator=GANTRY) == known
 
 
 def test_the_gantry_takes_meshes() -> None:

@@ -180,7 +180,7 @@ def test_what_is_too_heavy_is_told() -> None:
     )
     force, vacuum = 1.25 * 9.81 * 8.0, tk.load_manipulator(ROBOT).grip_force
     words = (
-        f"'pot' is too heavy for the hand so: it pulls with {force:.0f} N, {force / vacuum:.1f}"
+        f"'pot' is too heavy for this grasp: it pulls with {force:.0f} N, {force / vacuum:.1f}"
         " times"
     )
     assert words in result.explanation

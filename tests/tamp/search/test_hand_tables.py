@@ -11,8 +11,8 @@ from tmkit.graph import AttachedShape, Box
 from tmkit.manipulation.grasps.floating import (
     FLOATING_JOINTS,
     FloatingBody,
-    bodies_at_rest,
-    hand_alone,
+    static_bodies,
+    extract_hand,
 )
 from tmkit.manipulation.grasps.hand import yaw_pitch_roll
 from tmkit.manipulation.samplers import Samplers, SeededSamplers
@@ -49,7 +49,7 @@ def test_options_are_free_exactly_if_the_hand_is_free_of_collisions(make: object
         tables.blockers(name, poses[name], poses),
     )
     scene = problem.scene
-    hand, bodies = hand_alone(scene, PANDA), bodies_at_rest(scene, PANDA)
+    hand, bodies = extract_hand(scene, PANDA), static_bodies(scene, PANDA)
     assert hand is not None
     assert bodies is not None
     # The oracle is one world with everything except the object itself.

@@ -1,1 +1,1 @@
-"""Grasps: poses of a hand at which it can hold an object."""
+"""Grasp poses of a hand relative to an object."""

@@ -1,8 +1,7 @@
-"""A hand, or an object, that moves freely among bodies that stand still: collision checks of many poses as one batch.
+"""Batched collision checks of a free-floating hand or object among static bodies.
 
-The moving body is put on six joints of its own, so a pose is a configuration. A hand without its
-arm answers in microseconds what inverse kinematics would answer in tenths of a millisecond: whether
-the fingers fit at all.
+The floating body has six joints, so a pose is a configuration. For a hand without its arm, a check
+takes microseconds instead of the tenths of a millisecond of inverse kinematics.
 
 Invariants: the result depends on the shapes, the poses and the joint values alone, with the same
     bits on every CPU.
@@ -25,16 +24,21 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 
 FLOATING_JOINTS = tuple(f"floating/{name}" for name in ("x", "y", "z", "yaw", "pitch", "roll"))
-"""Names of the joints, and of the frames, that carry the moving body."""
+"""Names of the joints, and of the frames, of the floating body."""
 
 _AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (0, 1, 0), (1, 0, 0))
+"""Axes of these joints."""
 
 
-def hand_alone(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
-    """Return the hand of an arm, without what it holds, as a scene of its own; None without shapes.
+def extract_hand(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
+    """Return the hand of an arm without held objects, as a separate scene, or None without shapes.
 
-    A hand with fingers begins at the tip, one that sucks at the arm's last joint, since the flange
-    is wider than the pad.
+    A hand with fingers starts at the tip. A suction cup starts at the arm's last joint, since the
+    flange is wider than the pad.
+
+    Args:
+        scene: scene with the arm.
+        manipulator: arm with the hand.
     """
     root = manipulator.tip
     if manipulator.gripper_kind == "suction":
@@ -52,27 +56,37 @@ def hand_alone(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None
     return hand if has_shapes else None
 
 
-def bodies_at_rest(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
-    """Return a scene without an arm and without the shapes of movable objects; None for an arm that moves nothing."""
+def static_bodies(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
+    """Return a scene without an arm and without the shapes of movable objects.
+
+    Args:
+        scene: scene with the arm.
+        manipulator: arm to remove.
+
+    Returns:
+        The scene, or None if no joint of the arm moves its tool.
+    """
     chain = [*reversed(scene.ancestors(manipulator.tool)), manipulator.tool]
     links = [frame for frame in chain if scene.joint(frame).name in manipulator.joints]
     if not links:
         return None
-    rest = scene.remove_frame(links[0], subtree=True)
-    for frame in movable_frames(rest):
-        rest = rest.set_shapes(frame, ())
-    return rest
+    static_scene = scene.remove_frame(links[0], subtree=True)
+    for frame in movable_frames(static_scene):
+        static_scene = static_scene.set_shapes(frame, ())
+    return static_scene
 
 
 def with_floating_joints(
     bodies: SceneGraph, *, root: str, shapes: Sequence[AttachedShape] = ()
 ) -> SceneGraph:
-    """Return bodies with six joints on which another moves freely.
+    """Return bodies extended by six joints of a floating body.
 
     Args:
-        root: frame of the bodies, relative to which the joints move it.
+        bodies: scene of static bodies.
+        root: frame of the bodies, relative to which the joints move the floating body.
+        shapes: shapes of the floating body.
     """
-    above = root
+    parent = root
     with bodies.edit() as edit:
         for name, axis in zip(FLOATING_JOINTS, _AXES, strict=True):
             joint = (
@@ -80,20 +94,21 @@ def with_floating_joints(
                 if name in FLOATING_JOINTS[:3]
                 else Continuous(axis, name=name)
             )
-            edit.add_frame(
-                name, above, joint=joint, shapes=shapes if name == FLOATING_JOINTS[-1] else ()
-            )
-            above = name
+            frame_shapes = shapes if name == FLOATING_JOINTS[-1] else ()
+            edit.add_frame(name, parent, joint=joint, shapes=frame_shapes)
+            parent = name
     return edit.finish()
 
 
 class FloatingBody:
-    """A body that moves freely among others that stand still.
+    """A floating body among static bodies.
 
     Args:
-        root: frame of the bodies, relative to which poses are given.
-        fixed: values of joints of the bodies, radians or metres by name; 0 by default.
-        margin: metres that the body keeps.
+        bodies: scene of static bodies.
+        body: scene of the floating body.
+        root: frame of the bodies, relative to which poses are expressed.
+        fixed: values of joints of the bodies by name [rad or m]. Defaults to 0.
+        margin: clearance of the body [m].
     """
 
     def __init__(
@@ -112,21 +127,25 @@ class FloatingBody:
         self.world = CollisionWorld(self.scene, margin=margin, pair_margins=unrelated)
         names = self.scene.joint_names
         self._columns = [names.index(name) for name in FLOATING_JOINTS]
-        known = {joint: value for joint, value in (fixed or {}).items() if joint in names}
-        self._base = np.asarray(self.scene.configuration(known), dtype=float)
+        values = {joint: value for joint, value in (fixed or {}).items() if joint in names}
+        self._base = np.asarray(self.scene.configuration(values), dtype=float)
 
-    def fingers(self, values: Mapping[str, float]) -> NDArray[np.float64]:
-        """Return a configuration (n_joints,) of the body's joints, radians or metres, for :meth:`collides`."""
+    def finger_configuration(self, values: Mapping[str, float]) -> NDArray[np.float64]:
+        """Return the configuration (n_joints,) with joint values of the body, for :meth:`collides`.
+
+        Args:
+            values: joint values by name [rad or m].
+        """
         return np.asarray(self.scene.configuration(dict(values), base=self._base), dtype=float)
 
     def collides(
         self, poses: NDArray[np.float64], fingers: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
-        """Return for each pose (m,) whether the body collides there.
+        """Return for each pose (m,) whether the body collides.
 
         Args:
-            poses: (m, 6) x, y, z in metres and yaw, pitch, roll in radians of root_from_body.
-            fingers: (m, n_joints) configurations of the body's joints; see :meth:`fingers`.
+            poses: (m, 6) x, y, z [m] and yaw, pitch, roll [rad] of root_from_body.
+            fingers: (m, n_joints) configurations; see :meth:`finger_configuration`.
         """
         rows = np.array(fingers)
         rows[:, self._columns] = poses
@@ -135,20 +154,26 @@ class FloatingBody:
     def contacts(
         self, poses: NDArray[np.float64], fingers: NDArray[np.float64]
     ) -> list[list[Contact]]:
-        """Return for each pose (m,) what the body collides with there; arguments as for :meth:`collides`."""
+        """Return for each pose (m,) the contacts of the body.
+
+        Args:
+            poses: (m, 6) x, y, z [m] and yaw, pitch, roll [rad] of root_from_body.
+            fingers: (m, n_joints) configurations; see :meth:`finger_configuration`.
+        """
         rows = np.array(fingers)
         rows[:, self._columns] = poses
         return self.world.contacts_batch(rows)
 
     def collides_at(self, pose: Pose) -> bool:
-        """Return whether the body collides at root_from_body, its own joints at 0."""
+        """Return whether the body collides at a pose root_from_body, with its joints at 0."""
         rows = np.array([[*pose.translation, *yaw_pitch_roll(pose.rotation)]])
         return bool(self.collides(rows, self._base[None])[0])
 
 
 def yaw_pitch_roll(rotation: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return turns about z, then y, then x whose product is a rotation (3, 3)."""
+    """Return the angles [rad] about z, y and x of a rotation matrix (3, 3)."""
     pitch = atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
-    if cos(pitch) < 1e-9:  # z and x turn about the same axis: all of it goes to z
+    if cos(pitch) < 1e-9:
+        # At the singularity, yaw and roll have the same axis; the angle is assigned to yaw.
         return atan2(-rotation[0, 1], rotation[1, 1]), pitch, 0.0
     return atan2(rotation[1, 0], rotation[0, 0]), pitch, atan2(rotation[2, 1], rotation[2, 2])

@@ -1,15 +1,16 @@
-"""Feasibility of a grasp for the hand alone: the hand at that pose, the object, and nothing else.
+"""Feasibility of a grasp for the hand and the object alone.
 
-The object is attached to the hand by six joints of its own, so hundreds of grasps are one batch for
-the collision checker. By the rules of planner and plan checker, a grasp passes when
+The object is attached to the hand by six joints, so hundreds of grasps are one batch for the
+collision checker. By the rules of planner and plan validator, a grasp is feasible if
 
 * the closed hand touches the object with every contact link, within the hand's contact tolerance,
-  and with nothing else;
-* the open hand, at the grasp and on the straight way to it, keeps clear of the object;
-* the closing fingers neither turn nor push out the object. They would where it is thinner for a
-  hand that is turned or shifted a little, as a pad that meets an edge presses beside the other, and
-  pads on a wedge slide off. Friction has to bear that. Grasps that hardly tilt the object are taken
-  alone where there are any.
+  and with no other link;
+* the open hand, at the grasp and on the straight approach, is free of collisions with the object;
+* friction keeps the closing fingers from rotating or displacing the object. They tend to do so if
+  the object is thinner for a hand at a slightly different pose. A pad at an edge presses beside the
+  opposite pad and rotates the object; pads on a wedge slide off.
+
+If some grasps tilt the object hardly at all, all others are rejected.
 
 Invariants: the result depends on the hand, the object's collision shapes and the grasp alone.
 """
@@ -26,7 +27,7 @@ from tmkit._support.elementary import dot
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.grasps.floating import (
     FLOATING_JOINTS,
-    hand_alone,
+    extract_hand,
     with_floating_joints,
     yaw_pitch_roll as yaw_pitch_roll,
 )
@@ -37,180 +38,235 @@ from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
-# metres behind the grasp at which the open hand is checked
-_APPROACH = tuple(0.01 * k for k in range(1, 9))
+_APPROACH_DISTANCES = tuple(0.01 * k for k in range(1, 9))
+"""Distances behind the grasp at which the open hand is checked [m]."""
+
 _OBJECT = FLOATING_JOINTS[-1]
-# radians by which a hand is turned, metres that its fingers are away then
-_TURN, _ROOM = 0.05, 0.002
-# metres between object and fingers that open a little, and by which they go back
-_NARROW, _BACK = 0.0025, 0.004
-_FINE, _MOST = 0.002, 0.1  # radians to which a grasp is turned flush, and by which at most
-# tangents of friction that pads need to hold what they press on beside each other
-_SELDOM_TURNS, _TURNS = 0.15, 0.5
+"""Frame of the object."""
+
+_PROBE_ANGLE = 0.05
+"""Rotation of the hand by which the resistance to tilting is measured [rad]."""
+
+_PROBE_DISTANCE = 0.002
+"""Shift of the hand for the same purpose, and distance of its fingers from the object [m]."""
+
+_NARROW_CLEARANCE = 0.0025
+"""Distance between the object and the fingers of a partly opened hand [m]."""
+
+_NARROW_RETREAT = 0.004
+"""Distance of a narrow grasp behind the original grasp [m]."""
+
+_SETTLE_RESOLUTION = 0.002
+"""Resolution of the rotation of a settled grasp [rad]."""
+
+_MAX_SETTLE_ANGLE = 0.1
+"""Largest rotation of a settled grasp [rad]."""
+
+_FLUSH_FRICTION = 0.15
+"""Largest friction coefficient needed against tilting in a grasp that is flush."""
+
+_MAX_FRICTION = 0.5
+"""Largest friction coefficient needed in any feasible grasp."""
 
 
 class HandCheck:
-    """A hand (see :meth:`fits`) and an object, by its collision shapes, without the rest of the world."""
+    """Feasibility check of grasps for a hand and an object, without the rest of the world.
+
+    Args:
+        scene: scene with the complete hand; see :meth:`has_hand`.
+        solids: collision shapes of the object.
+        manipulator: arm with the hand.
+    """
 
     def __init__(
         self, scene: SceneGraph, solids: Sequence[AttachedShape], *, manipulator: Manipulator
     ) -> None:
         self.manipulator = manipulator
-        hand, tip = hand_alone(scene, manipulator), manipulator.tip
-        assert hand is not None, "a hand that fits has shapes"
+        hand, tip = extract_hand(scene, manipulator), manipulator.tip
+        assert hand is not None, "a complete hand has shapes"
         self._tip_from_tool = hand.pose(
             manipulator.tool, relative_to=tip, q=hand.zero_configuration()
         )
         self._scene = with_floating_joints(hand, root=tip, shapes=tuple(solids))
-        links, pairs = (
-            set(manipulator.contact_links),
-            [(a, b) for a, b, _ in CollisionWorld(self._scene).pairs],
-        )
+        links = set(manipulator.contact_links)
+        pairs = [(a, b) for a, b, _ in CollisionWorld(self._scene).pairs]
         unrelated = {pair: -math.inf for pair in pairs if _OBJECT not in pair}
-        pressed = {
+        contact_margins = {
             pair: -manipulator.contact_tolerance
             for pair in pairs
             if _OBJECT in pair and links & {*pair}
         }
-        self._open = CollisionWorld(self._scene, margin=PLANNING_MARGIN, pair_margins=unrelated)
+        self._open_world = CollisionWorld(
+            self._scene, margin=PLANNING_MARGIN, pair_margins=unrelated
+        )
         self._world = CollisionWorld(
-            self._scene, margin=PLANNING_MARGIN, pair_margins=unrelated | pressed
+            self._scene, margin=PLANNING_MARGIN, pair_margins=unrelated | contact_margins
         )
 
     @staticmethod
-    def fits(scene: SceneGraph, manipulator: Manipulator) -> bool:
-        """Return whether a scene contains the complete hand: tip, tool, contact links, finger joints, and shapes."""
+    def has_hand(scene: SceneGraph, manipulator: Manipulator) -> bool:
+        """Return whether a scene contains the complete hand of an arm.
+
+        A complete hand has tip, tool, contact links with collision shapes, and finger joints.
+
+        Args:
+            scene: scene that may contain the arm.
+            manipulator: arm with the hand.
+        """
         tip = manipulator.tip
         if tip not in scene or manipulator.tool not in scene:
             return False
-        below = {tip, *scene.subtree(tip)}
-        joints = {scene.joint(frame).name for frame in below}
+        hand_frames = {tip, *scene.subtree(tip)}
+        joints = {scene.joint(frame).name for frame in hand_frames}
         links = manipulator.contact_links
         return (
             bool(links)
-            and {manipulator.tool, *links} <= below
+            and {manipulator.tool, *links} <= hand_frames
             and set(manipulator.gripper_joints) <= joints
             and all(any(attached.collision for attached in scene.shapes(link)) for link in links)
         )
 
-    def passed(self, grasps: Sequence[Grasp]) -> NDArray[np.bool_]:
-        """Return for grasps (n) whether the hand can take them."""
-        poses, widths = (
-            [grasp.object_from_tool for grasp in grasps],
-            [grasp.width for grasp in grasps],
-        )
-        free = np.ones(len(poses), dtype=bool)
-        opened = [self.manipulator.open_finger_values(grasp.opening) for grasp in grasps]
-        closed = [self.manipulator.finger_values(width) for width in widths]
-        for fingers, back in (
-            (opened, 0.0),
-            (closed, 0.0),
-            *((opened, back) for back in _APPROACH),
-        ):
-            left = np.flatnonzero(free).tolist()  # most that fail do so at the grasp itself
-            if left:
-                rows = [self._row(poses[i] @ Pose([0.0, 0.0, -back]), fingers[i]) for i in left]
-                world = (
-                    self._open
-                    if fingers is opened and self.manipulator.gripper_kind == "parallel"
-                    else self._world
-                )
-                free[left] = np.logical_not(world.in_collision_batch(np.array(rows)))
-        for i in np.flatnonzero(free).tolist():
-            row, links = self._row(poses[i], closed[i]), self.manipulator.contact_links
-            contacts = (self._world.distance(link, _OBJECT, row) for link in links)
-            tolerance = self.manipulator.contact_tolerance
-            free[i] = all(
-                contact is not None and contact.distance <= tolerance for contact in contacts
-            )
-        needed = [
-            self._friction(poses[i], widths[i]) if free[i] else (math.inf, math.inf)
+    def are_feasible(self, grasps: Sequence[Grasp]) -> NDArray[np.bool_]:
+        """Return for each grasp (n,) whether it is feasible for the hand."""
+        poses = [grasp.object_from_tool for grasp in grasps]
+        widths = [grasp.width for grasp in grasps]
+        is_free = np.ones(len(poses), dtype=bool)
+        open_values = [self.manipulator.open_finger_values(grasp.opening) for grasp in grasps]
+        closed_values = [self.manipulator.finger_values(width) for width in widths]
+        is_parallel = self.manipulator.gripper_kind == "parallel"
+        open_world = self._open_world if is_parallel else self._world
+
+        # Check the grasp first, where most candidates fail, then the approach.
+        checks = [(open_values, open_world, 0.0), (closed_values, self._world, 0.0)]
+        checks += [(open_values, open_world, distance) for distance in _APPROACH_DISTANCES]
+        for values, world, distance in checks:
+            indices = np.flatnonzero(is_free).tolist()
+            if indices:
+                retreat = Pose([0.0, 0.0, -distance])
+                rows = [self._configuration(poses[i] @ retreat, values[i]) for i in indices]
+                is_free[indices] = np.logical_not(world.in_collision_batch(np.array(rows)))
+        for i in np.flatnonzero(is_free).tolist():
+            is_free[i] = self._is_in_contact(self._configuration(poses[i], closed_values[i]))
+
+        frictions = [
+            self._required_friction(poses[i], widths[i]) if is_free[i] else (math.inf, math.inf)
             for i in range(len(poses))
         ]
-        tilting, all_ways = np.array(needed).reshape(-1, 2).T
-        is_held = all_ways <= _TURNS
-        is_flush = is_held & (tilting <= _SELDOM_TURNS)
+        tilt_friction, max_friction = np.array(frictions).reshape(-1, 2).T
+        is_held = max_friction <= _MAX_FRICTION
+        is_flush = is_held & (tilt_friction <= _FLUSH_FRICTION)
         return is_flush if np.any(is_flush) else is_held
 
-    def _friction(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
-        """Return tangents of friction that pads need as they close: against tilting alone, and against all ways to go.
+    def _is_in_contact(self, row: NDArray[np.float64]) -> bool:
+        """Return whether all contact links touch the object in a configuration (n_joints,)."""
+        links, tolerance = self.manipulator.contact_links, self.manipulator.contact_tolerance
+        contacts = (self._world.distance(link, _OBJECT, row) for link in links)
+        return all(contact is not None and contact.distance <= tolerance for contact in contacts)
 
-        The tangent against tilting is how far beside each other they press, over their distance.
-        The other is the greatest of three: that, the slope of the wedge that they press on, and a
-        ratio of arms. These are the arm of their force about the line between them, and that of a
-        pad's friction. Fingers of one joint; else 0.
+    def _required_friction(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
+        """Return the friction coefficients that closing pads need.
+
+        The first resists tilting: the offset between the forces of the two pads, divided by their
+        distance. The second is the largest of three values: the first, the slope of the wedge
+        between the pads, and the ratio of two lever arms. These are the arm of the pads' force
+        about the line between them, and the arm of a pad's friction.
+
+        Args:
+            object_from_tool: pose of the tool relative to the object.
+            width: distance between the fingers [m].
+
+        Returns:
+            Friction against tilting alone, and against all motions. 0 for other than parallel
+            hands.
         """
         if self.manipulator.gripper_kind != "parallel":
             return 0.0, 0.0
+        thickness = self._thickness(object_from_tool, width)
 
-        def thinner(*moves: Pose) -> float:
-            return max(
-                0.0, whole - min(self._thickness(object_from_tool @ move, width) for move in moves)
-            )
+        def thickness_loss(displacements: list[Pose]) -> float:
+            """Return the largest loss of thickness by displacements of the hand [m]."""
+            poses = (object_from_tool @ displacement for displacement in displacements)
+            return max(0.0, thickness - min(self._thickness(pose, width) for pose in poses))
 
-        whole = self._thickness(object_from_tool, width)
-        tilted = thinner(*(_turned(turn) for turn in _turns(_TURN))) / (_TURN * max(whole, _ROOM))
-        slid = thinner(*(Pose([x, 0.0, z]) for x, z in _turns(_ROOM))) / (2.0 * _ROOM)
-        spun = thinner(
-            *(Pose.from_rpy([0.0, 0.0, 0.0], [0.0, turn, 0.0]) for turn in (_TURN, -_TURN))
-        )
-        return tilted, max(tilted, slid, spun / (2.0 * _TURN * torsion_arm(PAD_RADIUS)))
+        tilts = [_tilt(angles) for angles in _neighbours(_PROBE_ANGLE)]
+        shifts = [Pose([x, 0.0, z]) for x, z in _neighbours(_PROBE_DISTANCE)]
+        spins = [
+            Pose.from_rpy([0.0, 0.0, 0.0], [0.0, angle, 0.0])
+            for angle in (_PROBE_ANGLE, -_PROBE_ANGLE)
+        ]
+        lever = _PROBE_ANGLE * max(thickness, _PROBE_DISTANCE)
+        tilt_friction = thickness_loss(tilts) / lever
+        wedge_slope = thickness_loss(shifts) / (2.0 * _PROBE_DISTANCE)
+        arm_ratio = thickness_loss(spins) / (2.0 * _PROBE_ANGLE * torsion_arm(PAD_RADIUS))
+        return tilt_friction, max(tilt_friction, wedge_slope, arm_ratio)
 
-    def settled(self, object_from_tool: Pose, width: float) -> tuple[Pose, float]:
-        """Return a grasp turned and moved to where the closing fingers would turn and push the object, and its width.
+    def settle(self, object_from_tool: Pose, width: float) -> tuple[Pose, float]:
+        """Return a grasp at the pose to which the closing fingers move the object.
 
-        Contacts are sampled on a mesh, and its pieces are thicker; a pad that meets an edge turns
-        the object until the object is as thin as it gets between the pads. Fingers of one joint;
-        else as it is.
+        Contacts are sampled on a mesh, whose pieces are thicker. A pad at an edge rotates the
+        object until its thickness between the pads is minimal.
+
+        Args:
+            object_from_tool: pose of the tool relative to the object.
+            width: distance between the fingers [m].
+
+        Returns:
+            object_from_tool and width of the settled grasp. Unchanged for other than parallel
+            hands.
         """
         if self.manipulator.gripper_kind != "parallel":
             return object_from_tool, width
-        best, step = (0.0, 0.0), _TURN / 2.0
-        thinnest = self._thickness(object_from_tool, width)
-        while step > _FINE:
-            tried = [
-                turn
-                for x, z in _turns(step)
-                if math.hypot(*(turn := (best[0] + x, best[1] + z))) < _MOST
-            ]
-            thickness, turn = min(
-                (self._thickness(object_from_tool @ _turned(turn), width), turn) for turn in tried
+        best, step = (0.0, 0.0), _PROBE_ANGLE / 2.0
+        min_thickness = self._thickness(object_from_tool, width)
+        while step > _SETTLE_RESOLUTION:
+            candidates = [(best[0] + x, best[1] + z) for x, z in _neighbours(step)]
+            thickness, angles = min(
+                (self._thickness(object_from_tool @ _tilt(angles), width), angles)
+                for angles in candidates
+                if math.hypot(*angles) < _MAX_SETTLE_ANGLE
             )
-            if thickness < thinnest - _FINE * step * _ROOM:
-                thinnest, best = thickness, turn
+            if thickness < min_thickness - _SETTLE_RESOLUTION * step * _PROBE_DISTANCE:
+                min_thickness, best = thickness, angles
             else:
                 step /= 2.0
-        return self._fitted(object_from_tool @ _turned(best), width)
+        return self._centre_grasp(object_from_tool @ _tilt(best), width)
 
-    def narrow(self, grasp: Grasp) -> Iterator[Grasp]:
-        """Yield a grasp, and one a little further out, with the hand opened by no more than it needs.
+    def narrow_grasps(self, grasp: Grasp) -> Iterator[Grasp]:
+        """Yield a grasp 4 mm further out, and the grasp itself, with a partly opened hand.
 
-        Pads are flat: in a hollow, as the hole of a ring, they meet it with their edges, so the
+        Pads are flat. In a cavity such as the hole of a ring, their edges touch the object, so the
         grasp is wider.
-        """
-        for back, where in ((_BACK, "further out, "), (0.0, "")):
-            pose, width = self._fitted(
-                grasp.object_from_tool @ Pose([0.0, 0.0, -back]), grasp.width
-            )
-            opening = width + 2.0 * _NARROW
-            if self.manipulator.width_closed <= width and opening <= self.manipulator.width_open:
-                yield Grasp(
-                    pose, width, f"{grasp.name}, {where}opened to {1e3 * opening:.0f} mm", opening
-                )
 
-    def _fitted(self, object_from_tool: Pose, width: float) -> tuple[Pose, float]:
-        """Return a grasp moved to the middle between where the fingers meet the object, and its width."""
-        low, high = self._sides(object_from_tool, width)
+        Args:
+            grasp: grasp with a fully opened hand.
+        """
+        for distance, prefix in ((_NARROW_RETREAT, "further out, "), (0.0, "")):
+            retreated = grasp.object_from_tool @ Pose([0.0, 0.0, -distance])
+            pose, width = self._centre_grasp(retreated, grasp.width)
+            opening = width + 2.0 * _NARROW_CLEARANCE
+            if self.manipulator.width_closed <= width and opening <= self.manipulator.width_open:
+                name = f"{grasp.name}, {prefix}opened to {1e3 * opening:.0f} mm"
+                yield Grasp(pose, width, name, opening)
+
+    def _centre_grasp(self, object_from_tool: Pose, width: float) -> tuple[Pose, float]:
+        """Return a grasp centred between the contacts of both fingers, and its width [m]."""
+        low, high = self._contact_offsets(object_from_tool, width)
         return object_from_tool @ Pose([0.0, (low + high) / 2.0, 0.0]), high - low
 
     def _thickness(self, object_from_tool: Pose, width: float) -> float:
-        low, high = self._sides(object_from_tool, width)
+        """Return the distance between the contacts of both fingers [m]."""
+        low, high = self._contact_offsets(object_from_tool, width)
         return high - low
 
-    def _sides(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
-        """Return where fingers a little wider apart than ``width`` would meet the object, metres along their axis."""
-        opening = min(width + 2.0 * _ROOM, self.manipulator.width_open)
-        row = self._row(object_from_tool, self.manipulator.finger_values(opening))
+    def _contact_offsets(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
+        """Return the contacts of both fingers with the object, along the tool's y axis [m].
+
+        Args:
+            object_from_tool: pose of the tool relative to the object.
+            width: distance between the fingers [m]; contacts 2 mm beyond are detected.
+        """
+        opening = min(width + 2.0 * _PROBE_DISTANCE, self.manipulator.width_open)
+        row = self._configuration(object_from_tool, self.manipulator.finger_values(opening))
         gaps = [opening / 2.0, opening / 2.0]
         for link in self.manipulator.contact_links:
             if (contact := self._world.distance(link, _OBJECT, row)) is not None:
@@ -218,21 +274,26 @@ class HandCheck:
                 gaps[side] = min(gaps[side], contact.distance)
         return gaps[0] - opening / 2.0, opening / 2.0 - gaps[1]
 
-    def _row(self, object_from_tool: Pose, fingers: dict[str, float]) -> NDArray[np.float64]:
-        """Return the configuration in which the hand is at the object like this."""
+    def _configuration(
+        self, object_from_tool: Pose, fingers: dict[str, float]
+    ) -> NDArray[np.float64]:
+        """Return the configuration (n_joints,) of the hand at a grasp.
+
+        Args:
+            object_from_tool: pose of the tool relative to the object.
+            fingers: finger joint values by name [rad or m].
+        """
         tip_from_object = self._tip_from_tool @ object_from_tool.inverse()
         values = [*tip_from_object.translation, *yaw_pitch_roll(tip_from_object.rotation)]
-        return np.asarray(
-            self._scene.configuration(
-                {**dict(zip(FLOATING_JOINTS, values, strict=True)), **fingers}
-            )
-        )
+        joint_values = dict(zip(FLOATING_JOINTS, values, strict=True)) | fingers
+        return np.asarray(self._scene.configuration(joint_values))
 
 
-def _turns(angle: float) -> tuple[tuple[float, float], ...]:
-    return (angle, 0.0), (-angle, 0.0), (0.0, angle), (0.0, -angle)
+def _neighbours(step: float) -> tuple[tuple[float, float], ...]:
+    """Return the four points at a distance from the origin, along both axes."""
+    return (step, 0.0), (-step, 0.0), (0.0, step), (0.0, -step)
 
 
-def _turned(turn: tuple[float, float]) -> Pose:
-    """Return a turn about the two axes of the tool across its closing direction, radians."""
-    return Pose.from_rpy([0.0, 0.0, 0.0], [turn[0], 0.0, turn[1]])
+def _tilt(angles: tuple[float, float]) -> Pose:
+    """Return the rotation about the tool's x and z axes by two angles [rad]."""
+    return Pose.from_rpy([0.0, 0.0, 0.0], [angles[0], 0.0, angles[1]])

@@ -1,22 +1,21 @@
-"""Holding capacity of a closed hand: one model of friction, the same for planner, checker and simulator.
+"""Holding capacity of a closed hand: the friction model of planner, plan validator and simulator.
 
-Coulomb friction bears a force across a contact up to ``mu N``; ``mu`` is the product of the
-coefficients of the two surfaces. A fingertip is soft and touches by a patch, so it also bears a
-moment about the line through the contact: of a round patch of radius ``R`` under even pressure ``mu
-N * integral of r * 2 pi r dr / (pi R^2) = mu N * 2/3 R``.
+Coulomb friction bears a tangential force up to ``mu N`` at a contact, where ``mu`` is the product
+of the coefficients of the two surfaces. A soft fingertip has a contact patch, so it also bears a
+moment about the contact normal. For a round patch of radius ``R`` under even pressure, the moment
+is ``mu N * integral of r * 2 pi r dr / (pi R^2) = mu N * 2/3 R``.
 
-A hand with two fingers that press with F newtons each thus holds ``2 mu F`` newtons across the line
-between its fingers, and ``2 mu F * 2/3 R`` newton metres about it. It holds both at once as long as
-the squares of the two shares sum up to no more than one (Howe and Cutkosky, "Practical force-motion
-models for sliding manipulation", 1996). Moments across that line the fingers bear as a pair, by
-their distance.
+A hand with two fingers of force ``F`` each thus bears a force of ``2 mu F`` across the line between
+its fingers, and a moment of ``2 mu F * 2/3 R`` about it. It bears both if the squares of the two
+load fractions sum up to at most one (Howe and Cutkosky, "Practical force-motion models for sliding
+manipulation", 1996). The two fingers together bear moments across that line, by their distance.
 
-A vacuum of V newtons, in a cup of radius R, is pulled at by T along the axis: that leaves ``N = V -
-T`` to press the rim on. The object comes off when N is gone, slides when the force across exceeds
-``mu N``, and peels off when the bending moment exceeds ``N R``. The load of what is carried is its
-weight, and :data:`SWING` of it for its acceleration.
+A suction cup of radius ``R`` with a vacuum force ``V`` and a pull ``T`` along its axis presses its
+rim on with ``N = V - T``. The object comes off if ``N`` is not positive, slides if the force across
+exceeds ``mu N``, and peels off if the bending moment exceeds ``N R``. The load of a carried object
+is its weight, increased by :data:`DYNAMIC_LOAD_FRACTION` for its acceleration.
 
-Invariants: functions of their arguments alone. A share of 1 is all that a hand can hold.
+Invariants: functions of their arguments alone. A load fraction of 1 is the capacity of the hand.
 """
 
 from __future__ import annotations
@@ -35,51 +34,64 @@ from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
 OBJECT_FRICTION = 0.7
-"""Friction coefficient of objects of which the scene gives none."""
+"""Default friction coefficient of objects."""
 
 FINGER_FRICTION = 1.0
-"""Friction coefficient of fingertips and cups of which the scene gives none."""
+"""Default friction coefficient of fingertips and cups."""
 
 PAD_RADIUS = 0.006
-"""Metres: radius of the patch by which a fingertip touches. Pads are some 2 cm wide; this much of one is on an object
-also where it is held 5 mm from an edge or, tilted, 7 mm from a corner."""
+"""Radius of the contact patch of a fingertip [m].
 
-SWING = 0.25
-"""Share of its weight by which an object may pull more while it is carried: tools are accelerated by some 2 m/s^2."""
+Pads are about 2 cm wide. A patch of this size is on the object even if the fingertip is 5 mm from
+an edge or, tilted, 7 mm from a corner.
+"""
+
+DYNAMIC_LOAD_FRACTION = 0.25
+"""Dynamic load of a carried object as a fraction of its weight, for accelerations of 2 m/s^2."""
 
 Vector = NDArray[np.float64]
 
 
 def torsion_arm(pad_radius: float) -> float:
-    """Return the metres that, times the force of friction of a pad, are the moment that it bears about its normal."""
+    """Return the ratio of a pad's friction moment about its normal to its friction force [m].
+
+    Args:
+        pad_radius: radius of the contact patch [m].
+    """
     return 2.0 / 3.0 * pad_radius
 
 
 def vacuum_overload(
     force: Vector, moment: Vector, *, axis: Vector, vacuum: float, friction: float, radius: float
 ) -> tuple[float, str]:
-    """Return which share of what a suction cup can hold a load is, and in words what it does.
+    """Return a load as a fraction of the capacity of a suction cup, with a description.
 
     Args:
-        force: (3,) newtons of the object on the cup.
-        moment: (3,) newton metres of it about the middle of the rim.
-        axis: (3,) unit vector from the cup to the object, expressed like the load.
-        vacuum: newtons.
-        friction: coefficient of the rim.
-        radius: metres of the rim; 0 where nothing is known of it, and no moment peels it off.
+        force: (3,) force of the object on the cup [N].
+        moment: (3,) moment of the object about the centre of the rim [N m].
+        axis: (3,) unit vector from the cup to the object, in the axes of the load.
+        vacuum: vacuum force [N].
+        friction: friction coefficient of the rim.
+        radius: radius of the rim [m]. If 0, the radius is unknown and peeling is not checked.
+
+    Returns:
+        Load fraction, and description of the critical load.
     """
     pull = dot(force, axis)
     across = norm(force - pull * axis)
     bending = norm(moment - dot(moment, axis) * axis)
-    pressing = vacuum - pull
-    if pressing <= 0.0:
-        return (
-            max(pull / vacuum, math.nextafter(1.0, 2.0)) if vacuum else math.inf
-        ), f"it pulls with {pull:.0f} N"
-    shares = [(_ratio(across, friction * pressing), f"it shears with {across:.0f} N")]
+    normal_force = vacuum - pull
+    if normal_force <= 0.0:
+        fraction = max(pull / vacuum, math.nextafter(1.0, 2.0)) if vacuum else math.inf
+        return fraction, f"it pulls with {pull:.0f} N"
+    loads = [
+        (pull / vacuum, f"it pulls with {pull:.0f} N"),
+        (_load_fraction(across, friction * normal_force), f"it shears with {across:.0f} N"),
+    ]
     if radius > 0.0:
-        shares.append((bending / (pressing * radius), f"it bends the cup with {bending:.2f} N m"))
-    return max((pull / vacuum, f"it pulls with {pull:.0f} N"), *shares)
+        fraction = bending / (normal_force * radius)
+        loads.append((fraction, f"it bends the cup with {bending:.2f} N m"))
+    return max(loads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +99,12 @@ class Load:
     """An object as a load of a hand.
 
     Attributes:
-        manipulator: the arm whose hand holds it.
-        mass: kg.
-        centre: (3,) metres from the tool point to its centre of mass, in the tool frame.
-        friction: coefficient of its surface times that of the fingers; of a cup, of the cup alone.
-        rim: metres, radius of a suction cup's rim; 0 for fingers.
+        manipulator: arm with the hand.
+        mass: mass of the object [kg].
+        centre: (3,) centre of mass in the tool frame [m].
+        friction: friction coefficient of the object times that of the fingers. For a suction cup,
+            the coefficient of the cup alone.
+        rim: radius of a suction cup's rim [m]. 0 for fingers.
     """
 
     manipulator: Manipulator
@@ -110,25 +123,32 @@ class Load:
         tool_from_object: Pose,
         rim: float,
     ) -> Load:
-        """Return an object of a scene, with its descendants, at tool_from_object, as a load; ``rim`` is in metres."""
+        """Return an object of a scene, with its descendants, as a load.
+
+        Args:
+            scene: scene with the object.
+            object: frame of the object.
+            manipulator: arm with the hand.
+            tool_from_object: pose of the object relative to the tool.
+            rim: radius of a suction cup's rim [m].
+        """
         frames = tuple(dict.fromkeys((object, *scene.subtree(object))))
         inertia = lumped_inertia(scene, frames, density=DENSITY)
         centre = np.asarray(tool_from_object.apply(inertia.center), dtype=float)
-        fingers = [
+        finger_frictions = [
             _friction(scene, (link,), FINGER_FRICTION)
             for link in manipulator.contact_links
             if link in scene
         ]
         friction = FINGER_FRICTION
         if manipulator.gripper_kind != "suction":
-            friction = min(fingers, default=FINGER_FRICTION) * _friction(
-                scene, frames, OBJECT_FRICTION
-            )
+            finger_friction = min(finger_frictions, default=FINGER_FRICTION)
+            friction = finger_friction * _friction(scene, frames, OBJECT_FRICTION)
         return cls(manipulator, inertia.mass, centre, friction, rim)
 
     @property
-    def without_grip(self) -> str | None:
-        """Why the hand holds nothing of any mass, or None."""
+    def grip_fault(self) -> str | None:
+        """Message if the hand has no grip on an object of any mass, or None."""
         if self.friction == 0.0:
             grip = "the cup" if self.manipulator.gripper_kind == "suction" else "the fingers"
             return f"its friction with {grip} is 0"
@@ -138,12 +158,12 @@ class Load:
 
     @property
     def weight(self) -> float:
-        """Newtons, with what is added for acceleration."""
-        return (1.0 + SWING) * GRAVITY * self.mass
+        """Weight with the dynamic load [N]."""
+        return (1.0 + DYNAMIC_LOAD_FRACTION) * GRAVITY * self.mass
 
     @property
-    def overweight(self) -> str | None:
-        """Why the arm does not carry it however it is held, or None."""
+    def payload_fault(self) -> str | None:
+        """Message if the object exceeds the payload of the arm, or None."""
         if self.mass <= self.manipulator.payload:
             return None
         return (
@@ -151,8 +171,8 @@ class Load:
             f" {self.manipulator.payload:g} kg"
         )
 
-    def share(self, down: Vector) -> tuple[float, str]:
-        """Return the share of what the hand can hold that the load is, and in words what it does.
+    def load_fraction(self, down: Vector) -> tuple[float, str]:
+        """Return the load as a fraction of the hand's capacity, with a description.
 
         Args:
             down: (3,) unit vector of gravity in the tool frame.
@@ -160,7 +180,7 @@ class Load:
         force = self.weight * down
         moment = np.cross(self.centre, force)
         if self.manipulator.gripper_kind != "suction":
-            return self._pinched(math.hypot(force[0], force[2]), abs(float(moment[1])))
+            return self._friction_load(math.hypot(force[0], force[2]), abs(float(moment[1])))
         return vacuum_overload(
             force,
             moment,
@@ -170,41 +190,55 @@ class Load:
             radius=self.rim,
         )
 
-    def largest_share(self) -> float:
-        """Return a share that the load does not exceed, whichever way the hand is turned."""
+    def max_load_fraction(self) -> float:
+        """Return an upper bound of the load fraction over all orientations of the hand."""
         weight = self.weight
         if self.manipulator.gripper_kind != "suction":
-            return self._pinched(weight, weight * math.hypot(self.centre[0], self.centre[2]))[0]
-        pressing = self.manipulator.grip_force - weight
-        if pressing <= 0.0:
+            moment = weight * math.hypot(self.centre[0], self.centre[2])
+            fraction, _ = self._friction_load(weight, moment)
+            return fraction
+        vacuum = self.manipulator.grip_force
+        normal_force = vacuum - weight
+        if normal_force <= 0.0:
             return math.inf
-        bending = weight * norm(self.centre) / (pressing * self.rim) if self.rim > 0.0 else 0.0
-        return max(
-            weight / self.manipulator.grip_force, _ratio(weight, self.friction * pressing), bending
-        )
+        bending = weight * norm(self.centre) / (normal_force * self.rim) if self.rim > 0.0 else 0.0
+        shear = _load_fraction(weight, self.friction * normal_force)
+        return max(weight / vacuum, shear, bending)
 
-    def _pinched(self, force: float, moment: float) -> tuple[float, str]:
-        """Return the share of a force across the line between the fingers and a moment about it."""
-        bears = 2.0 * self.friction * self.manipulator.grip_force
-        said = f"{force:.1f} N and {moment:.2f} N m about the fingers"
-        if bears == 0.0:
-            return math.inf, said
-        return math.hypot(force / bears, moment / (bears * torsion_arm(PAD_RADIUS))), said
+    def _friction_load(self, force: float, moment: float) -> tuple[float, str]:
+        """Return a load as a fraction of the friction of two fingers, with a description.
+
+        Args:
+            force: force across the line between the fingers [N].
+            moment: moment about that line [N m].
+        """
+        capacity = 2.0 * self.friction * self.manipulator.grip_force
+        description = f"{force:.1f} N and {moment:.2f} N m about the fingers"
+        if capacity == 0.0:
+            return math.inf, description
+        moment_fraction = moment / (capacity * torsion_arm(PAD_RADIUS))
+        return math.hypot(force / capacity, moment_fraction), description
 
 
-def _ratio(load: float, capacity: float) -> float:
-    """Return the share of a capacity that a load is; infinite if the capacity is 0 and the load is not."""
+def _load_fraction(load: float, capacity: float) -> float:
+    """Return load / capacity, infinite if only the capacity is 0."""
     if capacity > 0.0:
         return load / capacity
     return math.inf if load > 0.0 else 0.0
 
 
 def _friction(scene: SceneGraph, frames: Iterable[str], default: float) -> float:
-    """Return the friction of frames that are one body: the largest that a shape gives, as the simulator takes it."""
-    given = [
+    """Return the friction coefficient of one body, the largest of its shapes, as in the simulator.
+
+    Args:
+        scene: scene with the body.
+        frames: frames of the body.
+        default: coefficient if no shape has one.
+    """
+    coefficients = [
         attached.friction
         for frame in frames
         for attached in scene.shapes(frame)
         if attached.friction is not None
     ]
-    return max(given, default=default)
+    return max(coefficients, default=default)

@@ -1,13 +1,13 @@
-"""Grasps: where a hand may hold an object; docs/howto/samplers.md has them for every kind of shape.
+"""Grasps of an object by a hand; docs/howto/samplers.md lists them for every kind of shape.
 
 A :class:`Grasp` is the pose of the tool frame relative to the object, ``object_from_tool``, with
 the distance of the fingers. The tool's z axis points at the object and a parallel hand closes along
-the tool's y axis. Grasps of meshes and of several shapes are tried with the hand itself
-(:mod:`tmkit.manipulation.grasps.hand`) when the scene has it; without a hand in the scene, several
-shapes have the grasps of the box alone.
+the tool's y axis. Grasps of meshes and of several shapes are checked with the hand itself
+(:mod:`tmkit.manipulation.grasps.hand`) if the scene has it. Without a hand in the scene, several
+shapes have the grasps of their bounding box alone.
 
-Invariants: the grasps of an object are finitely many, in a fixed order for a seed; each is feasible
-for the hand alone (whether the arm gets there is another question).
+Invariants: the grasps of an object are finitely many, in a fixed order for a seed. Each is feasible
+for the hand alone; reachability by the arm is not checked.
 """
 
 from __future__ import annotations
@@ -47,22 +47,41 @@ from tmkit.robots import Manipulator
 from tmkit.robots.hands import pair_distance, reason_without_distance
 from tmkit.spatial import Pose
 
-_RIM_POINTS = 8
-_RIM_DEPTH = 0.002  # metres from the tool's plane within which the foot of a cup lies
-_ROUND_KINDS = ("sphere", "capsule", "cone")  # on which no rim seals
-# radians between the configurations at which a hand is asked whether it holds
+_RIM_POINT_COUNT = 8
+"""Number of points on the rim of a suction cup."""
+
+_RIM_DEPTH = 0.002
+"""Largest distance of the rim of a suction cup from the tool's plane [m]."""
+
+_ROUND_KINDS = ("sphere", "capsule", "cone")
+"""Shapes on which no suction cup seals."""
+
 _HOLD_RESOLUTION = 0.05
-_SAME_BOX = 0.002  # metres by which the box of a mesh and that of its pieces may differ
-_MOVED, _ARM = 1e-4, 0.05  # metres by which closing fingers may move an object, this far from them
-_USABLE_PAIRS = 40
-"""Most contact pairs of a mesh that become grasps: each costs a check of the hand."""
+"""Joint distance between the configurations at which the payload is checked [rad]."""
 
-_USABLE_PAIRS_OF_AXIS = 10
-"""Most of these that are nearly parallel."""
+_BOX_TOLERANCE = 0.002
+"""Largest difference between the bounding boxes of a mesh and of its pieces [m]."""
 
-# grasps that hold an object upright, and how often it is sampled where there are fewer
-_ENOUGH, _ROUNDS = 24, 3
-_NARROW_PAIRS = 24  # of those where the hand has room only when it is a little open
+_MAX_DISPLACEMENT = 1e-4
+"""Largest motion of an object by closing fingers that keeps the grasp as it is [m]."""
+
+_DISPLACEMENT_ARM = 0.05
+"""Distance from the tool at which rotations are compared with this motion [m]."""
+
+_MAX_USABLE_PAIRS = 40
+"""Maximum number of contact pairs of a mesh that become grasps, each with a check of the hand."""
+
+_MAX_PARALLEL_PAIRS = 10
+"""Maximum number of these that are nearly parallel."""
+
+_MIN_UPRIGHT_GRASPS = 24
+"""Number of grasps that bear an upright object, below which it is sampled again."""
+
+_MAX_SAMPLING_ROUNDS = 3
+"""Maximum number of times that an object is sampled."""
+
+_MAX_NARROW_PAIRS = 24
+"""Maximum number of contact pairs at which only a partly opened hand has room."""
 
 
 def grasps_of(
@@ -72,16 +91,19 @@ def grasps_of(
     manipulator: Manipulator,
     rng: np.random.Generator | None = None,
 ) -> tuple[Grasp, ...]:
-    """Return the grasps of an object by one hand, in a fixed order; none when nothing of it fits the hand.
+    """Return the grasps of an object by one hand, in a fixed order.
 
     Args:
-        scene: the scene with the object.
+        scene: scene with the object.
         object: frame of the object.
-        manipulator: the arm whose hand grasps.
-        rng: for what is sampled; seeded by 0 by default.
+        manipulator: arm with the hand.
+        rng: random generator of sampled grasps. Defaults to one seeded by 0.
+
+    Returns:
+        The grasps. Empty if no part of the object fits the hand.
 
     Raises:
-        SceneError: the object has no collision shape to hold it by, or one without an end.
+        SceneError: if the object has no collision shape, or an infinite one.
     """
     solids = tuple(attached for attached in scene.shapes(object) if attached.collision)
     if not solids:
@@ -92,36 +114,41 @@ def grasps_of(
     if len(solids) == 1:
         inertia = scene.inertia(object)
         centre = solid_centre(solids[0]) if inertia is None else np.asarray(inertia.center)
-        return tuple(_of_one(hand, solids[0], centre))
-    size, around = _box_around(solids)
-    whole = _in_pieces(scene.shapes(object), solids)
-    if whole is not None and hand.is_whole and not hand.is_suction:
+        return tuple(_solid_grasps(hand, solids[0], centre))
+    size, box_pose = _bounding_box(solids)
+    mesh = _whole_mesh(scene.shapes(object), solids)
+    if mesh is not None and hand.is_in_scene and not hand.is_suction:
         inertia = scene.inertia(object)
         centre = centre_of_mass(scene, object) if inertia is None else np.asarray(inertia.center)
         grasps = list[Grasp]()
-        for _ in range(_ROUNDS):  # of what is heavy for its handle few grasps hold
-            grasps += _pinches(hand, whole, whole.pose.inverse().apply(centre), solids)
-            if len(held_upright(scene, object, grasps, manipulator)) >= _ENOUGH:
+        # Only few grasps hold an object that is heavy for its handle, so it is sampled again.
+        for _ in range(_MAX_SAMPLING_ROUNDS):
+            grasps += _mesh_grasps(hand, mesh, mesh.pose.inverse().apply(centre), solids)
+            if len(upright_grasps(scene, object, grasps, manipulator)) >= _MIN_UPRIGHT_GRASPS:
                 break
         return tuple(grasps)
-    found = [_moved(grasp, around) for grasp in hand.box_grasps(size)]
-    if hand.is_whole and len(solids) > 1:  # a hand around what is convex needs no hole
+    grasps = [_transform_grasp(grasp, box_pose) for grasp in hand.box_grasps(size)]
+    if hand.is_in_scene and len(solids) > 1:
         for number, solid in enumerate(solids, start=1):
-            of_part = _of_one(hand, solid, solid_centre(solid))
-            found += [
+            grasps += [
                 Grasp(grasp.object_from_tool, grasp.width, f"part {number}: {grasp.name}")
-                for grasp in of_part
+                for grasp in _solid_grasps(hand, solid, solid_centre(solid))
             ]
-        found = hand.feasible(solids, found)
-    return tuple(found)
+        grasps = hand.feasible_grasps(solids, grasps)
+    return tuple(grasps)
 
 
-def all_grasps_are_known(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> bool:
+def are_grasps_complete(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> bool:
     """Return whether an empty result of :func:`grasps_of` proves that the object cannot be grasped.
 
-    It does for one box, cylinder, ball or capsule that a cup has no face on, or that is wider in
-    every direction than the hand opens. Of narrower ones, of meshes and of several shapes some
-    grasps are not tried.
+    The result is a proof for one box, cylinder, ball or capsule without a face for a suction cup,
+    or wider in every direction than the open hand. For narrower shapes, meshes and several shapes,
+    some grasps are not tried.
+
+    Args:
+        scene: scene with the object.
+        object: frame of the object.
+        manipulator: arm with the hand.
     """
     solids = [attached for attached in scene.shapes(object) if attached.collision]
     if len(solids) != 1 or solids[0].shape.kind not in ("box", "cylinder", "sphere", "capsule"):
@@ -134,7 +161,17 @@ def all_grasps_are_known(scene: SceneGraph, object: str, *, manipulator: Manipul
 def grasp_contact_faults(
     scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, object: str
 ) -> tuple[str, ...]:
-    """Return descriptions of the faults of a closed grasp; none if each contact link touches the object."""
+    """Return the faults of a closed grasp, in which each contact link should touch the object.
+
+    Args:
+        scene: scene with the arm and the object.
+        q: (n_joints,) configuration with the fingers closed.
+        manipulator: arm with the hand.
+        object: frame of the object.
+
+    Returns:
+        One message for each fault.
+    """
     faults: list[str] = []
     for link in manipulator.contact_links:
         gap = pair_distance(scene, q, frame_a=link, frame_b=object)
@@ -150,64 +187,89 @@ def grasp_contact_faults(
 def payload_fault(
     scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, object: str
 ) -> str | None:
-    """Return why a hand cannot hold an object, in it in the scene, along a path (k, n_joints); None when it can."""
-    root, tool_from_object = (
-        scene.root(manipulator.tool),
-        scene.pose(object, relative_to=manipulator.tool, q=path[0]),
-    )
+    """Return a message if a hand cannot hold an object along a path, or else None.
+
+    Args:
+        scene: scene with the object in the hand.
+        path: (k, n_joints) configurations.
+        manipulator: arm with the hand.
+        object: frame of the object.
+    """
+    root = scene.root(manipulator.tool)
+    tool_from_object = scene.pose(object, relative_to=manipulator.tool, q=path[0])
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(
         scene, object, manipulator=manipulator, tool_from_object=tool_from_object, rim=rim
     )
-    if load.overweight is not None:
-        return f"'{object}' is too heavy: {load.overweight}"
-    if load.without_grip is not None and load.mass > 0.0:
-        return f"'{object}' slips out of the hand: {load.without_grip}"
-    if load.largest_share() <= 1.0:
+    if load.payload_fault is not None:
+        return f"'{object}' is too heavy: {load.payload_fault}"
+    if load.grip_fault is not None and load.mass > 0.0:
+        return f"'{object}' slips out of the hand: {load.grip_fault}"
+    if load.max_load_fraction() <= 1.0:
         return None
     rows = interpolated(path, _HOLD_RESOLUTION)
     downs = (-scene.pose(manipulator.tool, relative_to=root, q=row).rotation[2] for row in rows)
-    share, said = max(load.share(down) for down in downs)
-    if share <= 1.0:
+    fraction, description = max(load.load_fraction(down) for down in downs)
+    if fraction <= 1.0:
         return None
     grip = "its vacuum" if manipulator.gripper_kind == "suction" else "the friction of its fingers"
-    much = (
-        f"{share:.1f} times what {grip} holds"
-        if math.isfinite(share)
-        else f"and {grip} holds nothing"
-    )
-    return f"'{object}' is too heavy for the hand so: {said}, {much}"
+    excess = f"and {grip} holds nothing"
+    if math.isfinite(fraction):
+        excess = f"{fraction:.1f} times the capacity of {grip}"
+    return f"'{object}' is too heavy for this grasp: {description}, {excess}"
 
 
-def firmly_held(
+def are_grasps_firm(
     scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator
 ) -> list[bool]:
-    """Return for each grasp whether the gripper bears the object's weight in every orientation."""
+    """Return for each grasp whether the gripper bears the object's weight in every orientation.
+
+    Args:
+        scene: scene with the object.
+        object: frame of the object.
+        grasps: grasps of the object.
+        manipulator: arm with the hand.
+    """
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=rim)
     inverses = (grasp.object_from_tool.inverse() for grasp in grasps)
     return [
-        replace(load, centre=tool_from_grasp.apply(load.centre)).largest_share() <= 1.0
+        replace(load, centre=tool_from_grasp.apply(load.centre)).max_load_fraction() <= 1.0
         for tool_from_grasp in inverses
     ]
 
 
-def held_upright(
+def upright_grasps(
     scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator
 ) -> list[Grasp]:
-    """Return the grasps that bear the weight of an object while its z axis points up."""
+    """Return the grasps that bear the weight of an object while its z axis points up.
+
+    Args:
+        scene: scene with the object.
+        object: frame of the object.
+        grasps: grasps of the object.
+        manipulator: arm with the hand.
+    """
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=rim)
 
-    def share(tool_from_object: Pose) -> float:
-        held = replace(load, centre=tool_from_object.apply(load.centre))
-        return held.share(tool_from_object.rotate([0.0, 0.0, -1.0]))[0]
+    def upright_fraction(tool_from_object: Pose) -> float:
+        """Return the load fraction of the upright object at a pose in the hand."""
+        upright_load = replace(load, centre=tool_from_object.apply(load.centre))
+        fraction, _ = upright_load.load_fraction(tool_from_object.rotate([0.0, 0.0, -1.0]))
+        return fraction
 
-    return [grasp for grasp in grasps if share(grasp.object_from_tool.inverse()) <= 1.0]
+    return [grasp for grasp in grasps if upright_fraction(grasp.object_from_tool.inverse()) <= 1.0]
 
 
 class _Hand:
-    """A hand in a scene, and what chance it is given."""
+    """A hand in a scene, with the random generator for its grasps.
+
+    Attributes:
+        is_suction: whether the hand is a suction cup.
+        rim: radius of the suction cup [m], or 0.
+        is_in_scene: whether the scene contains the complete hand.
+    """
 
     def __init__(
         self, scene: SceneGraph, manipulator: Manipulator, rng: np.random.Generator
@@ -215,59 +277,83 @@ class _Hand:
         self.scene, self.manipulator, self.rng = scene, manipulator, rng
         self.is_suction = manipulator.gripper_kind == "suction"
         self.rim = _rim_radius(scene, manipulator) if self.is_suction else 0.0
-        self.is_whole = HandCheck.fits(scene, manipulator)
+        self.is_in_scene = HandCheck.has_hand(scene, manipulator)
 
     def box_grasps(self, size: NDArray[np.float64]) -> Iterator[Grasp]:
-        """Yield the grasps of a box (3,)."""
-        return (
-            suction_faces(size, self.rim) if self.is_suction else box_grasps(size, self.manipulator)
-        )
+        """Return the grasps of a box of side lengths (3,) [m]."""
+        if self.is_suction:
+            return suction_faces(size, self.rim)
+        return box_grasps(size, self.manipulator)
 
-    def feasible(self, solids: Sequence[AttachedShape], grasps: Sequence[Grasp]) -> list[Grasp]:
-        """Return the grasps that the hand itself can take; by its fingers' depth alone where the scene has no hand."""
-        if self.is_whole:
+    def feasible_grasps(
+        self, solids: Sequence[AttachedShape], grasps: Sequence[Grasp]
+    ) -> list[Grasp]:
+        """Return the grasps that are feasible for the hand alone.
+
+        If the scene does not contain the hand, only the depth of the fingers is checked.
+
+        Args:
+            solids: collision shapes of the object.
+            grasps: grasps of the object.
+        """
+        if self.is_in_scene:
             check = HandCheck(self.scene, solids, manipulator=self.manipulator)
-            return [
-                grasp
-                for grasp, is_good in zip(grasps, check.passed(grasps), strict=True)
-                if is_good
-            ]
-        found = []
+            results = zip(grasps, check.are_feasible(grasps), strict=True)
+            return [grasp for grasp, is_feasible in results if is_feasible]
+        feasible = []
         for grasp in grasps:
-            back = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
-            depth = reach(tuple(solids), back) - dot(back, grasp.object_from_tool.translation)
+            backwards = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
+            position = grasp.object_from_tool.translation
+            depth = reach(tuple(solids), backwards) - dot(backwards, position)
             if self.is_suction or depth <= self.manipulator.finger_depth:
-                found.append(grasp)
-        return found
+                feasible.append(grasp)
+        return feasible
 
-    def settled(self, solids: Sequence[AttachedShape], grasps: list[Grasp]) -> list[Grasp]:
-        """Return feasible grasps, moved to where the closing fingers would move the object, where that is elsewhere."""
-        if not self.is_whole or self.is_suction:
+    def settle_grasps(self, solids: Sequence[AttachedShape], grasps: list[Grasp]) -> list[Grasp]:
+        """Return feasible grasps at the poses to which closing fingers move the object.
+
+        Args:
+            solids: collision shapes of the object.
+            grasps: grasps of the object.
+        """
+        if not self.is_in_scene or self.is_suction:
             return grasps
-        check, moved = HandCheck(self.scene, solids, manipulator=self.manipulator), []
+        check = HandCheck(self.scene, solids, manipulator=self.manipulator)
+        max_angle = _MAX_DISPLACEMENT / _DISPLACEMENT_ARM
+        settled = []
         for grasp in grasps:
-            pose, width = check.settled(grasp.object_from_tool, grasp.width)
-            metres, radians = pose.distance(grasp.object_from_tool)
-            is_moved = metres > _MOVED or radians > _MOVED / _ARM
-            moved.append(replace(grasp, object_from_tool=pose, width=width) if is_moved else grasp)
-        return self.feasible(solids, moved)
+            pose, width = check.settle(grasp.object_from_tool, grasp.width)
+            distance, angle = pose.distance(grasp.object_from_tool)
+            if distance > _MAX_DISPLACEMENT or angle > max_angle:
+                settled.append(replace(grasp, object_from_tool=pose, width=width))
+            else:
+                settled.append(grasp)
+        return self.feasible_grasps(solids, settled)
 
 
-def _in_pieces(
+def _whole_mesh(
     shapes: Sequence[AttachedShape], solids: Sequence[AttachedShape]
 ) -> AttachedShape | None:
-    """Return the mesh that is drawn where hulls of meshes collide that fill the same box, else all of these as one.
+    """Return the mesh of an object that collides as convex hulls of pieces.
 
-    A mesh that is neither drawn nor collides comes first: the collision mesh of which pieces were
-    made. None where no mesh is drawn alone, or other shapes collide.
+    The mesh is a mesh without collision whose bounding box is that of the pieces, if there is one,
+    or else the union of the pieces. A mesh that is not drawn has precedence over drawn meshes,
+    since it is the collision mesh from which the pieces were made.
+
+    Args:
+        shapes: all shapes of the object.
+        solids: collision shapes of the object.
+
+    Returns:
+        The mesh, or None if there is no mesh without collision, or other shapes collide.
     """
     meshes = [part for part in shapes if not part.collision and part.shape.kind == "mesh"]
-    drawn = [part for part in meshes if not part.visual] or meshes
-    if not drawn or any(part.shape.kind != "mesh" or part.level == "box" for part in solids):
+    candidates = [part for part in meshes if not part.visual] or meshes
+    if not candidates or any(part.shape.kind != "mesh" or part.level == "box" for part in solids):
         return None
-    corners = [np.array(_bounds(parts)) for parts in (drawn, solids)]
-    if len(drawn) == 1 and np.max(np.abs(corners[0] - corners[1])) <= _SAME_BOX:
-        return drawn[0]
+    corners = [np.array(_bounds(parts)) for parts in (candidates, solids)]
+    if len(candidates) == 1 and np.max(np.abs(corners[0] - corners[1])) <= _BOX_TOLERANCE:
+        return candidates[0]
     points = [part.pose.apply(part.shape.vertices) for part in solids]
     starts = np.cumsum([0, *map(len, points[:-1])])
     faces = [
@@ -276,43 +362,54 @@ def _in_pieces(
     return AttachedShape(Mesh(np.concatenate(points), np.concatenate(faces)))
 
 
-def _moved(grasp: Grasp, pose: Pose) -> Grasp:
+def _transform_grasp(grasp: Grasp, pose: Pose) -> Grasp:
+    """Return a grasp of a part at ``pose`` as a grasp of the object."""
     return replace(grasp, object_from_tool=pose @ grasp.object_from_tool)
 
 
-def _of_one(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> list[Grasp]:
-    """Return the grasps of one solid; ``centre`` is the centre of mass in the frame that it is attached to."""
+def _solid_grasps(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> list[Grasp]:
+    """Return the grasps of one solid.
+
+    Args:
+        hand: hand that grasps.
+        solid: collision shape of the object.
+        centre: (3,) centre of mass in the object's axes [m].
+    """
     shape, arm, kind = solid.shape, hand.manipulator, solid.shape.kind
-    own_centre = solid.pose.inverse().apply(centre)
-    made: Iterable[Grasp]
+    shape_centre = solid.pose.inverse().apply(centre)
+    grasps: Iterable[Grasp]
     pose = solid.pose
     if kind == "mesh" and solid.level != "box":
         if not hand.is_suction:
-            return _pinches(hand, solid, own_centre, (solid,))
-        cups = [_moved(grasp, pose) for grasp in _cups(shape, own_centre, hand.rim)]
-        return hand.feasible((solid,), cups)
+            return _mesh_grasps(hand, solid, shape_centre, (solid,))
+        cup_grasps = _suction_grasps(shape, shape_centre, hand.rim)
+        return hand.feasible_grasps(
+            (solid,), [_transform_grasp(grasp, pose) for grasp in cup_grasps]
+        )
     if kind == "cylinder":
         radius, length = shape.dimensions
-        made = (
-            suction_caps(radius, length, hand.rim)
-            if hand.is_suction
-            else cylinder_grasps(radius, length, arm)
-        )
+        if hand.is_suction:
+            grasps = suction_caps(radius, length, hand.rim)
+        else:
+            grasps = cylinder_grasps(radius, length, arm)
     elif hand.is_suction and hand.rim > 0.0 and kind in _ROUND_KINDS:
-        made = ()
+        grasps = ()
     elif not hand.is_suction and kind == "sphere":
-        made = ball_grasps(shape.dimensions[0], arm)
+        grasps = ball_grasps(shape.dimensions[0], arm)
     elif not hand.is_suction and kind == "capsule":
         radius, length = shape.dimensions
-        made = cylinder_grasps(radius, length, arm, cap=radius)
+        grasps = cylinder_grasps(radius, length, arm, cap=radius)
     else:
-        size, pose = _box_around((solid,))
-        made = hand.box_grasps(size)
-    return [_moved(grasp, pose) for grasp in made]
+        size, pose = _bounding_box((solid,))
+        grasps = hand.box_grasps(size)
+    return [_transform_grasp(grasp, pose) for grasp in grasps]
 
 
-def _box_around(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], Pose]:
-    """Return side lengths and centre of a box around all shapes; a single shape keeps its own axes."""
+def _bounding_box(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], Pose]:
+    """Return side lengths (3,) [m] and centre pose of the bounding box of shapes.
+
+    The box of a single shape is aligned with the shape's axes.
+    """
     if len(shapes) == 1:
         lower, upper = shapes[0].shape.bounds
         return upper - lower, shapes[0].pose @ Pose((lower + upper) / 2)
@@ -321,7 +418,7 @@ def _box_around(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], P
 
 
 def _bounds(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lower and upper corner (3,) of a box around shapes, in their frame."""
+    """Return the lower and upper corner (3,) of the bounding box of shapes, in their frame [m]."""
     corners = []
     for attached in shapes:
         bounds = np.array(attached.shape.bounds)
@@ -331,104 +428,143 @@ def _bounds(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], NDArr
     return points.min(axis=0), points.max(axis=0)
 
 
-def _pinches(
+def _mesh_grasps(
     hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64], solids: Sequence[AttachedShape]
 ) -> list[Grasp]:
-    """Return the grasps of a mesh by a parallel hand: those from eight sides of each contact pair that the hand can.
+    """Return the feasible grasps of a mesh by a parallel hand, from eight sides of contact pairs.
 
-    Contact pairs at which only a hand has room that is a little open come last. ``solids`` are what
-    the hand meets: the mesh, or its pieces.
+    Contact pairs at which only a partly opened hand has room come last.
+
+    Args:
+        hand: hand that grasps.
+        solid: mesh.
+        centre: (3,) centre of mass in the mesh's axes [m].
+        solids: collision shapes of the object: the mesh, or its pieces.
     """
     arm = hand.manipulator
     widths = max(arm.width_closed, 1e-4), arm.width_open - 2.0 * FINGER_CLEARANCE
     pairs = antipodal_pairs(
         solid.shape, centre=centre, widths=widths, rng=hand.rng, depth=arm.finger_depth
     )
-    made = [(pair, _moved(grasp, solid.pose)) for pair in pairs for grasp in _around(pair)]
-    named, usable = _usable(hand, solids, pairs, made, limit=_USABLE_PAIRS)
-    if hand.is_whole and len(solids) > 1:  # a hand around what is convex needs no hole
-        # first those that are level when the mesh stands
-        left = [pair for pair in pairs if id(pair) not in usable]
-        left.sort(key=lambda pair: round(float(np.min(np.abs(pair.axis))), 1))
-        left = distinct_pairs(left, limit=_NARROW_PAIRS, of_axis=_USABLE_PAIRS_OF_AXIS)
-        ids, check = {id(pair) for pair in left}, HandCheck(hand.scene, solids, manipulator=arm)
-        narrow = [
-            (pair, grasp) for pair, wide in made if id(pair) in ids for grasp in check.narrow(wide)
+    candidates = [
+        (pair, _transform_grasp(grasp, solid.pose))
+        for pair in pairs
+        for grasp in _pair_grasps(pair)
+    ]
+    grasps, usable_ids = _select_grasps(hand, solids, pairs, candidates, limit=_MAX_USABLE_PAIRS)
+    # A hand reaches into a cavity only if the object is not convex.
+    if hand.is_in_scene and len(solids) > 1:
+        # Pairs that are level in the upright mesh come first.
+        other_pairs = [pair for pair in pairs if id(pair) not in usable_ids]
+        other_pairs.sort(key=lambda pair: round(float(np.min(np.abs(pair.axis))), 1))
+        other_pairs = distinct_pairs(
+            other_pairs, limit=_MAX_NARROW_PAIRS, of_axis=_MAX_PARALLEL_PAIRS
+        )
+        other_ids = {id(pair) for pair in other_pairs}
+        check = HandCheck(hand.scene, solids, manipulator=arm)
+        narrow_candidates = [
+            (pair, narrow_grasp)
+            for pair, grasp in candidates
+            if id(pair) in other_ids
+            for narrow_grasp in check.narrow_grasps(grasp)
         ]
-        named += _usable(hand, solids, left, narrow, limit=_NARROW_PAIRS)[0]
-    return named if len(solids) == 1 else hand.settled(solids, named)
+        narrow_grasps, _ = _select_grasps(
+            hand, solids, other_pairs, narrow_candidates, limit=_MAX_NARROW_PAIRS
+        )
+        grasps += narrow_grasps
+    return grasps if len(solids) == 1 else hand.settle_grasps(solids, grasps)
 
 
-def _usable(
+def _select_grasps(
     hand: _Hand,
     solids: Sequence[AttachedShape],
     pairs: list[ContactPair],
-    made: list[tuple[ContactPair, Grasp]],
+    candidates: list[tuple[ContactPair, Grasp]],
     *,
     limit: int,
 ) -> tuple[list[Grasp], set[int]]:
-    """Return the feasible grasps of distinct contact pairs, and the ids of all pairs that have some."""
-    feasible = set(hand.feasible(solids, [grasp for _, grasp in made]))
-    usable = {id(pair) for pair, grasp in made if grasp in feasible}
-    chosen = distinct_pairs(
-        (p for p in pairs if id(p) in usable), limit=limit, of_axis=_USABLE_PAIRS_OF_AXIS
-    )
-    numbers = {id(pair): number for number, pair in enumerate(chosen, start=1)}
-    named = [
+    """Return the feasible grasps of distinct contact pairs.
+
+    Args:
+        hand: hand that grasps.
+        solids: collision shapes of the object.
+        pairs: contact pairs, best first.
+        candidates: grasps with their contact pairs.
+        limit: maximum number of distinct pairs.
+
+    Returns:
+        The grasps, and the ids of all pairs with a feasible grasp.
+    """
+    feasible = set(hand.feasible_grasps(solids, [grasp for _, grasp in candidates]))
+    usable_ids = {id(pair) for pair, grasp in candidates if grasp in feasible}
+    usable_pairs = (pair for pair in pairs if id(pair) in usable_ids)
+    distinct = distinct_pairs(usable_pairs, limit=limit, of_axis=_MAX_PARALLEL_PAIRS)
+    numbers = {id(pair): number for number, pair in enumerate(distinct, start=1)}
+    grasps = [
         replace(grasp, name=f"between points {numbers[id(pair)]}, {grasp.name}")
-        for pair, grasp in made
+        for pair, grasp in candidates
         if id(pair) in numbers and grasp in feasible
     ]
-    return named, usable
+    return grasps, usable_ids
 
 
-def _around(pair: ContactPair) -> Iterator[Grasp]:
-    """Yield the grasps of a contact pair, in the mesh's frame: from eight sides, from above first, either way round."""
-    found = approaches(pair.axis)
-    for k, approach in enumerate(found):
-        for turn in (1.0, -1.0):
-            name = (
-                f"turned {360.0 * k / len(found):.0f} degrees{', turned over' if turn < 0 else ''}"
-            )
-            yield Grasp(tool_pose(pair.middle, approach, turn * pair.axis), pair.width, name)
+def _pair_grasps(pair: ContactPair) -> Iterator[Grasp]:
+    """Yield the grasps of a contact pair, in the mesh's axes: from eight sides, two each."""
+    directions = approaches(pair.axis)
+    for k, approach in enumerate(directions):
+        angle = 360.0 * k / len(directions)
+        for sign, suffix in ((1.0, ""), (-1.0, ", turned over")):
+            name = f"turned {angle:.0f} degrees{suffix}"
+            yield Grasp(tool_pose(pair.middle, approach, sign * pair.axis), pair.width, name)
 
 
-def _cups(shape: Shape, centre: NDArray[np.float64], rim: float) -> Iterator[Grasp]:
-    """Yield the grasps of a mesh by a suction cup, in its own frame: four turns at each place."""
-    for number, place in enumerate(suction_points(shape, centre=centre, rim=rim), start=1):
-        across = np.cross(place.normal, place.tangent)
-        for quarter, closing in enumerate((place.tangent, across, -place.tangent, -across)):
+def _suction_grasps(shape: Shape, centre: NDArray[np.float64], rim: float) -> Iterator[Grasp]:
+    """Yield the grasps of a mesh by a suction cup, in the mesh's axes: four at each point.
+
+    Args:
+        shape: mesh.
+        centre: (3,) centre of mass in the mesh's axes [m].
+        rim: radius of the cup [m].
+    """
+    for number, contact in enumerate(suction_points(shape, centre=centre, rim=rim), start=1):
+        tangent, bitangent = contact.tangent, np.cross(contact.normal, contact.tangent)
+        for quarter, closing in enumerate((tangent, bitangent, -tangent, -bitangent)):
             name = f"on flat place {number}, turned {90 * quarter} degrees"
-            yield Grasp(tool_pose(place.point, -place.normal, closing), 0.0, name)
+            yield Grasp(tool_pose(contact.point, -contact.normal, closing), 0.0, name)
 
 
 def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:
-    """Return points (n, 3) of the foot of a suction cup, in the tool frame: its middle and its rim.
+    """Return points (n, 3) of the foot of a suction cup, in tool axes [m]: its centre and its rim.
 
-    The cup is what the contact links have in the tool's plane; where they have nothing there, it is
-    the tool point.
+    The cup is the part of the contact links in the tool's plane, or else the tool point.
+
+    Args:
+        scene: scene with the hand.
+        manipulator: arm with the suction cup.
     """
     radius = _rim_radius(scene, manipulator)
-    turns = np.arange(_RIM_POINTS) * (2.0 * math.pi / _RIM_POINTS)
-    rim = radius * np.column_stack([circle(turns), np.zeros(_RIM_POINTS)])
+    angles = np.arange(_RIM_POINT_COUNT) * (2.0 * math.pi / _RIM_POINT_COUNT)
+    rim = radius * np.column_stack([circle(angles), np.zeros(_RIM_POINT_COUNT)])
     return np.concatenate([np.zeros((1, 3)), rim]) if radius > 0.0 else np.zeros((1, 3))
 
 
 def _rim_radius(scene: SceneGraph, manipulator: Manipulator) -> float:
+    """Return the radius of a suction cup [m], or 0 if the contact links have no shape there."""
     tool, radius = manipulator.tool, 0.0
-    at = scene.at(scene.zero_configuration())
+    kinematics = scene.at(scene.zero_configuration())
     for link in manipulator.contact_links:
         if link not in scene or tool not in scene:
             continue
         for attached in scene.shapes(link):
-            points = at.pose(link, relative_to=tool).apply(attached.pose.apply(_outline(attached)))
+            link_points = attached.pose.apply(_outline(attached))
+            points = kinematics.pose(link, relative_to=tool).apply(link_points)
             foot = points[np.abs(points[:, 2]) <= _RIM_DEPTH]
             radius = max([radius, *norms(foot[:, :2]).tolist()])
     return radius
 
 
 def _outline(attached: AttachedShape) -> NDArray[np.float64]:
-    """Return points (n, 3) of a shape, in its own frame, that tell how wide it is at its ends."""
+    """Return points (n, 3) of a shape at its ends, in its axes [m]."""
     shape = attached.shape
     if shape.kind == "mesh":
         return np.asarray(shape.vertices, dtype=float)

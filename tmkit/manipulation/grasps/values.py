@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from tmkit.spatial import Pose
 
 FINGER_CLEARANCE = 0.0015
-"""Metres that must be free on either side between an object and the open fingers."""
+"""Smallest free distance on either side between an object and the open fingers [m]."""
 
 
 @dataclass(frozen=True)
 class Grasp:
-    """A way of holding an object.
+    """Pose of the tool at an object, with the gripper widths.
 
     Attributes:
         object_from_tool: pose of the tool frame relative to the object.
-        width: metres between the fingers when they hold; 0 for suction.
-        name: the grasp in words.
-        opening: metres between the open fingers before the grasp; by default as far as they open.
+        width: distance between the fingers of the closed grasp [m]. 0 for suction.
+        name: description of the grasp.
+        opening: distance between the open fingers before the grasp [m]. Defaults to fully open.
     """
 
     object_from_tool: Pose
@@ -36,7 +36,13 @@ class Grasp:
 def tool_pose(
     position: NDArray[np.float64], approach: NDArray[np.float64], closing: NDArray[np.float64]
 ) -> Pose:
-    """Return the pose of the tool frame at (3,); its z axis is ``approach``, its y axis ``closing``, unit vectors."""
+    """Return the pose of a tool frame.
+
+    Args:
+        position: (3,) position of the tool [m].
+        approach: (3,) unit vector along the tool's z axis.
+        closing: (3,) unit vector along the tool's y axis.
+    """
     (a, b, c), (x, y, z) = closing.tolist(), approach.tolist()
-    across = (b * z - c * y, c * x - a * z, a * y - b * x)
-    return Pose.from_rotation_matrix(position, np.column_stack([across, closing, approach]))
+    x_axis = (b * z - c * y, c * x - a * z, a * y - b * x)
+    return Pose.from_rotation_matrix(position, np.column_stack([x_axis, closing, approach]))

@@ -1,1 +1,1 @@
-"""Placements: stable poses of objects on surfaces and in regions."""
+"""Stable poses of objects on surfaces and in regions."""
