@@ -16,11 +16,11 @@ import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.manipulation.grasps.holding import (
     DENSITY,
+    DYNAMIC_LOAD_FRACTION,
     FINGER_FRICTION,
     GRAVITY,
     OBJECT_FRICTION,
     PAD_RADIUS,
-    DYNAMIC_LOAD_FRACTION,
     Load,
     torsion_arm,
     vacuum_overload,

@@ -11,8 +11,8 @@ from tmkit.graph import AttachedShape, Box
 from tmkit.manipulation.grasps.floating import (
     FLOATING_JOINTS,
     FloatingBody,
-    static_bodies,
     extract_hand,
+    static_bodies,
 )
 from tmkit.manipulation.grasps.hand import yaw_pitch_roll
 from tmkit.manipulation.samplers import Samplers, SeededSamplers

@@ -386,12 +386,12 @@ def _solid_grasps(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]
         return hand.feasible_grasps(
             (solid,), [_transform_grasp(grasp, pose) for grasp in cup_grasps]
         )
-    if kind == "cylinder":
+    if kind == "cylinder" and hand.is_suction:
         radius, length = shape.dimensions
-        if hand.is_suction:
-            grasps = suction_caps(radius, length, hand.rim)
-        else:
-            grasps = cylinder_grasps(radius, length, arm)
+        grasps = suction_caps(radius, length, hand.rim)
+    elif kind == "cylinder":
+        radius, length = shape.dimensions
+        grasps = cylinder_grasps(radius, length, arm)
     elif hand.is_suction and hand.rim > 0.0 and kind in _ROUND_KINDS:
         grasps = ()
     elif not hand.is_suction and kind == "sphere":
