@@ -319,7 +319,7 @@ def test_what_is_drawn_otherwise_is_held_by_its_pieces() -> None:
 
 def test_a_heavy_object_is_sampled_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few grasps bear a heavy ring upright, so more are sampled; the first ones are those of a light one."""
-    monkeypatch.setattr("tmkit.manipulation.grasps.sampling._ENOUGH", 100)
+    monkeypatch.setattr("tmkit.manipulation.grasps.sampling._MIN_UPRIGHT_GRASPS", 100)
     found = []
     for mass in (0.05, 10.0):
         scene = with_object(PANDA_SCENE, *ring()).set_inertia(

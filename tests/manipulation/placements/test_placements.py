@@ -306,7 +306,7 @@ def test_what_is_not_level_is_no_surface() -> None:
         scene = SceneGraph().add_frame("thing", "world", shapes=[AttachedShape(shape, pose)])
         assert len(support_surfaces(scene, "thing", q=None)) == count
     scene = scene.set_shapes("thing", [AttachedShape(Sphere(0.1))])
-    with pytest.raises(SceneError, match="'thing' has no level top that anything could rest on"):
+    with pytest.raises(SceneError, match="'thing' has no level top"):
         next(placements_on_surface(scene, "thing", "thing", q=None, rng=np.random.default_rng(0)))
 
 

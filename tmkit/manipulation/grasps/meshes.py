@@ -1,12 +1,12 @@
-"""Grasps of meshes: antipodal ones for parallel hands, flat patches for suction cups (docs/howto/samplers.md).
+"""Contacts on meshes: antipodal pairs and suction points (docs/howto/samplers.md).
 
-A pair is *antipodal* when the line between its points lies in the friction cones of both (Nguyen,
+A pair is *antipodal* if the line between its points lies in the friction cones of both (Nguyen,
 "Constructing force-closure grasps", 1988). A suction cup needs a flat patch with room for its rim:
-triangles that lie in one plane and hang together; the places are the middle of its area and points
-of a grid. Of meshes with more than 20,000 triangles the hull is sampled.
+connected triangles in one plane. Candidates are the centroid of the patch and points of a grid. A
+mesh with more than 20,000 triangles is replaced by its hull.
 
-Invariants: finitely many grasps for a seed, best first: antipodal pairs whose normals are the most
-opposite and that hold near the centre of mass, and patches whose line of pull passes near it.
+Invariants: finitely many contacts for a seed, best first. The best pairs have opposite normals and
+are near the centre of mass. The line of pull of the best suction points passes near it.
 """
 
 from __future__ import annotations
@@ -28,41 +28,62 @@ from tmkit.motion.regions.patches import (
 )
 
 FRICTION = 0.5
-"""Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals.
+"""Friction coefficient of antipodal pairs: the line is within 27 degrees of both normals.
 
 It is below the default of a finger on an object, 0.7, so a sampled grasp has a reserve.
 """
 
-_APPROACHES = 8  # directions around the line between two contacts
-_SAMPLES = 640  # points on the surface
-_ELSEWHERE, _APART = 12, 0.02  # pairs so many metres from all that are better
-_FLAT_PARTS = 24  # middles of flat parts among them
-_SAMPLED_PAIRS = 480
-"""Most contact pairs of a mesh that are sampled, of which a hand uses few."""
+_APPROACH_COUNT = 8
+"""Number of approach directions around the line between two contacts."""
 
-_SAMPLED_PAIRS_OF_AXIS = 160
-"""Most of these that are nearly parallel."""
+_SAMPLE_COUNT = 640
+"""Number of random points on the surface."""
 
-# pairs nearer and more parallel than this are one
-_NEAR, _PARALLEL = 0.008, cos(math.radians(12.0))
-_RAYS_AT_ONCE = 1_000_000  # rays times triangles
-_PATCH_POINTS = 6  # places kept on one patch
+_MAX_DISTANT_PAIRS = 12
+"""Maximum number of additional pairs far from all better ones."""
+
+_DISTANT_PAIR_DISTANCE = 0.02
+"""Smallest distance of an additional pair from all better ones [m]."""
+
+_MAX_FLAT_PARTS = 24
+"""Maximum number of flat parts whose centroids are sampled."""
+
+_MAX_SAMPLED_PAIRS = 480
+"""Maximum number of contact pairs of a mesh, of which a hand uses few."""
+
+_MAX_PARALLEL_SAMPLES = 160
+"""Maximum number of these that are nearly parallel."""
+
+_DUPLICATE_DISTANCE = 0.008
+"""Distance below which parallel pairs, or suction points, are duplicates [m]."""
+
+_PARALLEL_COSINE = cos(math.radians(12.0))
+"""Cosine between the axes of two pairs above which they are parallel."""
+
+_MAX_RAY_TRIANGLES = 1_000_000
+"""Number of combinations of rays and triangles in memory."""
+
+_MAX_PATCH_POINTS = 6
+"""Maximum number of suction points on one patch."""
+
 _TRIANGLE_TOLERANCE = 1e-9
 """Barycentric coordinate by which a ray may miss a triangle, for rounding."""
-_STARTED = 1e-6  # metres from its start at which a ray may meet something
+
+_MIN_HIT_DISTANCE = 1e-6
+"""Smallest distance between the start of a ray and a hit [m]."""
 
 Vectors = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ContactPair:
-    """Two points of a surface between which it can be held.
+    """Two points of a surface at which a parallel hand can grasp.
 
     Attributes:
-        middle: (3,) point half way, metres.
-        axis: (3,) unit vector from the first to the second.
-        width: metres between them.
-        alignment: the smaller cosine of the angles between the line and the two normals.
+        middle: (3,) midpoint [m].
+        axis: (3,) unit vector from the first to the second point.
+        width: distance between the points [m].
+        alignment: smaller cosine of the angles between the line and the two normals.
     """
 
     middle: Vectors
@@ -73,13 +94,13 @@ class ContactPair:
 
 @dataclass(frozen=True)
 class SuctionPoint:
-    """A place for a suction cup.
+    """Position for a suction cup.
 
     Attributes:
-        point: (3,) metres.
+        point: (3,) position [m].
         normal: (3,) outward unit normal of the patch.
         tangent: (3,) unit vector along the longest side of the patch.
-        room: metres to the edge of the patch.
+        room: distance to the edge of the patch [m].
     """
 
     point: Vectors
@@ -97,144 +118,181 @@ def antipodal_pairs(
     friction: float = FRICTION,
     depth: float = math.inf,
 ) -> list[ContactPair]:
-    """Return pairs of contacts on a mesh with a centre of mass (3,), of widths in metres, best first.
+    """Return antipodal pairs on a mesh, best first.
 
-    Those come last that lie deeper in the mesh's hull than fingers of a ``depth`` in metres reach,
-    from every side.
+    Args:
+        shape: mesh.
+        centre: (3,) centre of mass [m].
+        widths: smallest and largest distance between the points of a pair [m].
+        rng: random generator of the surface points.
+        friction: friction coefficient of the contacts.
+        depth: depth of the fingers [m]. Pairs deeper in the mesh's hull, from every side, come
+            last.
     """
     triangles = closed_triangles(shape)
     if not len(triangles):
         return []
     normals = triangle_normals(triangles)
-    points, inward = _samples(triangles, normals, rng)
-    least = 1.0 / math.hypot(1.0, friction)  # the cosine of the friction cone's angle
-    found = list(_pairs(triangles, normals, points, inward, widths, least))
+    points, directions = _sample_surface(triangles, normals, rng)
+    cone_cosine = 1.0 / math.hypot(1.0, friction)
+    pairs = list(_pairs(triangles, normals, points, directions, widths, cone_cosine))
     corners = np.unique(triangles.reshape(-1, 3), axis=0)
     size = norm(np.ptp(corners, axis=0))
 
-    def badness(pair: ContactPair) -> tuple[bool, float, float, float, float, float]:
+    def cost(pair: ContactPair) -> tuple[bool, float, float, float, float, float]:
+        """Return the sort key of a pair, with its position to break ties."""
         offset = norm(np.cross(pair.middle - centre, pair.axis)) / size
-        above = (
-            np.einsum("ij,kj->ik", corners - pair.middle, -approaches(pair.axis))
-            if depth < size
-            else np.zeros(1)
-        )
-        is_deep = float(np.min(np.max(above, axis=0))) > depth
-        badness = round(1.0 - pair.alignment + offset, 6)
-        return (is_deep, badness, round(pair.width, 9), *np.round(pair.middle, 9).tolist())
+        depths = np.zeros(1)
+        if depth < size:
+            depths = np.einsum("ij,kj->ik", corners - pair.middle, -approaches(pair.axis))
+        is_deep = float(np.min(np.max(depths, axis=0))) > depth
+        misalignment = round(1.0 - pair.alignment + offset, 6)
+        return (is_deep, misalignment, round(pair.width, 9), *np.round(pair.middle, 9).tolist())
 
     return distinct_pairs(
-        sorted(found, key=badness), limit=_SAMPLED_PAIRS, of_axis=_SAMPLED_PAIRS_OF_AXIS
+        sorted(pairs, key=cost), limit=_MAX_SAMPLED_PAIRS, of_axis=_MAX_PARALLEL_SAMPLES
     )
 
 
 def approaches(axis: Vectors) -> Vectors:
-    """Return directions (k, 3) from which a hand closes along an axis (3,), from above first."""
+    """Return approach directions (k, 3) of a hand that closes along an axis (3,), down first."""
     down = np.array([0.0, 0.0, -1.0]) if abs(axis[2]) < 0.9 else np.array([-1.0, 0.0, 0.0])
     first = down - dot(down, axis) * axis
     first /= norm(first)
-    turns = circle(2.0 * math.pi * np.arange(_APPROACHES) / _APPROACHES)
-    return turns[:, :1] * first + turns[:, 1:] * np.cross(axis, first)
+    points = circle(2.0 * math.pi * np.arange(_APPROACH_COUNT) / _APPROACH_COUNT)
+    return points[:, :1] * first + points[:, 1:] * np.cross(axis, first)
 
 
 def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) -> list[ContactPair]:
-    """Return pairs of contact points without near duplicates, then some where none of these is, as on a handle.
+    """Return contact pairs without near duplicates, then some pairs far from all of these.
+
+    The latter are needed for small graspable parts such as a handle.
 
     Args:
-        limit: maximal number of the former.
-        of_axis: maximal number of them with nearly parallel axes.
+        pairs: contact pairs, best first.
+        limit: maximum number of the former.
+        of_axis: maximum number of the former with nearly parallel axes.
     """
-    kept, left = list[ContactPair](), list[ContactPair]()
+    distinct, rest = list[ContactPair](), list[ContactPair]()
     for pair in pairs:
-        parallel = [other for other in kept if abs(dot(pair.axis, other.axis)) > _PARALLEL]
-        is_new = all(norm(pair.middle - other.middle) >= _NEAR for other in parallel)
-        (kept if is_new and len(parallel) < of_axis and len(kept) < limit else left).append(pair)
-    most = len(kept) + _ELSEWHERE
-    for pair in left:
-        if len(kept) < most and all(norm(pair.middle - other.middle) >= _APART for other in kept):
-            kept.append(pair)
-    return kept
+        parallel = [
+            known for known in distinct if abs(dot(pair.axis, known.axis)) > _PARALLEL_COSINE
+        ]
+        is_new = all(norm(pair.middle - known.middle) >= _DUPLICATE_DISTANCE for known in parallel)
+        is_selected = is_new and len(parallel) < of_axis and len(distinct) < limit
+        (distinct if is_selected else rest).append(pair)
+    max_count = len(distinct) + _MAX_DISTANT_PAIRS
+    for pair in rest:
+        if len(distinct) < max_count and all(
+            norm(pair.middle - known.middle) >= _DISTANT_PAIR_DISTANCE for known in distinct
+        ):
+            distinct.append(pair)
+    return distinct
 
 
 def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[SuctionPoint]:
-    """Return places for a suction cup of a rim radius on the flat patches of a mesh, best first, by its centre (3,)."""
+    """Return positions for a suction cup on the flat patches of a mesh, best first.
+
+    Args:
+        shape: mesh.
+        centre: (3,) centre of mass [m].
+        rim: radius of the cup [m].
+    """
     triangles = closed_triangles(shape)
     if not len(triangles):
         return []
-    found = [
-        place
+    contacts = [
+        contact
         for patch, edges in flat_patches(triangles, least_area=math.pi * rim * rim)
-        for place in _patch_points(triangles[patch], edges, rim, centre)
+        for contact in _patch_points(triangles[patch], edges, rim, centre)
     ]
 
-    def badness(place: SuctionPoint) -> tuple[float, ...]:
-        lever = norm(np.cross(centre - place.point, place.normal))
-        return (round(float(lever), 6), *np.round([*-place.normal[::-1], *place.point], 9).tolist())
+    def cost(contact: SuctionPoint) -> tuple[float, ...]:
+        """Return the sort key of a point: its lever arm, then its pose to break ties."""
+        lever_arm = norm(np.cross(centre - contact.point, contact.normal))
+        pose = np.round([*-contact.normal[::-1], *contact.point], 9)
+        return (round(float(lever_arm), 6), *pose.tolist())
 
-    return sorted(found, key=badness)
+    return sorted(contacts, key=cost)
 
 
-def _samples(
+def _sample_surface(
     triangles: Vectors, normals: Vectors, rng: np.random.Generator
 ) -> tuple[Vectors, Vectors]:
-    """Return points (n, 3) on the surface with their inward normals."""
+    """Return points (n, 3) on the surface [m], with their inward unit normals (n, 3)."""
     areas = triangle_areas(triangles)
-    points, inward = [], []
-    for patch, _ in flat_patches(triangles, most=_FLAT_PARTS):
-        middles = triangles[patch].mean(axis=1)
-        middle = (middles * areas[patch][:, None]).sum(axis=0) / areas[patch].sum()
-        points.append(middle)
-        inward.append(-normals[patch[0]])
-    chosen = rng.choice(len(triangles), size=_SAMPLES, p=areas / areas.sum())
-    u, v = rng.random((2, _SAMPLES))
+
+    # The centroids of flat parts.
+    centroids, centroid_directions = [], []
+    for patch, _ in flat_patches(triangles, most=_MAX_FLAT_PARTS):
+        centres = triangles[patch].mean(axis=1)
+        centroids.append((centres * areas[patch][:, None]).sum(axis=0) / areas[patch].sum())
+        centroid_directions.append(-normals[patch[0]])
+
+    # Random points, uniform in area.
+    indices = rng.choice(len(triangles), size=_SAMPLE_COUNT, p=areas / areas.sum())
+    u, v = rng.random((2, _SAMPLE_COUNT))
     is_beyond = u + v > 1.0
     u[is_beyond], v[is_beyond] = 1.0 - u[is_beyond], 1.0 - v[is_beyond]
-    a, b, c = (triangles[chosen, k] for k in range(3))
-    spread = a + u[:, None] * (b - a) + v[:, None] * (c - a)
-    return np.concatenate([np.array(points).reshape(-1, 3), spread]), np.concatenate(
-        [np.array(inward).reshape(-1, 3), -normals[chosen]]
-    )
+    a, b, c = (triangles[indices, k] for k in range(3))
+    random_points = a + u[:, None] * (b - a) + v[:, None] * (c - a)
+    points = np.concatenate([np.array(centroids).reshape(-1, 3), random_points])
+    directions = [np.array(centroid_directions).reshape(-1, 3), -normals[indices]]
+    return points, np.concatenate(directions)
 
 
 def _pairs(
     triangles: Vectors,
     normals: Vectors,
     points: Vectors,
-    inward: Vectors,
+    directions: Vectors,
     widths: tuple[float, float],
-    least: float,
+    cone_cosine: float,
 ) -> Iterator[ContactPair]:
-    """Yield the pairs that rays from points find, with both normals within the cone."""
-    again: list[tuple[Vectors, Vectors, Vectors, float]] = []
-    for start, own, hits in zip(points, inward, _rays(triangles, points, inward), strict=True):
-        exits = _exits(hits, normals, own)
+    """Yield contact pairs at the ends of rays, with both normals within the friction cone.
+
+    A second ray from the same point, along the mean of both normals, is often better aligned.
+
+    Args:
+        triangles: (n, 3, 3) triangles of the mesh [m].
+        normals: (n, 3) outward normals.
+        points: (m, 3) points on the surface [m].
+        directions: (m, 3) inward normals at the points.
+        widths: smallest and largest distance between the points of a pair [m].
+        cone_cosine: smallest cosine between the line and each normal.
+    """
+    second_rays: list[tuple[Vectors, Vectors, Vectors, float]] = []
+    ray_hits = _cast_rays(triangles, points, directions)
+    for start, direction, hits in zip(points, directions, ray_hits, strict=True):
+        exits = _exits(hits, normals, direction)
         for distance, index in dict.fromkeys(exits[:1] + exits[-1:]):
-            alignment = dot(normals[index], own)
-            if alignment >= least and widths[0] <= distance <= widths[1]:
-                yield ContactPair(start + distance / 2 * own, own, distance, min(1.0, alignment))
-            mean = own + normals[index]
+            alignment = dot(normals[index], direction)
+            if alignment >= cone_cosine and widths[0] <= distance <= widths[1]:
+                middle = start + distance / 2 * direction
+                yield ContactPair(middle, direction, distance, min(1.0, alignment))
+            mean = direction + normals[index]
             length = norm(mean)
             if 1e-9 < length < 2.0 - 1e-9:
-                again.append((start, own, mean / length, distance))
-    if not again:
+                second_rays.append((start, direction, mean / length, distance))
+    if not second_rays:
         return
-    starts, axes = (
-        np.array([start for start, *_ in again]),
-        np.array([axis for _, _, axis, _ in again]),
-    )
-    for (start, own, axis, near), hits in zip(again, _rays(triangles, starts, axes), strict=True):
+    starts = np.array([start for start, *_ in second_rays])
+    axes = np.array([axis for _, _, axis, _ in second_rays])
+    ray_hits = _cast_rays(triangles, starts, axes)
+    for (start, direction, axis, first_distance), hits in zip(second_rays, ray_hits, strict=True):
         exits = _exits(hits, normals, axis)
         if exits:
-            distance, index = min(exits, key=lambda hit: abs(hit[0] - near))
-            alignment = min(dot(own, axis), dot(normals[index], axis))
-            if alignment >= least and widths[0] <= distance <= widths[1]:
-                yield ContactPair(start + distance / 2 * axis, axis, distance, min(1.0, alignment))
+            distance, index = min(exits, key=lambda hit: abs(hit[0] - first_distance))
+            alignment = min(dot(direction, axis), dot(normals[index], axis))
+            if alignment >= cone_cosine and widths[0] <= distance <= widths[1]:
+                middle = start + distance / 2 * axis
+                yield ContactPair(middle, axis, distance, min(1.0, alignment))
 
 
 def _exits(
     hits: list[tuple[float, int]], normals: Vectors, axis: Vectors
 ) -> list[tuple[float, int]]:
-    """Return the hits of a ray at which it leaves the object, nearest first."""
+    """Return the hits (distance, triangle) at which a ray leaves the object, nearest first."""
     return [
         (distance, index)
         for distance, index in hits
@@ -242,63 +300,80 @@ def _exits(
     ]
 
 
-def _rays(
+def _cast_rays(
     triangles: Vectors, starts: Vectors, directions: Vectors
 ) -> list[list[tuple[float, int]]]:
-    """Return for each ray the distances and triangles that it meets beyond its start, nearest first.
+    """Return for each ray its hits (distance, triangle) beyond its start, nearest first.
 
-    A triangle is looked at only when the ray's line passes through the ball around it, which matrix
-    products tell. They are those of BLAS, whose last bits do not matter, since the balls are larger
-    than rounding is by far.
+    Only triangles whose bounding balls intersect the line of the ray are checked exactly. BLAS
+    computes this selection: its last bits do not matter, since the balls are enlarged by much more.
+
+    Args:
+        triangles: (n, 3, 3) triangles [m].
+        starts: (m, 3) starts of the rays [m].
+        directions: (m, 3) unit vectors along the rays.
     """
-    middles = triangles.mean(axis=1)
-    balls = norms(triangles - middles[:, None]).max(axis=1) + _STARTED
-    at_once = max(1, _RAYS_AT_ONCE // len(triangles))
-    found: list[list[tuple[float, int]]] = []
-    for begin in range(0, len(starts), at_once):
-        start, along = starts[begin : begin + at_once], directions[begin : begin + at_once]
-        ahead = along @ middles.T - np.einsum("ij,ij->i", start, along)[:, None]
-        squares = (
-            (middles**2).sum(axis=1)[None]
-            - 2.0 * start @ middles.T
+    centres = triangles.mean(axis=1)
+    radii = norms(triangles - centres[:, None]).max(axis=1) + _MIN_HIT_DISTANCE
+    chunk = max(1, _MAX_RAY_TRIANGLES // len(triangles))
+    ray_hits: list[list[tuple[float, int]]] = []
+    for first in range(0, len(starts), chunk):
+        start, direction = starts[first : first + chunk], directions[first : first + chunk]
+        projections = direction @ centres.T - np.einsum("ij,ij->i", start, direction)[:, None]
+        squared_distances = (
+            (centres**2).sum(axis=1)[None]
+            - 2.0 * start @ centres.T
             + (start**2).sum(axis=1)[:, None]
         )
-        rows, indices = np.nonzero(squares - ahead**2 <= balls**2)
-        distances = _distances(triangles[indices], start[rows], along[rows])
+        rows, indices = np.nonzero(squared_distances - projections**2 <= radii**2)
+        distances = _hit_distances(triangles[indices], start[rows], direction[rows])
         hits: list[list[tuple[float, int]]] = [[] for _ in range(len(start))]
         for row, index, distance in zip(
             rows.tolist(), indices.tolist(), distances.tolist(), strict=True
         ):
-            if distance > _STARTED:
+            if distance > _MIN_HIT_DISTANCE:
                 hits[row].append((distance, index))
-        found += [sorted(of_ray) for of_ray in hits]
-    return found
+        ray_hits += [sorted(row_hits) for row_hits in hits]
+    return ray_hits
 
 
-def _distances(triangles: Vectors, starts: Vectors, directions: Vectors) -> NDArray[np.float64]:
-    """Return how far (n,) along each of n rays its triangle lies, -1 where it misses (Moller and Trumbore, 1997)."""
+def _hit_distances(triangles: Vectors, starts: Vectors, directions: Vectors) -> NDArray[np.float64]:
+    """Return the distance along each ray to its triangle (Moller and Trumbore, 1997).
+
+    Args:
+        triangles: (n, 3, 3) triangles [m].
+        starts: (n, 3) starts of the rays [m].
+        directions: (n, 3) unit vectors along the rays.
+
+    Returns:
+        (n,) distances [m]. -1 for a ray that misses its triangle.
+    """
     a = triangles[:, 0]
-    first, second = triangles[:, 1] - a, triangles[:, 2] - a
-    across = np.cross(directions, second)
-    volume = np.einsum("ij,ij->i", across, first)
-    is_met = np.abs(volume) > 1e-15
-    volume = np.where(is_met, volume, 1.0)
+    edge_b, edge_c = triangles[:, 1] - a, triangles[:, 2] - a
+    p = np.cross(directions, edge_c)
+    determinant = np.einsum("ij,ij->i", p, edge_b)
+    is_hit = np.abs(determinant) > 1e-15
+    determinant = np.where(is_hit, determinant, 1.0)
     offset = starts - a
-    turned = np.cross(offset, first)
-    u = np.einsum("ij,ij->i", across, offset) / volume
-    v = np.einsum("ij,ij->i", directions, turned) / volume
-    is_met &= (
-        (u >= -_TRIANGLE_TOLERANCE)
-        & (v >= -_TRIANGLE_TOLERANCE)
-        & (u + v <= 1.0 + _TRIANGLE_TOLERANCE)
-    )
-    return np.where(is_met, np.einsum("ij,ij->i", second, turned) / volume, -1.0)
+    q = np.cross(offset, edge_b)
+    u = np.einsum("ij,ij->i", p, offset) / determinant
+    v = np.einsum("ij,ij->i", directions, q) / determinant
+    is_hit &= (u >= -_TRIANGLE_TOLERANCE) & (v >= -_TRIANGLE_TOLERANCE)
+    is_hit &= u + v <= 1.0 + _TRIANGLE_TOLERANCE
+    return np.where(is_hit, np.einsum("ij,ij->i", edge_c, q) / determinant, -1.0)
 
 
 def _patch_points(
     triangles: Vectors, edges: Vectors, rim: float, centre: Vectors
 ) -> list[SuctionPoint]:
-    """Return places on one patch with room for the rim, those nearest to the centre of mass first."""
+    """Return points of one patch with room for the rim, nearest to the centre of mass first.
+
+    Args:
+        triangles: (n, 3, 3) triangles of the patch [m].
+        edges: (m, 2, 3) edges of its outline [m].
+        rim: radius of the cup [m].
+        centre: (3,) centre of mass [m].
+    """
     areas = triangle_areas(triangles)
     if areas.sum() < math.pi * rim * rim or not len(edges):
         return []
@@ -310,9 +385,8 @@ def _patch_points(
     tangent /= norm(tangent)
     axes = np.column_stack([tangent, np.cross(normal, tangent)])
     origin = (triangles.mean(axis=1) * areas[:, None]).sum(axis=0) / areas.sum()
-    flat, outline = (
-        np.einsum("...i,ij->...j", corners - origin, axes) for corners in (triangles, edges)
-    )
+    flat = np.einsum("...i,ij->...j", triangles - origin, axes)
+    outline = np.einsum("...i,ij->...j", edges - origin, axes)
     target = product(centre - origin, axes)
     low, high = flat.reshape(-1, 2).min(axis=0), flat.reshape(-1, 2).max(axis=0)
     step = max(rim, float(np.max(high - low)) / 16, 1e-3)
@@ -323,34 +397,35 @@ def _patch_points(
     points = np.concatenate(
         [np.zeros((1, 2)), target[None], np.array(np.meshgrid(*grid)).reshape(2, -1).T]
     )
-    room = np.where(_is_in_any(points, flat), _distance_to_sides(points, outline), -1.0)
+    room = np.where(_are_inside(points, flat), _distance_to_sides(points, outline), -1.0)
     order = np.lexsort((points[:, 1], points[:, 0], np.round(norms(points - target), 9)))
-    kept: list[int] = []
+    selected: list[int] = []
+    min_distance = max(rim, _DUPLICATE_DISTANCE)
     for i in order.tolist():
-        is_new = all(norm(points[i] - points[j]) > max(rim, _NEAR) for j in kept)
-        if room[i] >= max(rim, 1e-4) and is_new and len(kept) < _PATCH_POINTS:
-            kept.append(i)
+        is_new = all(norm(points[i] - points[j]) > min_distance for j in selected)
+        if room[i] >= max(rim, 1e-4) and is_new and len(selected) < _MAX_PATCH_POINTS:
+            selected.append(i)
     return [
         SuctionPoint(origin + product(axes, points[i]), normal, tangent, float(room[i]))
-        for i in kept
+        for i in selected
     ]
 
 
-def _is_in_any(points: Vectors, triangles: Vectors) -> NDArray[np.bool_]:
-    """Tell for points (n, 2) whether they are in any of some triangles (m, 3, 2), counter-clockwise."""
-    inside = np.ones((len(points), len(triangles)), dtype=bool)
+def _are_inside(points: Vectors, triangles: Vectors) -> NDArray[np.bool_]:
+    """Return whether each point (n, 2) is in any counter-clockwise triangle (m, 3, 2)."""
+    is_inside = np.ones((len(points), len(triangles)), dtype=bool)
     for k in range(3):
-        start, along = triangles[:, k], triangles[:, (k + 1) % 3] - triangles[:, k]
+        start, side = triangles[:, k], triangles[:, (k + 1) % 3] - triangles[:, k]
         offset = points[:, None] - start[None]
-        inside &= along[None, :, 0] * offset[..., 1] - along[None, :, 1] * offset[..., 0] >= -1e-12
-    return np.asarray(inside.any(axis=1))
+        cross = side[None, :, 0] * offset[..., 1] - side[None, :, 1] * offset[..., 0]
+        is_inside &= cross >= -1e-12
+    return np.asarray(is_inside.any(axis=1))
 
 
 def _distance_to_sides(points: Vectors, sides: Vectors) -> NDArray[np.float64]:
-    """Return the distance (n,) of points (n, 2) to the nearest of some segments (m, 2, 2)."""
-    start, along = sides[:, 0], sides[:, 1] - sides[:, 0]
+    """Return the distance (n,) of points (n, 2) to the nearest segment (m, 2, 2) [m]."""
+    start, vector = sides[:, 0], sides[:, 1] - sides[:, 0]
     offset = points[:, None] - start[None]
-    share = np.clip(
-        np.einsum("ijk,jk->ij", offset, along) / np.einsum("jk,jk->j", along, along), 0.0, 1.0
-    )
-    return np.asarray(norms(offset - share[..., None] * along[None]).min(axis=1))
+    projection = np.einsum("ijk,jk->ij", offset, vector) / np.einsum("jk,jk->j", vector, vector)
+    fraction = np.clip(projection, 0.0, 1.0)
+    return np.asarray(norms(offset - fraction[..., None] * vector[None]).min(axis=1))

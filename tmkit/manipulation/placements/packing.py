@@ -1,13 +1,13 @@
-"""Packings: places for several objects in one region, chosen together.
+"""Packings: placements of several objects in one region.
 
-Objects are inserted one after the other. Each goes to the point that is farthest in one direction,
-among the corners of the polygons in which it fits and the points where these cross, as
-:mod:`tmkit.manipulation.placements.sampling` places one object. The order and the direction vary
-from packing to packing; objects that did not fit come earlier next time ("squeaky wheel"
-optimisation; Joslin & Clements 1999).
+Objects are inserted in sequence. Each goes to the feasible point that is farthest in one direction,
+among the corners and crossings of the polygons of
+:mod:`tmkit.manipulation.placements.sampling`. The order and the direction vary from packing to
+packing. Objects that did not fit come earlier in the next packing ("squeaky wheel" optimisation;
+Joslin & Clements 1999).
 
 Invariants: each object's outline lies in the region and keeps the spacing to the others. Equal
-arguments and generators in equal states give equal packings.
+arguments and generators in equal states return equal packings.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from tmkit.motion.regions.solids import collision_solids, outline
 from tmkit.motion.regions.surfaces import SupportSurface, region_surface
 from tmkit.robots import Manipulator
 
-_AVOIDED = 0.01
-"""Distance to a place that an object avoids [m]."""
+_AVOIDANCE_DISTANCE = 0.01
+"""Distance of all objects from an avoided placement [m]."""
 
 _POINT_DIGITS = 9
-"""Decimals to which points are rounded [m]."""
+"""Number of decimals to which points are rounded."""
 
 Points = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class _Shape:
-    """An object as it could stand in the region.
+    """An object in one orientation.
 
     Attributes:
         posture: orientation, with the positions at which it fits.
@@ -57,12 +57,12 @@ class _Shape:
 
 
 @dataclass(frozen=True, eq=False)
-class _Placed:
-    """An object that has a place.
+class _PositionedShape:
+    """An object with orientation and position.
 
     Attributes:
-        shape: the object in its orientation.
-        point: (2,) position.
+        shape: object in its orientation.
+        point: (2,) position on the surface [m].
     """
 
     shape: _Shape
@@ -70,19 +70,19 @@ class _Placed:
 
 
 class RegionPacker:
-    """Packs objects into one region.
+    """Sampler of packings of objects in one region.
 
     Args:
-        scene: the scene. Its objects in the region are obstacles, but for those that are packed.
-        objects: frames of the objects that are packed.
+        scene: scene with objects and region. Other objects in the region are obstacles.
+        objects: frames of the objects to pack.
         region: frame of the region.
-        q: (n_joints,) configuration; None where no joint is between the frames.
-        manipulator: the arm, whose links are no obstacles, and which fills the region from its far
-            side.
+        q: (n_joints,) configuration. May be None if no joint is between the frames.
+        manipulator: arm whose links are no obstacles. The region is filled from the side that is
+            farthest from its base.
 
     Raises:
-        SceneError: if the frame is no region, or an object cannot rest.
-        UnknownNameError: if a frame does not exist.
+        SceneError: if the frame is not a region, or an object has no stable face.
+        UnknownNameError: if a frame is unknown.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class RegionPacker:
         self._spacing = settings.spacing
         self._shapes: dict[str, tuple[_Shape, ...]] = {}
         for name in self.objects:
-            bare = scene
-            for other in self.objects:
-                if other != name and other in bare:
-                    bare = bare.remove_frame(other, subtree=True)
-            solids = collision_solids(bare, name, q)
-            postures = postures_on(bare, name, surface, q, manipulator, settings, parts=())
+            object_scene = scene
+            for object in self.objects:
+                if object != name and object in object_scene:
+                    object_scene = object_scene.remove_frame(object, subtree=True)
+            solids = collision_solids(object_scene, name, q)
+            postures = postures_on(object_scene, name, surface, q, manipulator, settings, parts=())
             shapes = (_Shape(posture, outline(solids, posture.rotation)) for posture in postures)
             unique = {
                 np.round(shape.footprint.vertices, _POINT_DIGITS).tobytes(): shape
@@ -114,14 +114,14 @@ class RegionPacker:
             }
             self._shapes[name] = tuple(reversed(unique.values()))
         self._sizes = {name: _size(shapes) for name, shapes in self._shapes.items()}
-        self._avoided = np.zeros((0, 2))
-        self._away = self._away_from(scene, manipulator, surface, q)
+        self._avoided_points = np.zeros((0, 2))
+        self._far_direction = self._direction_from_base(scene, manipulator, surface, q)
 
     @staticmethod
-    def _away_from(
+    def _direction_from_base(
         scene: SceneGraph, manipulator: Manipulator, surface: SupportSurface, q: ArrayLike | None
     ) -> Points:
-        """Return the direction (2,) in the surface away from the base of an arm."""
+        """Return the unit vector (2,) in the surface away from the base of an arm."""
         if scene.root(manipulator.base) != scene.root(surface.support):
             return np.array([1.0, 0.0])
         base = surface.support_from_surface.inverse() @ scene.pose(
@@ -131,112 +131,134 @@ class RegionPacker:
         length = norm(direction)
         return np.asarray(direction / length) if length > INSIDE_TOLERANCE else np.array([1.0, 0.0])
 
-    def avoid(self, places: Sequence[Placement]) -> None:
-        """Keep all objects a centimetre away from places."""
-        support_from_surface = self._surface.support_from_surface
+    def avoid(self, placements: Sequence[Placement]) -> None:
+        """Keep all objects at least 1 cm away from placements.
+
+        Args:
+            placements: placements to avoid, instead of those of an earlier call.
+        """
+        surface_from_support = self._surface.support_from_surface.inverse()
         points = [
-            (support_from_surface.inverse() @ place.support_from_object).translation[:2]
-            for place in places
+            (surface_from_support @ placement.support_from_object).translation[:2]
+            for placement in placements
         ]
-        self._avoided = np.array(points).reshape(-1, 2)
+        self._avoided_points = np.array(points).reshape(-1, 2)
 
     def packings(self, rng: np.random.Generator, *, count: int) -> Iterator[dict[str, Placement]]:
-        """Yield packings, each with the places of the objects that fit into it, in the order of insertion.
+        """Yield packings: placements by object, in the order of insertion, where objects fit.
 
-        The first inserts the objects in the given order. O(n^3) each for n objects.
+        The first packing inserts the objects in the order of the constructor. O(n^3) for each
+        packing of n objects.
 
         Args:
             rng: random generator of the variation.
             count: number of packings.
         """
         priority = np.arange(len(self.objects), dtype=float)
-        direction = self._away
+        direction = self._far_direction
         for number in range(count):
             order = np.argsort(priority, kind="stable").tolist()
-            placed: dict[str, _Placed] = {}
-            too_large: list[tuple[float, float]] = []
+            inserted: dict[str, _PositionedShape] = {}
+            rejected_sizes: list[tuple[float, float]] = []
             for index in order:
                 name = self.objects[index]
                 width, depth = self._sizes[name]
-                is_larger = any(width >= least[0] and depth >= least[1] for least in too_large)
-                found = None if is_larger else self._insert(name, [*placed.values()], direction)
-                if found is not None:
-                    placed[name] = found
+                is_too_large = any(width >= w and depth >= d for w, d in rejected_sizes)
+                positioned = None
+                if not is_too_large:
+                    positioned = self._insert(name, [*inserted.values()], direction)
+                if positioned is not None:
+                    inserted[name] = positioned
                     continue
                 priority[index] -= len(order) / 4.0
-                if not is_larger:
-                    too_large.append((width, depth))
-            yield {name: self._placement(each) for name, each in placed.items()}
+                if not is_too_large:
+                    rejected_sizes.append((width, depth))
+            yield {name: self._placement(each) for name, each in inserted.items()}
             priority += rng.normal(0.0, 1.0 + len(order) / 16.0, len(order))
             if number % 2:
                 direction = circle([rng.uniform(-np.pi, np.pi)])[0]
 
-    def place(self, name: str, others: Mapping[str, Placement]) -> Iterator[Placement]:
-        """Yield places of one object beside others that have theirs, those far from the arm first."""
-        placed = [
-            self._placed(other, placement) for other, placement in others.items() if other != name
+    def place(self, name: str, placements: Mapping[str, Placement]) -> Iterator[Placement]:
+        """Yield placements of one object beside other objects, those far from the arm first.
+
+        Args:
+            name: frame of the object.
+            placements: placements of other objects, by frame.
+        """
+        neighbours = [
+            self._positioned_shape(neighbour, placement)
+            for neighbour, placement in placements.items()
+            if neighbour != name
         ]
         for shape in self._shapes[name]:
-            for point in self._points(shape, placed, self._away):
-                yield self._placement(_Placed(shape, point))
+            for point in self._points(shape, neighbours, self._far_direction):
+                yield self._placement(_PositionedShape(shape, point))
 
-    def _insert(self, name: str, others: Sequence[_Placed], direction: Points) -> _Placed | None:
-        """Return the place of an object that is farthest in a direction; None if it does not fit."""
-        best: tuple[float, _Placed] | None = None
+    def _insert(
+        self, name: str, neighbours: Sequence[_PositionedShape], direction: Points
+    ) -> _PositionedShape | None:
+        """Return the position of an object that is farthest in a direction (2,), or None."""
+        best: tuple[float, _PositionedShape] | None = None
         for shape in self._shapes[name]:
-            points = self._points(shape, others, direction)
+            points = self._points(shape, neighbours, direction)
             if len(points):
-                reach = round(float(product(points[:1], direction)[0]), _POINT_DIGITS)
-                if best is None or reach > best[0]:
-                    best = reach, _Placed(shape, points[0])
+                distance = round(float(product(points[:1], direction)[0]), _POINT_DIGITS)
+                if best is None or distance > best[0]:
+                    best = distance, _PositionedShape(shape, points[0])
         return None if best is None else best[1]
 
-    def _points(self, shape: _Shape, placed: Sequence[_Placed], direction: Points) -> Points:
-        """Return the points (n, 2) at which an object fits beside others, the farthest in a direction first."""
+    def _points(
+        self, shape: _Shape, neighbours: Sequence[_PositionedShape], direction: Points
+    ) -> Points:
+        """Return the feasible positions of an object beside its neighbours.
+
+        Args:
+            shape: object in its orientation.
+            neighbours: objects that have a position.
+            direction: (2,) unit vector; positions farthest in this direction come first.
+
+        Returns:
+            (n, 2) positions on the surface [m].
+        """
         fit = shape.posture.fit
         blocks = [*shape.posture.blocks]
-        blocks += [
-            blocking(other.shape.footprint, shape.footprint, spacing=self._spacing).moved(
-                other.point
-            )
-            for other in placed
-        ]
+        for neighbour in neighbours:
+            block = blocking(neighbour.shape.footprint, shape.footprint, spacing=self._spacing)
+            blocks.append(block.moved(neighbour.point))
         outlines = [polygon.vertices for polygon in (fit, *blocks)]
         points = np.concatenate([*outlines, convex.crossings(outlines)])
         points = np.unique(np.round(points, _POINT_DIGITS), axis=0)
-        kept = fit.depth(points) >= -INSIDE_TOLERANCE
+        is_feasible = fit.depth(points) >= -INSIDE_TOLERANCE
         for block in blocks:
-            kept[kept] = block.depth(points[kept]) <= INSIDE_TOLERANCE
-        points = points[kept]
-        for avoided in self._avoided:
-            points = points[norms(points - avoided) > _AVOIDED]
+            is_feasible[is_feasible] = block.depth(points[is_feasible]) <= INSIDE_TOLERANCE
+        points = points[is_feasible]
+        for avoided_point in self._avoided_points:
+            points = points[norms(points - avoided_point) > _AVOIDANCE_DISTANCE]
         distances = (
             np.round(product(points, direction), _POINT_DIGITS) if len(points) else np.zeros(0)
         )
         return points[np.lexsort((points[:, 1], points[:, 0], -distances))]
 
-    def _placement(self, placed: _Placed) -> Placement:
-        x, y = placed.point.tolist()
-        posture = placed.shape.posture
-        support_from_object = self._surface.support_from_surface @ posture.at(placed.point)
-        return Placement(
-            self._surface.support,
-            support_from_object,
-            f"packed at ({x:.3f}, {y:.3f}), {posture.name}",
-        )
+    def _placement(self, positioned: _PositionedShape) -> Placement:
+        """Return the placement of an object with a position."""
+        x, y = positioned.point.tolist()
+        posture = positioned.shape.posture
+        support_from_object = self._surface.support_from_surface @ posture.at(positioned.point)
+        name = f"packed at ({x:.3f}, {y:.3f}), {posture.name}"
+        return Placement(self._surface.support, support_from_object, name)
 
-    def _placed(self, name: str, placement: Placement) -> _Placed:
-        """Return an object at a place that was found before."""
+    def _positioned_shape(self, name: str, placement: Placement) -> _PositionedShape:
+        """Return an object with the orientation and position of an earlier placement."""
         pose = self._surface.support_from_surface.inverse() @ placement.support_from_object
         shape = min(
             self._shapes[name],
             key=lambda each: pose.distance(each.posture.at(pose.translation[:2])),
         )
-        return _Placed(shape, np.asarray(pose.translation[:2]))
+        return _PositionedShape(shape, np.asarray(pose.translation[:2]))
 
 
 def _size(shapes: Sequence[_Shape]) -> tuple[float, float]:
-    """Return the lesser and the greater side of the rectangle around an object; none for one without a place."""
+    """Return the sides of an object's bounding rectangle, shorter first [m], or infinity."""
     if not shapes:
         return math.inf, math.inf
     vertices = shapes[0].footprint.vertices
