@@ -162,13 +162,13 @@ def test_chance_depends_on_seed_and_shape_alone() -> None:
         (
             [None],
             (
-                "sampler 'test_nonsense_grasps_name_the_sampler.<locals>.bad' gives None for"
+                "sampler 'test_nonsense_grasps_name_the_sampler.<locals>.bad' returns None for"
                 " 'block', which is no Grasp"
             ),
         ),
         (
             [Grasp(Pose(), math.nan, "")],
-            "gives a grasp of 'block' with numbers that are not finite",
+            "returns a grasp of 'block' with numbers that are not finite",
         ),
         (
             [Grasp(Pose(), 0.2, "")],
@@ -233,8 +233,5 @@ def test_errors_of_ours_stay_what_they_are() -> None:
 def test_what_cannot_be_called_is_no_sampler() -> None:
     """Registering something else is refused at once."""
     for register in (Samplers().with_grasps, Samplers().with_placements):
-        with pytest.raises(
-            ConfigurationError,
-            match="a sampler is something to call with a request, which 7 is not",
-        ):
+        with pytest.raises(ConfigurationError, match="expected a callable as sampler, got 7"):
             register(7)  # type: ignore[arg-type]

@@ -227,14 +227,14 @@ def grasp_with(**values: Any) -> Callable[[GraspRequest], list[Grasp]]:
         (grasp_with(object_from_tool=[0, 0, 0]), "which is no Grasp"),
         (
             grasp_with(width="wide"),
-            "gives a grasp of 'a' whose width is 'wide', which is no number",
+            "returns a grasp of 'a' whose width is 'wide', which is no number",
         ),
         (grasp_with(width=None), "whose width is None, which is no number"),
         (
             lambda _: grasp_with(object_from_tool=Pose([math.nan, 0, 0]))(_),
             "fails for 'a': .*translation holds nan",
         ),
-        (lambda request: repeat(grasp_with()(request)[0]), "gives more than 10000 grasps of 'a'"),
+        (lambda request: repeat(grasp_with()(request)[0]), "returns more than 10000 grasps of 'a'"),
     ],
 )
 def test_nonsense_grasps_end_planning(sampler: Any, message: str) -> None:
@@ -284,7 +284,7 @@ def placement_with(**values: Any) -> Callable[[PlacementRequest], list[Placement
         ),
         (
             placement_with(support="a"),
-            "gives a placement for 'a' on 'mat' on 'a', which moves with the object",
+            "returns a placement for 'a' on 'mat' on 'a', which moves with the object",
         ),
         (placement_with(support=None), "on an unknown frame 'None'"),
         (placement_with(support_from_object=None), "which is no Placement"),

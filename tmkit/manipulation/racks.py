@@ -54,7 +54,7 @@ _DEPTH_TOLERANCE = 0.003
 _POST_SLOPE = 0.5
 """Smallest sine of the slope of a post; bars below are level."""
 
-_STEP = 0.002
+_SEARCH_STEP = 0.002
 """Distance between two positions of a line search [m]."""
 
 _MAX_DROP = 0.002
@@ -63,7 +63,7 @@ _MAX_DROP = 0.002
 _DROP_COUNT = 65
 """Number of heights at which contact is searched."""
 
-_DESCENT = 2e-4
+_REST_TEST_DESCENT = 2e-4
 """Distance by which the small motions of the rest test lower the centre of mass [m]."""
 
 _DIRECTION_COUNT = 16
@@ -75,7 +75,7 @@ _TILTS = (0.0, 0.02, 0.05)
 _SHIFTS = np.arange(-8, 9) * 1e-3
 """Horizontal shifts of the rest test [m]."""
 
-_LIFT = 0.03
+_LIFT_HEIGHT = 0.03
 """Smallest lift off a post, and largest lift before a removal along a bar [m]."""
 
 _SIDES = [
@@ -167,7 +167,7 @@ def removal_translations(
         for sign in (1.0, -1.0)
         if abs(axis[2]) < _POST_SLOPE
     ]
-    height = min(_LIFT, 0.5 * room) if directions else max(_LIFT, distance_off or 0.0)
+    height = min(_LIFT_HEIGHT, 0.5 * room) if directions else max(_LIFT_HEIGHT, distance_off or 0.0)
     lift = height * _UP
 
     # Select the shortest translation along a bar.
@@ -243,13 +243,13 @@ class _RackContact:
             Free distance [m], and the smallest distance in it at which the bounding box is off the
             rack [m], or None.
         """
-        distances = np.arange(_STEP, self.max_travel, _STEP)
+        distances = np.arange(_SEARCH_STEP, self.max_travel, _SEARCH_STEP)
         positions = start + distances[:, None] * direction
         is_blocked = self.collides(orientation, positions)
         free_count = int(np.argmax(is_blocked)) if is_blocked.any() else len(distances)
         is_off = ~self.collides(orientation, positions, as_box=True)[:free_count]
         indices = np.flatnonzero(is_off)
-        return free_count * _STEP, float(distances[indices[0]]) if len(indices) else None
+        return free_count * _SEARCH_STEP, float(distances[indices[0]]) if len(indices) else None
 
     def is_at_rest(self, pose: Pose) -> bool:
         """Return whether an object at a pose is in contact, and no small descent is free."""
@@ -262,7 +262,7 @@ class _RackContact:
         angles = np.arange(_DIRECTION_COUNT) * (math.tau / _DIRECTION_COUNT)
         for x, y in circle(angles).tolist():
             direction, tilt_axis = np.array([x, y, 0.0]), np.array([-y, x, 0.0])
-            shifts = _SHIFTS[:, None] * direction - _DESCENT * _UP
+            shifts = _SHIFTS[:, None] * direction - _REST_TEST_DESCENT * _UP
             for tilt in _TILTS:
                 tilted = Pose(centre) @ _rotation(tilt_axis, tilt) @ Pose(-centre) @ pose
                 if not self.collides(tilted, tilted.translation + shifts).all():
@@ -280,13 +280,13 @@ class _RackContact:
             Depth [m]. -1 if the bar does not support the object.
         """
         start = anchor - orientation.rotate(self.centre)
-        depths = np.arange(0.0, self.radius + _STEP, _STEP)
+        depths = np.arange(0.0, self.radius + _SEARCH_STEP, _SEARCH_STEP)
         is_blocked = self.collides(orientation, start - depths[:, None] * _UP)
         contact_indices = np.flatnonzero(~is_blocked[:-1] & is_blocked[1:])
         if not len(contact_indices):
             return -1.0
         depth = float(depths[contact_indices[-1]])
-        for step in (_STEP / 16.0, _STEP / 256.0):
+        for step in (_SEARCH_STEP / 16.0, _SEARCH_STEP / 256.0):
             depths = depth + step * np.arange(1, 17)
             is_blocked = self.collides(orientation, start - depths[:, None] * _UP)
             depth += step * int(np.argmax(is_blocked))

@@ -1,16 +1,16 @@
-"""Samplers: samplers of grasps and placements, and how to put one's own in their place.
+"""Samplers of grasps and placements, built-in and custom.
 
-A *sampler* is any callable: a :class:`GraspSampler` gives grasps for a :class:`GraspRequest`, a
-:class:`PlacementSampler` placements for a :class:`PlacementRequest`, best first. :class:`Samplers`
-says which one is asked for which object::
+A *sampler* is any callable: a :class:`GraspSampler` returns grasps for a :class:`GraspRequest`, a
+:class:`PlacementSampler` yields placements for a :class:`PlacementRequest`, best first.
+:class:`Samplers` maps objects to samplers::
 
     samplers = tk.Samplers().with_grasps(by_the_handle, of_class="mug")
     result = tk.plan(scene, domain="blocks", goal="(on a b)", samplers=samplers)
 
-Invariants: what is asked last registered first, and only one is asked. What a sampler gives is
-checked; nonsense is a :class:`~tmkit.errors.SamplerError` that names the sampler. Grasps of one
-shape by one hand are computed once a run, with a generator that depends on the seed and the shape
-alone, so they do not depend on the order of the calls.
+Invariants: one sampler is used for each object, the last registered one that applies. Results are
+checked; an invalid result raises a :class:`~tmkit.errors.SamplerError` with the sampler's name.
+Grasps of one shape by one hand are computed once a run. Their random generator depends on the seed
+and the shape alone, so they do not depend on the order of the calls.
 """
 
 from __future__ import annotations
@@ -49,20 +49,24 @@ from tmkit.spatial import Pose
 
 Configuration = NDArray[np.float64]
 
-_MOST = 10_000  # grasps or placements that a sampler of the user is asked for at once
-_BEFORE_START = 4  # places that are tried before the one where an object was at the start
-# metres beyond their shapes from which a tool is not at an object, and an object not on its support
-_FAR = 1.0
+_MAX_RESULTS = 10_000
+"""Maximum number of grasps or placements from one call of a custom sampler."""
+
+_START_RANK = 4
+"""Number of placements before the one at the object's start pose."""
+
+_MAX_DISTANCE = 1.0
+"""Largest distance of a tool from its object, or an object from its support, beyond shapes [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class GraspRequest:
-    """What a grasp sampler is asked.
+    """Arguments of a grasp sampler.
 
     Attributes:
-        scene: the scene with the object.
+        scene: scene with the object.
         object: frame of the object.
-        manipulator: the arm whose hand grasps.
+        manipulator: arm with the hand.
         rng: random generator, seeded by the plan's seed and the object's shapes.
     """
 
@@ -74,17 +78,17 @@ class GraspRequest:
 
 @dataclass(frozen=True, eq=False)
 class PlacementRequest:
-    """What a placement sampler is asked.
+    """Arguments of a placement sampler.
 
     Attributes:
-        scene: the scene; the object may be in the hand.
+        scene: scene, in which the object may be in the hand.
         q: (n_joints,) configuration.
         object: frame of the object.
-        support: frame to put it on: a surface, a region, or another object.
-        manipulator: the arm that puts it there.
+        support: frame of the support: a surface, a region, or another object.
+        manipulator: arm that places the object.
         rng: random generator, seeded for this visit of an action.
-        is_random: whether placements far apart from each other are wanted, in random order, not the
-            best ones first.
+        is_random: whether to return placements far apart from each other in random order, instead
+            of the best ones first.
     """
 
     scene: SceneGraph
@@ -97,18 +101,18 @@ class PlacementRequest:
 
 
 class GraspSampler(Protocol):
-    """Proposes grasps; a function of this signature is one."""
+    """Protocol of functions that sample grasps."""
 
     def __call__(self, request: GraspRequest, /) -> Iterable[Grasp]:
-        """Return finitely many grasps, best first; the same for equal requests."""
+        """Return finitely many grasps, best first, and the same for equal requests."""
         ...
 
 
 class PlacementSampler(Protocol):
-    """Proposes placements; a function of this signature is one."""
+    """Protocol of functions that sample placements."""
 
     def __call__(self, request: PlacementRequest, /) -> Iterable[Placement]:
-        """Yield placements, best first; the same for equal requests."""
+        """Yield placements, best first, and the same for equal requests."""
         ...
 
 
@@ -120,9 +124,10 @@ def sample_grasps(request: GraspRequest, /) -> tuple[Grasp, ...]:
 
 
 def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
-    """Yield the built-in placements: packed in a region, else near the current pose of the object, or on a rack.
+    """Yield the built-in placements of an object: the default sampler.
 
-    A region is a frame of class ``region``, a rack one of class ``rack``.
+    In a region, a frame of class ``region``, placements are packed. On a rack, a frame of class
+    ``rack``, the object hangs. On other supports, placements near the object come first.
     """
     if RACK in request.scene.classes(request.support):
         for pose, name in rack_placements(
@@ -147,14 +152,15 @@ _Sampler = TypeVar("_Sampler")
 
 @dataclass(frozen=True)
 class _Rule(Generic[_Sampler]):
-    """For which objects a sampler is asked; None where anything will do."""
+    """A sampler with the objects and supports to which it applies, None for all."""
 
     sampler: _Sampler
     of_class: str | None
     of_kind: str | None
     on_class: str | None = None
 
-    def fits(self, scene: SceneGraph, object: str, support: str | None = None) -> bool:
+    def applies(self, scene: SceneGraph, object: str, support: str | None = None) -> bool:
+        """Return whether the rule applies to an object on a support."""
         if self.of_class is not None and self.of_class not in scene.classes(object):
             return False
         if self.on_class is not None and (
@@ -167,9 +173,9 @@ class _Rule(Generic[_Sampler]):
 
 @dataclass(frozen=True)
 class Samplers:
-    """Which sampler is asked for which object; a value.
+    """Mapping from objects to samplers, a value.
 
-    ``Samplers()`` holds the samplers of this package alone.
+    ``Samplers()`` contains the built-in samplers alone.
     """
 
     _grasps: tuple[_Rule[GraspSampler], ...] = ()
@@ -178,18 +184,19 @@ class Samplers:
     def with_grasps(
         self, sampler: GraspSampler, *, of_class: str | None = None, of_kind: str | None = None
     ) -> Samplers:
-        """Return a registry in which a sampler is asked for the grasps of some objects.
+        """Return samplers in which one more grasp sampler is registered.
 
         Args:
-            sampler: the sampler.
-            of_class: the class that the object's frame must have; by default any.
-            of_kind: the kind (``"box"``, ``"mesh"``, ...) that one of its collision shapes must
-                have; by default any.
+            sampler: grasp sampler.
+            of_class: class of the objects' frames. Defaults to any.
+            of_kind: kind (``"box"``, ``"mesh"``, ...) of one of the objects' collision shapes.
+                Defaults to any.
 
         Raises:
-            ConfigurationError: the sampler cannot be called.
+            ConfigurationError: if the sampler is not callable.
         """
-        return replace(self, _grasps=(_Rule(_callable(sampler), of_class, of_kind), *self._grasps))
+        rule = _Rule(_require_callable(sampler), of_class, of_kind)
+        return replace(self, _grasps=(rule, *self._grasps))
 
     def with_placements(
         self,
@@ -199,57 +206,54 @@ class Samplers:
         of_kind: str | None = None,
         on_class: str | None = None,
     ) -> Samplers:
-        """Return a registry in which a sampler is asked for the placements of some objects.
+        """Return samplers in which one more placement sampler is registered.
 
         Args:
-            sampler: the sampler.
-            of_class: the class that the object's frame must have; by default any.
-            of_kind: the kind that one of its collision shapes must have; by default any.
-            on_class: the class that the support must have; by default any.
+            sampler: placement sampler.
+            of_class: class of the objects' frames. Defaults to any.
+            of_kind: kind of one of the objects' collision shapes. Defaults to any.
+            on_class: class of the supports' frames. Defaults to any.
 
         Raises:
-            ConfigurationError: the sampler cannot be called.
+            ConfigurationError: if the sampler is not callable.
         """
-        return replace(
-            self,
-            _placements=(_Rule(_callable(sampler), of_class, of_kind, on_class), *self._placements),
-        )
+        rule = _Rule(_require_callable(sampler), of_class, of_kind, on_class)
+        return replace(self, _placements=(rule, *self._placements))
 
     def grasp_sampler(self, scene: SceneGraph, object: str) -> GraspSampler:
-        """Return the sampler of an object's grasps: that of the first rule that applies, or else the default.
+        """Return the grasp sampler of an object, by default the built-in one.
 
         Args:
-            scene: the scene.
-            object: the object.
+            scene: scene with the object.
+            object: frame of the object.
         """
-        return next(
-            (rule.sampler for rule in self._grasps if rule.fits(scene, object)), sample_grasps
-        )
+        samplers = (rule.sampler for rule in self._grasps if rule.applies(scene, object))
+        return next(samplers, sample_grasps)
 
     def placement_sampler(self, scene: SceneGraph, object: str, support: str) -> PlacementSampler:
-        """Return the sampler of an object's placements: that of the first rule that applies, or else the default.
+        """Return the placement sampler of an object on a support, by default the built-in one.
 
         Args:
-            scene: the scene.
-            object: the object.
-            support: the support.
+            scene: scene with the object.
+            object: frame of the object.
+            support: frame of the support.
         """
-        found = (rule.sampler for rule in self._placements if rule.fits(scene, object, support))
-        return next(found, sample_placements)
+        rules = (rule for rule in self._placements if rule.applies(scene, object, support))
+        return next((rule.sampler for rule in rules), sample_placements)
 
 
 @dataclass(frozen=True, eq=False)
 class SeededSamplers:
-    """The samplers at work in one planning run.
+    """Samplers of one planning run, with its seed and a cache of grasps.
 
     Attributes:
-        samplers: which sampler is asked for which object.
-        manipulator: the arm, of several the first.
+        samplers: mapping from objects to samplers.
+        manipulator: first arm.
         seed: seed of the run, at least 0.
-        is_random: whether placements are scattered; see :class:`PlacementRequest`.
-        arranged: placements, by object and support, that are used in place of those of the sampler.
-        start: scene at the start of the run, in which the arm reaches the objects that it picks;
-            None for none.
+        is_random: whether placements are in random order; see :class:`PlacementRequest`.
+        arranged: placements by object and support, which replace those of the sampler.
+        start: scene at the start of the run. An object's start pose is a placement that the arm
+            can often reach. None if there is no such scene.
     """
 
     samplers: Samplers
@@ -258,54 +262,50 @@ class SeededSamplers:
     is_random: bool = False
     arranged: Mapping[tuple[str, str], Placement] = field(default_factory=dict, repr=False)
     start: SceneGraph | None = None
-    _known: dict[tuple[object, ...], tuple[Grasp, ...]] = field(default_factory=dict, repr=False)
+    _grasp_cache: dict[tuple[object, ...], tuple[Grasp, ...]] = field(
+        default_factory=dict, repr=False
+    )
 
     def grasps(
         self, scene: SceneGraph, object: str, *, manipulator: Manipulator | None = None
     ) -> tuple[Grasp, ...]:
-        """Return the grasps of an object, best first; computed once for the same object (or shape, by our sampler).
+        """Return the grasps of an object, best first.
+
+        Grasps are computed once for equal objects, or equal shapes with the built-in sampler.
 
         Args:
-            scene: the scene with the object.
+            scene: scene with the object.
             object: frame of the object.
-            manipulator: the arm whose hand grasps, when it is not the first.
+            manipulator: arm with the hand. Defaults to the first arm.
 
         Raises:
-            SamplerError: the sampler fails, or gives what is no grasp for this hand.
-            SceneError: the object has no shape to grasp it by.
-            UnknownNameError: no such frame.
+            SamplerError: if the sampler fails, or returns an invalid grasp for this hand.
+            SceneError: if the object has no collision shape.
+            UnknownNameError: if the frame is unknown.
         """
         sampler = self.samplers.grasp_sampler(scene, object)
         shapes = tuple(attached for attached in scene.shapes(object) if attached.collision)
         arm = manipulator or self.manipulator
+        is_built_in = sampler is sample_grasps
         key: tuple[Any, ...] = (sampler, arm.name, scene.extract(object))
-        if sampler is sample_grasps:
+        if is_built_in:
+            # The built-in grasps do not depend on colours or other properties of the frame.
             inertia = scene.inertia(object)
-            # of any colour
             solids = tuple((attached.shape, attached.pose, attached.level) for attached in shapes)
-            key = (
-                sampler,
-                arm.name,
-                solids,
-                () if inertia is None else (inertia.mass, *inertia.center.tolist()),
-            )
-        if key not in self._known:
+            mass = () if inertia is None else (inertia.mass, *inertia.center.tolist())
+            key = (sampler, arm.name, solids, mass)
+        if key not in self._grasp_cache:
             content = "".join(attached.shape.digest for attached in shapes)
             digest = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little")
             request = GraspRequest(scene, object, arm, np.random.default_rng((self.seed, digest)))
-            is_ours = sampler is sample_grasps
-            found = _asked(sampler, request, f"for '{object}'", is_ours=is_ours)
-            radius = math.inf if is_ours else _radius(scene, object)
-            grasps = tuple(
-                islice(
-                    (_checked_grasp(grasp, sampler, object, arm, radius) for grasp in found),
-                    _MOST + 1,
-                )
-            )
-            if len(grasps) > _MOST:
-                raise _error(sampler, f"gives more than {_MOST} grasps of '{object}'")
-            self._known[key] = grasps
-        return self._known[key]
+            results = _call_sampler(sampler, request, f"for '{object}'", is_built_in=is_built_in)
+            radius = math.inf if is_built_in else _radius(scene, object)
+            checked = (_check_grasp(grasp, sampler, object, arm, radius) for grasp in results)
+            grasps = tuple(islice(checked, _MAX_RESULTS + 1))
+            if len(grasps) > _MAX_RESULTS:
+                raise _error(sampler, f"returns more than {_MAX_RESULTS} grasps of '{object}'")
+            self._grasp_cache[key] = grasps
+        return self._grasp_cache[key]
 
     def placements(
         self,
@@ -320,17 +320,17 @@ class SeededSamplers:
         """Yield placements of an object on a support, best first.
 
         Args:
-            scene: the scene.
+            scene: scene with object and support.
             object: frame of the object.
             support: frame of a surface, a region or another object.
             q: (n_joints,) configuration.
-            rng: generator of this visit.
-            manipulator: the arm that puts it there, when it is not the first.
+            rng: random generator of this visit.
+            manipulator: arm that places the object. Defaults to the first arm.
 
         Raises:
-            SamplerError: the sampler fails, or gives what is no placement.
-            SceneError: the support has nothing to rest on, or the object cannot rest.
-            UnknownNameError: no such frame.
+            SamplerError: if the sampler fails, or yields an invalid placement.
+            SceneError: if the support has no level top, or the object has no stable face.
+            UnknownNameError: if a frame is unknown.
         """
         if (object, support) in self.arranged:
             yield self.arranged[object, support]
@@ -339,40 +339,38 @@ class SeededSamplers:
         request = PlacementRequest(
             scene, q, object, support, manipulator or self.manipulator, rng, self.is_random
         )
-        what = f"for '{object}' on '{support}'"
-        is_ours = sampler is sample_placements
-        found = _asked(sampler, request, what, is_ours=is_ours)
-        if is_ours:
-            yield from self._with_start(found, scene, object, support)
+        label = f"for '{object}' on '{support}'"
+        is_built_in = sampler is sample_placements
+        results = _call_sampler(sampler, request, label, is_built_in=is_built_in)
+        if is_built_in:
+            yield from self._insert_start_pose(results, scene, object, support)
             return
         radii: dict[str, float] = {}
-        carried = scene.subtree(object)
-        for placement in islice(found, _MOST):
+        object_frames = scene.subtree(object)
+        for result in islice(results, _MAX_RESULTS):
             check_time()
-            checked = _checked_placement(placement, sampler, scene, what)
-            on = checked.support
-            if on in carried:
-                raise _error(
-                    sampler, f"gives a placement {what} on '{on}', which moves with the object"
-                )
-            if on not in radii:
-                radii[on] = _radius(scene, on) + _radius(scene, object)
-            far = _norm(checked.support_from_object)
-            if far > radii[on] + _FAR:
-                raise _error(
-                    sampler, f"gives a placement {what} that is {far:.3g} m away from '{on}'"
-                )
-            yield checked
+            placement = _check_placement(result, sampler, scene, label)
+            frame = placement.support
+            if frame in object_frames:
+                reason = f"on '{frame}', which moves with the object"
+                raise _error(sampler, f"returns a placement {label} {reason}")
+            if frame not in radii:
+                radii[frame] = _radius(scene, frame) + _radius(scene, object)
+            distance = _norm(placement.support_from_object)
+            if distance > radii[frame] + _MAX_DISTANCE:
+                reason = f"that is {distance:.3g} m away from '{frame}'"
+                raise _error(sampler, f"returns a placement {label} {reason}")
+            yield placement
 
-    def _with_start(
+    def _insert_start_pose(
         self, placements: Iterator[Placement], scene: SceneGraph, object: str, support: str
     ) -> Iterator[Placement]:
-        """Yield placements, after the first of which comes the one where the object was at the start, on a surface."""
+        """Yield placements, with the object's start pose after the first four on a surface."""
         is_surface = "region" not in scene.classes(support)
         has_start = is_surface and self.start is not None and self.start.parent(object) == support
         for number, placement in enumerate(placements, 1):
             yield placement
-            if number == _BEFORE_START and has_start and self.start is not None:
+            if number == _START_RANK and has_start and self.start is not None:
                 yield Placement(support, self.start.local_pose(object), "where it was at the start")
 
 
@@ -380,90 +378,126 @@ _Request = TypeVar("_Request")
 _Value = TypeVar("_Value")
 
 
-def _asked(
-    sampler: Callable[[_Request], Iterable[_Value]], request: _Request, what: str, *, is_ours: bool
+def _call_sampler(
+    sampler: Callable[[_Request], Iterable[_Value]],
+    request: _Request,
+    label: str,
+    *,
+    is_built_in: bool,
 ) -> Iterator[_Value]:
-    """Yield what a sampler gives, its own failures made errors that name it."""
+    """Yield the results of a sampler.
+
+    Args:
+        sampler: sampler of grasps or placements.
+        request: arguments of the sampler.
+        label: object and support, for messages.
+        is_built_in: whether the sampler is built in, so that its errors are not converted.
+
+    Raises:
+        SamplerError: if a custom sampler raises an error.
+    """
     try:
         yield from sampler(request)
     except (TimeLimitError, MissingExtraError, MemoryError):
         raise
     except Exception as error:
-        if is_ours:
+        if is_built_in:
             raise
-        raise _error(sampler, f"fails {what}: {type(error).__name__}: {error}") from error
+        raise _error(sampler, f"fails {label}: {type(error).__name__}: {error}") from error
 
 
-def _checked_grasp(
+def _check_grasp(
     grasp: object, sampler: GraspSampler, object: str, manipulator: Manipulator, radius: float
 ) -> Grasp:
+    """Return a grasp from a sampler, if it is valid.
+
+    Args:
+        grasp: result of the sampler.
+        sampler: grasp sampler.
+        object: frame of the object.
+        manipulator: arm with the hand.
+        radius: radius of the object [m].
+
+    Raises:
+        SamplerError: if the grasp is invalid for this object or hand.
+    """
     if not isinstance(grasp, Grasp) or not isinstance(grasp.object_from_tool, Pose):
-        raise _error(sampler, f"gives {grasp!r} for '{object}', which is no Grasp")
+        raise _error(sampler, f"returns {grasp!r} for '{object}', which is no Grasp")
+    prefix = f"returns a grasp of '{object}'"
     if isinstance(grasp.width, bool) or not isinstance(grasp.width, Real):
-        raise _error(
-            sampler,
-            f"gives a grasp of '{object}' whose width is {grasp.width!r}, which is no number",
-        )
+        raise _error(sampler, f"{prefix} whose width is {grasp.width!r}, which is no number")
     if not _is_finite(grasp.object_from_tool) or not math.isfinite(grasp.width):
-        raise _error(
-            sampler, f"gives a grasp of '{object}' with numbers that are not finite: {grasp!r}"
-        )
-    if _norm(grasp.object_from_tool) > radius + _FAR:
-        far = f"{_norm(grasp.object_from_tool):.3g} m away from the object"
-        raise _error(sampler, f"gives a grasp of '{object}' with the tool {far}")
+        raise _error(sampler, f"{prefix} with numbers that are not finite: {grasp!r}")
+    distance = _norm(grasp.object_from_tool)
+    if distance > radius + _MAX_DISTANCE:
+        raise _error(sampler, f"{prefix} with the tool {distance:.3g} m away from the object")
     if manipulator.gripper_kind == "parallel":
         low, high = manipulator.width_closed, manipulator.width_open
         if not low <= grasp.width <= high:
             opening = f"the hand of '{manipulator.name}' opens from {low:g} to {high:g} m"
-            raise _error(
-                sampler,
-                f"gives a grasp of '{object}' that is {grasp.width:g} m wide, but {opening}",
-            )
+            raise _error(sampler, f"{prefix} that is {grasp.width:g} m wide, but {opening}")
     return grasp
 
 
-def _checked_placement(
-    placement: object, sampler: PlacementSampler, scene: SceneGraph, what: str
+def _check_placement(
+    placement: object, sampler: PlacementSampler, scene: SceneGraph, label: str
 ) -> Placement:
+    """Return a placement from a sampler, if it is valid.
+
+    Args:
+        placement: result of the sampler.
+        sampler: placement sampler.
+        scene: scene with the support.
+        label: object and support, for messages.
+
+    Raises:
+        SamplerError: if the placement is invalid in this scene.
+    """
     if not isinstance(placement, Placement) or not isinstance(placement.support_from_object, Pose):
-        raise _error(sampler, f"gives {placement!r} {what}, which is no Placement")
+        raise _error(sampler, f"returns {placement!r} {label}, which is no Placement")
+    prefix = f"returns a placement {label}"
     if not isinstance(placement.support, str) or placement.support not in scene:
         unknown = UnknownNameError.of("frame", str(placement.support), scene.frame_names)
-        raise _error(sampler, f"gives a placement {what} on an {unknown.message}")
+        raise _error(sampler, f"{prefix} on an {unknown.message}")
     if not _is_finite(placement.support_from_object):
-        raise _error(
-            sampler, f"gives a placement {what} with numbers that are not finite: {placement!r}"
-        )
+        raise _error(sampler, f"{prefix} with numbers that are not finite: {placement!r}")
     return placement
 
 
 def _norm(pose: Pose) -> float:
+    """Return the length of a pose's translation [m]."""
     return math.hypot(*pose.translation.tolist())
 
 
 def _radius(scene: SceneGraph, frame: str) -> float:
-    """Return a distance from a frame within which all of its shapes are, and those of frames that move with it."""
-    reach = 0.0
+    """Return the radius of a ball around a frame that contains all shapes of its subtree [m]."""
+    radius = 0.0
     for name in scene.subtree(frame):
-        away = scene.pose(name, relative_to=frame, q=scene.zero_configuration())
+        distance = _norm(scene.pose(name, relative_to=frame, q=scene.zero_configuration()))
         for attached in scene.shapes(name):
             corners = np.abs(np.array(attached.shape.bounds)).max(axis=0)
-            reach = max(reach, _norm(away) + _norm(attached.pose) + math.hypot(*corners.tolist()))
-    return reach
+            shape_radius = math.hypot(*corners.tolist())
+            radius = max(radius, distance + _norm(attached.pose) + shape_radius)
+    return radius
 
 
 def _is_finite(pose: Pose) -> bool:
+    """Return whether all numbers of a pose are finite."""
     return bool(np.all(np.isfinite(pose.as_array())))
 
 
-def _callable(sampler: _Sampler) -> _Sampler:
+def _require_callable(sampler: _Sampler) -> _Sampler:
+    """Return a sampler.
+
+    Raises:
+        ConfigurationError: if it is not callable.
+    """
     if not callable(sampler):
-        raise ConfigurationError(
-            f"a sampler is something to call with a request, which {sampler!r} is not"
-        )
+        raise ConfigurationError(f"expected a callable as sampler, got {sampler!r}")
     return sampler
 
 
-def _error(sampler: object, what: str) -> SamplerError:
+def _error(sampler: object, fault: str) -> SamplerError:
+    """Return the error for a fault of a sampler."""
     name = callable_name(sampler)
-    return SamplerError(f"sampler '{name}' {what}", sampler=name)
+    return SamplerError(f"sampler '{name}' {fault}", sampler=name)

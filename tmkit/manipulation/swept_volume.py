@@ -109,7 +109,7 @@ class SweptVolume(Displayed):
         return is_swept.reshape(array.shape[:-1])
 
     def distance(self, scene: SceneGraph, frame: str, *, q: ArrayLike | None = None) -> float:
-        """Return the signed distance between the swept cells and a frame's collision shapes [m].
+        """Return the signed distance between the swept cells and a frame's shapes [m].
 
         Each cell counts as its circumscribed ball. The distance is too small by at most 1.8 edges
         of a cell, or too large by at most 0.7 edges.
@@ -138,7 +138,7 @@ class SweptVolume(Displayed):
     def touches(
         self, scene: SceneGraph, frame: str, *, q: ArrayLike | None = None, clearance: float = 0.0
     ) -> bool:
-        """Return whether a frame's collision shapes are nearer to the swept volume than a clearance.
+        """Return whether a frame's shapes are nearer to the swept volume than a clearance.
 
         Args:
             scene: scene with the same root.
@@ -187,7 +187,7 @@ def swept_volume(plan: Plan, *, cell: float = 0.02) -> SweptVolume:
 
 
 def _motions(plan: Plan) -> Iterator[tuple[SceneGraph, NDArray[np.float64]]]:
-    """Yield the scene and the configurations (k, n_joints) of each segment, with its start first."""
+    """Yield the scene and the configurations (k, n_joints) of each segment, from its start on."""
     scene, q = plan.scene, plan.q
     for step in plan.steps:
         for segment in step.segments:

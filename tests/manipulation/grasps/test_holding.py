@@ -73,7 +73,9 @@ def test_a_patch_bears_the_moment_of_its_rings() -> None:
 def test_shares_of_a_pinch() -> None:
     """Across the fingers 60 N are held, about them 0.24 N m; along the line between them nothing slides."""
     weight = (1.0 + DYNAMIC_LOAD_FRACTION) * GRAVITY
-    assert load((0.0, 0.0, 0.0)).load_fraction(np.array([0.0, 0.0, 1.0]))[0] == pytest.approx(weight / 60.0)
+    assert load((0.0, 0.0, 0.0)).load_fraction(np.array([0.0, 0.0, 1.0]))[0] == pytest.approx(
+        weight / 60.0
+    )
     assert load((0.0, 0.0, 0.0)).load_fraction(np.array([0.0, 1.0, 0.0]))[0] == pytest.approx(0.0)
     hung = load((0.0, 0.0, 0.05))
     assert hung.load_fraction(np.array([0.0, 0.0, 1.0]))[0] == pytest.approx(weight / 60.0)
@@ -140,9 +142,7 @@ def test_what_is_too_heavy_is_held_otherwise_or_not_at_all() -> None:
     light = checked(tk.plan(scene, domain="rearrangement", goal="(at blue_one aside_left)"))
     assert light.steps[0].choice.startswith("grasp tilted")
     report = tk.validate_plan(heavier(light, "blue_one", 2.5))
-    assert any(
-        "'blue_one' is too heavy for this grasp: " in problem for problem in report.problems
-    )
+    assert any("'blue_one' is too heavy for this grasp: " in problem for problem in report.problems)
     heavy = heavier(light, "blue_one", 2.5).scene
     plan = checked(tk.plan(heavy, domain="rearrangement", goal="(at blue_one aside_left)"))
     assert not plan.steps[0].choice.startswith("grasp tilted")

@@ -149,7 +149,7 @@ class HandCheck:
             is_free[i] = self._is_in_contact(self._configuration(poses[i], closed_values[i]))
 
         frictions = [
-            self._required_friction(poses[i], widths[i]) if is_free[i] else (math.inf, math.inf)
+            self._friction_demand(poses[i], widths[i]) if is_free[i] else (math.inf, math.inf)
             for i in range(len(poses))
         ]
         tilt_friction, max_friction = np.array(frictions).reshape(-1, 2).T
@@ -163,7 +163,7 @@ class HandCheck:
         contacts = (self._world.distance(link, _OBJECT, row) for link in links)
         return all(contact is not None and contact.distance <= tolerance for contact in contacts)
 
-    def _required_friction(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
+    def _friction_demand(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
         """Return the friction coefficients that closing pads need.
 
         The first resists tilting: the offset between the forces of the two pads, divided by their

@@ -2,13 +2,15 @@
 
 Coulomb friction bears a tangential force up to ``mu N`` at a contact, where ``mu`` is the product
 of the coefficients of the two surfaces. A soft fingertip has a contact patch, so it also bears a
-moment about the contact normal. For a round patch of radius ``R`` under even pressure, the moment
-is ``mu N * integral of r * 2 pi r dr / (pi R^2) = mu N * 2/3 R``.
+moment about the contact normal. A round patch of radius ``R`` under even pressure bears::
 
-A hand with two fingers of force ``F`` each thus bears a force of ``2 mu F`` across the line between
-its fingers, and a moment of ``2 mu F * 2/3 R`` about it. It bears both if the squares of the two
-load fractions sum up to at most one (Howe and Cutkosky, "Practical force-motion models for sliding
-manipulation", 1996). The two fingers together bear moments across that line, by their distance.
+    mu N * integral of r * 2 pi r dr / (pi R^2) = mu N * 2/3 R
+
+A hand with two fingers of force ``F`` thus bears a force of ``2 mu F`` across the line between its
+fingers. It bears a moment of ``2 mu F * 2/3 R`` about this line. It bears both if the squares of
+the two load fractions sum up to at most one (Howe and Cutkosky, "Practical force-motion models for
+sliding manipulation", 1996). The two fingers together bear moments across the line, by their
+distance.
 
 A suction cup of radius ``R`` with a vacuum force ``V`` and a pull ``T`` along its axis presses its
 rim on with ``N = V - T``. The object comes off if ``N`` is not positive, slides if the force across

@@ -176,15 +176,19 @@ def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) ->
     distinct, rest = list[ContactPair](), list[ContactPair]()
     for pair in pairs:
         parallel = [
-            known for known in distinct if abs(dot(pair.axis, known.axis)) > _PARALLEL_COSINE
+            neighbour
+            for neighbour in distinct
+            if abs(dot(pair.axis, neighbour.axis)) > _PARALLEL_COSINE
         ]
-        is_new = all(norm(pair.middle - known.middle) >= _DUPLICATE_DISTANCE for known in parallel)
+        is_new = all(
+            norm(pair.middle - neighbour.middle) >= _DUPLICATE_DISTANCE for neighbour in parallel
+        )
         is_selected = is_new and len(parallel) < of_axis and len(distinct) < limit
         (distinct if is_selected else rest).append(pair)
     max_count = len(distinct) + _MAX_DISTANT_PAIRS
     for pair in rest:
         if len(distinct) < max_count and all(
-            norm(pair.middle - known.middle) >= _DISTANT_PAIR_DISTANCE for known in distinct
+            norm(pair.middle - neighbour.middle) >= _DISTANT_PAIR_DISTANCE for neighbour in distinct
         ):
             distinct.append(pair)
     return distinct

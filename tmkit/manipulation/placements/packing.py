@@ -186,7 +186,7 @@ class RegionPacker:
             placements: placements of other objects, by frame.
         """
         neighbours = [
-            self._positioned_shape(neighbour, placement)
+            self._match_shape(neighbour, placement)
             for neighbour, placement in placements.items()
             if neighbour != name
         ]
@@ -247,7 +247,7 @@ class RegionPacker:
         name = f"packed at ({x:.3f}, {y:.3f}), {posture.name}"
         return Placement(self._surface.support, support_from_object, name)
 
-    def _positioned_shape(self, name: str, placement: Placement) -> _PositionedShape:
+    def _match_shape(self, name: str, placement: Placement) -> _PositionedShape:
         """Return an object with the orientation and position of an earlier placement."""
         pose = self._surface.support_from_surface.inverse() @ placement.support_from_object
         shape = min(

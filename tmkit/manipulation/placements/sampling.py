@@ -456,7 +456,7 @@ def postures_on(
         top = height + reach(solids, face.rotation.inverse().rotate([0.0, 0.0, 1.0]))
         obstacles = list(_obstacles(scene, object, surface, top, q, manipulator, settings.spacing))
         target = current_rotation @ face.rotation.inverse()
-        angles = _aligned_angles(surface.polygon, outline(solids, face.rotation), target)
+        angles = _alignment_angles(surface.polygon, outline(solids, face.rotation), target)
         for angle in angles:
             rotation = _yaw(angle) @ face.rotation
             footprint = outline(solids, rotation)
@@ -466,7 +466,7 @@ def postures_on(
             # Equal outlines share polygons, as those of a square at all four rotations.
             key = (face.name, corners.tobytes() if fit is not None else angle)
             if key not in polygons:
-                fit = _balanced_position(surface, parts, face, angle) if parts else fit
+                fit = _equilibrium_position(surface, parts, face, angle) if parts else fit
                 blocks = tuple(
                     blocking(obstacle, part, spacing=settings.spacing)
                     for obstacle in (obstacles if fit is not None else ())
@@ -501,7 +501,7 @@ def _outline_parts(
     return parts if area < _MIN_FILLED_FRACTION * footprint.area else (footprint,)
 
 
-def _aligned_angles(area: ConvexPolygon, footprint: ConvexPolygon, target: Pose) -> list[float]:
+def _alignment_angles(area: ConvexPolygon, footprint: ConvexPolygon, target: Pose) -> list[float]:
     """Return the four angles that align an outline with the sides of an area.
 
     Args:
@@ -524,7 +524,7 @@ def _aligned_angles(area: ConvexPolygon, footprint: ConvexPolygon, target: Pose)
     return sorted(angles, key=rank)
 
 
-def _balanced_position(
+def _equilibrium_position(
     surface: SupportSurface, parts: Sequence[ConvexPolygon], face: StableFace, angle: float
 ) -> ConvexPolygon | None:
     """Return the position with the centre of mass over the centre of a surface, as a polygon.

@@ -89,7 +89,7 @@ class StableFace:
 
     @property
     def is_upright(self) -> bool:
-        """Whether the object's z axis points up, within a degree."""
+        """True if the object's z axis points up, within 1 degree."""
         return float(self.rotation.rotation[2, 2]) >= cos(math.radians(1.0))
 
 
@@ -118,14 +118,14 @@ def stable_faces(
     if not solids or any(attached.shape.kind == "plane" for attached in solids):
         fault = "has no collision shape" if not solids else "has a plane"
         raise SceneError(f"object '{object}' {fault}, so it cannot rest on anything", frame=object)
-    faces = _ordered_faces(solids, centre_of_mass(scene, object, q=q).tobytes())
+    faces = _rank_faces(solids, centre_of_mass(scene, object, q=q).tobytes())
     stable = tuple(face for face in faces if face.is_rolling or face.margin >= least_margin)
     reduced_margin = _REDUCED_MARGIN_FRACTION * least_margin
     return stable or tuple(face for face in faces if face.margin >= reduced_margin)
 
 
 @functools.lru_cache(maxsize=_CACHE_SIZE)
-def _ordered_faces(solids: tuple[AttachedShape, ...], mass_centre: bytes) -> tuple[StableFace, ...]:
+def _rank_faces(solids: tuple[AttachedShape, ...], mass_centre: bytes) -> tuple[StableFace, ...]:
     """Return the faces of solids, the most stable first.
 
     Args:
