@@ -275,7 +275,7 @@ def test_a_description_made_directly_is_checked_too() -> None:
         ),
         (
             {"tip": "beam", "tool": "tool"},
-            "joint 'y' is not on the way from the root to the tip 'beam'",
+            "joint 'y' is not on the path from the root to the tip 'beam'",
         ),
         ({"base": "tool"}, "base 'tool' is not above the tip 'hand'"),
         ({"tool": "rail"}, "tool 'rail' is not a descendant of the tip 'hand'"),

@@ -314,7 +314,7 @@ def test_an_end_effector_tells_the_arm_it_belongs_to() -> None:
         (
             (BOTH, LEFT, RIGHT),
             {"group": "both"},
-            r"'both' is no arm: joint '\w+_1' is not on the way from the base to the tip; groups"
+            r"'both' is no arm: joint '\w+_1' is not on the path from the base to the tip; groups"
             r" that may be arms: "
             "left, right$",
         ),
@@ -322,7 +322,7 @@ def test_an_end_effector_tells_the_arm_it_belongs_to() -> None:
             (SrdfGroup("spread", joints=("left_2", "right_1")), SHOULDER),
             {"group": "spread"},
             (
-                "joint 'right_1' is not on the way from the base to the tip; groups that may be"
+                "joint 'right_1' is not on the path from the base to the tip; groups that may be"
                 " arms: none$"
             ),
         ),

@@ -915,7 +915,7 @@ def draw_drawer(rng: np.random.Generator, size: int) -> Draft:
 
 def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
     """Draw two Pandas that face each other over a table, and objects wanted on a tray before either of them."""
-    other = tk.load_manipulator("panda").prefixed("far_")
+    other = tk.load_manipulator("panda").with_prefix("far_")
     away = float(rng.uniform(1.15, 1.25))
     scene = draw_table(rng).mount(
         tk.load_scene("panda_alone"), "world", prefix="far_", pose=with_yaw(away, 0.0, 0.0, math.pi)

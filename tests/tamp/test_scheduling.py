@@ -35,7 +35,7 @@ from tmkit.spatial import Pose
 from tmkit.tamp import ImprovementProgress, PlanningProgress, parts, plan_cost, schedule_plan
 from tmkit.visualization.page import plan_timeline, timeline_document
 
-LEFT = GANTRY.prefixed("l_")
+LEFT = GANTRY.with_prefix("l_")
 ARMS = (
     replace(GANTRY, ready={**GANTRY.ready, "y": -0.35}),
     replace(LEFT, ready={**LEFT.ready, "l_y": 0.35}),
@@ -395,7 +395,7 @@ def test_one_arm_does_not_do_all() -> None:
     block = {"joint": tk.Free(), "classes": ["movable"], "shapes": [cube]}
     for name, x, y in (("a", -0.2, -0.1), ("b", 0.2, -0.1), ("c", -0.2, 0.1), ("d", 0.2, 0.1)):
         scene = scene.add_frame(name, "table", pose=Pose([middle + x, y, 0.05]), **block)
-    arms = [tk.load_manipulator("panda"), tk.load_manipulator("panda").prefixed("l_")]
+    arms = [tk.load_manipulator("panda"), tk.load_manipulator("panda").with_prefix("l_")]
     joints = {
         name: value for arm in arms for name, value in {**arm.ready, **arm.gripper_open}.items()
     }

@@ -23,7 +23,7 @@ from tmkit._core import CollisionWorld
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.mechanisms import held_by, movable_frames, moved_frames
+from tmkit.robots.mechanisms import held_object, movable_frames, moved_frames
 
 PLANNING_MARGIN = 0.001
 """Metres that a planner keeps between pairs that must not touch."""
@@ -137,7 +137,7 @@ class CollisionRules:
 
     def held(self, scene: SceneGraph) -> str | None:
         """Return the object that is a child of the hand of the arm that acts, or None."""
-        return held_by(scene, self.manipulator)
+        return held_object(scene, self.manipulator)
 
     def allowed_contacts(
         self, scene: SceneGraph, *, contact_object: str | None = None, support: str | None = None
@@ -153,7 +153,7 @@ class CollisionRules:
         found: set[AllowedContact] = set(self.parked)
         hands = [
             (self.manipulator, contact_object),
-            *((arm, held_by(scene, arm)) for arm in self.others),
+            *((arm, held_object(scene, arm)) for arm in self.others),
         ]
         links = {link for arm in self.arms for link in arm.contact_links}
         for object in movable_frames(scene):

@@ -1,8 +1,8 @@
-"""Robots: arms and hands as described in files, checks of them, and inference of what no file describes.
+"""Descriptions of arms and hands, their checks and their inference.
 
 :class:`Manipulator` describes an arm and its hand: the chain of joints, the tool, the ready
-configuration, the fingers. :func:`load_manipulator` reads one from a file,
-:func:`manipulator_from_srdf` makes one of an SRDF, :func:`infer_arm` infers one from a URDF,
+configuration, the fingers. :func:`load_manipulator` reads a description from a file,
+:func:`manipulator_from_srdf` from an SRDF file. :func:`infer_arm` infers one from a URDF, and
 :func:`check_robot` checks it.
 """
 

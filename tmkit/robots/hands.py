@@ -1,21 +1,20 @@
-"""Hands: what of one touches what it holds, inferring one from links and joints, and mounting one at the end of an arm.
+"""Contact links, inference and mounting of hands.
 
-Fingers are where the joints of the hand end: of all frames that these joints move, and those that
-mimic them, the last ones that have collision shapes. A cup has no joints; it is what is rigidly
-joined between tip and tool.
+Fingers are the last frames with collision shapes below the joints of the hand and the joints that
+mimic them. A suction cup has no joints. It consists of the frames rigidly fixed between tip and
+tool.
 
-To infer a hand, joints below the end of an arm are swept together between their limits, each either
-way. Of all pairs of shapes on different branches, which move against each other, the pair that
-opens widest, by a centimetre at least, and closes is the two fingers. The tool is then between the
-fingertips: y along the way that a fingertip moves when it closes, z from the finger's joints
-towards its tip.
+To infer a hand, joints below the end of an arm are swept together between their limits, in all
+combinations of directions. Candidates are all pairs of shapes on different branches. The fingers
+are the pair that closes and opens widest, by 1 cm or more. The tool is between the fingertips, with
+y along the motion of a closing fingertip and z from the finger's joints towards its tip.
 
 By convention the z axis of a hand's base points away from the arm. A mounted hand is at the end of
 the arm: on the axis of the last joint, in front of the collision shapes of the last link. A frame
-with a name like ``tool0`` whose z axis agrees replaces this place.
+with a name like ``tool0`` and an aligned z axis replaces this pose.
 
-Invariants: frames come in the order of the scene; a distance does not depend on which finger is
-    named first.
+Invariants: frames are in the order of the scene. A distance does not depend on the order of the
+    fingers.
 """
 
 from __future__ import annotations
@@ -38,17 +37,28 @@ from tmkit.robots.mechanisms import frames_on_joints, movable_frames, rigid_fram
 from tmkit.spatial import Pose
 
 FINGER_WORDS = ("gripper", "finger", "jaw", "claw", "clamp", "knuckle", "pincher")
+"""Words in the names of fingers and their joints."""
+
 TOOL_NAMES = ("tcp", "grasp", "tool")
+"""Words in the names of tool frames."""
 
 MOST_JOINTS = 4
-"""Joints of its own that a hand may have to be swept: more are a hand of many fingers."""
+"""Largest number of joints of an inferred hand. Hands with more joints have many fingers."""
 
-LEAST_STROKE = 0.01  # metres between open and closed
-_CLOSED = 0.02  # metres between fingers that count as closed
-_CLOSING_STEPS = 9
-_FINGERTIP = 0.01  # metres from the end of the fingers back to the tool
-# metres from the axis within which the shapes of the last link are in a mounted hand's way
-_NEAR_AXIS = 0.05
+LEAST_STROKE = 0.01
+"""Smallest difference between the open and the closed width [m]."""
+
+_MAX_CLOSED_WIDTH = 0.02
+"""Largest distance between closed fingers [m]."""
+
+_SWEEP_STEPS = 9
+"""Number of configurations of a sweep."""
+
+_FINGERTIP_LENGTH = 0.01
+"""Distance from the end of the fingers back to the tool [m]."""
+
+_AXIS_DISTANCE = 0.05
+"""Distance from the last axis within which shapes of the last link block a mounted hand [m]."""
 
 Pair = tuple[str, str]
 Array = NDArray[np.float64]
@@ -56,7 +66,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """Fingers that open and close; the attributes of a :class:`~tmkit.robots.Manipulator` of this meaning."""
+    """Parallel hand, with the gripper attributes of a :class:`~tmkit.robots.Manipulator`.
+
+    Attributes:
+        joints: joints that open and close the hand.
+        opened: values of the joints when open [rad or m].
+        closed: values of the joints when closed [rad or m].
+        width_open: distance between the open fingers [m].
+        width_closed: distance between the closed fingers [m].
+        contact_links: frames that may touch a grasped object.
+    """
 
     joints: tuple[str, ...]
     opened: Mapping[str, float]
@@ -78,58 +97,75 @@ class Hand:
 
 
 def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
-    """Return the frames with collision shapes below the last joints of a hand, and joints that mimic them."""
-    moved = frames_on_joints(scene, joints)
-    last = [
+    """Return the frames with collision shapes below the last joints of a hand.
+
+    Args:
+        scene: scene with the hand.
+        joints: joints of the hand. Joints that mimic them belong to the hand as well.
+    """
+    joint_frames = frames_on_joints(scene, joints)
+    last_frames = [
         frame
-        for frame in moved
-        if not any(other in scene.subtree(frame) for other in moved if other != frame)
+        for frame in joint_frames
+        if not any(
+            descendant in scene.subtree(frame) for descendant in joint_frames if descendant != frame
+        )
     ]
-    found = {below for frame in last for below in scene.subtree(frame)}
-    return _solid(scene, (frame for frame in scene.frame_names if frame in found))
+    fingers = {descendant for frame in last_frames for descendant in scene.subtree(frame)}
+    return _with_shapes(scene, (frame for frame in scene.frame_names if frame in fingers))
 
 
 def pair_distance(scene: SceneGraph, q: ArrayLike, *, frame_a: str, frame_b: str) -> float:
-    """Return the metres between the collision shapes of two frames; negative when they overlap.
+    """Return the signed distance between the collision shapes of two frames [m].
+
+    The distance is also computed if the scene allows the two frames to touch.
 
     Args:
-        scene: the scene.
+        scene: scene with both frames.
         q: (n_joints,) configuration.
-        frame_a: one frame.
-        frame_b: the other, also when the scene allows the two to touch.
+        frame_a: first frame.
+        frame_b: second frame.
 
     Returns:
-        The signed distance; ``inf`` when one of them has no collision shape, or both move as one.
+        The distance, negative in case of overlap. ``inf`` if one frame has no collision shape, or
+        both are rigidly connected.
     """
     movable, scene = movable_frames(scene), scene.forbid_collision(frame_a, frame_b)
-    every = CollisionWorld(scene, movable=movable).pairs
-    others = {(i, j): -math.inf for i, j, _ in every if {i, j} != {frame_a, frame_b}}
-    return float(CollisionWorld(scene, movable=movable, pair_margins=others).distance(q))
+    pairs = CollisionWorld(scene, movable=movable).pairs
+    ignored = {(i, j): -math.inf for i, j, _ in pairs if {i, j} != {frame_a, frame_b}}
+    return float(CollisionWorld(scene, movable=movable, pair_margins=ignored).distance(q))
 
 
 def reason_without_distance(scene: SceneGraph, frame_a: str, frame_b: str) -> str:
-    """Return why the distance of two frames is infinite.
+    """Return the reason for an infinite distance of two frames.
 
     Args:
-        scene: the scene.
-        frame_a: one frame.
-        frame_b: the other.
+        scene: scene with both frames.
+        frame_a: first frame.
+        frame_b: second frame.
     """
-    bare = [
+    without_shapes = [
         name
         for name in (frame_a, frame_b)
         if not any(part.collision for part in scene.shapes(name))
     ]
-    if not bare:
+    if not without_shapes:
         return f"'{frame_a}' and '{frame_b}' move as one body, which has no distance to itself"
-    return (
-        f"{' and '.join(repr(name) for name in bare)} {'has' if len(bare) == 1 else 'have'} no"
-        " collision shape"
-    )
+    verb = "has" if len(without_shapes) == 1 else "have"
+    return f"{' and '.join(map(repr, without_shapes))} {verb} no collision shape"
 
 
 def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequence[str]) -> float:
-    """Return the metres between the fingers, rounded to 0.1 mm, ``inf`` if fewer than two; other joints at 0."""
+    """Return the distance between the fingers, rounded to 0.1 mm [m].
+
+    Args:
+        scene: scene with the hand.
+        values: joint values by name [rad or m]. Other joints are at 0.
+        fingers: frames of the fingers.
+
+    Returns:
+        The distance. ``inf`` for fewer than two fingers.
+    """
     q = scene.configuration(values)
     pairs = combinations(fingers, 2)
     nearest = min(
@@ -139,212 +175,318 @@ def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequen
 
 
 def cup_frames(scene: SceneGraph, tip: str, tool: str | None) -> tuple[str, ...]:
-    """Return the frames with collision shapes between a tip and a tool, else of the tip: what a suction cup holds."""
+    """Return the frames of a suction cup: those with collision shapes between tip and tool.
+
+    Args:
+        scene: scene with the robot.
+        tip: frame of the hand.
+        tool: frame of the tool. If it is None or unknown, the tip alone is the cup.
+    """
     frames = (tip,) if tool is None or tool not in scene else (tool, *scene.ancestors(tool))
-    return _solid(scene, (frame for frame in rigid_frames(scene, tip) if frame in frames))
+    return _with_shapes(scene, (frame for frame in rigid_frames(scene, tip) if frame in frames))
 
 
 @dataclass(frozen=True, slots=True)
 class InferredHand(Hand):
-    """Two fingers that close on each other."""
+    """Hand inferred from two shapes that close on each other.
 
-    tool: Pose  # relative to the tip
-    depth: float  # metres from the tool back to the palm
-    evidence: tuple[str, ...]  # what speaks for it, for people
+    Attributes:
+        tool: tip_from_tool.
+        depth: distance from the tool back to the palm [m].
+        evidence: reasons for the inference, as sentences.
+    """
+
+    tool: Pose
+    depth: float
+    evidence: tuple[str, ...]
 
 
-def named_like(name: str, words: Sequence[str]) -> bool:
-    """Return whether a name, in any case, contains one of some words in lower case."""
+def has_word(name: str, words: Sequence[str]) -> bool:
+    """Return whether a name, in any case, contains one of some lower-case words."""
     return any(word in name.lower() for word in words)
 
 
 def hand_joints(scene: SceneGraph, tip: str, arm: Sequence[str]) -> tuple[str, ...]:
-    """Return the actuated joints with limits below a tip that are not the arm's."""
-    below = set(scene.subtree(tip)) - {tip}
+    """Return the actuated joints with limits below a tip.
+
+    Args:
+        scene: scene with the robot.
+        tip: frame of the hand.
+        arm: joints of the arm, which are excluded.
+    """
+    descendants = set(scene.subtree(tip)) - {tip}
     limits = dict(zip(scene.joint_names, np.asarray(scene.joint_limits), strict=True))
-    moving = [
+    joints = [
         joint
         for joint in scene.joint_names
-        if joint not in arm and scene.joint_frame(joint) in below
+        if joint not in arm and scene.joint_frame(joint) in descendants
     ]
     return tuple(
-        joint for joint in moving if -np.inf < limits[joint][0] < limits[joint][1] < np.inf
+        joint for joint in joints if -np.inf < limits[joint][0] < limits[joint][1] < np.inf
     )
 
 
 def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand | None:
-    """Return the hand below a tip; ``None`` if no two shapes close on each other, or there are too many joints."""
+    """Return the hand below a tip.
+
+    Args:
+        scene: scene with the robot.
+        tip: frame at the end of the arm.
+        arm: joints of the arm.
+
+    Returns:
+        The hand, or None if no two shapes close on each other, or the hand has too many joints.
+    """
     joints = hand_joints(scene, tip, arm)
     if not 0 < len(joints) <= MOST_JOINTS:
         return None
-    rigid = rigid_frames(scene, tip)
-    moving = [
+    palm = rigid_frames(scene, tip)
+    branch_roots = [
         child
-        for frame in rigid
+        for frame in palm
         for child in scene.children(frame)
         if scene.joint(child).type != "fixed"
     ]
-    branches = list(filter(None, (_solid(scene, scene.subtree(frame)) for frame in moving)))
+    subtrees = (_with_shapes(scene, scene.subtree(frame)) for frame in branch_roots)
+    branches = [frames for frames in subtrees if frames]
     pairs = [
         pair
         for first, second in combinations(branches, 2)
         for pair in itertools.product(first, second)
     ]
-    best = _widest(scene, joints, pairs)
-    if best is None:
+    closing = _find_closing_pair(scene, joints, pairs)
+    if closing is None:
         return None
-    pair, opened, closed, widths = best
-    tool, depth = _tool(scene, tip, pair, opened, closed, _solid(scene, rigid))
-    contact = dict.fromkeys(other for finger in pair for other in _finger_of(scene, finger))
-    words = [joint for joint in joints if named_like(joint, FINGER_WORDS)]
-    evidence = [
-        f"'{pair[0]}' closes on '{pair[1]}': {1000 * widths[0]:.0f} mm open, {1000 * widths[1]:.0f}"
-        " mm closed"
-    ]
-    evidence += [f"called so: {', '.join(words)}"] if words else []
+    tool, depth = _tool(scene, tip, closing, _with_shapes(scene, palm))
+    finger_a, finger_b = closing.pair
+    contact_links = dict.fromkeys((*_finger(scene, finger_a), *_finger(scene, finger_b)))
+    named_joints = [joint for joint in joints if has_word(joint, FINGER_WORDS)]
+    widths = f"{1000 * closing.width_open:.0f} mm open, {1000 * closing.width_closed:.0f} mm closed"
+    evidence = [f"'{finger_a}' closes on '{finger_b}': {widths}"]
+    if named_joints:
+        evidence.append(f"called so: {', '.join(named_joints)}")
     return InferredHand(
-        joints, opened, closed, *widths, tuple(contact), tool, depth, tuple(evidence)
+        joints,
+        closing.values_open,
+        closing.values_closed,
+        closing.width_open,
+        closing.width_closed,
+        tuple(contact_links),
+        tool,
+        depth,
+        tuple(evidence),
     )
 
 
-def _solid(scene: SceneGraph, frames: Iterable[str]) -> tuple[str, ...]:
+def _with_shapes(scene: SceneGraph, frames: Iterable[str]) -> tuple[str, ...]:
+    """Return the frames with a collision shape."""
     return tuple(frame for frame in frames if any(part.collision for part in scene.shapes(frame)))
 
 
-def _finger_of(scene: SceneGraph, finger: str) -> tuple[str, ...]:
-    """Return the frames with shapes that move as one with a finger."""
-    return _solid(scene, rigid_frames(scene, _top(scene, finger)))
+def _finger(scene: SceneGraph, frame: str) -> tuple[str, ...]:
+    """Return the frames with shapes in the rigid group of a finger's frame."""
+    return _with_shapes(scene, rigid_frames(scene, _rigid_root(scene, frame)))
 
 
-def _widest(
+@dataclass(frozen=True, slots=True)
+class _ClosingPair:
+    """Two frames that close on each other.
+
+    Attributes:
+        pair: names of the frames.
+        values_open: joint values when open [rad or m].
+        values_closed: joint values when closed [rad or m].
+        width_open: distance when open, rounded to 0.1 mm [m].
+        width_closed: distance when closed, rounded to 0.1 mm [m].
+    """
+
+    pair: Pair
+    values_open: dict[str, float]
+    values_closed: dict[str, float]
+    width_open: float
+    width_closed: float
+
+
+def _find_closing_pair(
     scene: SceneGraph, joints: Sequence[str], pairs: Sequence[Pair]
-) -> tuple[Pair, dict[str, float], dict[str, float], tuple[float, float]] | None:
-    """Return the pair that opens widest and closes, with the values and distances at which it is open and closed."""
-    lower, upper = np.asarray(scene.joint_limits)[
-        [scene.joint_names.index(joint) for joint in joints]
-    ].T
-    best, most = None, LEAST_STROKE
-    for ways in itertools.product((False, True), repeat=len(joints) - 1):
+) -> _ClosingPair | None:
+    """Return the pair that closes and opens widest in a sweep of all joints.
+
+    Args:
+        scene: scene with the hand.
+        joints: joints of the hand.
+        pairs: candidate pairs of frames.
+    """
+    indices = [scene.joint_names.index(joint) for joint in joints]
+    lower, upper = np.asarray(scene.joint_limits)[indices].T
+    best, max_stroke = None, LEAST_STROKE
+    for reversals in itertools.product((False, True), repeat=len(joints) - 1):
         sweep = []
-        for share in np.linspace(0.0, 1.0, _CLOSING_STEPS):
-            shares = np.array([share, *(1.0 - share if turned else share for turned in ways)])
-            sweep.append(
-                dict(zip(joints, (lower + shares * (upper - lower)).tolist(), strict=True))
+        for fraction in np.linspace(0.0, 1.0, _SWEEP_STEPS):
+            fractions = np.array(
+                [
+                    fraction,
+                    *(1.0 - fraction if is_reversed else fraction for is_reversed in reversals),
+                ]
             )
+            values = lower + fractions * (upper - lower)
+            sweep.append(dict(zip(joints, values.tolist(), strict=True)))
         for pair in pairs:
             distances = _distances(scene, pair, sweep)
             if not np.isfinite(distances).all():
                 continue
-            wide, narrow = int(np.argmax(distances)), int(np.argmin(np.maximum(distances, 0.0)))
-            widths = float(distances[wide]), max(0.0, float(distances[narrow]))
-            if widths[1] <= _CLOSED and widths[0] - widths[1] > most + 1e-6:
-                rounded = round(widths[0], 4), round(widths[1], 4)
-                best, most = (pair, sweep[wide], sweep[narrow], rounded), widths[0] - widths[1]
+            widest, narrowest = (
+                int(np.argmax(distances)),
+                int(np.argmin(np.maximum(distances, 0.0))),
+            )
+            width_open = float(distances[widest])
+            width_closed = max(0.0, float(distances[narrowest]))
+            stroke = width_open - width_closed
+            if width_closed <= _MAX_CLOSED_WIDTH and stroke > max_stroke + 1e-6:
+                max_stroke = stroke
+                best = _ClosingPair(
+                    pair,
+                    sweep[widest],
+                    sweep[narrowest],
+                    round(width_open, 4),
+                    round(width_closed, 4),
+                )
     return best
 
 
 def _distances(scene: SceneGraph, pair: Pair, sweep: Sequence[Mapping[str, float]]) -> Array:
-    """Return the metres between two frames at each of some values of joints."""
-    free = scene.forbid_collision(*pair)
-    every = CollisionWorld(free, level="exact").pairs
-    others = {(i, j): -math.inf for i, j, _ in every if {i, j} != set(pair)}
-    if len(others) == len(every):
-        return np.full(len(sweep), math.inf)  # both move as one
-    world = CollisionWorld(free, pair_margins=others, level="exact")
-    return np.array([world.distance(free.configuration(values)) for values in sweep])
+    """Return the distance of two frames for each set of joint values in a sweep [m]."""
+    pair_scene = scene.forbid_collision(*pair)
+    pairs = CollisionWorld(pair_scene, level="exact").pairs
+    ignored = {(i, j): -math.inf for i, j, _ in pairs if {i, j} != set(pair)}
+    if len(ignored) == len(pairs):
+        # Both frames are rigidly connected.
+        return np.full(len(sweep), math.inf)
+    world = CollisionWorld(pair_scene, pair_margins=ignored, level="exact")
+    return np.array([world.distance(pair_scene.configuration(values)) for values in sweep])
 
 
 def shape_points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -> Array:
-    """Return corners (n, 3) of the collision shapes, at least one, of some frames, in the axes of the tip."""
-    found = []
+    """Return the corners (n, 3) of collision shapes in the axes of the tip [m].
+
+    Args:
+        scene: scene with the robot.
+        frames: frames with at least one collision shape.
+        tip: frame of the hand.
+        q: (n_joints,) configuration.
+    """
+    clouds = []
     for frame in frames:
         pose = scene.pose(frame, relative_to=tip, q=q)
         for part in scene.shapes(frame):
             if part.collision:
-                mesh = part.shape.kind == "mesh"
                 bounds = zip(*part.shape.bounds, strict=True)
-                corners = np.asarray(
-                    part.shape.vertices if mesh else list(itertools.product(*bounds))
-                )
-                found.append((pose @ part.pose).apply(corners))
-    return np.concatenate(found)
+                is_mesh = part.shape.kind == "mesh"
+                corners = part.shape.vertices if is_mesh else [*itertools.product(*bounds)]
+                clouds.append((pose @ part.pose).apply(np.asarray(corners)))
+    return np.concatenate(clouds)
 
 
 def _tool(
-    scene: SceneGraph,
-    tip: str,
-    pair: Pair,
-    opened: Mapping[str, float],
-    closed: Mapping[str, float],
-    palm: Sequence[str],
+    scene: SceneGraph, tip: str, closing: _ClosingPair, palm: Sequence[str]
 ) -> tuple[Pose, float]:
-    """Return the tool relative to the tip, and how far it is from there back to the palm."""
-    q_open, q_closed = scene.configuration(opened), scene.configuration(closed)
-    fingers = [_finger_of(scene, finger) for finger in pair]
-    tops = [_top(scene, finger[0]) for finger in fingers]
+    """Return the tool of an inferred hand.
+
+    Args:
+        scene: scene with the hand.
+        tip: frame of the hand.
+        closing: fingers.
+        palm: frames with collision shapes of the palm.
+
+    Returns:
+        tip_from_tool, and the distance from the tool back to the palm [m].
+    """
+    q_open = scene.configuration(closing.values_open)
+    q_closed = scene.configuration(closing.values_closed)
+    fingers = [_finger(scene, frame) for frame in closing.pair]
+    points = [shape_points(scene, finger, tip, q_closed) for finger in fingers]
+
+    # The axes of the tool.
+    roots = [_rigid_root(scene, finger[0]) for finger in fingers]
     hinges = np.array(
-        [np.asarray(scene.pose(top, relative_to=tip, q=q_closed).translation) for top in tops]
+        [np.asarray(scene.pose(root, relative_to=tip, q=q_closed).translation) for root in roots]
     )
-    moves = (
-        _end_motion(scene, tip, *end, q_open, q_closed)
-        for end in zip(fingers, hinges, strict=False)
+    motions = (
+        _fingertip_motion(scene, tip, finger, hinge, q_open, q_closed)
+        for finger, hinge in zip(fingers, hinges, strict=False)
     )
-    y = snapped(np.subtract(*moves))
-    middle = np.mean(
-        [shape_points(scene, finger, tip, q_closed).mean(axis=0) for finger in fingers], axis=0
-    )
-    slides = scene.joint(tops[0]).type == "prismatic"
-    reach = middle - (np.zeros(3) if slides else hinges.mean(axis=0))
-    reach -= dot(reach, y) * y
-    if norm(reach) < 0.005:
-        reach = middle - np.asarray(
-            scene.pose(str(scene.parent(tip)), relative_to=tip, q=q_closed).translation
-        )
-        reach -= dot(reach, y) * y
-    z = snapped(reach if norm(reach) > 1e-6 else np.cross(y, (0.3, 0.5, 0.8)))
+    y = snap_to_axis(np.subtract(*motions))
+    centre = np.mean([finger_points.mean(axis=0) for finger_points in points], axis=0)
+    is_prismatic = scene.joint(roots[0]).type == "prismatic"
+    direction = centre - (np.zeros(3) if is_prismatic else hinges.mean(axis=0))
+    direction -= dot(direction, y) * y
+    if norm(direction) < 0.005:
+        parent_pose = scene.pose(str(scene.parent(tip)), relative_to=tip, q=q_closed)
+        direction = centre - np.asarray(parent_pose.translation)
+        direction -= dot(direction, y) * y
+    z = snap_to_axis(direction if norm(direction) > 1e-6 else np.cross(y, (0.3, 0.5, 0.8)))
     z = _unit(z - dot(z, y) * y)
     x = np.cross(y, z)
-    ends = [shape_points(scene, finger, tip, q_closed) for finger in fingers]
-    height = min(float(product(points, z).max()) for points in ends) - _FINGERTIP
-    near = [points[product(points, z) > height - 2 * _FINGERTIP] for points in ends]
-    inner = (
-        (float(product(near[0], y).max()), float(product(near[1], y).min()))
-        if len(near[1])
-        else (0.0, 0.0)
-    )
-    across = float(np.mean([product(points, x).mean() for points in near if len(points)]))
-    origin = height * z + 0.5 * sum(inner) * y + across * x
-    points = shape_points(scene, palm, tip, q_closed) if palm else np.zeros((0, 3))
-    back = product(points[np.abs(product(points, x) - across) < 0.05], z)
-    depth = min(max(height - float(back.max()), 0.005), 0.1) if len(back) else 0.03
+
+    # The origin between the fingertips.
+    height = min(float(product(cloud, z).max()) for cloud in points) - _FINGERTIP_LENGTH
+    tips = [cloud[product(cloud, z) > height - 2 * _FINGERTIP_LENGTH] for cloud in points]
+    y_sum = 0.0
+    if len(tips[1]):
+        y_sum = float(product(tips[0], y).max()) + float(product(tips[1], y).min())
+    x_offset = float(np.mean([product(cloud, x).mean() for cloud in tips if len(cloud)]))
+    origin = height * z + 0.5 * y_sum * y + x_offset * x
+
+    # The distance to the palm.
+    palm_points = shape_points(scene, palm, tip, q_closed) if palm else np.zeros((0, 3))
+    is_behind = np.abs(product(palm_points, x) - x_offset) < 0.05
+    palm_heights = product(palm_points[is_behind], z)
+    depth = 0.03
+    if len(palm_heights):
+        depth = min(max(height - float(palm_heights.max()), 0.005), 0.1)
     matrix = np.vstack([np.column_stack([x, y, z, np.round(origin, 4)]), (0.0, 0.0, 0.0, 1.0)])
     return Pose.from_matrix(matrix), round(depth, 4)
 
 
-def _top(scene: SceneGraph, frame: str) -> str:
-    """Return the frame of the joint that moves a finger last."""
+def _rigid_root(scene: SceneGraph, frame: str) -> str:
+    """Return the frame of the last moving joint above a frame."""
     while scene.joint(frame).type == "fixed":
         frame = str(scene.parent(frame))
     return frame
 
 
-def _end_motion(
+def _fingertip_motion(
     scene: SceneGraph, tip: str, finger: Sequence[str], hinge: Array, q_open: Array, q_closed: Array
 ) -> Array:
-    """Return how the end of a finger moves when it closes."""
-    opened, closed = (shape_points(scene, finger, tip, q) for q in (q_open, q_closed))
-    away = norms(closed - hinge)
-    far = away >= 0.8 * away.max()
-    move: Array = closed[far].mean(axis=0) - opened[far].mean(axis=0)
-    return move
+    """Return the motion (3,) of a fingertip from open to closed, in the axes of the tip [m].
+
+    Args:
+        scene: scene with the hand.
+        tip: frame of the hand.
+        finger: frames of the finger.
+        hinge: (3,) position of the finger's joint [m].
+        q_open: (n_joints,) configuration of the open hand.
+        q_closed: (n_joints,) configuration of the closed hand.
+    """
+    points_open = shape_points(scene, finger, tip, q_open)
+    points_closed = shape_points(scene, finger, tip, q_closed)
+    distances = norms(points_closed - hinge)
+    is_tip = distances >= 0.8 * distances.max()
+    motion: Array = points_closed[is_tip].mean(axis=0) - points_open[is_tip].mean(axis=0)
+    return motion
 
 
 def _unit(vector: Array) -> Array:
+    """Return the unit vector (3,) of a vector (3,)."""
     return vector / norm(vector)
 
 
-def snapped(vector: Array) -> Array:
-    """Return a unit direction (3,) of a vector that is not zero, along an axis where it is within 15 degrees of one."""
+def snap_to_axis(vector: Array) -> Array:
+    """Return the unit vector (3,) of a vector, or an axis within 15 degrees of it.
+
+    Args:
+        vector: (3,) vector other than zero.
+    """
     unit = _unit(vector)
     axis = int(np.argmax(np.abs(unit)))
     if abs(unit[axis]) < cos(math.radians(15.0)):
@@ -357,45 +499,57 @@ def snapped(vector: Array) -> Array:
 def mount_hand(
     scene: SceneGraph, hand: SceneGraph, *, tip: str, joints: Sequence[str]
 ) -> SceneGraph:
-    """Return the robot with a hand, one frame below its root, at the tip of an arm; ``hand_`` is put before names."""
+    """Return a robot with a hand mounted at the tip of an arm.
+
+    Args:
+        scene: scene with the robot.
+        hand: scene with one frame below its root. Its names are prefixed by ``hand_`` if one of
+            them is a name of the robot.
+        tip: frame at the end of the arm.
+        joints: joints of the arm from base to tip.
+
+    Raises:
+        RobotError: if the hand has several frames below its root.
+    """
     bases = hand.children(hand.root_names[0])
     if len(bases) != 1:
         raise RobotError.at("hand", f"expected one frame below its root, received {len(bases)}")
     hand = hand.extract(bases[0])
-    prefix = (
-        "hand_"
-        if {*hand.frame_names, *hand.joint_names} & {*scene.frame_names, *scene.joint_names}
-        else ""
-    )
-    end, q = _end(scene, tip, joints), scene.configuration({})
+    hand_names = {*hand.frame_names, *hand.joint_names}
+    prefix = "hand_" if hand_names & {*scene.frame_names, *scene.joint_names} else ""
+    end, q = _flange_pose(scene, tip, joints), scene.configuration({})
     for frame in rigid_frames(scene, tip):
-        at = scene.pose(frame, relative_to=tip, q=q)
-        if named_like(frame, TOOL_NAMES) and dot(at.rotation[:, 2], end.rotation[:, 2]) > 0.9:
+        pose = scene.pose(frame, relative_to=tip, q=q)
+        if has_word(frame, TOOL_NAMES) and dot(pose.rotation[:, 2], end.rotation[:, 2]) > 0.9:
             return scene.mount(hand, frame, prefix=prefix)
     return scene.mount(hand, tip, prefix=prefix, pose=end)
 
 
-def _end(scene: SceneGraph, tip: str, joints: Sequence[str]) -> Pose:
-    """Return where the arm ends, in the axes of the tip: z away from it, before the shapes of its last link."""
+def _flange_pose(scene: SceneGraph, tip: str, joints: Sequence[str]) -> Pose:
+    """Return tip_from_flange: in front of the last link's shapes, with z away from the arm.
+
+    Args:
+        scene: scene with the robot.
+        tip: frame at the end of the arm.
+        joints: joints of the arm from base to tip.
+    """
     q = scene.configuration({})
-    last, before = (
+    last, second_last = (
         scene.pose(scene.joint_frame(joint), relative_to=tip, q=q)
         for joint in (joints[-1], *joints[-2:][:1])
     )
     axis = product(last.rotation, scene.joint(scene.joint_frame(joints[-1])).axis)
-    frames = _solid(scene, rigid_frames(scene, tip))
+    frames = _with_shapes(scene, rigid_frames(scene, tip))
     points: Array = shape_points(scene, frames, tip, q) if frames else np.zeros((1, 3))
-    way = points.mean(axis=0) - before.translation
-    along = dot(way, axis)
-    z = (
-        snapped(axis if along > 0.0 else -axis)
-        if 2.0 * abs(along) >= norms(way[None])[0]
-        else snapped(way)
-    )
+    direction = points.mean(axis=0) - second_last.translation
+    axial = dot(direction, axis)
+    if 2.0 * abs(axial) >= norms(direction[None])[0]:
+        direction = axis if axial > 0.0 else -axis
+    z = snap_to_axis(direction)
     heights = product(points - last.translation, z)
-    near = norms(points - last.translation - heights[:, None] * z) < _NEAR_AXIS
-    end = max(0.0, float(heights[near].max() if near.any() else heights.max()))
-    y = snapped(np.cross(z, (1.0, 0.0, 0.0) if abs(z[0]) < 0.7 else (0.0, 0.0, 1.0)))
-    origin = np.round(last.translation + end * z, 4)
+    is_near = norms(points - last.translation - heights[:, None] * z) < _AXIS_DISTANCE
+    height = max(0.0, float(heights[is_near].max() if is_near.any() else heights.max()))
+    y = snap_to_axis(np.cross(z, (1.0, 0.0, 0.0) if abs(z[0]) < 0.7 else (0.0, 0.0, 1.0)))
+    origin = np.round(last.translation + height * z, 4)
     matrix = np.vstack([np.column_stack([np.cross(y, z), y, z, origin]), (0.0, 0.0, 0.0, 1.0)])
     return Pose.from_matrix(matrix)

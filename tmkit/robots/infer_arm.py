@@ -1,11 +1,11 @@
-"""The arm of a robot of which only links and joints are known, with the inferred values and their confidence.
+"""Inference of a robot's arm and hand from links and joints, with confidence and evidence.
 
-The end of each chain of joints is searched for a hand, for a suction cup by the names of its links,
-or for neither. Of several arms the best is taken: one with a hand, then the longest. A frame for
-the tool is added where there is none.
+The end of each chain of joints is searched for a hand, or for a suction cup by the names of its
+links. Of several arms the best is selected: one with a hand first, then the longest. A tool frame
+is added if there is none.
 
-The result is for people to confirm: every line names its evidence and a confidence, high, medium or
-low. A jaw against a fixed finger is recognised but not supported, and so is a hand of many joints.
+The result is for people to confirm: each line has its evidence and a confidence, high, medium or
+low. A jaw against a fixed finger, and a hand of many joints, are recognised but not supported.
 """
 
 from __future__ import annotations
@@ -34,15 +34,24 @@ from tmkit.robots.mechanisms import (
 )
 from tmkit.spatial import Pose
 
-_DEPTH = 4  # joints of a finger at most
-_MOST_ARMS = 8
-_TRIES = 500  # configurations of which one that is free becomes ready
+_MAX_FINGER_JOINTS = 4
+"""Largest number of joints of a finger."""
+
+_MAX_ARMS = 8
+"""Largest number of arms that are searched for a hand."""
+
+_SAMPLE_COUNT = 500
+"""Number of configurations from which a ready configuration is selected."""
+
+_CONFIDENCES = ("low", "medium", "high")
+"""Levels of confidence."""
 
 SUCTION_WORDS = ("suction", "vacuum", "cup", "sucker", "epick")
+"""Words in the names of suction cups."""
 
 
 class InferredArmStatus(StrEnum):
-    """Whether an arm can pick as inferred."""
+    """Completeness of an inferred arm."""
 
     COMPLETE = "complete"
     HAND_MISSING = "hand missing"
@@ -50,17 +59,17 @@ class InferredArmStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InferredArm(Result):
-    """An arm, and what speaks for it.
+    """Inferred arm with its evidence.
 
     Attributes:
-        scene: the scene, with a frame for the tool where the robot has none.
-        manipulator: the arm; without a hand, a suction cup at its tip stands for one.
-        inferred: what was inferred, with confidence and evidence, a line each.
-        missing: why the arm cannot pick, in one sentence; empty when it has a hand or a cup.
-        added_tool: the frame that was added for the tool, empty when there was one.
-        confidence: in the hand: ``high``, ``medium``, or ``low``; empty when there is none.
-        other_tips: the ends of other arms.
-        other_tools: frames with the name of a tool that is elsewhere or has other axes.
+        scene: scene, with an additional tool frame if the robot has none.
+        manipulator: description of the arm. Without a hand, it has a suction cup at its tip.
+        inferred: inferred values with confidence and evidence, one line each.
+        missing: reason why the arm cannot pick, in one sentence. Empty with a hand or a cup.
+        added_tool: name of the added tool frame. Empty if the robot has one.
+        confidence: confidence in the hand: ``high``, ``medium``, or ``low``. Empty without a hand.
+        other_tips: tips of other arms.
+        other_tools: frames with the name of a tool but another position or other axes.
     """
 
     scene: SceneGraph
@@ -74,7 +83,7 @@ class InferredArm(Result):
 
     @property
     def status(self) -> InferredArmStatus:
-        """Whether the arm has a hand or a cup."""
+        """Completeness: ``COMPLETE`` with a hand or a cup."""
         return InferredArmStatus.HAND_MISSING if self.missing else InferredArmStatus.COMPLETE
 
     def __repr__(self) -> str:
@@ -97,130 +106,144 @@ def infer_arm(
     """Infer the arm of a robot.
 
     Args:
-        scene: the robot, best without anything else that moves.
-        base: the frame that the arm stands on; by default the one that carries its first joint.
-        tip: the frame of its hand; by default that of the best arm.
-        tool: the grasp frame; by default one between the fingertips, which is added where the robot
+        scene: scene with the robot, preferably without other moving bodies.
+        base: frame at the base of the arm. Defaults to the parent of its first joint's frame.
+        tip: frame of the hand. Defaults to that of the best arm.
+        tool: grasp frame. Defaults to a frame between the fingertips, which is added if the robot
             has none.
-        name: of the description.
-        seed: of the random configurations, which matter only when the middle of the limits
-            collides.
+        name: name of the description.
+        seed: seed of random configurations, which are used if the middle of the limits collides.
 
     Raises:
-        UnknownNameError: no such frame.
-        RobotError: no joint moves between the frames, or the tool is not rigidly joined to the tip.
+        UnknownNameError: if a frame is unknown.
+        RobotError: if no joint moves between the frames, or the tool is not rigidly fixed to the
+            tip.
     """
     for frame in (base, tip, tool):
         if frame is not None and frame not in scene:
             raise UnknownNameError.of("frame", frame, scene.frame_names)
     tips = _tips(scene, base)
     if tip is not None:
-        line = {tip, *scene.ancestors(tip), *scene.subtree(tip)}
-        tips = [tip, *(end for end in tips if end not in line)]
+        relatives = {tip, *scene.ancestors(tip), *scene.subtree(tip)}
+        tips = [tip, *(end for end in tips if end not in relatives)]
     if not tips:
         raise RobotError.at(
             "robot", "no joint moves" + (f" below '{base}'" if base is not None else "")
         )
-    arms = [chain_between(scene, base, end) for end in tips[:_MOST_ARMS]]
-    found = [(chain, hands.infer_hand(scene, chain.tip, chain.joints)) for chain in arms]
-    best = max(
-        found, key=lambda one: (one[1] is not None, _has_cup(scene, one[0].tip), len(one[0].joints))
-    )
-    chain, hand = best if tip is None else found[0]
+
+    # Select the best arm.
+    chains = [chain_between(scene, base, end) for end in tips[:_MAX_ARMS]]
+    arms = [(chain, hands.infer_hand(scene, chain.tip, chain.joints)) for chain in chains]
+
+    def rank(arm: tuple[JointChain, hands.InferredHand | None]) -> tuple[bool, bool, int]:
+        """Return the sort key of an arm: hand, suction cup, number of joints."""
+        return arm[1] is not None, _has_cup(scene, arm[0].tip), len(arm[0].joints)
+
+    chain, hand = max(arms, key=rank) if tip is None else arms[0]
     if base is None:
-        own = _own(
-            scene,
-            chain,
-            [one for one, other in found if other is not None and one.tip != chain.tip],
+        armed_chains = [arm for arm, arm_hand in arms if arm_hand is not None]
+        short_chain = _exclude_shared_joints(
+            scene, chain, [arm for arm in armed_chains if arm.tip != chain.tip]
         )
-        opened = hand.opened if hand is not None else {}
-        chain = (
-            own
-            if _is_free(scene, own, opened, seed) or not _is_free(scene, chain, opened, seed)
-            else chain
-        )
+        open_values = hand.opened if hand is not None else {}
+        if _is_free(scene, short_chain, open_values, seed) or not _is_free(
+            scene, chain, open_values, seed
+        ):
+            chain = short_chain
     if tool is not None and tool not in rigid_frames(scene, chain.tip):
         raise RobotError.at(
             "robot", f"the tool '{tool}' is not rigidly joined to the tip '{chain.tip}'"
         )
-    others = tuple(
-        one.tip
-        for one, other in found
-        if one.tip != chain.tip
-        and (other is not None or (hand is None and len(one.joints) > ARM_JOINTS))
+    other_tips = tuple(
+        arm.tip
+        for arm, arm_hand in arms
+        if arm.tip != chain.tip
+        and (arm_hand is not None or (hand is None and len(arm.joints) > ARM_JOINTS))
     )
     inferred = [f"arm: {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'"]
-    if others:
-        inferred[0] += f"; other arms end at {', '.join(map(repr, others[:4]))}, choose by --tip"
+    if other_tips:
+        tip_names = ", ".join(map(repr, other_tips[:4]))
+        inferred[0] += f"; other arms end at {tip_names}, choose by --tip"
     if hand is None:
-        arm = _without_hand(scene, chain, inferred, tool=tool, name=name, seed=seed)
+        result = _arm_without_hand(scene, chain, inferred, tool=tool, name=name, seed=seed)
     else:
-        arm = _with_hand(scene, chain, hand, inferred, tool=tool, name=name, seed=seed)
-    return replace(arm, other_tips=others)
+        result = _arm_with_hand(scene, chain, hand, inferred, tool=tool, name=name, seed=seed)
+    return replace(result, other_tips=other_tips)
 
 
-def _is_free(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> bool:
-    """Whether a chain has a ready configuration in which nothing that it moves collides."""
-    moved = {frame for joint in chain.joints for frame in scene.subtree(scene.joint_frame(joint))}
-    q = scene.configuration({**_ready(scene, chain, opened, seed), **opened})
-    return not any(
-        moved & {contact.frame_a, contact.frame_b} for contact in CollisionWorld(scene).contacts(q)
-    )
+def _is_free(
+    scene: SceneGraph, chain: JointChain, open_values: Mapping[str, float], seed: int
+) -> bool:
+    """Return whether a chain has a ready configuration without collisions of its links.
+
+    Args:
+        scene: scene with the robot.
+        chain: joints of the arm.
+        open_values: joint values of the open hand.
+        seed: seed of random configurations.
+    """
+    moving = {frame for joint in chain.joints for frame in scene.subtree(scene.joint_frame(joint))}
+    q = scene.configuration({**_ready_values(scene, chain, open_values, seed), **open_values})
+    contacts = CollisionWorld(scene).contacts(q)
+    return not any(moving & {contact.frame_a, contact.frame_b} for contact in contacts)
 
 
-def _own(scene: SceneGraph, chain: JointChain, others: list[JointChain]) -> JointChain:
-    """Return a chain without the joints that also move other arms with hands, as those of a torso do."""
-    shared = {joint for other in others for joint in other.joints}
-    own = tuple(joint for joint in chain.joints if joint not in shared)
-    if not own or len(own) == len(chain.joints):
+def _exclude_shared_joints(
+    scene: SceneGraph, chain: JointChain, other_chains: list[JointChain]
+) -> JointChain:
+    """Return a chain without the joints of other arms with hands, such as those of a torso."""
+    shared = {joint for other_chain in other_chains for joint in other_chain.joints}
+    joints = tuple(joint for joint in chain.joints if joint not in shared)
+    if not joints or len(joints) == len(chain.joints):
         return chain
-    return JointChain(str(scene.parent(scene.joint_frame(own[0]))), chain.tip, own)
+    return JointChain(str(scene.parent(scene.joint_frame(joints[0]))), chain.tip, joints)
 
 
 def _tips(scene: SceneGraph, base: str | None) -> list[str]:
-    """Return the ends of all chains without the fingers beyond them, the longest arm first."""
-    ends: dict[str, int] = {}
+    """Return the tips of all chains, without the fingers beyond them, the longest arm first."""
+    lengths: dict[str, int] = {}
     for chain in joint_chains(scene):
         path = [scene.joint_frame(joint) for joint in chain.joints]
         if base is not None and base not in (path[0], *scene.ancestors(path[-1])):
             continue
-        count = next(
-            (
-                k
-                for k in range(min(ARM_JOINTS, len(path)), len(path))
-                if _carries_hand(scene, path, k)
-            ),
-            None,
-        )
-        count = len(path) if count is None else count
-        ends.setdefault(path[count - 1], count)
-    return sorted(ends, key=lambda end: -ends[end])
+        counts = range(min(ARM_JOINTS, len(path)), len(path))
+        count = next((k for k in counts if _is_hand_after(scene, path, k)), len(path))
+        lengths.setdefault(path[count - 1], count)
+    return sorted(lengths, key=lambda tip: -lengths[tip])
 
 
-def _carries_hand(scene: SceneGraph, path: list[str], count: int) -> bool:
-    """Whether what follows the first joints of a path is a hand: short, and branching, called so, or a jaw."""
-    carried = [
+def _is_hand_after(scene: SceneGraph, path: list[str], count: int) -> bool:
+    """Return whether the frames after the first joints of a path are a hand.
+
+    A hand has several branches, or its few joints have the name and the limits of a finger.
+
+    Args:
+        scene: scene with the robot.
+        path: frames of the chain's joints.
+        count: number of joints of the arm.
+    """
+    children = [
         child for frame in rigid_frames(scene, path[count - 1]) for child in scene.children(frame)
     ]
-    moving = [child for child in carried if scene.joint(child).is_actuated]
-    fingers = sum(
-        hands.named_like(child, (*hands.FINGER_WORDS, "thumb", "index")) for child in moving
-    )
-    if len(moving) > 1 and (len(path) - count <= _DEPTH or fingers > 1):
+    branches = [child for child in children if scene.joint(child).is_actuated]
+    words = (*hands.FINGER_WORDS, "thumb", "index")
+    finger_count = sum(hands.has_word(child, words) for child in branches)
+    is_short = len(path) - count <= _MAX_FINGER_JOINTS
+    if len(branches) > 1 and (is_short or finger_count > 1):
         return True
-    if len(path) - count > _DEPTH:
+    if not is_short:
         return False
-    following = path[count]
-    names = [scene.joint(following).name]
-    # an earlier link called a gripper may be its body, which a wrist turns
+    next_frame = path[count]
+    names = [scene.joint(next_frame).name]
+    # The name of an earlier link may be that of the gripper's body, which a wrist joint rotates.
     if count == len(path) - 1:
-        names.append(following)
-    called = any(hands.named_like(name, hands.FINGER_WORDS) for name in names)
-    return called and _moves_little(scene, following)
+        names.append(next_frame)
+    has_finger_name = any(hands.has_word(name, hands.FINGER_WORDS) for name in names)
+    return has_finger_name and _has_finger_limits(scene, next_frame)
 
 
-def _moves_little(scene: SceneGraph, frame: str) -> bool:
-    """Whether the joint of a frame is limited, as that of a finger is; a wrist turns further than half a turn."""
+def _has_finger_limits(scene: SceneGraph, frame: str) -> bool:
+    """Return whether the joint of a frame has limits at most 180 degrees apart, unlike a wrist."""
     joint = scene.joint(frame)
     return bool(
         np.isfinite([joint.lower, joint.upper]).all() and joint.upper - joint.lower < np.pi + 0.1
@@ -228,10 +251,11 @@ def _moves_little(scene: SceneGraph, frame: str) -> bool:
 
 
 def _has_cup(scene: SceneGraph, tip: str) -> bool:
-    return any(hands.named_like(frame, SUCTION_WORDS) for frame in rigid_frames(scene, tip))
+    """Return whether a frame fixed to the tip has the name of a suction cup."""
+    return any(hands.has_word(frame, SUCTION_WORDS) for frame in rigid_frames(scene, tip))
 
 
-def _with_hand(
+def _arm_with_hand(
     scene: SceneGraph,
     chain: JointChain,
     hand: hands.InferredHand,
@@ -241,41 +265,48 @@ def _with_hand(
     name: str,
     seed: int,
 ) -> InferredArm:
-    """Return the arm with fingers."""
-    sure = 2 - (len(hand.evidence) == 1) - (hand.width_closed > 0.002)
-    confidence = ("low", "medium", "high")[sure]
+    """Return an arm with an inferred hand.
+
+    Args:
+        scene: scene with the robot.
+        chain: joints of the arm.
+        hand: inferred hand.
+        inferred: lines of inferred values, to which those of the hand are appended.
+        tool: tool frame, or None.
+        name: name of the description.
+        seed: seed of random configurations.
+    """
+    confidence = _CONFIDENCES[2 - (len(hand.evidence) == 1) - (hand.width_closed > 0.002)]
     inferred.append(f"hand: parallel gripper, confidence {confidence} ({'; '.join(hand.evidence)})")
     frames = [
-        frame
-        for frame in rigid_frames(scene, chain.tip)
-        if hands.named_like(frame, hands.TOOL_NAMES)
+        frame for frame in rigid_frames(scene, chain.tip) if hands.has_word(frame, hands.TOOL_NAMES)
     ]
-    fitting = [frame for frame in frames if _fits(scene, frame, chain.tip, hand.tool)]
-    added = ""
+    matches = [frame for frame in frames if _is_tool_frame(scene, frame, chain.tip, hand.tool)]
+    added_tool = ""
     if tool is not None:
         inferred.append(f"tool: '{tool}', as given")
-    elif fitting:
-        tool = fitting[0]
+    elif matches:
+        tool = matches[0]
         inferred.append(
             f"tool: '{tool}', confidence high (its name, between the fingertips, y as the fingers"
             " close)"
         )
     else:
-        tool = added = _new_name(scene, f"{chain.tip}_tool")
-        scene = scene.add_frame(added, chain.tip, pose=hand.tool)
-        turned = f"; '{frames[0]}' has another place or other axes" if frames else ""
+        tool = added_tool = _unused_name(scene, f"{chain.tip}_tool")
+        scene = scene.add_frame(added_tool, chain.tip, pose=hand.tool)
+        mismatch = f"; '{frames[0]}' has another place or other axes" if frames else ""
         inferred.append(
-            f"tool: between the fingertips, where the robot has no frame{turned}; added as"
-            f" '{added}'"
+            f"tool: between the fingertips, where the robot has no frame{mismatch}; added as"
+            f" '{added_tool}'"
         )
-    inferred.append(_direction(scene, chain.tip, tool))
+    inferred.append(_tool_direction(scene, chain.tip, tool))
     arm = Manipulator(
         name,
         chain.base,
         chain.tip,
         tool,
         chain.joints,
-        _ready(scene, chain, hand.opened, seed),
+        _ready_values(scene, chain, hand.opened, seed),
         finger_depth=hand.depth,
         **hand.attributes(),
     )
@@ -284,13 +315,13 @@ def _with_hand(
         arm,
         tuple(inferred),
         "",
-        added,
+        added_tool,
         confidence,
-        other_tools=tuple(frames) if added else (),
+        other_tools=tuple(frames) if added_tool else (),
     )
 
 
-def _without_hand(
+def _arm_without_hand(
     scene: SceneGraph,
     chain: JointChain,
     inferred: list[str],
@@ -299,38 +330,45 @@ def _without_hand(
     name: str,
     seed: int,
 ) -> InferredArm:
-    """Return the arm with a cup at its tip, and what is missing unless a link is called so."""
-    called = [
-        frame for frame in rigid_frames(scene, chain.tip) if hands.named_like(frame, SUCTION_WORDS)
+    """Return an arm with a suction cup at its tip.
+
+    The arm is incomplete, unless a link has the name of a suction cup.
+
+    Args:
+        scene: scene with the robot.
+        chain: joints of the arm.
+        inferred: lines of inferred values, to which those of the hand are appended.
+        tool: tool frame, or None.
+        name: name of the description.
+        seed: seed of random configurations.
+    """
+    cup_links = [
+        frame for frame in rigid_frames(scene, chain.tip) if hands.has_word(frame, SUCTION_WORDS)
     ]
-    cup = next(
-        (
-            frame
-            for frame in reversed(called)
-            if any(part.collision for part in scene.shapes(frame))
-        ),
-        chain.tip,
-    )
-    named = [
-        frame for frame in rigid_frames(scene, cup) if hands.named_like(frame, hands.TOOL_NAMES)
+    cups_with_shape = [
+        frame for frame in cup_links if any(part.collision for part in scene.shapes(frame))
     ]
-    tool = tool or (named or called[-1:] or [chain.tip])[0]
+    cup = cups_with_shape[-1] if cups_with_shape else chain.tip
+    tool_frames = [
+        frame for frame in rigid_frames(scene, cup) if hands.has_word(frame, hands.TOOL_NAMES)
+    ]
+    tool = tool or (tool_frames or cup_links[-1:] or [chain.tip])[0]
     joints = hands.hand_joints(scene, chain.tip, chain.joints)
     missing = ""
-    if called:
-        inferred.append(f"hand: suction cup, confidence medium (the name of '{called[-1]}')")
+    if cup_links:
+        inferred.append(f"hand: suction cup, confidence medium (the name of '{cup_links[-1]}')")
     elif len(joints) > hands.MOST_JOINTS:
         missing = (
-            f"the hand at '{chain.tip}' has {len(joints)} joints of its own; only hands that close"
+            f"the hand at '{chain.tip}' has {len(joints)} joints; only hands that close"
             f" two fingers by at most {hands.MOST_JOINTS} are inferred: describe two of its fingers"
             " in a file for --robot"
         )
     elif len(joints) == 1:
-        is_named = hands.named_like(joints[0], hands.FINGER_WORDS)
-        sure = "medium (its name)" if is_named else "low (the only joint at the end)"
+        is_named = hands.has_word(joints[0], hands.FINGER_WORDS)
+        confidence = "medium (its name)" if is_named else "low (the only joint at the end)"
         inferred.append(
             f"hand: one jaw, '{joints[0]}', against a fixed finger of '{chain.tip}', confidence"
-            f" {sure}"
+            f" {confidence}"
         )
         missing = (
             f"the jaw '{joints[0]}' moves against a finger that is fixed to '{chain.tip}', which is"
@@ -349,60 +387,75 @@ def _without_hand(
             " suction_cup, a file), or choose an arm by --tip"
         )
     if not missing:
-        inferred.append(_direction(scene, chain.tip, tool))
+        inferred.append(_tool_direction(scene, chain.tip, tool))
     arm = Manipulator(
         name,
         chain.base,
         chain.tip,
         tool,
         chain.joints,
-        _ready(scene, chain, {}, seed),
+        _ready_values(scene, chain, {}, seed),
         gripper_kind="suction",
         contact_links=hands.cup_frames(scene, cup, tool),
     )
-    return InferredArm(scene, arm, tuple(inferred), missing, confidence="medium" if called else "")
+    confidence = "medium" if cup_links else ""
+    return InferredArm(scene, arm, tuple(inferred), missing, confidence=confidence)
 
 
-def _fits(scene: SceneGraph, frame: str, tip: str, inferred: Pose) -> bool:
-    """Whether a frame stands where the tool should: 4 cm along z and 2 cm across, axes within 25 degrees."""
-    pose = inferred.inverse() @ scene.pose(frame, relative_to=tip, q=scene.configuration({}))
+def _is_tool_frame(scene: SceneGraph, frame: str, tip: str, tool: Pose) -> bool:
+    """Return whether a frame is near an inferred tool, with aligned axes.
+
+    Args:
+        scene: scene with the robot.
+        frame: candidate frame.
+        tip: frame of the hand.
+        tool: tip_from_tool of the inferred hand.
+    """
+    pose = tool.inverse() @ scene.pose(frame, relative_to=tip, q=scene.configuration({}))
     x, y, z = pose.translation
-    turn = pose.rotation
-    return bool(
-        abs(z) < 0.04 and math.hypot(x, y) < 0.02 and turn[2, 2] > 0.9 and abs(turn[1, 1]) > 0.9
-    )
+    is_near = abs(z) < 0.04 and math.hypot(x, y) < 0.02
+    return bool(is_near and pose.rotation[2, 2] > 0.9 and abs(pose.rotation[1, 1]) > 0.9)
 
 
-def _direction(scene: SceneGraph, tip: str, tool: str) -> str:
-    """Say which way the tool looks, in the axes of the tip."""
+def _tool_direction(scene: SceneGraph, tip: str, tool: str) -> str:
+    """Return a line with the direction of the tool's z axis, in the axes of the tip."""
     z = np.asarray(scene.pose(tool, relative_to=tip, q=scene.configuration({})).rotation)[:, 2]
     axis = int(np.argmax(np.abs(z)))
-    way = (
-        f"{'+' if z[axis] > 0 else '-'}{'xyz'[axis]}"
-        if abs(z[axis]) > 0.99
-        else str(np.round(z, 2).tolist())
-    )
-    return f"tool z, which must point away from the hand, points along {way} of '{tip}'"
+    direction = str(np.round(z, 2).tolist())
+    if abs(z[axis]) > 0.99:
+        direction = f"{'+' if z[axis] > 0 else '-'}{'xyz'[axis]}"
+    return f"tool z, which must point away from the hand, points along {direction} of '{tip}'"
 
 
-def _new_name(scene: SceneGraph, wanted: str) -> str:
-    names = (wanted, *(f"{wanted}{number}" for number in range(2, len(scene) + 3)))
-    return next(name for name in names if name not in scene)
+def _unused_name(scene: SceneGraph, name: str) -> str:
+    """Return a name that the scene does not use, by appending a number if necessary."""
+    names = (name, *(f"{name}{number}" for number in range(2, len(scene) + 3)))
+    return next(candidate for candidate in names if candidate not in scene)
 
 
-def _ready(
-    scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int
+def _ready_values(
+    scene: SceneGraph, chain: JointChain, open_values: Mapping[str, float], seed: int
 ) -> dict[str, float]:
-    """Return a collision-free configuration of the arm near the middle of the joint limits, with the hand open."""
+    """Return joint values of a collision-free configuration near the middle of the limits.
+
+    Args:
+        scene: scene with the robot.
+        chain: joints of the arm.
+        open_values: joint values of the open hand.
+        seed: seed of random configurations.
+
+    Returns:
+        Values by joint of the arm [rad or m]: the middle itself if all configurations collide.
+    """
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     middle = np.where(np.isfinite(limits).all(axis=1, keepdims=True), limits, 0.0).mean(axis=1)
     middle = np.clip(middle, limits[:, 0], limits[:, 1])
-    moving = [scene.joint_names.index(joint) for joint in chain.joints]
-    others = np.tile(scene.configuration(opened), (_TRIES, 1))
-    drawn = random_configurations(scene, _TRIES, seed=seed)
-    nearest = np.argsort(norms((drawn - middle)[:, moving]), kind="stable")
-    others[:, moving] = np.vstack([middle, drawn[nearest]])[:_TRIES][:, moving]
-    rounded = np.clip(np.round(others, 6), limits[:, 0], limits[:, 1])
-    free = ~CollisionWorld(scene).in_collision_batch(rounded)
-    chosen = rounded[int(np.argmax(free))]  # the middle itself when none is free
-    return {joint: float(chosen[entry]) for joint, entry in zip(chain.joints, moving, strict=True)}
+    columns = [scene.joint_names.index(joint) for joint in chain.joints]
+    rows = np.tile(scene.configuration(open_values), (_SAMPLE_COUNT, 1))
+    samples = random_configurations(scene, _SAMPLE_COUNT, seed=seed)
+    order = np.argsort(norms((samples - middle)[:, columns]), kind="stable")
+    rows[:, columns] = np.vstack([middle, samples[order]])[:_SAMPLE_COUNT][:, columns]
+    rows = np.clip(np.round(rows, 6), limits[:, 0], limits[:, 1])
+    is_free = ~CollisionWorld(scene).in_collision_batch(rows)
+    row = rows[int(np.argmax(is_free))]
+    return {joint: float(row[column]) for joint, column in zip(chain.joints, columns, strict=True)}

@@ -1,15 +1,15 @@
-"""Manipulators: what makes a chain of a scene an arm with a hand.
+"""Description of an arm and its hand.
 
-A :class:`Manipulator` names frames and joints of a scene and holds no geometry, so the same
-description serves every scene that contains the robot. Descriptions are small TOML files
+A :class:`Manipulator` has the names of frames and joints, but no geometry, so one description
+serves every scene with the robot. Descriptions are small TOML files
 (:mod:`tmkit.robots.robot_files`).
 
-Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the
-suction cup). The axis z points away from the hand towards what is grasped, and a parallel hand
+Conventions of the tool frame: its origin is the point between the fingertips, or the centre of the
+suction cup. Its z axis points away from the hand towards the grasped object, and a parallel hand
 closes along y.
 
-Invariants: a :class:`Manipulator` is immutable and internally consistent (every map speaks of its
-own joints), however it was made; :meth:`Manipulator.check` proves that it fits a scene.
+Invariants: a :class:`Manipulator` is immutable and internally consistent (every mapping has the
+arm's joints as keys). :meth:`Manipulator.check` checks that it fits a scene.
 """
 
 from __future__ import annotations
@@ -32,48 +32,51 @@ from tmkit.errors import RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 
 _GRIPPER_KINDS = ("parallel", "suction", "none")
-_LARGEST = ("velocity", "acceleration", "effort")  # what joints may have at most
+"""Valid gripper kinds."""
+
+_LIMIT_KEYS = ("velocity", "acceleration", "effort")
+"""Attributes with joint limits."""
+
 LIMIT_TOLERANCE = 1e-9
 """Distance by which a joint value of decimal digits may be beyond its limits [rad or m]."""
 
 
-def _frozen(values: Mapping[str, float]) -> Mapping[str, float]:
+def _freeze(values: Mapping[str, float]) -> Mapping[str, float]:
+    """Return a read-only copy of a mapping."""
     return MappingProxyType(dict(values))
 
 
 @dataclass(frozen=True)
 class Manipulator:
-    """What makes a chain of a scene an arm.
+    """Arm and hand of a scene, by the names of frames and joints.
 
     Attributes:
         name: name of the description.
-        base: frame that the arm stands on.
-        tip: frame of the hand: a grasped object is reparented to it.
+        base: frame at the base of the arm.
+        tip: frame of the hand, to which a grasped object is reparented.
         tool: grasp frame, on the chain at or below ``tip``.
         joints: the arm's joints from base to tip.
-        ready: joint values in radians or metres of a comfortable configuration, for all of
-            ``joints``.
-        velocity: largest joint speeds in rad/s or m/s; the scene's limits apply as well.
-        acceleration: largest joint accelerations in rad/s^2 or m/s^2.
-        effort: largest joint efforts in N m or N where they are not those of the scene, such as of
-            an arm with springs.
+        ready: joint values of the ready configuration, for all of ``joints`` [rad or m].
+        velocity: largest joint speeds [rad/s or m/s]. The scene's limits apply as well.
+        acceleration: largest joint accelerations [rad/s^2 or m/s^2].
+        effort: largest joint efforts [N m or N] that replace those of the scene, as for an arm with
+            springs.
         gripper_kind: ``parallel``, ``suction``, or ``none`` for a mobile base.
-        gripper_joints: joints that open and close the hand; empty for suction.
-        gripper_open: their values when open.
-        gripper_closed: their values when closed.
-        width_open: distance of the fingers when open, metres.
-        width_closed: distance of the fingers when closed, metres.
-        finger_depth: metres from the tool point back to the palm: how deep an object may reach into
-            the hand.
-        grip_force: force of the fingers, newtons.
-        payload: largest mass in kg that the arm carries in its hand; infinity where it is not
-            known.
-        contact_links: frames that may touch what is grasped.
-        contact_tolerance: metres that a contact link may overlap with what it holds, or be away
-            from it.
+        gripper_joints: joints that open and close the hand. Empty for suction.
+        gripper_open: values of the gripper joints when open [rad or m].
+        gripper_closed: values of the gripper joints when closed [rad or m].
+        width_open: distance between the open fingers [m].
+        width_closed: distance between the closed fingers [m].
+        finger_depth: distance from the tool point back to the palm, the largest depth of an object
+            in the hand [m].
+        grip_force: force of each finger, or of the vacuum [N].
+        payload: largest mass that the arm carries in its hand [kg]. Infinity if unknown.
+        contact_links: frames that may touch a grasped object.
+        contact_tolerance: largest overlap or distance between a contact link and a grasped object
+            [m].
 
     Raises:
-        RobotError: a value of the wrong kind, or values that contradict each other.
+        RobotError: if a value has the wrong type, or values contradict each other.
     """
 
     name: str
@@ -82,13 +85,13 @@ class Manipulator:
     tool: str
     joints: tuple[str, ...]
     ready: Mapping[str, float]
-    velocity: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
-    acceleration: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
-    effort: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    velocity: Mapping[str, float] = field(default_factory=lambda: _freeze({}))
+    acceleration: Mapping[str, float] = field(default_factory=lambda: _freeze({}))
+    effort: Mapping[str, float] = field(default_factory=lambda: _freeze({}))
     gripper_kind: str = "parallel"
     gripper_joints: tuple[str, ...] = ()
-    gripper_open: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
-    gripper_closed: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    gripper_open: Mapping[str, float] = field(default_factory=lambda: _freeze({}))
+    gripper_closed: Mapping[str, float] = field(default_factory=lambda: _freeze({}))
     width_open: float = 0.0
     width_closed: float = 0.0
     finger_depth: float = 0.03
@@ -99,18 +102,18 @@ class Manipulator:
 
     def __post_init__(self) -> None:
         source = f"robot '{self.name}'"
-        checked = {
-            item.name: _checked(item.name, getattr(self, item.name), source)
+        values = {
+            item.name: _parse_value(item.name, getattr(self, item.name), source)
             for item in fields(self)
         }
-        initialize(self, **checked)
-        self._check_itself(source)
+        initialize(self, **values)
+        self._check_consistency(source)
 
     def __hash__(self) -> int:
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # the read-only maps cannot be pickled themselves
+        # The read-only mappings cannot be pickled.
         return Manipulator.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
@@ -120,7 +123,11 @@ class Manipulator:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the description as plain values, for plan files."""
+        """Return the description as plain values, for plan files.
+
+        Returns:
+            Values by attribute name. Infinity and empty efforts are omitted.
+        """
         result: dict[str, Any] = {}
         for item in fields(self):
             value = getattr(self, item.name)
@@ -128,16 +135,18 @@ class Manipulator:
                 value = list(value)
             elif isinstance(value, Mapping):
                 value = dict(value)
-            # JSON has no infinity; older plans no efforts
+            # JSON has no infinity, and the digest of a description without efforts has no key.
             if value != math.inf and (item.name != "effort" or value):
                 result[item.name] = value
         return result
 
-    def prefixed(self, prefix: str) -> Manipulator:
-        """Return the description of the same arm in a scene that was mounted with a prefix (``SceneGraph.mount``).
+    def with_prefix(self, prefix: str) -> Manipulator:
+        """Return the description of the same arm in a scene mounted with a prefix.
+
+        See ``SceneGraph.mount``.
 
         Args:
-            prefix: put before the arm's name and those of its frames and joints.
+            prefix: prefix of the arm's name and those of its frames and joints.
         """
         values: dict[str, Any] = {}
         for key, value in self.to_dict().items():
@@ -153,19 +162,19 @@ class Manipulator:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, source: str = "robot") -> Manipulator:
-        """Make a description of plain values.
+        """Return the description with plain values.
 
         Args:
-            values: as :meth:`to_dict` gives them.
-            source: what to call the origin in errors.
+            values: values by attribute name, as from :meth:`to_dict`.
+            source: name of the origin in errors.
 
         Raises:
-            RobotError: a key that is missing, unknown or of the wrong kind.
+            RobotError: if a key is missing or unknown, or a value has the wrong type.
         """
-        known = {item.name for item in fields(cls)}
+        valid_keys = {item.name for item in fields(cls)}
         for key in values:
-            if key not in known:
-                raise RobotError.at(source, f"unknown key '{key}'{did_you_mean(key, known)}")
+            if key not in valid_keys:
+                raise RobotError.at(source, f"unknown key '{key}'{did_you_mean(key, valid_keys)}")
         for key in ("name", "base", "tip", "tool", "joints", "ready"):
             if key not in values:
                 raise RobotError.at(source, f"key '{key}' is missing")
@@ -176,24 +185,32 @@ class Manipulator:
 
     @property
     def digest(self) -> str:
-        """64 hexadecimal digits that depend on the content alone."""
+        """SHA-256 hash of the content, as 64 hexadecimal digits."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 
-    def _check_itself(self, source: str) -> None:
+    def _check_consistency(self, source: str) -> None:
+        """Check that the values do not contradict each other.
+
+        Args:
+            source: name of the origin in errors.
+
+        Raises:
+            RobotError: if they do.
+        """
         if self.gripper_kind not in _GRIPPER_KINDS:
-            known, hint = ", ".join(_GRIPPER_KINDS), did_you_mean(self.gripper_kind, _GRIPPER_KINDS)
+            kinds, hint = ", ".join(_GRIPPER_KINDS), did_you_mean(self.gripper_kind, _GRIPPER_KINDS)
             raise RobotError.at(
-                source, f"gripper kind '{self.gripper_kind}' is none of {known}{hint}"
+                source, f"gripper kind '{self.gripper_kind}' is none of {kinds}{hint}"
             )
         if not self.joints:
             raise RobotError.at(source, "an arm needs at least one joint in 'joints'")
-        named = [*self.joints, *self.gripper_joints]
-        for joint in named:
-            if named.count(joint) > 1:
+        joints = [*self.joints, *self.gripper_joints]
+        for joint in joints:
+            if joints.count(joint) > 1:
                 raise RobotError.at(
                     source, f"joint '{joint}' is named twice in the joints of arm and gripper"
                 )
-        for key in ("ready", *_LARGEST):
+        for key in ("ready", *_LIMIT_KEYS):
             _same_keys(source, key, getattr(self, key), self.joints, complete=key == "ready")
         for key in ("gripper_open", "gripper_closed"):
             _same_keys(source, key, getattr(self, key), self.gripper_joints, complete=True)
@@ -206,7 +223,7 @@ class Manipulator:
             raise RobotError.at(
                 source, f"a parallel gripper needs width_open > width_closed >= 0, {received}"
             )
-        for key in _LARGEST:
+        for key in _LIMIT_KEYS:
             for joint, value in getattr(self, key).items():
                 if not value > 0.0:
                     raise RobotError.at(
@@ -225,12 +242,12 @@ class Manipulator:
         """Check that the description fits a scene.
 
         Args:
-            scene: the scene.
-            source: what the message names, such as a file; the robot's name by default.
+            scene: scene with the robot.
+            source: name of the origin in errors, such as a file. Defaults to the robot's name.
 
         Raises:
-            RobotError: a frame or joint that the scene lacks, a joint off the way to the tip, or a
-                value beyond limits.
+            RobotError: if the scene lacks a frame or joint, a joint is not on the path to the tip,
+                or a value is beyond its limits.
         """
         source = source or f"robot '{self.name}'"
         frames, joints = scene.frame_names, scene.joint_names
@@ -245,7 +262,7 @@ class Manipulator:
             if scene.joint_frame(joint) not in above_tip:
                 raise RobotError.at(
                     source,
-                    f"joint '{joint}' is not on the way from the root to the tip '{self.tip}'",
+                    f"joint '{joint}' is not on the path from the root to the tip '{self.tip}'",
                 )
         if self.base not in above_tip:
             raise RobotError.at(source, f"base '{self.base}' is not above the tip '{self.tip}'")
@@ -264,10 +281,13 @@ class Manipulator:
                     )
 
     def joint_indices(self, scene: SceneGraph) -> NDArray[np.intp]:
-        """Return the entries of the configuration, (n_arm,), that the arm's joints have in a scene.
+        """Return the indices (n_arm,) of the arm's joints in a configuration.
+
+        Args:
+            scene: scene with the robot.
 
         Raises:
-            RobotError: the scene lacks a joint of the arm.
+            RobotError: if the scene lacks a joint of the arm.
         """
         names = scene.joint_names
         missing = next((joint for joint in self.joints if joint not in names), None)
@@ -276,37 +296,51 @@ class Manipulator:
         return np.array([names.index(joint) for joint in self.joints], dtype=np.intp)
 
     def velocity_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
-        """Return the largest speeds (n_arm,) in rad/s or m/s.
+        """Return the largest joint speeds (n_arm,) [rad/s or m/s].
 
-        Each is the smaller of the description's and the scene's, or 1 where neither gives one.
+        Each is the smaller of the description's and the scene's, or 1 if both have none.
+
+        Args:
+            scene: scene with the robot.
         """
-        of_scene = scene.velocity_limits[self.joint_indices(scene)]
-        own = np.array([self.velocity.get(joint, math.inf) for joint in self.joints])
-        limits: NDArray[np.float64] = np.minimum(of_scene, own)
+        scene_limits = scene.velocity_limits[self.joint_indices(scene)]
+        arm_limits = np.array([self.velocity.get(joint, math.inf) for joint in self.joints])
+        limits: NDArray[np.float64] = np.minimum(scene_limits, arm_limits)
         limits[~np.isfinite(limits) | (limits <= 0.0)] = 1.0
         return limits
 
     def acceleration_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
-        """Return the largest accelerations (n_arm,): the description's, else those that reach full speed in 0.5 s."""
+        """Return the largest joint accelerations (n_arm,) [rad/s^2 or m/s^2].
+
+        By default, a joint reaches its largest speed in 0.5 s.
+
+        Args:
+            scene: scene with the robot.
+        """
         speeds = zip(self.joints, self.velocity_limits(scene), strict=True)
         return np.array([self.acceleration.get(joint, 2.0 * speed) for joint, speed in speeds])
 
     def effort_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
-        """Return the largest efforts (n_arm,) in N m or N: the description's, else the scene's, else infinity."""
+        """Return the largest joint efforts (n_arm,) [N m or N].
+
+        Each is the description's, or else the scene's, or else infinity.
+
+        Args:
+            scene: scene with the robot.
+        """
         limits = np.array(scene.effort_limits[self.joint_indices(scene)])
         limits[~(limits > 0.0)] = math.inf
-        return np.array(
-            [
-                self.effort.get(joint, limit)
-                for joint, limit in zip(self.joints, limits, strict=True)
-            ]
-        )
+        joint_limits = zip(self.joints, limits, strict=True)
+        return np.array([self.effort.get(joint, limit) for joint, limit in joint_limits])
 
     def finger_values(self, width: float) -> dict[str, float]:
-        """Return the finger joint values at which the fingers are ``width`` metres apart.
+        """Return the finger joint values for a distance between the fingers, by joint.
+
+        Args:
+            width: distance between the fingers [m].
 
         Raises:
-            RobotError: a width outside the hand's opening.
+            RobotError: if the width is outside the hand's range.
         """
         if self.gripper_kind != "parallel":
             return {}
@@ -315,23 +349,34 @@ class Manipulator:
             raise RobotError.at(
                 f"robot '{self.name}'", f"the fingers cannot be {width:.4f} m apart; {reach}"
             )
-        share = (width - self.width_closed) / (self.width_open - self.width_closed)
-        closed, opened = self.gripper_closed, self.gripper_open
+        fraction = (width - self.width_closed) / (self.width_open - self.width_closed)
+        low, high = self.gripper_closed, self.gripper_open
         return {
-            joint: closed[joint] + share * (opened[joint] - closed[joint])
+            joint: low[joint] + fraction * (high[joint] - low[joint])
             for joint in self.gripper_joints
         }
 
     def open_finger_values(self, width: float | None = None) -> dict[str, float]:
-        """Return the finger joint values at which the fingers are ``width`` metres apart; by default fully open."""
+        """Return the finger joint values of an open hand, by joint.
+
+        Args:
+            width: distance between the fingers [m]. Defaults to fully open.
+
+        Raises:
+            RobotError: if the width is outside the hand's range.
+        """
         return dict(self.gripper_open) if width is None else self.finger_values(width)
 
     def finger_lever(self, joint: str) -> float:
-        """Return how far one finger moves for a unit of one of ``gripper_joints``, on average over the hand's opening.
+        """Return the mean lever arm of a gripper joint: finger travel by joint motion.
+
+        The force of a finger is the joint's effort divided by the lever arm.
+
+        Args:
+            joint: name of one of ``gripper_joints``.
 
         Returns:
-            Metres a radian, or metres a metre; so the joint presses with a force of its torque
-            divided by this.
+            Lever arm [m/rad or m/m].
         """
         stroke = abs(self.gripper_open[joint] - self.gripper_closed[joint])
         return (self.width_open - self.width_closed) / (2.0 * stroke) if stroke > 0.0 else 1.0
@@ -342,8 +387,11 @@ class Manipulator:
         """Return the configuration (n_joints,) with the arm at ``ready`` and the gripper open.
 
         Args:
-            scene: the scene.
-            base: (n_joints,) values of the other joints; 0 by default.
+            scene: scene with the robot.
+            base: (n_joints,) values of the other joints. Defaults to 0.
+
+        Raises:
+            UnknownNameError: if the scene lacks a joint of the robot.
         """
         values = {**self.ready, **self.gripper_open}
         try:
@@ -354,8 +402,20 @@ class Manipulator:
             ) from None
 
 
-def _require(source: str, key: str, name: str, known: Iterable[str], kind: str) -> None:
-    names = list(known)
+def _require(source: str, key: str, name: str, names: Iterable[str], kind: str) -> None:
+    """Check that a name is one of the scene's.
+
+    Args:
+        source: name of the origin in errors.
+        key: attribute with the name.
+        name: name of a frame or joint.
+        names: names in the scene.
+        kind: ``frame`` or ``joint``.
+
+    Raises:
+        RobotError: if it is not.
+    """
+    names = list(names)
     if name not in names:
         hint = did_you_mean(name, names)
         raise RobotError.at(
@@ -366,6 +426,18 @@ def _require(source: str, key: str, name: str, known: Iterable[str], kind: str) 
 def _same_keys(
     source: str, key: str, values: Mapping[str, float], joints: tuple[str, ...], *, complete: bool
 ) -> None:
+    """Check the keys of a mapping by joint.
+
+    Args:
+        source: name of the origin in errors.
+        key: attribute with the mapping.
+        values: values by joint.
+        joints: valid joints.
+        complete: whether all joints need a value.
+
+    Raises:
+        RobotError: if a key is invalid or missing.
+    """
     for joint in values:
         if joint not in joints:
             hint = did_you_mean(joint, joints)
@@ -377,18 +449,27 @@ def _same_keys(
         raise RobotError.at(source, f"{key} has no value for joint '{missing[0]}'")
 
 
-def _checked(key: str, value: Any, source: str) -> Any:
-    """Return a value of the kind that the field has."""
+def _parse_value(key: str, value: Any, source: str) -> Any:
+    """Return the value of an attribute, converted to its type.
+
+    Args:
+        key: name of the attribute.
+        value: plain value.
+        source: name of the origin in errors.
+
+    Raises:
+        RobotError: if the value has the wrong type.
+    """
     if key in ("joints", "gripper_joints", "contact_links"):
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             raise RobotError.at(source, f"{key} must be a list of names, not {value!r}")
         return tuple(value)
-    if key in ("ready", *_LARGEST, "gripper_open", "gripper_closed"):
+    if key in ("ready", *_LIMIT_KEYS, "gripper_open", "gripper_closed"):
         if not isinstance(value, Mapping) or not all(is_number(item) for item in value.values()):
             raise RobotError.at(
                 source, f"{key} must give finite numbers by joint name, not {value!r}"
             )
-        return _frozen({joint: float(number) for joint, number in value.items()})
+        return _freeze({joint: float(number) for joint, number in value.items()})
     if key == "payload" and value == math.inf:
         return value
     if key in (
@@ -408,7 +489,7 @@ def _checked(key: str, value: Any, source: str) -> Any:
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a finite number, which an integer beyond the largest float is not."""
+    """Return whether a value is a finite number. Integers beyond the largest float are not."""
     largest = sys.float_info.max
     return (
         isinstance(value, int | float)

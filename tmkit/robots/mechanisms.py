@@ -1,16 +1,15 @@
-"""Chains of joints that may be arms, and what arms move: objects that can be carried, by their class, and mechanisms.
+"""Chains of joints, movable objects and mechanisms of a scene.
 
-What is written about a robot often ends at its joints: nothing says which of them make the arm, and
-which the hand. A chain is a path from the root along which joints move; the longest is a good
-guess.
+A robot file often does not define which joints belong to the arm and which to the hand. A chain is
+a path from the root along actuated joints. The longest chain is a good candidate for the arm.
 
 A mechanism is a joint of a scene that belongs to no arm. A drawer is a frame on a prismatic joint,
-a door one on a revolute joint; a *handle* is a frame rigidly joined to it. Their values are entries
-of the configuration like those of the arms. The hand closes on the handle and the arm moves so that
-the tool keeps its pose relative to the handle while the joint moves: a closed chain, though the
-scene is a tree. How well it is closed is measured here.
+a door a frame on a revolute joint. A *handle* is a frame rigidly fixed to it. Values of mechanism
+joints are part of the configuration, as those of the arms. While the hand holds the handle, the
+tool keeps its pose relative to the handle: a closed chain, although the scene is a tree.
+:func:`closure_error` measures the error of this closure.
 
-Invariants: which joint a handle moves is a function of the scene and the arms.
+Invariants: the joint of a handle depends on the scene and the arms alone.
 """
 
 from __future__ import annotations
@@ -29,12 +28,18 @@ from tmkit.robots.manipulator import Manipulator
 from tmkit.spatial import Pose
 
 ARM_JOINTS = 3
-"""Joints that an arm has at least: what branches earlier is a body with several arms."""
+"""Smallest number of joints of an arm. A chain that branches earlier belongs to several arms."""
 
 
 @dataclass(frozen=True, slots=True)
 class JointChain:
-    """Joints that may be an arm: from the frame that carries the first to the frame that the last one moves."""
+    """Chain of joints that may be an arm.
+
+    Attributes:
+        base: parent of the first joint's frame.
+        tip: frame that the last joint moves.
+        joints: names of the joints from base to tip.
+    """
 
     base: str
     tip: str
@@ -42,41 +47,50 @@ class JointChain:
 
 
 def joint_chains(scene: SceneGraph) -> tuple[JointChain, ...]:
-    """Return the chains of moving joints that no longer one contains, the longest first."""
-    moved = {joint: scene.joint_frame(joint) for joint in scene.joint_names}
-    inner = {above for frame in moved.values() for above in scene.ancestors(frame)}
-    ends = [last for last in moved.values() if last not in inner]
-    found = [
-        _chain(scene, _moving(scene, (*reversed(scene.ancestors(last)), last)), last)
-        for last in ends
-    ]
-    return tuple(sorted(found, key=lambda chain: -len(chain.joints)))
+    """Return the maximal chains of actuated joints, the longest first."""
+    joint_frames = [scene.joint_frame(joint) for joint in scene.joint_names]
+    inner = {ancestor for frame in joint_frames for ancestor in scene.ancestors(frame)}
+    chains = []
+    for end in joint_frames:
+        if end not in inner:
+            path = (*reversed(scene.ancestors(end)), end)
+            chains.append(_chain(scene, _actuated_frames(scene, path), end))
+    return tuple(sorted(chains, key=lambda chain: -len(chain.joints)))
 
 
 def chain_between(scene: SceneGraph, base: str | None, tip: str) -> JointChain:
-    """Return the joints that move between a base (None: below the first joint) and a tip; RobotError if none do."""
-    above = (*reversed(scene.ancestors(tip)), tip)
-    if base is not None and base not in above:
+    """Return the chain of actuated joints between a base and a tip.
+
+    Args:
+        scene: scene with the robot.
+        base: frame at the base. None for the parent of the first joint's frame.
+        tip: frame at the tip.
+
+    Raises:
+        RobotError: if the tip is not below the base, or no joint moves between them.
+    """
+    ancestors = (*reversed(scene.ancestors(tip)), tip)
+    if base is not None and base not in ancestors:
         raise RobotError.at("robot", f"the tip '{tip}' is not below the base '{base}'")
-    path = _moving(scene, above[above.index(base) + 1 :] if base is not None else above)
+    start = 0 if base is None else ancestors.index(base) + 1
+    path = _actuated_frames(scene, ancestors[start:])
     if not path:
-        raise RobotError.at(
-            "robot",
-            f"no joint moves between '{base if base is not None else above[0]}' and '{tip}'",
-        )
+        first = ancestors[0] if base is None else base
+        raise RobotError.at("robot", f"no joint moves between '{first}' and '{tip}'")
     chain = _chain(scene, path, tip)
     return chain if base is None else JointChain(base, tip, chain.joints)
 
 
 def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
-    """Return a frame and those below it that are connected to it by fixed joints, parents first."""
-    found = [frame]
-    for current in found:
-        found += [child for child in scene.children(current) if scene.joint(child).type == "fixed"]
-    return tuple(found)
+    """Return a frame and its descendants connected by fixed joints, parents first."""
+    frames = [frame]
+    for parent in frames:
+        frames += [child for child in scene.children(parent) if scene.joint(child).type == "fixed"]
+    return tuple(frames)
 
 
-def _moving(scene: SceneGraph, frames: Sequence[str]) -> list[str]:
+def _actuated_frames(scene: SceneGraph, frames: Sequence[str]) -> list[str]:
+    """Return the frames whose joint is an actuated joint of the configuration."""
     names = set(scene.joint_names)
     return [
         frame
@@ -86,16 +100,16 @@ def _moving(scene: SceneGraph, frames: Sequence[str]) -> list[str]:
 
 
 def _chain(scene: SceneGraph, path: Sequence[str], tip: str) -> JointChain:
-    return JointChain(
-        str(scene.parent(path[0])), tip, tuple(scene.joint(frame).name for frame in path)
-    )
+    """Return the chain of the joints of some frames."""
+    joints = tuple(scene.joint(frame).name for frame in path)
+    return JointChain(str(scene.parent(path[0])), tip, joints)
 
 
 CLOSURE_DISTANCE = 1e-4
-"""Metres that the tool may be from its place at the handle while it moves it."""
+"""Largest position error of the tool at the handle while the mechanism moves [m]."""
 
 CLOSURE_ANGLE = 1e-3
-"""Radians that the tool may turn at the handle while it moves it."""
+"""Largest rotation error of the tool at the handle while the mechanism moves [rad]."""
 
 MOVABLE_CLASSES = ("movable", "moveable")
 """Classes that mark a frame as an object that may be carried."""
@@ -103,31 +117,41 @@ MOVABLE_CLASSES = ("movable", "moveable")
 
 def movable_frames(scene: SceneGraph) -> tuple[str, ...]:
     """Return the frames of an object class (``movable`` or ``moveable``) in insertion order."""
-    found = {frame for name in MOVABLE_CLASSES for frame in scene.frames_of_class(name)}
-    return tuple(sorted(found, key=scene.frame_id))  # ids grow with insertion
+    frames = {frame for name in MOVABLE_CLASSES for frame in scene.frames_of_class(name)}
+    # Ids increase with insertion.
+    return tuple(sorted(frames, key=scene.frame_id))
 
 
 def is_movable(scene: SceneGraph, frame: str) -> bool:
     """Return whether a frame has an object class (``movable`` or ``moveable``).
 
     Args:
-        scene: the scene.
+        scene: scene with the frame.
         frame: name of the frame.
     """
     return not set(MOVABLE_CLASSES).isdisjoint(scene.classes(frame))
 
 
 def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulator]) -> str | None:
-    """Return the joint that a handle moves, None where that is an arm's own or an object may be carried."""
-    movable, own = (
-        {*movable_frames(scene)},
-        {joint for arm in arms for joint in (*arm.joints, *arm.gripper_joints)},
-    )
+    """Return the joint that a handle moves.
+
+    Args:
+        scene: scene with the mechanism.
+        handle: frame of the handle.
+        arms: arms of the scene.
+
+    Returns:
+        Name of the joint. None for the joint of an arm, or if the handle belongs to a movable
+        object.
+    """
+    movable = {*movable_frames(scene)}
+    arm_joints = {joint for arm in arms for joint in (*arm.joints, *arm.gripper_joints)}
     frame: str | None = handle
     while frame is not None and frame not in movable:
         joint = scene.joint(frame)
         if joint.type != "fixed":
-            return joint.name if joint.name in scene.joint_names and joint.name not in own else None
+            is_mechanism = joint.name in scene.joint_names and joint.name not in arm_joints
+            return joint.name if is_mechanism else None
         frame = scene.parent(frame)
     return None
 
@@ -135,27 +159,38 @@ def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulato
 def closure_error(
     scene: SceneGraph, path: NDArray[np.float64], *, tool: str, handle: str, steps: int
 ) -> tuple[float, float]:
-    """Return metres and radians that the tool strays from the handle along a path (k, n_joints), cut in ``steps``."""
+    """Return the largest error of the tool's pose at the handle along a path.
+
+    Args:
+        scene: scene with the mechanism.
+        path: (k, n_joints) configurations.
+        tool: frame of the tool.
+        handle: frame of the handle.
+        steps: number of steps between two configurations.
+
+    Returns:
+        Position error [m] and rotation error [rad].
+    """
     handle_from_tool: Pose = scene.pose(tool, relative_to=handle, q=path[0])
-    metres = radians = 0.0
+    max_distance = max_angle = 0.0
     for start, end in pairwise(path):
-        for share in np.arange(1, steps + 1) / steps:
-            at = scene.pose(tool, relative_to=handle, q=start + share * (end - start))
-            strayed = handle_from_tool.distance(at)
-            metres, radians = max(metres, float(strayed[0])), max(radians, float(strayed[1]))
-    return metres, radians
+        for fraction in np.arange(1, steps + 1) / steps:
+            pose = scene.pose(tool, relative_to=handle, q=start + fraction * (end - start))
+            distance, angle = handle_from_tool.distance(pose)
+            max_distance = max(max_distance, float(distance))
+            max_angle = max(max_angle, float(angle))
+    return max_distance, max_angle
 
 
 def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str]:
     """Return the frames that the joints of arms and their grippers move."""
-    own = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
-    return frozenset(
-        below for mover in frames_on_joints(scene, own) for below in scene.subtree(mover)
-    )
+    joints = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
+    roots = frames_on_joints(scene, joints)
+    return frozenset(frame for root in roots for frame in scene.subtree(root))
 
 
 def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
-    """Return the frames whose edges are some joints, or joints that mimic them, in the scene's order."""
+    """Return the frames of some joints and of joints that mimic them, in the scene's order."""
     return [
         frame
         for frame in scene.frame_names
@@ -164,7 +199,7 @@ def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
     ]
 
 
-def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:
+def held_object(scene: SceneGraph, manipulator: Manipulator) -> str | None:
     """Return the object that is a child of an arm's tip, or None."""
     return next(
         (object for object in movable_frames(scene) if scene.parent(object) == manipulator.tip),

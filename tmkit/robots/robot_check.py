@@ -1,12 +1,13 @@
 """Check of a robot for planning: its joints, meshes, self-collisions and reachable heights.
 
-:func:`check_robot` looks at what is written (limits, meshes), and at what random configurations
-show. Pairs of links that collide in all of them make every plan impossible. Pairs that never do
-cost time. An arm that does not get back to a pose where it was has a tool or joints that are wrong.
-Meshes that collide may have a hull without a volume, far more triangles than a collision needs,
-another unit, or holes (a note only, since the convex hull counts).
+:func:`check_robot` checks limits and meshes, and samples random configurations. Pairs of links that
+collide in all configurations make every plan impossible. Pairs that never collide cost time. If
+inverse kinematics does not find poses of sampled configurations again, the tool or the joints are
+wrong. Collision meshes may have a hull without volume, far more triangles than necessary, the wrong
+unit, or holes (a note only, since the convex hull is used).
 
-All but times is a function of scene, arm and seed. O(samples * pairs + triangles * log triangles).
+Except for times, the report depends on scene, arm and seed alone.
+O(samples * pairs + triangles * log triangles).
 """
 
 from __future__ import annotations
@@ -30,34 +31,34 @@ from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import JointChain, joint_chains, moved_frames
 
 POSES = 200
-"""Poses that inverse kinematics is asked for, at most."""
+"""Largest number of poses for inverse kinematics."""
 
 OFTEN = 0.9
-"""Share of configurations from which on a pair that collides is taken to overlap by its making."""
+"""Fraction of colliding configurations above which a pair is assumed to overlap by design."""
 
 CROWDED = 0.9
-"""Share of configurations in collision from which on planning is hopeless."""
+"""Fraction of colliding configurations above which planning is hopeless."""
 
 FAR = 5.0
-"""Metres from its frame or in size from which on a mesh is taken to be in another unit."""
+"""Size of a mesh or distance from its frame above which it is assumed to have another unit [m]."""
 
 MANY_TRIANGLES = 50_000
-"""Triangles from which on a mesh that collides is worth a note."""
+"""Number of triangles of a collision mesh above which the report has a note."""
 
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class JointRow:
-    """A joint as the planner takes it.
+    """Limits of a joint, with notes.
 
     Attributes:
-        name: of the joint.
+        name: name of the joint.
         type: ``revolute``, ``continuous``, ``prismatic``, ...
-        lower: least value, radians or metres; infinite without a limit.
-        upper: largest value.
-        velocity: largest speed, rad/s or m/s; infinite without a limit.
-        notes: what is odd about it, each a sentence about the joint.
+        lower: smallest value [rad or m]. Infinite without a limit.
+        upper: largest value [rad or m]. Infinite without a limit.
+        velocity: largest speed [rad/s or m/s]. Infinite without a limit.
+        notes: sentences about unusual properties of the joint.
     """
 
     name: str
@@ -69,19 +70,19 @@ class JointRow:
 
     @property
     def is_odd(self) -> bool:
-        """Whether there is anything to say about it."""
+        """True if the joint has notes."""
         return bool(self.notes)
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Inverse kinematics on poses that are reachable.
+    """Result of inverse kinematics for reachable poses.
 
     Attributes:
-        tip: the frame that was brought to the poses.
-        poses: how many, each that of a random configuration without a collision.
-        solved: how many were reached again.
-        mean_seconds: the time of one; no part of equality.
+        tip: frame that was moved to the poses.
+        poses: number of poses, each from a collision-free random configuration.
+        solved: number of poses that were solved.
+        mean_seconds: mean time of a pose [s]. Not compared.
     """
 
     tip: str
@@ -92,20 +93,19 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class RobotReport(Report):
-    """What a robot is like.
+    """Report about a robot.
 
     Attributes:
-        problems: what keeps it from planning.
-        notes: what is odd.
-        joints: the joints of a configuration, in its order.
-        samples: random configurations looked at.
-        colliding: how many of them were in collision.
-        always: pairs of frames that collided in all of them, or that loading has allowed for this
-            reason.
-        never: pairs of frames that are checked and collided in none.
+        problems: problems that prevent planning.
+        notes: unusual properties.
+        joints: joints of a configuration, in its order.
+        samples: number of random configurations.
+        colliding: number of configurations in collision.
+        always: pairs of frames that collided in all configurations, or were allowed by the loader
+            for this reason.
+        never: pairs of frames that are checked and collided in no configuration.
         chains: chains that may be arms, the longest first.
-        reach: what inverse kinematics found, ``None`` when no configuration was free or there is no
-            arm.
+        reach: result of inverse kinematics. None if all configurations collide or there is no arm.
     """
 
     problems: tuple[str, ...]
@@ -134,19 +134,19 @@ def check_robot(
     seed: int = 0,
     import_notes: Iterable[object] = (),
 ) -> RobotReport:
-    """Look at a robot before planning with it.
+    """Check a robot for planning.
 
     Args:
-        scene: the robot, alone or in its cell.
-        manipulator: its arm; by default the longest chain of moving joints is taken, without
+        scene: scene with the robot, alone or in its cell.
+        manipulator: arm of the robot. Defaults to the longest chain of actuated joints, without
             collisions of a hand.
-        samples: random configurations, uniform within the limits.
-        seed: makes the answer repeatable.
-        import_notes: notes of loading, which come before the report's own.
+        samples: number of random configurations, uniform within the limits.
+        seed: seed of the random configurations.
+        import_notes: notes of the loader, which precede those of the report.
 
     Raises:
-        RobotError: the arm does not fit the scene.
-        ConfigurationError: fewer than one sample.
+        RobotError: if the arm does not fit the scene.
+        ConfigurationError: if there is fewer than one sample.
     """
     if samples < 1:
         raise ConfigurationError(
@@ -156,9 +156,9 @@ def check_robot(
         manipulator.check(scene)
     chains = joint_chains(scene)
     problems = [] if scene.joint_names else ["no joint moves"]
-    flat = _flat_meshes(scene)
     problems += [
-        f"the mesh {called} is flat and has no hull; give it a thickness" for *_, called in flat
+        f"the mesh {name} is flat and has no hull; give it a thickness"
+        for *_, name in _flat_meshes(scene)
     ]
     scene, rows = without_flat_meshes(scene), _joint_rows(scene)
     world = CollisionWorld(scene)
@@ -171,18 +171,18 @@ def check_robot(
         for a, b in stuck
     ]
     if len(free) < (1.0 - CROWDED) * samples and not stuck:
-        named = ", ".join(
+        most_common = ", ".join(
             f"'{a}' and '{b}' in {counts[a, b]}" for (a, b), _ in counts.most_common(3)
         )
         problems.append(
-            f"{samples - len(free)} of {samples} configurations collide, most often {named}; allow"
-            " the pairs whose shapes overlap by their making (disable_collisions in an SRDF file)"
+            f"{samples - len(free)} of {samples} configurations collide, most often {most_common};"
+            " allow the pairs whose shapes overlap by design (disable_collisions in an SRDF file)"
         )
     often = [pair for pair in pairs if OFTEN * samples <= counts[pair] < samples]
     if manipulator is not None:
-        moved = moved_frames(scene, manipulator)
+        arm_frames = moved_frames(scene, manipulator)
         for contact in world.contacts(manipulator.ready_configuration(scene)):
-            if moved & {contact.frame_a, contact.frame_b}:
+            if arm_frames & {contact.frame_a, contact.frame_b}:
                 problems.append(
                     f"the arm collides when it is ready: '{contact.frame_a}' and"
                     f" '{contact.frame_b}'"
@@ -200,7 +200,7 @@ def check_robot(
     ]
     notes += [
         f"'{a}' and '{b}' collide in {counts[a, b]} of {samples} configurations: if their shapes"
-        " overlap by their making, allow the pair (disable_collisions in an SRDF file)"
+        " overlap by design, allow the pair (disable_collisions in an SRDF file)"
         for a, b in often
     ]
     always, never = (*allowed, *stuck), tuple(pair for pair in pairs if counts[pair] == 0)
@@ -211,7 +211,13 @@ def check_robot(
 
 
 def overlapping_pairs(scene: SceneGraph, *, samples: int = 500, seed: int = 0) -> tuple[Pair, ...]:
-    """Return the pairs of frames whose shapes overlap by their making: they collide in most configurations."""
+    """Return the pairs of frames that collide in most configurations, by design.
+
+    Args:
+        scene: scene with the robot.
+        samples: number of random configurations.
+        seed: seed of the random configurations.
+    """
     world = CollisionWorld(without_flat_meshes(scene))
     counts, _ = _collisions(world, random_configurations(scene, samples, seed=seed))
     return tuple((a, b) for a, b, _ in world.pairs if 2 * counts[a, b] > samples)
@@ -220,7 +226,7 @@ def overlapping_pairs(scene: SceneGraph, *, samples: int = 500, seed: int = 0) -
 def _collisions(
     world: CollisionWorld, configurations: NDArray[np.float64]
 ) -> tuple[Counter[Pair], list[NDArray[np.float64]]]:
-    """Return how often each pair of frames collides, and the configurations without a collision."""
+    """Return the number of collisions of each pair of frames, and the free configurations."""
     counts: Counter[Pair] = Counter()
     free = []
     for q in configurations:
@@ -238,24 +244,32 @@ def _reach(
     free: list[NDArray[np.float64]],
     seed: int,
 ) -> Reach | None:
-    """Return how many poses of free configurations inverse kinematics finds from another of them."""
+    """Return the result of inverse kinematics for the poses of free configurations.
+
+    Args:
+        scene: scene with the robot.
+        manipulator: arm of the robot, or None for the longest chain.
+        chains: chains of joints, the longest first.
+        free: collision-free configurations (n_joints,). Each is the start for the next one's pose.
+        seed: seed of inverse kinematics.
+    """
     if not free or (manipulator is None and not chains):
         return None
     tip = manipulator.tool if manipulator is not None else chains[0].tip
     joints = manipulator.joints if manipulator is not None else chains[0].joints
-    moving = [scene.joint_names.index(joint) for joint in joints]
-    solved, spent = 0, 0.0
+    columns = [scene.joint_names.index(joint) for joint in joints]
+    solved_count, duration = 0, 0.0
     for number, q in enumerate(free):
         start = q.copy()
-        start[moving] = free[number - 1][moving]
+        start[columns] = free[number - 1][columns]
         target = scene.pose(tip, relative_to=scene.root(tip), q=q)
-        begun = time.perf_counter()
-        found = inverse_kinematics(
+        start_time = time.perf_counter()
+        result = inverse_kinematics(
             scene, tip, target_pose=target, joints=joints, q=start, settings=IkSettings(seed=seed)
         )
-        spent += time.perf_counter() - begun
-        solved += found.status == InverseKinematicsStatus.SOLVED
-    return Reach(tip, len(free), solved, spent / len(free))
+        duration += time.perf_counter() - start_time
+        solved_count += result.status == InverseKinematicsStatus.SOLVED
+    return Reach(tip, len(free), solved_count, duration / len(free))
 
 
 def _joint_rows(scene: SceneGraph) -> tuple[JointRow, ...]:
@@ -269,6 +283,14 @@ def _joint_rows(scene: SceneGraph) -> tuple[JointRow, ...]:
 
 
 def _row(joint: Joint, lower: float, upper: float, speed: float) -> JointRow:
+    """Return a joint with notes about its limits.
+
+    Args:
+        joint: joint of the scene.
+        lower: smallest value [rad or m].
+        upper: largest value [rad or m].
+        speed: largest speed [rad/s or m/s].
+    """
     notes, name = [], joint.name
     if joint.type != "continuous" and not (np.isfinite(lower) and np.isfinite(upper)):
         notes.append(f"the {joint.type} joint '{name}' has no limits")
@@ -288,71 +310,71 @@ def _row(joint: Joint, lower: float, upper: float, speed: float) -> JointRow:
 
 
 def _flat_meshes(scene: SceneGraph) -> tuple[tuple[str, int, str], ...]:
-    """Return the meshes that collide and have no hull: frame, place among its shapes, and what to call the mesh."""
-    parts = (
-        (frame, place, part)
-        for frame in scene.frame_names
-        for place, part in enumerate(scene.shapes(frame))
-    )
-    meshes = (
-        (frame, place, part.shape)
-        for frame, place, part in parts
-        if part.collision and part.shape.kind == "mesh"
-    )
-    flat = (found for found in meshes if thicken_flat_mesh(found[2]) is not None)
-    return tuple((frame, place, _called(mesh.source, frame)) for frame, place, mesh in flat)
+    """Return the collision meshes without a hull.
+
+    Returns:
+        Frame, index among its shapes, and name of each mesh.
+    """
+    flat = []
+    for frame in scene.frame_names:
+        for index, part in enumerate(scene.shapes(frame)):
+            is_mesh = part.collision and part.shape.kind == "mesh"
+            if is_mesh and thicken_flat_mesh(part.shape) is not None:
+                flat.append((frame, index, _mesh_name(part.shape.source, frame)))
+    return tuple(flat)
 
 
 def without_flat_meshes(scene: SceneGraph) -> SceneGraph:
     """Return the scene without the meshes that have no hull, to check the rest."""
-    flat = {(frame, place) for frame, place, _ in _flat_meshes(scene)}
+    flat = {(frame, index) for frame, index, _ in _flat_meshes(scene)}
     for frame in dict.fromkeys(frame for frame, _ in sorted(flat)):
-        kept = [
-            part for place, part in enumerate(scene.shapes(frame)) if (frame, place) not in flat
-        ]
-        scene = scene.set_shapes(frame, kept)
+        shapes = enumerate(scene.shapes(frame))
+        scene = scene.set_shapes(
+            frame, [part for index, part in shapes if (frame, index) not in flat]
+        )
     return scene
 
 
 def _mesh_notes(scene: SceneGraph) -> Iterator[str]:
-    """Yield what is odd about shapes that collide."""
-    solid, open_meshes = False, []
+    """Yield notes about the collision shapes."""
+    has_collision_shape, open_meshes = False, []
     for frame in scene.frame_names:
         for part in scene.shapes(frame):
-            solid = solid or part.collision
+            has_collision_shape = has_collision_shape or part.collision
             if not part.collision or part.shape.kind != "mesh":
                 continue
             lower, upper = (np.asarray(corner) for corner in part.shape.bounds)
-            what = f"the mesh {_called(part.shape.source, frame)}"
-            length, away = float(np.max(upper - lower)), float(np.max(np.abs([lower, upper])))
+            name = f"the mesh {_mesh_name(part.shape.source, frame)}"
+            length, distance = float(np.max(upper - lower)), float(np.max(np.abs([lower, upper])))
             if length > FAR:
-                yield f"{what} is {length:.3g} m long: is it in another unit?"
-            elif away > FAR:
-                yield f"{what} is {away:.3g} m away from its frame"
+                yield f"{name} is {length:.3g} m long: is it in another unit?"
+            elif distance > FAR:
+                yield f"{name} is {distance:.3g} m away from its frame"
             if len(part.shape.faces) > MANY_TRIANGLES:
                 yield (
-                    f"{what} has {len(part.shape.faces)} triangles; a simpler one for collisions"
+                    f"{name} has {len(part.shape.faces)} triangles; a simpler one for collisions"
                     " loads faster"
                 )
             if not _is_closed(np.asarray(part.shape.vertices), np.asarray(part.shape.faces)):
                 open_meshes.append(frame)
     if open_meshes:
-        named = ", ".join(dict.fromkeys(open_meshes))
-        yield f"meshes with holes, which their hulls close: those of {named}"
+        frames = ", ".join(dict.fromkeys(open_meshes))
+        yield f"meshes with holes, which their hulls close: those of {frames}"
     if visual_only := visual_only_frames(scene):
         yield visual_only_warning(visual_only)
-    if not solid:
+    if not has_collision_shape:
         yield "no link has a collision shape, so nothing is checked"
 
 
-def _called(source: str, frame: str) -> str:
+def _mesh_name(source: str, frame: str) -> str:
+    """Return the name of a mesh for messages."""
     return f"{source or 'without a file'} of '{frame}'"
 
 
 def _is_closed(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> bool:
-    """Whether every edge belongs to an even number of triangles, once vertices at the same place are one."""
-    same = np.unique(vertices, axis=0, return_inverse=True)[1].reshape(-1)
-    corners = same[faces]
+    """Return whether every edge has an even number of triangles, after merging equal vertices."""
+    merged = np.unique(vertices, axis=0, return_inverse=True)[1].reshape(-1)
+    corners = merged[faces]
     edges = np.sort(
         np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]), axis=1
     )

@@ -238,7 +238,7 @@ def _path(
     if stray is not None:
         arms = ", ".join(arm_groups(semantics, scene)) or "none"
         reason = (
-            f"the group '{group}' is no arm: joint '{stray}' is not on the way from the base to"
+            f"the group '{group}' is no arm: joint '{stray}' is not on the path from the base to"
             " the tip"
         )
         raise srdf_error(place, source, f"{reason}; groups that may be arms: {arms}")

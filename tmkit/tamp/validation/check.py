@@ -46,7 +46,7 @@ from tmkit.plans.observations import CameraModel, with_observations
 from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.hands import pair_distance, reason_without_distance
-from tmkit.robots.mechanisms import held_by
+from tmkit.robots.mechanisms import held_object
 from tmkit.robots.robot_files import Robots, find_manipulators
 from tmkit.tamp.domains.loading import PythonDomain, load_plan_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
@@ -498,7 +498,7 @@ class _Check:
         for contact in world.contacts(q):
             self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
         for arm in self.plan.robots:
-            held = held_by(scene, arm)
+            held = held_object(scene, arm)
             for fault in (
                 grasp_contact_faults(scene, q, arm, object=held) if held is not None else ()
             ):

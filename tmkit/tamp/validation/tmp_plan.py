@@ -45,7 +45,7 @@ from tmkit.plans.class_changes import ClassEffect, FactEffect, with_class_change
 from tmkit.plans.tmp_file import TMP_HEADER, tmp_footer
 from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
-from tmkit.robots.mechanisms import held_by
+from tmkit.robots.mechanisms import held_object
 from tmkit.robots.robot_files import Robots, find_manipulators, home_configuration
 from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.domains.loading import PythonDomain, load_planning_domain
@@ -373,7 +373,7 @@ class _PlanReader:
         for index, motion in enumerate(motions):
             arm = self.arm_of(motion)
             path, gripper = self.path(motion, arm)
-            held = held_by(self.scene, arm)
+            held = held_object(self.scene, arm)
             kind, object = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER, held
             last, first = (
                 coming is not None and index == len(motions) - 1,
