@@ -302,7 +302,7 @@ class _Object:
         import numpy as np
 
         from tmkit.graph import Free
-        from tmkit.manipulation.grasps.sampling import grasps_of, held_upright
+        from tmkit.manipulation.grasps.sampling import grasps_of, upright_grasps
         from tmkit.motion.regions.surfaces import support_surfaces
         from tmkit.spatial import Pose
         from tmkit.tamp.geometric_causes import explain_blocked_grasps
@@ -339,7 +339,7 @@ class _Object:
                     "at each pair of its opposite sides the hand meets it elsewhere, or its"
                     " fingers slide off",
                 )
-            upright_grasps = held_upright(world, _OBJECT_FRAME, grasps, arm)
+            upright_grasps = upright_grasps(world, _OBJECT_FRAME, grasps, arm)
             reason = explain_blocked_grasps(
                 world,
                 q,

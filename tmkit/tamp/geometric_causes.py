@@ -28,8 +28,8 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.grasps.floating import (
     FLOATING_JOINTS,
-    bodies_at_rest,
-    hand_alone,
+    extract_hand,
+    static_bodies,
     with_floating_joints,
     yaw_pitch_roll,
 )
@@ -241,7 +241,7 @@ class _FloatingHand:
             opening: gripper width before the grasp [m]; None for fully open.
         """
         rows = []
-        fingers = self._manipulator.opened(opening)
+        fingers = self._manipulator.open_finger_values(opening)
         for distance in np.linspace(0.0, length, _N_APPROACH_POSES):
             back = Pose([0.0, 0.0, -distance])
             pose = root_from_tool @ back @ self._hand_from_tool.inverse()
@@ -273,7 +273,7 @@ def explain_blocked_grasps(
         manipulator: arm and gripper.
         approach: length of the straight approach [m].
     """
-    hand_scene, bodies = hand_alone(scene, manipulator), bodies_at_rest(scene, manipulator)
+    hand_scene, bodies = extract_hand(scene, manipulator), static_bodies(scene, manipulator)
     if not grasps or hand_scene is None or bodies is None or not _is_stationary(scene, object):
         return None
     hand = _FloatingHand(hand_scene, bodies, scene, q, manipulator)

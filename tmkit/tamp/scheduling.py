@@ -32,7 +32,7 @@ from tmkit.pddl import parse_domain
 from tmkit.pddl.validation import interference
 from tmkit.plans.schedule import TICK, Schedule, Track, require_certain, with_starts
 from tmkit.plans.values import Plan
-from tmkit.robots.mechanisms import held_by
+from tmkit.robots.mechanisms import held_object
 from tmkit.tamp.validation.schedule_check import ScheduleWorlds
 
 CLEARANCE = 0.02
@@ -135,7 +135,7 @@ def _group_steps(plan: Plan) -> list[list[int]]:
         if len(arms) == 1:
             arm = next(iter(arms))
             last_group = last_groups.get(arm)
-            if last_group and held_by(plan.steps[last_group[-1] - 1].scene, plan.arm(arm)):
+            if last_group and held_object(plan.steps[last_group[-1] - 1].scene, plan.arm(arm)):
                 group = last_group
         if group is None:
             group = []

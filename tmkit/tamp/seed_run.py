@@ -34,7 +34,7 @@ from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator
 from tmkit.robots.hands import pair_distance
 from tmkit.robots.manipulator import LIMIT_TOLERANCE
-from tmkit.robots.mechanisms import held_by
+from tmkit.robots.mechanisms import held_object
 from tmkit.robots.robot_files import find_manipulators, home_configuration
 from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.context import PlanningContext
@@ -189,7 +189,7 @@ def _find_start(
         CollisionError: if bodies collide.
     """
     held_objects = {
-        arm.name: object for arm in manipulators if (object := held_by(scene, arm)) is not None
+        arm.name: object for arm in manipulators if (object := held_object(scene, arm)) is not None
     }
     if q is None:
         start = np.array(home_configuration(manipulators, scene))

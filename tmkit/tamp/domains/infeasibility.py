@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import cos, norms, product
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.grasps.holding import Load
-from tmkit.manipulation.grasps.sampling import all_grasps_are_known, grasps_of
+from tmkit.manipulation.grasps.sampling import are_grasps_complete, grasps_of
 from tmkit.manipulation.placements.stable_faces import stable_faces
 from tmkit.motion.masses import DENSITY
 from tmkit.motion.reach_bound import reach_heights
@@ -337,18 +337,18 @@ def prove_ungraspable(
     """
     unloaded = _remove_load(scene, object)
     load = Load.of(unloaded, object, manipulator=manipulator, tool_from_object=Pose(), rim=0.0)
-    if load.overweight is not None:
+    if load.payload_fault is not None:
         frames = (object, *unloaded.subtree(object))
         source = ""
         if all(unloaded.inertia(frame) is None for frame in frames):
             source = (
                 f" (computed from its shapes with {DENSITY:g} kg/m^3, as the scene has no mass)"
             )
-        cause = f"'{object}' has to be moved, and {load.overweight}{source}"
+        cause = f"'{object}' has to be moved, and {load.payload_fault}{source}"
         return Infeasibility(cause, (fact,), (object, manipulator.tip))
     if grasps_of(scene, object, manipulator=manipulator):
         return None
-    if not all_grasps_are_known(scene, object, manipulator=manipulator):
+    if not are_grasps_complete(scene, object, manipulator=manipulator):
         return None
     tip = manipulator.tip
     if manipulator.gripper_kind == "suction":

@@ -260,7 +260,7 @@ class _CellGrid:
         self, cells: NDArray[np.intp]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return floating joint values (n, 6) and finger joint values of the ball in cells."""
-        fingers = self.world.fingers({})[None]
+        fingers = self.world.finger_configuration({})[None]
         positions = np.hstack([self.centres(cells), np.zeros((len(cells), 3))])
         return positions, np.repeat(fingers, len(cells), axis=0)
 

@@ -22,7 +22,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, DeadEnd, Pick
 from tmkit.manipulation.concave_objects import hull_fault
-from tmkit.manipulation.grasps.sampling import Grasp, all_grasps_are_known, firmly_held
+from tmkit.manipulation.grasps.sampling import Grasp, are_grasps_complete, are_grasps_firm
 from tmkit.motion.regions.solids import outline, solids_of
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
@@ -181,14 +181,14 @@ def grasps_steepest_first(
         return not is_firm, round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
 
     grasps = context.grasps(object, arm=_arm_name(context, manipulator))
-    firm = firmly_held(scene, object, grasps, manipulator)
+    firm = are_grasps_firm(scene, object, grasps, manipulator)
     return [grasp for grasp, _ in sorted(zip(grasps, firm, strict=True), key=order)]
 
 
 def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> DeadEnd:
     """Return the candidate of an action that is infeasible because an object has no grasp.
 
-    Infeasibility is proven if :func:`~tmkit.manipulation.grasps.sampling.all_grasps_are_known`.
+    Infeasibility is proven if :func:`~tmkit.manipulation.grasps.sampling.are_grasps_complete`.
 
     Args:
         scene: the scene.
@@ -199,7 +199,7 @@ def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> Dea
         cause = f"no face of '{object}' is large enough for the cup '{manipulator.tip}'"
     else:
         cause = f"no two opposite sides of '{object}' fit the hand '{manipulator.tip}'"
-    if not (is_proved := all_grasps_are_known(scene, object, manipulator=manipulator)):
+    if not (is_proved := are_grasps_complete(scene, object, manipulator=manipulator)):
         cause = f"no grasp of '{object}' is known that fits the hand '{manipulator.tip}'"
         if (fault := hull_fault(scene, object)) is not None:
             cause = f"{cause}; {fault}"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import atan2, dot, norm, norms
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import PickPlaceOptions
-from tmkit.manipulation.grasps.floating import FloatingBody, bodies_at_rest, hand_alone
+from tmkit.manipulation.grasps.floating import FloatingBody, extract_hand, static_bodies
 from tmkit.manipulation.grasps.hand import HandCheck, yaw_pitch_roll
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp
 from tmkit.manipulation.samplers import SeededSamplers
@@ -157,7 +157,7 @@ class HandTables:
         self.manipulator, self._sampling, self._start = manipulator, sampling, scene
         self.objects = tuple(movable_frames(scene))
         self._bits = {name: 1 << k for k, name in enumerate(self.objects)}
-        hand, fixed_bodies = hand_alone(scene, manipulator), bodies_at_rest(scene, manipulator)
+        hand, fixed_bodies = extract_hand(scene, manipulator), static_bodies(scene, manipulator)
         self.is_usable = hand is not None and fixed_bodies is not None
         if hand is None or fixed_bodies is None:
             return
@@ -362,7 +362,7 @@ class HandTables:
         points = np.array(reference_from_object.apply(table.offsets[rows]))
         up = np.asarray(reference.inverse().rotate([0.0, 0.0, 1.0]))
         points[table.is_roof[rows]] += _ROOF_HEIGHT * up
-        fingers = np.array([world.fingers(values) for values in table.fingers])
+        fingers = np.array([world.finger_configuration(values) for values in table.fingers])
         return world.collides(
             np.hstack([points, angles[table.option[rows]]]), fingers[table.finger[rows]]
         )
@@ -426,7 +426,7 @@ class HandTables:
                 pose = grasp.object_from_tool @ Pose([0.0, 0.0, _FINGERTIP_DEPTH - depth])
                 fingertip_name = f"{grasp.name}, by the fingertips"
                 fingertip_grasps.append(replace(grasp, object_from_tool=pose, name=fingertip_name))
-        if not fingertip_grasps or not HandCheck.fits(self._start, arm):
+        if not fingertip_grasps or not HandCheck.has_hand(self._start, arm):
             return fingertip_grasps
         is_valid = HandCheck(self._start, solids, manipulator=arm).passed(fingertip_grasps)
         return list(itertools.compress(fingertip_grasps, is_valid))
