@@ -428,7 +428,7 @@ class HandTables:
                 fingertip_grasps.append(replace(grasp, object_from_tool=pose, name=fingertip_name))
         if not fingertip_grasps or not HandCheck.has_hand(self._start, arm):
             return fingertip_grasps
-        is_valid = HandCheck(self._start, solids, manipulator=arm).passed(fingertip_grasps)
+        is_valid = HandCheck(self._start, solids, manipulator=arm).are_feasible(fingertip_grasps)
         return list(itertools.compress(fingertip_grasps, is_valid))
 
     def _make_table(self, options: Sequence[GraspOption]) -> _Table:
