@@ -215,7 +215,7 @@ class HandTables:
     ) -> int:
         """Return the option of the same grasp with the widest opening that is free at a pose.
 
-        Fingers that open by less than a millimetre may take an object with them as they retreat.
+        Fingers that open by less than a millimetre may drag the object as they retreat.
 
         Args:
             name: frame of the object.

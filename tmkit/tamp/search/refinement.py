@@ -211,7 +211,7 @@ class _Descent:
         self.records: list[FailureRecord] = []  # of all failures of the deepest action
 
     def run(self) -> RefinementOutcome:
-        """Search until all actions have motions, or an action fails for good."""
+        """Search until all actions have motions or no alternative is left."""
         while len(self.levels) < len(self.skeleton):
             index = len(self.levels)
             self.monitor.on_step(index)

@@ -322,7 +322,7 @@ class TransferComparison:
     def can_open_fully(
         self, scene: SceneGraph, transfer: Transfer, option: int, place: Place
     ) -> bool:
-        """Return whether the fingers can open fully; otherwise they may take the object along."""
+        """Return whether the fingers can open fully; otherwise they may drag the object."""
         name = transfer.name
         other_poses = {other: pose for other, pose in self.poses(scene).items() if other != name}
         table, end = self.table(transfer.arm), self.root_pose(scene, place)

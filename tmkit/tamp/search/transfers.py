@@ -168,7 +168,9 @@ class TransferAttempts:
         """Make one attempt at each step, in turns of all kinds of attempts."""
         settings = self.settings
         free_transfers = [
-            self._carry_out_directly(node, *pair) for pair in node.first_transfers if pair[1].direct
+            self._carry_out_directly(node, transfer, analysis)
+            for transfer, analysis in node.first_transfers
+            if analysis.direct
         ]
         blocked_transfers = [
             self._carry_out_directly(node, transfer, analysis)

@@ -12,11 +12,11 @@ A node is a version with the remaining task plan. Its entries in the queue have 
 * *Transfers* make one attempt each (:mod:`tmkit.tamp.search.transfers`): possible first transfers
   of the plan, moves of blockers, regrasps, other actions and finally any action.
 
-The cost of an entry is the sum of three terms: the number of its actions, ``heuristic_weight``
-times the expected number of further actions, and ``cost_per_try`` for each attempt made there. The
-further actions are the remaining task plan, and two actions for each blocker. The entry of lowest
-cost comes first. After ``restart_after`` attempts at transfers, the search restarts at the root
-with other random numbers, then continues with all nodes, and so on in growing turns.
+The cost of an entry is the number of its actions, plus ``heuristic_weight`` times the expected
+number of further actions, plus ``cost_per_try`` for each attempt made there. The further actions
+are the remaining task plan, and two actions for each blocker. The entry of lowest cost comes first.
+After ``restart_after`` attempts at transfers, the search restarts at the root with other random
+numbers, then continues with all nodes, and so on in growing turns.
 
 If the refinement of a task plan fails, the task planner receives a learned constraint
 (:mod:`tmkit.tamp.search.constraint_learning`), and the node another task plan, which is refined
@@ -627,8 +627,7 @@ class VersionSearch:
         action = outcome.impossible or (outcome.cause.action if outcome.cause is not None else None)
         assert action is not None, "a constraint has an action"
         text = str(self.context.domain.original_action(action))
-        context = tuple(
-            constraint.reason.replace(") (", ")\n(").splitlines()
-        )  # facts, or a sentence
+        # The reason consists of facts or is a sentence.
+        context = tuple(constraint.reason.replace(") (", ")\n(").splitlines())
         self.log.note_constraint(LearnedConstraint(text, context, is_proved))
         _logger.info("forbidden: %s while %s", action, constraint.reason or "anything")
